@@ -1,0 +1,180 @@
+"""Everything that corejax takes from jaxlib, loaded when it is first asked for.
+
+This is the only module that imports jaxlib, and the only one that knows how its releases differ. Importing it loads
+nothing: each name is resolved by `__getattr__` on first use and then kept as a plain global, so users on a hot path
+bind it once. Nothing here changes state that jaxlib keeps for the whole process: another library may own that.
+
+>>> from corejax import _jaxlib
+>>> _jaxlib.pytree.PyTreeRegistry().flatten((1, 2))[0]
+[1, 2]
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from corejax.errors import CorejaxAttributeError, CorejaxImportError
+
+#: Name here -> module of jaxlib, and the attributes to follow from there.
+_SOURCES: dict[str, tuple[str, ...]] = {
+    # The runtime
+    "runtime": ("jaxlib._jax",),
+    "xla_client": ("jaxlib.xla_client",),
+    "version": ("jaxlib.version", "__version__"),
+    "pytree": ("jaxlib._jax", "pytree"),
+    "CompileOptions": ("jaxlib._jax", "CompileOptions"),
+    "Device": ("jaxlib._jax", "Device"),
+    "DeviceAssignment": ("jaxlib._jax", "DeviceAssignment"),
+    "DeviceList": ("jaxlib._jax", "DeviceList"),
+    "HloSharding": ("jaxlib.xla_client", "HloSharding"),
+    "RuntimeFailure": ("jaxlib._jax", "JaxRuntimeError"),
+    "batched_block_until_ready": ("jaxlib._jax", "batched_block_until_ready"),
+    "batched_device_put": ("jaxlib._jax", "batched_device_put"),
+    "buffer_to_dlpack": ("jaxlib._jax", "buffer_to_dlpack_managed_tensor"),
+    # Building programs
+    "ir": ("jaxlib.mlir.ir",),
+    "passmanager": ("jaxlib.mlir.passmanager",),
+    "stablehlo": ("jaxlib.mlir.dialects.stablehlo",),
+    "hlo": ("jaxlib.mlir.dialects.stablehlo",),
+    "chlo": ("jaxlib.mlir.dialects.chlo",),
+    "func": ("jaxlib.mlir.dialects.func",),
+    "sdy": ("jaxlib.mlir.dialects.sdy",),
+    "lapack": ("jaxlib.lapack",),
+    "mlir_extension": ("jaxlib.mlir._mlir_libs._jax_mlir_ext",),
+}
+
+_lock = threading.RLock()
+
+
+def __getattr__(name: str) -> Any:
+    source = _SOURCES.get(name)
+    if source is None:
+        raise CorejaxAttributeError(f"corejax takes nothing called {name!r} from jaxlib",
+                                    wanted=", ".join(sorted(_SOURCES)))
+    with _lock:
+        found = _import(source[0])
+        for attribute in source[1:]:
+            found = getattr(found, attribute)
+        globals()[name] = found
+    return found
+
+
+def _import(name: str) -> Any:
+    # The runtime reads its log level when it loads; by default it reports the devices of every client on stderr.
+    quiet = "TF_CPP_MIN_LOG_LEVEL" not in os.environ
+    if quiet:
+        os.environ["TF_CPP_MIN_LOG_LEVEL"] = "1"
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise CorejaxImportError(f"{name} can't be imported", got=str(error), wanted="jaxlib 0.10 or newer",
+                                 todo="pip install jaxlib") from error
+    finally:
+        if quiet:
+            os.environ.pop("TF_CPP_MIN_LOG_LEVEL", None)
+
+
+def _load(name: str) -> Any:
+    """A name of this module from within it, where Python doesn't ask `__getattr__`."""
+    found = globals().get(name)
+    return __getattr__(name) if found is None else found
+
+
+# Building programs
+
+def mlir_context() -> Any:
+    """A fresh MLIR context with the dialects that programs are written in. One module, one thread, one context."""
+    ir = _load("ir")
+    registry = globals().get("_registry")
+    if registry is None:
+        registry = ir.DialectRegistry()
+        _load("mlir_extension").register_dialects(registry)
+        globals()["_registry"] = registry
+    context = ir.Context()
+    context.enable_multithreading(False)
+    context.append_dialect_registry(registry)
+    _load("stablehlo").register_dialect(context)
+    _load("chlo").register_dialect(context)
+    _load("func")
+    context.dialects["func"]  # loads it into the context
+    return context
+
+
+# Running programs
+
+def make_cpu_client(devices: int | None = None) -> Any:
+    """A client of its own for the processor, with so many devices."""
+    return _load("xla_client").make_cpu_client(asynchronous=True, num_devices=devices)
+
+
+def single_device_sharding(device: Any) -> Any:
+    """Where the arrays of one device live.
+
+    Exactly jaxlib's class: a subclass makes the runtime call back into Python for each array that it creates, and the
+    classes for a single device or a mesh import jax.
+    """
+    return _load("runtime").GSPMDSharding(_load("DeviceList")((device,)), _load("HloSharding").replicate())
+
+
+def result_handler(aval: Any, sharding: Any) -> Any:
+    """What turns one result of an execution into an array. Release 0.11 dropped the argument that skips checks."""
+    make = _load("runtime").array_result_handler
+    try:
+        return make(aval, sharding, False, True)
+    except TypeError:
+        return make(aval, sharding, False)
+
+
+def putter(device: Any, sharding: Any) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+    """Two functions `(aval, ndarray) -> buffer`: one that copies at once, one that may share the memory for good."""
+    put, semantics = _load("batched_device_put"), _load("runtime").HostBufferSemantics
+    copying, sharing, devices = semantics.IMMUTABLE_ONLY_DURING_CALL, semantics.ZERO_COPY, (device,)
+
+    # 64-bit types are allowed call by call; the switch for the whole process is left alone.
+    def put_copy(aval: Any, host: Any) -> Any:
+        return put(aval, sharding, (host,), devices, False, False, copying, True)
+
+    def put_shared(aval: Any, host: Any) -> Any:
+        return put(aval, sharding, (host,), devices, False, False, sharing, True)
+
+    return put_copy, put_shared
+
+
+def compile_options(device_id: int, overrides: Sequence[tuple[str, Any]] = ()) -> Any:
+    """Options for a program on one device: the compiler's defaults but for `overrides`."""
+    options = _load("CompileOptions")()
+    options.num_replicas = options.num_partitions = 1
+    options.profile_version = -1
+    build = options.executable_build_options
+    build.num_replicas = build.num_partitions = 1
+    if device_id:
+        # Without an assignment a program lands on the first device, whatever its arguments say.
+        assignment = _load("DeviceAssignment").create(np.array([[device_id]], np.int32))
+        options.device_assignment = build.device_assignment = assignment
+    if overrides:
+        options.env_option_overrides = list(overrides)
+    return options
+
+
+def compile_module(client: Any, module: Any, device: Any, options: Any, callbacks: Sequence[Any] = ()) -> Any:
+    """The loaded executable of a module, given as an `ir.Module` because only that may hold host callbacks."""
+    devices = _load("DeviceList")((device,))
+    if callbacks:
+        return client.compile_and_load(module, devices, options, host_callbacks=list(callbacks))
+    return client.compile_and_load(module, devices, options)
+
+
+def buffer_to_numpy(buffer: Any) -> Any:
+    """The value of a buffer as a read-only ndarray; on the processor it shares the buffer's memory."""
+    return buffer._single_device_array_to_np_array_did_copy()[0]
+
+
+def buffer_device(buffer: Any) -> Any:
+    """The device on which a buffer lives."""
+    return buffer._sharding._internal_device_list[0]

@@ -1,0 +1,157 @@
+"""The types of values, and two placeholders that carry nothing but a type.
+
+>>> import numpy as np
+>>> aval_of(np.zeros((2, 3), np.float32)), aval_of(1.5)
+(f32[2,3], ~f64[])
+
+Avals are interned: two equal avals are one object, so `is` compares them and hashing one costs nothing. That is what
+makes the caches of abstract evaluation and of eager evaluation fast.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterable
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from corejax import dtypes
+from corejax.errors import CorejaxTypeError
+from corejax.source import here
+
+_interned: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
+_intern_lock = threading.Lock()
+
+
+class ShapedArray:
+    """The type of an array: shape, dtype, and whether a Python scalar gave it its dtype (`weak_type`)."""
+
+    __slots__ = ("shape", "dtype", "weak_type", "tangent", "__weakref__")
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    weak_type: bool
+    tangent: ShapedArray
+    """The type of its tangents and cotangents: its own if inexact, else float0; never weak."""
+
+    def __new__(cls, shape: Iterable[int], dtype: Any, weak_type: bool = False) -> ShapedArray:
+        """Shape as integers, dtype as anything that names one."""
+        if type(shape) is not tuple or set(map(type, shape)) - {int}:
+            shape = _canonical_shape(shape)
+        return cls._intern(cls, shape, dtypes.canonical(dtype), bool(weak_type))
+
+    @staticmethod
+    def _intern(cls: type, *fields: Any) -> Any:
+        key = (cls, *fields)
+        found = _interned.get(key)
+        if found is not None:
+            return found
+        with _intern_lock:
+            found = _interned.get(key)
+            if found is None:
+                found = object.__new__(cls)
+                found._fill(*fields)
+                _interned[key] = found
+            return found
+
+    def _fill(self, shape: tuple[int, ...], dtype: np.dtype, weak_type: bool) -> None:
+        self.shape, self.dtype, self.weak_type = shape, dtype, weak_type
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    def __getattr__(self, name: str) -> Any:
+        # `tangent` is a slot that is filled when first asked for: reverse mode reads it at every step.
+        if name != "tangent":
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        dtype = self.dtype if dtypes.is_inexact(self.dtype) else dtypes.float0
+        own = dtype is self.dtype and not self.weak_type
+        self.tangent = self if own else ShapedArray(self.shape, dtype)
+        return self.tangent
+
+    def update(self, **fields: Any) -> ShapedArray:
+        """The same type but for the fields given: `aval.update(shape=(3,))`."""
+        return type(self)(**{"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type, **fields})
+
+    def matches(self, other: ShapedArray) -> bool:
+        """Equal up to the weak type."""
+        return self is other or (self.shape == other.shape and self.dtype == other.dtype)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.shape, self.dtype, self.weak_type)
+
+    def __copy__(self) -> ShapedArray:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> ShapedArray:
+        return self
+
+    def __repr__(self) -> str:
+        weak = "~" if self.weak_type else ""
+        return f"{weak}{dtypes.short_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+
+
+class Zero:
+    """A tangent or cotangent known to be zero: no array, only its type."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ShapedArray) -> None:
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"Zero({self.aval})"
+
+
+class Linear:
+    """Stands for an operand that a transpose rule transposes with respect to: no value, only its type."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ShapedArray) -> None:
+        self.aval = aval
+
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+    ndim = property(lambda self: self.aval.ndim)
+
+    def __repr__(self) -> str:
+        return f"Linear({self.aval})"
+
+
+def _canonical_shape(shape: Iterable[Any]) -> tuple[int, ...]:
+    try:
+        canonical = tuple(int(size.__index__()) for size in shape)
+    except (TypeError, AttributeError) as error:
+        raise CorejaxTypeError("a shape holds integers", got=shape, wanted="a sequence of integers", where=here(),
+                               todo="shapes are static: take them from x.shape, not from values") from error
+    if any(size < 0 for size in canonical):
+        raise CorejaxTypeError("a shape holds no negative sizes", got=canonical, where=here())
+    return canonical
+
+
+def scalar_aval(kind: str) -> ShapedArray:
+    """The weak type of a Python scalar of this kind."""
+    return ShapedArray((), dtypes.default_dtype(kind), True)
+
+
+def aval_of(value: Any) -> ShapedArray:
+    """The type of a value; an error if it is no array, scalar or tracer."""
+    aval = getattr(value, "aval", None)
+    if isinstance(aval, ShapedArray):
+        return aval
+    kind = dtypes.PYTHON_SCALARS.get(type(value))
+    if kind is not None:
+        return scalar_aval(kind)
+    if isinstance(value, (np.ndarray, np.generic)):
+        return ShapedArray(value.shape, value.dtype)
+    raise CorejaxTypeError(f"a value of type {type(value).__name__} is not an array", got=repr(value)[:80],
+                           wanted="an array, a NumPy scalar, or a bool, int, float or complex", where=here(),
+                           todo="convert it with numpy.asarray, or pass its array parts as a pytree")

@@ -1,0 +1,88 @@
+"""Bounded caches. Python's own lru_cache where the key is plain; here, the two it has no answer for."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+_all_caches: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+class BoundedCache(Generic[K, V]):
+    """A dict that forgets its oldest entries beyond `maxsize`.
+
+    Reading is a plain dict lookup, without a lock, so it does not reorder: what goes first is what came first.
+    """
+
+    __slots__ = ("_entries", "_lock", "maxsize", "__weakref__")
+
+    def __init__(self, maxsize: int) -> None:
+        self._entries: dict[K, V] = {}
+        self._lock = threading.Lock()
+        self.maxsize = maxsize
+        _all_caches.add(self)
+
+    def get(self, key: K) -> V | None:
+        return self._entries.get(key)
+
+    def put(self, key: K, value: V) -> V:
+        """Store, or return what another thread stored first."""
+        with self._lock:
+            kept = self._entries.setdefault(key, value)
+            if len(self._entries) > self.maxsize:
+                for oldest in list(self._entries)[: self.maxsize // 8 + 1]:
+                    del self._entries[oldest]
+            return kept
+
+    def clear(self) -> None:
+        with self._lock:
+            self._entries.clear()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
+class WeakCache(Generic[V]):
+    """Maps (object, key) to a value; the entry goes when the object goes.
+
+    `function(obj, *key)` computes a missing value. A value must not refer to the object strongly, unless it is the
+    object's own derivative that should live as long.
+    """
+
+    __slots__ = ("_function", "_per_object", "_lock", "_entries", "__weakref__")
+
+    def __init__(self, function: Callable[..., V], entries_per_object: int = 64) -> None:
+        self._function = function
+        self._per_object = entries_per_object
+        self._entries: weakref.WeakKeyDictionary[Any, OrderedDict[Any, V]] = weakref.WeakKeyDictionary()
+        self._lock = threading.Lock()
+        _all_caches.add(self)
+
+    def __call__(self, obj: Any, *key: Hashable) -> V:
+        try:
+            return self._entries[obj][key]
+        except KeyError:
+            pass
+        value = self._function(obj, *key)
+        with self._lock:
+            entries = self._entries.setdefault(obj, OrderedDict())
+            value = entries.setdefault(key, value)
+            while len(entries) > self._per_object:
+                entries.popitem(last=False)
+        return value
+
+    def clear(self) -> None:
+        with self._lock:
+            self._entries.clear()
+
+
+def clear_all() -> None:
+    """Empty every cache of the library: what was traced and compiled is traced and compiled anew."""
+    for cache in list(_all_caches):
+        cache.clear()

@@ -1,0 +1,144 @@
+"""Settings: from the environment, for the process, or for a `with` block in one thread.
+
+>>> from corejax.config import config
+>>> with config(default_bits=32):
+...     config.default_bits
+32
+>>> config.default_bits
+64
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from corejax.errors import CorejaxAttributeError, CorejaxValueError
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting: its default, the values it allows, and what it means."""
+
+    name: str
+    default: Any
+    allowed: tuple[Any, ...]
+    doc: str
+
+    @property
+    def env_var(self) -> str:
+        """The environment variable that gives its first value."""
+        return f"COREJAX_{self.name.upper()}"
+
+    def check(self, value: Any) -> Any:
+        """The allowed value equal to `value`, or an error."""
+        for allowed in self.allowed:
+            if type(value) is type(allowed) and value == allowed:
+                return allowed
+        raise self._refuse(value, f"config.{self.name}")
+
+    def parse(self, text: str) -> Any:
+        """The value that the environment variable's text stands for."""
+        for allowed in self.allowed:
+            spellings = _BOOLEANS[allowed] if isinstance(allowed, bool) else (str(allowed),)
+            if text.strip().lower() in spellings:
+                return allowed
+        raise self._refuse(text, f"the environment variable {self.env_var}")
+
+    def _refuse(self, value: Any, what: str) -> CorejaxValueError:
+        close = get_close_matches(str(value).lower(), [str(allowed).lower() for allowed in self.allowed], n=1)
+        return CorejaxValueError(f"{what} can't be {value!r}", got=repr(value),
+                                 wanted=" or ".join(map(repr, self.allowed)),
+                                 todo=f"did you mean {close[0]!r}?" if close else f"it says: {self.doc}")
+
+
+_BOOLEANS = {True: ("1", "true", "yes", "on"), False: ("0", "false", "no", "off", "")}
+
+SETTINGS: dict[str, Setting] = {setting.name: setting for setting in (
+    Setting("default_bits", 64, (64, 32), "the width of Python scalars, and of what is created without a dtype"),
+    Setting("traceback_filtering", True, (True, False), "show only the user's frames in tracebacks"),
+    Setting("fallbacks", "warn", ("warn", "error", "silent"),
+            "what to do when a primitive lacks a rule and a slow substitute is used"),
+    Setting("debug_typecheck", False, (False, True), "typecheck every jaxpr as it is staged"),
+)}
+
+
+class Config(threading.local):
+    """The settings, as attributes.
+
+    `config.name = value` sets for the process; `with config(name=value):` for the block, in this thread only.
+    """
+
+    # The process's values are class attributes, which a `with` block hides by the thread's own instance attributes:
+    # so reading is one attribute access, with and without an overlay.
+    default_bits: int
+    traceback_filtering: bool
+    fallbacks: str
+    debug_typecheck: bool
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        value = _setting(name).check(value)
+        setattr(Config, name, value)
+        if name in self.__dict__:
+            self.__dict__[name] = value
+
+    def __delattr__(self, name: str) -> None:
+        setting = _setting(name)
+        raise CorejaxAttributeError(f"config.{name} can't be deleted",
+                                    todo=f"assign its default: config.{name} = {setting.default!r}")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)  # copy, pickle and inspection ask for names that aren't there
+        raise _unknown(name)
+
+    @contextmanager
+    def __call__(self, **values: Any) -> Iterator[Config]:
+        """Set for the `with` block, in this thread."""
+        checked = {name: _setting(name).check(value) for name, value in values.items()}
+        overlay = self.__dict__
+        before = {name: overlay[name] for name in checked if name in overlay}
+        overlay.update(checked)
+        try:
+            yield self
+        finally:
+            for name in checked:
+                del overlay[name]
+            overlay.update(before)
+
+    def __dir__(self) -> list[str]:
+        return list(SETTINGS)
+
+    def __repr__(self) -> str:
+        return f"config({', '.join(f'{name}={getattr(self, name)!r}' for name in SETTINGS)})"
+
+
+def _setting(name: str) -> Setting:
+    setting = SETTINGS.get(name)
+    if setting is None:
+        raise _unknown(name)
+    return setting
+
+
+def _unknown(name: str) -> CorejaxAttributeError:
+    close = get_close_matches(name, SETTINGS, n=1)
+    return CorejaxAttributeError(f"there is no setting called {name!r}", wanted=", ".join(SETTINGS),
+                                 todo=f"did you mean {close[0]!r}?" if close else None)
+
+
+def values_from(environment: Mapping[str, str]) -> dict[str, Any]:
+    """The value of each setting that an environment gives; defaults for the rest."""
+    return {name: setting.parse(environment[setting.env_var]) if setting.env_var in environment else setting.default
+            for name, setting in SETTINGS.items()}
+
+
+for _name, _value in values_from(os.environ).items():
+    setattr(Config, _name, _value)
+
+#: The one object that holds them.
+config = Config()

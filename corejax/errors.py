@@ -1,0 +1,99 @@
+"""Every error that corejax raises: a `CorejaxError` that is also the built-in class one expects.
+
+An error says what was got, what was wanted, where in the user's code, and what to do about it:
+
+>>> from corejax.errors import CorejaxTypeError
+>>> print(CorejaxTypeError("add: operands differ in dtype", got="f32[3] and f64[3]",
+...                        wanted="one dtype", todo="convert one of them", where="model.py:7"))
+add: operands differ in dtype
+  got:    f32[3] and f64[3]
+  wanted: one dtype
+  where:  model.py:7
+  to do:  convert one of them
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class CorejaxError(Exception):
+    """The base of every error of corejax, with its parts as attributes."""
+
+    def __init__(self, message: str, *, got: Any = None, wanted: Any = None, where: str | None = None,
+                 todo: str | None = None, primitive: str | None = None, hook: str | None = None,
+                 pack: str | None = None) -> None:
+        self.message = message
+        self.got, self.wanted, self.where, self.todo = got, wanted, where, todo
+        self.primitive, self.hook, self.pack = primitive, hook, pack
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        parts = (("got", self.got), ("wanted", self.wanted), ("where", self.where), ("to do", self.todo))
+        return self.message + "".join(f"\n  {label + ':':<7} {text}" for label, text in parts if text is not None)
+
+
+class CorejaxTypeError(CorejaxError, TypeError):
+    """A value of the wrong type, dtype or shape."""
+
+
+class CorejaxValueError(CorejaxError, ValueError):
+    """A value of the right type that can't be used."""
+
+
+class CorejaxIndexError(CorejaxError, IndexError):
+    """An index or axis outside its range."""
+
+
+class CorejaxKeyError(CorejaxError, KeyError):
+    """A name that isn't there."""
+
+    __str__ = CorejaxError.__str__  # KeyError would print the repr of its first argument
+
+
+class CorejaxAttributeError(CorejaxError, AttributeError):
+    """An attribute that isn't there."""
+
+
+class CorejaxImportError(CorejaxError, ImportError):
+    """A pack that can't be imported."""
+
+
+class CorejaxNotImplementedError(CorejaxError, NotImplementedError):
+    """A rule that doesn't exist."""
+
+
+class CorejaxRuntimeError(CorejaxError, RuntimeError):
+    """A state in which the call can't go on."""
+
+
+class CorejaxOverflowError(CorejaxError, OverflowError):
+    """A number that doesn't fit its dtype."""
+
+
+class ConcretizationError(CorejaxTypeError):
+    """A value was needed where only its type is known."""
+
+
+class LeakedTracerError(CorejaxRuntimeError):
+    """A tracer was used after its transformation had ended, or outside it."""
+
+
+class RuleError(CorejaxTypeError):
+    """A primitive's rule returned something that it must not return."""
+
+
+class MissingRuleError(CorejaxNotImplementedError):
+    """A primitive has no such rule and none can be derived."""
+
+
+class PluginError(CorejaxTypeError):
+    """A plugin object that breaks the contract of its door."""
+
+
+class PackError(CorejaxImportError):
+    """A pack that can't be used: it failed to import, to load or to validate."""
+
+
+class CorejaxWarning(UserWarning):
+    """Something works, yet not as well as it could."""

@@ -1,0 +1,156 @@
+"""Batching: each value may carry one more axis, which the user's function doesn't see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from corejax.avals import ShapedArray, aval_of
+from corejax.caches import WeakCache
+from corejax.interpreters.context import context
+from corejax.interpreters.staging import stage_closed
+from corejax.interpreters.trace import Trace, Tracer, as_value, leak_error
+from corejax.ir.interpret import eval_jaxpr
+from corejax.ir.jaxpr import Jaxpr
+from corejax.plugin import checks
+from corejax.plugin.roles import roles
+
+
+class Axis(NamedTuple):
+    """The mapped axis that a vmap rule gets: its size, and its name or None."""
+
+    size: int
+    name: Any = None
+
+
+class BatchTracer(Tracer):
+    """A value with the batch axis at `dim`; `aval` is the type without it."""
+
+    __slots__ = ("val", "dim")
+
+    def __init__(self, trace: Trace, val: Any, dim: int, aval: ShapedArray) -> None:
+        self._trace = trace
+        self.val = val
+        self.dim = dim
+        self.aval = aval
+
+
+class BatchTrace(Trace):
+    """Applies a primitive's vmap rule where an operand is batched, or where its params name the axis."""
+
+    __slots__ = ("axis",)
+
+    def __init__(self, parent: Trace, axis: Axis) -> None:
+        super().__init__(parent)
+        self.axis = axis
+
+    def process(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        vals: list[Any] = []
+        dims: list[int | None] = []
+        batched = False
+        for x in args:
+            if type(x) is BatchTracer and x._trace is self:
+                vals.append(x.val)
+                dims.append(x.dim)
+                batched = True
+            else:
+                vals.append(x)
+                dims.append(None)
+        parent, axis = self.parent, self.axis
+        context.trace = parent
+        try:
+            if not batched and (axis.name is None or not _names(params, axis.name)):
+                return parent.process(primitive, vals, params)  # type: ignore[union-attr]
+            expected = primitive.infer(tuple([aval_of(x) for x in args]), params)
+            result = primitive.vmap(axis, vals, dims, **params)
+            out, out_dim = checks.check_sequence(primitive, "vmap", result, 2, "(output, dim)")
+        finally:
+            context.trace = self
+        if not primitive.multiple_results:
+            return self._box(primitive, out, out_dim, expected)
+        outs = checks.check_sequence(primitive, "vmap", out, len(expected), "outputs")
+        out_dims = checks.check_sequence(primitive, "vmap", out_dim, len(expected), "output dims")
+        return [self._box(primitive, o, d, aval) for o, d, aval in zip(outs, out_dims, expected, strict=True)]
+
+    def _box(self, primitive: Any, out: Any, dim: int | None, expected: ShapedArray) -> Any:
+        aval = getattr(out, "aval", None)
+        shape = expected.shape
+        if dim is None or type(dim) is not int or aval is None or aval.dtype is not expected.dtype or (
+                aval.shape != (*shape[:dim], self.axis.size, *shape[dim:])):
+            checks.check_batched(primitive, out, dim, self.axis.size, expected)
+            out = as_value(out)
+        return out if dim is None else BatchTracer(self, out, dim, expected)
+
+
+def _names(params: dict[str, Any], name: Any) -> bool:
+    """Do the params name the axis, directly or in a tuple?"""
+    return any(value == name or (type(value) is tuple and name in value)
+               for value in params.values() if type(value) in (tuple, type(name)))
+
+
+def without_axis(aval: ShapedArray, dim: int) -> ShapedArray:
+    """The type of a slice along `dim`."""
+    return aval.update(shape=(*aval.shape[:dim], *aval.shape[dim + 1:]))
+
+
+def with_axis(aval: ShapedArray, dim: int | None, size: int) -> ShapedArray:
+    """The type with an axis of `size` more at `dim`; the type itself for None."""
+    return aval if dim is None else aval.update(shape=(*aval.shape[:dim], size, *aval.shape[dim:]))
+
+
+def vmap(fun: Callable[..., Sequence[Any]], size: int, axis_name: Any, args: Sequence[Any],
+         in_dims: Sequence[int | None]) -> tuple[list[Any], list[int | None]]:
+    """Outputs of `fun` mapped over the axes `in_dims` of `args`, and where the mapped axis is in each."""
+    caller, axes = context.trace, context.axes
+    trace = BatchTrace(caller, Axis(size, axis_name))
+    boxed = [x if d is None else BatchTracer(trace, x, d, without_axis(x.aval, d))
+             for x, d in zip(args, in_dims, strict=True)]
+    context.trace = trace
+    if axis_name is not None:
+        context.axes = (*axes, (axis_name, size))
+    try:
+        outs: list[Any] = []
+        dims: list[int | None] = []
+        for x in fun(*boxed):
+            own = type(x) is BatchTracer and x._trace is trace
+            if not own and isinstance(x, Tracer) and not x._trace.live:
+                raise leak_error(x, "a vmapped function returned a dead value")
+            outs.append(x.val if own else x)
+            dims.append(x.dim if own else None)
+    finally:
+        context.trace, context.axes = caller, axes
+        trace.live = False
+    return outs, dims
+
+
+def to_dim(x: Any, dim: int | None, wanted: int, size: int) -> Any:
+    """`x` with its batch axis moved from `dim` to `wanted`; made by repetition if it has none."""
+    if dim is None:
+        return roles.expand(x, size, wanted)
+    return x if dim == wanted else roles.move_axis(x, dim, wanted)
+
+
+def vmap_jaxpr(jaxpr: Jaxpr, size: int, axis_name: Any, in_dims: Sequence[int | None],
+               out_dims: Sequence[int | None] | None = None) -> tuple[Jaxpr, tuple[int | None, ...]]:
+    """The mapped jaxpr, and the dims of its outputs; `out_dims` forces them (None in it: leave that one)."""
+    return _vmap_jaxpr(jaxpr, size, axis_name, tuple(in_dims), None if out_dims is None else tuple(out_dims))
+
+
+def _stage_vmap(jaxpr: Jaxpr, size: int, axis_name: Any, in_dims: tuple[int | None, ...],
+                wanted: tuple[int | None, ...] | None) -> tuple[Jaxpr, tuple[int | None, ...]]:
+    found: tuple[int | None, ...] = ()
+
+    def fun(*args: Any) -> list[Any]:
+        nonlocal found
+        outs, dims = vmap(lambda *xs: eval_jaxpr(jaxpr, (), *xs), size, axis_name, args, in_dims)
+        if wanted is not None:
+            outs = [x if w is None else to_dim(x, d, w, size) for x, d, w in zip(outs, dims, wanted, strict=True)]
+            dims = [d if w is None else w for d, w in zip(dims, wanted, strict=True)]
+        found = tuple(dims)
+        return outs
+
+    avals = [with_axis(aval, dim, size) for aval, dim in zip(jaxpr.in_avals, in_dims, strict=True)]
+    return stage_closed(fun, avals, jaxpr.name), found
+
+
+_vmap_jaxpr = WeakCache(_stage_vmap)

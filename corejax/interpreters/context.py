@@ -1,0 +1,39 @@
+"""The thread's context: which trace is current. The bottom one evaluates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from corejax.interpreters.evaluate import EvalTrace
+from corejax.interpreters.trace import Context, Trace
+
+#: Evaluates primitives on arrays: what happens where no transformation is at work.
+evaluating = EvalTrace()
+
+context = Context(evaluating)
+
+
+@contextmanager
+def tracing(trace: Trace) -> Iterator[None]:
+    """Make `trace` the current one within the block; the previous one is back afterwards, whatever happens.
+
+    The interpreters' own inner loops write the same try/finally out by hand: see docs/decisions.
+    """
+    previous = context.trace
+    context.trace = trace
+    try:
+        yield
+    finally:
+        context.trace = previous
+
+
+@contextmanager
+def named_scope(name: str) -> Iterator[None]:
+    """Equations traced in the block belong to the scope `name`, which the lowered program shows."""
+    previous = context.names
+    context.names = (*previous, name)
+    try:
+        yield
+    finally:
+        context.names = previous

@@ -1,0 +1,148 @@
+"""Evaluation: the interpreter at the bottom, which computes with arrays.
+
+Values stay where they live. Host operands go through the primitive's `impl` on NumPy; one operand on a device, or no
+`impl`, selects a compiled program.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from corejax.avals import ShapedArray
+from corejax.errors import RuleError
+from corejax.interpreters.trace import Trace, Tracer, leak_error
+from corejax.xla.array import Array, as_array
+from corejax.xla.dispatch import apply_primitive
+
+
+class _Quiet(threading.local):
+    """How this thread calls NumPy code: in a context without floating-point warnings.
+
+    Entering a prepared context costs a tenth of `np.errstate`. It can't be entered twice: an `impl` that itself
+    evaluates primitives calls them directly, as it is inside already.
+    """
+
+    def __init__(self) -> None:
+        prepared = contextvars.copy_context()
+        prepared.run(np.seterr, all="ignore")
+        self.run: Callable[..., Any] = prepared.run
+
+
+_quiet = _Quiet()
+_new = object.__new__
+
+
+def _run_nested(error: RuntimeError, impl: Callable[..., Any], data: Sequence[Any], params: dict[str, Any]) -> Any:
+    """Call `impl` after `Context.run` refused because this thread is inside already; other errors pass on."""
+    if error.__traceback__ is None or error.__traceback__.tb_next is not None or (
+            not str(error).startswith("cannot enter context")):
+        raise error
+    return impl(data, **params)
+
+
+class EvalTrace(Trace):
+    """Applies primitives to arrays."""
+
+    __slots__ = ()
+
+    def process(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        impl = primitive.impl
+        if impl is None:
+            return self._process_compiled(primitive, args, params)
+        try:
+            if len(args) == 2:
+                x, y = args
+                data: tuple[Any, ...] = (x._host, y._host)
+                avals: tuple[ShapedArray, ...] = (x.aval, y.aval)
+            elif len(args) == 1:
+                x, = args
+                data, avals = (x._host,), (x.aval,)
+            else:
+                data, avals = tuple([x._host for x in args]), tuple([x.aval for x in args])
+        except AttributeError:
+            return self._process_mixed(primitive, args, params)
+        expected = primitive.infer(avals, params)
+        try:
+            out = _quiet.run(impl, data, **params) if params else _quiet.run(impl, data)
+        except RuntimeError as error:
+            out = _run_nested(error, impl, data, params)
+        if type(expected) is tuple:
+            return _box_all(primitive, out, expected)
+        # A 0-d result is kept as the NumPy scalar that ufuncs return: immutable, and faster in the next ufunc.
+        if type(out) is not np.ndarray and not isinstance(out, np.generic):
+            out = _as_ndarray(primitive, out, expected)
+        if out.shape != expected.shape or (out.dtype is not expected.dtype and out.dtype != expected.dtype):
+            raise _wrong_result(primitive, out, expected)
+        array = _new(Array)
+        array.aval = expected
+        array._host = out
+        return array
+
+    def _process_compiled(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        for x in args:
+            if isinstance(x, Tracer):
+                raise leak_error(x, primitive.name)
+        arrays = [x if type(x) is Array else as_array(x, copy=False) for x in args]
+        primitive.infer(tuple([x.aval for x in arrays]), params)
+        return apply_primitive(primitive, arrays, params)
+
+    def _process_mixed(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """The same for operands that are not all host `Array`s."""
+        for x in args:
+            if isinstance(x, Tracer):
+                raise leak_error(x, primitive.name)
+        arrays = [x if type(x) is Array else as_array(x, copy=False) for x in args]
+        if not all(hasattr(x, "_host") for x in arrays):
+            return apply_primitive(primitive, arrays, params)
+        out = self.process(primitive, arrays, params)
+        raw = [x for x in args if type(x) is np.ndarray]
+        if raw:
+            return [_unshare(o, raw) for o in out] if primitive.multiple_results else _unshare(out, raw)
+        return out
+
+
+def _unshare(out: Array, raw: list[Any]) -> Array:
+    """A result must not change when the user writes to an ndarray that was an operand."""
+    host = getattr(out, "_host", None)
+    if host is not None and any(np.may_share_memory(host, x) for x in raw):
+        return Array.from_host(host.copy(), out.aval)
+    return out
+
+
+def _as_ndarray(primitive: Any, out: Any, expected: ShapedArray) -> Any:
+    if isinstance(out, np.generic):
+        return np.asarray(out)
+    if isinstance(out, Array) and hasattr(out, "_host"):
+        return out._host
+    if isinstance(out, np.ndarray):
+        return np.asarray(out)
+    raise RuleError(f"{primitive.name}.impl ({primitive.origin}) returned a {type(out).__name__}",
+                    primitive=primitive.name, hook="impl", pack=primitive.origin, got=repr(out)[:80],
+                    wanted=f"a NumPy array {expected}", todo="return what NumPy computed, not None or a list")
+
+
+def _box_all(primitive: Any, outs: Any, expected: tuple[ShapedArray, ...]) -> list[Array]:
+    if not isinstance(outs, (list, tuple)) or len(outs) != len(expected):
+        raise RuleError(f"{primitive.name}.impl ({primitive.origin}) returned the wrong number of results",
+                        primitive=primitive.name, hook="impl", pack=primitive.origin,
+                        got=len(outs) if isinstance(outs, (list, tuple)) else type(outs).__name__,
+                        wanted=f"a sequence of {len(expected)} arrays")
+    boxed = []
+    for out, aval in zip(outs, expected, strict=True):
+        out = out if type(out) is np.ndarray else _as_ndarray(primitive, out, aval)
+        if out.shape != aval.shape or out.dtype != aval.dtype:
+            raise _wrong_result(primitive, out, aval)
+        boxed.append(Array.from_host(out, aval))
+    return boxed
+
+
+def _wrong_result(primitive: Any, out: Any, expected: ShapedArray) -> RuleError:
+    got = ShapedArray(out.shape, out.dtype) if out.dtype.kind not in "OSUMm" else f"{out.dtype}{list(out.shape)}"
+    return RuleError(f"{primitive.name}.impl ({primitive.origin}) returned {got}, wanted {expected} as abstract_eval says",
+                     primitive=primitive.name, hook="impl", pack=primitive.origin, got=got, wanted=expected,
+                     todo="make impl and abstract_eval agree; the compiled program follows abstract_eval")

@@ -1,0 +1,159 @@
+"""Forward mode: each value travels with its tangent.
+
+A tangent that is known to be zero is a `Zero`, which costs nothing; a value whose tangent is zero isn't boxed at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from corejax.avals import ShapedArray, Zero, aval_of
+from corejax.caches import WeakCache
+from corejax.dtypes import float0
+from corejax.interpreters.context import context
+from corejax.interpreters.staging import stage_closed
+from corejax.interpreters.trace import Trace, Tracer, as_value, leak_error
+from corejax.ir.interpret import eval_jaxpr
+from corejax.ir.jaxpr import Jaxpr
+from corejax.plugin import checks
+from corejax.plugin.roles import roles
+
+
+class JVPTracer(Tracer):
+    """A primal value with its tangent."""
+
+    __slots__ = ("primal", "tangent")
+
+    def __init__(self, trace: Trace, primal: Any, tangent: Any) -> None:
+        self._trace = trace
+        self.aval = primal.aval
+        self.primal = primal
+        self.tangent = tangent
+
+    def concrete(self, wanted: str) -> Any:
+        primal = self.primal
+        return primal.concrete(wanted) if isinstance(primal, Tracer) else primal
+
+
+class JVPTrace(Trace):
+    """Applies a primitive's jvp rule where an operand has a tangent."""
+
+    __slots__ = ()
+
+    def process(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        primals, tangents, active = [], [], False
+        for x in args:
+            if type(x) is JVPTracer and x._trace is self:
+                primals.append(x.primal)
+                tangents.append(x.tangent)
+                active = True
+            else:
+                primals.append(x)
+                tangents.append(None)
+        parent = self.parent
+        context.trace = parent
+        try:
+            if not active:
+                return parent.process(primitive, primals, params)  # type: ignore[union-attr]
+            keep_zeros = primitive.symbolic_zeros
+            for i, t in enumerate(tangents):
+                if t is None:
+                    tangents[i] = zero = Zero(aval_of(primals[i]).tangent)
+                    if not keep_zeros:
+                        tangents[i] = instantiate(zero)
+            out, out_dot = checks.check_jvp_pair(primitive, primitive.jvp(primals, tangents, **params))
+            if primitive.multiple_results:
+                return self._box_all(primitive, primals, params, out, out_dot)
+            if not primitive.jvp_binds_itself:
+                checks.check_output(primitive, "jvp", out, primitive.infer(tuple(map(aval_of, primals)), params))
+        finally:
+            context.trace = self
+        return self._box(primitive, out, out_dot)
+
+    def _box(self, primitive: Any, out: Any, out_dot: Any) -> Any:
+        if not hasattr(out, "aval"):
+            out = as_value(out)
+        expected = out.aval.tangent
+        if type(out_dot) is Zero:
+            if out_dot.aval is not expected:
+                checks.check_tangent(primitive, out_dot, expected)
+            return out
+        if getattr(out_dot, "aval", None) is not expected:
+            checks.check_tangent(primitive, out_dot, expected)
+            out_dot = as_value(out_dot)
+        return JVPTracer(self, out, out_dot)
+
+    def _box_all(self, primitive: Any, primals: Sequence[Any], params: dict[str, Any], outs: Any, dots: Any) -> list[Any]:
+        expected = primitive.infer(tuple(map(aval_of, primals)), params)
+        outs = checks.check_sequence(primitive, "jvp", outs, len(expected), "outputs")
+        dots = checks.check_sequence(primitive, "jvp", dots, len(expected), "output tangents")
+        for out, aval in zip(outs, expected, strict=True):
+            checks.check_output(primitive, "jvp", out, aval)
+        return [self._box(primitive, out, dot) for out, dot in zip(outs, dots, strict=True)]
+
+
+def instantiate(tangent: Any) -> Any:
+    """An array for a `Zero`; anything else as it is. A float0 zero stays symbolic: there is nothing to store."""
+    if type(tangent) is Zero and tangent.aval.dtype is not float0:
+        return roles.zeros(tangent.aval)
+    return tangent
+
+
+def jvp(fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any]
+        ) -> tuple[list[Any], list[Any]]:
+    """Outputs and output tangents of `fun`, which takes and returns sequences of arrays. Tangents may be `Zero`."""
+    parent = context.trace
+    return run_jvp(fun, JVPTrace(parent), parent, primals, tangents)
+
+
+def run_jvp(fun: Callable[..., Sequence[Any]], trace: JVPTrace, caller: Trace, primals: Sequence[Any],
+         tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """`jvp` by the given trace, with `caller` current again afterwards."""
+    args = [p if type(t) is Zero else JVPTracer(trace, p, t) for p, t in zip(primals, tangents, strict=True)]
+    context.trace = trace
+    try:
+        results = fun(*args)
+        outs, dots = [], []
+        for x in results:
+            if type(x) is JVPTracer and x._trace is trace:
+                outs.append(x.primal)
+                dots.append(x.tangent)
+            else:
+                if isinstance(x, Tracer) and not x._trace.live:
+                    raise leak_error(x, "a differentiated function returned a dead value")
+                outs.append(x)
+                dots.append(Zero(aval_of(x).tangent))
+    finally:
+        context.trace = caller
+        trace.live = False
+    return outs, dots
+
+
+def jvp_jaxpr(jaxpr: Jaxpr, nonzeros: Sequence[bool], instantiate_outs: bool | Sequence[bool] = False
+              ) -> tuple[Jaxpr, tuple[bool, ...]]:
+    """The jaxpr of `(primals, nonzero tangents) -> (outputs, nonzero output tangents)`, and which those are."""
+    if isinstance(instantiate_outs, bool):
+        instantiate_outs = (instantiate_outs,) * len(jaxpr.outvars)
+    return _jvp_jaxpr(jaxpr, tuple(nonzeros), tuple(instantiate_outs))
+
+
+def _stage_jvp(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], instantiate_outs: tuple[bool, ...]
+               ) -> tuple[Jaxpr, tuple[bool, ...]]:
+    avals: list[ShapedArray] = jaxpr.in_avals
+    out_nonzeros: tuple[bool, ...] = ()
+
+    def fun(*args: Any) -> list[Any]:
+        nonlocal out_nonzeros
+        primals, rest = args[: len(avals)], iter(args[len(avals):])
+        tangents = [next(rest) if nz else Zero(a.tangent) for nz, a in zip(nonzeros, avals, strict=True)]
+        outs, dots = jvp(lambda *xs: eval_jaxpr(jaxpr, (), *xs), primals, tangents)
+        dots = [instantiate(t) if force else t for t, force in zip(dots, instantiate_outs, strict=True)]
+        out_nonzeros = tuple([type(t) is not Zero for t in dots])
+        return [*outs, *[t for t in dots if type(t) is not Zero]]
+
+    tangent_avals = [a.tangent for a, nz in zip(avals, nonzeros, strict=True) if nz]
+    return stage_closed(fun, [*avals, *tangent_avals], jaxpr.name), out_nonzeros
+
+
+_jvp_jaxpr = WeakCache(_stage_jvp)

@@ -1,0 +1,153 @@
+"""Linearize: forward mode whose tangents are unknown.
+
+Every primal is computed at once, so Python control flow on values works; what the jvp rules do to tangents lands on a
+tape. `LinearizeTrace` is `JVPTrace` over `TapeTrace` with a short cut for the two most common kinds of rule, declared
+factors and declared linearity: it writes what the rule would have recorded without running it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from corejax.avals import Linear, ShapedArray, Zero, aval_of
+from corejax.dtypes import float0
+from corejax.interpreters.context import context
+from corejax.interpreters.forward import JVPTrace, JVPTracer, instantiate, run_jvp
+from corejax.interpreters.partial_eval import TapeEqn, TapeTrace, TapeTracer, needed, replay
+from corejax.interpreters.trace import Trace
+from corejax.plugin.roles import roles
+
+
+class _WeightedSum:
+    """The tape's own equation: operands (x0, w0, x1, w1, ...) with unknown x and known w; the result is sum x_i * w_i.
+
+    One such equation stands for all that the factors of an elementwise primitive do to its tangents.
+    """
+
+    name, origin = "weighted_sum", "corejax"
+    multiple_results = False
+
+    def bind(self, *operands: Any) -> Any:
+        """The sum, by the roles `multiply` and `accumulate`."""
+        terms = [roles.multiply(x, w) for x, w in zip(operands[::2], operands[1::2], strict=True)]
+        total = terms[0]
+        for term in terms[1:]:
+            total = roles.accumulate(total, term)
+        return total
+
+    def transpose(self, ct: Any, operands: Sequence[Any]) -> list[Any]:
+        """ct * w_i for each unknown."""
+        back = []
+        for i in range(0, len(operands), 2):
+            back += (roles.multiply(ct, operands[i + 1]), None)
+        return back
+
+
+weighted_sum = _WeightedSum()
+
+
+class LinearizeTrace(JVPTrace):
+    """`JVPTrace` whose tangents are on a tape; `parent` is the tape's trace, `base` where primals are computed."""
+
+    __slots__ = ("base", "eqns")
+
+    def __init__(self, tape: TapeTrace) -> None:
+        super().__init__(tape)
+        self.base: Trace = tape.parent  # type: ignore[assignment]
+        self.eqns = tape.eqns
+
+    def process(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        factors = primitive.factors
+        if factors is None and primitive.linear is None:
+            return JVPTrace.process(self, primitive, args, params)
+        primals: list[Any] = []
+        unknowns: list[TapeTracer | None] = []
+        active = 0
+        for x in args:
+            if type(x) is JVPTracer and x._trace is self:
+                primals.append(x.primal)
+                unknowns.append(x.tangent)
+                active += 1
+            else:
+                primals.append(x)
+                unknowns.append(None)
+        if active and (_spreads(primals, unknowns) if factors is not None
+                       else active < len(args) or primitive.multiple_results):
+            return JVPTrace.process(self, primitive, args, params)
+        context.trace = base = self.base
+        try:
+            out = base.process(primitive, primals, params)
+            if not active:
+                return out
+            operands: list[Any] = []
+            if factors is None:
+                for t in unknowns:
+                    operands.append(t.var)  # type: ignore[union-attr]
+            else:
+                for i, t in enumerate(unknowns):
+                    factor = factors[i]
+                    if t is not None and factor is not None:
+                        operands.append(t.var)
+                        operands.append(factor(out, *primals, **params))
+                primitive, params = weighted_sum, {}
+        finally:
+            context.trace = self
+        if not operands:
+            return out
+        var = Linear(out.aval.tangent)
+        self.eqns.append((primitive, operands, params, (var,)))
+        return JVPTracer(self, out, TapeTracer(self.parent, var))  # type: ignore[arg-type]
+
+
+def _spreads(primals: Sequence[Any], unknowns: Sequence[TapeTracer | None]) -> bool:
+    """Does an operand with a tangent have rank 0 and another one not? Then the tangent has to be broadcast."""
+    if len(primals) == 1:
+        return False
+    for t in unknowns:
+        if t is not None and not t.aval.shape:
+            for p in primals:
+                aval = getattr(p, "aval", None)
+                if aval is not None and aval.shape:
+                    return True
+            return False
+    return False
+
+
+class LinearMap:
+    """A linear function on a tape: tangents of the inputs to tangents of the outputs."""
+
+    __slots__ = ("eqns", "ins", "outs", "_pruned")
+
+    def __init__(self, eqns: list[TapeEqn], ins: Sequence[Linear | None], outs: Sequence[Any]) -> None:
+        self.eqns = eqns
+        self.ins = ins  # None for an input without tangents (an integer)
+        self.outs = outs  # a Linear, a Zero, or a value that doesn't depend on the inputs
+        self._pruned = False
+
+    def __call__(self, *tangents: Any) -> list[Any]:
+        """Apply it; may be repeated, under any transformation."""
+        if not self._pruned:
+            self.eqns, self._pruned = needed(self.eqns, self.outs), True
+        env = {var: t for var, t in zip(self.ins, tangents, strict=True) if var is not None}
+        replay(self.eqns, env)
+        return [env[x] if type(x) is Linear else instantiate(x) for x in self.outs]
+
+
+def linearize(fun: Callable[..., Sequence[Any]], primals: Sequence[Any]) -> tuple[list[Any], LinearMap]:
+    """Outputs of `fun` at `primals`, and its derivative there as a `LinearMap`."""
+    caller = context.trace
+    tape = TapeTrace(caller)
+    ins: list[Linear | None] = []
+    tangents: list[Any] = []
+    for p in primals:
+        aval = aval_of(p).tangent
+        var = Linear(aval) if aval.dtype is not float0 else None
+        ins.append(var)
+        tangents.append(Zero(aval) if var is None else TapeTracer(tape, var))
+    try:
+        outs, dots = run_jvp(fun, LinearizeTrace(tape), caller, primals, tangents)
+        ends = [x if type(x) is Zero else tape.operand(x) for x in dots]
+    finally:
+        tape.live = False
+    return outs, LinearMap(tape.eqns, ins, ends)

@@ -1,0 +1,218 @@
+"""Partial evaluation: run what is known now, put the rest on a tape.
+
+An unknown value is a `Linear`: no value, only a type, and its identity is its name on the tape. (Partial evaluation
+itself asks no linearity; reverse mode does, and it is what tapes are for.) An operand of a tape equation is a `Linear`
+or a known value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from corejax.avals import Linear, ShapedArray, aval_of
+from corejax.caches import WeakCache
+from corejax.interpreters.context import context
+from corejax.interpreters.staging import StagingTracer, stage_closed
+from corejax.interpreters.trace import Trace, Tracer, leak_error
+from corejax.ir.interpret import eval_jaxpr
+from corejax.ir.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var, no_effects
+from corejax.xla.array import Array, as_array
+
+
+#: An equation that waits: (primitive, operands, params, outputs). Operands are `Linear`s and known values, outputs are
+#: `Linear`s. A plain tuple, because reverse mode makes one for every step of the user's function.
+TapeEqn: TypeAlias = tuple[Any, Sequence[Any], dict[str, Any], Sequence[Linear]]
+
+
+class TapeTracer(Tracer):
+    """An unknown value."""
+
+    __slots__ = ("var",)
+
+    def __init__(self, trace: Trace, var: Linear) -> None:
+        self._trace = trace
+        self.aval = var.aval
+        self.var = var
+
+
+class TapeTrace(Trace):
+    """Passes primitives with known operands on to its parent and records the others."""
+
+    __slots__ = ("eqns",)
+
+    def __init__(self, parent: Trace) -> None:
+        super().__init__(parent)
+        self.eqns: list[TapeEqn] = []
+
+    def unknown(self, aval: ShapedArray) -> TapeTracer:
+        return TapeTracer(self, Linear(aval))
+
+    def process(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        for x in args:
+            if type(x) is TapeTracer and x._trace is self:
+                break
+        else:
+            context.trace = parent = self.parent
+            try:
+                return parent.process(primitive, args, params)  # type: ignore[union-attr]
+            finally:
+                context.trace = self
+        if primitive.partial_eval is not None:
+            return self._split(primitive, args, params)
+        operands = [self.operand(x) for x in args]
+        out = primitive.infer(tuple([x.aval for x in operands]), params)
+        if type(out) is tuple:
+            outs = [Linear(aval) for aval in out]
+            self.eqns.append((primitive, operands, params, outs))
+            return [TapeTracer(self, var) for var in outs]
+        var = Linear(out)
+        self.eqns.append((primitive, operands, params, (var,)))
+        return TapeTracer(self, var)
+
+    def operand(self, x: Any) -> Any:
+        """What stands on the tape for a value: its `Linear` if unknown, else something immutable."""
+        if type(x) is TapeTracer and x._trace is self:
+            return x.var
+        if type(x) is Array:
+            return x
+        if isinstance(x, Tracer):
+            if not x._trace.live:
+                raise leak_error(x, "linearizing")
+            return x
+        return as_array(x, copy=True)
+
+    def _split(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+        """Let the primitive divide itself: evaluate its known equation, record its staged one."""
+        operands = [self.operand(x) for x in args]
+        avals = tuple([x.aval for x in operands])
+        effects = primitive.effects(avals, **params) if primitive.effects is not None else no_effects
+        eqn = JaxprEqn(primitive, [Var(aval) for aval in avals], [Var(aval) for aval in primitive.infer(avals, params)],
+                       params, effects)
+        known, staged, unknown_out, _ = primitive.partial_eval(eqn, tuple([type(x) is Linear for x in operands]))
+        env: dict[Any, Any] = dict(zip(eqn.invars, operands, strict=True))
+        if known is not None:
+            context.trace = parent = self.parent
+            try:
+                values = parent.process(  # type: ignore[union-attr]
+                    known.primitive, [_read(env, v) for v in known.invars], dict(known.params))
+            finally:
+                context.trace = self
+            env.update(zip(known.outvars, values, strict=True))
+        if staged is not None:
+            outs = [Linear(v.aval) for v in staged.outvars]
+            env.update(zip(staged.outvars, outs, strict=True))
+            inputs = [self.operand(_read(env, v)) for v in staged.invars]
+            self.eqns.append((staged.primitive, inputs, dict(staged.params), outs))
+        return [TapeTracer(self, env[v]) if type(env[v]) is Linear else env[v] for v in eqn.outvars]
+
+
+def _read(env: dict[Any, Any], atom: Atom) -> Any:
+    return atom.val if type(atom) is Literal else env[atom]
+
+
+def record(fun: Callable[..., Sequence[Any]], args: Sequence[Any]) -> tuple[list[TapeEqn], list[Any]]:
+    """Run `fun` with the `Linear`s among `args` unknown: the tape, and the outputs (values or `Linear`s)."""
+    caller = context.trace
+    trace = TapeTrace(caller)
+    boxed = [TapeTracer(trace, x) if type(x) is Linear else x for x in args]
+    context.trace = trace
+    try:
+        outs = [trace.operand(x) for x in fun(*boxed)]
+    finally:
+        context.trace = caller
+        trace.live = False
+    return trace.eqns, outs
+
+
+def replay(eqns: Sequence[TapeEqn], env: dict[Linear, Any]) -> None:
+    """Run a tape forward: `env` maps the unknowns to values and gets those of all outputs."""
+    for primitive, operands, params, outs in eqns:
+        out = primitive.bind(*[env[x] if type(x) is Linear else x for x in operands], **params)
+        if primitive.multiple_results:
+            env.update(zip(outs, out, strict=True))
+        else:
+            env[outs[0]] = out
+
+
+def needed(eqns: Sequence[TapeEqn], outs: Sequence[Any]) -> list[TapeEqn]:
+    """The equations that `outs` depend on, in order."""
+    wanted = {x for x in outs if type(x) is Linear}
+    kept = []
+    for eqn in reversed(eqns):
+        _, operands, _, outs_of_eqn = eqn
+        if not wanted.isdisjoint(outs_of_eqn):
+            kept.append(eqn)
+            wanted.update([x for x in operands if type(x) is Linear])
+    kept.reverse()
+    return kept
+
+
+def partial_eval_jaxpr(jaxpr: Jaxpr, unknown_in: Sequence[bool], instantiate: bool | Sequence[bool] = False
+                       ) -> tuple[Jaxpr, Jaxpr, tuple[bool, ...], int]:
+    """Divide a jaxpr: (known, staged, which outputs are unknown, number of residuals).
+
+    known: known inputs -> known outputs + residuals; staged: residuals + unknown inputs -> unknown outputs.
+    `instantiate` makes outputs unknown that need not be.
+    """
+    if isinstance(instantiate, bool):
+        instantiate = (instantiate,) * len(jaxpr.outvars)
+    return _partial_eval_jaxpr(jaxpr, tuple(unknown_in), tuple(instantiate))
+
+
+def _divide(jaxpr: Jaxpr, unknown_in: tuple[bool, ...], instantiate: tuple[bool, ...]
+            ) -> tuple[Jaxpr, Jaxpr, tuple[bool, ...], int]:
+    unknowns = [Linear(aval) for aval, u in zip(jaxpr.in_avals, unknown_in, strict=True) if u]
+    known_avals = [aval for aval, u in zip(jaxpr.in_avals, unknown_in, strict=True) if not u]
+    unknown_out: tuple[bool, ...] = ()
+    n_residuals = 0
+    staged: Jaxpr | None = None
+
+    def fun(*known_in: Any) -> list[Any]:
+        nonlocal unknown_out, n_residuals, staged
+        known, unknown = iter(known_in), iter(unknowns)
+        eqns, outs = record(lambda *xs: eval_jaxpr(jaxpr, (), *xs),
+                            [next(unknown) if u else next(known) for u in unknown_in])
+        unknown_out = tuple([type(x) is Linear or force for x, force in zip(outs, instantiate, strict=True)])
+        wanted = [x for x, u in zip(outs, unknown_out, strict=True) if u]
+        staged, residuals = _tape_to_jaxpr(needed(eqns, wanted), unknowns, wanted, jaxpr.name)
+        n_residuals = len(residuals)
+        return [*[x for x, u in zip(outs, unknown_out, strict=True) if not u], *residuals]
+
+    known = stage_closed(fun, known_avals, jaxpr.name)
+    assert staged is not None
+    return known, staged, unknown_out, n_residuals
+
+
+def _tape_to_jaxpr(eqns: Sequence[TapeEqn], unknowns: Sequence[Linear], outs: Sequence[Any], name: str
+                   ) -> tuple[Jaxpr, list[Any]]:
+    """A tape as a jaxpr of (residuals, unknowns), and the values of its residuals."""
+    var_of: dict[Linear, Var] = {x: Var(x.aval) for x in unknowns}
+    residuals: dict[int, tuple[Var, Any]] = {}
+
+    def atom(x: Any) -> Atom:
+        if type(x) is Linear:
+            return var_of[x]
+        if type(x) is Array and not x.aval.shape and hasattr(x, "_host"):
+            return Literal(x, x.aval)
+        key = id(x.var) if type(x) is StagingTracer else id(x)
+        if key not in residuals:
+            residuals[key] = Var(aval_of(x)), x
+        return residuals[key][0]
+
+    new_eqns = []
+    effects = no_effects
+    for primitive, operands, params, defined in eqns:
+        inputs = [atom(x) for x in operands]
+        outvars = [var_of.setdefault(x, Var(x.aval)) for x in defined]
+        eff = no_effects
+        if primitive.effects is not None:
+            eff = primitive.effects(tuple([x.aval for x in inputs]), **params)
+            effects = effects | eff
+        new_eqns.append(JaxprEqn(primitive, inputs, outvars, params, eff))
+    out_atoms = [atom(x) for x in outs]
+    invars = [*[var for var, _ in residuals.values()], *[var_of[x] for x in unknowns]]
+    return Jaxpr((), invars, out_atoms, new_eqns, effects, name), [value for _, value in residuals.values()]
+
+
+_partial_eval_jaxpr = WeakCache(_divide)

@@ -1,0 +1,123 @@
+"""Reverse mode: linearize, then run the tape backward, each equation by its `transpose` rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from corejax.avals import Linear, ShapedArray, Zero, aval_of
+from corejax.caches import WeakCache
+from corejax.interpreters.forward import instantiate
+from corejax.interpreters.linearize import LinearMap, linearize
+from corejax.interpreters.partial_eval import TapeEqn, record
+from corejax.interpreters.staging import stage_closed
+from corejax.interpreters.trace import as_value
+from corejax.ir.interpret import eval_jaxpr
+from corejax.ir.jaxpr import Jaxpr
+from corejax.plugin import checks
+from corejax.plugin.roles import roles
+
+
+def vjp(fun: Callable[..., Sequence[Any]], primals: Sequence[Any]
+        ) -> tuple[list[Any], Callable[[Sequence[Any]], list[Any]]]:
+    """Outputs of `fun`, and its pullback: cotangents of the outputs to cotangents of the inputs (maybe `Zero`)."""
+    outs, linear_map = linearize(fun, primals)
+    return outs, lambda cotangents: _pull_back(linear_map, cotangents)
+
+
+def _pull_back(linear_map: LinearMap, cotangents: Sequence[Any]) -> list[Any]:
+    """One cotangent for each input: `Zero` where nothing flows, None for an input without tangents."""
+    found = backward(linear_map.eqns, linear_map.outs, cotangents)
+    return [None if var is None else found.get(var, Zero(var.aval)) for var in linear_map.ins]
+
+
+def linear_transpose(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray]
+                     ) -> tuple[list[ShapedArray], Callable[[Sequence[Any]], list[Any]]]:
+    """The output types of a linear `fun`, and its transpose."""
+    ins = [Linear(aval) for aval in in_avals]
+    eqns, outs = record(fun, ins)
+    linear_map = LinearMap(eqns, ins, outs)
+    return [aval_of(x) for x in outs], lambda cotangents: _pull_back(linear_map, cotangents)
+
+
+def backward(eqns: Sequence[TapeEqn], outs: Sequence[Any], cotangents: Sequence[Any]) -> dict[Linear, Any]:
+    """Run a tape backward. Returns the cotangents of the `Linear`s that no equation of the tape defines."""
+    found: dict[Linear, Any] = {}
+    for x, ct in zip(outs, cotangents, strict=True):
+        if type(x) is Linear and type(ct) is not Zero:
+            found[x] = roles.accumulate(found[x], ct) if x in found else ct
+    for primitive, operands, params, defined in reversed(eqns):
+        if primitive.multiple_results:
+            ct = _cotangents(primitive, found, defined)
+        else:
+            ct = found.pop(defined[0], None)
+        if ct is None:
+            continue
+        back = primitive.transpose(ct, operands, **params)
+        if type(back) not in (list, tuple) or len(back) != len(operands):
+            checks.check_sequence(primitive, "transpose", back, len(operands), "operands")
+        for i, x in enumerate(operands):
+            if type(x) is not Linear:
+                continue
+            ct = back[i]
+            if ct is None or type(ct) is Zero:
+                continue
+            if getattr(ct, "aval", None) is not x.aval:
+                checks.check_cotangent(primitive, i, ct, x.aval)
+                ct = as_value(ct)
+            if x in found:
+                found[x] = roles.accumulate(found[x], ct)
+            else:
+                found[x] = ct
+    return found
+
+
+def _cotangents(primitive: Any, found: dict[Linear, Any], outs: Sequence[Linear]) -> list[Any] | None:
+    """Those of an equation with several outputs; None if all are zero."""
+    cts = [found.pop(x, None) for x in outs]
+    if all([ct is None for ct in cts]):
+        return None
+    cts = [Zero(x.aval) if ct is None else ct for x, ct in zip(outs, cts, strict=True)]
+    return cts if primitive.symbolic_zeros else [instantiate(ct) for ct in cts]
+
+
+def transpose_function(fun: Callable[..., Sequence[Any]], args: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+    """Cotangents for the `Linear`s among `args` of a function linear in them; None for the others.
+
+    What does not depend on them is evaluated forward first.
+    """
+    eqns, outs = record(fun, args)
+    found = backward(eqns, outs, cotangents)
+    return [found.get(x, Zero(x.aval)) if type(x) is Linear else None for x in args]
+
+
+def transpose_jaxpr(jaxpr: Jaxpr, linear: Sequence[bool], ct_nonzero: Sequence[bool]
+                    ) -> tuple[Jaxpr, tuple[bool, ...]]:
+    """The jaxpr of `(nonlinear inputs, nonzero output cotangents) -> nonzero cotangents of the linear inputs`.
+
+    Also returns, for each linear input, whether its cotangent is among them.
+    """
+    return _transpose_jaxpr(jaxpr, tuple(linear), tuple(ct_nonzero))
+
+
+def _stage_transpose(jaxpr: Jaxpr, linear: tuple[bool, ...], ct_nonzero: tuple[bool, ...]
+                     ) -> tuple[Jaxpr, tuple[bool, ...]]:
+    n_values = linear.count(False)
+    nonzero: tuple[bool, ...] = ()
+
+    def fun(*args: Any) -> list[Any]:
+        nonlocal nonzero
+        values, cts = iter(args[:n_values]), iter(args[n_values:])
+        ins = [Linear(aval) if lin else next(values) for lin, aval in zip(linear, jaxpr.in_avals, strict=True)]
+        out_cts = [next(cts) if nz else Zero(aval) for nz, aval in zip(ct_nonzero, jaxpr.out_avals, strict=True)]
+        back = transpose_function(lambda *xs: eval_jaxpr(jaxpr, (), *xs), ins, out_cts)
+        found = [ct for ct in back if ct is not None]
+        nonzero = tuple([type(ct) is not Zero for ct in found])
+        return [ct for ct in found if type(ct) is not Zero]
+
+    avals = [aval for lin, aval in zip(linear, jaxpr.in_avals, strict=True) if not lin]
+    ct_avals = [aval.tangent for nz, aval in zip(ct_nonzero, jaxpr.out_avals, strict=True) if nz]
+    return stage_closed(fun, [*avals, *ct_avals], jaxpr.name), nonzero
+
+
+_transpose_jaxpr = WeakCache(_stage_transpose)

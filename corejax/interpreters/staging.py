@@ -1,0 +1,125 @@
+"""Staging: turn a Python function into a jaxpr by running it once on tracers.
+
+Everything that the function binds becomes an equation, also what does not depend on its arguments. What it closes
+over becomes a constant: scalars are written into the equations, arrays and tracers of enclosing traces become
+constvars.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from corejax.avals import ShapedArray
+from corejax.interpreters.context import context
+from corejax.interpreters.trace import Trace, Tracer, leak_error
+from corejax.ir.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_effects
+from corejax.ir.surgery import substitute
+from corejax.source import location
+from corejax.xla.array import Array, as_array
+
+
+class StagingTracer(Tracer):
+    """Stands for a variable of the jaxpr being built."""
+
+    __slots__ = ("var",)
+
+    def __init__(self, trace: StagingTrace, var: Var) -> None:
+        self._trace = trace
+        self.aval = var.aval
+        self.var = var
+
+
+class StagingTrace(Trace):
+    """Records every primitive as an equation."""
+
+    __slots__ = ("eqns", "effects", "constvars", "constvals", "_const_of")
+
+    def __init__(self, parent: Trace) -> None:
+        super().__init__(parent)
+        self.eqns: list[JaxprEqn] = []
+        self.effects = no_effects
+        self.constvars: list[Var] = []
+        self.constvals: list[Any] = []
+        self._const_of: dict[int, Var] = {}
+
+    def process(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        atoms: list[Atom] = []
+        for x in args:
+            if type(x) is StagingTracer and x._trace is self:
+                atoms.append(x.var)
+            else:
+                atoms.append(self.lift(x))
+        avals = tuple([atom.aval for atom in atoms])
+        out = primitive.infer(avals, params)
+        effects = no_effects
+        if primitive.effects is not None:
+            effects = primitive.effects(avals, **params)
+            if effects:
+                self.effects = self.effects | effects
+        if type(out) is tuple:
+            outvars = [Var(aval) for aval in out]
+            self.eqns.append(JaxprEqn(primitive, atoms, outvars, params, effects, location(), context.names))
+            return [StagingTracer(self, var) for var in outvars]
+        var = Var(out)
+        self.eqns.append(JaxprEqn(primitive, atoms, (var,), params, effects, location(), context.names))
+        return StagingTracer(self, var)
+
+    def new_arg(self, aval: ShapedArray) -> StagingTracer:
+        return StagingTracer(self, Var(aval))
+
+    def lift(self, x: Any) -> Atom:
+        """The atom for any value: a variable, a literal, or a constvar for what comes from outside."""
+        if type(x) is StagingTracer and x._trace is self:
+            return x.var
+        if isinstance(x, Tracer):
+            if not x._trace.live:
+                raise leak_error(x, "tracing")
+            return self._constvar(x)
+        key = id(x)
+        if key in self._const_of:
+            return self._const_of[key]
+        array = x if type(x) is Array else as_array(x, copy=True)
+        if not array.aval.shape and hasattr(array, "_host"):
+            return Literal(array, array.aval)
+        return self._constvar(array, original=x)
+
+    def _constvar(self, value: Any, original: Any = None) -> Var:
+        # Keyed by identity: `original` is held through the const list, or it could be another's id by and by.
+        holder = value if original is None else original
+        var = self._const_of.get(id(holder))
+        if var is None:
+            var = self._const_of[id(holder)] = Var(value.aval)
+            self.constvars.append(var)
+            self.constvals.append((holder, value))
+        return var
+
+
+def stage(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray], name: str = "") -> ClosedJaxpr:
+    """The jaxpr of `fun`, which takes one tracer for each aval and returns a sequence of outputs."""
+    previous = context.trace
+    trace = StagingTrace(previous)
+    tracers = [trace.new_arg(aval) for aval in in_avals]
+    context.trace = trace
+    try:
+        outs = [trace.lift(out) for out in fun(*tracers)]
+    finally:
+        context.trace = previous
+        trace.live = False
+    jaxpr = Jaxpr(trace.constvars, [t.var for t in tracers], outs, trace.eqns, trace.effects, name)
+    return ClosedJaxpr(jaxpr, [value for _, value in trace.constvals])
+
+
+def stage_closed(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray], name: str = "") -> Jaxpr:
+    """The same as a jaxpr without constvars: constants are written into it.
+
+    For functions that rules and interpreters make: what they close over is small, and the same at every call.
+    """
+    closed = stage(fun, in_avals, name)
+    if not closed.consts:
+        return closed.jaxpr
+    for const in closed.consts:
+        if isinstance(const, Tracer):
+            raise leak_error(const, f"{name or 'a rule'} closes over a traced value")
+    literals = {v: Literal(c, c.aval) for v, c in zip(closed.jaxpr.constvars, closed.consts, strict=True)}
+    return substitute(closed.jaxpr, literals)

@@ -1,0 +1,126 @@
+"""Jaxprs: programs as data.
+
+A `Jaxpr` is a typed function in which every intermediate value has a name (a `Var`) and every equation applies one
+primitive. It is immutable. What it closes over stands in `constvars`; a `ClosedJaxpr` pairs it with their values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from corejax.avals import ShapedArray
+from corejax.errors import CorejaxTypeError
+from corejax.source import Location
+
+no_effects: frozenset[Any] = frozenset()
+
+
+class Var:
+    """A variable: its identity is its name."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ShapedArray) -> None:
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"Var({self.aval})"
+
+
+class Literal:
+    """A scalar written into the equation that uses it."""
+
+    __slots__ = ("val", "aval")
+
+    def __init__(self, val: Any, aval: ShapedArray) -> None:
+        self.val = val
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"{self.val}:{self.aval}"
+
+
+Atom: TypeAlias = Var | Literal
+
+
+class JaxprEqn:
+    """One application of a primitive: `outvars = primitive[params] invars`.
+
+    `source` is where in the user's code it came from, `scope` the named scopes that were open there.
+    """
+
+    __slots__ = ("primitive", "invars", "outvars", "params", "effects", "source", "scope")
+
+    def __init__(self, primitive: Any, invars: Sequence[Atom], outvars: Sequence[Var], params: Mapping[str, Any],
+                 effects: frozenset[Any] = no_effects, source: Location = None, scope: tuple[str, ...] = ()) -> None:
+        self.primitive = primitive
+        self.invars = invars
+        self.outvars = outvars
+        self.params = params
+        self.effects = effects
+        self.source = source
+        self.scope = scope
+
+    def replace(self, **fields: Any) -> JaxprEqn:
+        """The same equation but for the fields given."""
+        return JaxprEqn(**{name: fields.get(name, getattr(self, name)) for name in self.__slots__})
+
+    def __repr__(self) -> str:
+        return f"JaxprEqn({self.primitive}, {len(self.invars)} in, {len(self.outvars)} out)"
+
+
+class Jaxpr:
+    """`{ lambda constvars ; invars. let eqns in outvars }`."""
+
+    __slots__ = ("constvars", "invars", "outvars", "eqns", "effects", "name", "_memo", "__weakref__")
+
+    def __init__(self, constvars: Sequence[Var], invars: Sequence[Var], outvars: Sequence[Atom],
+                 eqns: Sequence[JaxprEqn], effects: frozenset[Any] = no_effects, name: str = "") -> None:
+        self.constvars = tuple(constvars)
+        self.invars = tuple(invars)
+        self.outvars = tuple(outvars)
+        self.eqns = tuple(eqns)
+        self.effects = effects
+        self.name = name
+        self._memo: dict[str, Any] = {}  # what is derived once from this jaxpr: its structural key, its printing
+
+    @property
+    def in_avals(self) -> list[ShapedArray]:
+        return [v.aval for v in self.invars]
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:
+        return [v.aval for v in self.outvars]
+
+    def replace(self, **fields: Any) -> Jaxpr:
+        """The same jaxpr but for the fields given."""
+        names = ("constvars", "invars", "outvars", "eqns", "effects", "name")
+        return Jaxpr(**{name: fields.get(name, getattr(self, name)) for name in names})
+
+
+class ClosedJaxpr:
+    """A jaxpr with the values of its constvars."""
+
+    __slots__ = ("jaxpr", "consts", "__weakref__")
+
+    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any] = ()) -> None:
+        if len(jaxpr.constvars) != len(consts):
+            raise CorejaxTypeError("a closed jaxpr has one constant for each constvar",
+                                   got=len(consts), wanted=len(jaxpr.constvars))
+        self.jaxpr = jaxpr
+        self.consts = tuple(consts)
+
+    in_avals = property(lambda self: self.jaxpr.in_avals)
+    out_avals = property(lambda self: self.jaxpr.out_avals)
+    eqns = property(lambda self: self.jaxpr.eqns)
+    effects = property(lambda self: self.jaxpr.effects)
+
+
+def subjaxprs(params: Mapping[str, Any]) -> Iterator[Jaxpr]:
+    """The jaxprs in an equation's params, found by type, one level of tuples deep."""
+    for value in params.values():
+        if isinstance(value, Jaxpr):
+            yield value
+        elif type(value) is tuple:
+            yield from (item for item in value if isinstance(item, Jaxpr))

@@ -1,0 +1,223 @@
+"""Rules for hooks that a plugin left out: derived where they can be, refused by name where they can't.
+
+From `decompose`, every rule follows by transforming the composition. From a declaration (`linear`, `partials`), the
+jvp. Without either, vmap maps slice by slice and compiled code calls back into `impl`; each of these works at a cost
+that a warning names once.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from corejax.avals import ShapedArray, Zero
+from corejax.config import config
+from corejax.errors import CorejaxNotImplementedError, CorejaxTypeError, CorejaxWarning, MissingRuleError
+from corejax.interpreters import batching, forward
+from corejax.interpreters.reverse import transpose_function
+from corejax.interpreters.staging import stage, stage_closed
+from corejax.plugin.declarations import NotDifferentiable, NotLinear, Partials
+from corejax.plugin.roles import roles
+from corejax.source import here
+
+Rule = Callable[..., Any]
+
+
+def fill(primitive: Any) -> None:
+    """Give every rule slot of a primitive that is being frozen a callable (`impl` may stay None: it is compiled)."""
+    if primitive.abstract_eval is None:
+        primitive.abstract_eval = _abstract_eval(primitive)
+    _fill_jvp(primitive)
+    if isinstance(primitive.transpose, NotLinear):
+        primitive.transpose = _refused(primitive, "transpose", primitive.transpose.reason)
+    elif primitive.transpose is None:
+        primitive.transpose = _transpose(primitive) if primitive.decompose else _missing(primitive, "transpose")
+    if primitive.vmap is None:
+        primitive.vmap = _vmap(primitive) if primitive.decompose else _sequential_vmap(primitive)
+    if primitive.xla_translation is None:
+        primitive.xla_translation = _lowering(primitive) if primitive.decompose else _callback(primitive)
+
+
+def _fill_jvp(primitive: Any) -> None:
+    declared = primitive.jvp
+    if isinstance(declared, Partials):
+        primitive.jvp = _jvp_of_partials(primitive, declared.functions)
+    elif isinstance(declared, NotDifferentiable):
+        primitive.jvp = _refused(primitive, "jvp", declared.reason)
+    elif declared is None and primitive.linear is not None:
+        primitive.jvp = _jvp_of_linear(primitive, primitive.linear)
+    elif declared is None and primitive.decompose:
+        primitive.jvp = _jvp(primitive)
+    elif declared is None:
+        primitive.jvp = _missing(primitive, "jvp")
+        return
+    else:
+        return
+    primitive.symbolic_zeros = True
+    primitive.jvp_binds_itself = not isinstance(declared, NotDifferentiable) and (
+        primitive.decompose is None or declared is not None or primitive.linear is not None)
+
+
+# From declarations
+
+def _jvp_of_partials(primitive: Any, functions: Sequence[Rule | None]) -> Rule:
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+        out = primitive.bind(*primals, **params)
+        out_dot = None
+        for partial, x_dot in zip(functions, tangents, strict=True):
+            if partial is None or type(x_dot) is Zero:
+                continue
+            term = partial(x_dot, out, *primals, **params)
+            out_dot = term if out_dot is None else roles.accumulate(out_dot, term)
+        return out, Zero(out.aval.tangent) if out_dot is None else out_dot
+    return jvp
+
+
+def _jvp_of_linear(primitive: Any, positions: Sequence[int]) -> Rule:
+    """d f(x, c) = f(x_dot, c) for an operand x in which f is linear, all of them together."""
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+        outs = primitive.bind(*primals, **params)
+        fixed = [i for i, t in enumerate(tangents) if type(t) is not Zero and i not in positions]
+        if fixed:
+            raise MissingRuleError(
+                f"{primitive.name}.jvp ({primitive.origin}): operand {fixed[0]} has a tangent, and the primitive is "
+                f"declared linear in {tuple(positions)} only", primitive=primitive.name, hook="jvp",
+                pack=primitive.origin, where=here(), todo="write a jvp rule, or use lax.stop_gradient on that operand")
+        if all([type(t) is Zero for t in tangents]):
+            return outs, ([Zero(o.aval.tangent) for o in outs] if primitive.multiple_results
+                          else Zero(outs.aval.tangent))
+        dots = [forward.instantiate(t) if i in positions else p
+                for i, (t, p) in enumerate(zip(tangents, primals, strict=True))]
+        return outs, primitive.bind(*dots, **params)
+    return jvp
+
+
+def _refused(primitive: Any, hook: str, reason: str) -> Rule:
+    verb = "is not differentiable" if hook == "jvp" else "is not linear, so it has no transpose"
+
+    def rule(*_: Any, **__: Any) -> Any:
+        raise CorejaxNotImplementedError(
+            f"{primitive.name} ({primitive.origin}) {verb}: {reason}", primitive=primitive.name, hook=hook,
+            pack=primitive.origin, where=here(),
+            todo="use lax.stop_gradient on its operands if a zero derivative is meant")
+    return rule
+
+
+def _missing(primitive: Any, hook: str) -> Rule:
+    def rule(*_: Any, **__: Any) -> Any:
+        raise MissingRuleError(
+            f"{primitive.name} ({primitive.origin}) has no {hook} rule and none can be derived",
+            primitive=primitive.name, hook=hook, pack=primitive.origin, where=here(),
+            wanted=f"a hook `{hook}`, or `decompose`, from which every rule follows",
+            todo=f"write {hook} in the plugin, or provide it from another pack under corejax.rules; if it can't exist, "
+                 + ("declare jvp = not_differentiable(reason)" if hook == "jvp"
+                    else "declare transpose = not_linear(reason)"))
+    return rule
+
+
+# From decompose
+
+def _function(primitive: Any, params: dict[str, Any]) -> Callable[..., list[Any]]:
+    """`decompose` as a function from positional operands to a list of outputs."""
+    def fun(*args: Any) -> list[Any]:
+        out = primitive.decompose(args, **params)
+        if not primitive.multiple_results:
+            return [out]
+        if isinstance(out, (list, tuple)):
+            return list(out)
+        raise CorejaxTypeError(
+            f"{primitive.name}.decompose ({primitive.origin}) returned a {type(out).__name__}", hook="decompose",
+            primitive=primitive.name, pack=primitive.origin, wanted="a sequence, as multiple_results is declared")
+    return fun
+
+
+def _results(primitive: Any, outs: Sequence[Any]) -> Any:
+    return outs if primitive.multiple_results else outs[0]
+
+
+def _abstract_eval(primitive: Any) -> Rule:
+    def abstract_eval(avals: Sequence[ShapedArray], **params: Any) -> Any:
+        return _results(primitive, stage(_function(primitive, params), avals, primitive.name).out_avals)
+    return abstract_eval
+
+
+def _jvp(primitive: Any) -> Rule:
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+        outs, dots = forward.jvp(_function(primitive, params), primals, tangents)
+        return _results(primitive, outs), _results(primitive, dots)
+    return jvp
+
+
+def _transpose(primitive: Any) -> Rule:
+    def transpose(cts: Any, args: Sequence[Any], **params: Any) -> list[Any]:
+        cts = cts if primitive.multiple_results else [cts]
+        return transpose_function(_function(primitive, params), args, cts)
+    return transpose
+
+
+def _vmap(primitive: Any) -> Rule:
+    def vmap(axis: Any, args: Sequence[Any], dims: Sequence[int | None], **params: Any) -> tuple[Any, Any]:
+        outs, out_dims = batching.vmap(_function(primitive, params), axis.size, axis.name, args, dims)
+        return _results(primitive, outs), _results(primitive, out_dims)
+    return vmap
+
+
+def _lowering(primitive: Any) -> Rule:
+    def lowering(ctx: Any, args: Sequence[Any], **params: Any) -> Any:
+        jaxpr = stage_closed(_function(primitive, params), ctx.avals_in, primitive.name)
+        return _results(primitive, ctx.call(jaxpr, args))
+    return lowering
+
+
+# From impl and abstract_eval alone
+
+def _fallback(primitive: Any, hook: str, what: str) -> Callable[[], None]:
+    """Tell the user, once, that a fallback is at work; or refuse it, if the configuration says so."""
+    told = False
+
+    def notify() -> None:
+        nonlocal told
+        message = f"{primitive.name} ({primitive.origin}) has no {hook} rule: {what}. Writing {hook} removes this."
+        if config.fallbacks == "error":
+            raise MissingRuleError(message, primitive=primitive.name, hook=hook, pack=primitive.origin, where=here(),
+                                   todo="write the hook, or set config.fallbacks = 'warn'")
+        if not told and config.fallbacks == "warn":
+            told = True
+            warnings.warn(message, CorejaxWarning, stacklevel=2)
+    return notify
+
+
+def _sequential_vmap(primitive: Any) -> Rule:
+    notify = _fallback(primitive, "vmap", "it is mapped one slice after the other, which is slow")
+
+    def vmap(axis: Any, args: Sequence[Any], dims: Sequence[int | None], **params: Any) -> tuple[Any, Any]:
+        notify()
+        mapped = [roles.move_axis(x, d, 0) if d else x for x, d in zip(args, dims, strict=True) if d is not None]
+
+        def one(slices: Sequence[Any]) -> Any:
+            rest = iter(slices)
+            return primitive.bind(*[x if d is None else next(rest) for x, d in zip(args, dims, strict=True)], **params)
+
+        outs = roles.sequential_map(one, mapped)
+        return outs, ([0] * len(outs) if primitive.multiple_results else 0)
+    return vmap
+
+
+def _callback(primitive: Any) -> Rule:
+    if primitive.impl is None:
+        return _missing(primitive, "xla_translation")
+    notify = _fallback(primitive, "xla_translation", "compiled programs call back into Python for it, which is slow")
+
+    def lowering(ctx: Any, args: Sequence[Any], **params: Any) -> Any:
+        notify()
+        out_avals = ctx.avals_out
+
+        def call(*operands: Any) -> Sequence[Any]:
+            out = primitive.impl(operands, **params)
+            return out if primitive.multiple_results else (out,)
+
+        return _results(primitive, ctx.callback(call, args, out_avals))
+    return lowering
+
+

@@ -1,0 +1,341 @@
+"""`Array`: one immutable class for every concrete array, in host memory or on a device.
+
+A value stays where it is: an array made from NumPy data holds an ndarray until something puts it on a device; the
+result of a compiled program holds the runtime's buffer. Exactly one of the slots `_host` and `_buffer` is filled, so
+reading the wrong one raises AttributeError: that is how the fast paths tell the two apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from corejax import _jaxlib, dtypes
+from corejax.avals import ShapedArray, aval_of
+from corejax.datamodel import DataModel
+from corejax.errors import (
+    ConcretizationError,
+    CorejaxError,
+    CorejaxRuntimeError,
+    CorejaxTypeError,
+    CorejaxValueError,
+)
+from corejax.source import here
+from corejax.xla import client
+
+_new = object.__new__
+
+
+class Array(DataModel):
+    """An immutable array. Make one with `cj.numpy`-like functions, `cj.device_put`, or by computing."""
+
+    __slots__ = ("aval", "_host", "_buffer", "__weakref__")
+    aval: ShapedArray
+    _host: Any
+    _buffer: Any
+
+    def __new__(cls, *_: Any, **__: Any) -> NoReturn:
+        raise CorejaxTypeError("an Array can't be made from its class", where=here(),
+                               todo="use cj.device_put(x), or any function of cj.lax on a NumPy array")
+
+    @staticmethod
+    def from_host(host: Any, aval: ShapedArray) -> Array:
+        """Wrap an ndarray of this very type that nobody else will write to; no copy, no check."""
+        self: Array = _new(Array)
+        self.aval = aval
+        self._host = host
+        return self
+
+    @staticmethod
+    def from_device(buffer: Any, aval: ShapedArray) -> Array:
+        """Wrap a buffer of the runtime of this very type; no copy, no check."""
+        self: Array = _new(Array)
+        self.aval = aval
+        self._buffer = buffer
+        return self
+
+    # What it is
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.aval.shape)
+
+    @property
+    def size(self) -> int:
+        return self.aval.size
+
+    @property
+    def weak_type(self) -> bool:
+        """Did only Python scalars give it its dtype?"""
+        return self.aval.weak_type
+
+    @property
+    def itemsize(self) -> int:
+        return self.aval.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.aval.size * self.aval.dtype.itemsize
+
+    # Where it is
+
+    @property
+    def device(self) -> Any:
+        """The device that it lives on; for an array in host memory, the default one."""
+        return _jaxlib.buffer_device(_live(self)) if is_on_device(self) else client.place_of().device
+
+    def devices(self) -> set[Any]:
+        """The devices that it lives on."""
+        return {self.device}
+
+    def block_until_ready(self) -> Array:
+        """Wait until it is computed; an error of the computation is raised here."""
+        if is_on_device(self):
+            client.check_not_forked()
+            try:
+                _live(self).block_until_ready()
+            except _jaxlib.RuntimeFailure as error:
+                raise runtime_error(error) from error
+        return self
+
+    def is_ready(self) -> bool:
+        """Is it computed, so that reading it won't wait?"""
+        return bool(_live(self).is_ready()) if is_on_device(self) else True
+
+    def delete(self) -> None:
+        """Give its memory back now; using it afterwards is an error."""
+        if is_on_device(self):
+            self._buffer.delete()
+        else:
+            self._buffer = _DELETED
+            del self._host
+
+    def is_deleted(self) -> bool:
+        """Was it deleted, or donated to a computation?"""
+        return bool(self._buffer.is_deleted()) if is_on_device(self) else False
+
+    # As other types
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        view = to_numpy(self)
+        if dtype is not None and np.dtype(dtype) != view.dtype:
+            if copy is False:
+                raise CorejaxValueError("a change of dtype needs a copy", got=f"dtype={np.dtype(dtype)}, copy=False",
+                                        wanted=f"dtype={view.dtype} or copy=True", where=here())
+            return view.astype(dtype)
+        return view.copy() if copy else view
+
+    def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
+                   dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
+        kind, _ = self.__dlpack_device__()
+        if kind != _DLPACK_CPU:
+            self.block_until_ready()
+            return _jaxlib.buffer_to_dlpack(_live(self), stream)
+        view = to_numpy(self)
+        if max_version is None:
+            # The first version of the protocol can't say that memory is read-only; a consumer may write to its copy.
+            return view.copy().__dlpack__()
+        return view.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        if not is_on_device(self) or _live(self).platform() == "cpu":
+            return _DLPACK_CPU, 0
+        return _DLPACK_CUDA, self.device.local_hardware_id
+
+    def item(self, *index: int) -> Any:
+        """One element as a Python scalar: the only one, or the one at `index`."""
+        if not index and self.aval.size != 1:
+            raise CorejaxValueError("only an array of one element is a scalar", got=str(self.aval), where=here(),
+                                    todo="index it first")
+        return to_numpy(self).item(*index)
+
+    def tolist(self) -> Any:
+        """Its elements as nested lists of Python scalars."""
+        return to_numpy(self).tolist()
+
+    def __bool__(self) -> bool:
+        return bool(_scalar(self, "bool(x)", "write x.any(), x.all(), or index it first"))
+
+    def __int__(self) -> int:
+        return int(_scalar(self, "int(x)"))
+
+    def __float__(self) -> float:
+        return float(_scalar(self, "float(x)"))
+
+    def __complex__(self) -> complex:
+        return complex(_scalar(self, "complex(x)"))
+
+    def __index__(self) -> int:
+        if self.aval.shape or not dtypes.is_integer(self.aval.dtype):
+            raise CorejaxTypeError("only an integer scalar can be an index or a size", got=str(self.aval),
+                                   wanted="an array i64[], or of another integer dtype", where=here())
+        return int(to_numpy(self))
+
+    def __len__(self) -> int:
+        if not self.aval.shape:
+            raise CorejaxTypeError("a scalar has no length", got=str(self.aval), where=here())
+        return self.aval.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.aval.shape:
+            raise CorejaxTypeError("a scalar can't be iterated over", got=str(self.aval), where=here())
+        if is_on_device(self):
+            return iter([self[i] for i in range(len(self))])  # type: ignore[index]
+        row = ShapedArray(self.aval.shape[1:], self.aval.dtype, self.aval.weak_type)
+        return iter([Array.from_host(self._host[i, ...], row) for i in range(len(self))])
+
+    def __format__(self, spec: str) -> str:
+        return format(to_numpy(self)[()] if not self.aval.shape else str(self), spec)
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.aval.weak_type else ""
+        if self.is_deleted():
+            return f"Array(deleted, {self.aval})"
+        text = np.array2string(to_numpy(self), separator=", ", prefix="Array(")
+        return f"Array({text}, dtype={self.aval.dtype.name if self.aval.dtype != dtypes.float0 else 'float0'}{weak})"
+
+    def __str__(self) -> str:
+        return str(to_numpy(self)) if not self.is_deleted() else repr(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (np.array(to_numpy(self)), self.aval.weak_type)
+
+    def __copy__(self) -> Array:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Array:
+        return self
+
+
+_DLPACK_CPU, _DLPACK_CUDA = 1, 2
+
+
+class _Deleted:
+    """The buffer of a host array that was deleted."""
+
+    def is_deleted(self) -> bool:
+        return True
+
+    def delete(self) -> None:
+        """Once more is no error."""
+
+
+_DELETED = _Deleted()
+
+
+def is_on_device(array: Array) -> bool:
+    """Is its storage a buffer of the runtime?"""
+    return not hasattr(array, "_host")
+
+
+def _live(array: Array) -> Any:
+    """Its buffer, unless it was deleted."""
+    if array._buffer.is_deleted():
+        raise deleted_error(array)
+    return array._buffer
+
+
+def deleted_error(array: Array) -> CorejaxRuntimeError:
+    """The error for an array whose memory is gone."""
+    return CorejaxRuntimeError("the array was deleted, or donated to a compiled function", got=str(array.aval),
+                               where=here(), todo="don't use an array after delete() or after donating it")
+
+
+def runtime_error(error: Exception) -> CorejaxError:
+    """A failure of the runtime as an error of corejax."""
+    return CorejaxRuntimeError("the runtime failed to run a compiled program", got=str(error), where=here())
+
+
+def to_numpy(array: Array) -> Any:
+    """Its value as a read-only ndarray that shares its memory where possible; waits until it is computed."""
+    if is_on_device(array):
+        client.check_not_forked()
+        try:
+            return _jaxlib.buffer_to_numpy(_live(array))
+        except _jaxlib.RuntimeFailure as error:
+            raise runtime_error(error) from error
+    view = array._host.view()
+    view.flags.writeable = False
+    return view
+
+
+def _scalar(array: Array, wanted: str, todo: str = "index it first") -> Any:
+    if array.aval.shape and array.aval.size != 1:
+        raise CorejaxValueError(f"{wanted} needs an array of one element", got=str(array.aval), where=here(), todo=todo)
+    if array.aval.shape and wanted != "bool(x)":
+        raise CorejaxTypeError(f"{wanted} needs a scalar", got=str(array.aval), where=here(),
+                               todo="take its element with x.item()")
+    return to_numpy(array).item()
+
+
+def _restore(host: Any, weak_type: bool) -> Array:
+    return Array.from_host(host, ShapedArray(host.shape, host.dtype, weak_type))
+
+
+def as_array(value: Any, *, copy: bool) -> Array:
+    """Any value that is an array as an `Array`; `copy` decides whether an ndarray's memory may be shared.
+
+    >>> as_array(2.5, copy=False)
+    Array(2.5, dtype=float64, weak_type=True)
+    """
+    if type(value) is Array:
+        return value
+    aval = aval_of(value)
+    if isinstance(value, DataModel):
+        raise ConcretizationError("a traced value stands where an array is needed", got=repr(value), where=here())
+    if type(value) in dtypes.PYTHON_SCALARS:
+        if type(value) is int:
+            dtypes.check_python_int(value, aval.dtype)
+        return Array.from_host(np.array(value, aval.dtype), aval)
+    if isinstance(value, np.ma.MaskedArray):
+        raise CorejaxTypeError("a masked array would lose its mask", where=here(),
+                               todo="fill it with value.filled(...), and keep its mask as another array")
+    host = np.asarray(value)
+    if host.dtype.num != aval.dtype.num or not host.dtype.isnative:
+        # Swapped bytes, or a second name of the same type: the runtime reads such memory as something else.
+        return Array.from_host(host.astype(aval.dtype), aval)
+    return Array.from_host(host.copy() if copy and host is value else host, aval)
+
+
+def device_put(x: Any, device: Any = None) -> Array:
+    """The array on a device: the default one, or one of `devices()`."""
+    array = as_array(x, copy=False)
+    place = client.place_of(device)
+    if is_on_device(array):
+        if device is None or _jaxlib.buffer_device(_live(array)) is place.device:
+            return array
+        return Array.from_device(place.put_copy(array.aval, to_numpy(array)), array.aval)
+    if array.aval.dtype == dtypes.float0:
+        return array
+    # A raw ndarray may change later; the storage of an Array does not.
+    put = place.put_shared if array is x else place.put_copy
+    return Array.from_device(put(array.aval, array._host), array.aval)
+
+
+def device_get(x: Any) -> Any:
+    """The array as a read-only ndarray in host memory."""
+    return to_numpy(as_array(x, copy=False))
+
+
+def from_dlpack(x: Any) -> Array:
+    """An array that shares the memory of any object with `__dlpack__`: treat that object as read-only from here on."""
+    if type(x) is Array:
+        return x
+    if not hasattr(x, "__dlpack__"):
+        raise CorejaxTypeError(f"a {type(x).__name__} has no __dlpack__", got=repr(x)[:80], where=here())
+    kind, _ = x.__dlpack_device__()
+    if kind not in (_DLPACK_CPU, 3):  # 3 is pinned host memory
+        raise CorejaxValueError("from_dlpack takes memory of the host", got=f"a DLPack device of kind {kind}",
+                                where=here(), todo="copy it to the host first")
+    host = np.from_dlpack(x)
+    return Array.from_host(host, aval_of(host))

@@ -1,0 +1,129 @@
+"""The runtime's client: one for the process, made when the first array or program goes to a device.
+
+A client doesn't survive `fork`: its threads are gone in the child, and using it there would wait for ever. So the
+child refuses it by name.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from corejax import _jaxlib
+from corejax.errors import CorejaxRuntimeError, CorejaxValueError
+from corejax.source import here
+
+
+class Place:
+    """A device with what it takes to put arrays there: its sharding and the two ways of transfer."""
+
+    __slots__ = ("client", "device", "sharding", "platform", "put_copy", "put_shared", "_handlers")
+
+    def __init__(self, client: Any, device: Any) -> None:
+        self.client = client
+        self.device = device
+        self.platform: str = device.platform
+        self.sharding = _jaxlib.single_device_sharding(device)
+        self.put_copy, self.put_shared = _jaxlib.putter(device, self.sharding)
+        self._handlers: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+
+    def handler(self, aval: Any) -> Any:
+        """What turns a result of this type into an array."""
+        found = self._handlers.get(aval)
+        if found is None:
+            found = self._handlers[aval] = _jaxlib.result_handler(_PlainAval(aval), self.sharding)
+        return found
+
+
+class _PlainAval:
+    """The part of a type that the runtime asks for; it holds no reference to the interned aval."""
+
+    __slots__ = ("shape", "dtype", "weak_type")
+
+    def __init__(self, aval: Any) -> None:
+        self.shape, self.dtype, self.weak_type = aval.shape, aval.dtype, False
+
+
+class _State:
+    """The client and its places; None before first use, and forgotten in a forked child."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.places: list[Place] | None = None
+        self.forked = False
+        self.on_fork: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+_state = _State()
+
+
+def _after_fork() -> None:
+    if _state.places is None:
+        return
+    _state.lock = threading.Lock()
+    _state.forked = True
+    for runnable in list(_state.on_fork):
+        runnable.refuse(fork_error)
+
+
+def fork_error(*_: Any, **__: Any) -> Any:
+    """Refuse to go on in a child process whose parent had started the runtime."""
+    raise CorejaxRuntimeError(
+        "the runtime was started before this process was forked, and can't be used in the child", where=here(),
+        got=f"process {os.getpid()}", wanted="device arrays and compiled functions in the parent only",
+        todo="start processes with multiprocessing's 'spawn' or 'forkserver' method, or fork before first use")
+
+
+def refuse_after_fork(runnable: Any) -> None:
+    """Call `runnable.refuse(fork_error)` in forked children, so that its hot path needs no check."""
+    _state.on_fork.add(runnable)
+
+
+def check_not_forked() -> None:
+    """Raise in a forked child."""
+    if _state.forked:
+        fork_error()
+
+
+def places() -> list[Place]:
+    """All devices; the first call starts the runtime."""
+    if _state.forked:
+        fork_error()
+    if _state.places is None:
+        with _state.lock:
+            if _state.places is None:
+                client = _jaxlib.make_cpu_client()
+                os.register_at_fork(after_in_child=_after_fork)
+                _state.places = [Place(client, device) for device in client.devices()]
+    return _state.places
+
+
+def place_of(device: Any = None) -> Place:
+    """The place of a device (one of `devices()`, a platform's name or None for the default)."""
+    known = places()
+    if device is None or device is known[0].device:
+        return known[0]
+    wanted: Callable[[Place], bool] = (lambda p: p.platform == device) if isinstance(device, str) else (
+        lambda p: p.device is device or p.device == device)
+    for place in known:
+        if wanted(place):
+            return place
+    raise CorejaxValueError(f"{device!r} is not a device of this process", where=here(), got=repr(device),
+                            wanted=", ".join(str(place.device) for place in known), todo="take one of cj.devices()")
+
+
+def devices(platform: str | None = None) -> list[Any]:
+    """The devices that programs can run on, those of one platform if it is named."""
+    found = [place.device for place in places() if platform is None or place.platform == platform]
+    if not found:
+        raise CorejaxValueError(f"there is no device of platform {platform!r}", where=here(), got=platform,
+                                wanted=", ".join(sorted({place.platform for place in places()})))
+    return found
+
+
+def default_platform() -> str:
+    """The platform of the default device, without starting the runtime if that can be told without."""
+    return _state.places[0].platform if _state.places else "cpu"

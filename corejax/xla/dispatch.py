@@ -1,0 +1,50 @@
+"""One primitive at a time, compiled: for operands on a device, and for primitives without an `impl`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from corejax.avals import ShapedArray
+from corejax.caches import BoundedCache
+from corejax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from corejax.ir.keys import param_key
+from corejax.xla.array import Array, as_array, is_on_device
+from corejax.xla.compile import Executable, compile_jaxpr
+from corejax.xla.stages import Compiled, Lowered, Traced, lower_jaxpr
+
+__all__ = ["Compiled", "Lowered", "Traced", "apply_primitive", "lower_jaxpr"]
+
+_programs: BoundedCache[Any, Executable] = BoundedCache(4096)
+
+
+def apply_primitive(primitive: Any, args: Sequence[Any], params: Mapping[str, Any]) -> Any:
+    """The primitive applied to concrete arrays by its compiled program."""
+    avals = tuple([x.aval for x in args])
+    key = (primitive, avals, param_key(params)) if params else (primitive, avals)
+    device = _device(args)
+    if device is not None:
+        key = (*key, device)
+    program = _programs.get(key)
+    if program is None:
+        program = _programs.put(key, _compile(primitive, avals, params, device))
+    outs = program(args)
+    return outs if primitive.multiple_results else outs[0]
+
+
+def _device(args: Sequence[Any]) -> Any:
+    """The device of the first operand that is on one; None lets the default decide."""
+    for x in args:
+        if is_on_device(x):
+            return x.device
+    return None
+
+
+def _compile(primitive: Any, avals: tuple[ShapedArray, ...], params: Mapping[str, Any], device: Any) -> Executable:
+    invars = [Var(aval) for aval in avals]
+    out = primitive.infer(avals, params)
+    outvars = [Var(aval) for aval in (out if type(out) is tuple else (out,))]
+    effects = primitive.effects(avals, **params) if getattr(primitive, "effects", None) else frozenset()
+    eqn = JaxprEqn(primitive, invars, outvars, params, effects)
+    jaxpr = Jaxpr((), invars, outvars, (eqn,), effects, primitive.name)
+    return compile_jaxpr(ClosedJaxpr(jaxpr), name=primitive.name, device=device)

@@ -1,0 +1,58 @@
+"""MLIR's types and constants for ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from corejax import dtypes
+from corejax.avals import ShapedArray
+from corejax.errors import CorejaxTypeError
+
+
+class Types(dict[ShapedArray, Any]):
+    """Maps an aval to its MLIR type in one context: a plain dict lookup after the first time."""
+
+    __slots__ = ("_ir", "_elements")
+
+    def __init__(self, ir: Any) -> None:
+        super().__init__()
+        self._ir = ir
+        self._elements: dict[np.dtype, Any] = {}
+
+    def __missing__(self, aval: ShapedArray) -> Any:
+        kind = self[aval] = self._ir.RankedTensorType.get(aval.shape, self.element(aval.dtype))
+        return kind
+
+    def element(self, dtype: np.dtype) -> Any:
+        """The MLIR type of an array's elements."""
+        found = self._elements.get(dtype)
+        if found is None:
+            found = self._elements[dtype] = _element_type(self._ir, dtype)
+        return found
+
+
+def _element_type(ir: Any, dtype: np.dtype) -> Any:
+    kind = dtypes.kind(dtype)
+    bits = 8 * dtype.itemsize
+    if kind == "b" or dtype == dtypes.float0:
+        return ir.IntegerType.get_signless(1)
+    if kind == "i":
+        return ir.IntegerType.get_signless(bits)
+    if kind == "u":
+        return ir.IntegerType.get_unsigned(bits)
+    if kind == "c":
+        return ir.ComplexType.get((ir.F32Type if bits == 64 else ir.F64Type).get())
+    name = {"float16": "F16Type", "bfloat16": "BF16Type", "float32": "F32Type", "float64": "F64Type"}.get(
+        dtype.name, f"Float8{dtype.name.removeprefix('float8_').upper()}Type")
+    if not hasattr(ir, name):
+        raise CorejaxTypeError(f"the compiler has no type for {dtype.name}", got=dtype.name)
+    return getattr(ir, name).get()
+
+
+def dense_attribute(ir: Any, host: Any, kind: Any) -> Any:
+    """An array's elements as an attribute of the given tensor type."""
+    if host.dtype == dtypes.float0:
+        host = np.zeros(host.shape, np.bool_)
+    return ir.DenseElementsAttr.get(np.ascontiguousarray(host), type=kind.element_type, shape=kind.shape)

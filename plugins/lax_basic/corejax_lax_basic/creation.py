@@ -1,0 +1,118 @@
+"""Arrays made from nothing but a type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from corejax import lax
+from corejax.core import ShapedArray, aval_of
+from corejax.plugin import Sample, define, hookimpl, not_differentiable, not_linear
+
+from corejax_lax_basic._axes import (Shape, as_int, as_ints, canonical_axis, canonical_dtype, check_shape, dtype_kind,
+                                     shape_of, wrong)
+from corejax_lax_basic._lowering import i64
+from corejax_lax_basic.shapes import broadcast_in_dim
+
+__all__ = ["broadcasted_iota", "full", "full_like", "iota"]
+
+_NO_OPERANDS = "it has no operands, so nothing flows through it"
+
+
+class Iota:
+    """`iota(dtype, size)`: 0, 1, 2, ... as an array of one axis; see `broadcasted_iota` for more axes.
+
+    >>> lax.iota(np.int32, 3).tolist()
+    [0, 1, 2]
+    """
+
+    name = "iota"
+    jvp = not_differentiable(_NO_OPERANDS)
+    transpose = not_linear(_NO_OPERANDS)
+
+    def function(self, bind: Any) -> Any:
+        def iota(dtype: Any, size: int) -> Any:
+            return bind(dtype=canonical_dtype(dtype), shape=(as_int("iota", "size", size),), dimension=0)
+        return iota
+
+    @hookimpl
+    def impl(self, args: Any, *, dtype: np.dtype, shape: Shape, dimension: int) -> Any:
+        count = np.arange(shape[dimension]).astype(dtype, copy=False)
+        if len(shape) == 1:
+            return count
+        out = np.empty(shape, dtype)
+        out[...] = count.reshape([-1 if d == dimension else 1 for d in range(len(shape))])
+        return out
+
+    @hookimpl
+    def abstract_eval(self, avals: Any, *, dtype: np.dtype, shape: Shape, dimension: int) -> ShapedArray:
+        check_shape(self.name, "shape", shape)
+        if dtype_kind(dtype) not in "iufc":
+            raise wrong(self.name, f"it does not count in {dtype}", got=str(dtype),
+                        wanted="an integer, floating-point or complex dtype", todo="compare an integer iota instead")
+        if not 0 <= dimension < len(shape):
+            raise wrong(self.name, f"dimension is no axis of shape {shape}", got=dimension,
+                        wanted=f"an axis from 0 to {len(shape) - 1}", todo="give the shape at least that many axes")
+        return ShapedArray(shape, dtype)
+
+    @hookimpl
+    def vmap(self, axis: Any, args: Any, dims: Any, *, dtype: np.dtype, shape: Shape, dimension: int) -> Any:
+        return broadcasted_iota(dtype, shape, dimension), None
+
+    @hookimpl
+    def xla_translation(self, ctx: Any, args: Any, *, dimension: int) -> Any:
+        return ctx.op("stablehlo.iota", args, {"iota_dimension": i64(ctx, dimension)})
+
+    @hookimpl
+    def samples(self, rng: Any) -> Iterator[Sample]:
+        for dtype, shape, dimension in [(np.int32, (3,), 0), (np.float64, (2, 3), 1), (np.complex64, (2, 3), 0),
+                                        (np.uint8, (0,), 0), (np.int8, (200,), 0)]:
+            yield Sample([], {"dtype": np.dtype(dtype), "shape": shape, "dimension": dimension})
+        yield Sample([], {"dtype": np.dtype(bool), "shape": (3,), "dimension": 0}, error=TypeError)
+
+
+iota = define(Iota())
+
+
+def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Any:
+    """The index along `dimension` at each place of an array of this shape.
+
+    >>> broadcasted_iota(np.int32, (2, 3), 1).tolist()
+    [[0, 1, 2], [0, 1, 2]]
+    """
+    shape = as_ints("broadcasted_iota", "shape", shape)
+    return iota.primitive.bind(dtype=canonical_dtype(dtype), shape=shape,
+                               dimension=canonical_axis("broadcasted_iota", dimension, len(shape)))
+
+
+def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
+    """An array with the scalar `fill_value` everywhere; without `dtype`, of the fill value's type.
+
+    >>> full((2,), 7, np.float32).dtype.name
+    'float32'
+    """
+    sizes = as_ints("full", "shape", shape)
+    if shape_of(fill_value) != ():
+        raise wrong("full", "the fill value is no scalar", got=str(aval_of(fill_value)), wanted="a scalar",
+                    todo="use lax.broadcast_in_dim to spread an array")
+    if dtype is not None:
+        wanted = canonical_dtype(dtype)
+        if isinstance(fill_value, (bool, int, float, complex, np.generic)):
+            fill_value = np.asarray(fill_value).astype(wanted)
+        elif aval_of(fill_value).dtype != wanted or aval_of(fill_value).weak_type:
+            fill_value = lax.convert_element_type(fill_value, wanted)
+    return broadcast_in_dim.primitive.bind(fill_value, shape=sizes, broadcast_dimensions=())
+
+
+def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] | None = None) -> Any:
+    """An array of the type of `x`, unless `dtype` or `shape` say otherwise, with `fill_value` everywhere."""
+    if shape is None:
+        shape = x.shape if hasattr(x, "shape") else shape_of(x)
+    if dtype is None:
+        dtype = x.dtype if hasattr(x, "dtype") else aval_of(x).dtype
+        if getattr(x, "weak_type", False) and isinstance(fill_value, (bool, int, float, complex)):
+            kinds = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
+            return full(shape, kinds[dtype_kind(dtype)](fill_value))
+    return full(shape, fill_value, dtype)

@@ -1,0 +1,214 @@
+"""Putting arrays beside each other, and putting space around and between elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from corejax import lax
+from corejax.core import Linear, ShapedArray, Zero, aval_of, instantiate
+from corejax.plugin import Sample, define, hookimpl
+
+from corejax_lax_basic._axes import (Shape, all_weak, as_ints, canonical_axis, insert, same_dtype, shape_of, wrong)
+from corejax_lax_basic._lowering import i64, i64s
+from corejax_lax_basic.creation import full
+from corejax_lax_basic.shapes import batch_in_front, broadcast_in_dim, expand_dims
+
+__all__ = ["concatenate", "pad", "stack"]
+
+Config = tuple[tuple[int, int, int], ...]
+
+
+class Concatenate:
+    """`concatenate(operands, dimension)`: arrays one after the other along an axis.
+
+    >>> lax.concatenate([np.zeros(2), np.ones(1)], 0).tolist()
+    [0.0, 0.0, 1.0]
+    """
+
+    name = "concatenate"
+    symbolic_zeros = True
+
+    def function(self, bind: Any) -> Any:
+        def concatenate(operands: Sequence[Any], dimension: int) -> Any:
+            if not len(operands):
+                raise wrong("concatenate", "there is nothing to concatenate", got="no operands",
+                            wanted="at least one array", todo="pass a non-empty sequence")
+            return bind(*operands, dimension=canonical_axis("concatenate", dimension, len(shape_of(operands[0]))))
+        return concatenate
+
+    @hookimpl
+    def impl(self, args: Any, *, dimension: int) -> Any:
+        return np.concatenate(args, dimension)
+
+    @hookimpl
+    def abstract_eval(self, avals: Any, *, dimension: int) -> ShapedArray:
+        first = avals[0]
+        same_dtype(self.name, avals)
+        if not 0 <= dimension < first.ndim:
+            raise wrong(self.name, f"dimension is no axis of {first}", got=dimension,
+                        wanted=f"an axis from 0 to {first.ndim - 1}", todo="scalars are joined with lax.stack")
+        rest = [(*a.shape[:dimension], *a.shape[dimension + 1:]) for a in avals]
+        if any([a.ndim != first.ndim for a in avals]) or any([sizes != rest[0] for sizes in rest]):
+            raise wrong(self.name, f"operands differ in an axis other than {dimension}",
+                        got=", ".join(map(str, avals)), wanted=f"equal sizes along all axes but {dimension}",
+                        todo="broadcast or slice the operands to a common shape")
+        total = sum([a.shape[dimension] for a in avals])
+        return ShapedArray((*first.shape[:dimension], total, *first.shape[dimension + 1:]), first.dtype, all_weak(avals))
+
+    @hookimpl
+    def jvp(self, primals: Any, tangents: Any, *, dimension: int) -> Any:
+        out = concatenate(primals, dimension)
+        if all([type(t) is Zero for t in tangents]):
+            return out, Zero(out.aval.tangent)
+        return out, concatenate([instantiate(t) for t in tangents], dimension)
+
+    @hookimpl
+    def transpose(self, cotangents: Any, args: Any, *, dimension: int) -> Any:
+        found: list[Any] = []
+        start, full_shape = 0, shape_of(cotangents)
+        for x in args:
+            stop = start + shape_of(x)[dimension]
+            found.append(lax.slice_in_dim(cotangents, start, stop, axis=dimension) if type(x) is Linear else None)
+            start = stop
+        assert start == full_shape[dimension]
+        return found
+
+    @hookimpl
+    def vmap(self, axis: Any, args: Any, dims: Any, *, dimension: int) -> Any:
+        dim = dims[0]
+        if dim is None or any([d != dim for d in dims]):
+            args, dim = [batch_in_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)], 0
+        return concatenate(args, dimension + (dim <= dimension)), dim
+
+    @hookimpl
+    def xla_translation(self, ctx: Any, args: Any, *, dimension: int) -> Any:
+        return ctx.op("stablehlo.concatenate", args, {"dimension": i64(ctx, dimension)})
+
+    @hookimpl
+    def samples(self, rng: Any) -> Iterator[Sample]:
+        for shapes, dimension in [([(2,)], 0), ([(2,), (3,)], 0), ([(2, 1), (2, 3), (2, 0)], 1),
+                                  ([(1, 2), (4, 2)], 0), ([(0,), (0,)], 0)]:
+            yield Sample([rng.standard_normal(shape) for shape in shapes], {"dimension": dimension})
+        yield Sample([np.ones((2, 3)), np.ones((3, 2))], {"dimension": 0}, error=TypeError)
+
+
+class Pad:
+    """`pad(operand, padding_value, padding_config)`: (low, high, interior) padding for each axis.
+
+    `interior` elements go between neighbours; negative low or high padding cuts off.
+
+    >>> lax.pad(np.arange(1.0, 3.0), 0.0, [(1, 0, 1)]).tolist()
+    [0.0, 1.0, 0.0, 2.0]
+    """
+
+    name = "pad"
+    linear = (0, 1)
+
+    def function(self, bind: Any) -> Any:
+        def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Any:
+            config = tuple([as_ints("pad", "padding_config", entry) for entry in padding_config])
+            aval = aval_of(operand)
+            if type(padding_value) in (bool, int, float, complex) and not aval.weak_type:
+                padding_value = np.asarray(padding_value).astype(aval.dtype)
+            return bind(operand, padding_value, padding_config=config)
+        return pad
+
+    @hookimpl
+    def impl(self, args: Any, *, padding_config: Config) -> Any:
+        x, value = args
+        shape = padded_shape(x.shape, padding_config)
+        out = np.empty(shape, x.dtype)
+        out[...] = value
+        src, dst = [], []
+        for size, total, (lo, _, interior) in zip(x.shape, shape, padding_config, strict=True):
+            step = interior + 1  # element i lands at lo + i * step
+            first, last = max(0, -(lo // step)), min(size, -((lo - total) // step))
+            if last <= first:
+                return out
+            src.append(slice(first, last))
+            dst.append(slice(lo + first * step, lo + (last - 1) * step + 1, step))
+        out[tuple(dst)] = x[tuple(src)]
+        return out
+
+    @hookimpl
+    def abstract_eval(self, avals: Any, *, padding_config: Config) -> ShapedArray:
+        x, value = avals
+        same_dtype(self.name, avals)
+        if value.ndim:
+            raise wrong(self.name, "the padding value is no scalar", got=str(value), wanted=f"{x.dtype} scalar",
+                        todo="pass one value; pad several times for several values")
+        if len(padding_config) != x.ndim or any([len(c) != 3 or c[2] < 0 for c in padding_config]):
+            raise wrong(self.name, f"padding_config does not fit {x}", got=padding_config,
+                        wanted=f"{x.ndim} triples (low, high, interior) with interior >= 0",
+                        todo="give one triple for each axis of the operand")
+        shape = padded_shape(x.shape, padding_config)
+        if any([size < 0 for size in shape]):
+            raise wrong(self.name, f"negative padding cuts off more than {x} has", got=padding_config,
+                        wanted="sizes of at least 0 after padding", todo=f"this gives {shape}; cut off less")
+        return ShapedArray(shape, x.dtype, all_weak(avals))
+
+    @hookimpl
+    def transpose(self, cotangents: Any, args: Any, *, padding_config: Config) -> Any:
+        x, value = args
+        ct, zero = cotangents, np.zeros((), aval_of(cotangents).dtype)
+        cut = pad(ct, zero, [(-lo, -hi, 0) for lo, hi, _ in padding_config]) if any(
+            [lo or hi for lo, hi, _ in padding_config]) else ct
+        steps = tuple([interior + 1 for *_, interior in padding_config])
+        sizes = shape_of(x)
+        kept = cut if shape_of(cut) == sizes else lax.slice(cut, (0,) * len(sizes), shape_of(cut), steps)
+        if type(value) is not Linear:
+            return [kept, None]
+        rest = lax.sub(lax.reduce_sum(ct, tuple(range(len(sizes)))), lax.reduce_sum(kept, tuple(range(len(sizes)))))
+        return [kept if type(x) is Linear else None, rest]
+
+    @hookimpl
+    def vmap(self, axis: Any, args: Any, dims: Any, *, padding_config: Config) -> Any:
+        (x, value), (x_dim, value_dim) = args, dims
+        if value_dim is None:
+            return pad(x, value, insert(padding_config, x_dim, (0, 0, 0))), x_dim
+        x = batch_in_front(x, x_dim, axis.size)
+        config = ((0, 0, 0), *padding_config)
+        padded = pad(x, np.zeros((), aval_of(x).dtype), config)
+        shape = shape_of(padded)
+        inside = pad(full(shape_of(x)[1:], np.bool_(True)), np.bool_(False), padding_config)
+        inside = broadcast_in_dim(inside, shape, tuple(range(1, len(shape))))
+        return lax.select_n(inside, broadcast_in_dim(value, shape, (0,)), padded), 0
+
+    @hookimpl
+    def xla_translation(self, ctx: Any, args: Any, *, padding_config: Config) -> Any:
+        lows, highs, interiors = zip(*padding_config, strict=True) if padding_config else ((), (), ())
+        return ctx.op("stablehlo.pad", args, {"edge_padding_low": i64s(ctx, lows), "edge_padding_high": i64s(ctx, highs),
+                                              "interior_padding": i64s(ctx, interiors)})
+
+    @hookimpl
+    def samples(self, rng: Any) -> Iterator[Sample]:
+        for sizes, config in [((3,), ((1, 2, 0),)), ((3,), ((0, 0, 2),)), ((4,), ((-1, -2, 0),)), ((), ()),
+                              ((2, 3), ((1, 0, 1), (-1, 2, 2))), ((0,), ((1, 1, 3),)), ((5,), ((-3, 1, 1),))]:
+            yield Sample([rng.standard_normal(sizes), rng.standard_normal()], {"padding_config": config})
+        yield Sample([np.ones(3), 1.0], {"padding_config": ((-4, 0, 0),)}, error=TypeError)
+
+
+def padded_shape(shape: Shape, padding_config: Config) -> Shape:
+    """The sizes after padding: low + high + the elements with `interior` between each two."""
+    return tuple([lo + hi + size + max(size - 1, 0) * interior
+                  for size, (lo, hi, interior) in zip(shape, padding_config, strict=True)])
+
+
+concatenate = define(Concatenate())
+pad = define(Pad())
+
+
+def stack(operands: Sequence[Any], axis: int = 0) -> Any:
+    """Arrays of one shape along a new axis.
+
+    >>> stack([np.zeros(2), np.ones(2)]).shape
+    (2, 2)
+    """
+    if not len(operands):
+        raise wrong("stack", "there is nothing to stack", got="no operands", wanted="at least one array",
+                    todo="pass a non-empty sequence")
+    at = canonical_axis("stack", axis, len(shape_of(operands[0])) + 1)
+    return concatenate([expand_dims(x, (at,)) for x in operands], at)

@@ -1,0 +1,325 @@
+"""`dot_general`, the one contraction, and the products that are made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from corejax import lax
+from corejax.core import Linear, ShapedArray, aval_of
+from corejax.plugin import Sample, define, hookimpl, partials
+
+from corejax_lax_basic._axes import (Shape, all_weak, as_ints, canonical_dtype, dtype_kind, inverse, same_dtype, shape_of,
+                                     shifted, wrong)
+from corejax_lax_basic._lowering import axis_numbers
+from corejax_lax_basic.shapes import transpose
+
+__all__ = ["batch_matmul", "dot", "dot_general"]
+
+#: ((contracting axes of lhs, of rhs), (batch axes of lhs, of rhs))
+DotNumbers = tuple[tuple[Shape, Shape], tuple[Shape, Shape]]
+
+_PRECISIONS = {None: None, "default": "DEFAULT", "high": "HIGH", "highest": "HIGHEST", "fastest": "DEFAULT",
+               "float32": "HIGHEST", "bfloat16": "DEFAULT", "tensorfloat32": "HIGH"}
+
+
+class Plan(NamedTuple):
+    """How to contract two arrays by one matrix product: bring axes into order, flatten, multiply."""
+
+    lhs_order: Shape | None
+    rhs_order: Shape | None
+    n_batch: int
+    n_contract: int
+
+
+@lru_cache(maxsize=4096)
+def _plan(dimension_numbers: DotNumbers, lhs_ndim: int, rhs_ndim: int) -> Plan:
+    (lc, rc), (lb, rb) = dimension_numbers
+    lhs = (*lb, *_free(lhs_ndim, lc, lb), *lc)
+    rhs = (*rb, *rc, *_free(rhs_ndim, rc, rb))
+    return Plan(None if lhs == tuple(range(lhs_ndim)) else lhs, None if rhs == tuple(range(rhs_ndim)) else rhs,
+                len(lb), len(lc))
+
+
+def _free(ndim: int, contracting: Shape, batch: Shape) -> Shape:
+    """The axes that are neither contracted nor batched."""
+    return tuple([d for d in range(ndim) if d not in contracting and d not in batch])
+
+
+def _swapped(dimension_numbers: DotNumbers) -> DotNumbers:
+    (lc, rc), (lb, rb) = dimension_numbers
+    return (rc, lc), (rb, lb)
+
+
+class DotGeneral:
+    """`dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None)`: contract two arrays.
+
+    `dimension_numbers` is `((lhs contracting, rhs contracting), (lhs batch, rhs batch))`. The result's axes are the
+    batch axes, then lhs's others, then rhs's. Accumulates in, and returns, `preferred_element_type` if given.
+
+    >>> lax.dot_general(np.ones((2, 3)), np.ones((3, 4)), (((1,), (0,)), ((), ()))).shape
+    (2, 4)
+    """
+
+    name = "dot_general"
+
+    def function(self, bind: Any) -> Any:
+        def dot_general(lhs: Any, rhs: Any, dimension_numbers: Any, precision: Any = None,
+                        preferred_element_type: Any = None) -> Any:
+            if preferred_element_type is not None:
+                preferred_element_type = canonical_dtype(preferred_element_type)
+            return bind(lhs, rhs, dimension_numbers=_canonical_numbers(dimension_numbers, lhs, rhs),
+                        precision=_canonical_precision(precision), preferred_element_type=preferred_element_type)
+        return dot_general
+
+    @hookimpl
+    def impl(self, args: Any, *, dimension_numbers: DotNumbers, preferred_element_type: np.dtype | None) -> Any:
+        lhs, rhs = args
+        dtype = preferred_element_type or lhs.dtype
+        wide = np.dtype(np.float32) if dtype.itemsize < 4 and dtype_kind(dtype) == "f" else dtype
+        if lhs.dtype != wide:
+            lhs = lhs.astype(wide)
+        if rhs.dtype != wide:
+            rhs = rhs.astype(wide)
+        out = _contract(lhs, rhs, _plan(dimension_numbers, lhs.ndim, rhs.ndim))
+        return out if wide is dtype else out.astype(dtype, copy=False)
+
+    @hookimpl
+    def abstract_eval(self, avals: Any, *, dimension_numbers: DotNumbers, precision: Any,
+                      preferred_element_type: np.dtype | None) -> ShapedArray:
+        lhs, rhs = avals
+        _check_numbers(lhs, rhs, dimension_numbers)
+        if preferred_element_type is None:
+            same_dtype(self.name, avals)
+        else:
+            for aval in avals:
+                _check_preferred(aval, preferred_element_type)
+        (lc, rc), (lb, rb) = dimension_numbers
+        axes = (*[lhs.shape[d] for d in lb], *[lhs.shape[d] for d in _free(lhs.ndim, lc, lb)],
+                *[rhs.shape[d] for d in _free(rhs.ndim, rc, rb)])
+        return ShapedArray(axes, preferred_element_type or lhs.dtype, all_weak(avals))
+
+    jvp = partials(lambda x_dot, out, x, y, **params: _dot_tangent(x_dot, y, params),
+                   lambda y_dot, out, x, y, **params: _dot_tangent(x, y_dot, params))
+
+    @hookimpl
+    def transpose(self, cotangents: Any, args: Any, *, dimension_numbers: DotNumbers, precision: Any) -> Any:
+        lhs, rhs = args
+        if type(lhs) is Linear:
+            return [_operand_cotangent(cotangents, lhs.aval, rhs, dimension_numbers, precision, False), None]
+        return [None, _operand_cotangent(cotangents, rhs.aval, lhs, _swapped(dimension_numbers), precision, True)]
+
+    @hookimpl
+    def vmap(self, axis: Any, args: Any, dims: Any, *, dimension_numbers: DotNumbers, precision: Any,
+             preferred_element_type: np.dtype | None) -> Any:
+        ((lc, rc), (lb, rb)), (l_dim, r_dim) = dimension_numbers, dims
+        out_dim = 0
+        if l_dim is not None:
+            lc, lb = shifted(lc, l_dim), shifted(lb, l_dim)
+        if r_dim is not None:
+            rc, rb = shifted(rc, r_dim), shifted(rb, r_dim)
+        if l_dim is not None and r_dim is not None:
+            lb, rb = (l_dim, *lb), (r_dim, *rb)
+        elif l_dim is not None:  # one more free axis of lhs, wherever it stands
+            out_dim = len(lb) + _free(len(shape_of(args[0])), lc, lb).index(l_dim)
+        else:
+            free = len(shape_of(args[0])) - len(lc) - len(lb)
+            out_dim = len(rb) + free + _free(len(shape_of(args[1])), rc, rb).index(r_dim)
+        return dot_general.primitive.bind(*args, dimension_numbers=((lc, rc), (lb, rb)), precision=precision,
+                                          preferred_element_type=preferred_element_type), out_dim
+
+    @hookimpl
+    def xla_translation(self, ctx: Any, args: Any, *, dimension_numbers: DotNumbers, precision: Any) -> Any:
+        (lc, rc), (lb, rb) = dimension_numbers
+        attributes = {"dot_dimension_numbers": axis_numbers(ctx, "dot", {
+            "lhs_batching_dimensions": lb, "rhs_batching_dimensions": rb,
+            "lhs_contracting_dimensions": lc, "rhs_contracting_dimensions": rc})}
+        if precision is not None:
+            attributes["precision_config"] = ctx.ir.ArrayAttr.get(
+                [ctx.ir.Attribute.parse(f"#stablehlo<precision {p}>") for p in precision])
+        return ctx.op("stablehlo.dot_general", args, attributes)
+
+    @hookimpl
+    def samples(self, rng: Any) -> Iterator[Sample]:
+        plain = {"precision": None, "preferred_element_type": None}
+        for left, right, numbers in [((3,), (3,), (((0,), (0,)), ((), ()))), ((2, 3), (3, 4), (((1,), (0,)), ((), ()))),
+                                     ((2, 3), (2, 4), (((0,), (0,)), ((), ()))), ((2,), (3,), (((), ()), ((), ()))),
+                                     ((5, 2, 3), (5, 3, 4), (((2,), (1,)), ((0,), (0,)))),
+                                     ((3, 2, 5), (4, 5, 3), (((2, 0), (1, 2)), ((), ()))),
+                                     ((2, 0), (0, 3), (((1,), (0,)), ((), ()))), ((), (), (((), ()), ((), ())))]:
+            yield Sample([rng.standard_normal(left), rng.standard_normal(right)], {"dimension_numbers": numbers, **plain})
+        matmul = {"dimension_numbers": (((1,), (0,)), ((), ())), **plain}
+        yield Sample([rng.integers(-9, 9, (2, 3), np.int8), rng.integers(-9, 9, (3, 2), np.int8)], matmul)
+        yield Sample([np.ones((2, 3)), np.ones((2, 3))], matmul, error=TypeError)
+
+
+def _contract(lhs: Any, rhs: Any, plan: Plan) -> Any:
+    lhs_order, rhs_order, n_batch, n_contract = plan
+    if lhs_order is not None:
+        lhs = lhs.transpose(lhs_order)
+    if rhs_order is not None:
+        rhs = rhs.transpose(rhs_order)
+    if n_contract == 1 and not n_batch and rhs.ndim <= 2:
+        return lhs.dot(rhs)
+    l_free, batch = lhs.shape[n_batch:lhs.ndim - n_contract], lhs.shape[:n_batch]
+    r_free, shared = rhs.shape[n_batch + n_contract:], prod(lhs.shape[lhs.ndim - n_contract:])
+    left = lhs.reshape(*batch, prod(l_free), shared)
+    right = rhs.reshape(*batch, shared, prod(r_free))
+    return np.matmul(left, right).reshape(*batch, *l_free, *r_free)
+
+
+def _dot_tangent(x: Any, y: Any, params: dict[str, Any]) -> Any:
+    return dot_general.primitive.bind(x, y, **params)
+
+
+def _operand_cotangent(ct: Any, wanted: ShapedArray, other: Any, dimension_numbers: DotNumbers, precision: Any,
+                       other_first: bool) -> Any:
+    """The cotangent of one operand, where `dimension_numbers` speak of (that operand, the other)."""
+    (own_contract, contract), (own_batch, batch) = dimension_numbers
+    ct_aval, other_aval = aval_of(ct), aval_of(other)
+    own_free = _free(wanted.ndim, own_contract, own_batch)
+    free = _free(other_aval.ndim, contract, batch)
+    n_batch = len(batch)
+    start = n_batch if other_first else n_batch + len(own_free)
+    ct_free = tuple(range(start, start + len(free)))
+    ct_batch = tuple(range(n_batch))
+    if other_aval.dtype != ct_aval.dtype:
+        other = lax.convert_element_type(other, ct_aval.dtype)
+    product = dot_general.primitive.bind(ct, other, dimension_numbers=((ct_free, free), (ct_batch, batch)),
+                                         precision=_reversed(precision) if other_first else precision,
+                                         preferred_element_type=None)
+    # its axes: batch, the operand's free ones, then the contracted ones in the other's order
+    in_order = [own_contract[i] for i in sorted(range(len(contract)), key=contract.__getitem__)]
+    order = inverse((*own_batch, *own_free, *in_order))
+    if order != tuple(range(len(order))):
+        product = transpose(product, order)
+    return lax.convert_element_type(product, wanted.dtype) if ct_aval.dtype != wanted.dtype else product
+
+
+def _reversed(precision: Any) -> Any:
+    return None if precision is None else precision[::-1]
+
+
+def _canonical_numbers(dimension_numbers: Any, lhs: Any, rhs: Any) -> DotNumbers:
+    try:
+        (lc, rc), (lb, rb) = dimension_numbers
+    except (TypeError, ValueError) as error:
+        raise wrong("dot_general", "dimension_numbers has another form", got=repr(dimension_numbers),
+                    wanted="((lhs contracting, rhs contracting), (lhs batch, rhs batch))",
+                    todo="for a matrix product: (((1,), (0,)), ((), ()))") from error
+    what = "dimension_numbers"
+    return ((as_ints("dot_general", what, lc), as_ints("dot_general", what, rc)),
+            (as_ints("dot_general", what, lb), as_ints("dot_general", what, rb)))
+
+
+def _check_numbers(lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: DotNumbers) -> None:
+    (lc, rc), (lb, rb) = dimension_numbers
+    got = f"{lhs} and {rhs}, contracting {lc} with {rc}, batch axes {lb} and {rb}"
+    for aval, contract, batch in ((lhs, lc, lb), (rhs, rc, rb)):
+        axes = (*contract, *batch)
+        if len(set(axes)) != len(axes) or any([not 0 <= d < aval.ndim for d in axes]):
+            raise wrong("dot_general", f"dimension_numbers are not distinct axes of {aval}", got=got,
+                        wanted=f"each axis at most once, from 0 to {aval.ndim - 1}",
+                        todo="an axis is contracted, batched or free; negative ones aren't understood here")
+    for what, left, right in (("contracting", lc, rc), ("batch", lb, rb)):
+        if len(left) != len(right) or [lhs.shape[d] for d in left] != [rhs.shape[d] for d in right]:
+            raise wrong("dot_general", f"{what} axes differ in size", got=got, wanted="equal sizes pair by pair",
+                        todo="check the shapes, or transpose an operand")
+
+
+def _check_preferred(aval: ShapedArray, preferred: np.dtype) -> None:
+    have, want = dtype_kind(aval.dtype), dtype_kind(preferred)
+    fits = have == want or (have in "iu" and want == "f")
+    if not fits or preferred.itemsize < aval.dtype.itemsize:
+        raise wrong("dot_general", f"preferred_element_type {preferred} can't hold products of {aval}",
+                    got=str(preferred), wanted=f"a dtype of kind {have!r}, at least as wide as {aval.dtype}",
+                    todo="convert the result with lax.convert_element_type")
+
+
+def _canonical_precision(precision: Any) -> tuple[str, str] | None:
+    pair = tuple(precision) if isinstance(precision, (tuple, list)) else (precision, precision)
+    names = [getattr(p, "name", p) for p in pair]
+    names = [p.lower() if isinstance(p, str) else p for p in names]
+    if len(names) != 2 or any([p not in _PRECISIONS for p in names]):
+        raise wrong("dot_general", "no such precision", got=repr(precision),
+                    wanted="None, 'default', 'high', 'highest', or a pair of them", todo="leave it out for the default")
+    if names == [None, None]:
+        return None
+    return _PRECISIONS[names[0]] or "DEFAULT", _PRECISIONS[names[1]] or "DEFAULT"
+
+
+dot_general = define(DotGeneral())
+
+
+def dot(lhs: Any, rhs: Any, *, dimension_numbers: Any = None, precision: Any = None,
+        preferred_element_type: Any = None) -> Any:
+    """The product of vectors and matrices; with `dimension_numbers`, `dot_general`.
+
+    >>> dot(np.ones((2, 3)), np.ones(3)).tolist()
+    [3.0, 3.0]
+    """
+    if dimension_numbers is None:
+        left, right = shape_of(lhs), shape_of(rhs)
+        if not (1 <= len(left) <= 2 and 1 <= len(right) <= 2 and left[-1] == right[0]):
+            raise wrong("dot", "it multiplies vectors and matrices that fit", got=f"shapes {left} and {right}",
+                        wanted="1 or 2 axes each, the last of lhs as long as the first of rhs",
+                        todo="use lax.dot_general, or x @ y, for other shapes")
+        dimension_numbers = (((len(left) - 1,), (0,)), ((), ()))
+    return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
+
+
+def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
+    """Matrix products along equal leading axes: `(..., n, k)` and `(..., k, m)` give `(..., n, m)`."""
+    ndim = len(shape_of(lhs))
+    if ndim < 2 or len(shape_of(rhs)) != ndim:
+        raise wrong("batch_matmul", "the operands are stacks of matrices of one rank",
+                    got=f"{aval_of(lhs)} and {aval_of(rhs)}", wanted="equal ranks of at least 2",
+                    todo="use x @ y, which broadcasts leading axes")
+    batch = tuple(range(ndim - 2))
+    return dot_general(lhs, rhs, (((ndim - 1,), (ndim - 2,)), (batch, batch)), precision)
+
+
+def matmul(lhs: Any, rhs: Any) -> Any:
+    """`lhs @ rhs` as NumPy defines it, for operands of one dtype: leading axes broadcast without being copied.
+
+    >>> matmul(np.ones((5, 1, 2, 3)), np.ones((4, 3, 2))).shape
+    (5, 4, 2, 2)
+    """
+    left, right = shape_of(lhs), shape_of(rhs)
+    fits = left and right and left[-1] == right[-2 if len(right) > 1 else 0]
+    lead = _broadcast(left[:-2], right[:-2]) if fits else None
+    if lead is None:
+        raise wrong("matmul", "operands don't fit", got=f"shapes {left} and {right}",
+                    wanted="(..., n, k) @ (..., k, m), with leading axes that broadcast",
+                    todo="scalars are multiplied with *; transpose or reshape the others")
+    l_axes, lhs = _leading(lhs, left, lead)
+    r_axes, rhs = _leading(rhs, right, lead)
+    shared = [a for a in l_axes if a in r_axes]
+    batch = tuple([l_axes.index(a) for a in shared]), tuple([r_axes.index(a) for a in shared])
+    contract = (len(shape_of(lhs)) - 1,), (len(r_axes),)
+    out = dot_general(lhs, rhs, (contract, batch))
+    # its axes: shared leading ones, lhs's own and its rows, rhs's own and its columns
+    names = [*shared, *[a for a in l_axes if a not in shared], *([-2] if len(left) > 1 else []),
+             *[a for a in r_axes if a not in shared], *([-1] if len(right) > 1 else [])]
+    wanted = [*range(len(lead)), *[a for a in (-2, -1) if a in names]]  # each leading axis is one of an operand's
+    return out if names == wanted else transpose(out, tuple([names.index(a) for a in wanted]))
+
+
+def _broadcast(left: Shape, right: Shape) -> Shape | None:
+    try:
+        return np.broadcast_shapes(left, right)
+    except ValueError:
+        return None
+
+
+def _leading(x: Any, shape: Shape, lead: Shape) -> tuple[list[int], Any]:
+    """Which of the result's leading axes an operand has; those of size 1 that spread are dropped from it."""
+    mine = shape[:-2]
+    offset = len(lead) - len(mine)
+    dropped = tuple([d for d, size in enumerate(mine) if size == 1 and lead[offset + d] != 1])
+    axes = [offset + d for d in range(len(mine)) if d not in dropped]
+    return axes, lax.squeeze(x, dropped) if dropped else x

@@ -1,0 +1,398 @@
+"""Cutting parts out of arrays and putting parts back, at static places and at places computed with."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from corejax import lax
+from corejax.core import Linear, ShapedArray, aval_of
+from corejax.errors import CorejaxIndexError
+from corejax.plugin import Sample, define, hookimpl
+
+from corejax_lax_basic._axes import (Shape, all_weak, as_int, as_ints, canonical_axis, dtype_kind, insert, same_dtype,
+                                     shape_of, wrong)
+from corejax_lax_basic._lowering import i64s
+from corejax_lax_basic.shapes import batch_in_front, expand_dims, reshape, squeeze
+
+__all__ = ["dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim", "dynamic_update_index_in_dim",
+           "dynamic_update_slice", "dynamic_update_slice_in_dim", "index_in_dim", "slice", "slice_in_dim", "split"]
+
+
+class Slice:
+    """`slice(operand, start_indices, limit_indices, strides=None)`: start to limit by strides, along each axis.
+
+    >>> lax.slice(np.arange(10), (2,), (9,), (3,)).tolist()
+    [2, 5, 8]
+    """
+
+    name = "slice"
+    linear = (0,)
+
+    def function(self, bind: Any) -> Any:
+        def slice(operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int],
+                  strides: Sequence[int] | None = None) -> Any:
+            steps = None if strides is None else as_ints("slice", "strides", strides)
+            if steps is not None and all([step == 1 for step in steps]):
+                steps = None
+            return bind(operand, start_indices=as_ints("slice", "start_indices", start_indices),
+                        limit_indices=as_ints("slice", "limit_indices", limit_indices), strides=steps)
+        return slice
+
+    @hookimpl
+    def impl(self, args: Any, *, start_indices: Shape, limit_indices: Shape, strides: Shape | None) -> Any:
+        return args[0][tuple(map(builtins.slice, start_indices, limit_indices, strides or (1,) * len(start_indices)))]
+
+    @hookimpl
+    def abstract_eval(self, avals: Any, *, start_indices: Shape, limit_indices: Shape, strides: Shape | None
+                      ) -> ShapedArray:
+        (x,) = avals
+        steps = (1,) * x.ndim if strides is None else strides
+        got = f"start_indices {start_indices}, limit_indices {limit_indices}, strides {strides}"
+        if not len(start_indices) == len(limit_indices) == len(steps) == x.ndim:
+            raise wrong(self.name, f"{x} has {x.ndim} axes", got=got, wanted=f"{x.ndim} entries each",
+                        todo="give a start, a limit and a stride for each axis")
+        for size, start, limit, step in zip(x.shape, start_indices, limit_indices, steps, strict=True):
+            if not 0 <= start <= limit <= size or step < 1:
+                raise wrong(self.name, f"a slice of {x} is out of its bounds", got=got,
+                            wanted="0 <= start <= limit <= size and stride >= 1 along each axis",
+                            todo="x[...] understands negative and overlong slices")
+        return ShapedArray(sliced_shape(start_indices, limit_indices, steps), x.dtype, x.weak_type)
+
+    @hookimpl
+    def transpose(self, cotangents: Any, args: Any, *, start_indices: Shape, strides: Shape | None) -> Any:
+        sizes, got = args[0].aval.shape, shape_of(cotangents)
+        config = []
+        for size, start, n, step in zip(sizes, start_indices, got, strides or (1,) * len(sizes), strict=True):
+            covered = start + (1 + (n - 1) * step if n else 0)
+            config.append((start, size - covered, step - 1))
+        return [lax.pad(cotangents, np.zeros((), aval_of(cotangents).dtype), config)]
+
+    @hookimpl
+    def vmap(self, axis: Any, args: Any, dims: Any, *, start_indices: Shape, limit_indices: Shape,
+             strides: Shape | None) -> Any:
+        (x,), (dim,) = args, dims
+        steps = None if strides is None else insert(strides, dim, 1)
+        return slice(x, insert(start_indices, dim, 0), insert(limit_indices, dim, axis.size), steps), dim
+
+    @hookimpl
+    def xla_translation(self, ctx: Any, args: Any, *, start_indices: Shape, limit_indices: Shape,
+                        strides: Shape | None) -> Any:
+        return ctx.op("stablehlo.slice", args, {
+            "start_indices": i64s(ctx, start_indices), "limit_indices": i64s(ctx, limit_indices),
+            "strides": i64s(ctx, strides or (1,) * len(start_indices))})
+
+    @hookimpl
+    def samples(self, rng: Any) -> Iterator[Sample]:
+        for sizes, start, limit, strides in [((5,), (1,), (4,), None), ((5,), (0,), (5,), (2,)), ((5,), (1,), (5,), (3,)),
+                                             ((3, 4), (1, 0), (3, 2), None), ((3, 4), (0, 1), (3, 4), (2, 2)),
+                                             ((3,), (2,), (2,), None), ((), (), (), None), ((4,), (1,), (1,), (2,))]:
+            yield Sample([rng.standard_normal(sizes)],
+                         {"start_indices": start, "limit_indices": limit, "strides": strides})
+        yield Sample([np.ones(3)], {"start_indices": (0,), "limit_indices": (4,), "strides": None}, error=TypeError)
+
+
+class DynamicSlice:
+    """`dynamic_slice(operand, start_indices, slice_sizes)`: a part of static size that starts at computed indices.
+
+    A negative start counts from the end; then starts are clamped so that the part lies within the operand.
+
+    >>> lax.dynamic_slice(np.arange(5), (np.int32(9),), (2,)).tolist()
+    [3, 4]
+    """
+
+    name = "dynamic_slice"
+    linear = (0,)
+
+    def function(self, bind: Any) -> Any:
+        def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int], *,
+                          allow_negative_indices: bool | Sequence[bool] = True) -> Any:
+            starts = _starts("dynamic_slice", shape_of(operand), start_indices, allow_negative_indices)
+            return bind(operand, *starts, slice_sizes=as_ints("dynamic_slice", "slice_sizes", slice_sizes))
+        return dynamic_slice
+
+    @hookimpl
+    def impl(self, args: Any, *, slice_sizes: Shape) -> Any:
+        x = args[0]
+        return x[_window(x.shape, args[1:], slice_sizes)]
+
+    @hookimpl
+    def abstract_eval(self, avals: Any, *, slice_sizes: Shape) -> ShapedArray:
+        x, *starts = avals
+        _check_starts(self.name, x, starts)
+        if len(slice_sizes) != x.ndim or any([not 0 <= n <= m for n, m in zip(slice_sizes, x.shape, strict=True)]):
+            raise wrong(self.name, f"slice_sizes do not fit into {x}", got=slice_sizes,
+                        wanted="a size for each axis, at most the operand's", todo="ask for a smaller part")
+        return ShapedArray(slice_sizes, x.dtype, x.weak_type)
+
+    @hookimpl
+    def transpose(self, cotangents: Any, args: Any) -> Any:
+        x, *starts = args
+        zeros = lax.full(shape_of(x), 0, aval_of(cotangents).dtype)
+        return [dynamic_update_slice.primitive.bind(zeros, cotangents, *starts), *([None] * len(starts))]
+
+    @hookimpl
+    def vmap(self, axis: Any, args: Any, dims: Any, *, slice_sizes: Shape) -> Any:
+        (x, *starts), (dim, *start_dims) = args, dims
+        if any([d is not None for d in start_dims]):
+            return _gather_windows(axis, x, dim, starts, start_dims, slice_sizes), 0
+        starts = insert(starts, dim, np.zeros((), aval_of(starts[0]).dtype if starts else np.int32))
+        return dynamic_slice.primitive.bind(x, *starts, slice_sizes=insert(slice_sizes, dim, axis.size)), dim
+
+    @hookimpl
+    def xla_translation(self, ctx: Any, args: Any, *, slice_sizes: Shape) -> Any:
+        return ctx.op("stablehlo.dynamic_slice", args, {"slice_sizes": i64s(ctx, slice_sizes)})
+
+    @hookimpl
+    def samples(self, rng: Any) -> Iterator[Sample]:
+        for sizes, starts, wanted in [((5,), (1,), (3,)), ((5,), (4,), (3,)), ((5,), (-9,), (2,)), ((), (), ()),
+                                      ((3, 4), (1, 2), (2, 1)), ((3, 4), (0, 7), (3, 0)), ((2, 0), (1, 0), (1, 0))]:
+            yield Sample([rng.standard_normal(sizes), *map(np.int32, starts)], {"slice_sizes": wanted})
+        yield Sample([np.ones(3), np.int32(0)], {"slice_sizes": (4,)}, error=TypeError)
+
+
+class DynamicUpdateSlice:
+    """`dynamic_update_slice(operand, update, start_indices)`: the operand with a part replaced.
+
+    The part's place is found as in `dynamic_slice`.
+
+    >>> lax.dynamic_update_slice(np.zeros(4), np.ones(2), (np.int32(1),)).tolist()
+    [0.0, 1.0, 1.0, 0.0]
+    """
+
+    name = "dynamic_update_slice"
+    linear = (0, 1)
+
+    def function(self, bind: Any) -> Any:
+        def dynamic_update_slice(operand: Any, update: Any, start_indices: Any, *,
+                                 allow_negative_indices: bool | Sequence[bool] = True) -> Any:
+            starts = _starts("dynamic_update_slice", shape_of(operand), start_indices, allow_negative_indices)
+            return bind(operand, update, *starts)
+        return dynamic_update_slice
+
+    @hookimpl
+    def impl(self, args: Any) -> Any:
+        x, update, *starts = args
+        out = x.copy()
+        out[_window(x.shape, starts, update.shape)] = update
+        return out
+
+    @hookimpl
+    def abstract_eval(self, avals: Any) -> ShapedArray:
+        x, update, *starts = avals
+        same_dtype(self.name, (x, update))
+        _check_starts(self.name, x, starts)
+        if update.ndim != x.ndim or any([n > m for n, m in zip(update.shape, x.shape, strict=True)]):
+            raise wrong(self.name, "the update does not fit into the operand", got=f"{update} into {x}",
+                        wanted="as many axes, none longer than the operand's", todo="reshape or slice the update")
+        return ShapedArray(x.shape, x.dtype, x.weak_type and update.weak_type)
+
+    @hookimpl
+    def transpose(self, cotangents: Any, args: Any) -> Any:
+        x, update, *starts = args
+        ct, sizes = cotangents, shape_of(update)
+        x_bar = update_bar = None
+        if type(x) is Linear:
+            hole = lax.full(sizes, 0, aval_of(ct).dtype)
+            x_bar = dynamic_update_slice.primitive.bind(ct, hole, *starts)
+        if type(update) is Linear:
+            update_bar = dynamic_slice.primitive.bind(ct, *starts, slice_sizes=sizes)
+        return [x_bar, update_bar, *([None] * len(starts))]
+
+    @hookimpl
+    def vmap(self, axis: Any, args: Any, dims: Any) -> Any:
+        (x, update, *starts), (dim, update_dim, *start_dims) = args, dims
+        x, update = batch_in_front(x, dim, axis.size), batch_in_front(update, update_dim, axis.size)
+        if any([d is not None for d in start_dims]):
+            return _scatter_windows(axis, x, update, starts, start_dims), 0
+        first = np.zeros((), aval_of(starts[0]).dtype if starts else np.int32)
+        return dynamic_update_slice.primitive.bind(x, update, first, *starts), 0
+
+    @hookimpl
+    def xla_translation(self, ctx: Any, args: Any) -> Any:
+        return ctx.op("stablehlo.dynamic_update_slice", args)
+
+    @hookimpl
+    def samples(self, rng: Any) -> Iterator[Sample]:
+        for sizes, part, starts in [((5,), (3,), (1,)), ((5,), (3,), (4,)), ((5,), (0,), (2,)), ((), (), ()),
+                                    ((3, 4), (2, 1), (1, 2)), ((3, 4), (3, 4), (-1, 5))]:
+            yield Sample([rng.standard_normal(sizes), rng.standard_normal(part), *map(np.int32, starts)], {})
+        yield Sample([np.ones(3), np.ones(4), np.int32(0)], {}, error=TypeError)
+
+
+slice = define(Slice())
+dynamic_slice = define(DynamicSlice())
+dynamic_update_slice = define(DynamicUpdateSlice())
+
+
+def sliced_shape(starts: Shape, limits: Shape, steps: Shape) -> Shape:
+    """How many elements from start up to limit by step, along each axis."""
+    return tuple([max(0, -((start - limit) // step)) for start, limit, step in zip(starts, limits, steps, strict=True)])
+
+
+def _window(shape: Shape, starts: Sequence[Any], sizes: Shape) -> tuple[builtins.slice, ...]:
+    """Where a part of these sizes lies, each start clamped so that it fits: the law that XLA follows."""
+    window = []
+    for total, start, size in zip(shape, starts, sizes, strict=True):
+        first = min(max(int(start), 0), total - size)
+        window.append(builtins.slice(first, first + size))
+    return tuple(window)
+
+
+def _check_starts(primitive: str, x: ShapedArray, starts: Sequence[ShapedArray]) -> None:
+    if len(starts) != x.ndim:
+        raise wrong(primitive, f"{x} has {x.ndim} axes", got=f"{len(starts)} start indices", wanted=f"{x.ndim}",
+                    todo="give one scalar start index for each axis")
+    if any([s.ndim or dtype_kind(s.dtype) not in "iu" or s.dtype != starts[0].dtype for s in starts]):
+        raise wrong(primitive, "start indices are integer scalars of one dtype", got=", ".join(map(str, starts)),
+                    wanted="scalars of one integer dtype", todo="convert them with lax.convert_element_type")
+
+
+def _starts(primitive: str, shape: Shape, indices: Any, allow_negative: bool | Sequence[bool]) -> list[Any]:
+    """One scalar for each axis, all of one dtype, negative ones counted from the end."""
+    if not isinstance(indices, (list, tuple)):
+        parts = [index_in_dim(indices, i, keepdims=False) for i in range(shape_of(indices)[0])]
+    else:
+        parts = list(indices)
+    if len(parts) != len(shape):
+        raise wrong(primitive, "there is one start index for each axis", got=f"{len(parts)} start indices",
+                    wanted=f"{len(shape)}, for shape {shape}", todo="start at 0 along axes taken whole")
+    allowed = [allow_negative] * len(shape) if isinstance(allow_negative, bool) else list(allow_negative)
+    dtypes = [aval_of(i).dtype for i in parts if not isinstance(i, int)]
+    if any([dtype_kind(dtype) not in "iu" for dtype in dtypes]):
+        raise wrong(primitive, "start indices are integers", got=", ".join([str(aval_of(i)) for i in parts]),
+                    wanted="integer scalars", todo="convert them with lax.convert_element_type")
+    wanted = max(dtypes, key=lambda d: (d.itemsize, d.kind == "i"), default=np.dtype(np.int32))
+    if wanted.itemsize < 4 or any([size > np.iinfo(wanted).max for size in shape]):
+        wanted = np.dtype(np.int64 if max(shape, default=0) > np.iinfo(np.int32).max else np.int32)
+    return [_start(i, size, negative, wanted) for i, size, negative in zip(parts, shape, allowed, strict=True)]
+
+
+def _start(i: Any, size: int, allow_negative: bool, dtype: np.dtype) -> Any:
+    if isinstance(i, (int, np.integer)):
+        number = int(i) + size if i < 0 and allow_negative else int(i)
+        return dtype.type(min(max(number, -1), size) if np.dtype(dtype).kind == "i" else min(max(number, 0), size))
+    aval = aval_of(i)
+    start = lax.convert_element_type(i, dtype) if aval.dtype != dtype or aval.weak_type else i
+    if not allow_negative or dtype_kind(aval.dtype) == "u":
+        return start
+    return lax.select_n(lax.lt(start, dtype.type(0)), start, lax.add(start, dtype.type(size)))
+
+
+def _batched_starts(axis: Any, starts: Sequence[Any], dims: Sequence[int | None]) -> Any:
+    """Start indices of a batch as one array (batch, operand axis)."""
+    return lax.concatenate([reshape(batch_in_front(s, d, axis.size), (axis.size, 1))
+                            for s, d in zip(starts, dims, strict=True)], 1)
+
+
+def _gather_windows(axis: Any, x: Any, dim: int | None, starts: Any, start_dims: Any, sizes: Shape) -> Any:
+    axes = tuple(range(len(sizes)))
+    indices = _batched_starts(axis, starts, start_dims)
+    if dim is None:
+        numbers = lax.GatherDimensionNumbers(tuple([a + 1 for a in axes]), (), axes)
+        return lax.gather(x, indices, numbers, sizes, mode="clip")
+    numbers = lax.GatherDimensionNumbers(tuple([a + 1 for a in axes]), (), tuple([a + (a >= dim) for a in axes]),
+                                         operand_batching_dims=(dim,), start_indices_batching_dims=(0,))
+    return lax.gather(x, indices, numbers, insert(sizes, dim, 1), mode="clip")
+
+
+def _scatter_windows(axis: Any, x: Any, update: Any, starts: Any, start_dims: Any) -> Any:
+    axes = tuple(range(1, len(starts) + 1))
+    numbers = lax.ScatterDimensionNumbers(axes, (), axes, operand_batching_dims=(0,), scatter_indices_batching_dims=(0,))
+    return lax.scatter(x, _batched_starts(axis, starts, start_dims), update, numbers, mode="clip", unique_indices=True)
+
+
+def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0) -> Any:
+    """A slice along one axis; None and negative bounds are understood as Python slices understand them.
+
+    >>> slice_in_dim(np.arange(5), 1, -1).tolist()
+    [1, 2, 3]
+    """
+    shape = shape_of(operand)
+    at = canonical_axis("slice_in_dim", axis, len(shape))
+    size = shape[at]
+    start = 0 if start_index is None else as_int("slice_in_dim", "start_index", start_index)
+    limit = size if limit_index is None else as_int("slice_in_dim", "limit_index", limit_index)
+    start, limit = start + size if start < 0 else start, limit + size if limit < 0 else limit
+    starts, limits, steps = [0] * len(shape), list(shape), [1] * len(shape)
+    starts[at], limits[at], steps[at] = start, limit, as_int("slice_in_dim", "stride", stride)
+    return slice(operand, tuple(starts), tuple(limits), tuple(steps))
+
+
+def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
+    """The slice at a static index along one axis, with or without that axis.
+
+    >>> index_in_dim(np.arange(5), -1, keepdims=False).tolist()
+    4
+    """
+    shape = shape_of(operand)
+    at = canonical_axis("index_in_dim", axis, len(shape))
+    number, size = as_int("index_in_dim", "index", index), shape[at]
+    if not -size <= number < size:
+        raise wrong("index_in_dim", f"index {number} is out of bounds for axis {at} of size {size}", got=number,
+                    wanted=f"an index from {-size} to {size - 1}", todo="check the index", kind=CorejaxIndexError)
+    number += size * (number < 0)
+    out = slice_in_dim(operand, number, number + 1, axis=at)
+    return out if keepdims else squeeze(out, (at,))
+
+
+def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
+    """The operand cut along one axis into parts of these sizes."""
+    at, start, parts = canonical_axis("split", axis, len(shape_of(operand))), 0, []
+    for size in as_ints("split", "sizes", sizes):
+        parts.append(slice_in_dim(operand, start, start + size, axis=at))
+        start += size
+    if start != shape_of(operand)[at]:
+        raise wrong("split", "the sizes do not add up to the axis", got=f"{tuple(sizes)}, together {start}",
+                    wanted=f"sizes that sum to {shape_of(operand)[at]}", todo="cover the whole axis")
+    return parts
+
+
+def _along(shape: Shape, at: int, index: Any) -> list[Any]:
+    starts: list[Any] = [0] * len(shape)
+    starts[at] = index
+    return starts
+
+
+def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: int = 0, *,
+                         allow_negative_indices: bool = True) -> Any:
+    """`slice_size` elements along one axis from a computed start on."""
+    shape = shape_of(operand)
+    at = canonical_axis("dynamic_slice_in_dim", axis, len(shape))
+    sizes = list(shape)
+    sizes[at] = as_int("dynamic_slice_in_dim", "slice_size", slice_size)
+    return dynamic_slice(operand, _along(shape, at, start_index), tuple(sizes),
+                         allow_negative_indices=allow_negative_indices)
+
+
+def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *,
+                         allow_negative_indices: bool = True) -> Any:
+    """The slice at a computed index along one axis, with or without that axis.
+
+    >>> dynamic_index_in_dim(np.arange(5), np.int32(2), keepdims=False).tolist()
+    2
+    """
+    out = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
+    return out if keepdims else squeeze(out, (axis,))
+
+
+def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int, *,
+                                allow_negative_indices: bool = True) -> Any:
+    """The operand with a part along one axis replaced, from a computed start on."""
+    shape = shape_of(operand)
+    at = canonical_axis("dynamic_update_slice_in_dim", axis, len(shape))
+    return dynamic_update_slice(operand, update, _along(shape, at, start_index),
+                                allow_negative_indices=allow_negative_indices)
+
+
+def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int, *,
+                                allow_negative_indices: bool = True) -> Any:
+    """The operand with the slice at a computed index along one axis replaced."""
+    shape = shape_of(operand)
+    at = canonical_axis("dynamic_update_index_in_dim", axis, len(shape))
+    if len(shape_of(update)) != len(shape):
+        update = expand_dims(update, (at,))
+    return dynamic_update_slice_in_dim(operand, update, index, at, allow_negative_indices=allow_negative_indices)

@@ -1,0 +1,176 @@
+"""What reductions along axes share: their params, their errors, and the hooks that differ only by the operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from corejax import dtypes
+from corejax.core import ShapedArray, aval_of, here
+from corejax.errors import CorejaxError, CorejaxIndexError, CorejaxTypeError
+from corejax.plugin import Sample, define, hookimpl, not_linear
+
+from corejax_reductions import _lowering
+
+Axes = tuple[int, ...]
+
+
+def refused(primitive: str, problem: str, *, got: Any, wanted: Any, todo: str,
+            kind: type[CorejaxError] = CorejaxTypeError) -> CorejaxError:
+    """The error for operands or params that `primitive` refuses."""
+    return kind(f"{primitive}: {problem}", primitive=primitive, got=got, wanted=wanted, where=here(), todo=todo)
+
+
+def canonical_axis(primitive: str, axis: Any, ndim: int) -> int:
+    """An axis from 0 to ndim - 1; a negative one counts from the end."""
+    try:
+        number = int(index(axis))
+    except TypeError as error:
+        if isinstance(error, CorejaxError):
+            raise
+        raise refused(primitive, "an axis is no integer", got=repr(axis), wanted="a static integer",
+                      todo="pass a Python integer; axes can't depend on traced values") from error
+    if -ndim <= number < ndim:
+        return number + ndim if number < 0 else number
+    raise refused(primitive, f"axis {number} is out of bounds for {ndim} dimensions", got=number,
+                  wanted=f"an axis from {-ndim} to {ndim - 1}" if ndim else "no axis: the operand is a scalar",
+                  todo="pass an axis that the operand has", kind=CorejaxIndexError)
+
+
+def canonical_axes(primitive: str, axes: Any, ndim: int) -> Axes:
+    """Sorted axes from 0 to ndim - 1; None stands for all of them, a single integer for one."""
+    if axes is None:
+        return tuple(range(ndim))
+    if not isinstance(axes, Sequence):
+        return (canonical_axis(primitive, axes, ndim),)
+    found = tuple(sorted([canonical_axis(primitive, axis, ndim) for axis in axes]))
+    if len(set(found)) != len(found):
+        raise refused(primitive, "an axis appears twice", got=axes, wanted="distinct axes", todo="name each axis once")
+    return found
+
+
+def check_axes(primitive: str, axes: Axes, ndim: int) -> None:
+    """The param holds distinct axes of the operand."""
+    for axis in axes:
+        if type(axis) is not int or not 0 <= axis < ndim or axes.count(axis) > 1:
+            raise refused(primitive, f"{axes} are not distinct axes of an operand of {ndim} dimensions", got=axes,
+                          wanted=f"distinct integers from 0 to {ndim - 1}" if ndim else "(): it is a scalar",
+                          todo="name each axis once, within the operand's dimensions", kind=CorejaxIndexError)
+
+
+def check_dtype(primitive: str, aval: ShapedArray, kinds: str, todo: str) -> None:
+    """The operand's dtype is of one of the kinds (`b`, `i`, `u`, `f`, `c`)."""
+    if dtypes.kind(aval.dtype) not in kinds:
+        names = {"b": "bool", "i": "integer", "u": "unsigned integer", "f": "float", "c": "complex"}
+        raise refused(primitive, f"an operand of dtype {aval.dtype} can't be reduced so", got=str(aval),
+                      wanted=" or ".join([names[kind] for kind in kinds]), todo=todo)
+
+
+def without(shape: Axes, axes: Axes) -> Axes:
+    """The shape without some axes."""
+    return tuple([size for axis, size in enumerate(shape) if axis not in axes])
+
+
+def shifted(axes: Axes, batch_dim: int) -> Axes:
+    """The same axes in an operand that has a batch axis at `batch_dim`."""
+    return tuple([axis + (axis >= batch_dim) for axis in axes])
+
+
+def batch_dim_after(batch_dim: int, axes: Axes) -> int:
+    """Where the batch axis is when `axes` (of the batched operand) are gone."""
+    return batch_dim - sum([axis < batch_dim for axis in axes])
+
+
+def accumulator(dtype: np.dtype) -> np.dtype:
+    """The dtype in which sums and products run: float32 for narrower floats, else the operand's."""
+    return dtypes.float32 if dtypes.is_float(dtype) and dtype.itemsize < 4 else dtype
+
+
+class Reduction:
+    """A plugin that reduces its operand along `axes` by an associative operation with an identity.
+
+    Subclasses say the name, the operation as a NumPy ufunc and in StableHLO, its identity, the kinds of dtypes that it
+    takes, and their derivative.
+    """
+
+    name = ""
+    transpose: Any = not_linear("of its operand; only its derivative is")
+
+    _ufunc: np.ufunc
+    _operation: str  # in StableHLO
+    _kinds = "iufc"
+    _todo = "convert it first, with lax.convert_element_type or x.astype(...)"
+    _wide = False  # narrow floats accumulate in float32
+
+    def _identity(self, dtype: np.dtype) -> Any:
+        raise NotImplementedError(type(self).__name__)
+
+    def _combine(self, ctx: Any, dtype: np.dtype) -> _lowering.Combine:
+        return _lowering.binary(ctx, self._operation)
+
+    def function(self, bind: Any) -> Any:
+        def reduce(operand: Any, axes: Any) -> Any:
+            return bind(operand, axes=canonical_axes(self.name, axes, aval_of(operand).ndim))
+        return reduce
+
+    @hookimpl
+    def impl(self, args: Any, *, axes: Axes) -> Any:
+        (x,) = args
+        dtype = x.dtype
+        if not x.size:
+            return np.full(without(x.shape, axes), self._identity(dtype), dtype)
+        wide = accumulator(dtype) if self._wide else dtype
+        if wide is dtype:
+            return self._ufunc.reduce(x, axes, dtype)
+        return np.asarray(self._ufunc.reduce(x, axes, wide)).astype(dtype)
+
+    @hookimpl
+    def abstract_eval(self, avals: Any, *, axes: Axes) -> ShapedArray:
+        (x,) = avals
+        check_axes(self.name, axes, x.ndim)
+        check_dtype(self.name, x, self._kinds, self._todo)
+        return ShapedArray(without(x.shape, axes), x.dtype, x.weak_type)
+
+    @hookimpl
+    def vmap(self, axis: Any, args: Any, dims: Any, *, axes: Axes) -> Any:
+        moved = shifted(axes, dims[0])
+        return self._bind(args[0], axes=moved), batch_dim_after(dims[0], moved)
+
+    @hookimpl
+    def xla_translation(self, ctx: Any, args: Any, *, axes: Axes) -> Any:
+        dtype = ctx.avals_in[0].dtype
+        wide = accumulator(dtype) if self._wide else dtype
+        (x,) = args
+        if wide is not dtype:
+            x = _lowering.convert(ctx, x, ctx.avals_in[0].shape, wide)
+        out_aval = ShapedArray(ctx.avals_out[0].shape, wide)
+        out = _lowering.reduce(ctx, x, out_aval, axes, np.asarray(self._identity(wide), wide),
+                               self._combine(ctx, wide))
+        return out if wide is dtype else _lowering.convert(ctx, out, out_aval.shape, dtype)
+
+    @hookimpl
+    def samples(self, rng: Any) -> Iterator[Sample]:
+        for shape, axes in [((), ()), ((5,), (0,)), ((2, 3), (1,)), ((2, 3, 4), (0, 2)), ((2, 3), ()), ((0, 3), (0,))]:
+            yield Sample([self._sample(rng, shape)], {"axes": axes})
+        if "i" in self._kinds:
+            yield Sample([rng.integers(-4, 4, (3, 2)).astype(np.int8)], {"axes": (0,)})
+        if "b" in self._kinds:
+            yield Sample([rng.integers(0, 2, (3, 2)).astype(np.bool_)], {"axes": (1,)})
+        yield Sample([self._sample(rng, (3,))], {"axes": (1,)}, error=IndexError)
+
+    def _sample(self, rng: Any, shape: Axes) -> Any:
+        # distinct values, away from each other: differences then see no ties
+        return (rng.permutation(prod(shape)).reshape(shape) - 2.3) * 0.5
+
+    _bind: Callable[..., Any]
+
+
+def defined(plugin: Any) -> Any:
+    """The public function of a plugin that binds its own primitive in its hooks."""
+    handle = define(plugin)
+    plugin._bind = lambda *args, **params: handle.primitive.bind(*args, **params)
+    return handle

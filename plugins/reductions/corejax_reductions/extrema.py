@@ -1,0 +1,112 @@
+"""The largest and the smallest element along axes.
+
+NaN wins over every number. Complex numbers are ordered by their real parts, then by their imaginary parts. Where several
+elements tie, they share the derivative equally.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from corejax import dtypes, lax
+from corejax.core import ShapedArray
+from corejax.plugin import partials
+
+from corejax_reductions import _lowering
+from corejax_reductions._reduction import Axes, Reduction, defined
+from corejax_reductions.sums import reduce_sum, spread
+
+__all__ = ["reduce_max", "reduce_min"]
+
+
+def _shared_by_ties(x_dot: Any, out: Any, x: Any, *, axes: Axes) -> Any:
+    """The mean of the tangents of the elements that are equal to the result."""
+    chosen = lax.convert_element_type(lax.eq(x, spread(out, x.shape, axes)), x.dtype)
+    return lax.div(reduce_sum(lax.mul(x_dot, chosen), axes), reduce_sum(chosen, axes))
+
+
+class _Extremum(Reduction):
+    jvp = partials(_shared_by_ties)
+    _kinds = "biufc"
+    _direction: str  # how a winner compares with a loser
+
+    def _combine(self, ctx: Any, dtype: np.dtype) -> _lowering.Combine:
+        if not dtypes.is_complex(dtype):
+            return super()._combine(ctx, dtype)
+        part = ctx.types[ShapedArray((), np.empty((), dtype).real.dtype)]
+        both, either = _lowering.binary(ctx, "and"), _lowering.binary(ctx, "or")
+
+        def compare(x: Any, y: Any, direction: str) -> Any:
+            return _lowering.compare(ctx, x, y, direction)
+
+        def combine(x: Any, y: Any) -> Any:
+            (x_re, y_re), (x_im, y_im) = [[ctx.op(f"stablehlo.{name}", [z], None, [part]) for z in (x, y)]
+                                          for name in ("real", "imag")]
+            wins = either(compare(x_re, y_re, self._direction),
+                          both(compare(x_re, y_re, "EQ"), compare(x_im, y_im, self._direction)))
+            return _lowering.select(ctx, either(compare(x, x, "NE"), both(compare(y, y, "EQ"), wins)), x, y)
+        return combine
+
+
+class ReduceMax(_Extremum):
+    """`reduce_max(operand, axes)`: the largest element along axes; the least value of the dtype if there is none.
+
+    >>> lax.reduce_max(np.array([[1.0, 5.0], [3.0, 4.0]]), (0,)).tolist()
+    [3.0, 5.0]
+    """
+
+    name = "reduce_max"
+    _ufunc = np.maximum
+    _operation = "maximum"
+    _direction = "GT"
+
+    def _identity(self, dtype: np.dtype) -> Any:
+        return least(dtype)
+
+
+class ReduceMin(_Extremum):
+    """`reduce_min(operand, axes)`: the smallest element along axes; the greatest value of the dtype if there is none.
+
+    >>> lax.reduce_min(np.array([[1.0, 5.0], [3.0, 4.0]]), (0,)).tolist()
+    [1.0, 4.0]
+    """
+
+    name = "reduce_min"
+    _ufunc = np.minimum
+    _operation = "minimum"
+    _direction = "LT"
+
+    def _identity(self, dtype: np.dtype) -> Any:
+        return greatest(dtype)
+
+
+def least(dtype: np.dtype) -> Any:
+    """The least value of a dtype: minus infinity where it has one."""
+    if dtypes.is_integer(dtype):
+        return np.iinfo(dtype).min
+    if dtypes.is_complex(dtype):
+        return complex(-np.inf, -np.inf)
+    return False if dtype == dtypes.bool_ else _infinity_or_bound(dtype, -1)
+
+
+def greatest(dtype: np.dtype) -> Any:
+    """The greatest value of a dtype: infinity where it has one."""
+    if dtypes.is_integer(dtype):
+        return np.iinfo(dtype).max
+    if dtypes.is_complex(dtype):
+        return complex(np.inf, np.inf)
+    return True if dtype == dtypes.bool_ else _infinity_or_bound(dtype, 1)
+
+
+def _infinity_or_bound(dtype: np.dtype, sign: int) -> Any:
+    infinity = np.asarray(sign * np.inf, np.float32).astype(dtype)
+    if np.isinf(infinity.astype(np.float32)):
+        return infinity[()]
+    bounds = dtypes.finfo(dtype)  # several float8 formats have no infinity
+    return bounds.max if sign > 0 else bounds.min
+
+
+reduce_max = defined(ReduceMax())
+reduce_min = defined(ReduceMin())

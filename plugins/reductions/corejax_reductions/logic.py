@@ -1,0 +1,58 @@
+"""Bitwise and logical `and`, `or` along axes, of booleans and integers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from corejax import lax  # noqa: F401  (for the examples)
+from corejax.dtypes import bool_
+from corejax.plugin import not_differentiable
+
+from corejax_reductions._reduction import Axes, Reduction, defined
+
+__all__ = ["reduce_and", "reduce_or"]
+
+
+class _Logical(Reduction):
+    jvp = not_differentiable("booleans and integers have no tangents")
+    _kinds = "biu"
+    _todo = "compare first: x != 0"
+
+    def _sample(self, rng: Any, shape: Axes) -> Any:
+        return rng.integers(0, 8, shape)
+
+
+class ReduceAnd(_Logical):
+    """`reduce_and(operand, axes)`: `and` along axes, bit by bit for integers; all bits set if there is nothing.
+
+    >>> lax.reduce_and(np.array([[True, False], [True, True]]), (0,)).tolist()
+    [True, False]
+    """
+
+    name = "reduce_and"
+    _ufunc = np.bitwise_and
+    _operation = "and"
+
+    def _identity(self, dtype: np.dtype) -> Any:
+        return dtype == bool_ or ~np.zeros((), dtype)[()]
+
+
+class ReduceOr(_Logical):
+    """`reduce_or(operand, axes)`: `or` along axes, bit by bit for integers; no bit set if there is nothing.
+
+    >>> lax.reduce_or(np.array([[True, False], [False, False]]), (0,)).tolist()
+    [True, False]
+    """
+
+    name = "reduce_or"
+    _ufunc = np.bitwise_or
+    _operation = "or"
+
+    def _identity(self, dtype: np.dtype) -> Any:
+        return 0
+
+
+reduce_and = defined(ReduceAnd())
+reduce_or = defined(ReduceOr())

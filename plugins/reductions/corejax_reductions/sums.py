@@ -1,0 +1,116 @@
+"""Sums: along axes, and running along one axis. Both are linear."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from corejax import lax
+from corejax.core import ShapedArray, aval_of
+from corejax.plugin import Sample, hookimpl
+
+from corejax_reductions import _lowering
+from corejax_reductions._reduction import (
+    Axes, Reduction, accumulator, canonical_axis, check_axes, check_dtype, defined)
+
+__all__ = ["cumsum", "reduce_sum"]
+
+
+class ReduceSum(Reduction):
+    """`reduce_sum(operand, axes)`: the sum along axes, in the operand's dtype; 0 where there is nothing to add.
+
+    Floats narrower than 32 bits accumulate in float32.
+
+    >>> lax.reduce_sum(np.array([[1.0, 2.0], [3.0, 4.0]]), (0,)).tolist()
+    [4.0, 6.0]
+    """
+
+    name = "reduce_sum"
+    linear = (0,)
+
+    _ufunc = np.add
+    _operation = "add"
+    _wide = True
+    _todo = "convert booleans to integers to count them"
+
+    def _identity(self, dtype: np.dtype) -> Any:
+        return 0
+
+    @hookimpl
+    def transpose(self, cotangents: Any, args: Any, *, axes: Axes) -> Any:
+        shape = args[0].aval.shape
+        return [spread(cotangents, shape, axes)]
+
+
+class Cumsum:
+    """`cumsum(operand, axis=0, reverse=False)`: element i is the sum of elements 0 to i; of i to the end if `reverse`.
+
+    Floats narrower than 32 bits accumulate in float32. (The param is `dimension`: `axis` is what a vmap rule maps over.)
+
+    >>> lax.cumsum(np.array([1.0, 2.0, 3.0])).tolist()
+    [1.0, 3.0, 6.0]
+    """
+
+    name = "cumsum"
+    linear = (0,)
+
+    def function(self, bind: Any) -> Any:
+        def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+            return bind(operand, dimension=canonical_axis("cumsum", axis, aval_of(operand).ndim), reverse=bool(reverse))
+        return cumsum
+
+    @hookimpl
+    def impl(self, args: Any, *, dimension: int, reverse: bool) -> Any:
+        (x,) = args
+        wide = accumulator(x.dtype)
+        if not reverse:
+            return np.add.accumulate(x, dimension, wide).astype(x.dtype, copy=False)
+        sums = np.add.accumulate(np.flip(x, dimension), dimension, wide)
+        return np.ascontiguousarray(np.flip(sums, dimension)).astype(x.dtype, copy=False)
+
+    @hookimpl
+    def abstract_eval(self, avals: Any, *, dimension: int, reverse: bool) -> ShapedArray:
+        (x,) = avals
+        check_axes(self.name, (dimension,), x.ndim)
+        check_dtype(self.name, x, "iufc", "convert booleans to integers to count them")
+        return x  # type: ignore[no-any-return]
+
+    @hookimpl
+    def transpose(self, cotangents: Any, args: Any, *, dimension: int, reverse: bool) -> Any:
+        return [self._bind(cotangents, dimension=dimension, reverse=not reverse)]
+
+    @hookimpl
+    def vmap(self, axis: Any, args: Any, dims: Any, *, dimension: int, reverse: bool) -> Any:
+        (x,), (dim,) = args, dims
+        return self._bind(x, dimension=dimension + (dimension >= dim), reverse=reverse), dim
+
+    @hookimpl
+    def xla_translation(self, ctx: Any, args: Any, *, dimension: int, reverse: bool) -> Any:
+        (aval,), (x,) = ctx.avals_in, args
+        wide = accumulator(aval.dtype)
+        if wide is aval.dtype:
+            return _lowering.running_sum(ctx, x, aval, dimension, reverse)
+        x = _lowering.convert(ctx, x, aval.shape, wide)
+        sums = _lowering.running_sum(ctx, x, ShapedArray(aval.shape, wide), dimension, reverse)
+        return _lowering.convert(ctx, sums, aval.shape, aval.dtype)
+
+    @hookimpl
+    def samples(self, rng: Any) -> Iterator[Sample]:
+        for shape, dimension in [((1,), 0), ((5,), 0), ((2, 3), 1), ((3, 2, 2), 0), ((0,), 0), ((2, 0), 1)]:
+            for reverse in (False, True):
+                yield Sample([rng.standard_normal(shape)], {"dimension": dimension, "reverse": reverse})
+        yield Sample([np.arange(5, dtype=np.int32)], {"dimension": 0, "reverse": False})
+        yield Sample([np.ones(3)], {"dimension": 1, "reverse": False}, error=IndexError)
+
+    _bind: Callable[..., Any]
+
+
+def spread(x: Any, shape: Axes, axes: Axes) -> Any:
+    """A reduction's result repeated along the axes that it reduced."""
+    return lax.broadcast_in_dim(x, shape, tuple([d for d in range(len(shape)) if d not in axes]))
+
+
+reduce_sum = defined(ReduceSum())
+cumsum = defined(Cumsum())
