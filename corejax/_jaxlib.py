@@ -14,7 +14,7 @@ from __future__ import annotations
 import importlib
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -131,19 +131,14 @@ def result_handler(aval: Any, sharding: Any) -> Any:
         return make(aval, sharding, False)
 
 
-def putter(device: Any, sharding: Any) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
-    """Two functions `(aval, ndarray) -> buffer`: one that copies at once, one that may share the memory for good."""
-    put, semantics = _load("batched_device_put"), _load("runtime").HostBufferSemantics
-    copying, sharing, devices = semantics.IMMUTABLE_ONLY_DURING_CALL, semantics.ZERO_COPY, (device,)
+def put_arguments(device: Any, sharding: Any, shared: bool) -> tuple[Any, ...]:
+    """What `batched_device_put(aval, sharding, (ndarray,), ...)` takes after the ndarray to move it to a device.
 
-    # 64-bit types are allowed call by call; the switch for the whole process is left alone.
-    def put_copy(aval: Any, host: Any) -> Any:
-        return put(aval, sharding, (host,), devices, False, False, copying, True)
-
-    def put_shared(aval: Any, host: Any) -> Any:
-        return put(aval, sharding, (host,), devices, False, False, sharing, True)
-
-    return put_copy, put_shared
+    Shared, the buffer may be the ndarray's own memory for good; else it is copied before the call returns. 64-bit
+    types are allowed call by call: the switch for the whole process is left alone.
+    """
+    semantics = _load("runtime").HostBufferSemantics
+    return (device,), False, False, semantics.ZERO_COPY if shared else semantics.IMMUTABLE_ONLY_DURING_CALL, True
 
 
 def compile_options(device_id: int, overrides: Sequence[tuple[str, Any]] = ()) -> Any:

@@ -13,9 +13,9 @@ from typing import Any
 from corejax.avals import ShapedArray
 from corejax.interpreters.context import context
 from corejax.interpreters.trace import Trace, Tracer, leak_error
+from corejax.ir.interpret import location
 from corejax.ir.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_effects
 from corejax.ir.surgery import substitute
-from corejax.source import location
 from corejax.xla.array import Array, as_array
 
 

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from corejax.avals import ShapedArray
 from corejax.errors import CorejaxTypeError
+from corejax.ir.printing import OPAQUE, Printed, Style, equation_text, literal_text, program_lines
 from corejax.source import Location
 
 no_effects: frozenset[Any] = frozenset()
@@ -38,7 +39,7 @@ class Literal:
         self.aval = aval
 
     def __repr__(self) -> str:
-        return f"{self.val}:{self.aval}"
+        return literal_text(self)
 
 
 Atom: TypeAlias = Var | Literal
@@ -67,10 +68,10 @@ class JaxprEqn:
         return JaxprEqn(**{name: fields.get(name, getattr(self, name)) for name in self.__slots__})
 
     def __repr__(self) -> str:
-        return f"JaxprEqn({self.primitive}, {len(self.invars)} in, {len(self.outvars)} out)"
+        return equation_text(self)
 
 
-class Jaxpr:
+class Jaxpr(Printed):
     """`{ lambda constvars ; invars. let eqns in outvars }`."""
 
     __slots__ = ("constvars", "invars", "outvars", "eqns", "effects", "name", "_memo", "__weakref__")
@@ -98,8 +99,11 @@ class Jaxpr:
         names = ("constvars", "invars", "outvars", "eqns", "effects", "name")
         return Jaxpr(**{name: fields.get(name, getattr(self, name)) for name in names})
 
+    def lines(self, style: Style) -> list[str]:
+        return program_lines(self, style)
 
-class ClosedJaxpr:
+
+class ClosedJaxpr(Printed):
     """A jaxpr with the values of its constvars."""
 
     __slots__ = ("jaxpr", "consts", "__weakref__")
@@ -115,6 +119,14 @@ class ClosedJaxpr:
     out_avals = property(lambda self: self.jaxpr.out_avals)
     eqns = property(lambda self: self.jaxpr.eqns)
     effects = property(lambda self: self.jaxpr.effects)
+
+    def lines(self, style: Style) -> list[str]:
+        return self.jaxpr.lines(style)
+
+    def param_lines(self, style: Style) -> list[str]:
+        # Constants have no text. Without them, the word is what tells it from a jaxpr.
+        first, *rest = self.lines(style)
+        return [f"closed {'' if not self.consts else OPAQUE + ' '}{first}", *rest]
 
 
 def subjaxprs(params: Mapping[str, Any]) -> Iterator[Jaxpr]:

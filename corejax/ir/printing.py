@@ -18,12 +18,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count, product
+from math import isnan
 from string import ascii_lowercase
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from corejax import dtypes
+from corejax.ir.scalars import number_text
 from corejax.source import describe
 
 OPAQUE = "<opaque>"
@@ -123,7 +125,7 @@ def equation_lines(eqn: Any, names: Names, style: Style = _PLAIN, used: set[Any]
     outs = [f"{names[v] if used is None or v in used else '_'}:{v.aval}" for v in eqn.outvars]
     head = f"{' '.join(outs) or '()'} = {eqn.primitive.name}"
     params: Mapping[str, Any] = eqn.params
-    hook = eqn.primitive.pretty if style.pretty and params else None
+    hook = getattr(eqn.primitive, "pretty", None) if style.pretty and params else None
     if hook is not None:
         params = hook(**params)
     lines = [head + operands] if not params else _bracketed(head, params, operands, style)
@@ -164,32 +166,10 @@ def literal_text(literal: Any) -> str:
     """`3.0:~f64[]`."""
     aval = literal.aval
     value = literal.val
-    if type(value) is float and aval.dtype == dtypes.float64 and value == value:
+    if type(value) is float and aval.dtype == dtypes.float64 and not isnan(value):
         return f"{value!r}:{aval}"
     array = np.asarray(value, aval.dtype)
-    return f"{number_text(array[()]) if not array.shape else OPAQUE}:{aval}"
-
-
-def number_text(number: Any) -> str:
-    """A NumPy scalar, exactly: what this prints, `parsing` reads back to the last bit."""
-    kind = dtypes.kind(number.dtype)
-    if kind == "f":
-        return _real_text(number)
-    if kind == "c":
-        imaginary = _real_text(number.imag)
-        return f"({_real_text(number.real)}{'' if imaginary[0] == '-' else '+'}{imaginary}j)"
-    return str(number.item()) if kind in "biu" else OPAQUE
-
-
-def _real_text(number: Any) -> str:
-    dtype = number.dtype
-    if number != number:
-        bits = number.tobytes()
-        return "nan" if bits == np.array(np.nan, dtype).tobytes() else f"nan(0x{bits[::-1].hex()})"
-    text = str(number)  # the fewest digits that tell it from its neighbours
-    if dtype.type(float(text)) != number:
-        text = repr(float(number))
-    return text if not text.lstrip("-").isdigit() else text + ".0"
+    return f"{number_text(array[()]) if not array.shape and dtypes.kind(array.dtype) in 'biufc' else OPAQUE}:{aval}"
 
 
 def value_lines(value: Any, style: Style = _PLAIN) -> list[str]:
@@ -207,7 +187,7 @@ def value_lines(value: Any, style: Style = _PLAIN) -> list[str]:
 
 
 def _tuple_lines(items: list[list[str]]) -> list[str]:
-    if all([len(item) == 1 and not item[0].startswith(("{", "closed")) for item in items]):
+    if all(len(item) == 1 and not item[0].startswith(("{", "closed")) for item in items):
         inner = ", ".join([item[0] for item in items])
         return [f"({inner}{',' if len(items) == 1 else ''})"]
     lines = ["("]
@@ -219,6 +199,6 @@ def _tuple_lines(items: list[list[str]]) -> list[str]:
 
 _WRITERS: dict[type, Callable[[Any], str]] = {
     type(None): str, bool: str, int: str, str: repr,
-    float: lambda value: _real_text(np.float64(value)),
+    float: lambda value: number_text(np.float64(value)),
     complex: lambda value: number_text(np.complex128(value)),
 }

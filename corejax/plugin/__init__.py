@@ -1,0 +1,59 @@
+"""The doors: what a pack author imports.
+
+>>> from corejax.plugin import define, hookimpl
+>>> class Twice:
+...     name = "twice"
+...     @hookimpl
+...     def decompose(self, args):
+...         return args[0] + args[0]
+>>> twice = define(Twice())
+>>> twice.primitive
+twice
+
+Names are resolved when they are asked for, so that importing corejax loads neither pluggy nor the metadata of
+installed distributions.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from corejax.errors import CorejaxAttributeError
+
+if TYPE_CHECKING:
+    from corejax.avals import Linear, Zero
+    from corejax.plugin import families
+    from corejax.plugin.declarations import Sample, factors, hookimpl, linear, not_differentiable, not_linear, partials
+    from corejax.plugin.primitive import Primitive, define, find
+    from corejax.plugin.roles import operators, provide, roles
+
+#: The contract between kernel and packs. A plugin may state the one that it was written for as `api_version`.
+API_VERSION = 1
+
+_HOME = {
+    "Linear": "corejax.avals", "Zero": "corejax.avals",
+    **dict.fromkeys(("Sample", "factors", "hookimpl", "linear", "not_differentiable", "not_linear", "partials"),
+                    "corejax.plugin.declarations"),
+    **dict.fromkeys(("Primitive", "define", "find"), "corejax.plugin.primitive"),
+    **dict.fromkeys(("operators", "provide", "roles"), "corejax.plugin.roles"),
+}
+_MODULES = frozenset(("checks", "declarations", "derive", "families", "freeze", "hookspecs", "manifest", "registry"))
+
+__all__ = [
+    "API_VERSION", "Linear", "Primitive", "Sample", "Zero", "define", "factors", "families", "find", "hookimpl",
+    "linear", "not_differentiable", "not_linear", "operators", "partials", "provide", "roles",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = globals()[name] = getattr(import_module(_HOME[name]), name)
+        return value
+    if name in _MODULES:
+        return import_module(f"corejax.plugin.{name}")
+    raise CorejaxAttributeError(f"corejax.plugin has no {name!r}", wanted=", ".join(__all__))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

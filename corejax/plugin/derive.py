@@ -24,39 +24,45 @@ from corejax.source import here
 Rule = Callable[..., Any]
 
 
-def fill(primitive: Any) -> None:
-    """Give every rule slot of a primitive that is being frozen a callable (`impl` may stay None: it is compiled)."""
-    if primitive.abstract_eval is None:
-        primitive.abstract_eval = _abstract_eval(primitive)
-    _fill_jvp(primitive)
-    if isinstance(primitive.transpose, NotLinear):
-        primitive.transpose = _refused(primitive, "transpose", primitive.transpose.reason)
-    elif primitive.transpose is None:
-        primitive.transpose = _transpose(primitive) if primitive.decompose else _missing(primitive, "transpose")
-    if primitive.vmap is None:
-        primitive.vmap = _vmap(primitive) if primitive.decompose else _sequential_vmap(primitive)
-    if primitive.xla_translation is None:
-        primitive.xla_translation = _lowering(primitive) if primitive.decompose else _callback(primitive)
+def fill(slots: Any, primitive: Any) -> None:
+    """Give every rule in `slots` a callable, for the primitive that is being frozen (`impl` may stay None).
+
+    The rules made here refer to `primitive`, never to `slots`, which is a draft of it.
+    """
+    decomposes = slots.decompose is not None
+    if slots.abstract_eval is None:
+        slots.abstract_eval = _abstract_eval(primitive)
+    _fill_jvp(slots, primitive)
+    if isinstance(slots.transpose, NotLinear):
+        slots.transpose = _refused(primitive, "transpose", slots.transpose.reason)
+    elif slots.transpose is None:
+        slots.transpose = _transpose(primitive) if decomposes else _missing(primitive, "transpose")
+    if slots.vmap is None:
+        slots.vmap = _vmap(primitive) if decomposes else _sequential_vmap(primitive)
+    if slots.xla_translation is None:
+        if decomposes:
+            slots.xla_translation = _lowering(primitive)
+        elif slots.impl is not None:
+            slots.xla_translation = _callback(primitive)
+        else:
+            slots.xla_translation = _missing(primitive, "xla_translation")
 
 
-def _fill_jvp(primitive: Any) -> None:
-    declared = primitive.jvp
-    if isinstance(declared, Partials):
-        primitive.jvp = _jvp_of_partials(primitive, declared.functions)
-    elif isinstance(declared, NotDifferentiable):
-        primitive.jvp = _refused(primitive, "jvp", declared.reason)
-    elif declared is None and primitive.linear is not None:
-        primitive.jvp = _jvp_of_linear(primitive, primitive.linear)
-    elif declared is None and primitive.decompose:
-        primitive.jvp = _jvp(primitive)
+def _fill_jvp(slots: Any, primitive: Any) -> None:
+    declared = slots.jvp
+    if isinstance(declared, NotDifferentiable):
+        slots.jvp = _refused(primitive, "jvp", declared.reason)
+    elif isinstance(declared, Partials):
+        slots.jvp = _jvp_of_partials(primitive, declared.functions)
+        slots.symbolic_zeros = slots.jvp_binds_itself = True
+    elif declared is None and slots.linear is not None:
+        slots.jvp = _jvp_of_linear(primitive, slots.linear)
+        slots.symbolic_zeros = slots.jvp_binds_itself = True
+    elif declared is None and slots.decompose is not None:
+        slots.jvp = _jvp(primitive)
+        slots.symbolic_zeros = True
     elif declared is None:
-        primitive.jvp = _missing(primitive, "jvp")
-        return
-    else:
-        return
-    primitive.symbolic_zeros = True
-    primitive.jvp_binds_itself = not isinstance(declared, NotDifferentiable) and (
-        primitive.decompose is None or declared is not None or primitive.linear is not None)
+        slots.jvp = _missing(primitive, "jvp")
 
 
 # From declarations
@@ -205,8 +211,6 @@ def _sequential_vmap(primitive: Any) -> Rule:
 
 
 def _callback(primitive: Any) -> Rule:
-    if primitive.impl is None:
-        return _missing(primitive, "xla_translation")
     notify = _fallback(primitive, "xla_translation", "compiled programs call back into Python for it, which is slow")
 
     def lowering(ctx: Any, args: Sequence[Any], **params: Any) -> Any:

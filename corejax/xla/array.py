@@ -1,42 +1,47 @@
 """`Array`: one immutable class for every concrete array, in host memory or on a device.
 
-A value stays where it is: an array made from NumPy data holds an ndarray until something puts it on a device; the
-result of a compiled program holds the runtime's buffer. Exactly one of the slots `_host` and `_buffer` is filled, so
-reading the wrong one raises AttributeError: that is how the fast paths tell the two apart.
+A value stays where it is: an array made from NumPy data holds an ndarray (or, of rank 0, perhaps a NumPy scalar) until
+something puts it on a device; the result of a compiled program holds the runtime's buffer. Exactly one of the slots
+`_host` and `_buffer` is filled, so reading the wrong one raises AttributeError: so the fast paths tell the two apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from corejax import _jaxlib, dtypes
 from corejax.avals import ShapedArray, aval_of
 from corejax.datamodel import DataModel
-from corejax.errors import (
-    ConcretizationError,
-    CorejaxError,
-    CorejaxRuntimeError,
-    CorejaxTypeError,
-    CorejaxValueError,
-)
+from corejax.errors import ConcretizationError, CorejaxTypeError, CorejaxValueError
 from corejax.source import here
 from corejax.xla import client
+from corejax.xla.storage import (
+    DELETED,
+    DLPACK_CPU,
+    DLPACK_CUDA,
+    DLPACK_PINNED,
+    is_on_device,
+    live,
+    runtime_error,
+    scalar,
+    to_numpy,
+)
 
 _new = object.__new__
 
 
 class Array(DataModel):
-    """An immutable array. Make one with `cj.numpy`-like functions, `cj.device_put`, or by computing."""
+    """An immutable array, made by computing or by `cj.device_put`."""
 
     __slots__ = ("aval", "_host", "_buffer", "__weakref__")
     aval: ShapedArray
     _host: Any
     _buffer: Any
 
-    def __new__(cls, *_: Any, **__: Any) -> NoReturn:
+    def __new__(cls, *_: Any, **__: Any) -> Array:
         raise CorejaxTypeError("an Array can't be made from its class", where=here(),
                                todo="use cj.device_put(x), or any function of cj.lax on a NumPy array")
 
@@ -92,7 +97,7 @@ class Array(DataModel):
     @property
     def device(self) -> Any:
         """The device that it lives on; for an array in host memory, the default one."""
-        return _jaxlib.buffer_device(_live(self)) if is_on_device(self) else client.place_of().device
+        return _jaxlib.buffer_device(live(self)) if is_on_device(self) else client.place_of().device
 
     def devices(self) -> set[Any]:
         """The devices that it lives on."""
@@ -103,21 +108,21 @@ class Array(DataModel):
         if is_on_device(self):
             client.check_not_forked()
             try:
-                _live(self).block_until_ready()
+                live(self).block_until_ready()
             except _jaxlib.RuntimeFailure as error:
                 raise runtime_error(error) from error
         return self
 
     def is_ready(self) -> bool:
         """Is it computed, so that reading it won't wait?"""
-        return bool(_live(self).is_ready()) if is_on_device(self) else True
+        return bool(live(self).is_ready()) if is_on_device(self) else True
 
     def delete(self) -> None:
         """Give its memory back now; using it afterwards is an error."""
         if is_on_device(self):
             self._buffer.delete()
         else:
-            self._buffer = _DELETED
+            self._buffer = DELETED
             del self._host
 
     def is_deleted(self) -> bool:
@@ -138,9 +143,9 @@ class Array(DataModel):
     def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
                    dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
         kind, _ = self.__dlpack_device__()
-        if kind != _DLPACK_CPU:
+        if kind != DLPACK_CPU:
             self.block_until_ready()
-            return _jaxlib.buffer_to_dlpack(_live(self), stream)
+            return _jaxlib.buffer_to_dlpack(live(self), stream)
         view = to_numpy(self)
         if max_version is None:
             # The first version of the protocol can't say that memory is read-only; a consumer may write to its copy.
@@ -148,9 +153,9 @@ class Array(DataModel):
         return view.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        if not is_on_device(self) or _live(self).platform() == "cpu":
-            return _DLPACK_CPU, 0
-        return _DLPACK_CUDA, self.device.local_hardware_id
+        if not is_on_device(self) or live(self).platform() == "cpu":
+            return DLPACK_CPU, 0
+        return DLPACK_CUDA, self.device.local_hardware_id
 
     def item(self, *index: int) -> Any:
         """One element as a Python scalar: the only one, or the one at `index`."""
@@ -164,16 +169,16 @@ class Array(DataModel):
         return to_numpy(self).tolist()
 
     def __bool__(self) -> bool:
-        return bool(_scalar(self, "bool(x)", "write x.any(), x.all(), or index it first"))
+        return bool(scalar(self, "bool(x)", "write x.any(), x.all(), or index it first"))
 
     def __int__(self) -> int:
-        return int(_scalar(self, "int(x)"))
+        return int(scalar(self, "int(x)"))
 
     def __float__(self) -> float:
-        return float(_scalar(self, "float(x)"))
+        return float(scalar(self, "float(x)"))
 
     def __complex__(self) -> complex:
-        return complex(_scalar(self, "complex(x)"))
+        return complex(scalar(self, "complex(x)"))
 
     def __index__(self) -> int:
         if self.aval.shape or not dtypes.is_integer(self.aval.dtype):
@@ -217,67 +222,6 @@ class Array(DataModel):
         return self
 
 
-_DLPACK_CPU, _DLPACK_CUDA = 1, 2
-
-
-class _Deleted:
-    """The buffer of a host array that was deleted."""
-
-    def is_deleted(self) -> bool:
-        return True
-
-    def delete(self) -> None:
-        """Once more is no error."""
-
-
-_DELETED = _Deleted()
-
-
-def is_on_device(array: Array) -> bool:
-    """Is its storage a buffer of the runtime?"""
-    return not hasattr(array, "_host")
-
-
-def _live(array: Array) -> Any:
-    """Its buffer, unless it was deleted."""
-    if array._buffer.is_deleted():
-        raise deleted_error(array)
-    return array._buffer
-
-
-def deleted_error(array: Array) -> CorejaxRuntimeError:
-    """The error for an array whose memory is gone."""
-    return CorejaxRuntimeError("the array was deleted, or donated to a compiled function", got=str(array.aval),
-                               where=here(), todo="don't use an array after delete() or after donating it")
-
-
-def runtime_error(error: Exception) -> CorejaxError:
-    """A failure of the runtime as an error of corejax."""
-    return CorejaxRuntimeError("the runtime failed to run a compiled program", got=str(error), where=here())
-
-
-def to_numpy(array: Array) -> Any:
-    """Its value as a read-only ndarray that shares its memory where possible; waits until it is computed."""
-    if is_on_device(array):
-        client.check_not_forked()
-        try:
-            return _jaxlib.buffer_to_numpy(_live(array))
-        except _jaxlib.RuntimeFailure as error:
-            raise runtime_error(error) from error
-    view = array._host.view()
-    view.flags.writeable = False
-    return view
-
-
-def _scalar(array: Array, wanted: str, todo: str = "index it first") -> Any:
-    if array.aval.shape and array.aval.size != 1:
-        raise CorejaxValueError(f"{wanted} needs an array of one element", got=str(array.aval), where=here(), todo=todo)
-    if array.aval.shape and wanted != "bool(x)":
-        raise CorejaxTypeError(f"{wanted} needs a scalar", got=str(array.aval), where=here(),
-                               todo="take its element with x.item()")
-    return to_numpy(array).item()
-
-
 def _restore(host: Any, weak_type: bool) -> Array:
     return Array.from_host(host, ShapedArray(host.shape, host.dtype, weak_type))
 
@@ -312,14 +256,14 @@ def device_put(x: Any, device: Any = None) -> Array:
     array = as_array(x, copy=False)
     place = client.place_of(device)
     if is_on_device(array):
-        if device is None or _jaxlib.buffer_device(_live(array)) is place.device:
+        if _jaxlib.buffer_device(live(array)) == place.device or device is None:
             return array
         return Array.from_device(place.put_copy(array.aval, to_numpy(array)), array.aval)
     if array.aval.dtype == dtypes.float0:
         return array
     # A raw ndarray may change later; the storage of an Array does not.
     put = place.put_shared if array is x else place.put_copy
-    return Array.from_device(put(array.aval, array._host), array.aval)
+    return Array.from_device(put(array.aval, to_numpy(array)), array.aval)
 
 
 def device_get(x: Any) -> Any:
@@ -334,7 +278,7 @@ def from_dlpack(x: Any) -> Array:
     if not hasattr(x, "__dlpack__"):
         raise CorejaxTypeError(f"a {type(x).__name__} has no __dlpack__", got=repr(x)[:80], where=here())
     kind, _ = x.__dlpack_device__()
-    if kind not in (_DLPACK_CPU, 3):  # 3 is pinned host memory
+    if kind not in (DLPACK_CPU, DLPACK_PINNED):
         raise CorejaxValueError("from_dlpack takes memory of the host", got=f"a DLPack device of kind {kind}",
                                 where=here(), todo="copy it to the host first")
     host = np.from_dlpack(x)

@@ -20,15 +20,25 @@ from corejax.source import here
 class Place:
     """A device with what it takes to put arrays there: its sharding and the two ways of transfer."""
 
-    __slots__ = ("client", "device", "sharding", "platform", "put_copy", "put_shared", "_handlers")
+    __slots__ = ("client", "device", "sharding", "platform", "put", "copying", "sharing", "_handlers")
 
     def __init__(self, client: Any, device: Any) -> None:
         self.client = client
         self.device = device
         self.platform: str = device.platform
         self.sharding = _jaxlib.single_device_sharding(device)
-        self.put_copy, self.put_shared = _jaxlib.putter(device, self.sharding)
+        self.put = _jaxlib.batched_device_put
+        self.copying = _jaxlib.put_arguments(device, self.sharding, shared=False)
+        self.sharing = _jaxlib.put_arguments(device, self.sharding, shared=True)
         self._handlers: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+
+    def put_copy(self, aval: Any, host: Any) -> Any:
+        """The buffer of an ndarray that may change afterwards."""
+        return self.put(aval, self.sharding, (host,), *self.copying)
+
+    def put_shared(self, aval: Any, host: Any) -> Any:
+        """The buffer of an ndarray that never changes; it may be the same memory."""
+        return self.put(aval, self.sharding, (host,), *self.sharing)
 
     def handler(self, aval: Any) -> Any:
         """What turns a result of this type into an array."""
@@ -99,6 +109,11 @@ def places() -> list[Place]:
                 os.register_at_fork(after_in_child=_after_fork)
                 _state.places = [Place(client, device) for device in client.devices()]
     return _state.places
+
+
+def only_one_device() -> bool:
+    """Is there nothing to choose from (or nothing started yet)?"""
+    return _state.places is None or len(_state.places) == 1
 
 
 def place_of(device: Any = None) -> Place:

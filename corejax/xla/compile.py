@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -21,74 +21,48 @@ from corejax.ir.jaxpr import ClosedJaxpr
 from corejax.ir.keys import structural_key
 from corejax.source import here
 from corejax.xla import client
-from corejax.xla.array import Array, as_array, deleted_error, is_on_device, runtime_error
+from corejax.xla.array import Array, as_array
 from corejax.xla.callback import take_raised
 from corejax.xla.lowering import Lowering, bake, lower_module
+from corejax.xla.storage import deleted_error, is_on_device, runtime_error, to_numpy
 
-V = TypeVar("V")
 
 
 class Executable:
-    """A compiled program: called with a sequence of arrays, it returns the list of its results without waiting.
+    """A compiled program. `call(args)` takes a sequence of arrays and returns the list of results without waiting.
 
     Arguments are trusted to have the types in `in_avals`; those that are not on the device are put there.
     """
 
-    __slots__ = ("in_avals", "out_avals", "loaded", "place", "donated", "callbacks", "_execute", "_handlers",
-                 "_consts", "_wrap", "__weakref__")
+    __slots__ = ("in_avals", "out_avals", "loaded", "place", "donated", "callbacks", "call", "refuse", "_consts",
+                 "__weakref__")
+    call: Callable[[Sequence[Any]], list[Array]]
+    refuse: Callable[[Callable[..., Any]], None]
 
     def __init__(self, loaded: Any, place: client.Place, in_avals: Sequence[ShapedArray],
                  out_avals: Sequence[ShapedArray], donated: Sequence[int] = (), callbacks: Sequence[Any] = (),
                  consts: Sequence[Any] = ()) -> None:
-        self.loaded, self.place, self.donated, self.callbacks = loaded, place, frozenset(donated), tuple(callbacks)
+        self.loaded, self.place, self.donated, self.callbacks = loaded, place, tuple(donated), tuple(callbacks)
         self.in_avals, self.out_avals = tuple(in_avals), tuple(out_avals)
         self._consts = list(consts)
-        self._handlers = [place.handler(_device_aval(aval)) for aval in out_avals]
-        self._execute = self._run_and_wait if callbacks else loaded.execute_sharded
-        float0 = any(aval.dtype == dtypes.float0 for aval in out_avals)
-        self._wrap = _wrap_float0 if float0 else Array.from_device
+        self.call, self.refuse = _make_call(self)
         client.refuse_after_fork(self)
 
     def with_consts(self, consts: Sequence[Any]) -> Executable:
         """The same program with other values for the constants that are arguments."""
-        return Executable(self.loaded, self.place, self.in_avals, self.out_avals, tuple(self.donated),
-                          self.callbacks, consts)
+        return Executable(self.loaded, self.place, self.in_avals, self.out_avals, self.donated, self.callbacks, consts)
 
-    def __call__(self, args: Sequence[Any]) -> list[Any]:
-        try:
-            buffers = [x._buffer for x in args]
-        except AttributeError:
-            buffers = self._put(args)
-        if self._consts:
-            buffers = self._consts + buffers
-        try:
-            outs = self._execute(buffers).consume_with_handlers(self._handlers)
-        except Exception as error:
-            raise self._failure(error, args) from error
-        if len(outs) == 1:
-            return [self._wrap(outs[0], self.out_avals[0])]
-        return [self._wrap(out, aval) for out, aval in zip(outs, self.out_avals)]  # noqa: B905 (once a call)
+    def __call__(self, args: Sequence[Any]) -> list[Array]:
+        return self.call(args)
 
-    def _put(self, args: Sequence[Any]) -> list[Any]:
-        """The buffers of arguments of which some are in host memory."""
-        copy = self.place.put_copy
-        return [copy(aval, x) if type(x) is np.ndarray and x.dtype is aval.dtype else self._put_any(x, aval)
-                for x, aval in zip(args, self.in_avals, strict=True)]
-
-    def _put_any(self, x: Any, aval: ShapedArray) -> Any:
-        """The buffer of an argument that may be anything."""
-        array = x if type(x) is Array else as_array(x, copy=False)
+    def _put(self, x: Any, aval: ShapedArray) -> Any:
+        """The buffer of an argument that is no plain case."""
         if aval.dtype == dtypes.float0:
             return self.place.put_shared(_device_aval(aval), np.zeros(aval.shape, np.bool_))
-        try:
-            host = array._host
-        except AttributeError:
+        array = as_array(x, copy=False)
+        if is_on_device(array):
             return array._buffer
-        if x is not array:
-            return self.place.put_copy(aval, host.astype(aval.dtype, copy=False))
-        # An Array's storage never changes, so the device may read it where it is; donated memory isn't written to
-        # unless the runtime itself allocated it.
-        return self.place.put_shared(aval, host)
+        return self.place.put_copy(aval, to_numpy(array).astype(aval.dtype, copy=False))
 
     def _run_and_wait(self, buffers: Sequence[Any]) -> Any:
         """Run to the end, so that what a callback raises is raised here."""
@@ -118,10 +92,6 @@ class Executable:
                                      todo="move them with cj.device_put(x, device)")
         return runtime_error(error)
 
-    def refuse(self, function: Callable[..., Any]) -> None:
-        """From now on call `function` instead of running."""
-        self._execute = function
-
     def as_text(self) -> str:
         """The program as the compiler optimised it, in HLO."""
         return "\n\n".join(module.to_string() for module in self.loaded.hlo_modules())
@@ -146,6 +116,72 @@ def _device_aval(aval: ShapedArray) -> ShapedArray:
     return ShapedArray(aval.shape, np.bool_) if aval.dtype == dtypes.float0 else aval
 
 
+def _make_call(executable: Executable) -> tuple[Callable[[Sequence[Any]], list[Array]], Callable[..., None]]:
+    """The function that runs a program, and one that makes it refuse to.
+
+    A closure, since reading what it needs from an object's slots would cost a tenth of the whole call.
+    """
+    execute = executable._run_and_wait if executable.callbacks else executable.loaded.execute_sharded
+    handlers = [executable.place.handler(_device_aval(aval)) for aval in executable.out_avals]
+    out_avals, consts, put_any = executable.out_avals, executable._consts, executable._put
+    float0 = any(aval.dtype == dtypes.float0 for aval in out_avals)
+    wrap = _wrap_float0 if float0 else Array.from_device
+    only_aval = out_avals[0] if len(out_avals) == 1 else None
+    place = executable.place
+    put, sharding, (devices, committed, force, copying, wide) = place.put, place.sharding, place.copying
+    sharing = place.sharing[3]
+    in_types = [(aval, None if aval.dtype == dtypes.float0 else aval.dtype) for aval in executable.in_avals]
+    ndarray = np.ndarray
+    from_host = False
+
+    def to_buffers(args: Sequence[Any]) -> list[Any]:
+        nonlocal from_host
+        buffers = []
+        from_host = False
+        for x, (aval, dtype) in zip(args, in_types, strict=True):
+            kind = type(x)
+            if kind is ndarray and x.dtype is dtype:
+                from_host = True
+                buffers.append(put(aval, sharding, (x,), devices, committed, force, copying, wide))
+            elif kind is Array and dtype is not None:
+                try:
+                    host = x._host
+                except AttributeError:
+                    buffers.append(x._buffer)
+                    continue
+                # An Array's storage never changes, so the device may read it where it is; memory that the runtime
+                # didn't allocate is not written to, not even if it is donated.
+                host = host if type(host) is ndarray else np.asarray(host)
+                buffers.append(put(aval, sharding, (host,), devices, committed, force, sharing, wide))
+                from_host = True
+            else:
+                buffers.append(put_any(x, aval))
+        return buffers
+
+    def call(args: Sequence[Any]) -> list[Array]:
+        # Arguments tend to come from the same memory as last time; a wrong guess costs a caught AttributeError.
+        if from_host:
+            buffers = to_buffers(args)
+        else:
+            try:
+                buffers = [x._buffer for x in args]
+            except AttributeError:
+                buffers = to_buffers(args)
+        try:
+            outs = execute(consts + buffers if consts else buffers).consume_with_handlers(handlers)
+        except Exception as error:
+            raise executable._failure(error, args) from None
+        if only_aval is not None:
+            return [wrap(outs[0], only_aval)]
+        return [wrap(out, aval) for out, aval in zip(outs, out_avals)]  # noqa: B905 (they are as many: handlers)
+
+    def refuse(function: Callable[..., Any]) -> None:
+        nonlocal execute, put_any, put
+        execute = put_any = put = function
+
+    return call, refuse
+
+
 class _OncePerKey:
     """A bounded cache that computes a missing value in one thread while others that want it wait.
 
@@ -157,12 +193,12 @@ class _OncePerKey:
         self._pending: dict[Any, tuple[int, threading.Event]] = {}
         self._lock = threading.Lock()
 
-    def get(self, key: Hashable, compute: Callable[[], V]) -> V:
+    def get(self, key: Hashable, compute: Callable[[], Any]) -> Any:
         me = threading.get_ident()
         while True:
             found = self._cache.get(key)
             if found is not None:
-                return found  # type: ignore[no-any-return]
+                return found
             with self._lock:
                 owner, done = self._pending.setdefault(key, (me, threading.Event()))
                 mine = owner == me
@@ -187,7 +223,7 @@ def compile_jaxpr(closed: ClosedJaxpr, *, donated: Sequence[int] = (), name: str
     """The executable of a closed jaxpr on a device; `donated` are the indices of arguments it may overwrite."""
     place = client.place_of(device)
     baked = bake(closed.consts)
-    settings = _settings(options)
+    settings = settings_of(options)
     key = (structural_key(closed.jaxpr), tuple(None if c is None else (c.dtype, c.tobytes()) for c in baked),
            tuple(donated), settings, place)
 
@@ -203,7 +239,7 @@ def compile_jaxpr(closed: ClosedJaxpr, *, donated: Sequence[int] = (), name: str
 def hoisted_consts(closed: ClosedJaxpr, baked: Sequence[Any], place: client.Place) -> list[Any]:
     """The buffers of the constants that are arguments, put on the device."""
     arrays = [as_array(const, copy=True) for const, host in zip(closed.consts, baked, strict=True) if host is None]
-    return [x._buffer if is_on_device(x) else place.put_shared(x.aval, x._host) if x.aval.dtype != dtypes.float0
+    return [x._buffer if is_on_device(x) else place.put_shared(x.aval, to_numpy(x)) if x.aval.dtype != dtypes.float0
             else place.put_shared(_device_aval(x.aval), np.zeros(x.aval.shape, np.bool_)) for x in arrays]
 
 
@@ -220,7 +256,7 @@ def compile_lowered(lowered: Lowering, closed: ClosedJaxpr, place: client.Place,
     return Executable(loaded, place, closed.in_avals, closed.out_avals, donated, lowered.callbacks, consts)
 
 
-def _settings(options: Mapping[str, Any] | None) -> tuple[tuple[str, Any], ...]:
+def settings_of(options: Mapping[str, Any] | None) -> tuple[tuple[str, Any], ...]:
     """Compiler options as part of a key."""
     if not options:
         return ()

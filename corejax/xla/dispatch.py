@@ -9,9 +9,10 @@ from corejax.avals import ShapedArray
 from corejax.caches import BoundedCache
 from corejax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from corejax.ir.keys import param_key
-from corejax.xla.array import Array, as_array, is_on_device
+from corejax.xla import client
 from corejax.xla.compile import Executable, compile_jaxpr
 from corejax.xla.stages import Compiled, Lowered, Traced, lower_jaxpr
+from corejax.xla.storage import is_on_device
 
 __all__ = ["Compiled", "Lowered", "Traced", "apply_primitive", "lower_jaxpr"]
 
@@ -28,12 +29,14 @@ def apply_primitive(primitive: Any, args: Sequence[Any], params: Mapping[str, An
     program = _programs.get(key)
     if program is None:
         program = _programs.put(key, _compile(primitive, avals, params, device))
-    outs = program(args)
+    outs = program.call(args)
     return outs if primitive.multiple_results else outs[0]
 
 
 def _device(args: Sequence[Any]) -> Any:
-    """The device of the first operand that is on one; None lets the default decide."""
+    """The device of the first operand that is on one; None stands for the default."""
+    if client.only_one_device():
+        return None
     for x in args:
         if is_on_device(x):
             return x.device

@@ -19,8 +19,8 @@ from corejax.errors import CorejaxTypeError, RuleError
 from corejax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from corejax.ir.keys import structural_key
 from corejax.source import describe
-from corejax.xla.array import to_numpy
 from corejax.xla.callback import checked_callback
+from corejax.xla.storage import to_numpy
 from corejax.xla.types import Types, dense_attribute
 
 #: Array constants of at most this many elements are written into the module; larger ones become arguments.
@@ -35,7 +35,8 @@ class Lowering:
     """
 
     __slots__ = ("eqn", "out_types", "platform", "mesh", "tokens", "callbacks", "types", "ir", "module", "context",
-                 "_create", "_made", "_functions", "_names", "_rules", "_literals", "_location")
+                 "_create", "_made", "_functions", "_names", "_rules", "_literals", "_location",
+                 "_attributes")
 
     def __init__(self, platform: str, name: str) -> None:
         ir = self.ir = _jaxlib.ir
@@ -56,6 +57,7 @@ class Lowering:
         self._names: dict[str, int] = {}
         self._rules: dict[Any, Callable[..., Any]] = {}
         self._literals: dict[Any, Any] = {}
+        self._attributes: dict[str, Any] = {}
 
     # The equation at hand
 
@@ -74,6 +76,13 @@ class Lowering:
         return self.types[aval]
 
     # Making operations
+
+    def attribute(self, text: str) -> Any:
+        """The attribute that MLIR reads from this text, which is parsed once for each module."""
+        found = self._attributes.get(text)
+        if found is None:
+            found = self._attributes[text] = self.ir.Attribute.parse(text, self.context)
+        return found
 
     def op(self, name: str, operands: Sequence[Any], attributes: dict[str, Any] | None = None,
            out_types: Sequence[Any] | None = None, regions: int = 0) -> Any:
@@ -101,7 +110,7 @@ class Lowering:
         """The results of a jaxpr, outlined as a function of the module; equal jaxprs share one function."""
         consts: Sequence[Any] = ()
         if isinstance(jaxpr, ClosedJaxpr):
-            jaxpr, consts = jaxpr.jaxpr, jaxpr.consts
+            consts, jaxpr = jaxpr.consts, jaxpr.jaxpr
         args = [*map(self.constant, map(_const_to_numpy, consts)), *args]
         function, out_types = self._function(jaxpr, name or jaxpr.name or "fn")
         made = self._create("func.call", out_types, args, {"callee": function})
@@ -138,10 +147,11 @@ class Lowering:
         return list(self._create("stablehlo.custom_call", out_types, args, attrs).results)
 
     def callback(self, function: Callable[..., Sequence[Any]], args: Sequence[Any],
-                 out_avals: Sequence[ShapedArray]) -> list[Any]:
+                 out_avals: Sequence[ShapedArray], *, effectful: bool = False) -> list[Any]:
         """The results of a Python function that the running program calls with NumPy arrays, one for each operand.
 
-        It returns one array for each aval, of just that type; anything else is an error when the program runs.
+        It returns one array for each aval, of just that type; anything else is an error when the program runs. Unless
+        `effectful`, the call may be left out if nobody needs its results.
         """
         ir = self.ir
         name = self.eqn.primitive.name if self.eqn else getattr(function, "__name__", "callback")
@@ -151,7 +161,7 @@ class Lowering:
         out_types = [self.types[aval] for aval in out_avals]
         layouts = {"operand_layouts": self._layouts([arg.type for arg in args]),
                    "result_layouts": self._layouts(out_types)}
-        return self.custom_call("xla_ffi_python_cpu_callback", args, out_types=out_types, has_side_effect=True,
+        return self.custom_call("xla_ffi_python_cpu_callback", args, out_types=out_types, has_side_effect=effectful,
                                 backend_config={"index": index}, attributes=layouts)
 
     def _layouts(self, types: Sequence[Any]) -> Any:
@@ -168,7 +178,7 @@ class Lowering:
         host = _const_to_numpy(literal.val)
         if host.dtype != literal.aval.dtype:
             host = host.astype(literal.aval.dtype)
-        key = host.dtype, host.tobytes()
+        key = host.dtype, host.shape, host.tobytes()
         found = self._literals.get(key)
         if found is None:
             found = self._literals[key] = self.constant(host)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from corejax import _jaxlib
 from corejax.avals import ShapedArray
 from corejax.ir.jaxpr import ClosedJaxpr
 from corejax.xla import client
-from corejax.xla.compile import Executable, compile_lowered, hoisted_consts, _settings
+from corejax.xla.compile import Executable, compile_lowered, hoisted_consts, settings_of
 from corejax.xla.lowering import Lowering, bake, lower_module
 
 
@@ -51,11 +50,11 @@ class Lowered:
 
     @property
     def in_avals(self) -> list[ShapedArray]:
-        return self._closed.in_avals
+        return self._closed.jaxpr.in_avals
 
     @property
     def out_avals(self) -> list[ShapedArray]:
-        return self._closed.out_avals
+        return self._closed.jaxpr.out_avals
 
     @property
     def module(self) -> Any:
@@ -70,7 +69,7 @@ class Lowered:
         """Compile it for a device, with options for the compiler."""
         place = client.place_of(device)
         consts = hoisted_consts(self._closed, self._baked, place)
-        return Compiled(compile_lowered(self._lowering, self._closed, place, self._donated, _settings(options), consts))
+        return Compiled(compile_lowered(self._lowering, self._closed, place, self._donated, settings_of(options), consts))
 
 
 class Traced:
@@ -81,11 +80,11 @@ class Traced:
 
     @property
     def in_avals(self) -> list[ShapedArray]:
-        return self.jaxpr.in_avals
+        return self.jaxpr.jaxpr.in_avals
 
     @property
     def out_avals(self) -> list[ShapedArray]:
-        return self.jaxpr.out_avals
+        return self.jaxpr.jaxpr.out_avals
 
     def lower(self, platform: str | None = None) -> Lowered:
         """Lower it for a platform."""
@@ -98,8 +97,3 @@ def lower_jaxpr(closed: ClosedJaxpr, donated: Sequence[int] = (), name: str = "f
     baked = bake(closed.consts)
     lowering = lower_module(closed.jaxpr, baked, name, platform or client.default_platform(), donated)
     return Lowered(lowering, closed, baked, donated)
-
-
-def jaxlib_version() -> str:
-    """The version of jaxlib that programs are compiled with."""
-    return str(_jaxlib.version)

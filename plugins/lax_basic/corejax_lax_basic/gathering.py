@@ -18,7 +18,7 @@ from corejax import lax
 from corejax.core import Linear, ShapedArray, aval_of
 from corejax.plugin import Sample, define, hookimpl, not_differentiable, not_linear
 
-from corejax_lax_basic._axes import (Shape, as_ints, dtype_kind, insert, same_dtype, shape_of, shifted, wrong)
+from corejax_lax_basic._axes import Shape, as_ints, dtype_kind, insert, same_dtype, shape_of, shifted, wrong
 from corejax_lax_basic._lowering import axis_numbers, i64s
 from corejax_lax_basic.creation import full
 from corejax_lax_basic.shapes import batch_in_front, broadcast_in_dim, move_axis, reshape
@@ -166,19 +166,303 @@ class Gather:
                          {"dimension_numbers": numbers, "slice_sizes": wanted, **plain})
 
 
-class Scatter:
-    """The operand with windows replaced by, or combined with, those of `updates`.
+class _Scatter:
+    """What all scatters share; each adds its name, its operation, and what it has of derivatives."""
 
-    `mode` says what happens to windows out of bounds: "fill" (or "drop") leaves them out, "clip" moves them inside,
-    "promise_in_bounds" says that there are none. Where several windows of `scatter` overlap, one of them wins.
+    name = ""
+    _operation = ""
+    _ufunc: Any = None
+
+    def function(self, bind: Any) -> Any:
+        def scatter(operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, *,
+                    indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None) -> Any:
+            numbers = tuple(map(tuple, dimension_numbers))
+            indices, mode = _wide(scatter_indices), _canonical_mode(self.name, mode)
+            if mode == "clip":
+                sizes = _window_sizes(shape_of(operand), shape_of(updates), numbers)
+                indices = _clamped(indices, [n - s for n, s in zip(shape_of(operand), sizes, strict=True)], numbers[2])
+            return bind(operand, indices, updates, dimension_numbers=numbers, unique_indices=bool(unique_indices),
+                        indices_are_sorted=bool(indices_are_sorted), mode="drop" if mode == "fill" else "promise_in_bounds")
+        scatter.__name__ = scatter.__qualname__ = self.name
+        return scatter
+
+    @hookimpl
+    def impl(self, args: Any, *, dimension_numbers: Numbers) -> Any:
+        x, indices, updates = args
+        window_dims, _, index_map, x_batch, index_batch = dimension_numbers
+        sizes = _window_sizes(x.shape, updates.shape, dimension_numbers)
+        places, valid = _places(x.shape, indices, index_map, x_batch, index_batch, sizes, clamp=False)
+        windows = [d for d in range(updates.ndim) if d not in window_dims]
+        new = updates.transpose(*windows, *window_dims).reshape(*indices.shape[:-1], *sizes)
+        if not valid.all():
+            places, new = [np.broadcast_to(p, (*valid.shape, *p.shape[valid.ndim:]))[valid] for p in places], new[valid]
+        out = x.copy()
+        if self._ufunc is None:
+            out[tuple(places)] = new
+        else:
+            self._ufunc.at(out, tuple(places), new)
+        return out
+
+    @hookimpl
+    def abstract_eval(self, avals: Any, *, dimension_numbers: Numbers, indices_are_sorted: bool, unique_indices: bool,
+                      mode: str) -> ShapedArray:
+        x, indices, updates = avals
+        window_dims, inserted, index_map, x_batch, index_batch = dimension_numbers
+        same_dtype(self.name, (x, updates))
+        _check(self.name, x, indices, index_map, inserted, x_batch, index_batch)
+        windows = tuple([n for d, n in enumerate(updates.shape) if d not in window_dims])
+        fits = windows == indices.shape[:-1] and len(window_dims) + len(inserted) + len(x_batch) == x.ndim
+        if not fits or any([s > n for s, n in zip(_window_sizes(x.shape, updates.shape, dimension_numbers), x.shape,
+                                                  strict=True)]):
+            raise wrong(self.name, "the updates don't fit the operand and the indices",
+                        got=f"{updates} into {x} at {indices} with {ScatterDimensionNumbers(*dimension_numbers)}",
+                        wanted="the indices' axes but the last, and a window axis for each operand axis not inserted",
+                        todo="for x[i] along axis 0: inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)")
+        return ShapedArray(x.shape, x.dtype, x.weak_type and updates.weak_type)
+
+    @hookimpl
+    def vmap(self, axis: Any, args: Any, dims: Any, *, dimension_numbers: Numbers, indices_are_sorted: bool,
+             unique_indices: bool, mode: str) -> Any:
+        (x, indices, updates), (dim, index_dim, updates_dim) = args, dims
+        x, updates = batch_in_front(x, dim, axis.size), batch_in_front(updates, updates_dim, axis.size)
+        window_dims, inserted, index_map, x_batch, index_batch = [shifted(d, 0) for d in dimension_numbers]
+        if index_dim is None:  # the batch axis is one more axis within each window
+            window_dims, index_batch = (0, *window_dims), dimension_numbers[4]
+        else:
+            indices = move_axis(indices, index_dim, 0)
+            x_batch, index_batch = (0, *x_batch), (0, *index_batch)
+        numbers = (window_dims, inserted, index_map, x_batch, index_batch)
+        primitive = _SCATTERS[self.name].primitive
+        return primitive.bind(x, indices, updates, dimension_numbers=numbers, unique_indices=unique_indices, mode=mode,
+                              indices_are_sorted=indices_are_sorted and index_dim is None), 0
+
+    @hookimpl
+    def xla_translation(self, ctx: Any, args: Any, *, dimension_numbers: Numbers, indices_are_sorted: bool,
+                        unique_indices: bool) -> Any:
+        window_dims, inserted, index_map, x_batch, index_batch = dimension_numbers
+        numbers = axis_numbers(ctx, "scatter", {
+            "update_window_dims": window_dims, "inserted_window_dims": inserted, "input_batching_dims": x_batch,
+            "scatter_indices_batching_dims": index_batch, "scatter_dims_to_operand_dims": index_map,
+            "index_vector_dim": len(ctx.avals_in[1].shape) - 1})
+        out = ctx.op("stablehlo.scatter", args, {
+            "scatter_dimension_numbers": numbers, "indices_are_sorted": ctx.ir.BoolAttr.get(indices_are_sorted),
+            "unique_indices": ctx.ir.BoolAttr.get(unique_indices)}, regions=1)
+        scalar = ctx.type_of(ShapedArray((), ctx.avals_in[0].dtype))
+        body = out.owner.regions[0].blocks.append(scalar, scalar)
+        with ctx.ir.InsertionPoint(body):
+            old, new = body.arguments
+            kept = ctx.op(self._operation, [old, new], None, [scalar]) if self._operation else new
+            ctx.op("stablehlo.return", [kept], None, [])
+        return out
+
+    @hookimpl
+    def samples(self, rng: Any) -> Iterator[Sample]:
+        plain = {"unique_indices": False, "indices_are_sorted": False, "mode": "drop"}
+        for sizes, indices, new, numbers in [
+                ((5,), [[0], [4]], (2,), ((), (0,), (0,), (), ())),
+                ((5,), [[-3], [9]], (2,), ((), (0,), (0,), (), ())),
+                ((3, 4), [[2], [0]], (2, 4), ((1,), (0,), (0,), (), ())),
+                ((3, 4), [[1, 1], [0, 0]], (2, 2, 2), ((1, 2), (), (0, 1), (), ())),
+                ((2, 3, 4), [[[1], [2]], [[0], [2]]], (2, 2, 4), ((2,), (1,), (1,), (0,), (0,)))]:
+            yield Sample([rng.standard_normal(sizes), np.array(indices, np.int32), rng.standard_normal(new)],
+                         {"dimension_numbers": numbers, **plain})
+
+
+class Scatter(_Scatter):
+    """`scatter(operand, scatter_indices, updates, dimension_numbers, ...)`: the operand with windows replaced.
+
+    `mode` says what happens to windows out of bounds: "fill" or "drop" leaves them out, "clip" moves them inside,
+    "promise_in_bounds" says that there are none. Where windows overlap, one of them wins.
+
+    >>> numbers = ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
+    >>> scatter(np.zeros(4), np.array([[3], [1]]), np.ones(2), numbers).tolist()
+    [0.0, 1.0, 0.0, 1.0]
     """
 
-    def __init__(self, name: str, operation: str, ufunc: Any, identity: str) -> None:
-        self.name, self.operation, self.ufunc, self.identity = name, operation, ufunc, identity
-        if ufunc in (None, np.add):
-            self.linear = (0, 2)
-        else:
-            self.jvp = not_differentiable("where indices repeat, its derivative depends on which update took part")
-            self.transpose = not_linear("products and extrema are not linear")
+    name = "scatter"
+    linear = (0, 2)
 
-    __corejax_private__ = ("operation", "ufunc", "identity")
+    @hookimpl
+    def transpose(self, cotangents: Any, args: Any, *, dimension_numbers: Numbers, indices_are_sorted: bool,
+                  unique_indices: bool, mode: str) -> Any:
+        x, indices, updates = args
+        ct, sizes = cotangents, shape_of(updates)
+        fixed = {"dimension_numbers": dimension_numbers, "indices_are_sorted": indices_are_sorted,
+                 "unique_indices": unique_indices, "mode": mode}
+        x_bar = updates_bar = None
+        if type(x) is Linear:
+            x_bar = scatter.primitive.bind(ct, indices, full(sizes, 0, aval_of(ct).dtype), **fixed)
+        if type(updates) is Linear:
+            updates_bar = _read_back(ct, indices, sizes, dimension_numbers, mode)
+            if not unique_indices:  # only the window that won has a derivative: mark each element, see which arrived
+                marks = reshape(lax.iota(np.int32, updates.aval.size), sizes)
+                arrived = scatter.primitive.bind(full(shape_of(ct), -1, np.int32), indices, marks, **fixed)
+                won = lax.eq(_read_back(arrived, indices, sizes, dimension_numbers, mode), marks)
+                updates_bar = lax.select_n(won, full(sizes, 0, aval_of(ct).dtype), updates_bar)
+        return [x_bar, None, updates_bar]
+
+
+class ScatterAdd(_Scatter):
+    """`scatter_add(operand, scatter_indices, updates, dimension_numbers, ...)`: adds windows; repeated ones all count.
+
+    `mode` is as in `scatter`.
+    """
+
+    name = "scatter_add"
+    linear = (0, 2)
+    _operation = "stablehlo.add"
+    _ufunc = np.add
+
+    @hookimpl
+    def transpose(self, cotangents: Any, args: Any, *, dimension_numbers: Numbers, mode: str) -> Any:
+        x, indices, updates = args
+        updates_bar = None
+        if type(updates) is Linear:
+            updates_bar = _read_back(cotangents, indices, shape_of(updates), dimension_numbers, mode)
+        return [cotangents if type(x) is Linear else None, None, updates_bar]
+
+
+class _ScatterBy(_Scatter):
+    """A scatter that combines by something not linear."""
+
+    jvp = not_differentiable("where indices repeat, its derivative depends on the order in which updates arrive")
+    transpose = not_linear("products and extrema are not linear")
+
+
+class ScatterMul(_ScatterBy):
+    """`scatter_mul(operand, scatter_indices, updates, dimension_numbers, ...)`: multiplies windows by others."""
+
+    name = "scatter_mul"
+    _operation = "stablehlo.multiply"
+    _ufunc = np.multiply
+
+
+class ScatterMin(_ScatterBy):
+    """`scatter_min(operand, scatter_indices, updates, dimension_numbers, ...)`: the lesser of old and new."""
+
+    name = "scatter_min"
+    _operation = "stablehlo.minimum"
+    _ufunc = np.minimum
+
+
+class ScatterMax(_ScatterBy):
+    """`scatter_max(operand, scatter_indices, updates, dimension_numbers, ...)`: the greater of old and new."""
+
+    name = "scatter_max"
+    _operation = "stablehlo.maximum"
+    _ufunc = np.maximum
+
+
+gather = define(Gather())
+scatter = define(Scatter())
+scatter_add = define(ScatterAdd())
+scatter_mul = define(ScatterMul())
+scatter_min = define(ScatterMin())
+scatter_max = define(ScatterMax())
+
+_SCATTERS = {"scatter": scatter, "scatter_add": scatter_add, "scatter_mul": scatter_mul, "scatter_min": scatter_min,
+             "scatter_max": scatter_max}
+
+_MODES = {None: "fill", "fill": "fill", "drop": "fill", "clip": "clip", "promise_in_bounds": "promise_in_bounds"}
+
+
+def _canonical_mode(primitive: str, mode: Any) -> str:
+    found = _MODES.get(mode) if mode is None or isinstance(mode, str) else None
+    if found is None:
+        raise wrong(primitive, "no such mode for indices out of bounds", got=repr(mode),
+                    wanted=", ".join(map(repr, _MODES)), todo="leave it out, or clip the indices yourself")
+    return found
+
+
+def _wide(indices: Any) -> Any:
+    """Indices of at least 32 bits, so that sizes can be compared with them."""
+    dtype = aval_of(indices).dtype
+    return lax.convert_element_type(indices, np.int32) if dtype.itemsize < 4 and dtype_kind(dtype) in "iu" else indices
+
+
+def _check(primitive: str, x: ShapedArray, indices: ShapedArray, index_map: Shape, dropped: Shape, x_batch: Shape,
+           index_batch: Shape) -> None:
+    if dtype_kind(indices.dtype) not in "iu" or not indices.ndim or indices.shape[-1] != len(index_map):
+        raise wrong(primitive, "the indices don't fit", got=f"{indices} for coordinates {index_map}",
+                    wanted=f"integers whose last axis has size {len(index_map)}",
+                    todo="the last axis of the indices holds one coordinate for each entry of the map")
+    for axes in ((*dropped, *x_batch), (*index_map, *x_batch)):
+        if len(set(axes)) != len(axes) or any([not 0 <= d < x.ndim for d in axes]):
+            raise wrong(primitive, f"the dimension numbers are not distinct axes of {x}", got=axes,
+                        wanted=f"distinct axes below {x.ndim}", todo="an axis is indexed, batched or neither")
+    if [x.shape[d] for d in x_batch] != [indices.shape[d] for d in index_batch]:
+        raise wrong(primitive, "batching axes differ in size", got=f"{x_batch} of {x}, {index_batch} of {indices}",
+                    wanted="equal sizes pair by pair", todo="pair each batching axis with one of its size")
+
+
+def _places(shape: Shape, indices: Any, index_map: Shape, x_batch: Shape, index_batch: Shape, sizes: Shape, *,
+            clamp: bool) -> tuple[list[Any], Any]:
+    """For each operand axis the positions (windows..., 1, .., size, .., 1), and which windows lie within."""
+    windows, ndim = indices.shape[:-1], len(shape)
+    valid, places = np.ones(windows, np.bool_), []
+    for d in range(ndim):
+        start: Any = np.zeros(windows, np.int64)
+        if d in index_map:
+            start = indices[..., index_map.index(d)]
+            last = shape[d] - sizes[d]
+            if clamp:
+                start = np.clip(start, 0, last).astype(np.int64)
+            else:
+                valid &= (start >= 0) & (start <= last)
+                start = start.astype(np.int64)
+        elif d in x_batch:
+            along = index_batch[x_batch.index(d)]
+            start = np.arange(shape[d]).reshape([-1 if a == along else 1 for a in range(len(windows))])
+        within = np.arange(sizes[d]).reshape([-1 if a == d else 1 for a in range(ndim)])
+        places.append(start.reshape(*start.shape, *([1] * ndim)) + within)
+    return places, valid
+
+
+def _window_sizes(shape: Shape, updates: Shape, numbers: Numbers) -> Shape:
+    """The size of a scatter's windows along each operand axis."""
+    window_dims, inserted, _, x_batch, _ = numbers
+    sizes = iter([updates[d] if d < len(updates) else 0 for d in window_dims])
+    return tuple([1 if d in inserted or d in x_batch else next(sizes, 0) for d in range(len(shape))])
+
+
+def _read_back(ct: Any, indices: Any, updates_shape: Shape, numbers: Numbers, mode: str) -> Any:
+    """What stands in the windows that a scatter wrote; 0 for those that it left out."""
+    sizes = _window_sizes(shape_of(ct), updates_shape, numbers)
+    return gather(ct, indices, GatherDimensionNumbers(*numbers), sizes, mode="fill" if mode == "drop" else mode,
+                  fill_value=0)
+
+
+def _uppers(indices: Any, upper: Sequence[int], index_map: Shape) -> Any:
+    """The last valid start for each coordinate, spread to the indices' type."""
+    aval = aval_of(indices)
+    last = np.array([upper[d] for d in index_map], aval.dtype)
+    return broadcast_in_dim(last, aval.shape, (aval.ndim - 1,))
+
+
+def _clamped(indices: Any, upper: Sequence[int], index_map: Shape) -> Any:
+    zero = np.zeros((), aval_of(indices).dtype)
+    return lax.max(lax.min(indices, _uppers(indices, upper, index_map)), zero)
+
+
+def _filled(x: Any, indices: Any, numbers: Numbers, sizes: Shape, out: Any, fill_value: Any) -> Any:
+    """The gathered windows, but `fill_value` for those that are out of bounds."""
+    indices = _wide(indices)
+    upper = [n - s for n, s in zip(shape_of(x), sizes, strict=True)]
+    inside = lax.bitwise_and(lax.ge(indices, np.zeros((), aval_of(indices).dtype)),
+                             lax.le(indices, _uppers(indices, upper, numbers[2])))
+    windows = shape_of(indices)[:-1]
+    valid: Any = full(windows, True) if not numbers[2] else None
+    for k in range(len(numbers[2])):
+        column = reshape(lax.slice_in_dim(inside, k, k + 1, axis=len(windows)), windows)
+        valid = column if valid is None else lax.bitwise_and(valid, column)
+    shape = shape_of(out)
+    valid = broadcast_in_dim(valid, shape, tuple([d for d in range(len(shape)) if d not in numbers[0]]))
+    dtype = aval_of(out).dtype
+    return lax.select_n(valid, full(shape, _default_fill(dtype) if fill_value is None else fill_value, dtype), out)
+
+
+def _default_fill(dtype: np.dtype) -> Any:
+    kind = dtype_kind(dtype)
+    if kind in "fc":
+        return np.nan
+    return True if kind == "b" else np.iinfo(dtype).min if kind == "i" else np.iinfo(dtype).max

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from corejax import dtypes
-from corejax.core import ShapedArray, aval_of, here
+from corejax.core import ShapedArray, aval_of
 from corejax.errors import CorejaxError, CorejaxIndexError, CorejaxTypeError
 from corejax.plugin import Sample, define, hookimpl, not_linear
+from corejax.source import here
 
 from corejax_reductions import _lowering
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from corejax import dtypes, lax
@@ -104,7 +105,7 @@ def _infinity_or_bound(dtype: np.dtype, sign: int) -> Any:
     infinity = np.asarray(sign * np.inf, np.float32).astype(dtype)
     if np.isinf(infinity.astype(np.float32)):
         return infinity[()]
-    bounds = dtypes.finfo(dtype)  # several float8 formats have no infinity
+    bounds = ml_dtypes.finfo(dtype)  # several float8 formats have no infinity
     return bounds.max if sign > 0 else bounds.min
 
 

@@ -1,0 +1,36 @@
+"""Everything that the installed packs provide, by name.
+
+`lax.sin` is the function `sin` of whichever pack provides it, or else the primitive `sin` as a function. A name is
+looked up, and its pack imported, when it is first used; `dir(lax)` lists all names without importing a pack.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from corejax import plugin
+from corejax.errors import CorejaxAttributeError
+from corejax.plugin import registry
+from corejax.source import here
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise CorejaxAttributeError(f"module 'corejax.lax' has no attribute {name!r}")
+    manifest = plugin.manifest.read()
+    if manifest.choose(registry.FUNCTIONS, name) is not None:
+        found = registry.load(registry.FUNCTIONS, name)
+    elif manifest.choose(registry.PRIMITIVES, name) is not None:
+        found = plugin.find(name).function
+    else:
+        raise CorejaxAttributeError(
+            f"no installed pack provides lax.{name}", got=registry.packs_in_use(), where=here(),
+            todo=registry.suggestion(name, __dir__())
+            or registry.install_hint(name, (registry.FUNCTIONS, registry.PRIMITIVES)))
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    manifest = plugin.manifest.read()
+    return sorted({*manifest.names(registry.FUNCTIONS), *manifest.names(registry.PRIMITIVES)})

@@ -1,0 +1,107 @@
+"""Signatures of hooks, and the small functions that make every hook callable in one way.
+
+A hook may name fewer positional arguments than its spec and fewer params than its primitive has. A hook that names all
+of them is used as it is.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from corejax.errors import CorejaxRuntimeError
+
+Rule = Callable[..., Any]
+
+
+class Signature(NamedTuple):
+    """What a hook takes: names of positional arguments and of params, `*args`, `**params`."""
+
+    positional: tuple[str, ...]
+    keywords: tuple[str, ...]
+    spread: bool
+    open: bool
+
+    @classmethod
+    def of(cls, function: Rule) -> Signature:
+        """The signature of a function or bound method."""
+        parameters = inspect.signature(function).parameters.values()
+        return cls(tuple([p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]),
+                   tuple([p.name for p in parameters if p.kind is p.KEYWORD_ONLY]),
+                   any(p.kind is p.VAR_POSITIONAL for p in parameters),
+                   any(p.kind is p.VAR_KEYWORD for p in parameters))
+
+    def __str__(self) -> str:
+        star = ["*args"] if self.spread else ["*"] if self.keywords else []
+        return f"({', '.join([*self.positional, *star, *self.keywords, *(['**params'] if self.open else [])])})"
+
+
+def adapt(rule: Rule, signature: Signature, positional: Sequence[str], params: Signature) -> Rule:
+    """The rule as a callable that takes `positional` and all the params."""
+    takes_all = signature.open or (not params.open and set(signature.keywords) == set(params.keywords))
+    keep = signature.keywords
+    if signature.positional == tuple(positional):
+        if takes_all:
+            return rule
+        if not keep:
+            return _without_params(rule, len(positional))
+        return lambda *args, **given: rule(*args, **{name: given[name] for name in keep})
+    places = [list(positional).index(name) for name in signature.positional]
+    if takes_all:
+        return lambda *args, **given: rule(*[args[i] for i in places], **given)
+    return lambda *args, **given: rule(*[args[i] for i in places], **{name: given[name] for name in keep})
+
+
+def _without_params(rule: Rule, count: int) -> Rule:
+    if count == 1:
+        return lambda x, **_: rule(x)
+    if count == 2:
+        return lambda x, y, **_: rule(x, y)
+    return lambda *args, **_: rule(*args)
+
+
+def adapt_partial(function: Rule | None, params: Signature) -> Rule | None:
+    """A function of `partials` or `factors` as one that takes all the params."""
+    if function is None or not params.keywords:
+        return function
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # some built-in functions have no signature: they get what there is
+        return function
+    keep = [p.name for p in parameters if p.name in params.keywords]
+    if any(p.kind is p.VAR_KEYWORD for p in parameters) or len(keep) == len(params.keywords):
+        return function
+    return lambda *args, **given: function(*args, **{name: given[name] for name in keep})
+
+
+def chain(rules: Sequence[Rule]) -> Rule:
+    """The first result that is not None."""
+    def first(*args: Any, **params: Any) -> Any:
+        for rule in rules:
+            out = rule(*args, **params)
+            if out is not None:
+                return out
+        return None
+    return first
+
+
+def wrapped(wrapper: Rule, inner: Rule) -> Rule:
+    """`inner` inside a generator function that yields once, is sent the result and returns another."""
+    def call(*args: Any, **params: Any) -> Any:
+        generator = wrapper(*args, **params)
+        next(generator)
+        try:
+            out = inner(*args, **params)
+        except BaseException as error:
+            resume, sent = generator.throw, error
+        else:
+            resume, sent = generator.send, out
+        try:
+            resume(sent)
+        except StopIteration as stop:
+            return stop.value
+        generator.close()
+        raise CorejaxRuntimeError(f"the wrapper {wrapper!r} yields more than once", wanted="one yield",
+                                  todo="return the result after the yield")
+    return call

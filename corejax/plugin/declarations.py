@@ -1,0 +1,144 @@
+"""What a plugin says about itself without writing a rule, and the marker for the rules it writes.
+
+A declaration stands where the hook would stand:
+
+>>> class Floor:
+...     name = "floor"
+...     jvp = not_differentiable("it is constant between integers; its derivative is declared missing, not zero")
+...     transpose = not_linear()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pluggy
+
+from corejax.plugin.roles import roles
+
+#: Marks a method as the implementation of the hook of its name; pluggy's options (`wrapper`, `tryfirst`) apply.
+hookimpl = pluggy.HookimplMarker("corejax")
+
+Function = Callable[..., Any]
+
+
+class Declaration:
+    """Stands in a plugin in the place of the hook named `hook`."""
+
+    __slots__ = ()
+    hook = ""
+
+
+class Partials(Declaration):
+    """A derivative for each operand: `f_i(tangent_i, out, *args, **params)`, or None where it is zero."""
+
+    __slots__ = ("functions",)
+    hook = "jvp"
+
+    def __init__(self, functions: Sequence[Function | None]) -> None:
+        self.functions = tuple(functions)
+
+
+class Factors(Partials):
+    """A derivative for each operand of an elementwise primitive as a factor: `f_i(out, *args, **params)`."""
+
+    __slots__ = ("factors",)
+
+    def __init__(self, factors: Sequence[Function | None]) -> None:
+        self.factors = tuple(factors)
+        super().__init__([None if factor is None else _times(factor) for factor in factors])
+
+
+class Linearity(Declaration):
+    """Linear in these operands, jointly, for each value of the others."""
+
+    __slots__ = ("operands",)
+    hook = "jvp"
+
+    def __init__(self, operands: Sequence[int]) -> None:
+        self.operands = tuple(operands)
+
+
+class NotDifferentiable(Declaration):
+    """There is no derivative, for this reason."""
+
+    __slots__ = ("reason",)
+    hook = "jvp"
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+
+class NotLinear(Declaration):
+    """There is no transpose, for this reason."""
+
+    __slots__ = ("reason",)
+    hook = "transpose"
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+
+def _times(factor: Function) -> Function:
+    def partial(tangent: Any, out: Any, *args: Any, **params: Any) -> Any:
+        return roles.multiply(tangent, factor(out, *args, **params))
+    return partial
+
+
+def partials(*functions: Function | None) -> Partials:
+    """`jvp = partials(f0, f1, ...)`: the derivative with respect to each operand.
+
+    `f_i(tangent_i, out, *args, **params)` returns what the operand's tangent contributes to the output's; it is linear
+    in the tangent and called only where that is not zero. None stands for a derivative that is zero.
+    """
+    return Partials(functions)
+
+
+def factors(*functions: Function | None) -> Factors:
+    """`jvp = factors(f0, f1, ...)`: partials that only multiply the tangent, elementwise, by `f_i(out, *args, **params)`.
+
+    Reverse mode records these without running a rule on the tangents.
+    """
+    return Factors(functions)
+
+
+def linear(*operands: int) -> Linearity:
+    """`jvp = linear(0, 1)`, or `linear = (0, 1)` for short: linear in these operands jointly."""
+    return Linearity(operands)
+
+
+def not_differentiable(reason: str) -> NotDifferentiable:
+    """`jvp = not_differentiable(reason)`: differentiating is refused. For a zero derivative write `partials(None)`."""
+    return NotDifferentiable(reason)
+
+
+def not_linear(reason: str = "it is not linear in any operand") -> NotLinear:
+    """`transpose = not_linear()`: it is never transposed, as no jvp rule puts a tangent into it."""
+    return NotLinear(reason)
+
+
+class Sample:
+    """An input for the conformance kit, from the hook `samples`.
+
+    `domain` bounds the random operands that the kit draws around it, `error` is the exception class that this input
+    must raise, `exempt` maps names of checks to the reason why they don't hold here.
+
+    >>> Sample([1.0, 2.0], {"axis": 0})
+    Sample(args=(1.0, 2.0), params={'axis': 0})
+    """
+
+    __slots__ = ("args", "params", "domain", "error", "exempt")
+
+    def __init__(self, args: Sequence[Any], params: Mapping[str, Any] | None = None, domain: Any = None,
+                 error: type[BaseException] | None = None, exempt: Mapping[str, str] | None = None) -> None:
+        self.args = tuple(args)
+        self.params = dict(params or {})
+        self.domain = domain
+        self.error = error
+        self.exempt = dict(exempt or {})
+
+    def __repr__(self) -> str:
+        fields = [(name, getattr(self, name)) for name in self.__slots__]
+        shown = [f"{name}={value!r}" for name, value in fields if value or name == "args"]
+        return f"Sample({', '.join(shown)})"

@@ -1,0 +1,325 @@
+"""From plugin objects to the rules of a primitive: validation, order, adapters.
+
+pluggy registers the owner's plugin and then the plugins that other packs add under `corejax.rules`, and orders their
+hooks. What comes out is one plain callable for each hook, so that applying a primitive never enters pluggy.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pluggy
+
+from corejax.errors import CorejaxWarning, PackError, PluginError
+from corejax.plugin import API_VERSION, derive, hookspecs, manifest, registry
+from corejax.plugin.adapters import Signature, adapt, adapt_partial, chain, wrapped
+from corejax.plugin.declarations import Declaration, Factors, Linearity, NotDifferentiable, NotLinear, Partials
+from corejax.plugin.hookspecs import HOOKS, OPTIONAL_ARGS, WITHOUT_PARAMS
+
+
+OWNER_DECLARATIONS = frozenset(("name", "multiple_results", "symbolic_zeros", "linear", "function", "api_version"))
+RULES_DECLARATIONS = frozenset(("name", "linear", "platform", "symbolic_zeros", "api_version"))
+_DECLARABLE: dict[str, tuple[type, ...]] = {"jvp": (Partials, Linearity, NotDifferentiable), "transpose": (NotLinear,)}
+
+
+class Source:
+    """A plugin object, and who provides it."""
+
+    __slots__ = ("plugin", "primitive", "pack", "origin", "is_owner", "declared", "linear")
+
+    def __init__(self, plugin: Any, primitive: str, pack: str | None, origin: str, is_owner: bool) -> None:
+        self.plugin = plugin
+        self.primitive = primitive
+        self.pack = pack
+        self.origin = origin
+        self.is_owner = is_owner
+        self.declared: dict[str, Declaration] = {}
+        self.linear: tuple[int, ...] | None = None
+
+    @property
+    def platform(self) -> str | None:
+        return None if self.is_owner else getattr(self.plugin, "platform", None)
+
+    def error(self, problem: str, hook: str | None = None, **parts: Any) -> PluginError:
+        """The error for this plugin; it says where its class, or the hook, is defined."""
+        at = getattr(getattr(self.plugin, hook, None), "__code__", None) if hook else None
+        kind = type(self.plugin)
+        where = f"{at.co_filename}:{at.co_firstlineno}" if at else f"{kind.__module__}.{kind.__qualname__}"
+        dotted = f"{self.primitive}.{hook}" if hook else self.primitive
+        return PluginError(f"{dotted} ({self.origin}): {problem}", primitive=self.primitive, hook=hook,
+                           pack=self.origin, where=where, **parts)
+
+
+Rule = Callable[..., Any]
+Offer = tuple[Source, Any]  # a plugin, and its rule or declaration for a hook
+
+
+class Manager(pluggy.PluginManager):
+    """pluggy's manager for one primitive, which lets no attribute of a plugin pass that it doesn't know."""
+
+    def __init__(self) -> None:
+        super().__init__("corejax")
+        self.add_hookspecs(hookspecs)
+        self.sources: dict[int, Source] = {}
+
+    def add(self, source: Source) -> None:
+        """Validate and register a plugin; an invalid one leaves no trace."""
+        check_object(source)
+        self.sources[id(source.plugin)] = source
+        self.register(source.plugin, f"{source.origin} #{len(self.sources)}")
+
+    def parse_hookimpl_opts(self, plugin: Any, name: str) -> Any:
+        """pluggy's options of a hook implementation; None for a declaration; an error for anything else."""
+        if name.startswith("_"):
+            return None
+        source = self.sources[id(plugin)]
+        options = super().parse_hookimpl_opts(plugin, name)
+        if options is None:
+            check_declaration(source, name)
+            return None
+        hook = options.get("specname") or name
+        if hook not in HOOKS:
+            raise source.error(f"{hook!r} is not a hook", name, got=hook, wanted=f"one of: {', '.join(HOOKS)}",
+                               todo=registry.suggestion(hook, HOOKS) or "rename it, or begin helpers with an underscore")
+        if options.get("hookwrapper"):
+            raise source.error("old-style wrappers are not supported", name, got="hookwrapper=True",
+                               wanted="hookimpl(wrapper=True)", todo="yield once and return the result")
+        check_signature(source, hook, name)
+        return options
+
+
+def check_object(source: Source) -> None:
+    """It is an instance that declares a name and a contract that this kernel knows."""
+    plugin = source.plugin
+    if isinstance(plugin, (type, ModuleType)):
+        what = "class" if isinstance(plugin, type) else "module"
+        raise source.error(f"a plugin is an instance, not a {what}", got=repr(plugin),
+                           wanted="an object with hooks", todo="make an instance of a class: define(MyPrimitive())")
+    version = getattr(plugin, "api_version", API_VERSION)
+    if version != API_VERSION:
+        raise source.error("it is written for another version of the plugin contract", got=f"api_version = {version!r}",
+                           wanted=f"api_version = {API_VERSION}", todo="install versions of the pack and of corejax that agree")
+    if not source.is_owner and getattr(plugin, "name", source.primitive) != source.primitive:
+        raise source.error("the rules name another primitive than their entry point", got=plugin.name,
+                           wanted=source.primitive, todo="make both the primitive's name")
+
+
+def check_declaration(source: Source, name: str) -> None:
+    """A public attribute that is no hook implementation is a declaration in its place, of the right type."""
+    value = getattr(source.plugin, name)
+    known = OWNER_DECLARATIONS if source.is_owner else RULES_DECLARATIONS
+    if name in HOOKS:
+        allowed = _DECLARABLE.get(name, ())
+        if name == "jvp" and isinstance(value, Linearity):
+            source.linear = value.operands
+            return
+        if isinstance(value, Declaration) and isinstance(value, allowed):
+            source.declared[name] = value
+            return
+        if callable(value):
+            raise source.error("it is not marked as a hook", name, got=f"def {name}(...)", wanted=f"@hookimpl def {name}(...)",
+                               todo="decorate it with corejax.plugin.hookimpl")
+        names = "partials(...), factors(...), linear(...) or not_differentiable(reason)" if name == "jvp" else "not_linear(reason)"
+        raise source.error("it is neither a rule nor a declaration", name, got=repr(value),
+                           wanted="a method marked with @hookimpl" + (f", or {names}" if allowed else ""),
+                           todo="leave the attribute out if there is no such rule")
+    if name not in known:
+        raise source.error(f"{name!r} is neither a hook nor a declaration", name, got=name,
+                           wanted=f"a hook ({', '.join(HOOKS)}) or a declaration ({', '.join(sorted(known))})",
+                           todo=registry.suggestion(name, (*HOOKS, *known)) or "begin helpers with an underscore")
+    if name in ("multiple_results", "symbolic_zeros") and not isinstance(value, bool):
+        raise source.error(f"{name} is True or False", got=repr(value), wanted="a bool", todo="declare True or False")
+    if name == "linear":
+        operands = value.operands if isinstance(value, Linearity) else value
+        if not isinstance(operands, tuple) or not all(type(i) is int and i >= 0 for i in operands):
+            raise source.error("linear names operands", got=repr(value), wanted="a tuple of operand numbers, as (0,)",
+                               todo="write linear = (0,)")
+        source.linear = operands
+
+
+def check_signature(source: Source, hook: str, name: str) -> Signature:
+    """A hook takes the positional arguments of its spec, or fewer, and params by keyword only."""
+    signature = Signature.of(getattr(source.plugin, name))
+    wanted = f"def {name}({', '.join(('self', *HOOKS[hook], *(() if hook in WITHOUT_PARAMS else ('*', '...'))))})"
+    got = f"def {name}{signature}"
+    strangers = [arg for arg in signature.positional if arg not in HOOKS[hook]]
+    if strangers:
+        near = registry.suggestion(strangers[0], HOOKS[hook])
+        raise source.error(f"it takes an argument {strangers[0]!r} that this hook isn't given", name, got=got, wanted=wanted,
+                           todo=near or "name the arguments as in the hook; params are keyword-only, after a `*`")
+    if signature.spread:
+        raise source.error("operands come as one sequence", name, got=got, wanted=wanted, todo="take `args`, not `*args`")
+    if hook in WITHOUT_PARAMS and (signature.keywords or signature.open):
+        raise source.error("this hook is given no params", name, got=got, wanted=wanted, todo="read eqn.params instead")
+    return signature
+
+
+def freeze(primitive: Any) -> dict[str, Any]:
+    """The final value of every slot of a primitive."""
+    manager = Manager()
+    owner = Source(primitive.plugin, primitive.name, primitive.pack, primitive.origin, True)
+    manager.add(owner)
+    sources = [owner]
+    for source in _rules_for(primitive):
+        try:
+            manager.add(source)
+        except PluginError as error:
+            warnings.warn(f"rules are left out. {error}", CorejaxWarning, stacklevel=4)
+            continue
+        sources.append(source)
+    offers, wrappers = {}, {}
+    for hook in HOOKS:
+        offers[hook], wrappers[hook] = _candidates(manager, sources, hook)
+    params = _params_signature(offers)
+    slots = _merge(owner, offers, params)
+    draft = SimpleNamespace(**slots)  # not yet the primitive's own slots: other threads must not see them half done
+    derive.fill(draft, primitive)
+    for hook in ("abstract_eval", "jvp", "transpose", "vmap", "xla_translation"):
+        draft.providers.setdefault(hook, "derived")
+    for hook, found in wrappers.items():
+        _wrap(draft, hook, found, params)
+    return {name: getattr(draft, name) for name in slots}
+
+
+def _rules_for(primitive: Any) -> list[Source]:
+    """Other packs' rules for an installed primitive; those of a broken pack are left out with a warning."""
+    found = []
+    for entry in manifest.read().rules(primitive.name) if primitive.pack else ():
+        try:
+            plugin = registry.load_entry(entry)
+        except PackError as error:
+            warnings.warn(f"rules for {primitive.name} are left out. {error}", CorejaxWarning, stacklevel=5)
+            continue
+        found.append(Source(plugin, primitive.name, entry.pack.name, str(entry.pack), False))
+    return found
+
+
+def _candidates(manager: Manager, sources: list[Source], hook: str) -> tuple[list[Offer], list[Offer]]:
+    """(offers, wrappers) of a hook; among the offers the last registered comes first, as when pluggy calls them."""
+    offers: list[Offer] = []
+    wrappers: list[Offer] = []
+    for implementation in getattr(manager.hook, hook).get_hookimpls():
+        offer = manager.sources[id(implementation.plugin)], implementation.function
+        if implementation.wrapper:
+            wrappers.append(offer)
+        else:
+            offers.insert(0, offer)
+    for source in sources:
+        rule: Any = source.declared.get(hook)
+        if rule is None and hook == "jvp" and source.linear is not None:
+            rule = Linearity(source.linear)
+        if rule is not None and not any(source is other for other, _ in offers):
+            offers.insert(0, (source, rule))
+    return offers, wrappers
+
+
+def _merge(owner: Source, offers: dict[str, list[Offer]], params: Signature) -> dict[str, Any]:
+    """One rule for each hook from all that is offered, and what else is declared."""
+    slots: dict[str, Any] = dict.fromkeys(HOOKS)
+    providers: dict[str, str] = {}
+    lowerings: dict[str, Rule] = {}
+    for platform in sorted({source.platform for source, _ in offers["xla_translation"] if source.platform is not None}):
+        special = [offer for offer in offers["xla_translation"] if offer[0].platform == platform]
+        source, rule = _ranked(owner, f"xla_translation on {platform}", special)[0]
+        lowerings[platform] = _adapted(source, "xla_translation", rule, params)
+        providers[f"xla_translation on {platform}"] = source.origin
+    declared: dict[str, Any] = {"linear": None, "factors": None, "symbolic_zeros": False}
+    for hook, found in offers.items():
+        general = [offer for offer in found if hook != "xla_translation" or offer[0].platform is None]
+        if not general:
+            continue
+        ranked = _ranked(owner, hook, general)
+        source, rule = ranked[0]
+        providers[hook] = source.origin
+        if hook == "jvp":
+            declared = _declared_with_jvp(source, rule, params)
+        if isinstance(rule, Declaration):
+            slots[hook] = _adapted_declaration(rule, params)
+            continue
+        rules = [_adapted(other, hook, function, params) for other, function in ranked
+                 if not isinstance(function, Declaration)]
+        slots[hook] = rules[0] if len(rules) == 1 else chain(rules)
+    _check_complete(owner, slots, lowerings)
+    return slots | declared | {
+        "params": frozenset(params.keywords), "open_params": params.open, "lowerings": lowerings,
+        "multiple_results": getattr(owner.plugin, "multiple_results", False), "providers": providers,
+        "jvp_binds_itself": False}
+
+
+def _wrap(draft: Any, hook: str, wrappers: list[Offer], params: Signature) -> None:
+    """Put wrappers around a hook's rule, also around one that was derived; the last one outermost."""
+    for source, wrapper in wrappers:
+        inner = getattr(draft, hook)
+        if inner is None:
+            raise source.error("it wraps a rule that doesn't exist", hook, wanted=f"a rule {source.primitive}.{hook}",
+                               todo="write the rule instead of a wrapper")
+        setattr(draft, hook, wrapped(_adapted(source, hook, wrapper, params), inner))
+        draft.providers[hook] += f", wrapped by {source.origin}"
+        if hook == "jvp":
+            draft.linear = draft.factors = None  # what reverse mode would use in place of the rule
+
+
+def _ranked(owner: Source, hook: str, offers: list[Offer]) -> list[Offer]:
+    """The offers with the one that counts first; an error if packs compete and the user made no choice."""
+    if len({id(source) for source, _ in offers}) < 2:
+        return offers
+    prefer = manifest.read().prefer
+    if not any(source.pack in prefer for source, _ in offers):
+        names = [source.origin for source, _ in reversed(offers)]
+        raise PackError(
+            f"{owner.primitive}.{hook} is provided by {' and by '.join(names)}", primitive=owner.primitive, hook=hook,
+            got=f"rules of {len(names)} packs", wanted="one rule, or a choice",
+            todo=f"choose with COREJAX_PREFER={offers[0][0].pack} (or {offers[-1][0].pack})")
+    return sorted(offers, key=lambda offer: prefer.index(offer[0].pack) if offer[0].pack in prefer else len(prefer))
+
+
+def _params_signature(offers: dict[str, list[Offer]]) -> Signature:
+    """The params of a primitive: those of `abstract_eval`, else of `decompose`; of the owner, who registered first."""
+    for hook in ("abstract_eval", "decompose"):
+        if offers[hook]:
+            return Signature.of(offers[hook][-1][1])
+    return Signature((), (), False, True)
+
+
+def _adapted(source: Source, hook: str, rule: Rule, params: Signature) -> Rule:
+    signature = Signature.of(rule)
+    unknown = [name for name in signature.keywords if name not in params.keywords]
+    if unknown and not params.open:
+        raise source.error(
+            f"it reads a param {unknown[0]!r} that the primitive doesn't have", hook, got=f"def {hook}{signature}",
+            wanted=f"params among: {', '.join(params.keywords) or 'none'}",
+            todo=registry.suggestion(unknown[0], params.keywords)
+            or "a primitive's params are the keyword-only arguments of abstract_eval (else of decompose): add it there")
+    if hook in WITHOUT_PARAMS:
+        given = [name for name in HOOKS[hook] if name not in OPTIONAL_ARGS or name in signature.positional]
+        return adapt(rule, signature, given, Signature((), (), False, False))
+    return adapt(rule, signature, HOOKS[hook], params)
+
+
+def _adapted_declaration(rule: Declaration, params: Signature) -> Any:
+    if isinstance(rule, Partials):
+        return Partials([adapt_partial(function, params) for function in rule.functions])
+    return None if isinstance(rule, Linearity) else rule
+
+
+def _declared_with_jvp(source: Source, rule: Any, params: Signature) -> dict[str, Any]:
+    """What is declared by the plugin whose jvp was chosen: it goes with that rule."""
+    factors = tuple([adapt_partial(f, params) for f in rule.factors]) if isinstance(rule, Factors) else None
+    return {"linear": source.linear, "factors": factors,
+            "symbolic_zeros": getattr(source.plugin, "symbolic_zeros", False)}
+
+
+def _check_complete(owner: Source, slots: dict[str, Any], lowerings: dict[str, Rule]) -> None:
+    """There is enough to know a result's type, and to compute it."""
+    if slots["decompose"] is not None:
+        return
+    if slots["abstract_eval"] is None:
+        raise owner.error("a required hook is missing", got="neither abstract_eval nor decompose",
+                          wanted="abstract_eval(self, avals, *, ...) or decompose(self, args, *, ...)",
+                          todo="write abstract_eval, and impl or xla_translation; or decompose alone")
+    if slots["impl"] is None and slots["xla_translation"] is None and not lowerings:
+        raise owner.error("nothing says how to compute it", got="neither impl, xla_translation nor decompose",
+                          wanted="one of them", todo="write impl by NumPy, xla_translation by StableHLO, or decompose")

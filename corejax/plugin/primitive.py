@@ -1,0 +1,259 @@
+"""Primitives: what the kernel applies. One is made from a plugin object and gets its rules when one is first needed.
+
+>>> from corejax.plugin import define, hookimpl
+>>> class Scale:
+...     name = "scale"
+...     @hookimpl
+...     def impl(self, args, *, by):
+...         return args[0] * by
+...     @hookimpl
+...     def abstract_eval(self, avals, *, by):
+...         return avals[0]
+>>> scale = define(Scale())
+>>> sorted(scale.primitive.params)
+['by']
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from corejax import plugin as doors
+from corejax.avals import ShapedArray
+from corejax.caches import BoundedCache
+from corejax.errors import CorejaxAttributeError, CorejaxError, CorejaxTypeError, PluginError
+from corejax.interpreters.context import context
+from corejax.ir.jaxpr import Jaxpr
+from corejax.ir.keys import atom, param_key
+from corejax.plugin import checks, registry
+from corejax.source import add_library_package, here
+
+Function = Callable[..., Any]
+Avals = tuple[ShapedArray, ...]
+
+_SIGNATURES_PER_PRIMITIVE = 4096
+
+# Types whose values are equal only if they are the same, so that they stand for themselves in a key.
+_PLAIN = frozenset((int, str, type(None), Jaxpr))
+
+_lock = threading.Lock()
+
+#: The primitive of each plugin object, by identity; a primitive holds its plugin, so an id can't be another's.
+_of_plugin: weakref.WeakValueDictionary[int, Primitive] = weakref.WeakValueDictionary()
+
+
+class Primitive:
+    """A name with rules. The slots of the rules are filled, all at once, when one of them is first read.
+
+    `bind` applies it: arrays positional, params by keyword. Each rule is a plain callable, see the hook reference.
+    """
+
+    _IDENTITY = ("name", "plugin", "module", "function", "pack", "origin", "_cache", "_inferred")
+    _FROZEN = ("abstract_eval", "impl", "jvp", "transpose", "vmap", "xla_translation", "decompose", "samples",
+               "partial_eval", "dce", "effects", "typecheck", "pretty", "linearize", "linear", "factors",
+               "symbolic_zeros", "jvp_binds_itself", "multiple_results", "lowerings", "providers", "open_params", "params")
+    __slots__ = (*_IDENTITY, *_FROZEN, "__weakref__")
+
+    def __init__(self, plugin: Any, module: str | None = None, entry: Any = None) -> None:
+        self.name: str = plugin.name
+        self.plugin = plugin
+        self.module = module
+        self._cache: BoundedCache[Any, Any] = BoundedCache(_SIGNATURES_PER_PRIMITIVE)
+        self._inferred = self._cache._entries.get  # the bare dict's: a call less on the way
+        if entry is not None:
+            self.pack, self.origin = entry.pack.name, str(entry.pack)
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        """Apply it as the current trace says: the result, or the list of results."""
+        if params:
+            if params.keys() != self.params:
+                self._check_params(params)
+        elif self.params:
+            self._check_params(params)
+        return context.trace.process(self, args, params)
+
+    def infer(self, avals: Avals, params: Mapping[str, Any]) -> Any:
+        """The type of the result, or a tuple of types, by abstract_eval; remembered."""
+        if not params:
+            return self._inferred(avals) or self._infer(avals, params, avals)
+        key: tuple[Any, ...]
+        try:
+            if len(params) == 1:
+                for value in params.values():
+                    key = (avals, context.axes, value if type(value) in _PLAIN else _atom(value))
+            else:
+                atoms = [avals, context.axes, *params]
+                for value in params.values():
+                    atoms.append(value if type(value) in _PLAIN else _atom(value))
+                key = tuple(atoms)
+        except CorejaxTypeError:
+            param_key(params, f"{self.name} ({self.origin})")  # raises the same error with the param's name
+            raise
+        return self._inferred(key) or self._infer(avals, params, key)
+
+    def lowering(self, platform: str) -> Function:
+        """The rule that translates it for a platform."""
+        return self.lowerings.get(platform) or self.xla_translation  # type: ignore[no-any-return]
+
+    def _infer(self, avals: Avals, params: Mapping[str, Any], key: Any) -> Any:
+        self._check_params(params)
+        try:
+            result = self.abstract_eval(avals, **params)
+        except CorejaxError:
+            raise
+        except Exception as error:
+            error.add_note(f"raised by {self.name}.abstract_eval ({self.origin}), called with {list(avals)} "
+                           f"and {dict(params)}, for {here()}")
+            raise
+        return self._cache.put(key, checks.check_avals(self, result))
+
+    def _check_params(self, params: Mapping[str, Any]) -> None:
+        wanted = self.params
+        if params.keys() == wanted or (self.open_params and params.keys() >= wanted):
+            return
+        unknown, missing = sorted(params.keys() - wanted), sorted(wanted - params.keys())
+        problem = f"has no param {unknown[0]!r}" if unknown and not self.open_params else f"needs the param {missing[0]!r}"
+        raise CorejaxTypeError(
+            f"{self.name} ({self.origin}) {problem}", primitive=self.name, pack=self.origin,
+            got=", ".join(sorted(params)) or "no params", wanted=", ".join(sorted(wanted)) or "no params", where=here(),
+            todo=registry.suggestion(unknown[0], wanted) if unknown else "pass it by keyword")
+
+    def __getattr__(self, name: str) -> Any:
+        # Reached only while the slot is unset.
+        if name in Primitive._FROZEN:
+            _fill(self)
+        elif name in ("pack", "origin"):
+            _place(self)
+        elif name == "function":
+            self.function = _public_function(self)
+        else:
+            raise CorejaxAttributeError(f"a primitive has no {name!r}", got=self.name,
+                                        todo=registry.suggestion(name, Primitive._FROZEN))
+        return object.__getattribute__(self, name)
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.pack is not None:
+            return find, (self.name,)
+        return _primitive_at, (self.module, self.function.__qualname__)
+
+    def __copy__(self) -> Primitive:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Primitive:
+        return self
+
+
+def _atom(value: Any) -> Any:
+    """`ir.keys.atom`, with a short cut for tuples of integers and strings, which most params are."""
+    if type(value) is tuple:
+        for item in value:
+            if type(item) not in _PLAIN:
+                return atom(value)
+        return value
+    return atom(value)
+
+
+def _fill(primitive: Primitive) -> None:
+    """Freeze: what several threads compute at once is the same; the first one's result stays."""
+    slots = doors.freeze.freeze(primitive)
+    with _lock:
+        try:
+            object.__getattribute__(primitive, "params")
+        except AttributeError:
+            for name in Primitive._FROZEN:  # `params` last: it says that all are there
+                setattr(primitive, name, slots[name])
+
+
+def _place(primitive: Primitive) -> None:
+    """Find out which pack a primitive made by `define` belongs to: the one whose entry point leads to its module."""
+    package = (primitive.module or "").partition(".")[0]
+    for entry in doors.manifest.read().providers(registry.PRIMITIVES, primitive.name):
+        if entry.module.partition(".")[0] == package:
+            add_library_package(package)
+            primitive.pack, primitive.origin = entry.pack.name, str(entry.pack)
+            return
+    primitive.pack, primitive.origin = None, f"defined in {primitive.module}"
+
+
+def define(plugin: Any) -> Function:
+    """The public function of the primitive that a plugin object describes; `.primitive` is the primitive.
+
+    Nothing is validated before its first use.
+    """
+    primitive = _primitive_of(plugin, sys._getframe(1).f_globals.get("__name__", "__main__"))
+    return primitive.function
+
+
+def find(name: str) -> Primitive:
+    """The primitive that an installed pack provides under this name."""
+    found = registry.load(registry.PRIMITIVES, name)
+    if not isinstance(found, Primitive):
+        primitive = getattr(found, "primitive", None)
+        found = primitive if isinstance(primitive, Primitive) else _primitive_of(found, None)
+    if found.name != name:
+        raise PluginError(f"the entry point {name!r} leads to the primitive {found.name!r}", primitive=name,
+                          pack=found.origin, got=found.name, wanted=name, todo="give both one name")
+    return found
+
+
+def _primitive_of(plugin: Any, module: str | None) -> Primitive:
+    """The one primitive of a plugin object."""
+    name = getattr(plugin, "name", None)
+    if not isinstance(name, str) or not name.isidentifier() or isinstance(plugin, type):
+        what = f"the class {plugin.__name__}" if isinstance(plugin, type) else f"{plugin!r:.80}"
+        raise PluginError("a plugin is an object with a name, which is an identifier",
+                          got=what if isinstance(plugin, type) else f"{what} with the name {name!r}",
+                          wanted='an instance of a class with `name = "..."`', where=here(),
+                          todo="make an instance: define(MyPrimitive())" if isinstance(plugin, type) else "give it a name")
+    with _lock:
+        found = _of_plugin.get(id(plugin))
+        if found is None:
+            found = _of_plugin[id(plugin)] = Primitive(plugin, module or type(plugin).__module__)
+        return found
+
+
+def _primitive_at(module: str, qualname: str) -> Primitive:
+    """For unpickling: the primitive of a function, by its place."""
+    value: Any = sys.modules.get(module) or __import__(module, fromlist=["_"])
+    for attr in qualname.split("."):
+        value = getattr(value, attr)
+    return value.primitive  # type: ignore[no-any-return]
+
+
+def _public_function(primitive: Primitive) -> Function:
+    """The plugin's own function, or one that binds; named and documented."""
+    plugin = primitive.plugin
+    typed = getattr(plugin, "abstract_eval", None) or getattr(plugin, "decompose", None)
+    defaults = dict(getattr(typed, "__kwdefaults__", None) or {})
+    bind = primitive.bind if not defaults else _bind_with_defaults(primitive.bind, defaults)
+    make = getattr(plugin, "function", None)
+    function: Any = make(bind) if make is not None else _default_function(bind)
+    function.__name__ = function.__qualname__ = primitive.name
+    function.__module__ = primitive.module
+    function.__doc__ = function.__doc__ or inspect.getdoc(plugin)
+    if make is None:
+        function.__signature__ = _signature(typed)
+    function.primitive = primitive
+    return function  # type: ignore[no-any-return]
+
+
+def _default_function(bind: Function) -> Function:
+    return lambda *args, **params: bind(*args, **params)
+
+
+def _bind_with_defaults(bind: Function, defaults: Mapping[str, Any]) -> Function:
+    return lambda *args, **params: bind(*args, **{**defaults, **params})
+
+
+def _signature(typed: Function | None) -> inspect.Signature:
+    parameters: Sequence[inspect.Parameter] = () if typed is None else tuple(inspect.signature(typed).parameters.values())
+    params = [p.replace(annotation=p.empty) for p in parameters if p.kind in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
+    return inspect.Signature([inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL), *params])

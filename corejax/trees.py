@@ -1,0 +1,347 @@
+"""Pytrees: nested containers of leaves, flattened to a list and built up again.
+
+Containers are dict (by sorted key), list, tuple, namedtuple, None (which holds nothing), OrderedDict, defaultdict, and
+whatever is registered here. All the rest are leaves. The registry is corejax's own: what is registered with another
+library isn't known here, and the other way round.
+
+>>> leaves, treedef = flatten({"b": (1, 2), "a": None})
+>>> leaves, unflatten(treedef, [3, 4])
+([1, 2], {'a': None, 'b': (3, 4)})
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NoReturn, TypeAlias, TypeVar
+
+from corejax import _jaxlib
+from corejax.errors import CorejaxTypeError, CorejaxValueError
+from corejax.source import here
+
+TreeDef: TypeAlias = Any
+IsLeaf: TypeAlias = Callable[[Any], bool] | None
+C = TypeVar("C", bound=type)
+
+
+# Key paths
+
+class Key:
+    """One step from a container to a child; `str` of it is how Python code would write the step."""
+
+    __slots__ = ("key",)
+    pattern = "[<flat index {0!r}>]"
+
+    def __init__(self, key: Any) -> None:
+        self.key = key
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.key == other.key  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.key))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.key!r})"
+
+    def __str__(self) -> str:
+        return self.pattern.format(self.key)
+
+
+class FlattenedIndexKey(Key):
+    """The child's number in a custom node that gives no better name."""
+
+    __slots__ = ()
+
+
+class SequenceKey(Key):
+    """`[idx]`"""
+
+    __slots__ = ()
+    pattern = "[{0}]"
+    idx = property(lambda self: self.key)
+
+
+class DictKey(Key):
+    """`['key']`"""
+
+    __slots__ = ()
+    pattern = "[{0!r}]"
+
+
+class GetAttrKey(Key):
+    """`.name`"""
+
+    __slots__ = ()
+    pattern = ".{0}"
+    name = property(lambda self: self.key)
+
+
+Path: TypeAlias = tuple[Any, ...]
+_KEYS = {cls.__name__: cls for cls in (SequenceKey, DictKey, GetAttrKey, FlattenedIndexKey)}
+
+
+def _own_key(key: Any) -> Any:
+    """jaxlib's key as one of ours; any other object stays what it is."""
+    cls = _KEYS.get(type(key).__name__)
+    if cls is None or isinstance(key, Key):
+        return key
+    return cls(next(getattr(key, name) for name in ("key", "idx", "name") if hasattr(key, name)))
+
+
+def keystr(path: Path) -> str:
+    """A path as Python code: `[0]['w'].bias`."""
+    return "".join([str(key) for key in path])
+
+
+# The registry
+
+_lock = threading.RLock()
+_registry: Any = None
+_registered: dict[type, Callable[[Any], None]] = {}
+_BUILTIN = (dict, list, tuple, type(None))
+
+
+def registry() -> Any:
+    """The C++ registry, made when the first tree is flattened."""
+    global _registry
+    with _lock:
+        if _registry is None:
+            made = _jaxlib.pytree.PyTreeRegistry()
+            for enter in _registered.values():
+                enter(made)
+            _registry = made
+        return _registry
+
+
+def _register(cls: Any, enter: Callable[[Any], None]) -> None:
+    """Queue a registration until jaxlib is needed, or enter it now."""
+    if not isinstance(cls, type):
+        raise CorejaxTypeError("only a class can be registered as a pytree node", got=repr(cls), where=here())
+    with _lock:
+        if cls in _registered or cls in _BUILTIN:
+            raise CorejaxValueError(f"{cls.__qualname__} is a pytree node already", where=here(),
+                                    todo="register each class once, next to its definition")
+        if _registry is not None:
+            enter(_registry)
+        _registered[cls] = enter
+
+
+def register_node(cls: type, flatten: Callable[[Any], tuple[Iterable[Any], Any]], unflatten: Callable[[Any, Any], Any],
+                  flatten_with_keys: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]] | None = None) -> None:
+    """Make a class a container.
+
+    `flatten(obj) -> (children, static)`; `unflatten(static, children) -> obj`; `static` is hashable and compares equal
+    for equal structures. `flatten_with_keys(obj) -> ((key, child) pairs, static)` gives the children better names.
+    """
+    def enter(made: Any) -> None:
+        made.register_node(cls, flatten, unflatten, flatten_with_keys)
+    _register(cls, enter)
+
+
+def register_node_class(cls: C) -> C:
+    """Class decorator: a container by its methods `tree_flatten()` and `tree_unflatten(static, children)`."""
+    register_node(cls, lambda obj: obj.tree_flatten(), cls.tree_unflatten)  # type: ignore[attr-defined]
+    return cls
+
+
+def register_dataclass(cls: C, data_fields: Sequence[str] | None = None, meta_fields: Sequence[str] | None = None,
+                       drop_fields: Sequence[str] = ()) -> C:
+    """Make a dataclass a container of its data fields; meta fields are static.
+
+    Without lists of names, a field is meta if it says so: `dataclasses.field(metadata={"static": True})`.
+    """
+    if not dataclasses.is_dataclass(cls) and (data_fields is None or meta_fields is None):
+        raise CorejaxTypeError(f"{getattr(cls, '__qualname__', cls)} is no dataclass", where=here(),
+                               todo="decorate it with dataclasses.dataclass first, or give data_fields and meta_fields")
+    if (data_fields is None) != (meta_fields is None):
+        raise CorejaxTypeError("data_fields and meta_fields are given both or not at all", where=here())
+    if data_fields is None or meta_fields is None:
+        own = [field for field in dataclasses.fields(cls) if field.init and field.name not in drop_fields]
+        data_fields = [field.name for field in own if not field.metadata.get("static", False)]
+        meta_fields = [field.name for field in own if field.metadata.get("static", False)]
+    elif dataclasses.is_dataclass(cls):
+        wanted = {field.name for field in dataclasses.fields(cls) if field.init} - set(drop_fields)
+        if wanted != {*data_fields, *meta_fields}:
+            raise CorejaxValueError(f"the fields given for {cls.__qualname__} are not its fields", where=here(),
+                                    got=", ".join(sorted((*data_fields, *meta_fields))), wanted=", ".join(sorted(wanted)))
+    data, meta = list(data_fields), list(meta_fields)
+    _register(cls, lambda made: made.register_dataclass_node(cls, data, meta))
+    return cls
+
+
+def register_static(cls: C) -> C:
+    """Class decorator: instances hold no leaves; they are part of the structure, so they need `==` and `hash`."""
+    register_node(cls, lambda obj: ((), obj), lambda obj, _: obj, lambda obj: ((), obj))
+    return cls
+
+
+def _sorted_keys(tree: Any) -> list[Any]:
+    try:
+        return sorted(tree)
+    except TypeError as error:
+        raise _Unsortable(error) from error
+
+
+class _Unsortable(Exception):  # noqa: N818 (never leaves this module)
+    """The keys of a dict have no order."""
+
+
+register_node(OrderedDict, lambda d: (tuple(d.values()), tuple(d)),
+              lambda keys, values: OrderedDict(zip(keys, values, strict=True)),
+              lambda d: ([(DictKey(k), v) for k, v in d.items()], tuple(d)))
+
+
+def _flatten_defaultdict(d: Any) -> tuple[Any, Any]:
+    keys = tuple(_sorted_keys(d))
+    return [d[k] for k in keys], (d.default_factory, keys)
+
+
+def _flatten_defaultdict_with_keys(d: Any) -> tuple[Any, Any]:
+    keys = tuple(_sorted_keys(d))
+    return [(DictKey(k), d[k]) for k in keys], (d.default_factory, keys)
+
+
+register_node(defaultdict, _flatten_defaultdict,
+              lambda static, values: defaultdict(static[0], zip(static[1], values, strict=True)),
+              _flatten_defaultdict_with_keys)
+
+
+# Flattening
+
+def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeDef]:
+    """The leaves of a tree, and its structure; `is_leaf` stops at nodes for which it holds."""
+    try:
+        return (_registry or registry()).flatten(tree, is_leaf)  # type: ignore[no-any-return]
+    except Exception as error:
+        _explain_failure(tree, is_leaf, error)
+
+
+def flatten_with_path(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[tuple[Path, Any]], TreeDef]:
+    """The (path, leaf) pairs of a tree, and its structure."""
+    # The number of arguments of the predicate depends on jaxlib's release; the node is the last.
+    predicate = None if is_leaf is None else lambda *args: is_leaf(args[-1])
+    try:
+        pairs, treedef = registry().flatten_with_path(tree, predicate)
+    except Exception as error:
+        _explain_failure(tree, is_leaf, error)
+    return [(tuple([_own_key(key) for key in path]), leaf) for path, leaf in pairs], treedef
+
+
+def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
+    """The tree of this structure with these leaves."""
+    leaves = leaves if type(leaves) is list else list(leaves)
+    if len(leaves) != treedef.num_leaves:
+        raise CorejaxValueError("a structure is filled with as many leaves as it has", got=len(leaves),
+                                wanted=f"{treedef.num_leaves}, for {treedef}", where=here())
+    return treedef.unflatten(leaves)
+
+
+def paths_of(tree: Any, is_leaf: IsLeaf = None) -> list[str]:
+    """The path of each leaf, written as code."""
+    return [keystr(path) for path, _ in flatten_with_path(tree, is_leaf)[0]]
+
+
+def one_level(tree: Any) -> tuple[list[tuple[Any, Any]], Any] | None:
+    """The (key, child) pairs of a container with its static part; None for a leaf."""
+    found = registry().flatten_one_level_with_keys(tree)
+    return None if found is None else ([(_own_key(key), child) for key, child in found[0]], found[1])
+
+
+def _explain_failure(tree: Any, is_leaf: IsLeaf, error: Exception) -> NoReturn:
+    """Find the node that can't be flattened, and say where it is; what user code raised passes through."""
+    if isinstance(error, RecursionError):
+        raise CorejaxValueError("a pytree contains itself, or is nested too deeply", where=here(),
+                                todo="break the cycle; keep back references in static fields") from error
+    stack: list[tuple[Path, Any]] = [((), tree)]
+    while stack:
+        path, node = stack.pop()
+        if is_leaf is not None and is_leaf(node):
+            continue
+        if type(node) in (dict, defaultdict):
+            try:
+                sorted(node)
+            except TypeError:
+                kinds = ", ".join(sorted({type(key).__name__ for key in node}))
+                raise CorejaxTypeError(
+                    f"the keys of the dict at {keystr(path) or 'the top'} of a pytree can't be sorted", where=here(),
+                    got=f"keys of the types {kinds}: {list(node)!r:.80}", wanted="keys that compare with each other",
+                    todo="use keys of one type, or an OrderedDict, whose order is its own") from error
+        try:
+            level = one_level(node)
+        except (ValueError, TypeError) as own:
+            if type(own) is ValueError and "to_iterable" in str(own):
+                raise CorejaxTypeError(
+                    f"flattening the {type(node).__qualname__} at {keystr(path) or 'the top'} of a pytree failed",
+                    got="a flatten function that returned something else", wanted="a pair (children, static)",
+                    where=here(), todo="mend the function given to register_node") from error
+            break
+        stack.extend([((*path, key), child) for key, child in reversed(level[0])] if level else ())
+    raise error
+
+
+# Structures side by side
+
+def flatten_up_to(treedef: TreeDef, prefix: Any, full: Any, *, names: tuple[str, str], is_leaf: IsLeaf = None
+                  ) -> list[Any]:
+    """The subtrees of `full` at the leaves of `prefix`, whose structure is `treedef`; `names` are for the error."""
+    try:
+        return treedef.flatten_up_to(full)  # type: ignore[no-any-return]
+    except ValueError as error:
+        found = _mismatch(prefix, full, is_leaf, ())
+        if found is None:
+            raise
+        path, got, wanted = found
+        raise CorejaxValueError(f"the structure of {names[0]} doesn't fit {names[1]}, at {names[1]}{keystr(path)}",
+                                got=f"{got} in {names[1]}", wanted=f"{wanted} as in {names[0]}", where=here(),
+                                todo=f"give {names[0]} the containers of {names[1]}; a leaf stands for a whole subtree"
+                                ) from error
+
+
+def _mismatch(prefix: Any, full: Any, is_leaf: IsLeaf, path: Path) -> tuple[Path, str, str] | None:
+    """The first place where `full` doesn't continue `prefix`: (path, what full has, what prefix has)."""
+    level = None if is_leaf is not None and is_leaf(prefix) else one_level(prefix)
+    if level is None:
+        return None
+    other = one_level(full)
+    if other is None or type(prefix) is not type(full):
+        return path, _describe(full), _describe(prefix)
+    (children, static), (full_children, full_static) = level, other
+    if len(children) != len(full_children) or [k for k, _ in children] != [k for k, _ in full_children]:
+        return path, _describe(full), _describe(prefix)
+    for (key, child), (_, full_child) in zip(children, full_children, strict=True):
+        found = _mismatch(child, full_child, is_leaf, (*path, key))
+        if found is not None:
+            return found
+    differ = static is not full_static and static != full_static
+    return (path, f"static {full_static!r:.60}", f"static {static!r:.60}") if differ else None
+
+
+def _describe(tree: Any) -> str:
+    """A container in a few words."""
+    level = one_level(tree)
+    name = type(tree).__name__
+    if tree is None:
+        return "None"
+    if level is None:
+        return f"a leaf of type {name}"
+    if isinstance(tree, dict):
+        return f"a {name} with the keys {[key.key for key, _ in level[0]]!r:.120}"
+    return f"a {name} of {len(level[0])}"
+
+
+def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None, *,
+                     names: tuple[str, str] = ("the prefix", "the tree")) -> list[Any]:
+    """For each leaf of `full_tree`, the leaf of `prefix_tree` that stands at it or above it.
+
+    >>> broadcast_prefix((0, [1, 2]), ({"x": 10, "y": 20}, [30, 40]))
+    [0, 0, 1, 2]
+    """
+    prefix_leaves, treedef = flatten(prefix_tree, is_leaf)
+    subtrees = flatten_up_to(treedef, prefix_tree, full_tree, names=names, is_leaf=is_leaf)
+    spread: list[Any] = []
+    for leaf, subtree in zip(prefix_leaves, subtrees, strict=True):
+        spread.extend([leaf] * len(flatten(subtree)[0]))
+    return spread

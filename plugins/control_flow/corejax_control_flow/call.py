@@ -1,0 +1,232 @@
+"""`xla_call`: a call of a program that is compiled as one. It is what `jit` leaves in a jaxpr.
+
+Every rule transforms the called jaxpr and calls the result. The transformed jaxprs are cached by the kernel, so that a
+function that is called again is transformed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from corejax import lax
+from corejax.caches import WeakCache
+from corejax.core import (
+    Atom, EvalTrace, Jaxpr, JaxprEqn, Linear, Literal, ShapedArray, Var, Zero, aval_of, context, eval_jaxpr, jvp_jaxpr,
+    partial_eval_jaxpr, stage, transpose_jaxpr, vmap_jaxpr)
+from corejax.errors import CorejaxTypeError
+from corejax.ir.surgery import dce
+from corejax.plugin import Sample, define, hookimpl
+from corejax.source import here
+
+__all__ = ["xla_call"]
+
+Flags = tuple[bool, ...]
+
+
+class XlaCall:
+    """`xla_call(*args, jaxpr=..., name="", donated=None, inline=False, keep_unused=False)`: call a jaxpr.
+
+    The jaxpr has no constvars. `donated` tells which operands' memory the program may take over. With `inline`, the
+    call is evaluated equation by equation instead, wherever a transformation is at work.
+    """
+
+    name = "xla_call"
+    multiple_results = True
+    symbolic_zeros = True
+
+    def function(self, bind: Any) -> Any:
+        def xla_call(*args: Any, jaxpr: Jaxpr, name: str = "", donated: Flags | None = None, inline: bool = False,
+                     keep_unused: bool = False) -> list[Any]:
+            if inline and not isinstance(context.trace, EvalTrace):
+                _check_operands(jaxpr, [aval_of(x) for x in args])
+                return eval_jaxpr(jaxpr, (), *args)
+            donated = (False,) * len(args) if donated is None else donated
+            return bind(*args, jaxpr=jaxpr, name=name, donated=donated, inline=inline,  # type: ignore[no-any-return]
+                        keep_unused=keep_unused)
+        return xla_call
+
+    @hookimpl
+    def abstract_eval(self, avals: Any, *, jaxpr: Jaxpr, name: str, donated: Flags, inline: bool, keep_unused: bool
+                      ) -> list[ShapedArray]:
+        _check_operands(jaxpr, avals)
+        if len(donated) != len(avals):
+            raise CorejaxTypeError("xla_call: donated has one flag for each operand", primitive="xla_call",
+                                   got=len(donated), wanted=len(avals), where=here(), todo="pass a tuple of booleans")
+        return jaxpr.out_avals
+
+    @hookimpl
+    def jvp(self, primals: Any, tangents: Any, *, jaxpr: Jaxpr, name: str, donated: Flags, inline: bool,
+            keep_unused: bool) -> Any:
+        nonzero = tuple([type(t) is not Zero for t in tangents])
+        forward, nonzero_out = jvp_jaxpr(jaxpr, nonzero)
+        dots = [t for t in tangents if type(t) is not Zero]
+        flags = (*donated, *[d for d, nz in zip(donated, nonzero, strict=True) if nz])
+        outs = _bind(*primals, *dots, jaxpr=forward, name=name, donated=flags, inline=inline, keep_unused=keep_unused)
+        found = iter(outs[len(nonzero_out):])
+        out_dots = [next(found) if nz else Zero(aval.tangent)
+                    for nz, aval in zip(nonzero_out, jaxpr.out_avals, strict=True)]
+        return outs[: len(nonzero_out)], out_dots
+
+    @hookimpl
+    def transpose(self, cotangents: Any, args: Any, *, jaxpr: Jaxpr, name: str, inline: bool, keep_unused: bool) -> Any:
+        linear = tuple([type(x) is Linear for x in args])
+        backward, nonzero = transpose_jaxpr(jaxpr, linear, tuple([type(ct) is not Zero for ct in cotangents]))
+        operands = [*[x for x in args if type(x) is not Linear], *[ct for ct in cotangents if type(ct) is not Zero]]
+        outs = iter(_bind(*operands, jaxpr=backward, name=name, donated=(False,) * len(operands), inline=inline,
+                          keep_unused=keep_unused) if True in nonzero else ())
+        flows = iter(nonzero)
+        return [(next(outs) if next(flows) else Zero(x.aval)) if lin else None
+                for x, lin in zip(args, linear, strict=True)]
+
+    @hookimpl
+    def vmap(self, axis: Any, args: Any, dims: Any, *, jaxpr: Jaxpr, name: str, donated: Flags, inline: bool,
+             keep_unused: bool) -> Any:
+        mapped, out_dims = vmap_jaxpr(jaxpr, axis.size, axis.name, tuple(dims))
+        outs = _bind(*args, jaxpr=mapped, name=name, donated=donated, inline=inline, keep_unused=keep_unused)
+        return outs, out_dims
+
+    @hookimpl
+    def xla_translation(self, ctx: Any, args: Any, *, jaxpr: Jaxpr, name: str) -> Any:
+        return ctx.call(jaxpr, args, name)
+
+    @hookimpl
+    def partial_eval(self, eqn: Any, unknown_in: Any) -> Any:
+        split = _split(eqn.params["jaxpr"], tuple(unknown_in))
+        fresh = [Var(aval) for aval in split.fresh_avals]
+        atoms = {"operand": eqn.invars, "result": eqn.outvars, "fresh": fresh}
+        residuals: list[Atom] = [place if type(place) is Literal else atoms[where][place]
+                                 for where, place in split.residuals]
+        donated = eqn.params["donated"]
+        kept = {place for where, place in split.residuals if where == "operand"}  # still needed after the known call
+        known = staged = None
+        if split.known is not None:
+            outvars = [v for v, unknown in zip(eqn.outvars, split.unknown_out, strict=True) if not unknown]
+            known = _with_program(eqn, split.known, [eqn.invars[i] for i in split.known_operands], [*outvars, *fresh],
+                                  tuple([donated[i] and i not in kept for i in split.known_operands]))
+        if split.staged is not None:
+            operands = [*residuals, *[eqn.invars[i] for i in split.staged_operands]]
+            outvars = [v for v, unknown in zip(eqn.outvars, split.unknown_out, strict=True) if unknown]
+            # a staged call may run several times: nothing of it is donated
+            staged = _with_program(eqn, split.staged, operands, outvars, (False,) * len(operands))
+        return known, staged, split.unknown_out, [v for v in residuals if type(v) is Var and v not in eqn.invars]
+
+    @hookimpl
+    def dce(self, eqn: Any, used_out: Any) -> Any:
+        jaxpr, donated = eqn.params["jaxpr"], eqn.params["donated"]
+        if True not in used_out and not jaxpr.effects:
+            return [False] * len(eqn.invars), None
+        smaller, used_in = _without_dead_code(jaxpr, tuple(used_out))
+        if smaller is None:
+            return list(used_in), eqn
+        invars = [v for v, used in zip(eqn.invars, used_in, strict=True) if used]
+        outvars = [v for v, used in zip(eqn.outvars, used_out, strict=True) if used]
+        flags = tuple([d for d, used in zip(donated, used_in, strict=True) if used])
+        return list(used_in), _with_program(eqn, smaller, invars, outvars, flags)
+
+    @hookimpl
+    def effects(self, avals: Any, *, jaxpr: Jaxpr) -> frozenset[Any]:
+        return jaxpr.effects
+
+    @hookimpl
+    def pretty(self, *, jaxpr: Jaxpr, name: str, donated: Flags, inline: bool, keep_unused: bool) -> Mapping[str, Any]:
+        unusual = {"donated": donated if True in donated else False, "inline": inline, "keep_unused": keep_unused}
+        return {"jaxpr": jaxpr, "name": name, **{key: value for key, value in unusual.items() if value}}
+
+    @hookimpl
+    def samples(self, rng: Any) -> Iterator[Sample]:
+        def params(fun: Any, *args: Any) -> dict[str, Any]:
+            jaxpr = stage(fun, [aval_of(x) for x in args], "f").jaxpr
+            return {"jaxpr": jaxpr, "name": "f", "donated": (False,) * len(args), "inline": False, "keep_unused": False}
+
+        x, y, count = rng.standard_normal(3), rng.standard_normal(3), np.arange(3, dtype=np.int32)
+        one = params(lambda x: [lax.sin(x)], x)
+        yield Sample([x], one)
+        yield Sample([x, y], params(lambda x, y: [lax.mul(x, lax.sin(y)), x, lax.mul(2.0, y)], x, y))
+        yield Sample([x, count], params(lambda x, count: [lax.mul(x, x), lax.add(count, count)], x, count))
+        yield Sample([rng.standard_normal(4)], one, error=TypeError)
+
+
+xla_call = define(XlaCall())
+
+
+def _bind(*args: Any, **params: Any) -> list[Any]:
+    return xla_call.primitive.bind(*args, **params)  # type: ignore[no-any-return]
+
+
+def _check_operands(jaxpr: Jaxpr, avals: Sequence[ShapedArray]) -> None:
+    wanted = jaxpr.in_avals
+    if len(avals) != len(wanted) or [a for a, w in zip(avals, wanted, strict=True) if not a.matches(w)]:
+        raise CorejaxTypeError("xla_call: the operands don't fit the called jaxpr", primitive="xla_call",
+                               got=", ".join(map(str, avals)) or "no operands", where=here(),
+                               wanted=", ".join(map(str, wanted)) or "no operands",
+                               todo="pass one operand of the right type for each input of the jaxpr")
+
+
+def _with_program(eqn: JaxprEqn, jaxpr: Jaxpr, invars: Sequence[Atom], outvars: Sequence[Var], donated: Flags
+                  ) -> JaxprEqn:
+    """The same call, of another jaxpr."""
+    params = {**eqn.params, "jaxpr": jaxpr, "donated": donated}
+    return eqn.replace(invars=invars, outvars=outvars, params=params, effects=jaxpr.effects)
+
+
+class _Split(NamedTuple):
+    """A jaxpr in two: what is known runs first and leaves residuals for the rest.
+
+    `residuals` tells for each where it is found: among the call's operands, among its results, or, `fresh`, among the
+    further results of the known part. So nothing is returned that the caller has already, and nothing twice.
+    """
+
+    known: Jaxpr | None
+    staged: Jaxpr | None
+    unknown_out: Flags
+    known_operands: list[int]
+    staged_operands: list[int]
+    residuals: list[tuple[str, Any]]
+    fresh_avals: list[ShapedArray]
+
+
+def _divide(jaxpr: Jaxpr, unknown_in: Flags) -> _Split:
+    known, staged, unknown_out, count = partial_eval_jaxpr(jaxpr, unknown_in)
+    n_outs = len(known.outvars) - count
+    results = known.outvars[:n_outs]
+    known_at = [i for i, unknown in enumerate(unknown_in) if not unknown]
+    place_of: dict[Any, tuple[str, Any]] = {v: ("operand", i) for v, i in zip(known.invars, known_at, strict=True)}
+    for atom, i in zip(results, [i for i, unknown in enumerate(unknown_out) if not unknown], strict=True):
+        if type(atom) is Var:
+            place_of.setdefault(atom, ("result", i))
+    staged, used = dce(staged, (True,) * len(staged.outvars))
+    fresh: list[Var] = []
+    residuals = []
+    for atom, needed in zip(known.outvars[n_outs:], used[:count], strict=True):
+        if not needed:
+            continue
+        if type(atom) is Literal:
+            residuals.append(("literal", atom))
+            continue
+        if atom not in place_of:
+            place_of[atom] = ("fresh", len(fresh))
+            fresh.append(atom)
+        residuals.append(place_of[atom])
+    known = known.replace(outvars=[*results, *fresh])
+    known, used_known = dce(known, (True,) * len(known.outvars))
+    unknown_at = [i for i, unknown in enumerate(unknown_in) if unknown]
+    return _Split(
+        known if known.outvars or known.effects else None,
+        staged if staged.outvars or staged.effects else None,
+        unknown_out,
+        [i for i, needed in zip(known_at, used_known, strict=True) if needed],
+        [i for i, needed in zip(unknown_at, used[count:], strict=True) if needed],
+        residuals, [v.aval for v in fresh])
+
+
+def _prune(jaxpr: Jaxpr, used_out: Flags) -> tuple[Jaxpr | None, Sequence[bool]]:
+    """The jaxpr for some of the outputs and which inputs it needs; None if nothing is dead."""
+    smaller, used_in = dce(jaxpr, used_out)
+    return (None if smaller is jaxpr else smaller), used_in
+
+
+_split = WeakCache(_divide)
+_without_dead_code = WeakCache(_prune)

@@ -1,0 +1,205 @@
+"""What an index expression means: each entry of `x[entries]` checked, resolved, and given its axis of `x`.
+
+Python integers, slices, None, Ellipsis and NumPy arrays are static and checked here. Arrays and tracers of integers
+are computed with: what lies out of bounds is treated when the program runs.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from corejax import lax
+from corejax.core import Array, Tracer, aval_of
+from corejax.errors import CorejaxError, CorejaxIndexError, CorejaxTypeError
+
+from corejax_lax_basic._axes import Shape, as_int, dtype_kind, wrong
+
+FULL = slice(None)
+
+
+class Along(NamedTuple):
+    """A slice of one axis: `count` elements from `start` by `step`, which may be negative."""
+
+    axis: int
+    start: int
+    step: int
+    count: int
+    full: bool
+
+
+class At(NamedTuple):
+    """An index along one axis: an integer, or an array or tracer of integers."""
+
+    axis: int
+    index: Any
+    static: bool
+
+
+class Flag(NamedTuple):
+    """A boolean scalar: an axis of size 1 or 0 that no axis of the operand stands behind."""
+
+    count: int
+
+
+class New(NamedTuple):
+    """A new axis of size 1."""
+
+
+Entry = Along | At | Flag | New
+
+
+def resolve(shape: Shape, index: Any) -> list[Entry]:
+    """The entries of an index into an array of this shape, each axis covered by one of them."""
+    raw = [_plain(entry) for entry in (index if type(index) is tuple else (index,))]
+    used = sum([_axes_of(entry) for entry in raw])
+    if used > len(shape):
+        raise wrong("indexing", f"too many indices: the array has {len(shape)} axes", got=f"{used} indices",
+                    wanted=f"at most {len(shape)}", todo="drop some, or add axes with None", kind=CorejaxIndexError)
+    dots = [i for i, entry in enumerate(raw) if entry is Ellipsis]
+    if len(dots) > 1:
+        raise wrong("indexing", "an index has at most one ellipsis", got=f"{len(dots)} of them", wanted="one `...`",
+                    todo="write the other axes out as `:`", kind=CorejaxIndexError)
+    at = dots[0] if dots else len(raw)
+    raw[at:at + len(dots)] = [FULL] * (len(shape) - used)
+    entries: list[Entry] = []
+    axis = 0
+    for entry in raw:
+        entries.extend(_entry(entry, shape, axis))
+        axis += _axes_of(entry)
+    return entries
+
+
+def _plain(entry: Any) -> Any:
+    """An index entry as None, Ellipsis, slice, bool, int, ndarray, `Array` or tracer."""
+    kind = type(entry)
+    if kind is int or kind is slice or entry is None or entry is Ellipsis or kind is bool:
+        return entry
+    if isinstance(entry, (np.bool_, np.integer)):
+        return entry.item()
+    if isinstance(entry, list):
+        entry = _from_list(entry)
+    if isinstance(entry, (np.ndarray, Array, Tracer)):
+        return _checked_array(entry)
+    if hasattr(kind, "__index__"):
+        return as_int("indexing", "the index", entry)
+    raise _refused(entry)
+
+
+def _refused(entry: Any) -> CorejaxError:
+    return wrong("indexing", f"an array can't be indexed by a {type(entry).__name__}", got=f"{entry!r:.60}",
+                 wanted="integers, slices, None, `...`, or arrays of integers or booleans",
+                 todo="convert it to an integer, or to an array of integers")
+
+
+def _from_list(entry: list[Any]) -> Any:
+    if not entry:
+        return np.zeros(0, np.int64)
+    if any([isinstance(item, (Array, Tracer)) for item in entry]):
+        return lax.concatenate([lax.reshape(lax.convert_element_type(item, np.int64), (1,)) for item in entry], 0)
+    try:
+        return np.asarray(entry)
+    except ValueError as error:
+        raise _refused(entry) from error
+
+
+def _checked_array(entry: Any) -> Any:
+    aval = None if isinstance(entry, np.ndarray) and entry.dtype.kind not in "biufcV" else aval_of(entry)
+    if aval is None or dtype_kind(aval.dtype) not in "biu":
+        raise wrong("indexing", "an index array holds integers or booleans", got=str(aval or entry.dtype),
+                    wanted="an integer or boolean dtype", todo="convert it with .astype(int)")
+    if aval.dtype.kind == "b":
+        if isinstance(entry, Tracer):
+            raise wrong("indexing", "the shape of x[mask] depends on the values of the mask, which are not known here",
+                        got=str(aval), wanted="a mask that is known when the program is traced",
+                        todo="use lax.select(mask, x, other), or take the mask out of the transformed function")
+        entry = np.asarray(entry)
+        return entry if entry.ndim else bool(entry)
+    return int(entry) if isinstance(entry, np.ndarray) and not entry.ndim else entry
+
+
+def _axes_of(entry: Any) -> int:
+    """How many axes of the operand an entry consumes."""
+    if entry is None or entry is Ellipsis or type(entry) is bool:
+        return 0
+    return entry.ndim if isinstance(entry, np.ndarray) and entry.dtype.kind == "b" else 1
+
+
+def _entry(entry: Any, shape: Shape, axis: int) -> list[Entry]:
+    kind = type(entry)
+    if kind is slice:
+        return [_along(entry, shape[axis], axis)]
+    if kind is int:
+        return [At(axis, _in_bounds(entry, shape[axis], axis), True)]
+    if entry is None:
+        return [New()]
+    if kind is bool:
+        return [Flag(int(entry))]
+    if not isinstance(entry, np.ndarray):
+        return [At(axis, _from_end(entry, shape[axis]), False)]
+    if entry.dtype.kind == "b":
+        if entry.shape != shape[axis:axis + entry.ndim]:
+            raise wrong("indexing", "a mask doesn't fit the axes that it covers", got=f"shape {entry.shape}",
+                        wanted=f"shape {shape[axis:axis + entry.ndim]}", todo="make the mask as long as the array",
+                        kind=CorejaxIndexError)
+        return [At(axis + k, positions, True) for k, positions in enumerate(entry.nonzero())]
+    size = shape[axis]
+    for extreme in (entry.min(), entry.max()) if entry.size else ():
+        _in_bounds(int(extreme), size, axis)
+    positions = entry.astype(np.int64)
+    return [At(axis, np.where(positions < 0, positions + size, positions), True)]
+
+
+def _along(entry: slice, size: int, axis: int) -> Along:
+    for part in (entry.start, entry.stop, entry.step):
+        if isinstance(part, Tracer):
+            raise wrong("indexing", "the bounds of a slice are traced, so its size isn't known", got=f"{entry!r:.80}",
+                        wanted="static bounds", todo="use lax.dynamic_slice_in_dim(x, start, size), whose size is static")
+        if part is not None and not hasattr(part, "__index__"):
+            raise wrong("indexing", "the bounds of a slice are integers", got=f"{entry!r:.80}",
+                        wanted="integers or None", todo="convert them with int(...)")
+    try:
+        start, stop, step = entry.indices(size)
+    except ValueError as error:
+        raise wrong("indexing", "the step of a slice is zero", got=f"{entry!r:.80}", wanted="a step other than 0",
+                    todo="use x[None] or lax.broadcast_in_dim to repeat elements") from error
+    count = len(range(start, stop, step))
+    return Along(axis, start, step, count, step == 1 and count == size)
+
+
+def _in_bounds(number: int, size: int, axis: int) -> int:
+    if -size <= number < size:
+        return number + size if number < 0 else number
+    raise wrong("indexing", f"index {number} is out of bounds for axis {axis} of size {size}", got=number,
+                wanted=f"an index from {-size} to {size - 1}" if size else "no index: the axis is empty",
+                todo="check the index; only indices that are computed with are clamped", kind=CorejaxIndexError)
+
+
+def _from_end(index: Any, size: int) -> Any:
+    """A computed index of at least 32 bits, negative ones counted from the end."""
+    aval = aval_of(index)
+    dtype = aval.dtype
+    if dtype.itemsize < 4 or size > np.iinfo(dtype).max:
+        dtype = np.dtype(np.int32 if size <= np.iinfo(np.int32).max else np.int64)
+    if dtype != aval.dtype or aval.weak_type:
+        index = lax.convert_element_type(index, dtype)
+    if aval.dtype.kind == "u":
+        return index
+    zero, total = dtype.type(0), dtype.type(size)
+    return lax.select_n(lax.lt(index, zero), index, lax.add(index, total))
+
+
+def spread(value: Any, shape: Shape, what: str) -> Any:
+    """The value repeated to a shape as NumPy broadcasts."""
+    sizes = aval_of(value).shape
+    if sizes == shape:
+        return value
+    while len(sizes) > len(shape) and sizes[0] == 1:
+        value, sizes = lax.squeeze(value, (0,)), sizes[1:]
+    offset = len(shape) - len(sizes)
+    if offset < 0 or any([s not in (1, n) for s, n in zip(sizes, shape[offset:], strict=True)]):
+        raise wrong("indexing", f"{what} doesn't spread to the indexed part", got=f"shape {sizes}",
+                    wanted=f"shape {shape}, or one that broadcasts to it", todo="reshape it, or index another part",
+                    kind=CorejaxTypeError)
+    return lax.broadcast_in_dim(value, shape, tuple(range(offset, len(shape))))

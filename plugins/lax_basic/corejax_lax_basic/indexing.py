@@ -1,0 +1,365 @@
+"""`x[index]` and `x.at[index]`: every index that NumPy has, on arrays and tracers.
+
+Static indices become slices, reversals and gathers; computed ones dynamic slices, gathers and scatters. A static index
+out of bounds is an error. A computed one is clamped when read, and left out when written, as in JAX.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from corejax import lax
+from corejax.core import aval_of
+
+from corejax_lax_basic._axes import Shape, dtype_kind, shape_of, wrong
+from corejax_lax_basic._index_plan import Along, At, Entry, Flag, New, resolve, spread
+from corejax_lax_basic.gathering import GatherDimensionNumbers, ScatterDimensionNumbers
+from corejax_lax_basic.slicing import dynamic_slice
+
+__all__: list[str] = []  # nothing of this is a function of lax: the operators use it
+
+
+def getitem(x: Any, index: Any) -> Any:
+    """`x[index]`.
+
+    >>> getitem(np.arange(12.0).reshape(3, 4), (slice(None, None, -2), [0, -1])).tolist()
+    [[8.0, 11.0], [0.0, 3.0]]
+    """
+    entries = resolve(shape_of(x), index)
+    return _read(x, entries, None, None)
+
+
+def _read(x: Any, entries: Sequence[Entry], mode: str | None, fill_value: Any) -> Any:
+    if any([_is_array(e) for e in entries]) or (mode is not None and any([type(e) is At and not e.static
+                                                                          for e in entries])):
+        return _read_gather(x, entries, mode, fill_value)
+    x = _cut(x, [e for e in entries if type(e) is Along or (type(e) is At and e.static)])
+    computed = {e.axis: e.index for e in entries if type(e) is At and not e.static}
+    if computed:
+        sizes = tuple([1 if d in computed else n for d, n in enumerate(shape_of(x))])
+        dtype = max([aval_of(i).dtype for i in computed.values()], key=lambda d: d.itemsize)
+        starts = [_to_dtype(computed[d], dtype) if d in computed else dtype.type(0) for d in range(len(sizes))]
+        x = dynamic_slice.primitive.bind(x, *starts, slice_sizes=sizes)
+    dropped = tuple([e.axis for e in entries if type(e) is At])
+    if not any([type(e) is New for e in entries]):
+        return lax.squeeze(x, dropped) if dropped else x
+    shape = shape_of(x)
+    if dropped:
+        return lax.reshape(x, tuple([1 if type(e) is New else shape[e.axis] for e in entries if type(e) is not At]))
+    return lax.expand_dims(x, [i for i, e in enumerate(entries) if type(e) is New])
+
+
+def _is_array(entry: Entry) -> bool:
+    """Does it make the index an advanced one, in which scalars broadcast against arrays?"""
+    return type(entry) is Flag or (type(entry) is At and len(np.shape(entry.index) if entry.static
+                                                             else entry.index.shape) > 0)
+
+
+def _to_dtype(x: Any, dtype: np.dtype) -> Any:
+    return x if aval_of(x).dtype == dtype else lax.convert_element_type(x, dtype)
+
+
+def _cut(x: Any, entries: Sequence[Along | At]) -> Any:
+    """Slices, reversals and static integers, whose axes stay with size 1."""
+    shape = shape_of(x)
+    starts, limits, steps = [0] * len(shape), list(shape), [1] * len(shape)
+    backward, whole = [], True
+    for e in entries:
+        if type(e) is At:
+            starts[e.axis], limits[e.axis], whole = e.index, e.index + 1, whole and shape[e.axis] == 1
+            continue
+        assert type(e) is Along
+        if e.full:
+            continue
+        first, last = _span(e)
+        starts[e.axis], limits[e.axis], steps[e.axis] = first, last + 1 if e.count else first, abs(e.step)
+        if e.count < 2:
+            steps[e.axis] = 1
+        elif e.step < 0:
+            backward.append(e.axis)
+        whole = whole and e.count == shape[e.axis]
+    if not whole:
+        x = lax.slice(x, tuple(starts), tuple(limits), tuple(steps))
+    return lax.rev(x, tuple(backward)) if backward else x
+
+
+def _span(e: Along) -> tuple[int, int]:
+    """The least and the greatest position of a slice; the least is 0 for an empty one."""
+    if not e.count:
+        return 0, 0
+    ends = e.start, e.start + (e.count - 1) * e.step
+    return min(ends), max(ends)
+
+
+class Layout:
+    """The result of an advanced index, axis by axis: ("index", k), ("axis", entry) or ("new", None).
+
+    The axes of the broadcast index arrays stand where the arrays stood if these were next to each other, else in front.
+    """
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self.advanced = [e for e in entries if type(e) in (At, Flag)]
+        self.shape = _common_shape([_index_shape(e) for e in self.advanced])
+        spots = [i for i, e in enumerate(entries) if type(e) in (At, Flag)]
+        together = bool(spots) and spots[-1] - spots[0] == len(spots) - 1
+        before = spots[0] if together else 0
+        rest: list[tuple[str, Any]] = [("new", None) if type(e) is New else ("axis", e) for e in entries
+                                       if type(e) in (New, Along)]
+        index_axes: list[tuple[str, Any]] = [("index", k) for k in range(len(self.shape))]
+        self.axes = [*rest[:before], *index_axes, *rest[before:]]
+
+    def result_shape(self) -> Shape:
+        """The shape of `x[index]`."""
+        return tuple([1 if kind == "new" else self.shape[e] if kind == "index" else e.count for kind, e in self.axes])
+
+
+def _index_shape(entry: Any) -> Shape:
+    if type(entry) is Flag:
+        return (entry.count,)
+    return np.shape(entry.index) if entry.static else entry.index.shape
+
+
+def _common_shape(shapes: Sequence[Shape]) -> Shape:
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError as error:
+        raise wrong("indexing", "index arrays don't broadcast against each other",
+                    got=" and ".join(map(str, shapes)), wanted="shapes that broadcast",
+                    todo="for an outer product of indices, add axes: x[i[:, None], j]") from error
+
+
+def _read_gather(x: Any, entries: Sequence[Entry], mode: str | None, fill_value: Any) -> Any:
+    layout = Layout(entries)
+    x = _cut(x, [e for e in entries if type(e) is Along])
+    axes = [(kind, e) for kind, e in layout.axes if kind != "new"]
+    indexed = [e for e in layout.advanced if type(e) is At]
+    offset = tuple([i for i, (kind, _) in enumerate(axes) if kind == "axis"])
+    if indexed:
+        indices = _join([(e, tuple(range(len(layout.shape)))) for e in indexed], layout.shape)
+        at = tuple([e.axis for e in indexed])
+        sizes = tuple([1 if d in at else n for d, n in enumerate(shape_of(x))])
+        numbers = GatherDimensionNumbers(offset, tuple(sorted(at)), at)
+        known = all([e.static for e in indexed])
+        x = lax.gather(x, indices, numbers, sizes, mode=mode or ("promise_in_bounds" if known else "clip"),
+                       fill_value=fill_value)
+    else:
+        x = lax.broadcast_in_dim(x, tuple([layout.shape[e] if kind == "index" else e.count for kind, e in axes]), offset)
+    new = [i for i, (kind, _) in enumerate(layout.axes) if kind == "new"]
+    return lax.expand_dims(x, new) if new else x
+
+
+def _join(parts: Sequence[tuple[Any, Shape]], shape: Shape) -> Any:
+    """Indices as one array `(*shape, coordinate)`; each part broadcasts along the given axes of `shape`."""
+    if all([e.static for e, _ in parts]):
+        spread_out = [np.broadcast_to(_placed(np.asarray(e.index, np.int64), axes, shape), shape) for e, axes in parts]
+        joined = np.stack(spread_out, -1)
+        small = not joined.size or joined.max() <= np.iinfo(np.int32).max
+        return joined.astype(np.int32) if small else joined
+    wide = any([aval_of(e.index).dtype.itemsize > 4 for e, _ in parts if not e.static])
+    dtype = np.dtype(np.int64 if wide else np.int32)
+    columns = []
+    for e, axes in parts:
+        index = np.asarray(e.index, dtype) if e.static else _to_dtype(e.index, dtype)
+        ndim = len(shape_of(index))
+        kept = spread(index, tuple([shape[a] for a in axes[len(axes) - ndim:]]), "an index")
+        columns.append(lax.broadcast_in_dim(kept, (*shape, 1), axes[len(axes) - ndim:]))
+    return columns[0] if len(columns) == 1 else lax.concatenate(columns, len(shape))
+
+
+def _placed(index: Any, axes: Shape, shape: Shape) -> Any:
+    sizes = [1] * len(shape)
+    for a, n in zip(axes[len(axes) - index.ndim:], index.shape, strict=True):
+        sizes[a] = n
+    return index.reshape(sizes)
+
+
+class Indexer:
+    """`x.at`: index it to name a part, then say what the part becomes. `x` itself never changes.
+
+    >>> Indexer(np.zeros(3))[1].set(5.0).tolist()
+    [0.0, 5.0, 0.0]
+    """
+
+    __slots__ = ("_x",)
+
+    def __init__(self, x: Any) -> None:
+        self._x = x
+
+    def __getitem__(self, index: Any) -> Part:
+        return Part(self._x, index)
+
+    def __repr__(self) -> str:
+        return f"<at of {aval_of(self._x)}: index it, as in x.at[i].set(v)>"
+
+
+class Part:
+    """A part of an array: each method gives the array with that part changed.
+
+    Values broadcast to the part and take the array's dtype. `mode` treats computed indices out of bounds: by default
+    they are clamped when read and left out when written; "clip", "fill" (or "drop") and "promise_in_bounds" say
+    otherwise.
+    """
+
+    __slots__ = ("_x", "_entries")
+
+    def __init__(self, x: Any, index: Any) -> None:
+        self._x = x
+        self._entries = resolve(shape_of(x), index)
+
+    def get(self, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None,
+            fill_value: Any = None) -> Any:
+        """The part itself."""
+        return _read(self._x, self._entries, mode, fill_value)
+
+    def set(self, values: Any, **options: Any) -> Any:
+        """The array with the part replaced."""
+        return self._write(lax.scatter, None, values, options)
+
+    def add(self, values: Any, **options: Any) -> Any:
+        """The array with values added to the part; a place that is indexed twice gets both."""
+        return self._write(lax.scatter_add, lax.add, values, options)
+
+    def subtract(self, values: Any, **options: Any) -> Any:
+        """The array with values subtracted from the part."""
+        return self.add(lax.neg(_fitting(values, self._x)), **options)
+
+    def multiply(self, values: Any, **options: Any) -> Any:
+        """The array with the part multiplied by values."""
+        return self._write(lax.scatter_mul, lax.mul, values, options)
+
+    def divide(self, values: Any, **options: Any) -> Any:
+        """The array with the part divided by values."""
+        ones = lax.full_like(self._x, 1)
+        return lax.div(self._x, Part.of(ones, self._entries).multiply(values, **options))
+
+    def power(self, values: Any, **options: Any) -> Any:
+        """The array with the part raised to values."""
+        ones = lax.full_like(self._x, 1)
+        return lax.pow(self._x, Part.of(ones, self._entries).multiply(values, **options))
+
+    def min(self, values: Any, **options: Any) -> Any:
+        """The array with the lesser of the part and values."""
+        return self._write(lax.scatter_min, lax.min, values, options)
+
+    def max(self, values: Any, **options: Any) -> Any:
+        """The array with the greater of the part and values."""
+        return self._write(lax.scatter_max, lax.max, values, options)
+
+    def apply(self, function: Callable[[Any], Any], **options: Any) -> Any:
+        """The array with an elementwise function applied to the part, once for each place."""
+        return self.set(function(self.get()), **options)
+
+    mul = multiply
+
+    @classmethod
+    def of(cls, x: Any, entries: Sequence[Entry]) -> Part:
+        """The part of another array of the same shape."""
+        part: Part = object.__new__(cls)
+        part._x, part._entries = x, list(entries)
+        return part
+
+    def __repr__(self) -> str:
+        return f"<part of {aval_of(self._x)}: .get(), .set(v), .add(v), ...>"
+
+    def _write(self, scatter: Any, combine: Any, values: Any, options: dict[str, Any]) -> Any:
+        """`scatter` where places may repeat; else read, `combine` and replace."""
+        x, entries = self._x, self._entries
+        values = _fitting(values, x)
+        computed = any([_is_array(e) or (type(e) is At and not e.static) for e in entries])
+        repeated = combine is not None and any([_is_array(e) for e in entries]) and not _distinct(x, entries)
+        if repeated and not options.get("unique_indices"):
+            return _scatter(scatter, x, entries, values, options, unique=False)
+        if combine is not None:
+            part = _read(x, entries, None, None)
+            values = combine(part, spread(values, shape_of(part), "the value"))
+        if not computed:
+            return _replace(x, entries, values)
+        return _scatter(lax.scatter, x, entries, values, options, unique=_distinct(x, entries))
+
+
+def at(x: Any) -> Indexer:
+    """`x.at`."""
+    return Indexer(x)
+
+
+at.is_property = True  # type: ignore[attr-defined]
+
+
+def _fitting(values: Any, x: Any) -> Any:
+    """The values in the array's dtype; an error where that would lose their kind."""
+    have, want = aval_of(values), aval_of(x)
+    if "biufc".index(dtype_kind(have.dtype).replace("u", "i")) > "biufc".index(dtype_kind(want.dtype).replace("u", "i")):
+        raise wrong("indexing", f"{have} can't be put into {want} without losing its kind", got=str(have),
+                    wanted=str(want.dtype), todo="convert one of them with .astype(...)")
+    if have.dtype == want.dtype and (want.weak_type or not have.weak_type):
+        return values
+    if type(values) in (bool, int, float, complex):
+        return np.asarray(values).astype(want.dtype)
+    return lax.convert_element_type(values, want.dtype)
+
+
+def _distinct(x: Any, entries: Sequence[Entry]) -> bool:
+    """Is each place indexed at most once, as far as is known now?"""
+    arrays = [e for e in entries if _is_array(e) and type(e) is At]
+    if not arrays:
+        return True
+    indexed = [e for e in entries if type(e) is At]
+    if not all([e.static for e in indexed]):
+        return False
+    sizes = shape_of(x)
+    places = np.broadcast_arrays(*[np.asarray(e.index) for e in indexed])
+    flat = np.ravel_multi_index([p.ravel() for p in places], [sizes[e.axis] for e in indexed])
+    return len(np.unique(flat)) == flat.size
+
+
+def _replace(x: Any, entries: Sequence[Entry], values: Any) -> Any:
+    """Write to slices and static integers: one update of a window if it has no gaps, else a selection."""
+    shape, sliced = shape_of(x), [e for e in entries if type(e) in (Along, At)]
+    values = spread(values, tuple([1 if type(e) is New else e.count for e in entries if type(e) in (New, Along)]),
+                    "the value")
+    values = lax.reshape(values, sizes) if shape_of(values) != (
+        sizes := tuple([e.count if type(e) is Along else 1 for e in sliced])) else values
+    backward = tuple([e.axis for e in sliced if type(e) is Along and e.step < 0 and e.count > 1])
+    values = lax.rev(values, backward) if backward else values
+    starts = [_span(e)[0] if type(e) is Along else e.index for e in sliced]
+    steps = [abs(e.step) if type(e) is Along and e.count > 1 else 1 for e in sliced]
+    if sizes == shape:
+        return values
+    if all([step == 1 for step in steps]):
+        dtype = np.dtype(np.int32 if max(shape) <= np.iinfo(np.int32).max else np.int64)
+        return lax.dynamic_update_slice(x, values, [dtype.type(s) for s in starts], allow_negative_indices=False)
+    if not all(sizes):
+        return x
+    config = [(start, n - start - 1 - (count - 1) * step, step - 1)
+              for n, start, count, step in zip(shape, starts, sizes, steps, strict=True)]
+    inside = lax.pad(lax.full(sizes, True), False, config)
+    return lax.select_n(inside, x, lax.pad(values, np.zeros((), aval_of(values).dtype), config))
+
+
+def _scatter(scatter: Any, x: Any, entries: Sequence[Entry], values: Any, options: dict[str, Any], *,
+             unique: bool) -> Any:
+    layout = Layout(entries)
+    values = spread(values, layout.result_shape(), "the value")
+    axes = [(kind, e) for kind, e in layout.axes if kind != "new"]
+    if len(axes) != len(layout.axes):
+        values = lax.reshape(values, tuple([layout.shape[e] if kind == "index" else e.count for kind, e in axes]))
+    window = tuple([i for i, (kind, e) in enumerate(axes) if kind == "axis" and e.full])
+    places = [(kind, e) for kind, e in axes if not (kind == "axis" and e.full)]
+    shape = tuple([layout.shape[e] if kind == "index" else e.count for kind, e in places])
+    index_axes = tuple([i for i, (kind, _) in enumerate(places) if kind == "index"])
+    parts: list[tuple[Any, Shape]] = [(e, index_axes) for e in layout.advanced if type(e) is At]
+    for i, (kind, e) in enumerate(places):
+        if kind == "axis":  # a slice with gaps or bounds: its positions, as one more index
+            parts.append((At(e.axis, e.start + e.step * np.arange(e.count), True), (i,)))
+    at = tuple([e.axis for e, _ in parts])
+    if not at:  # boolean scalars alone: all of the array, or nothing
+        sliced = [e for e in entries if type(e) is Along]
+        return x if not all(layout.shape) else _replace(x, sliced, lax.reshape(values, tuple([e.count for e in sliced])))
+    numbers = ScatterDimensionNumbers(window, tuple(sorted(at)), at)
+    known = all([e.static for e, _ in parts])
+    return scatter(x, _join(parts, shape), values, numbers, mode="promise_in_bounds" if known else options.get("mode"),
+                   unique_indices=unique or bool(options.get("unique_indices")),
+                   indices_are_sorted=bool(options.get("indices_are_sorted")))

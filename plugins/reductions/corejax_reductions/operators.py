@@ -1,0 +1,230 @@
+"""Array methods: `x.sum(axis=0)` calls `sum(x, axis=0)` of this module, and so does `numpy.sum(x, axis=0)`.
+
+Signatures and results are NumPy's: `axis` is None (all axes), an integer or several; sums and products of integers and
+booleans are in the default integer dtype if that is wider; `where` leaves elements out. `out` must be None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod as product_of
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from corejax import dtypes, lax
+from corejax.core import aval_of
+from corejax.errors import CorejaxTypeError, CorejaxValueError
+
+from corejax_reductions import sums
+from corejax_reductions._reduction import accumulator, canonical_axes, canonical_axis, refused
+from corejax_reductions.extrema import greatest, least, reduce_max, reduce_min
+from corejax_reductions.logic import reduce_and, reduce_or
+from corejax_reductions.positions import argmax as position_of_max
+from corejax_reductions.positions import argmin as position_of_min
+from corejax_reductions.products import reduce_prod
+
+__all__ = ["all", "any", "argmax", "argmin", "cumsum", "max", "mean", "min", "prod", "std", "sum", "var"]
+
+AxisSpec: TypeAlias = int | Sequence[int] | None
+
+
+def sum(x: Any, axis: AxisSpec = None, dtype: Any = None, out: None = None, keepdims: bool = False,  # noqa: A001
+        initial: Any = None, where: Any = None) -> Any:
+    """The sum along axes, plus `initial`."""
+    total = _accumulated("sum", sums.reduce_sum, x, 0, axis, dtype, out, keepdims, where)
+    return total if initial is None else lax.add(total, lax.convert_element_type(initial, total.dtype))
+
+
+def prod(x: Any, axis: AxisSpec = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+         initial: Any = None, where: Any = None) -> Any:
+    """The product along axes, times `initial`."""
+    total = _accumulated("prod", reduce_prod, x, 1, axis, dtype, out, keepdims, where)
+    return total if initial is None else lax.mul(total, lax.convert_element_type(initial, total.dtype))
+
+
+def max(x: Any, axis: AxisSpec = None, out: None = None, keepdims: bool = False, initial: Any = None,  # noqa: A001
+        where: Any = None) -> Any:
+    """The largest element along axes, or `initial` if that is larger."""
+    return _extreme("max", reduce_max, lax.max, least, x, axis, out, keepdims, initial, where)
+
+
+def min(x: Any, axis: AxisSpec = None, out: None = None, keepdims: bool = False, initial: Any = None,  # noqa: A001
+        where: Any = None) -> Any:
+    """The smallest element along axes, or `initial` if that is smaller."""
+    return _extreme("min", reduce_min, lax.min, greatest, x, axis, out, keepdims, initial, where)
+
+
+def mean(x: Any, axis: AxisSpec = None, dtype: Any = None, out: None = None, keepdims: bool = False, *,
+         where: Any = None) -> Any:
+    """The arithmetic mean along axes; of integers in the default float dtype."""
+    _no_out("mean", out)
+    wanted = _averaged_dtype(x, dtype)
+    wide = accumulator(wanted)  # a sum of narrow floats can be out of their range where the mean is not
+    total = sum(x, axis, wide, None, keepdims, where=where)
+    return lax.convert_element_type(lax.div(total, _count(x, axis, keepdims, where, wide)), wanted)
+
+
+def var(x: Any, axis: AxisSpec = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
+        where: Any = None) -> Any:
+    """The variance along axes, with the divisor N - `ddof`; real for complex elements."""
+    _no_out("var", out)
+    wanted = _averaged_dtype(x, dtype)
+    wide = accumulator(wanted)
+    values = lax.convert_element_type(x, wide)
+    centre = lax.broadcast_in_dim(mean(values, axis, keepdims=True, where=where), values.shape, range(values.ndim))
+    offset = lax.sub(values, centre)
+    squares = lax.square(lax.abs(offset)) if dtypes.is_complex(wide) else lax.square(offset)
+    total = sum(squares, axis, None, None, keepdims, where=where)
+    divisor = lax.sub(_count(x, axis, keepdims, where, total.dtype), lax.full((), ddof, total.dtype))
+    spread = lax.div(total, divisor)
+    return spread if dtypes.is_complex(wide) else lax.convert_element_type(spread, wanted)
+
+
+def std(x: Any, axis: AxisSpec = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
+        where: Any = None) -> Any:
+    """The standard deviation along axes: the square root of `var`."""
+    return lax.sqrt(var(x, axis, dtype, out, ddof, keepdims, where=where))
+
+
+def any(x: Any, axis: AxisSpec = None, out: None = None, keepdims: bool = False, *,  # noqa: A001
+        where: Any = None) -> Any:
+    """Is some element along the axes not zero?"""
+    return _truth("any", reduce_or, x, False, axis, out, keepdims, where)
+
+
+def all(x: Any, axis: AxisSpec = None, out: None = None, keepdims: bool = False, *,  # noqa: A001
+        where: Any = None) -> Any:
+    """Is no element along the axes zero?"""
+    return _truth("all", reduce_and, x, True, axis, out, keepdims, where)
+
+
+def argmax(x: Any, axis: int | None = None, out: None = None, *, keepdims: bool = False) -> Any:
+    """The position of the largest element along an axis, or in the flattened array; the first that ties, NaN first."""
+    return _position("argmax", position_of_max, x, axis, out, keepdims)
+
+
+def argmin(x: Any, axis: int | None = None, out: None = None, *, keepdims: bool = False) -> Any:
+    """The position of the smallest element along an axis, or in the flattened array; the first that ties, NaN first."""
+    return _position("argmin", position_of_min, x, axis, out, keepdims)
+
+
+def cumsum(x: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+    """Running sums along an axis, or of the flattened array."""
+    _no_out("cumsum", out)
+    x = _converted(x, _summed_dtype(x, dtype))
+    if axis is None:
+        x, axis = lax.reshape(x, (aval_of(x).size,)), 0
+    return sums.cumsum(x, axis)
+
+
+# What the methods share
+
+def _accumulated(name: str, reduce: Callable[..., Any], x: Any, identity: int, axis: AxisSpec, dtype: Any, out: Any,
+                 keepdims: bool, where: Any) -> Any:
+    _no_out(name, out)
+    x = _converted(x, _summed_dtype(x, dtype))
+    if where is not None:
+        x = _masked(name, x, where, identity)
+    axes = canonical_axes(name, axis, len(x.shape))
+    return _kept(reduce(x, axes), x.shape, axes, keepdims)
+
+
+def _extreme(name: str, reduce: Callable[..., Any], choose: Callable[..., Any], identity: Callable[..., Any], x: Any,
+             axis: AxisSpec, out: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+    _no_out(name, out)
+    aval = aval_of(x)
+    axes = canonical_axes(name, axis, aval.ndim)
+    if initial is None and where is not None:
+        raise refused(name, "`where` may leave nothing, and there is no extreme of nothing", got="initial=None",
+                      wanted="an initial value", todo="pass initial=...", kind=CorejaxValueError)
+    if initial is None and 0 in [aval.shape[a] for a in axes]:
+        raise refused(name, "there is no extreme of nothing", got=str(aval), wanted="a positive size along the axes",
+                      todo="pass initial=..., or test the shape first", kind=CorejaxValueError)
+    if where is not None:
+        x = _masked(name, x, where, identity(aval.dtype))
+    found = _kept(reduce(x, axes), aval.shape, axes, keepdims)
+    return found if initial is None else choose(found, lax.full(found.shape, initial, found.dtype))
+
+
+def _truth(name: str, reduce: Callable[..., Any], x: Any, identity: bool, axis: AxisSpec, out: Any, keepdims: bool,
+           where: Any) -> Any:
+    _no_out(name, out)
+    aval = aval_of(x)
+    if aval.dtype != dtypes.bool_:
+        x = lax.ne(x, lax.full(aval.shape, 0, aval.dtype))
+    if where is not None:
+        x = _masked(name, x, where, identity)
+    axes = canonical_axes(name, axis, aval.ndim)
+    return _kept(reduce(x, axes), aval.shape, axes, keepdims)
+
+
+def _position(name: str, find: Callable[..., Any], x: Any, axis: int | None, out: Any, keepdims: bool) -> Any:
+    _no_out(name, out)
+    shape = aval_of(x).shape
+    if axis is None:
+        found = find(lax.reshape(x, (product_of(shape),)), 0)
+        return lax.reshape(found, (1,) * len(shape)) if keepdims else found
+    axis = canonical_axis(name, axis, len(shape))
+    return _kept(find(x, axis), shape, (axis,), keepdims)
+
+
+def _no_out(name: str, out: Any) -> None:
+    if out is not None:
+        raise refused(name, "arrays are immutable, so there is nothing to write the result to", got="out=...",
+                      wanted="out=None", todo="use the result that is returned", kind=CorejaxTypeError)
+
+
+def _kept(x: Any, shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> Any:
+    """The reduced axes back as axes of size 1, if so wanted."""
+    if not keepdims or not axes:
+        return x
+    return lax.reshape(x, tuple([1 if d in axes else n for d, n in enumerate(shape)]))
+
+
+def _converted(x: Any, dtype: np.dtype) -> Any:
+    return x if aval_of(x).dtype == dtype and hasattr(x, "aval") else lax.convert_element_type(x, dtype)
+
+
+def _summed_dtype(x: Any, dtype: Any) -> np.dtype:
+    """The dtype that sums and products are in: that asked for; else at least as wide as the default integer."""
+    if dtype is not None:
+        return dtypes.canonical(dtype)
+    own, default = aval_of(x).dtype, dtypes.default_dtype("i")
+    if own == dtypes.bool_:
+        return default
+    if dtypes.is_integer(own) and own.itemsize < default.itemsize:
+        return np.dtype(f"{own.kind}{default.itemsize}")
+    return own
+
+
+def _averaged_dtype(x: Any, dtype: Any) -> np.dtype:
+    if dtype is not None:
+        return dtypes.canonical(dtype)
+    own = aval_of(x).dtype
+    return own if dtypes.is_inexact(own) else dtypes.default_dtype("f")
+
+
+def _masked(name: str, x: Any, where: Any, value: Any) -> Any:
+    """`value` in place of the elements where the mask is false; the mask spreads to the shape of `x`."""
+    return lax.select(_spread_mask(name, where, x.shape), x, lax.full(x.shape, value, x.dtype))
+
+
+def _spread_mask(name: str, where: Any, shape: tuple[int, ...]) -> Any:
+    mask = aval_of(where)
+    lead = len(shape) - mask.ndim
+    if mask.dtype != dtypes.bool_ or lead < 0 or [n for n, m in zip(shape[lead:], mask.shape, strict=True)
+                                                  if m not in (1, n)]:
+        raise refused(name, "`where` is a mask of the elements", got=str(mask),
+                      wanted=f"booleans of a shape that spreads to {shape}", todo="compare to get booleans")
+    return lax.broadcast_in_dim(where, shape, tuple(range(lead, len(shape))))
+
+
+def _count(x: Any, axis: AxisSpec, keepdims: bool, where: Any, dtype: np.dtype) -> Any:
+    """How many elements meet in each result."""
+    aval = aval_of(x)
+    if where is not None:
+        mask = lax.convert_element_type(_spread_mask("mean", where, aval.shape), dtype)
+        return sum(mask, axis, None, None, keepdims)
+    axes = canonical_axes("mean", axis, aval.ndim)
+    return lax.full((), product_of([aval.shape[a] for a in axes]), dtype)

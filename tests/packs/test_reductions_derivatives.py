@@ -1,0 +1,187 @@
+"""Reductions under differentiation and batching."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import corejax as cj
+from corejax import lax
+
+CASES = {
+    "sum": lambda x: lax.reduce_sum(x, (0, 2)),
+    "sum of none": lambda x: lax.reduce_sum(x, ()),
+    "max": lambda x: lax.reduce_max(x, (1,)),
+    "min": lambda x: lax.reduce_min(x, (0, 1)),
+    "product": lambda x: lax.reduce_prod(x, (2, 0)),
+    "product of all": lambda x: lax.reduce_prod(x, (0, 1, 2)),
+    "cumsum": lambda x: lax.cumsum(x, 1),
+    "reversed cumsum": lambda x: lax.cumsum(x, 2, reverse=True),
+}
+SHAPE = (2, 3, 4)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(1)
+
+
+def differences(f, x, v, h=1e-4):
+    """The derivative along v by a fourth-order central difference."""
+    def at(step):
+        return np.asarray(f(x + step * v))
+    return (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("compiled", [False, True])
+def test_jvp_agrees_with_differences_and_vjp_with_jvp(rng, case, compiled):
+    f = cj.jit(CASES[case]) if compiled else CASES[case]
+    x, v = rng.standard_normal(SHAPE), rng.standard_normal(SHAPE)
+    out, out_dot = cj.jvp(f, (x,), (v,))
+    np.testing.assert_allclose(out, f(x), rtol=1e-12)
+    np.testing.assert_allclose(out_dot, differences(f, x, v), rtol=1e-6, atol=1e-8)
+    ct = rng.standard_normal(out.shape)
+    _, pullback = cj.vjp(f, x)
+    (x_bar,) = pullback(ct)
+    np.testing.assert_allclose(np.vdot(x_bar, v), np.vdot(ct, out_dot), rtol=1e-9)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_second_derivatives_agree_with_differences_of_first(rng, case):
+    weights = rng.standard_normal(np.asarray(CASES[case](np.ones(SHAPE))).shape)
+
+    def scalar(x):
+        out = CASES[case](x)
+        return (out * out * weights).sum()
+
+    x, v = rng.standard_normal(SHAPE), rng.standard_normal(SHAPE)
+    grad = cj.grad(scalar)
+    forward_over_reverse = cj.jvp(grad, (x,), (v,))[1]
+    np.testing.assert_allclose(forward_over_reverse, differences(grad, x, v), rtol=1e-5, atol=1e-6)
+    reverse_over_reverse = cj.grad(lambda x: (grad(x) * v).sum())(x)
+    np.testing.assert_allclose(reverse_over_reverse, forward_over_reverse, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["reduce_max", "reduce_min"])
+def test_elements_that_tie_share_the_derivative_equally(name):
+    x = np.array([[1.0, 3.0, 3.0, 3.0], [2.0, 2.0, 2.0, 2.0]]) * (1 if name == "reduce_max" else -1)
+    got = cj.grad(lambda x: getattr(lax, name)(x, (1,)).sum())(x)
+    np.testing.assert_allclose(got, [[0, 1 / 3, 1 / 3, 1 / 3], [0.25] * 4])
+
+
+@pytest.mark.parametrize("zeros", [(), (1,), (1, 3), (0, 1, 2)])
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 8, 13])
+def test_products_differentiate_at_zeros_to_second_order(rng, zeros, size):
+    x = rng.standard_normal(size)
+    x[[i for i in zeros if i < size]] = 0.0
+
+    def product(x):
+        return lax.reduce_prod(x, (0,))
+
+    others = np.array([np.prod(np.delete(x, i)) for i in range(size)])
+    np.testing.assert_allclose(cj.grad(product)(x), others, rtol=1e-12)
+    pairs = np.array([[0.0 if i == j else np.prod(np.delete(x, [i, j])) for j in range(size)] for i in range(size)])
+    for hessian in (cj.hessian(product), cj.jacrev(cj.jacrev(product)), cj.jacfwd(cj.jacfwd(product))):
+        np.testing.assert_allclose(hessian(x), pairs, rtol=1e-12)
+
+
+def test_the_third_derivative_of_a_product_holds_at_zeros():
+    third = cj.jacfwd(cj.jacfwd(cj.jacfwd(lambda x: lax.reduce_prod(x, (0,)))))(np.zeros(3))
+    wanted = np.zeros((3, 3, 3))
+    for order in itertools.permutations(range(3)):
+        wanted[order] = 1.0
+    np.testing.assert_array_equal(third, wanted)
+
+
+def test_the_derivative_of_a_product_has_logarithmically_many_equations():
+    counts = [len(cj.make_jaxpr(cj.grad(lambda x: lax.reduce_prod(x, (0,))))(np.ones(n)).eqns) for n in (16, 1024)]
+    assert counts[1] <= counts[0] + 6 * 8
+
+
+def test_cumsum_transposes_to_the_reversed_cumsum():
+    closed = cj.make_jaxpr(cj.grad(lambda x: (lax.cumsum(x) * np.arange(4.0)).sum()))(np.ones(4))
+    reverses = [eqn.params["reverse"] for eqn in closed.eqns if eqn.primitive.name == "cumsum"]
+    assert True in reverses
+    np.testing.assert_array_equal(cj.grad(lambda x: (lax.cumsum(x) * np.arange(4.0)).sum())(np.ones(4)), [6, 6, 5, 3])
+
+
+def test_the_gradient_of_a_sum_is_one_broadcast():
+    closed = cj.make_jaxpr(cj.grad(lambda x: lax.reduce_sum(x, (0, 1))))(np.ones((2, 3)))
+    names = [eqn.primitive.name for eqn in closed.eqns if eqn.primitive.name != "reduce_sum"]
+    assert ["broadcast_in_dim"] == names
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_positions_have_a_zero_derivative(name):
+    def f(x):
+        return x[getattr(lax, name)(x, 0, np.int32)] * 2.0
+
+    np.testing.assert_array_equal(
+        cj.grad(f)(np.array([1.0, 3.0, 0.0])), [0, 2, 0] if name == "argmax" else [0, 0, 2])
+
+
+def test_complex_sums_and_products_differentiate(rng):
+    x = rng.standard_normal(4) + 1j * rng.standard_normal(4)
+    v = rng.standard_normal(4) + 1j * rng.standard_normal(4)
+    for f in (lambda x: lax.reduce_prod(x, (0,)), lambda x: lax.cumsum(x), lambda x: lax.reduce_sum(x, (0,))):
+        np.testing.assert_allclose(cj.jvp(f, (x,), (v,))[1], differences(f, x, v), rtol=1e-7)
+
+
+ROWS = {
+    **CASES,
+    "argmax": lambda x: lax.argmax(x, 1, np.int32),
+    "argmin": lambda x: lax.argmin(x, 2, np.int64),
+    "any": lambda x: lax.reduce_or(x > 0.0, (0,)),
+    "all": lambda x: lax.reduce_and(x > -1.0, (1, 2)),
+}
+
+
+@pytest.mark.parametrize("case", ROWS)
+def test_vmap_equals_a_loop_for_every_axis(rng, case):
+    f = ROWS[case]
+    for size in (1, 5):
+        xs = rng.standard_normal((size, *SHAPE))
+        wanted = np.stack([np.asarray(f(x)) for x in xs])
+        for in_axis in range(4):
+            moved = np.moveaxis(xs, 0, in_axis)
+            for out_axis in range(wanted.ndim):
+                got = cj.vmap(f, in_axes=in_axis, out_axes=out_axis)(moved)
+                np.testing.assert_allclose(got, np.moveaxis(wanted, 0, out_axis), rtol=1e-12, strict=True)
+
+
+@pytest.mark.parametrize("case", ROWS)
+def test_vmap_of_vmap_and_of_an_empty_batch(rng, case):
+    f = ROWS[case]
+    xs = rng.standard_normal((2, *SHAPE, 3))
+    wanted = np.stack([np.stack([np.asarray(f(x[..., i])) for i in range(3)]) for x in xs])
+    np.testing.assert_allclose(cj.vmap(cj.vmap(f, in_axes=-1))(xs), wanted, rtol=1e-12, strict=True)
+    assert (0, *wanted.shape[2:]) == cj.vmap(f)(np.ones((0, *SHAPE))).shape
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_gradients_under_vmap_and_jit_agree_with_a_loop(rng, case):
+    def grad(x):
+        return cj.grad(lambda x: (CASES[case](x) ** 2).sum())(x)
+
+    xs = rng.standard_normal((3, *SHAPE))
+    wanted = np.stack([np.asarray(grad(x)) for x in xs])
+    for batched in (cj.vmap(grad), cj.jit(cj.vmap(grad)), cj.vmap(cj.jit(grad))):
+        np.testing.assert_allclose(batched(xs), wanted, rtol=1e-10)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_derivatives_agree_with_jax(rng, case):
+    jax = pytest.importorskip("jax")
+    jax.config.update("jax_enable_x64", True)
+    theirs = {
+        "sum": lambda x: jax.lax.reduce_sum(x, (0, 2)), "sum of none": lambda x: x,
+        "max": lambda x: jax.lax.reduce_max(x, (1,)), "min": lambda x: jax.lax.reduce_min(x, (0, 1)),
+        "product": lambda x: jax.lax.reduce_prod(x, (2, 0)), "product of all": lambda x: jax.lax.reduce_prod(x, (0, 1, 2)),
+        "cumsum": lambda x: jax.lax.cumsum(x, 1), "reversed cumsum": lambda x: jax.lax.cumsum(x, 2, reverse=True)}[case]
+    for x in (rng.standard_normal(SHAPE), rng.integers(-1, 2, SHAPE).astype(float)):
+        wanted = jax.grad(lambda x: (theirs(x) ** 2).sum() + theirs(x).sum())(x)
+        got = cj.grad(lambda x: (CASES[case](x) ** 2).sum() + CASES[case](x).sum())(x)
+        np.testing.assert_allclose(got, wanted, rtol=1e-10, atol=1e-12)

@@ -1,0 +1,107 @@
+"""Array methods that reduce: NumPy's signatures and results, on arrays and on tracers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import corejax as cj
+from corejax.errors import CorejaxError
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(2)
+
+
+METHODS = ["sum", "prod", "max", "min", "mean", "var", "std", "any", "all", "argmax", "argmin", "cumsum"]
+ONE_AXIS = ["argmax", "argmin", "cumsum"]
+
+
+def check(x, name, **options):
+    """The method gives NumPy's result of NumPy's type; eagerly, traced, and through numpy's function."""
+    wanted = np.asarray(getattr(x, name)(**options))
+
+    def method(y):
+        return getattr(y, name)(**options)
+
+    array = cj.device_put(x)
+    for got in (method(array), cj.jit(method)(array), getattr(np, name)(array, **options)):
+        np.testing.assert_allclose(np.asarray(got), wanted, rtol=1e-6, strict=True, err_msg=f"{name} {options}")
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.int8, np.uint8, np.bool_])
+def test_methods_agree_with_numpy(rng, name, dtype):
+    x = (rng.standard_normal((3, 4, 2)) * 2).astype(dtype)
+    if name in ("var", "std") and dtype == np.bool_:
+        return  # NumPy refuses to subtract booleans
+    for axis in [None, 0, -1] if name in ONE_AXIS else [None, 0, -1, (0, 2), (-1, 0)]:
+        check(x, name, axis=axis)
+        if name != "cumsum":
+            check(x, name, axis=axis, keepdims=True)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "cumsum", "var"])
+def test_methods_take_a_dtype(rng, name):
+    check(rng.integers(0, 3, (3, 4)), name, axis=1, dtype=np.float32)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min"])
+def test_methods_take_an_initial_value_and_a_mask(rng, name):
+    x = rng.standard_normal((3, 4))
+    check(x, name, axis=0, initial=2.5)
+    check(x, name, axis=1, initial=0.5, where=x > 0)
+    check(x, name, initial=0.5, where=np.array([True, False, True, True]))
+
+
+@pytest.mark.parametrize("name", ["mean", "var", "std", "any", "all"])
+def test_methods_take_a_mask(rng, name):
+    x = rng.standard_normal((3, 4))
+    check(x, name, axis=1, where=x < 1.5)
+    check(x, name, where=np.array([True, False, True, True]))
+
+
+def test_variance_takes_delta_degrees_of_freedom_and_complex_numbers(rng):
+    x = rng.standard_normal((3, 4))
+    check(x, "var", axis=0, ddof=1)
+    check(x, "std", ddof=2)
+    check(x + 1j * rng.standard_normal((3, 4)), "var", axis=1)
+    check(x + 1j * rng.standard_normal((3, 4)), "std")
+    check(x + 1j * rng.standard_normal((3, 4)), "mean")
+
+
+def test_the_mean_of_half_precision_does_not_overflow():
+    x = cj.device_put(np.full(1000, 1000, np.float16))
+    assert 1000.0 == x.mean()
+    assert np.float16 == x.mean().dtype
+
+
+def test_methods_differentiate(rng):
+    x, v = rng.standard_normal((3, 4)), rng.standard_normal((3, 4))
+    h = 1e-5
+    for name in ["sum", "prod", "max", "min", "mean", "var", "std", "cumsum"]:
+        def f(x):
+            return (getattr(x, name)(axis=1) ** 2).sum()  # noqa: B023
+        numeric = (f(x + h * v) - f(x - h * v)) / (2 * h)
+        np.testing.assert_allclose((np.asarray(cj.grad(f)(x)) * v).sum(), numeric, rtol=1e-6, err_msg=name)
+
+
+def test_a_sum_over_all_axes_is_one_equation():
+    assert 1 == len(cj.make_jaxpr(lambda x: x.sum())(np.ones((2, 3))).eqns)
+    assert 1 == len(cj.make_jaxpr(lambda x: x.max(axis=0))(np.ones((2, 3))).eqns)
+
+
+@pytest.mark.parametrize(("call", "kind", "message"), [
+    (lambda x: x.sum(axis=2), IndexError, "axis 2 is out of bounds"),
+    (lambda x: x.sum(axis=(0, 0)), TypeError, "an axis appears twice"),
+    (lambda x: x.sum(out=np.ones(3)), TypeError, "immutable"),
+    (lambda x: x.max(where=np.ones((2, 3), bool)), ValueError, "no extreme of nothing"),
+    (lambda x: x[:0].max(axis=0), ValueError, "no extreme of nothing"),
+    (lambda x: x.sum(where=np.ones(2, bool)), TypeError, "`where` is a mask"),
+    (lambda x: x.sum(where=np.ones((2, 3))), TypeError, "`where` is a mask")])
+def test_wrong_arguments_are_refused(call, kind, message):
+    for run in (call, cj.jit(call)):
+        with pytest.raises(kind, match=message) as caught:
+            run(cj.device_put(np.ones((2, 3))))
+        assert isinstance(caught.value, CorejaxError)

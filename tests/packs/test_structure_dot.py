@@ -1,0 +1,122 @@
+"""dot_general and the products made of it, against einsum and matmul."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import corejax as cj
+import ml_dtypes
+import numpy as np
+import pytest
+from corejax import lax
+from corejax.errors import CorejaxTypeError
+from corejax_lax_basic.linear_algebra import matmul
+from structure_checks import assert_allclose, check_all, check_compiled, check_derivatives, check_value, check_vmap
+
+RNG = np.random.default_rng(0)
+
+CASES = [
+    ((3,), (3,), (((0,), (0,)), ((), ())), "a,a->"),
+    ((2, 3), (3, 4), (((1,), (0,)), ((), ())), "ab,bc->ac"),
+    ((2, 3), (2, 4), (((0,), (0,)), ((), ())), "ab,ac->bc"),
+    ((2, 3), (4, 3), (((1,), (1,)), ((), ())), "ab,cb->ac"),
+    ((2, 3), (3,), (((1,), (0,)), ((), ())), "ab,b->a"),
+    ((3,), (3, 2), (((0,), (0,)), ((), ())), "b,bc->c"),
+    ((2,), (3,), (((), ()), ((), ())), "a,b->ab"),
+    ((), (3,), (((), ()), ((), ())), ",b->b"),
+    ((), (), (((), ()), ((), ())), ",->"),
+    ((3,), (3,), (((), ()), ((0,), (0,))), "a,a->a"),
+    ((5, 2, 3), (5, 3, 4), (((2,), (1,)), ((0,), (0,))), "zab,zbc->zac"),
+    ((2, 5, 3), (3, 4, 5), (((2,), (0,)), ((1,), (2,))), "azb,bcz->zac"),
+    ((3, 2, 5), (4, 5, 3), (((2, 0), (1, 2)), ((), ())), "bac,dcb->ad"),
+    ((3, 2, 5), (4, 5, 3), (((0, 2), (2, 1)), ((), ())), "bac,dcb->ad"),
+    ((2, 3, 4, 5), (3, 5, 2, 6), (((3,), (1,)), ((1, 0), (0, 2))), "yzab,zbyc->zyac"),
+    ((2, 0), (0, 3), (((1,), (0,)), ((), ())), "ab,bc->ac"),
+    ((0, 2), (2, 3), (((1,), (0,)), ((), ())), "ab,bc->ac"),
+]
+
+
+@pytest.mark.parametrize(("left", "right", "numbers", "spec"), CASES)
+def test_dot_general(left: Any, right: Any, numbers: Any, spec: str) -> None:
+    x, y = RNG.standard_normal(left), RNG.standard_normal(right)
+    check_all(lambda x, y: lax.dot_general(x, y, numbers), [x, y], np.einsum(spec, x, y))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint64, np.bool_, np.float16, np.float32,
+                                   np.complex64, np.complex128, ml_dtypes.bfloat16])
+def test_dot_general_accumulates_like_the_compiled_program(dtype: Any) -> None:
+    x, y = (RNG.integers(0, 90, shape).astype(dtype) for shape in ((4, 7), (7, 3)))
+    check_compiled(lambda x, y: lax.dot_general(x, y, (((1,), (0,)), ((), ()))), [x, y], rtol=1e-5)
+
+
+@pytest.mark.parametrize(("dtype", "preferred"), [(np.int8, np.int32), (ml_dtypes.bfloat16, np.float32),
+                                                  (np.float32, np.float64), (np.int8, np.float32), (np.float16, np.float32)])
+def test_preferred_element_type_is_what_comes_out(dtype: Any, preferred: Any) -> None:
+    x, y = (RNG.integers(-90, 90, shape).astype(dtype) for shape in ((4, 7), (7, 3)))
+    expected = x.astype(np.float64) @ y.astype(np.float64)
+    check_value(lambda x, y: lax.dot(x, y, preferred_element_type=preferred), [x, y], expected.astype(preferred))
+
+
+def test_gradients_of_narrow_operands_keep_their_dtype() -> None:
+    x, y = (RNG.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((4, 7), (7, 3)))
+    out, back = cj.vjp(lambda x, y: lax.dot(x, y, preferred_element_type=np.float32), x, y)
+    assert out.dtype == np.float32
+    x_bar, y_bar = back(np.ones((4, 3), np.float32))
+    assert (x_bar.dtype, y_bar.dtype) == (x.dtype, y.dtype)
+    assert_allclose(np.asarray(x_bar, np.float64), np.ones((4, 3)) @ y.astype(np.float64).T, rtol=2e-2)
+
+
+def test_complex_gradients_are_not_conjugated() -> None:
+    x, y = (RNG.standard_normal(3) + 1j * RNG.standard_normal(3) for _ in range(2))
+    x_bar, y_bar = cj.vjp(lax.dot, x, y)[1](np.complex128(1))
+    assert_allclose(np.asarray(x_bar), y)
+    assert_allclose(np.asarray(y_bar), x)
+
+
+@pytest.mark.parametrize("precision", ["highest", "default", ("high", "highest"), None])
+def test_precision_is_accepted(precision: Any) -> None:
+    x, y = RNG.standard_normal((2, 3)), RNG.standard_normal((3, 4))
+    check_value(lambda x, y: lax.dot(x, y, precision=precision), [x, y], x @ y)
+    check_derivatives(lambda x, y: lax.dot(x, y, precision=precision), [x, y])
+
+
+def test_second_order() -> None:
+    x, y = RNG.standard_normal((2, 3)), RNG.standard_normal((3, 2))
+    check_derivatives(lambda x, y: cj.vjp(lambda x, y: lax.dot(lax.dot(x, y), x), x, y)[1](np.ones((2, 3)))[0], [x, y])
+
+
+def test_batch_matmul() -> None:
+    x, y = RNG.standard_normal((5, 2, 3)), RNG.standard_normal((5, 3, 4))
+    check_all(lax.batch_matmul, [x, y], x @ y)
+
+
+@pytest.mark.parametrize(("left", "right"), [
+    ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((2, 3), (5, 3, 4)),
+    ((5, 2, 3), (5, 3, 4)), ((5, 1, 2, 3), (4, 3, 2)), ((1, 2, 3), (5, 3, 4)), ((5, 2, 3), (1, 3, 4)), ((3,), (5, 3, 4)),
+    ((5, 2, 3), (3,)), ((1, 2, 3), (1, 3, 4)), ((4, 1, 2, 3), (1, 5, 3, 2)), ((0, 2, 3), (3, 4))])
+def test_matmul_broadcasts_as_numpy_does(left: Any, right: Any) -> None:
+    x, y = RNG.standard_normal(left), RNG.standard_normal(right)
+    check_value(matmul, [x, y], np.matmul(x, y))
+    check_derivatives(matmul, [x, y])
+    check_vmap(matmul, [x, y])
+
+
+A, B = np.ones((2, 3)), np.ones((3, 4))
+
+
+@pytest.mark.parametrize(("call", "text"), [
+    (lambda: lax.dot_general(A, A, (((1,), (0,)), ((), ()))), "contracting axes differ in size"),
+    (lambda: lax.dot_general(A, B, (((2,), (0,)), ((), ()))), "not distinct axes"),
+    (lambda: lax.dot_general(A, B, ((1, 0), ())), "another form"),
+    (lambda: lax.dot_general(A, B.astype(np.float32), (((1,), (0,)), ((), ()))), "differ in dtype"),
+    (lambda: lax.dot(A, B, preferred_element_type=np.float32), "preferred_element_type"),
+    (lambda: lax.dot(A, B, preferred_element_type=np.int64), "preferred_element_type"),
+    (lambda: lax.dot(A, B, precision="best"), "no such precision"),
+    (lambda: lax.dot(A, A), "dot: .*that fit"),
+    (lambda: lax.batch_matmul(np.ones(3), np.ones(3)), "batch_matmul"),
+    (lambda: matmul(np.float64(1), A), "matmul"),
+    (lambda: matmul(A, A), "matmul"),
+])
+def test_wrong_use_is_refused_by_name(call: Any, text: str) -> None:
+    with pytest.raises(CorejaxTypeError, match=text):
+        call()
