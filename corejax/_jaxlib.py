@@ -11,6 +11,7 @@ bind it once. Nothing here changes state that jaxlib keeps for the whole process
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import os
 import threading
@@ -165,9 +166,57 @@ def compile_module(client: Any, module: Any, device: Any, options: Any, callback
     return client.compile_and_load(module, devices, options)
 
 
-def buffer_to_numpy(buffer: Any) -> Any:
-    """The value of a buffer as a read-only ndarray; on the processor it shares the buffer's memory."""
-    return buffer._single_device_array_to_np_array_did_copy()[0]
+class _Exported:
+    """A buffer as a producer of DLPack, for NumPy alone."""
+
+    __slots__ = ("buffer",)
+
+    def __init__(self, buffer: Any) -> None:
+        self.buffer = buffer
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return _load("buffer_to_dlpack")(self.buffer)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
+class _Memory:
+    """Memory that a DLPack capsule holds, as NumPy reads it."""
+
+    __slots__ = ("__array_interface__", "capsule")
+
+    def __init__(self, capsule: Any, shape: tuple[int, ...], itemsize: int) -> None:
+        self.capsule = capsule
+        tensor = _capsule_pointer(capsule, b"dltensor")
+        address = ctypes.c_void_p.from_address(tensor).value  # the struct begins with it
+        self.__array_interface__ = {"version": 3, "shape": shape, "typestr": f"<u{itemsize}", "data": (address, True)}
+
+
+_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype, _capsule_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+
+#: NumPy numbers its own dtypes below this; those of ml_dtypes come after.
+_FIRST_USER_DTYPE = 256
+
+
+def buffer_to_numpy(buffer: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    """The value of a buffer as a read-only ndarray; waits for it. On the processor the memory is shared.
+
+    It goes by DLPack, which holds the memory whatever becomes of the buffer. The runtime's own conversion, and what
+    else looks at the parts of an array (its address, its size), imports jax.
+    """
+    if buffer.platform() != "cpu":
+        return buffer._single_device_array_to_np_array_did_copy()[0]
+    buffer.block_until_ready()
+    if dtype.num < _FIRST_USER_DTYPE:
+        out = np.from_dlpack(_Exported(buffer))
+    elif 0 in shape:
+        out = np.empty(shape, dtype)
+    else:
+        out = np.asarray(_Memory(_load("buffer_to_dlpack")(buffer), shape, dtype.itemsize)).view(dtype)
+    out.flags.writeable = False
+    return out
 
 
 def buffer_device(buffer: Any) -> Any:

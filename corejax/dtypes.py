@@ -34,8 +34,8 @@ _UNSIGNED = frozenset(np.dtype(f"uint{n}") for n in (8, 16, 32, 64))
 
 _SHORT: dict[np.dtype, str] = {
     bool_: "bool", bfloat16: "bf16", float0: "float0",
-    **{dtype: f"i{8 * dtype.itemsize}" for dtype in _SIGNED},
-    **{dtype: f"u{8 * dtype.itemsize}" for dtype in _UNSIGNED},
+    **{np.dtype(f"int{n}"): f"i{n}" for n in (8, 16, 32, 64)},
+    **{np.dtype(f"uint{n}"): f"u{n}" for n in (8, 16, 32, 64)},
     **{np.dtype(f"float{n}"): f"f{n}" for n in (16, 32, 64)},
     complex64: "c64", complex128: "c128",
     **{dtype: "f8_" + dtype.name.removeprefix("float8_") for dtype in _FLOAT8},

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from corejax.errors import CorejaxTypeError
+from corejax.prefixes import broadcast_prefix, flatten_up_to
 from corejax.source import here
 from corejax.trees import (
     DictKey,
@@ -22,9 +23,7 @@ from corejax.trees import (
     Path,
     SequenceKey,
     TreeDef,
-    broadcast_prefix,
     flatten,
-    flatten_up_to,
     flatten_with_path,
     keystr,
     register_dataclass,

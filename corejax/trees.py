@@ -178,29 +178,18 @@ def register_static(cls: C) -> C:
     return cls
 
 
-def _sorted_keys(tree: Any) -> list[Any]:
-    try:
-        return sorted(tree)
-    except TypeError as error:
-        raise _Unsortable(error) from error
-
-
-class _Unsortable(Exception):  # noqa: N818 (never leaves this module)
-    """The keys of a dict have no order."""
-
-
 register_node(OrderedDict, lambda d: (tuple(d.values()), tuple(d)),
               lambda keys, values: OrderedDict(zip(keys, values, strict=True)),
               lambda d: ([(DictKey(k), v) for k, v in d.items()], tuple(d)))
 
 
 def _flatten_defaultdict(d: Any) -> tuple[Any, Any]:
-    keys = tuple(_sorted_keys(d))
+    keys = tuple(sorted(d))
     return [d[k] for k in keys], (d.default_factory, keys)
 
 
 def _flatten_defaultdict_with_keys(d: Any) -> tuple[Any, Any]:
-    keys = tuple(_sorted_keys(d))
+    keys = tuple(sorted(d))
     return [(DictKey(k), d[k]) for k in keys], (d.default_factory, keys)
 
 
@@ -252,12 +241,14 @@ def one_level(tree: Any) -> tuple[list[tuple[Any, Any]], Any] | None:
 
 def _explain_failure(tree: Any, is_leaf: IsLeaf, error: Exception) -> NoReturn:
     """Find the node that can't be flattened, and say where it is; what user code raised passes through."""
-    if isinstance(error, RecursionError):
+    if isinstance(error, (RecursionError, SystemError)):  # jaxlib wraps the first in the second
         raise CorejaxValueError("a pytree contains itself, or is nested too deeply", where=here(),
                                 todo="break the cycle; keep back references in static fields") from error
     stack: list[tuple[Path, Any]] = [((), tree)]
     while stack:
         path, node = stack.pop()
+        if len(path) > 1000:
+            break
         if is_leaf is not None and is_leaf(node):
             continue
         if type(node) in (dict, defaultdict):
@@ -280,68 +271,3 @@ def _explain_failure(tree: Any, is_leaf: IsLeaf, error: Exception) -> NoReturn:
             break
         stack.extend([((*path, key), child) for key, child in reversed(level[0])] if level else ())
     raise error
-
-
-# Structures side by side
-
-def flatten_up_to(treedef: TreeDef, prefix: Any, full: Any, *, names: tuple[str, str], is_leaf: IsLeaf = None
-                  ) -> list[Any]:
-    """The subtrees of `full` at the leaves of `prefix`, whose structure is `treedef`; `names` are for the error."""
-    try:
-        return treedef.flatten_up_to(full)  # type: ignore[no-any-return]
-    except ValueError as error:
-        found = _mismatch(prefix, full, is_leaf, ())
-        if found is None:
-            raise
-        path, got, wanted = found
-        raise CorejaxValueError(f"the structure of {names[0]} doesn't fit {names[1]}, at {names[1]}{keystr(path)}",
-                                got=f"{got} in {names[1]}", wanted=f"{wanted} as in {names[0]}", where=here(),
-                                todo=f"give {names[0]} the containers of {names[1]}; a leaf stands for a whole subtree"
-                                ) from error
-
-
-def _mismatch(prefix: Any, full: Any, is_leaf: IsLeaf, path: Path) -> tuple[Path, str, str] | None:
-    """The first place where `full` doesn't continue `prefix`: (path, what full has, what prefix has)."""
-    level = None if is_leaf is not None and is_leaf(prefix) else one_level(prefix)
-    if level is None:
-        return None
-    other = one_level(full)
-    if other is None or type(prefix) is not type(full):
-        return path, _describe(full), _describe(prefix)
-    (children, static), (full_children, full_static) = level, other
-    if len(children) != len(full_children) or [k for k, _ in children] != [k for k, _ in full_children]:
-        return path, _describe(full), _describe(prefix)
-    for (key, child), (_, full_child) in zip(children, full_children, strict=True):
-        found = _mismatch(child, full_child, is_leaf, (*path, key))
-        if found is not None:
-            return found
-    differ = static is not full_static and static != full_static
-    return (path, f"static {full_static!r:.60}", f"static {static!r:.60}") if differ else None
-
-
-def _describe(tree: Any) -> str:
-    """A container in a few words."""
-    level = one_level(tree)
-    name = type(tree).__name__
-    if tree is None:
-        return "None"
-    if level is None:
-        return f"a leaf of type {name}"
-    if isinstance(tree, dict):
-        return f"a {name} with the keys {[key.key for key, _ in level[0]]!r:.120}"
-    return f"a {name} of {len(level[0])}"
-
-
-def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None, *,
-                     names: tuple[str, str] = ("the prefix", "the tree")) -> list[Any]:
-    """For each leaf of `full_tree`, the leaf of `prefix_tree` that stands at it or above it.
-
-    >>> broadcast_prefix((0, [1, 2]), ({"x": 10, "y": 20}, [30, 40]))
-    [0, 0, 1, 2]
-    """
-    prefix_leaves, treedef = flatten(prefix_tree, is_leaf)
-    subtrees = flatten_up_to(treedef, prefix_tree, full_tree, names=names, is_leaf=is_leaf)
-    spread: list[Any] = []
-    for leaf, subtree in zip(prefix_leaves, subtrees, strict=True):
-        spread.extend([leaf] * len(flatten(subtree)[0]))
-    return spread

@@ -66,9 +66,13 @@ class EvalTrace(Trace):
                 data, avals = tuple([x._host for x in args]), tuple([x.aval for x in args])
         except AttributeError:
             return self._process_mixed(primitive, args, params)
-        expected = primitive.infer(avals, params)
         try:
-            out = _quiet.run(impl, data, **params) if params else _quiet.run(impl, data)
+            if params:
+                expected = primitive.infer(avals, params)
+                out = _quiet.run(impl, data, **params)
+            else:
+                expected = primitive.inferred(avals) or primitive.infer(avals, params)
+                out = _quiet.run(impl, data)
         except RuntimeError as error:
             out = _run_nested(error, impl, data, params)
         if type(expected) is tuple:

@@ -22,7 +22,8 @@ from corejax.plugin.roles import roles
 class _WeightedSum:
     """The tape's own equation: operands (x0, w0, x1, w1, ...) with unknown x and known w; the result is sum x_i * w_i.
 
-    One such equation stands for all that the factors of an elementwise primitive do to its tangents.
+    One such equation stands for all that the factors of an elementwise primitive do to its tangents. Its transpose,
+    ct * w_i for each unknown, is written out where tapes run backward.
     """
 
     name, origin = "weighted_sum", "corejax"
@@ -35,13 +36,6 @@ class _WeightedSum:
         for term in terms[1:]:
             total = roles.accumulate(total, term)
         return total
-
-    def transpose(self, ct: Any, operands: Sequence[Any]) -> list[Any]:
-        """ct * w_i for each unknown."""
-        back = []
-        for i in range(0, len(operands), 2):
-            back += (roles.multiply(ct, operands[i + 1]), None)
-        return back
 
 
 weighted_sum = _WeightedSum()

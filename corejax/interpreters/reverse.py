@@ -8,7 +8,7 @@ from typing import Any
 from corejax.avals import Linear, ShapedArray, Zero, aval_of
 from corejax.caches import WeakCache
 from corejax.interpreters.forward import instantiate
-from corejax.interpreters.linearize import LinearMap, linearize
+from corejax.interpreters.linearize import LinearMap, linearize, weighted_sum
 from corejax.interpreters.partial_eval import TapeEqn, record
 from corejax.interpreters.staging import stage_closed
 from corejax.interpreters.trace import as_value
@@ -47,6 +47,13 @@ def backward(eqns: Sequence[TapeEqn], outs: Sequence[Any], cotangents: Sequence[
         if type(x) is Linear and type(ct) is not Zero:
             found[x] = roles.accumulate(found[x], ct) if x in found else ct
     for primitive, operands, params, defined in reversed(eqns):
+        if primitive is weighted_sum:
+            ct = found.pop(defined[0], None)
+            if ct is not None:
+                for x, weight in zip(operands[::2], operands[1::2], strict=True):
+                    term = roles.multiply(ct, weight)
+                    found[x] = roles.accumulate(found[x], term) if x in found else term
+            continue
         if primitive.multiple_results:
             ct = _cotangents(primitive, found, defined)
         else:

@@ -33,7 +33,7 @@ from corejax.ir.typecheck import typecheck
 
 __all__ = [
     "Atom", "ClosedJaxpr", "Jaxpr", "JaxprEqn", "JaxprSyntaxError", "Literal", "Var", "atom", "close",
-    "consts_to_operands", "count_eqns", "dce", "dce_closed", "dedup_consts", "eval_jaxpr", "forwarded_outputs", "inline",
-    "jaxpr_as_fun", "jaxpr_text", "join_consts", "move_invars", "no_effects", "param_key", "parse_jaxpr", "reorder_invars",
-    "select_outputs", "structural_key", "subjaxprs", "substitute", "typecheck",
+    "consts_to_operands", "count_eqns", "dce", "dce_closed", "dedup_consts", "eval_jaxpr", "forwarded_outputs",
+    "inline", "jaxpr_as_fun", "jaxpr_text", "join_consts", "move_invars", "no_effects", "param_key", "parse_jaxpr",
+    "reorder_invars", "select_outputs", "structural_key", "subjaxprs", "substitute", "typecheck",
 ]

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from corejax import source
 from corejax.errors import CorejaxTypeError
-from corejax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
-from corejax.ir.typecheck import unbound_error
-
-# What evaluating one equation needs: slots of operands, of the output or outputs, and of what dies after it.
-_Step: TypeAlias = tuple[JaxprEqn, list[int], int | list[int], Sequence[int]]
+from corejax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from corejax.ir.typecheck import check_bound
 
 
 class _Replaying(threading.local):
@@ -36,85 +33,67 @@ def location() -> source.Location:
 
 
 class _Plan:
-    """A jaxpr laid out for evaluation: every value has a slot; `constants` fill those of literals beforehand."""
+    """What evaluating a jaxpr needs beside it: the values of literals, and which variables end with each equation."""
 
-    __slots__ = ("n_args", "constants", "steps", "outs")
+    __slots__ = ("ends", "literals")
 
     def __init__(self, jaxpr: Jaxpr) -> None:
-        slots: dict[Any, int] = {var: i for i, var in enumerate((*jaxpr.constvars, *jaxpr.invars))}
-        self.n_args = len(slots)
-        constants: list[Any] = []
-
-        def slot(atom: Any) -> int:
-            if type(atom) is not Literal:
-                return slots[atom]
-            constants.append(atom.val)
-            return self.n_args + len(constants) - 1
-
-        steps: list[_Step] = []
-        last_use = [-1] * self.n_args
-        for k, eqn in enumerate(jaxpr.eqns):
-            try:
-                ins = [slot(x) for x in eqn.invars]
-            except KeyError:
-                raise unbound_error(jaxpr, k) from None
-            outs = range(self.n_args + len(constants), self.n_args + len(constants) + len(eqn.outvars))
-            constants += [None] * len(outs)
-            slots.update(zip(eqn.outvars, outs, strict=True))
-            last_use += [-1] * (outs.stop - len(last_use))
-            for i, x in zip(ins, eqn.invars, strict=True):
-                last_use[i] = k if type(x) is not Literal else -1
-            for i in outs:
-                last_use[i] = k
-            steps.append((eqn, ins, list(outs) if eqn.primitive.multiple_results else outs[0], []))
-        try:
-            self.outs = [slot(x) for x in jaxpr.outvars]
-        except KeyError:
-            raise unbound_error(jaxpr, len(steps)) from None
-        _bury(steps, last_use, self.outs)
-        self.constants, self.steps = constants, steps
-
-
-def _bury(steps: list[_Step], last_use: list[int], outs: list[int]) -> None:
-    """Tell each step which slots nobody reads after it."""
-    for i in outs:
-        if i < len(last_use):
-            last_use[i] = -1
-    for i, k in enumerate(last_use):
-        if k >= 0:
-            steps[k][3].append(i)  # type: ignore[attr-defined]
+        self.literals: dict[Any, Any] = {x: x.val for x in jaxpr.outvars if type(x) is Literal}
+        self.ends: list[list[Any] | None] = []
+        seen: set[Any] = {*jaxpr.outvars}
+        for eqn in reversed(jaxpr.eqns):
+            ends: list[Any] | None = None
+            for x in eqn.invars:
+                if x not in seen:
+                    seen.add(x)
+                    if type(x) is Literal:
+                        self.literals[x] = x.val
+                    else:
+                        ends = [x] if ends is None else [*ends, x]
+            for v in eqn.outvars:
+                if v not in seen:
+                    ends = [v] if ends is None else [*ends, v]
+            self.ends.append(ends)
+        self.ends.reverse()
 
 
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     """The outputs of a jaxpr for values of its constvars and invars.
 
-    Traceable: each equation is bound under the current trace. Takes linear time, and lets go of every intermediate value
-    after its last use. An equation bound meanwhile inherits the place in the user's code of the one it stems from.
+    Traceable: each equation is bound under the current trace. Takes linear time, and lets go of every intermediate
+    value after its last use. What is bound meanwhile inherits an equation's place in the user's code.
     """
     plan: _Plan | None = jaxpr._memo.get("plan")
     if plan is None:
         plan = jaxpr._memo["plan"] = _Plan(jaxpr)
-    if len(consts) != len(jaxpr.constvars) or len(consts) + len(args) != plan.n_args:
+    if len(consts) != len(jaxpr.constvars) or len(args) != len(jaxpr.invars):
         raise _arity_error(jaxpr, consts, args)
-    env = [*consts, *args, *plan.constants]
+    env = plan.literals.copy()
+    env.update(zip(jaxpr.constvars, consts, strict=True))
+    env.update(zip(jaxpr.invars, args, strict=True))
     del consts, args
+    read = env.__getitem__
     outer = replaying.eqn
     try:
-        for eqn, ins, outs, dead in plan.steps:
+        for eqn, ends in zip(jaxpr.eqns, plan.ends, strict=True):
             replaying.eqn = eqn
-            result = eqn.primitive.bind(*[env[i] for i in ins], **eqn.params)
-            if type(outs) is int:
-                env[outs] = result
+            primitive = eqn.primitive
+            result = primitive.bind(*map(read, eqn.invars), **eqn.params)
+            if primitive.multiple_results:
+                env.update(zip(eqn.outvars, result, strict=True))
             else:
-                for i, value in zip(outs, result, strict=True):  # type: ignore[arg-type]
-                    env[i] = value
-                value = None
+                env[eqn.outvars[0]] = result
             result = None
-            for i in dead:
-                env[i] = None
+            if ends is not None:
+                for var in ends:
+                    del env[var]
+        return [read(x) for x in jaxpr.outvars]
+    except KeyError as error:
+        if error.args and type(error.args[0]) is Var and error.args[0] not in env:
+            check_bound(jaxpr)
+        raise
     finally:
         replaying.eqn = outer
-    return [env[i] for i in plan.outs]
 
 
 def _arity_error(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any]) -> CorejaxTypeError:

@@ -1,7 +1,7 @@
 """Structural identity: when two programs are the same program.
 
-Two jaxprs that differ in nothing but their `Var` objects have one `structural_key`. Params are told apart to the bit and
-by exact type: -0.0 is not 0.0, True is not 1, NaN equals itself.
+Two jaxprs that differ in nothing but their `Var` objects have one `structural_key`. Params are told apart to the bit
+and by exact type: -0.0 is not 0.0, True is not 1, NaN equals itself.
 
 >>> atom(1) == atom(True), atom(0.0) == atom(-0.0), atom(float("nan")) == atom(float("nan"))
 (False, False, True)
@@ -22,6 +22,7 @@ import numpy as np
 
 from corejax.errors import CorejaxTypeError
 from corejax.ir.jaxpr import ClosedJaxpr, Jaxpr, Literal
+from corejax.ir.typecheck import check_bound
 from corejax.source import here
 
 
@@ -81,9 +82,9 @@ def _canonical(jaxpr: Jaxpr) -> tuple[Any, ...]:
                 flat.append(var.aval)
             flat += (param_key(params, eqn.primitive.name) if params else (), eqn.effects)
         flat += [_literal_atom(x) if type(x) is Literal else number[x] for x in jaxpr.outvars]
-    except KeyError as error:
-        raise CorejaxTypeError("a variable of the jaxpr is used before it is bound", got=repr(error.args[0]),
-                               todo="typecheck(jaxpr) says in which equation") from error
+    except KeyError:
+        check_bound(jaxpr)
+        raise
     return tuple(flat)
 
 
@@ -97,7 +98,7 @@ def param_key(params: Mapping[str, Any], owner: str = "") -> tuple[Any, ...]:
     """The identity of an equation's params: equal iff they are the same to the bit, in whatever order.
 
     >>> param_key({"axes": (0, 1), "exact": True})
-    (('axes', (<class 'tuple'>, 0, 1)), ('exact', (<class 'bool'>, True)))
+    (('axes', (<class 'tuple'>, (0, 1))), ('exact', (<class 'bool'>, True)))
     """
     name = None
     try:
@@ -127,8 +128,13 @@ def atom(value: Any) -> Hashable:
     return make(value) if make is not None else _other_atom(kind, value)
 
 
+_PLAIN = frozenset((int, str, type(None)))  # types whose values are their own atoms
+
+
 def _tuple_atom(value: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple, *[atom(item) for item in value]
+    if _PLAIN.issuperset(map(type, value)):
+        return tuple, value
+    return tuple, *map(atom, value)
 
 
 def _closed_atom(value: ClosedJaxpr) -> tuple[Any, ...]:

@@ -74,9 +74,9 @@ def parse_jaxpr(text: str, primitives: Callable[[str], Any] = plain_primitive,
                 literal: Callable[[np.ndarray, ShapedArray], Any] | None = None) -> Jaxpr:
     """The jaxpr that `text` describes; `primitives` maps names to primitives.
 
-    Printing the result gives `text` again, up to layout. What is printed as `<opaque>` is refused by name. Constants have
-    no text: pair the result with theirs by `ClosedJaxpr`. `literal` makes the values of literals, by default Python
-    scalars for weak types and NumPy's for the others.
+    Printing the result gives `text` again, up to layout. What is printed as `<opaque>` is refused by name. Constants
+    have no text: pair the result with theirs by `ClosedJaxpr`. `literal` makes the values of literals, by default
+    Python scalars for weak types and NumPy's for the others.
     """
     reader = _Reader(text, primitives, literal or _plain_value)
     jaxpr = reader.jaxpr()
@@ -94,12 +94,9 @@ def _plain_value(array: np.ndarray, aval: ShapedArray) -> Any:
 class _Reader:
     """A position in a text, and what may stand there."""
 
-    def __init__(self, text: str, primitives: Callable[[str], Any], literal: Callable[[np.ndarray, ShapedArray], Any]
-                 ) -> None:
-        self.text = text
-        self.position = 0
-        self.primitives = primitives
-        self.literal = literal
+    def __init__(self, text: str, primitives: Callable[[str], Any], literal: Callable[..., Any]) -> None:
+        self.text, self.position = text, 0
+        self.primitives, self.literal = primitives, literal
 
     def skip(self) -> None:
         self.position = _SPACE.match(self.text, self.position).end()  # type: ignore[union-attr]
@@ -128,7 +125,7 @@ class _Reader:
 
     def fail(self, wanted: str, at: int | None = None) -> NoReturn:
         at = self.position if at is None else at
-        got = self.text[at:].partition("\n")[0][:30]
+        got = self.text[at: at + 30].partition("\n")[0]
         raise JaxprSyntaxError(f"expected {wanted}", self.text, at, got=f"`{got}`" if got else "the end", wanted=wanted)
 
     def refuse(self, problem: str, at: int, **parts: Any) -> NoReturn:
@@ -191,7 +188,7 @@ class _Reader:
             self.fail("an equation or `in`")
         self.expect("=")
         primitive = self.primitive()
-        params = self.params(primitive) if self.accept_text("[") else {}
+        params = self.params(primitive)
         invars: list[Atom] = []
         while (x := self.operand(scope)) is not None:
             invars.append(x)
@@ -235,7 +232,8 @@ class _Reader:
     def params(self, primitive: Any) -> dict[str, Any]:
         start = self.position
         found: dict[str, Any] = {}
-        while not self.accept_text("]"):
+        bracket = self.accept_text("[")
+        while bracket and not self.accept_text("]"):
             name = self.accept(_WORD) or self.fail("the name of a param or `]`")
             if name[0] in found:
                 self.refuse(f"param `{name[0]}` of {primitive.name} is given twice", name.start())
@@ -243,7 +241,7 @@ class _Reader:
             found[name[0]] = self.value(f"param `{name[0]}` of {primitive.name}")
         known = getattr(primitive, "params", None)
         if known is not None and known != found.keys():
-            self.refuse(f"these are not the params of {primitive.name}", start - 1, got=", ".join(sorted(found)),
+            self.refuse(f"these are not the params of {primitive.name}", start, got=", ".join(sorted(found)) or "none",
                         wanted=", ".join(sorted(known)) or "none",
                         todo="if its `pretty` hook hides some, print with jaxpr_text(jaxpr, pretty=False)")
         return found

@@ -8,7 +8,8 @@
     value     ::=  None  True  3  -0.0  nan  inf  (1.0+2.0j)  'text'  f64  (value, ...)  jaxpr  closed jaxpr  <opaque>
 
 An equation without outputs begins with `() =`; `#` begins a comment; line breaks are spaces. Names are local to each
-jaxpr. Everything that comes in a finite number of bits is printed exactly, NaN with a payload as `nan(0x7ff8000000000001)`.
+jaxpr. Everything that comes in a finite number of bits is printed exactly, a NaN with a payload as
+`nan(0x7ff8000000000001)`.
 
 This module knows jaxprs by the attributes that they have, since they import it.
 """

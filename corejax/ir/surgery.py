@@ -226,7 +226,10 @@ def dce_closed(closed: ClosedJaxpr, used_outputs: Sequence[bool], instantiate: b
 
 
 def _live_eqns(eqns: Sequence[JaxprEqn], live: set[Any]) -> tuple[list[JaxprEqn], bool]:
-    """The equations that `live` depends on, in order, and whether any was dropped; what they read is added to `live`."""
+    """The equations that `live` depends on, in order, and whether any was changed or dropped.
+
+    What they read is added to `live`.
+    """
     kept: list[JaxprEqn] = []
     changed = False
     for eqn in reversed(eqns):
@@ -251,7 +254,7 @@ def _shortened(hook: Any, eqn: JaxprEqn, used_out: tuple[bool, ...]) -> JaxprEqn
     if type(result) is not tuple or len(result) != 2:
         problem, got, wanted = "returned no pair", type(result).__name__, "(used_in, equation or None)"
     elif len(result[0]) != len(eqn.invars):
-        problem, got, wanted = "returned the wrong number of flags", len(result[0]), f"{len(eqn.invars)}, one an operand"
+        problem, got, wanted = "returned the wrong number of flags", len(result[0]), f"{len(eqn.invars)}, as operands"
     elif result[1] is None and (any(used_out) or eqn.effects):
         problem, got, wanted = "dropped an equation that is needed", None, "an equation"
     elif result[1] is not None:

@@ -63,11 +63,13 @@ def _check_operands(jaxpr: Jaxpr, k: int, atoms: Sequence[Any], bound: set[Any])
             raise _unbound(jaxpr, k, x)
 
 
-def unbound_error(jaxpr: Jaxpr, k: int) -> CorejaxTypeError:
-    """The error for equation `k` (the outputs if there is no such equation), which uses what isn't bound."""
-    bound = {*jaxpr.constvars, *jaxpr.invars, *[v for eqn in jaxpr.eqns[:k] for v in eqn.outvars]}
-    atoms = jaxpr.eqns[k].invars if k < len(jaxpr.eqns) else jaxpr.outvars
-    return _unbound(jaxpr, k, next(x for x in atoms if type(x) is not Literal and x not in bound))
+def check_bound(jaxpr: Jaxpr) -> None:
+    """Raise if an equation, or the list of outputs, uses a variable that is not bound before it."""
+    bound: set[Any] = {*jaxpr.constvars, *jaxpr.invars}
+    for k, eqn in enumerate(jaxpr.eqns):
+        _check_operands(jaxpr, k, eqn.invars, bound)
+        bound.update(eqn.outvars)
+    _check_operands(jaxpr, len(jaxpr.eqns), jaxpr.outvars, bound)
 
 
 def _unbound(jaxpr: Jaxpr, k: int, var: Any) -> CorejaxTypeError:
@@ -84,8 +86,8 @@ def _check_literal(jaxpr: Jaxpr, k: int, literal: Literal) -> None:
         fits = aval.matches(aval_of(value))
     if not fits:
         got = type(value).__name__ if kind is not None else aval_of(value)
-        raise _error(jaxpr, k, "has a literal of another type than it says", got=f"{np.asarray(value)!s:.60} of type {got}",
-                     wanted=f"a value of type {aval}")
+        raise _error(jaxpr, k, "has a literal of another type than it says",
+                     got=f"{np.asarray(value)!s:.60} of type {got}", wanted=f"a value of type {aval}")
 
 
 def _check_params(jaxpr: Jaxpr, k: int, eqn: JaxprEqn) -> None:

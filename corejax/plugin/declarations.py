@@ -128,7 +128,7 @@ class Sample:
     Sample(args=(1.0, 2.0), params={'axis': 0})
     """
 
-    __slots__ = ("args", "params", "domain", "error", "exempt")
+    __slots__ = ("args", "domain", "error", "exempt", "params")
 
     def __init__(self, args: Sequence[Any], params: Mapping[str, Any] | None = None, domain: Any = None,
                  error: type[BaseException] | None = None, exempt: Mapping[str, str] | None = None) -> None:
@@ -139,6 +139,6 @@ class Sample:
         self.exempt = dict(exempt or {})
 
     def __repr__(self) -> str:
-        fields = [(name, getattr(self, name)) for name in self.__slots__]
-        shown = [f"{name}={value!r}" for name, value in fields if value or name == "args"]
+        fields = [(name, getattr(self, name)) for name in ("args", "params", "domain", "error", "exempt")]
+        shown = [f"{name}={value!r}" for name, value in fields if name == "args" or value not in (None, {})]
         return f"Sample({', '.join(shown)})"

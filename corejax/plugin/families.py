@@ -38,7 +38,9 @@ _ORDER = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 
 class Elementwise:
-    """The plugin of an elementwise primitive. Build one with `unary`, `nary` or `comparison`.
+    """The plugin of an elementwise primitive. Build one with `unary`, `binary`, `nary` or `comparison`.
+
+    A subclass may have hooks of its own, which come before those that its row would give.
 
     `_typed_from` is the position of the first operand that shares the common dtype: those before it have rules of
     their own, which a subclass checks in its `abstract_eval`.
@@ -54,17 +56,14 @@ class Elementwise:
         self._arity, self._kinds, self._result, self._domain = arity, dtypes, result, domain
         self._backward = () if isinstance(transpose, Declaration) else tuple(transpose)
         self._bind: Function = _not_defined
-        self.impl = hookimpl(_on_sequence(impl, arity))
-        self.xla_translation = hookimpl(_lowering(hlo, arity))
-        self.jvp = _spreading(jvp) if isinstance(jvp, Partials) and arity != 1 else jvp
-        if linear:
-            self.linear = linear
-        if isinstance(transpose, Declaration):
-            self.transpose: Any = transpose
-        elif not self._backward:
-            self.transpose = not_linear(f"{name} is not linear in any operand")
-        else:
-            self.transpose = hookimpl(self._transpose)
+        backward: Any = transpose or not_linear(f"{name} is not linear in any operand")
+        hooks = {
+            "impl": hookimpl(_on_sequence(impl, arity)), "xla_translation": hookimpl(_lowering(hlo, arity)),
+            "jvp": _spreading(jvp) if isinstance(jvp, Partials) and arity != 1 else jvp, "linear": linear or None,
+            "transpose": backward if isinstance(backward, Declaration) else self._transpose}
+        for hook, value in hooks.items():
+            if value is not None and not hasattr(type(self), hook):
+                setattr(self, hook, value)
 
     def function(self, bind: Function) -> Function:
         """The public function."""
@@ -96,6 +95,7 @@ class Elementwise:
         weak = all([aval.weak_type for aval in typed])
         return ShapedArray(common_shape(self.name, avals), self._result(dtype) if self._result else dtype, weak)
 
+    @hookimpl
     def _transpose(self, cotangents: Any, args: Sequence[Any], **params: Any) -> list[Any]:
         found: list[Any] = []
         for i, x in enumerate(args):
@@ -140,7 +140,7 @@ def unary(name: str, impl: Function, *, hlo: str | Function, dtypes: str, jvp: A
     """A function of one operand.
 
     impl: the NumPy function. hlo: the operation's name, or a lowering `(ctx, args) -> value`. dtypes: the kinds it
-    takes, of `b i u f c`. jvp: `factors`, `partials`, `not_differentiable`, or a marked hook. Options: `result`, a
+    takes, of `b i u f c`. jvp: `factors`, `partials`, `not_differentiable`, or None beside `linear`. Options: `result`, a
     function from the operands' dtype to the result's; `transpose`, for each operand a function
     `(cotangent, *args) -> cotangent` or None where it isn't linear; `linear`, the operands in which it is linear
     jointly; `domain`, the interval that samples are drawn from.

@@ -37,7 +37,7 @@ class Entry(NamedTuple):
 class Pack:
     """An installed distribution that provides something."""
 
-    __slots__ = ("name", "entries", "_distribution")
+    __slots__ = ("_distribution", "entries", "name")
 
     def __init__(self, name: str, distribution: Any) -> None:
         self.name = name
@@ -49,7 +49,7 @@ class Pack:
         """Read from the metadata each time: only errors and listings ask."""
         try:
             return str(self._distribution.version)
-        except Exception:  # broken metadata of any kind must not hide the error that is being described
+        except Exception:  # noqa: BLE001  broken metadata must not hide the error that is being described
             return "of unknown version"
 
     def __str__(self) -> str:
@@ -59,7 +59,7 @@ class Pack:
 class Manifest:
     """All packs in use, and who provides what."""
 
-    __slots__ = ("packs", "hidden", "prefer", "_groups", "_rules")
+    __slots__ = ("_groups", "_rules", "hidden", "packs", "prefer")
 
     def __init__(self, packs: Iterable[Pack]) -> None:
         found = {pack.name: pack for pack in packs}
@@ -163,7 +163,7 @@ def _scan() -> list[Pack]:
                 _parse(pack, text)
                 if pack.entries:
                     packs.append(pack)
-        except Exception as error:  # whatever is wrong with one distribution, the others work
+        except Exception as error:  # noqa: BLE001  whatever is wrong with one distribution, the others work
             warnings.warn(f"the distribution {name} is left out: its metadata is broken: {error}", CorejaxWarning,
                           stacklevel=2)
     return packs

@@ -53,7 +53,7 @@ class Primitive:
     `bind` applies it: arrays positional, params by keyword. Each rule is a plain callable, see the hook reference.
     """
 
-    _IDENTITY = ("name", "plugin", "module", "function", "pack", "origin", "_cache", "_inferred")
+    _IDENTITY = ("name", "plugin", "module", "function", "pack", "origin", "_cache", "inferred")
     _FROZEN = ("abstract_eval", "impl", "jvp", "transpose", "vmap", "xla_translation", "decompose", "samples",
                "partial_eval", "dce", "effects", "typecheck", "pretty", "linearize", "linear", "factors",
                "symbolic_zeros", "jvp_binds_itself", "multiple_results", "lowerings", "providers", "open_params", "params")
@@ -64,7 +64,7 @@ class Primitive:
         self.plugin = plugin
         self.module = module
         self._cache: BoundedCache[Any, Any] = BoundedCache(_SIGNATURES_PER_PRIMITIVE)
-        self._inferred = self._cache._entries.get  # the bare dict's: a call less on the way
+        self.inferred = self._cache._entries.get  # what `infer` knows of calls without params, by the tuple of avals
         if entry is not None:
             self.pack, self.origin = entry.pack.name, str(entry.pack)
 
@@ -80,7 +80,7 @@ class Primitive:
     def infer(self, avals: Avals, params: Mapping[str, Any]) -> Any:
         """The type of the result, or a tuple of types, by abstract_eval; remembered."""
         if not params:
-            return self._inferred(avals) or self._infer(avals, params, avals)
+            return self.inferred(avals) or self._infer(avals, params, avals)
         key: tuple[Any, ...]
         try:
             if len(params) == 1:
@@ -94,7 +94,7 @@ class Primitive:
         except CorejaxTypeError:
             param_key(params, f"{self.name} ({self.origin})")  # raises the same error with the param's name
             raise
-        return self._inferred(key) or self._infer(avals, params, key)
+        return self.inferred(key) or self._infer(avals, params, key)
 
     def lowering(self, platform: str) -> Function:
         """The rule that translates it for a platform."""
@@ -183,13 +183,13 @@ def _place(primitive: Primitive) -> None:
     primitive.pack, primitive.origin = None, f"defined in {primitive.module}"
 
 
-def define(plugin: Any) -> Function:
+def define(plugin: Any, *, module: str | None = None) -> Function:
     """The public function of the primitive that a plugin object describes; `.primitive` is the primitive.
 
-    Nothing is validated before its first use.
+    Nothing is validated before its first use. `module` is where the function will be found, by default the module that
+    calls `define`: pickling needs it.
     """
-    primitive = _primitive_of(plugin, sys._getframe(1).f_globals.get("__name__", "__main__"))
-    return primitive.function
+    return _primitive_of(plugin, module or sys._getframe(1).f_globals.get("__name__", "__main__")).function
 
 
 def find(name: str) -> Primitive:

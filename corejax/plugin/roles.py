@@ -35,6 +35,14 @@ roles = Roles()
 operators = Roles("operators.")
 
 
+def __getattr__(name: str) -> Callable[..., Any]:
+    # `from corejax.plugin import roles` gives this module once it is imported: it answers as the object does.
+    if name.startswith("_"):
+        raise AttributeError(name)
+    function: Callable[..., Any] = getattr(roles, name)
+    return function
+
+
 @contextmanager
 def provide(functions: Mapping[str, Callable[..., Any]] | None = None, **named: Callable[..., Any]) -> Iterator[None]:
     """Fill roles within the block, for the whole process, whatever is installed: for tests of an interpreter.

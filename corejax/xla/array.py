@@ -8,7 +8,7 @@ something puts it on a device; the result of a compiled program holds the runtim
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -41,7 +41,7 @@ class Array(DataModel):
     _host: Any
     _buffer: Any
 
-    def __new__(cls, *_: Any, **__: Any) -> Array:
+    def __new__(cls, *_: Any, **__: Any) -> Self:
         raise CorejaxTypeError("an Array can't be made from its class", where=here(),
                                todo="use cj.device_put(x), or any function of cj.lax on a NumPy array")
 
@@ -118,11 +118,10 @@ class Array(DataModel):
         return bool(live(self).is_ready()) if is_on_device(self) else True
 
     def delete(self) -> None:
-        """Give its memory back now; using it afterwards is an error."""
-        if is_on_device(self):
-            self._buffer.delete()
-        else:
-            self._buffer = DELETED
+        """Give its memory back, as soon as no view needs it; using the array afterwards is an error."""
+        # The buffer is let go, not deleted: the runtime aborts the process if NumPy still looks at a deleted one.
+        self._buffer = DELETED
+        if hasattr(self, "_host"):
             del self._host
 
     def is_deleted(self) -> bool:

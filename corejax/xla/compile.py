@@ -27,7 +27,6 @@ from corejax.xla.lowering import Lowering, bake, lower_module
 from corejax.xla.storage import deleted_error, is_on_device, runtime_error, to_numpy
 
 
-
 class Executable:
     """A compiled program. `call(args)` takes a sequence of arrays and returns the list of results without waiting.
 
@@ -122,20 +121,48 @@ def _make_call(executable: Executable) -> tuple[Callable[[Sequence[Any]], list[A
     A closure, since reading what it needs from an object's slots would cost a tenth of the whole call.
     """
     execute = executable._run_and_wait if executable.callbacks else executable.loaded.execute_sharded
-    handlers = [executable.place.handler(_device_aval(aval)) for aval in executable.out_avals]
-    out_avals, consts, put_any = executable.out_avals, executable._consts, executable._put
+    out_avals, consts = executable.out_avals, executable._consts
+    handlers = [executable.place.handler(_device_aval(aval)) for aval in out_avals]
     float0 = any(aval.dtype == dtypes.float0 for aval in out_avals)
     wrap = _wrap_float0 if float0 else Array.from_device
     only_aval = out_avals[0] if len(out_avals) == 1 else None
-    place = executable.place
+    to_buffers = _make_to_buffers(executable)
+    from_host = False
+
+    def call(args: Sequence[Any]) -> list[Array]:
+        nonlocal from_host
+        # Arguments tend to come from the same memory as last time; a wrong guess costs a caught AttributeError.
+        if from_host:
+            buffers, from_host = to_buffers(args)
+        else:
+            try:
+                buffers = [x._buffer for x in args]
+            except AttributeError:
+                buffers, from_host = to_buffers(args)
+        try:
+            outs = execute(consts + buffers if consts else buffers).consume_with_handlers(handlers)
+        except (RuntimeError, TypeError, ValueError) as error:
+            raise executable._failure(error, args) from None
+        if only_aval is not None:
+            return [wrap(outs[0], only_aval)]
+        return [wrap(out, aval) for out, aval in zip(outs, out_avals, strict=True)]
+
+    def refuse(function: Callable[..., Any]) -> None:
+        nonlocal execute, to_buffers
+        execute = to_buffers = function
+
+    return call, refuse
+
+
+def _make_to_buffers(executable: Executable) -> Callable[[Sequence[Any]], tuple[list[Any], bool]]:
+    """The function that puts arguments on the device: their buffers, and whether any came from host memory."""
+    place, put_any = executable.place, executable._put
     put, sharding, (devices, committed, force, copying, wide) = place.put, place.sharding, place.copying
     sharing = place.sharing[3]
     in_types = [(aval, None if aval.dtype == dtypes.float0 else aval.dtype) for aval in executable.in_avals]
     ndarray = np.ndarray
-    from_host = False
 
-    def to_buffers(args: Sequence[Any]) -> list[Any]:
-        nonlocal from_host
+    def to_buffers(args: Sequence[Any]) -> tuple[list[Any], bool]:
         buffers = []
         from_host = False
         for x, (aval, dtype) in zip(args, in_types, strict=True):
@@ -156,30 +183,9 @@ def _make_call(executable: Executable) -> tuple[Callable[[Sequence[Any]], list[A
                 from_host = True
             else:
                 buffers.append(put_any(x, aval))
-        return buffers
+        return buffers, from_host
 
-    def call(args: Sequence[Any]) -> list[Array]:
-        # Arguments tend to come from the same memory as last time; a wrong guess costs a caught AttributeError.
-        if from_host:
-            buffers = to_buffers(args)
-        else:
-            try:
-                buffers = [x._buffer for x in args]
-            except AttributeError:
-                buffers = to_buffers(args)
-        try:
-            outs = execute(consts + buffers if consts else buffers).consume_with_handlers(handlers)
-        except Exception as error:
-            raise executable._failure(error, args) from None
-        if only_aval is not None:
-            return [wrap(outs[0], only_aval)]
-        return [wrap(out, aval) for out, aval in zip(outs, out_avals)]  # noqa: B905 (they are as many: handlers)
-
-    def refuse(function: Callable[..., Any]) -> None:
-        nonlocal execute, put_any, put
-        execute = put_any = put = function
-
-    return call, refuse
+    return to_buffers
 
 
 class _OncePerKey:
@@ -231,7 +237,7 @@ def compile_jaxpr(closed: ClosedJaxpr, *, donated: Sequence[int] = (), name: str
         lowered = lower_module(closed.jaxpr, baked, name, place.platform, donated)
         return compile_lowered(lowered, closed, place, donated, settings)
 
-    shared = _executables.get(key, make)
+    shared: Executable = _executables.get(key, make)
     hoisted = hoisted_consts(closed, baked, place)
     return shared.with_consts(hoisted) if hoisted else shared
 

@@ -19,13 +19,10 @@ DLPACK_CPU, DLPACK_CUDA, DLPACK_PINNED = 1, 2, 3
 
 
 class _Deleted:
-    """The buffer of a host array that was deleted."""
+    """Stands in for the buffer of an array that was deleted."""
 
     def is_deleted(self) -> bool:
         return True
-
-    def delete(self) -> None:
-        """Once more is no error."""
 
 
 DELETED = _Deleted()
@@ -59,7 +56,7 @@ def to_numpy(array: Any) -> Any:
     if is_on_device(array):
         client.check_not_forked()
         try:
-            return _jaxlib.buffer_to_numpy(live(array))
+            return _jaxlib.buffer_to_numpy(live(array), array.aval.shape, array.aval.dtype)
         except _jaxlib.RuntimeFailure as error:
             raise runtime_error(error) from error
     host = array._host

@@ -11,11 +11,13 @@ import weakref
 import ml_dtypes
 import numpy as np
 import pytest
+from xla_toys import Build, mul
 
 from corejax import dtypes
 from corejax.avals import ShapedArray
 from corejax.errors import CorejaxError
 from corejax.xla.array import Array, as_array, device_get, device_put, from_dlpack
+from corejax.xla.compile import compile_jaxpr
 from corejax.xla.storage import is_on_device, to_numpy
 
 DTYPES = [np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64, np.float16,
@@ -278,3 +280,18 @@ def test_host_arrays_need_no_jaxlib():
 def test_to_numpy_shares_device_memory():
     x = device_put(np.arange(100.0))
     assert np.shares_memory(to_numpy(x), to_numpy(x))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, ml_dtypes.bfloat16])
+def test_a_view_keeps_its_memory_when_the_array_is_donated_or_deleted(dtype):
+    aval = ShapedArray((1 << 12,), dtype)
+    b = Build(aval)
+    e = compile_jaxpr(b.returns(b(mul, b.invars[0], np.array(3, dtype))), donated=(0,))
+    donated, deleted = (device_put(np.ones(1 << 12, dtype)) for _ in range(2))
+    views = np.asarray(donated), np.asarray(deleted)
+    assert 3 == float(np.asarray(e([donated])[0])[0])
+    deleted.delete()
+    for _ in range(20):
+        device_put(np.zeros(1 << 12, dtype)).block_until_ready()
+    for view in views:
+        np.testing.assert_array_equal(np.ones(1 << 12, dtype), view)

@@ -21,6 +21,7 @@ from corejax.ir import (
     Literal,
     Var,
     close,
+    eval_jaxpr,
     jaxpr_text,
     parse_jaxpr,
     structural_key,
@@ -97,7 +98,6 @@ def test_unused_outputs_print_as_underscore() -> None:
 
 
 def test_effects_are_shown() -> None:
-    jaxpr = record(lambda x: emit.bind(x, tag="it's \"so\"\n") and x, f64)
     assert str(record(lambda x: emit.bind(x, tag="t") or x, f64)) == (
         "{ lambda ; a:f64[]. let () = emit[tag='t'] a with {io} in (a,) }")
     jaxpr = record(lambda x: [emit.bind(x, tag="it's \"so\"\n"), x][1], f64)
@@ -121,8 +121,8 @@ def test_the_pretty_hook_decides_what_is_printed() -> None:
     jaxpr = record(lambda x: hidden.bind(x, size=3, secret=4), f64)
     assert "hidden[size=3] a" in str(jaxpr)
     assert "hidden[secret=4 size=3] a" in jaxpr_text(jaxpr, pretty=False)
-    assert_round_trip_raw = parse(jaxpr_text(jaxpr, pretty=False))
-    assert structural_key(jaxpr) is structural_key(assert_round_trip_raw)
+    parsed = parse(jaxpr_text(jaxpr, pretty=False))
+    assert structural_key(jaxpr) is structural_key(parsed)
     with pytest.raises(JaxprSyntaxError, match=r"these are not the params of hidden\n(.|\n)*pretty=False"):
         parse(str(jaxpr))
 
@@ -159,7 +159,8 @@ def test_source_info_appends_the_users_line() -> None:
     jaxpr = record(lambda x: sin.bind(x), f64)
     jaxpr = jaxpr.replace(eqns=[jaxpr.eqns[0].replace(source=place)])
     text = jaxpr_text(jaxpr, source_info=True)
-    assert "sin a  # " in text and "test_ir_printing.py:" in text and "(test_source_info_appends_the_users_line)" in text
+    assert "sin a  # " in text and "test_ir_printing.py:" in text
+    assert "(test_source_info_appends_the_users_line)" in text
     assert str(jaxpr) == str(parse(text))
 
 
@@ -174,7 +175,7 @@ def bits(dtype: np.dtype) -> st.SearchStrategy[Any]:
     edge = [np.array(x).astype(dtype)[()] for x in (0, 1)]
     if dtypes.is_inexact(dtype):
         edge += [np.array(x).astype(dtype)[()] for x in (-1.5, 0.1, 1e-3, 256.0)]
-        edge += [np.array(-0.0).astype(dtype)[()], np.array(np.inf).astype(dtype)[()], np.array(np.nan).astype(dtype)[()]]
+        edge += [np.array(x).astype(dtype)[()] for x in (-0.0, np.inf, np.nan)]
     if dtype == dtypes.bool_:
         return st.sampled_from(edge)
     return st.sampled_from(edge) | st.binary(min_size=size, max_size=size).map(lambda b: np.frombuffer(b, dtype)[0])
@@ -252,7 +253,7 @@ def test_a_hundred_thousand_equations_print_and_parse_in_linear_time() -> None:
     ("{ lambda ; in:f64[]. let in () }", r"column 12: `in` is no name for a variable"),
     ("{ lambda ; a:f64[]. let a:f64[] = sin a in () }", r"column 25: `a` is bound twice"),
     ("{ lambda ; a:f64[]. let\n  b:f64[] = sin q\n in () }",
-     r"line 2, column 17: `q` is not bound here\n      b:f64\[\] = sin q\n                    \^\n(.|\n)*local to each jaxpr"),
+     r"line 2, column 17: `q` is not bound here\n      b:f64\[\] = sin q\n                    \^\n(.|\n)*local to"),
     ("{ lambda ; . let 3 in () }", r"expected an equation or `in`\n(.|\n)*got:    `3 in \(\) }`"),
     ("{ lambda ; . let () = sine in () }", r"column 23: there is no primitive `sine`"),
     ("{ lambda ; . let () = [] in () }", "expected the name of a primitive"),
@@ -261,7 +262,7 @@ def test_a_hundred_thousand_equations_print_and_parse_in_linear_time() -> None:
     ("{ lambda ; . let () = free[a=what] in () }", "expected the value of param `a` of free"),
     ("{ lambda ; . let () = free[a=(1 2)] in () }", r"expected `\)`"),
     ("{ lambda ; a:f64[3]. let b:f64[] = total a in () }", r"these are not the params of total\n(.|\n)*wanted: axes"),
-    ("{ lambda ; a:f64[]. let () = emit[tag='x'] a in () }", r"not the effects of emit\n(.|\n)*got:    none\n  wanted: io"),
+    ("{ lambda ; a:f64[]. let () = emit[tag='x'] a in () }", r"the effects of emit\n(.|\n)*got:    none\n  wanted: io"),
     ("{ lambda ; a:f64[]. let b:f64[] = sin a with {io} in () }", r"not the effects of sin\n(.|\n)*wanted: none"),
     ("{ lambda ; a:f64[]. let b:f64[] = sin a with {! in () }", r"expected an effect or `}`"),
     ("{ lambda ; . let in (1.5:i64[],) }", "`1.5` is no i64"),
@@ -278,15 +279,15 @@ def test_a_hundred_thousand_equations_print_and_parse_in_linear_time() -> None:
 def test_a_text_that_is_no_jaxpr_is_refused_where_it_goes_wrong(text: str, message: str) -> None:
     with pytest.raises(JaxprSyntaxError, match=message) as caught:
         parse(text)
-    assert text.splitlines()[caught.value.line - 1][caught.value.column - 1:].startswith(
-        str(caught.value).split("\n")[1][0:0])
+    place, line, caret = str(caught.value).split("\n")[:3]
+    assert place.startswith(f"line {caught.value.line}, column {caught.value.column}: ")
+    assert line.strip() in text and caret.index("^") == 4 + caught.value.column - 1
 
 
 def test_plain_primitives_are_enough_to_look_at_a_program_but_not_to_run_it() -> None:
     jaxpr = parse_jaxpr("{ lambda ; a:f64[]. let b:f64[] = unheard.of-thing[k=1] a in (b,) }")
     assert "unheard.of-thing[k=1]" in str(jaxpr)
     assert structural_key(jaxpr) is structural_key(parse_jaxpr(str(jaxpr)))
-    from corejax.ir import eval_jaxpr
     with pytest.raises(NotImplementedError, match="unheard.of-thing: only the name of this primitive is known"):
         eval_jaxpr(jaxpr, (), 1.0)
 

@@ -149,7 +149,7 @@ class XlaCall:
         yield Sample([rng.standard_normal(4)], one, error=TypeError)
 
 
-xla_call = define(XlaCall())
+xla_call: Any = define(XlaCall())
 
 
 def _bind(*args: Any, **params: Any) -> list[Any]:
@@ -203,7 +203,7 @@ def _divide(jaxpr: Jaxpr, unknown_in: Flags) -> _Split:
     for atom, needed in zip(known.outvars[n_outs:], used[:count], strict=True):
         if not needed:
             continue
-        if type(atom) is Literal:
+        if isinstance(atom, Literal):
             residuals.append(("literal", atom))
             continue
         if atom not in place_of:

@@ -20,12 +20,12 @@ FULL = slice(None)
 
 
 class Along(NamedTuple):
-    """A slice of one axis: `count` elements from `start` by `step`, which may be negative."""
+    """A slice of one axis: `length` elements from `start` by `step`, which may be negative."""
 
     axis: int
     start: int
     step: int
-    count: int
+    length: int
     full: bool
 
 
@@ -33,14 +33,14 @@ class At(NamedTuple):
     """An index along one axis: an integer, or an array or tracer of integers."""
 
     axis: int
-    index: Any
+    where: Any
     static: bool
 
 
 class Flag(NamedTuple):
-    """A boolean scalar: an axis of size 1 or 0 that no axis of the operand stands behind."""
+    """A boolean scalar: an axis of length 1 or 0 that no axis of the operand stands behind."""
 
-    count: int
+    length: int
 
 
 class New(NamedTuple):

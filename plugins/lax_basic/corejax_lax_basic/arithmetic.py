@@ -6,24 +6,21 @@ Integers wrap around. Dividing an integer by zero gives -1 (all bits set), its r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
 
 from corejax import dtypes
-from corejax.core import ShapedArray, Zero, aval_of
-from corejax.errors import CorejaxTypeError
+from corejax.core import ShapedArray, Zero
 from corejax.plugin import Sample, define, factors, families, hookimpl, partials
-from corejax.source import here
 
 from corejax_lax_basic.comparison import eq
-from corejax_lax_basic.complex_parts import conj, real, to_complex
-from corejax_lax_basic.conversion import convert_element_type
+from corejax_lax_basic.complex_parts import complex, conj, real
+from corejax_lax_basic.rounding import floor
 from corejax_lax_basic.selection import select_n
 
 __all__ = ["abs", "add", "div", "integer_pow", "max", "min", "mul", "neg", "rem", "sign", "square", "sub"]
-
-_python_abs, _python_max, _python_min = abs, max, min
 
 
 # Sums
@@ -34,11 +31,12 @@ class _Sum(families.Elementwise):
     symbolic_zeros = True
 
     def __init__(self, name: str, impl: Any, hlo: str, doc: str, second: Callable[[Any], Any]) -> None:
-        super().__init__(name, impl, arity=2, hlo=hlo, dtypes="iufc", jvp=hookimpl(self._jvp), doc=doc, linear=(0, 1),
+        super().__init__(name, impl, arity=2, hlo=hlo, dtypes="iufc", jvp=None, doc=doc, linear=(0, 1),
                          transpose=(lambda ct, x, y: ct, lambda ct, x, y: second(ct)))
         self._second = second
 
-    def _jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    @hookimpl
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         out, (x_dot, y_dot) = self._bind(*primals), tangents
         if type(y_dot) is Zero:
             return out, x_dot if type(x_dot) is Zero else families.spread(x_dot, out)
@@ -81,7 +79,7 @@ def _remainder(x: Any, y: Any) -> Any:
 
 def _truncated_quotient(x: Any, y: Any) -> Any:
     from_zero = div(x, y)
-    return mul(sign(from_zero), _rounding().floor(abs(from_zero)))
+    return mul(sign(from_zero), floor(abs(from_zero)))
 
 
 div = define(families.binary(
@@ -89,3 +87,137 @@ div = define(families.binary(
     jvp=factors(lambda out, x, y: div(1, y), lambda out, x, y: neg(div(out, y))),
     transpose=(lambda ct, x, y: div(ct, y), None), domain=(0.5, 3.0),
     doc="The quotient x / y; of integers, rounded towards zero."))
+
+
+rem = define(families.binary(
+    "rem", _remainder, hlo="remainder", dtypes="iuf",
+    jvp=partials(lambda t, out, x, y: t, lambda t, out, x, y: mul(neg(t), _truncated_quotient(x, y))), domain=(0.5, 3.0),
+    doc="The remainder of x / y, with the sign of x."))
+
+
+class IntegerPow(families.Elementwise):
+    """`integer_pow(x, y)`: x to the power of a Python integer, by repeated multiplication.
+
+    >>> integer_pow(np.array([2.0, 3.0]), -2).tolist()
+    [0.25, 0.1111111111111111]
+    """
+
+    def __init__(self) -> None:
+        super().__init__("integer_pow", np.power, arity=1, hlo="power", dtypes="iufc", doc=str(IntegerPow.__doc__),
+                         jvp=factors(lambda out, x, *, y: _power_slope(x, y)))
+
+    def function(self, bind: Callable[..., Any]) -> Callable[..., Any]:
+        self._bind = bind
+
+        def integer_pow(x: Any, y: int) -> Any:
+            return bind(x, y=index(y))
+        return integer_pow
+
+    @hookimpl
+    def impl(self, args: Any, *, y: int) -> Any:
+        (x,) = args
+        if y == 0:
+            return np.ones_like(x)
+        power = _repeated(x, y if y > 0 else -y, np.multiply)
+        return power if y > 0 else np.true_divide(x.dtype.type(1), power)
+
+    @hookimpl
+    def abstract_eval(self, avals: Sequence[ShapedArray], *, y: int) -> ShapedArray:
+        if y < 0 and not dtypes.is_inexact(avals[0].dtype):
+            raise families.refused(self.name, f"integers have no power of {y}", avals, "floats or complex numbers",
+                                   "convert with x.astype(float)")
+        return self._type(avals)
+
+    @hookimpl
+    def xla_translation(self, ctx: Any, args: Any, *, y: int) -> Any:
+        one = 1
+        if y <= 0:
+            aval = ctx.avals_in[0]
+            one = ctx.op("stablehlo.broadcast_in_dim", [ctx.constant(np.ones((), aval.dtype))],
+                         {"broadcast_dimensions": ctx.ir.DenseI64ArrayAttr.get([])})
+        if y == 0:
+            return one
+        power = _repeated(args[0], y if y > 0 else -y, lambda a, b: ctx.op("stablehlo.multiply", [a, b]))
+        return power if y > 0 else ctx.op("stablehlo.divide", [one, power])
+
+    @hookimpl
+    def samples(self, rng: Any) -> Iterator[Sample]:
+        for y in (-3, -1, 0, 1, 2, 3, 7):
+            for shape in ((), (3,), (0,)):
+                yield Sample([rng.uniform(0.5, 2, shape)], {"y": y})
+        yield Sample([rng.standard_normal(3) + 1j], {"y": 3})
+        yield Sample([np.array([0, -2, 3])], {"y": 5})
+        yield Sample([np.array([1, 2])], {"y": -1}, error=TypeError)
+
+
+def _repeated(x: Any, y: int, times: Callable[[Any, Any], Any]) -> Any:
+    """x to the power of y > 0, by squaring."""
+    power = None
+    while True:
+        if y & 1:
+            power = x if power is None else times(power, x)
+        y >>= 1
+        if not y:
+            return power
+        x = times(x, x)
+
+
+def _power_slope(x: Any, y: int) -> Any:
+    if y in (0, 1):
+        return families.weak_scalar(y, x.aval.dtype)
+    return mul(y, x if y == 2 else integer_pow(x, y - 1))
+
+
+integer_pow = define(IntegerPow())
+
+
+# Extremes
+
+def _share(x: Any, y: Any, out: Any) -> Any:
+    """The derivative of an extreme with respect to x: 1 where it is x, 1/2 where x and y tie, else 0."""
+    zero, half, one = [families.weak_scalar(value, out.aval.dtype) for value in (0.0, 0.5, 1.0)]
+    return select_n(eq(x, out), zero, select_n(eq(y, out), one, half))
+
+
+max = define(families.binary(
+    "max", np.maximum, hlo="maximum", dtypes="biuf",
+    jvp=factors(lambda out, x, y: _share(x, y, out), lambda out, x, y: _share(y, x, out)),
+    doc="The larger one of x and y; NaN if one of them is."))
+min = define(families.binary(
+    "min", np.minimum, hlo="minimum", dtypes="biuf",
+    jvp=factors(lambda out, x, y: _share(x, y, out), lambda out, x, y: _share(y, x, out)),
+    doc="The smaller one of x and y; NaN if one of them is."))
+
+
+# Signs and magnitudes
+
+def _sign(x: Any) -> Any:
+    return np.sign(x) if x.dtype.kind in "iuc" else np.copysign(np.sign(x), x)  # keeps the sign of zero
+
+
+def _abs_tangent(t: Any, out: Any, x: Any) -> Any:
+    return real(mul(t, conj(sign(x)))) if dtypes.is_complex(x.aval.dtype) else mul(t, sign(x))
+
+
+def _sign_tangent(t: Any, out: Any, x: Any) -> Any:
+    """Of a complex number on the unit circle only the direction across it can change."""
+    if not dtypes.is_complex(out.aval.dtype):
+        return Zero(out.aval.tangent)
+    size = abs(x)
+    zero = families.weak_scalar(0.0, size.aval.dtype)
+    across = sub(t, mul(out, complex(real(mul(conj(out), t)), zero)))
+    at_zero = eq(size, zero)
+    scaled = div(across, complex(select_n(at_zero, size, families.weak_scalar(1.0, size.aval.dtype)), zero))
+    return select_n(at_zero, scaled, families.weak_scalar(0.0, scaled.aval.dtype))
+
+
+def _magnitude(dtype: np.dtype) -> np.dtype:
+    return np.dtype(f"float{4 * dtype.itemsize}") if dtype.kind == "c" else dtype
+
+
+abs = define(families.unary(
+    "abs", np.abs, hlo="abs", dtypes="ifc", result=_magnitude, jvp=partials(_abs_tangent),
+    doc="The absolute value; real for complex x. Its derivative at 0 counts as 0."))
+sign = define(families.unary(
+    "sign", _sign, hlo="sign", dtypes="iufc", jvp=partials(_sign_tangent),
+    doc="-1, 0 or 1; of a complex number x / |x|. Its derivative at 0 counts as 0."))

@@ -73,7 +73,7 @@ class Iota:
         yield Sample([], {"dtype": np.dtype(bool), "shape": (3,), "dimension": 0}, error=TypeError)
 
 
-iota = define(Iota())
+iota: Any = define(Iota())
 
 
 def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Any:

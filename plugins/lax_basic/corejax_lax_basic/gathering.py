@@ -72,7 +72,7 @@ class Gather:
         def gather(operand: Any, start_indices: Any, dimension_numbers: GatherDimensionNumbers,
                    slice_sizes: Sequence[int], *, unique_indices: bool = False, indices_are_sorted: bool = False,
                    mode: str | None = None, fill_value: Any = None) -> Any:
-            sizes, numbers = as_ints("gather", "slice_sizes", slice_sizes), tuple(map(tuple, dimension_numbers))
+            sizes, numbers = as_ints("gather", "slice_sizes", slice_sizes), _canonical_numbers(dimension_numbers)
             mode = _canonical_mode("gather", mode)
             out = bind(operand, _wide(start_indices), dimension_numbers=numbers, slice_sizes=sizes,
                        unique_indices=bool(unique_indices), indices_are_sorted=bool(indices_are_sorted),
@@ -87,7 +87,7 @@ class Gather:
         places, _ = _places(x.shape, indices, index_map, x_batch, dimension_numbers[4], slice_sizes, clamp=True)
         out = x[tuple(places)]  # windows first, then the axes within a window, of which some have size 1
         n = indices.ndim - 1
-        out = out.reshape(*out.shape[:n], *[s for d, s in enumerate(slice_sizes) if d not in (*collapsed, *x_batch)])
+        out = out.reshape((*out.shape[:n], *[s for d, s in enumerate(slice_sizes) if d not in (*collapsed, *x_batch)]))
         windows = [d for d in range(out.ndim) if d not in offset_dims]
         return np.moveaxis(out, range(out.ndim), (*windows, *offset_dims))
 
@@ -176,7 +176,7 @@ class _Scatter:
     def function(self, bind: Any) -> Any:
         def scatter(operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, *,
                     indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None) -> Any:
-            numbers = tuple(map(tuple, dimension_numbers))
+            numbers = _canonical_numbers(dimension_numbers)
             indices, mode = _wide(scatter_indices), _canonical_mode(self.name, mode)
             if mode == "clip":
                 sizes = _window_sizes(shape_of(operand), shape_of(updates), numbers)
@@ -193,7 +193,7 @@ class _Scatter:
         sizes = _window_sizes(x.shape, updates.shape, dimension_numbers)
         places, valid = _places(x.shape, indices, index_map, x_batch, index_batch, sizes, clamp=False)
         windows = [d for d in range(updates.ndim) if d not in window_dims]
-        new = updates.transpose(*windows, *window_dims).reshape(*indices.shape[:-1], *sizes)
+        new = updates.transpose((*windows, *window_dims)).reshape((*indices.shape[:-1], *sizes))
         if not valid.all():
             places, new = [np.broadcast_to(p, (*valid.shape, *p.shape[valid.ndim:]))[valid] for p in places], new[valid]
         out = x.copy()
@@ -353,12 +353,12 @@ class ScatterMax(_ScatterBy):
     _ufunc = np.maximum
 
 
-gather = define(Gather())
-scatter = define(Scatter())
-scatter_add = define(ScatterAdd())
-scatter_mul = define(ScatterMul())
-scatter_min = define(ScatterMin())
-scatter_max = define(ScatterMax())
+gather: Any = define(Gather())
+scatter: Any = define(Scatter())
+scatter_add: Any = define(ScatterAdd())
+scatter_mul: Any = define(ScatterMul())
+scatter_min: Any = define(ScatterMin())
+scatter_max: Any = define(ScatterMax())
 
 _SCATTERS = {"scatter": scatter, "scatter_add": scatter_add, "scatter_mul": scatter_mul, "scatter_min": scatter_min,
              "scatter_max": scatter_max}
@@ -372,6 +372,11 @@ def _canonical_mode(primitive: str, mode: Any) -> str:
         raise wrong(primitive, "no such mode for indices out of bounds", got=repr(mode),
                     wanted=", ".join(map(repr, _MODES)), todo="leave it out, or clip the indices yourself")
     return found
+
+
+def _canonical_numbers(numbers: Any) -> Numbers:
+    first, second, third, x_batch, index_batch = [tuple(map(int, axes)) for axes in numbers]
+    return first, second, third, x_batch, index_batch
 
 
 def _wide(indices: Any) -> Any:
@@ -414,7 +419,7 @@ def _places(shape: Shape, indices: Any, index_map: Shape, x_batch: Shape, index_
             along = index_batch[x_batch.index(d)]
             start = np.arange(shape[d]).reshape([-1 if a == along else 1 for a in range(len(windows))])
         within = np.arange(sizes[d]).reshape([-1 if a == d else 1 for a in range(ndim)])
-        places.append(start.reshape(*start.shape, *([1] * ndim)) + within)
+        places.append(start.reshape((*start.shape, *([1] * ndim))) + within)
     return places, valid
 
 

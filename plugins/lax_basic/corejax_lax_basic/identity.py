@@ -85,5 +85,5 @@ class StopGradient:
         yield Sample([np.arange(3)], {}, exempt={"jvp": "the derivative is zero by definition"})
 
 
-copy = define(Copy())
-stop_gradient = define(StopGradient())
+copy: Any = define(Copy())
+stop_gradient: Any = define(StopGradient())

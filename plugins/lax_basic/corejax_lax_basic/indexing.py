@@ -37,7 +37,7 @@ def _read(x: Any, entries: Sequence[Entry], mode: str | None, fill_value: Any) -
                                                                           for e in entries])):
         return _read_gather(x, entries, mode, fill_value)
     x = _cut(x, [e for e in entries if type(e) is Along or (type(e) is At and e.static)])
-    computed = {e.axis: e.index for e in entries if type(e) is At and not e.static}
+    computed = {e.axis: e.where for e in entries if type(e) is At and not e.static}
     if computed:
         sizes = tuple([1 if d in computed else n for d, n in enumerate(shape_of(x))])
         dtype = max([aval_of(i).dtype for i in computed.values()], key=lambda d: d.itemsize)
@@ -48,14 +48,15 @@ def _read(x: Any, entries: Sequence[Entry], mode: str | None, fill_value: Any) -
         return lax.squeeze(x, dropped) if dropped else x
     shape = shape_of(x)
     if dropped:
-        return lax.reshape(x, tuple([1 if type(e) is New else shape[e.axis] for e in entries if type(e) is not At]))
+        kept = [e for e in entries if type(e) is not At]
+        return lax.reshape(x, tuple([shape[e.axis] if type(e) is Along else 1 for e in kept]))
     return lax.expand_dims(x, [i for i, e in enumerate(entries) if type(e) is New])
 
 
 def _is_array(entry: Entry) -> bool:
     """Does it make the index an advanced one, in which scalars broadcast against arrays?"""
-    return type(entry) is Flag or (type(entry) is At and len(np.shape(entry.index) if entry.static
-                                                             else entry.index.shape) > 0)
+    return type(entry) is Flag or (type(entry) is At and len(np.shape(entry.where) if entry.static
+                                                             else entry.where.shape) > 0)
 
 
 def _to_dtype(x: Any, dtype: np.dtype) -> Any:
@@ -69,18 +70,18 @@ def _cut(x: Any, entries: Sequence[Along | At]) -> Any:
     backward, whole = [], True
     for e in entries:
         if type(e) is At:
-            starts[e.axis], limits[e.axis], whole = e.index, e.index + 1, whole and shape[e.axis] == 1
+            starts[e.axis], limits[e.axis], whole = e.where, e.where + 1, whole and shape[e.axis] == 1
             continue
         assert type(e) is Along
         if e.full:
             continue
         first, last = _span(e)
-        starts[e.axis], limits[e.axis], steps[e.axis] = first, last + 1 if e.count else first, abs(e.step)
-        if e.count < 2:
+        starts[e.axis], limits[e.axis], steps[e.axis] = first, last + 1 if e.length else first, abs(e.step)
+        if e.length < 2:
             steps[e.axis] = 1
         elif e.step < 0:
             backward.append(e.axis)
-        whole = whole and e.count == shape[e.axis]
+        whole = whole and e.length == shape[e.axis]
     if not whole:
         x = lax.slice(x, tuple(starts), tuple(limits), tuple(steps))
     return lax.rev(x, tuple(backward)) if backward else x
@@ -88,9 +89,9 @@ def _cut(x: Any, entries: Sequence[Along | At]) -> Any:
 
 def _span(e: Along) -> tuple[int, int]:
     """The least and the greatest position of a slice; the least is 0 for an empty one."""
-    if not e.count:
+    if not e.length:
         return 0, 0
-    ends = e.start, e.start + (e.count - 1) * e.step
+    ends = e.start, e.start + (e.length - 1) * e.step
     return min(ends), max(ends)
 
 
@@ -113,13 +114,13 @@ class Layout:
 
     def result_shape(self) -> Shape:
         """The shape of `x[index]`."""
-        return tuple([1 if kind == "new" else self.shape[e] if kind == "index" else e.count for kind, e in self.axes])
+        return tuple([1 if kind == "new" else self.shape[e] if kind == "index" else e.length for kind, e in self.axes])
 
 
 def _index_shape(entry: Any) -> Shape:
     if type(entry) is Flag:
-        return (entry.count,)
-    return np.shape(entry.index) if entry.static else entry.index.shape
+        return (entry.length,)
+    return np.shape(entry.where) if entry.static else entry.where.shape
 
 
 def _common_shape(shapes: Sequence[Shape]) -> Shape:
@@ -146,7 +147,7 @@ def _read_gather(x: Any, entries: Sequence[Entry], mode: str | None, fill_value:
         x = lax.gather(x, indices, numbers, sizes, mode=mode or ("promise_in_bounds" if known else "clip"),
                        fill_value=fill_value)
     else:
-        x = lax.broadcast_in_dim(x, tuple([layout.shape[e] if kind == "index" else e.count for kind, e in axes]), offset)
+        x = lax.broadcast_in_dim(x, tuple([layout.shape[e] if kind == "index" else e.length for kind, e in axes]), offset)
     new = [i for i, (kind, _) in enumerate(layout.axes) if kind == "new"]
     return lax.expand_dims(x, new) if new else x
 
@@ -154,15 +155,15 @@ def _read_gather(x: Any, entries: Sequence[Entry], mode: str | None, fill_value:
 def _join(parts: Sequence[tuple[Any, Shape]], shape: Shape) -> Any:
     """Indices as one array `(*shape, coordinate)`; each part broadcasts along the given axes of `shape`."""
     if all([e.static for e, _ in parts]):
-        spread_out = [np.broadcast_to(_placed(np.asarray(e.index, np.int64), axes, shape), shape) for e, axes in parts]
+        spread_out = [np.broadcast_to(_placed(np.asarray(e.where, np.int64), axes, shape), shape) for e, axes in parts]
         joined = np.stack(spread_out, -1)
         small = not joined.size or joined.max() <= np.iinfo(np.int32).max
         return joined.astype(np.int32) if small else joined
-    wide = any([aval_of(e.index).dtype.itemsize > 4 for e, _ in parts if not e.static])
+    wide = any([aval_of(e.where).dtype.itemsize > 4 for e, _ in parts if not e.static])
     dtype = np.dtype(np.int64 if wide else np.int32)
     columns = []
     for e, axes in parts:
-        index = np.asarray(e.index, dtype) if e.static else _to_dtype(e.index, dtype)
+        index = np.asarray(e.where, dtype) if e.static else _to_dtype(e.where, dtype)
         ndim = len(shape_of(index))
         kept = spread(index, tuple([shape[a] for a in axes[len(axes) - ndim:]]), "an index")
         columns.append(lax.broadcast_in_dim(kept, (*shape, 1), axes[len(axes) - ndim:]))
@@ -310,24 +311,28 @@ def _distinct(x: Any, entries: Sequence[Entry]) -> bool:
     if not all([e.static for e in indexed]):
         return False
     sizes = shape_of(x)
-    places = np.broadcast_arrays(*[np.asarray(e.index) for e in indexed])
+    common = _common_shape([_index_shape(e) for e in indexed])
+    places = [np.broadcast_to(e.where, common) for e in indexed]
     flat = np.ravel_multi_index([p.ravel() for p in places], [sizes[e.axis] for e in indexed])
     return len(np.unique(flat)) == flat.size
 
 
 def _replace(x: Any, entries: Sequence[Entry], values: Any) -> Any:
     """Write to slices and static integers: one update of a window if it has no gaps, else a selection."""
-    shape, sliced = shape_of(x), [e for e in entries if type(e) in (Along, At)]
-    values = spread(values, tuple([1 if type(e) is New else e.count for e in entries if type(e) in (New, Along)]),
-                    "the value")
-    values = lax.reshape(values, sizes) if shape_of(values) != (
-        sizes := tuple([e.count if type(e) is Along else 1 for e in sliced])) else values
-    backward = tuple([e.axis for e in sliced if type(e) is Along and e.step < 0 and e.count > 1])
-    values = lax.rev(values, backward) if backward else values
-    starts = [_span(e)[0] if type(e) is Along else e.index for e in sliced]
-    steps = [abs(e.step) if type(e) is Along and e.count > 1 else 1 for e in sliced]
+    shape = shape_of(x)
+    sliced: list[Along | At] = [e for e in entries if isinstance(e, (Along, At))]
+    part = tuple([e.length if type(e) is Along else 1 for e in entries if type(e) in (New, Along)])
+    sizes = tuple([e.length if type(e) is Along else 1 for e in sliced])
+    values = spread(values, part, "the value")
+    if sizes != part:
+        values = lax.reshape(values, sizes)
+    backward = tuple([e.axis for e in sliced if type(e) is Along and e.step < 0 and e.length > 1])
+    if backward:
+        values = lax.rev(values, backward)
     if sizes == shape:
-        return values
+        return lax.copy(values)
+    starts = [_span(e)[0] if type(e) is Along else e.where for e in sliced]
+    steps = [abs(e.step) if type(e) is Along and e.length > 1 else 1 for e in sliced]
     if all([step == 1 for step in steps]):
         dtype = np.dtype(np.int32 if max(shape) <= np.iinfo(np.int32).max else np.int64)
         return lax.dynamic_update_slice(x, values, [dtype.type(s) for s in starts], allow_negative_indices=False)
@@ -345,19 +350,21 @@ def _scatter(scatter: Any, x: Any, entries: Sequence[Entry], values: Any, option
     values = spread(values, layout.result_shape(), "the value")
     axes = [(kind, e) for kind, e in layout.axes if kind != "new"]
     if len(axes) != len(layout.axes):
-        values = lax.reshape(values, tuple([layout.shape[e] if kind == "index" else e.count for kind, e in axes]))
+        values = lax.reshape(values, tuple([layout.shape[e] if kind == "index" else e.length for kind, e in axes]))
     window = tuple([i for i, (kind, e) in enumerate(axes) if kind == "axis" and e.full])
     places = [(kind, e) for kind, e in axes if not (kind == "axis" and e.full)]
-    shape = tuple([layout.shape[e] if kind == "index" else e.count for kind, e in places])
+    shape = tuple([layout.shape[e] if kind == "index" else e.length for kind, e in places])
     index_axes = tuple([i for i, (kind, _) in enumerate(places) if kind == "index"])
     parts: list[tuple[Any, Shape]] = [(e, index_axes) for e in layout.advanced if type(e) is At]
     for i, (kind, e) in enumerate(places):
         if kind == "axis":  # a slice with gaps or bounds: its positions, as one more index
-            parts.append((At(e.axis, e.start + e.step * np.arange(e.count), True), (i,)))
+            parts.append((At(e.axis, e.start + e.step * np.arange(e.length), True), (i,)))
     at = tuple([e.axis for e, _ in parts])
     if not at:  # boolean scalars alone: all of the array, or nothing
         sliced = [e for e in entries if type(e) is Along]
-        return x if not all(layout.shape) else _replace(x, sliced, lax.reshape(values, tuple([e.count for e in sliced])))
+        if not all(layout.shape):
+            return x
+        return _replace(x, sliced, lax.reshape(values, tuple([e.length for e in sliced])))
     numbers = ScatterDimensionNumbers(window, tuple(sorted(at)), at)
     known = all([e.static for e, _ in parts])
     return scatter(x, _join(parts, shape), values, numbers, mode="promise_in_bounds" if known else options.get("mode"),

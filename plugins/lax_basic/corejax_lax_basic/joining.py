@@ -89,8 +89,9 @@ class Concatenate:
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
-        for shapes, dimension in [([(2,)], 0), ([(2,), (3,)], 0), ([(2, 1), (2, 3), (2, 0)], 1),
-                                  ([(1, 2), (4, 2)], 0), ([(0,), (0,)], 0)]:
+        cases: list[tuple[list[Shape], int]] = [([(2,)], 0), ([(2,), (3,)], 0), ([(2, 1), (2, 3), (2, 0)], 1),
+                                                ([(1, 2), (4, 2)], 0), ([(0,), (0,)], 0)]
+        for shapes, dimension in cases:
             yield Sample([rng.standard_normal(shape) for shape in shapes], {"dimension": dimension})
         yield Sample([np.ones((2, 3)), np.ones((3, 2))], {"dimension": 0}, error=TypeError)
 
@@ -197,8 +198,8 @@ def padded_shape(shape: Shape, padding_config: Config) -> Shape:
                   for size, (lo, hi, interior) in zip(shape, padding_config, strict=True)])
 
 
-concatenate = define(Concatenate())
-pad = define(Pad())
+concatenate: Any = define(Concatenate())
+pad: Any = define(Pad())
 
 
 def stack(operands: Sequence[Any], axis: int = 0) -> Any:

@@ -167,9 +167,9 @@ def _contract(lhs: Any, rhs: Any, plan: Plan) -> Any:
         return lhs.dot(rhs)
     l_free, batch = lhs.shape[n_batch:lhs.ndim - n_contract], lhs.shape[:n_batch]
     r_free, shared = rhs.shape[n_batch + n_contract:], prod(lhs.shape[lhs.ndim - n_contract:])
-    left = lhs.reshape(*batch, prod(l_free), shared)
-    right = rhs.reshape(*batch, shared, prod(r_free))
-    return np.matmul(left, right).reshape(*batch, *l_free, *r_free)
+    left = lhs.reshape((*batch, prod(l_free), shared))
+    right = rhs.reshape((*batch, shared, prod(r_free)))
+    return np.matmul(left, right).reshape((*batch, *l_free, *r_free))
 
 
 def _dot_tangent(x: Any, y: Any, params: dict[str, Any]) -> Any:
@@ -252,7 +252,7 @@ def _canonical_precision(precision: Any) -> tuple[str, str] | None:
     return _PRECISIONS[names[0]] or "DEFAULT", _PRECISIONS[names[1]] or "DEFAULT"
 
 
-dot_general = define(DotGeneral())
+dot_general: Any = define(DotGeneral())
 
 
 def dot(lhs: Any, rhs: Any, *, dimension_numbers: Any = None, precision: Any = None,

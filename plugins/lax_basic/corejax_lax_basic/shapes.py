@@ -269,7 +269,7 @@ class Rev:
     @hookimpl
     def abstract_eval(self, avals: Any, *, dimensions: Shape) -> ShapedArray:
         check_axes(self.name, "dimensions", dimensions, avals[0].ndim)
-        return avals[0]
+        return avals[0]  # type: ignore[no-any-return]
 
     @hookimpl
     def transpose(self, cotangents: Any, args: Any, *, dimensions: Shape) -> Any:
@@ -290,11 +290,11 @@ class Rev:
         yield Sample([np.ones((2, 3))], {"dimensions": (2,)}, error=TypeError)
 
 
-broadcast_in_dim = define(BroadcastInDim())
-reshape = define(Reshape())
-squeeze = define(Squeeze())
-transpose = define(Transpose())
-rev = define(Rev())
+broadcast_in_dim: Any = define(BroadcastInDim())
+reshape: Any = define(Reshape())
+squeeze: Any = define(Squeeze())
+transpose: Any = define(Transpose())
+rev: Any = define(Rev())
 
 
 def broadcast(operand: Any, sizes: Sequence[int]) -> Any:

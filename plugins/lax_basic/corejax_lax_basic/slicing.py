@@ -223,9 +223,9 @@ class DynamicUpdateSlice:
         yield Sample([np.ones(3), np.ones(4), np.int32(0)], {}, error=TypeError)
 
 
-slice = define(Slice())
-dynamic_slice = define(DynamicSlice())
-dynamic_update_slice = define(DynamicUpdateSlice())
+slice: Any = define(Slice())
+dynamic_slice: Any = define(DynamicSlice())
+dynamic_update_slice: Any = define(DynamicUpdateSlice())
 
 
 def sliced_shape(starts: Shape, limits: Shape, steps: Shape) -> Shape:

@@ -74,8 +74,7 @@ def position(ctx: Any, x: Any, aval: ShapedArray, axis: int, index_dtype: np.dty
         return [select(ctx, a_wins, a, b), select(ctx, a_wins, a_index, b_index)]
 
     value, index = [ctx.types[ShapedArray((), dtype)] for dtype in (aval.dtype, index_dtype)]
-    _fill(ctx, outs[0].owner.regions[0], [value, index, value, index],
-          lambda a, a_index, b, b_index: combine(a, a_index, b, b_index))
+    _fill(ctx, outs[0].owner.regions[0], [value, index, value, index], combine)
     return outs[1]
 
 

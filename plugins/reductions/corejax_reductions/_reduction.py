@@ -172,6 +172,6 @@ class Reduction:
 
 def defined(plugin: Any) -> Any:
     """The public function of a plugin that binds its own primitive in its hooks."""
-    handle = define(plugin)
+    handle: Any = define(plugin)
     plugin._bind = lambda *args, **params: handle.primitive.bind(*args, **params)
     return handle

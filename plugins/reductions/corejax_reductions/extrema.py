@@ -1,7 +1,7 @@
 """The largest and the smallest element along axes.
 
-NaN wins over every number. Complex numbers are ordered by their real parts, then by their imaginary parts. Where several
-elements tie, they share the derivative equally.
+NaN wins over every number. Complex numbers are ordered by their real parts, then by their imaginary parts. Elements
+that tie share the derivative equally.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ __all__ = ["reduce_max", "reduce_min"]
 
 def _shared_by_ties(x_dot: Any, out: Any, x: Any, *, axes: Axes) -> Any:
     """The mean of the tangents of the elements that are equal to the result."""
-    chosen = lax.convert_element_type(lax.eq(x, spread(out, x.shape, axes)), x.dtype)
+    beside = spread(out, x.shape, axes) if out.shape else out
+    chosen = lax.convert_element_type(lax.eq(x, beside), x.dtype)
     return lax.div(reduce_sum(lax.mul(x_dot, chosen), axes), reduce_sum(chosen, axes))
 
 
@@ -105,7 +106,7 @@ def _infinity_or_bound(dtype: np.dtype, sign: int) -> Any:
     infinity = np.asarray(sign * np.inf, np.float32).astype(dtype)
     if np.isinf(infinity.astype(np.float32)):
         return infinity[()]
-    bounds = ml_dtypes.finfo(dtype)  # several float8 formats have no infinity
+    bounds: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]  # several float8 formats have no infinity
     return bounds.max if sign > 0 else bounds.min
 
 

@@ -62,7 +62,7 @@ def mean(x: Any, axis: AxisSpec = None, dtype: Any = None, out: None = None, kee
     wanted = _averaged_dtype(x, dtype)
     wide = accumulator(wanted)  # a sum of narrow floats can be out of their range where the mean is not
     total = sum(x, axis, wide, None, keepdims, where=where)
-    return lax.convert_element_type(lax.div(total, _count(x, axis, keepdims, where, wide)), wanted)
+    return _converted(lax.div(total, _count(x, axis, keepdims, where, wide)), wanted)
 
 
 def var(x: Any, axis: AxisSpec = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
@@ -71,14 +71,16 @@ def var(x: Any, axis: AxisSpec = None, dtype: Any = None, out: None = None, ddof
     _no_out("var", out)
     wanted = _averaged_dtype(x, dtype)
     wide = accumulator(wanted)
-    values = lax.convert_element_type(x, wide)
-    centre = lax.broadcast_in_dim(mean(values, axis, keepdims=True, where=where), values.shape, range(values.ndim))
-    offset = lax.sub(values, centre)
+    values = _converted(x, wide)
+    shape = values.shape
+    centre = mean(values, axis, keepdims=True, where=where)
+    offset = lax.sub(values, lax.broadcast_in_dim(centre, shape, tuple(range(len(shape)))))
     squares = lax.square(lax.abs(offset)) if dtypes.is_complex(wide) else lax.square(offset)
     total = sum(squares, axis, None, None, keepdims, where=where)
-    divisor = lax.sub(_count(x, axis, keepdims, where, total.dtype), lax.full((), ddof, total.dtype))
+    count = _count(x, axis, keepdims, where, total.dtype)
+    divisor = count - float(ddof) if isinstance(count, float) else lax.sub(count, float(ddof))
     spread = lax.div(total, divisor)
-    return spread if dtypes.is_complex(wide) else lax.convert_element_type(spread, wanted)
+    return spread if dtypes.is_complex(wide) else _converted(spread, wanted)
 
 
 def std(x: Any, axis: AxisSpec = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
@@ -144,7 +146,7 @@ def _extreme(name: str, reduce: Callable[..., Any], choose: Callable[..., Any], 
     if where is not None:
         x = _masked(name, x, where, identity(aval.dtype))
     found = _kept(reduce(x, axes), aval.shape, axes, keepdims)
-    return found if initial is None else choose(found, lax.full(found.shape, initial, found.dtype))
+    return found if initial is None else choose(found, lax.convert_element_type(initial, aval.dtype))
 
 
 def _truth(name: str, reduce: Callable[..., Any], x: Any, identity: bool, axis: AxisSpec, out: Any, keepdims: bool,
@@ -152,7 +154,7 @@ def _truth(name: str, reduce: Callable[..., Any], x: Any, identity: bool, axis: 
     _no_out(name, out)
     aval = aval_of(x)
     if aval.dtype != dtypes.bool_:
-        x = lax.ne(x, lax.full(aval.shape, 0, aval.dtype))
+        x = lax.ne(x, 0)
     if where is not None:
         x = _masked(name, x, where, identity)
     axes = canonical_axes(name, axis, aval.ndim)
@@ -221,10 +223,8 @@ def _spread_mask(name: str, where: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _count(x: Any, axis: AxisSpec, keepdims: bool, where: Any, dtype: np.dtype) -> Any:
-    """How many elements meet in each result."""
+    """How many elements meet in each result: a Python number, unless a mask decides."""
     aval = aval_of(x)
     if where is not None:
-        mask = lax.convert_element_type(_spread_mask("mean", where, aval.shape), dtype)
-        return sum(mask, axis, None, None, keepdims)
-    axes = canonical_axes("mean", axis, aval.ndim)
-    return lax.full((), product_of([aval.shape[a] for a in axes]), dtype)
+        return sum(lax.convert_element_type(_spread_mask("mean", where, aval.shape), dtype), axis, None, None, keepdims)
+    return float(product_of([aval.shape[a] for a in canonical_axes("mean", axis, aval.ndim)]))

@@ -1,0 +1,18 @@
+"""Comparisons, elementwise, with boolean results. NaN differs from everything and is in no order."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from corejax.plugin import define, families, partials
+
+__all__ = ["eq", "ge", "gt", "le", "lt", "ne"]
+
+_CONSTANT = partials(None, None)
+
+eq = define(families.comparison("eq", np.equal, direction="EQ", dtypes="biufc", jvp=_CONSTANT, doc="Is x == y?"))
+ne = define(families.comparison("ne", np.not_equal, direction="NE", dtypes="biufc", jvp=_CONSTANT, doc="Is x != y?"))
+lt = define(families.comparison("lt", np.less, direction="LT", dtypes="biuf", jvp=_CONSTANT, doc="Is x < y?"))
+le = define(families.comparison("le", np.less_equal, direction="LE", dtypes="biuf", jvp=_CONSTANT, doc="Is x <= y?"))
+gt = define(families.comparison("gt", np.greater, direction="GT", dtypes="biuf", jvp=_CONSTANT, doc="Is x > y?"))
+ge = define(families.comparison("ge", np.greater_equal, direction="GE", dtypes="biuf", jvp=_CONSTANT, doc="Is x >= y?"))

@@ -1,0 +1,56 @@
+"""Complex numbers and their parts. These are linear over the reals, and their transposes follow that convention.
+
+With <a, b> = Re(a b), which doesn't conjugate, the imaginary part transposes with a minus.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from corejax import lax
+from corejax.plugin import define, families
+
+__all__ = ["complex", "conj", "imag", "real"]
+
+
+def _part(dtype: np.dtype) -> np.dtype:
+    return np.dtype(f"float{4 * dtype.itemsize}")
+
+
+def _whole(dtype: np.dtype) -> np.dtype:
+    return np.dtype(f"complex{16 * dtype.itemsize}")
+
+
+def _join(x: Any, y: Any) -> Any:
+    out = np.empty(np.broadcast_shapes(x.shape, y.shape), _whole(x.dtype))
+    out.real, out.imag = x, y
+    return out
+
+
+def _zero_beside(x: Any) -> Any:
+    return families.weak_scalar(0.0, x.dtype)
+
+
+class _Complex(families.Elementwise):
+    def _type(self, avals: Any) -> Any:
+        if any([a.dtype.itemsize < 4 for a in avals]):
+            raise families.refused(self.name, "there are no complex numbers of so few bits", avals, "float32 or float64",
+                                   "convert with x.astype(...)")
+        return super()._type(avals)
+
+
+real = define(families.unary(
+    "real", lambda x: x.real.copy(), hlo="real", dtypes="c", result=_part, jvp=None, linear=(0,),
+    transpose=(lambda ct, x: complex(ct, _zero_beside(ct)),), doc="The real part of a complex array."))
+imag = define(families.unary(
+    "imag", lambda x: x.imag.copy(), hlo="imag", dtypes="c", result=_part, jvp=None, linear=(0,),
+    transpose=(lambda ct, x: complex(_zero_beside(ct), lax.neg(ct)),), doc="The imaginary part of a complex array."))
+complex = define(_Complex(
+    "complex", _join, arity=2, hlo="complex", dtypes="f", result=_whole, jvp=None, linear=(0, 1),
+    transpose=(lambda ct, x, y: real(ct), lambda ct, x, y: lax.neg(imag(ct))),
+    doc="The complex numbers x + iy, of two float32 or float64 arrays."))
+conj = define(families.unary(
+    "conj", np.conjugate, hlo="chlo.conj", dtypes="c", jvp=None, linear=(0,), transpose=(lambda ct, x: conj(ct),),
+    doc="The complex conjugate."))

@@ -1,0 +1,118 @@
+"""Conversion from one dtype to another, by the compiler's rules.
+
+To booleans: is it not zero? From complex to real: the real part. From floats to integers: rounded towards zero, NaN
+to 0, and what is out of range to the nearest integer in range. Between integers: the low bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from corejax import dtypes
+from corejax.core import ShapedArray, Zero, aval_of
+from corejax.errors import CorejaxTypeError
+from corejax.plugin import Sample, define, hookimpl, partials
+from corejax.source import here
+
+__all__ = ["convert_element_type"]
+
+
+def _cast(x: Any, new_dtype: np.dtype) -> Any:
+    if x.dtype == new_dtype:
+        return x
+    have, want = dtypes.kind(x.dtype), dtypes.kind(new_dtype)
+    if want == "b":
+        return x != 0
+    if have == "c" and want != "c":
+        return _cast(x.real, new_dtype)
+    if have == "f" and want in "iu":
+        return _to_integer(x, new_dtype)
+    return x.astype(new_dtype)
+
+
+def _to_integer(x: Any, new_dtype: np.dtype) -> Any:
+    info = np.iinfo(new_dtype)
+    wide = np.asarray(x, x.dtype if x.dtype.itemsize >= 4 else np.float32)
+    low, high = wide.dtype.type(info.min), wide.dtype.type(info.max)  # high may round up to the first value beyond
+    inside = (wide >= low) & (wide < high)
+    out = np.where(inside, wide, 0).astype(new_dtype)
+    return np.where(inside | np.isnan(wide), out, np.where(wide < 0, info.min, info.max).astype(new_dtype))
+
+
+def _tangent(tangent: Any, out: Any, x: Any, *, new_dtype: np.dtype) -> Any:
+    return _to(tangent, new_dtype) if dtypes.is_inexact(new_dtype) else Zero(out.aval.tangent)
+
+
+class ConvertElementType:
+    """`convert_element_type(operand, new_dtype)`: the same numbers in another dtype, as far as it can hold them.
+
+    >>> convert_element_type(np.array([1.9, -1.9, np.nan, 300.0]), np.int8).tolist()
+    [1, -1, 0, 127]
+    """
+
+    name = "convert_element_type"
+    jvp = partials(_tangent)
+
+    def function(self, bind: Callable[..., Any]) -> Callable[..., Any]:
+        def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+            return bind(operand, new_dtype=dtypes.canonical(new_dtype), weak_type=False)
+        return convert_element_type
+
+    @hookimpl
+    def impl(self, args: Any, *, new_dtype: np.dtype) -> Any:
+        return _cast(args[0], new_dtype)
+
+    @hookimpl
+    def abstract_eval(self, avals: Sequence[ShapedArray], *, new_dtype: np.dtype, weak_type: bool) -> ShapedArray:
+        (x,) = avals
+        if dtypes.float0 in (x.dtype, new_dtype):
+            raise CorejaxTypeError("convert_element_type: float0 holds no numbers", primitive=self.name, got=str(x),
+                                   wanted="a dtype of numbers", where=here(),
+                                   todo="tangents of integers are zero: make zeros of the type that you want")
+        return ShapedArray(x.shape, new_dtype, weak_type)
+
+    @hookimpl
+    def transpose(self, cotangents: Any, args: Any) -> Any:
+        return [_to(cotangents, args[0].aval.dtype)]
+
+    @hookimpl
+    def vmap(self, axis: Any, args: Any, dims: Any, *, new_dtype: np.dtype, weak_type: bool) -> Any:
+        return _bind(args[0], new_dtype=new_dtype, weak_type=weak_type), dims[0]
+
+    @hookimpl
+    def xla_translation(self, ctx: Any, args: Any, *, new_dtype: np.dtype) -> Any:
+        x, = ctx.avals_in
+        have, want = dtypes.kind(x.dtype), dtypes.kind(new_dtype)
+        if x.dtype == new_dtype:
+            return args[0]
+        if want == "b":
+            zero = ctx.op("stablehlo.broadcast_in_dim", [ctx.constant(np.zeros((), x.dtype))],
+                          {"broadcast_dimensions": ctx.ir.DenseI64ArrayAttr.get([])}, [ctx.type_of(x)])
+            return ctx.op("stablehlo.compare", [args[0], zero], {
+                "comparison_direction": ctx.ir.Attribute.parse("#stablehlo<comparison_direction NE>")})
+        if have == "c" and want != "c":
+            part = ShapedArray(x.shape, np.dtype(f"float{4 * x.dtype.itemsize}"))
+            value = ctx.op("stablehlo.real", args, None, [ctx.type_of(part)])
+            return value if part.dtype == new_dtype else ctx.op("stablehlo.convert", [value])
+        return ctx.op("stablehlo.convert", args)
+
+    @hookimpl
+    def samples(self, rng: Any) -> Iterator[Sample]:
+        for have in ("bool", "int8", "uint32", "int64", "float32", "float64", "complex64"):
+            for want in ("bool", "int32", "uint8", "float32", "float64", "complex128"):
+                x = np.asarray(rng.uniform(0, 3, (2, 3))).astype(have)
+                yield Sample([x], {"new_dtype": np.dtype(want), "weak_type": False})
+        for shape in ((), (0,)):
+            yield Sample([rng.standard_normal(shape)], {"new_dtype": dtypes.float32, "weak_type": True})
+        yield Sample([np.array([np.nan, np.inf, -np.inf, 1e30, -0.0])], {"new_dtype": dtypes.int32, "weak_type": False})
+
+
+convert_element_type = define(ConvertElementType())
+_bind = convert_element_type.primitive.bind  # type: ignore[attr-defined]
+
+
+def _to(x: Any, dtype: np.dtype) -> Any:
+    return x if aval_of(x).dtype == dtype else _bind(x, new_dtype=dtype, weak_type=False)

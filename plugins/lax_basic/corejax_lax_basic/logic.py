@@ -1,0 +1,50 @@
+"""Logic, bit by bit: on booleans it is the logical operation. And shifts of integers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from corejax.plugin import define, families, partials
+
+__all__ = ["bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "shift_left", "shift_right_arithmetic",
+           "shift_right_logical"]
+
+_CONSTANT = partials(None, None)
+
+
+def _shift(shift: Callable[[Any, Any], Any], overflow: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    """Shifts by as many bits as there are, or more, or a negative number, leave what `overflow` says."""
+    def impl(x: Any, y: Any) -> Any:
+        bits = 8 * x.dtype.itemsize
+        inside = (y >= 0) & (y < bits)
+        return np.where(inside, shift(x, np.where(inside, y, y.dtype.type(0))), overflow(x))
+    return impl
+
+
+def _logical_right(x: Any, y: Any) -> Any:
+    unsigned = np.dtype(f"u{x.dtype.itemsize}")
+    return np.right_shift(np.asarray(x).view(unsigned), np.asarray(y).view(unsigned)).view(x.dtype)
+
+
+def _none(x: Any) -> Any:
+    return x.dtype.type(0)
+
+
+bitwise_and = define(families.binary("and", np.bitwise_and, hlo="and", dtypes="biu", jvp=_CONSTANT, doc="x and y."))
+bitwise_or = define(families.binary("or", np.bitwise_or, hlo="or", dtypes="biu", jvp=_CONSTANT, doc="x or y."))
+bitwise_xor = define(families.binary("xor", np.bitwise_xor, hlo="xor", dtypes="biu", jvp=_CONSTANT, doc="Either x or y."))
+bitwise_not = define(families.unary("not", np.invert, hlo="not", dtypes="biu", jvp=partials(None), doc="Not x."))
+
+shift_left = define(families.binary(
+    "shift_left", _shift(np.left_shift, _none), hlo="shift_left", dtypes="iu", jvp=_CONSTANT, domain=(0, 4),
+    doc="x shifted left by y bits, filled with zeros."))
+shift_right_arithmetic = define(families.binary(
+    "shift_right_arithmetic", _shift(np.right_shift, lambda x: np.where(x < 0, ~x.dtype.type(0), x.dtype.type(0))),
+    hlo="shift_right_arithmetic", dtypes="iu", jvp=_CONSTANT, domain=(0, 4),
+    doc="x shifted right by y bits, filled with the sign bit."))
+shift_right_logical = define(families.binary(
+    "shift_right_logical", _shift(_logical_right, _none), hlo="shift_right_logical", dtypes="iu", jvp=_CONSTANT,
+    domain=(0, 4), doc="x shifted right by y bits, filled with zeros."))

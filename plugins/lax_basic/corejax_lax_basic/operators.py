@@ -1,0 +1,391 @@
+"""Python's operators and methods on arrays and tracers: NumPy's broadcasting, the kernel's promotion of dtypes.
+
+The first operand is always an array or a tracer; `radd` and its kin get it first too, and compute with it second.
+An operand of a type that is no array makes them return NotImplemented, so that Python asks the other type.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from corejax import dtypes
+from corejax.core import Array, Tracer, aval_of
+from corejax.plugin import families
+
+from corejax_lax_basic import (
+    arithmetic,
+    comparison,
+    complex_parts,
+    creation,
+    exponential,
+    identity,
+    indexing,
+    linear_algebra,
+    logic,
+    rounding,
+    selection,
+    shapes,
+)
+from corejax_lax_basic._axes import as_int, as_ints, canonical_axes, canonical_axis, wrong
+from corejax_lax_basic.conversion import convert_element_type
+
+__all__ = [
+    "T", "abs", "add", "and", "astype", "at", "clip", "conj", "conjugate", "copy", "divmod", "dot", "eq", "flatten",
+    "floordiv", "ge", "getitem", "gt", "imag", "invert", "le", "lshift", "lt", "mT", "matmul", "mod", "mul", "ne", "neg",
+    "or", "pos", "pow", "radd", "rand", "ravel", "rdivmod", "real", "reshape", "rfloordiv", "rlshift",
+    "rmatmul", "rmod", "rmul", "ror", "round", "rpow", "rrshift", "rshift", "rsub", "rtruediv", "rxor", "squeeze", "sub",
+    "swapaxes", "transpose", "truediv", "xor",
+]
+
+Function = Callable[..., Any]
+
+_SCALARS = dtypes.PYTHON_SCALARS
+_weak_scalar = families.weak_scalar
+_bool = dtypes.bool_
+
+
+# Bringing operands together
+
+def _is_operand(y: Any) -> bool:
+    return isinstance(y, (Array, Tracer, np.ndarray, np.generic)) or type(y) in _SCALARS
+
+
+def promoted(operands: Sequence[Any], at_least: str = "b") -> list[Any]:
+    """The operands in their common dtype, of this kind or beyond, and broadcast against each other unless scalars."""
+    return broadcast(of_one_dtype(operands, at_least))
+
+
+def of_one_dtype(operands: Sequence[Any], at_least: str = "b") -> list[Any]:
+    """The operands in their common dtype, of this kind or beyond."""
+    avals = [aval_of(x) for x in operands]
+    dtype, weak = dtypes.promote(*[(aval.dtype, aval.weak_type) for aval in avals])
+    if at_least != "b":
+        dtype = dtypes.promote((dtype, weak), (dtypes.default_dtype(at_least), True))[0]
+    out = []
+    for x, aval in zip(operands, avals, strict=True):
+        if type(x) in _SCALARS:
+            x = _weak_scalar(x, dtype)
+        elif aval.dtype != dtype:
+            x = convert_element_type.primitive.bind(x, new_dtype=dtype, weak_type=weak)
+        out.append(x)
+    return out
+
+
+def broadcast(operands: list[Any]) -> list[Any]:
+    """The operands in their common shape; scalars stay scalars, as elementwise primitives take them."""
+    sizes = [aval_of(x).shape for x in operands]
+    common: tuple[int, ...] = ()
+    for size in sizes:
+        if size and size != common:
+            common = size if not common else _common_shape(common, size)
+    return [x if not size or size == common else shapes.broadcast_in_dim.primitive.bind(
+        x, shape=common, broadcast_dimensions=tuple(range(len(common) - len(size), len(common))))
+        for x, size in zip(operands, sizes, strict=True)]
+
+
+def _common_shape(x: tuple[int, ...], y: tuple[int, ...]) -> tuple[int, ...]:
+    rank = max(len(x), len(y))
+    left, right = (1,) * (rank - len(x)) + x, (1,) * (rank - len(y)) + y
+    if any([m != n and 1 not in (m, n) for m, n in zip(left, right, strict=True)]):
+        raise wrong("broadcasting", "the shapes don't fit together", got=f"{x} and {y}",
+                    wanted="along each axis, counted from the last, equal sizes or 1",
+                    todo="reshape one of the operands, or index it with None to add an axis")
+    return tuple([m if n == 1 else n for m, n in zip(left, right, strict=True)])
+
+
+# Binary operators
+
+class _Direct(dict[np.dtype, bool]):
+    """Is a dtype of one of these kinds? A plain lookup after the first time."""
+
+    def __init__(self, kinds: str) -> None:
+        super().__init__()
+        self._kinds = kinds
+
+    def __missing__(self, dtype: np.dtype) -> bool:
+        self[dtype] = found = dtypes.kind(dtype) in self._kinds
+        return found
+
+
+def _pair(name: str, apply: Function, fast: Function | None = None, kinds: str = "", at_least: str = "b",
+          prepare: Function = promoted) -> tuple[Function, Function]:
+    """An operator and its reflection.
+
+    `apply(x, y)` gets promoted operands. `fast` is what it comes to for an array whose dtype is of one of `kinds`
+    beside another array of just its type or a Python scalar of its kind: the way most operations go.
+    """
+    direct = _Direct(kinds)
+
+    def forward(x: Any, y: Any) -> Any:
+        aval = x.aval
+        if direct[aval.dtype]:
+            if type(y) in _SCALARS:
+                scalar = _weak_scalar(y, aval.dtype)
+                if scalar is not None:
+                    return fast(x, scalar)
+            elif getattr(y, "aval", None) is aval:
+                return fast(x, y)
+        if not _is_operand(y):
+            return NotImplemented
+        return apply(*prepare((x, y), at_least))
+
+    def reflected(x: Any, y: Any) -> Any:
+        aval = x.aval
+        if direct[aval.dtype] and type(y) in _SCALARS:
+            scalar = _weak_scalar(y, aval.dtype)
+            if scalar is not None:
+                return fast(scalar, x)
+        if not _is_operand(y):
+            return NotImplemented
+        return apply(*prepare((y, x), at_least))
+
+    for function, shown in ((forward, name), (reflected, f"r{name}")):
+        function.__name__ = function.__qualname__ = shown
+        function.__doc__ = f"`{shown}`, as Python's operator."
+    return forward, reflected
+
+
+def _bind(function: Any) -> Function:
+    return function.primitive.bind  # type: ignore[no-any-return]
+
+
+def _unless_bool(function: Any, on_bool: Any) -> Function:
+    bind, bind_bool = _bind(function), _bind(on_bool)
+    return lambda x, y: (bind_bool if aval_of(x).dtype == _bool else bind)(x, y)
+
+
+def _floor_divide(x: Any, y: Any) -> Any:
+    """The quotient rounded down, as Python and NumPy do it."""
+    dtype = aval_of(x).dtype
+    if dtypes.is_complex(dtype):
+        raise wrong("floor division", "complex numbers can't be rounded down", got=str(aval_of(x)), wanted="real numbers",
+                    todo="use /")
+    if dtypes.is_integer(dtype):
+        quotient = arithmetic.div(x, y)
+        if dtypes.kind(dtype) == "u":
+            return quotient
+        opposite = comparison.ne(arithmetic.sign(x), arithmetic.sign(y))
+        inexact = comparison.ne(arithmetic.rem(x, y), 0)
+        return selection.select_n(logic.bitwise_and(opposite, inexact), quotient, arithmetic.sub(quotient, 1))
+    remainder = arithmetic.rem(x, y)
+    # at y = 0 the remainder is NaN; the quotient should be the infinity that x / y is
+    whole = selection.select_n(comparison.eq(y, 0), arithmetic.sub(x, remainder), x)
+    quotient = arithmetic.div(whole, y)
+    below = _needs_step(remainder, y)
+    return rounding.round(selection.select_n(below, quotient, arithmetic.sub(quotient, 1)))
+
+
+def _modulo(x: Any, y: Any) -> Any:
+    """The remainder with the sign of the divisor; of integers modulo zero, 0."""
+    dtype = aval_of(x).dtype
+    if dtypes.is_complex(dtype):
+        raise wrong("modulo", "complex numbers have no remainder", got=str(aval_of(x)), wanted="real numbers",
+                    todo="take the remainder of the real and imaginary parts")
+    if dtypes.is_integer(dtype):
+        y = selection.select_n(comparison.eq(y, 0), y, families.weak_scalar(1, dtype))
+    remainder = arithmetic.rem(x, y)
+    if dtypes.kind(dtype) == "u":
+        return remainder
+    return selection.select_n(_needs_step(remainder, y), remainder, arithmetic.add(remainder, y))
+
+
+def _needs_step(remainder: Any, y: Any) -> Any:
+    """Has the remainder, if there is one, another sign than the divisor?"""
+    signs = comparison.ne(comparison.lt(remainder, 0), comparison.lt(y, 0))
+    return logic.bitwise_and(signs, comparison.ne(remainder, 0))
+
+
+def _shift_right(x: Any, y: Any) -> Any:
+    unsigned = dtypes.kind(aval_of(x).dtype) == "u"
+    return (logic.shift_right_logical if unsigned else logic.shift_right_arithmetic)(x, y)
+
+
+add, radd = _pair("add", _unless_bool(arithmetic.add, logic.bitwise_or), _bind(arithmetic.add), "iufc")
+sub, rsub = _pair("sub", _bind(arithmetic.sub), _bind(arithmetic.sub), "iufc")
+mul, rmul = _pair("mul", _unless_bool(arithmetic.mul, logic.bitwise_and), _bind(arithmetic.mul), "iufc")
+truediv, rtruediv = _pair("truediv", _bind(arithmetic.div), _bind(arithmetic.div), "fc", at_least="f")
+floordiv, rfloordiv = _pair("floordiv", _floor_divide, at_least="i")
+mod, rmod = _pair("mod", _modulo, at_least="i")
+matmul, rmatmul = _pair("matmul", linear_algebra.matmul, prepare=of_one_dtype)
+lshift, rlshift = _pair("lshift", _bind(logic.shift_left), _bind(logic.shift_left), "iu", at_least="i")
+rshift, rrshift = _pair("rshift", _shift_right, at_least="i")
+and_, rand = _pair("and", _bind(logic.bitwise_and), _bind(logic.bitwise_and), "biu")
+or_, ror = _pair("or", _bind(logic.bitwise_or), _bind(logic.bitwise_or), "biu")
+xor, rxor = _pair("xor", _bind(logic.bitwise_xor), _bind(logic.bitwise_xor), "biu")
+eq, _ = _pair("eq", _bind(comparison.eq), _bind(comparison.eq), "biufc")
+ne, _ = _pair("ne", _bind(comparison.ne), _bind(comparison.ne), "biufc")
+lt, _ = _pair("lt", _bind(comparison.lt), _bind(comparison.lt), "biuf")
+le, _ = _pair("le", _bind(comparison.le), _bind(comparison.le), "biuf")
+gt, _ = _pair("gt", _bind(comparison.gt), _bind(comparison.gt), "biuf")
+ge, _ = _pair("ge", _bind(comparison.ge), _bind(comparison.ge), "biuf")
+_power, rpow = _pair("pow", _bind(exponential.pow), _bind(exponential.pow), "fc", at_least="i")
+globals().update({"and": and_, "or": or_})  # keywords: no statement can assign to them
+
+
+def pow(x: Any, y: Any) -> Any:  # noqa: A001
+    """`x ** y`; a Python integer as exponent is part of the program, not data."""
+    return integer_power(x, y=y) if type(y) is int and x.aval.dtype != _bool else _power(x, y)
+
+
+integer_power = _bind(arithmetic.integer_pow)
+
+
+def divmod(x: Any, y: Any) -> Any:  # noqa: A001
+    """`divmod(x, y)`: (x // y, x % y)."""
+    return (floordiv(x, y), mod(x, y)) if _is_operand(y) else NotImplemented
+
+
+def rdivmod(x: Any, y: Any) -> Any:
+    """`divmod(y, x)`."""
+    return (rfloordiv(x, y), rmod(x, y)) if _is_operand(y) else NotImplemented
+
+
+# Unary operators
+
+neg = _bind(arithmetic.neg)
+invert = _bind(logic.bitwise_not)
+getitem, at = indexing.getitem, indexing.at
+
+
+def pos(x: Any) -> Any:
+    """`+x`."""
+    return x
+
+
+def abs(x: Any) -> Any:  # noqa: A001
+    """`abs(x)`."""
+    return x if dtypes.kind(x.aval.dtype) in "bu" else arithmetic.abs(x)
+
+
+def round(x: Any, decimals: int = 0) -> Any:  # noqa: A001
+    """Rounded to so many decimals, from halfway to the even neighbour."""
+    dtype, digits = x.aval.dtype, as_int("round", "decimals", decimals)
+    if dtypes.is_complex(dtype):
+        return complex_parts.complex(round(real(x), digits), round(imag(x), digits))
+    if not dtypes.is_float(dtype):
+        return x if digits >= 0 else astype(round(astype(x, dtypes.float64), digits), dtype)
+    to_even = rounding.RoundingMethod.TO_NEAREST_EVEN
+    if digits == 0:
+        return rounding.round(x, to_even)
+    scale, (there, back) = 10.0 ** builtins.abs(digits), (mul, truediv) if digits > 0 else (truediv, mul)
+    return back(rounding.round(there(x, scale), to_even), scale)
+
+
+# Properties
+
+def _property(function: Function) -> Function:
+    function.is_property = True  # type: ignore[attr-defined]
+    return function
+
+
+@_property
+def T(x: Any) -> Any:  # noqa: N802
+    """The array with its axes in reverse order."""
+    return x if x.aval.ndim < 2 else shapes.transpose(x, tuple(range(x.aval.ndim))[::-1])
+
+
+@_property
+def mT(x: Any) -> Any:  # noqa: N802
+    """The matrices along the last two axes, transposed."""
+    if x.aval.ndim < 2:
+        raise wrong("mT", "only matrices can be transposed", got=str(x.aval), wanted="at least two axes",
+                    todo="use x.T, or add an axis with x[None]")
+    return swapaxes(x, -1, -2)
+
+
+@_property
+def real(x: Any) -> Any:
+    """The real part."""
+    return complex_parts.real(x) if dtypes.is_complex(x.aval.dtype) else x
+
+
+@_property
+def imag(x: Any) -> Any:
+    """The imaginary part; zeros for real x."""
+    return complex_parts.imag(x) if dtypes.is_complex(x.aval.dtype) else creation.full_like(x, 0)
+
+
+# Methods
+
+def conj(x: Any) -> Any:
+    """The complex conjugate; x itself if it is real."""
+    return complex_parts.conj(x) if dtypes.is_complex(x.aval.dtype) else x
+
+
+conjugate = conj
+
+
+def astype(x: Any, dtype: Any, copy: bool = True) -> Any:
+    """The array in another dtype, and not weakly typed. Arrays are immutable, so that `copy` changes nothing."""
+    wanted = dtypes.canonical(dtype)
+    return convert_element_type(x, wanted) if x.aval.dtype != wanted or x.aval.weak_type else x
+
+
+def copy(x: Any) -> Any:
+    """The same values in memory of their own."""
+    return identity.copy(x)
+
+
+def reshape(x: Any, *shape: Any, order: str = "C") -> Any:
+    """The same elements in another shape, given as integers or one tuple; one size may be -1."""
+    if order != "C":
+        raise wrong("reshape", "elements are taken in row-major order only", got=f"order={order!r}", wanted="order='C'",
+                    todo="reshape the transposed array")
+    sizes = as_ints("reshape", "shape", shape[0] if len(shape) == 1 else shape)
+    if sizes.count(-1) == 1:
+        rest = prod([size for size in sizes if size != -1])
+        missing = x.aval.size // rest if rest else 0
+        sizes = tuple([missing if size == -1 else size for size in sizes])
+    return shapes.reshape(x, sizes)
+
+
+def ravel(x: Any, order: str = "C") -> Any:
+    """All elements along one axis."""
+    return reshape(x, (x.aval.size,), order=order)
+
+
+flatten = ravel
+
+
+def squeeze(x: Any, axis: int | Sequence[int] | None = None) -> Any:
+    """Without the axes of size 1: all of them, or those named."""
+    if axis is None:
+        axis = [d for d, size in enumerate(x.aval.shape) if size == 1]
+    return shapes.squeeze(x, canonical_axes("squeeze", axis, x.aval.ndim))
+
+
+def transpose(x: Any, *axes: Any) -> Any:
+    """The axes in another order, given as integers or one tuple; reversed by default."""
+    if not axes or axes == (None,):
+        return T(x)
+    return shapes.transpose(x, canonical_axes("transpose", axes[0] if len(axes) == 1 else axes, x.aval.ndim))
+
+
+def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
+    """The array with two axes exchanged."""
+    order = list(range(x.aval.ndim))
+    i, j = [canonical_axis("swapaxes", axis, len(order)) for axis in (axis1, axis2)]
+    order[i], order[j] = j, i
+    return shapes.transpose(x, tuple(order))
+
+
+def clip(x: Any, min: Any = None, max: Any = None) -> Any:  # noqa: A002
+    """x, or the bound that it is beyond; `max` wins if the bounds cross."""
+    if min is not None:
+        x = arithmetic.max(*promoted((x, min)))
+    return x if max is None else arithmetic.min(*promoted((x, max)))
+
+
+def dot(x: Any, y: Any) -> Any:
+    """NumPy's `x.dot(y)`: sums of products over the last axis of x and the last but one of y."""
+    x, y = of_one_dtype((x, y))
+    x_ndim, y_ndim = aval_of(x).ndim, aval_of(y).ndim
+    if not x_ndim or not y_ndim:
+        return arithmetic.mul(x, y)
+    contracted = (x_ndim - 1,), (y_ndim - 2 if y_ndim > 1 else 0,)
+    return linear_algebra.dot_general(x, y, (contracted, ((), ())))

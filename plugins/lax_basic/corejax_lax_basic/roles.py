@@ -1,0 +1,105 @@
+"""What the kernel needs done by basic primitives, under the names of the roles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from corejax import dtypes
+from corejax.core import Array, ShapedArray, aval_of, stage
+
+from corejax_lax_basic import arithmetic, conversion, joining, selection, shapes, slicing
+from corejax_lax_basic.shapes import expand, move_axis
+
+__all__ = ["accumulate", "broadcast", "convert", "expand", "index", "move_axis", "multiply", "ones", "select",
+           "sequential_map", "stack", "standard_basis", "zeros"]
+
+#: x + y, of two values of one type.
+accumulate = arithmetic.add.primitive.bind  # type: ignore[attr-defined]
+
+#: x * y, of two values of one dtype, of which one may be a scalar.
+multiply = arithmetic.mul.primitive.bind  # type: ignore[attr-defined]
+
+_spread = shapes.broadcast_in_dim.primitive.bind  # type: ignore[attr-defined]
+
+
+def broadcast(x: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+    """`x` in this shape, its own axes being `axes` of the result."""
+    return _spread(x, shape=shape, broadcast_dimensions=axes)
+
+
+def _constant(aval: ShapedArray, value: int) -> Any:
+    if aval.dtype == dtypes.float0:
+        return Array.from_host(np.zeros(aval.shape, dtypes.float0), aval)
+    scalar = Array.from_host(aval.dtype.type(value), ShapedArray((), aval.dtype, aval.weak_type))
+    return broadcast(scalar, aval.shape, ()) if aval.shape else scalar
+
+
+def zeros(aval: ShapedArray) -> Any:
+    """Zeros of a type."""
+    return _constant(aval, 0)
+
+
+def ones(aval: ShapedArray) -> Any:
+    """Ones of a type."""
+    return _constant(aval, 1)
+
+
+def stack(xs: Sequence[Any]) -> Any:
+    """One array with the arrays along a new leading axis."""
+    return joining.stack(xs, 0)
+
+
+def index(x: Any, i: Any) -> Any:
+    """The slice at `i`, which may be traced, along the leading axis, without that axis."""
+    if isinstance(i, int):
+        return slicing.index_in_dim(x, i, 0, keepdims=False)
+    return slicing.dynamic_index_in_dim(x, i, 0, keepdims=False)
+
+
+def select(pred: Any, on_true: Any, on_false: Any) -> Any:
+    """At each place `on_true` where `pred` holds, else `on_false`."""
+    return selection.select_n(pred, on_false, on_true)
+
+
+def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
+    """`x` in a dtype, weakly typed or not."""
+    wanted, aval = dtypes.canonical(dtype), aval_of(x)
+    if aval.dtype == wanted and aval.weak_type == weak_type:
+        return x
+    return conversion.convert_element_type.primitive.bind(  # type: ignore[attr-defined]
+        x, new_dtype=wanted, weak_type=weak_type)
+
+
+def standard_basis(aval: ShapedArray) -> Any:
+    """The unit vectors of a type, stacked."""
+    size = aval.size
+    return Array.from_host(np.eye(size, dtype=aval.dtype).reshape(size, *aval.shape),
+                           ShapedArray((size, *aval.shape), aval.dtype, aval.weak_type))
+
+
+def sequential_map(f: Callable[[Sequence[Any]], Any], xs: Sequence[Any]) -> Any:
+    """`f` of the slices along axis 0 of each array, one after the other, with its results stacked."""
+    size = aval_of(xs[0]).shape[0]
+    if not size:
+        return _empty_map(f, [aval_of(x) for x in xs])
+    outs = [f([index(x, i) for x in xs]) for i in range(size)]
+    if isinstance(outs[0], (list, tuple)):
+        return [stack(parts) for parts in zip(*outs, strict=True)]
+    return stack(outs)
+
+
+def _empty_map(f: Callable[[Sequence[Any]], Any], avals: Sequence[ShapedArray]) -> Any:
+    several = True
+
+    def flat(*slices: Any) -> Sequence[Any]:
+        nonlocal several
+        out = f(slices)
+        several = isinstance(out, (list, tuple))
+        return out if several else [out]
+
+    closed = stage(flat, [ShapedArray(aval.shape[1:], aval.dtype, aval.weak_type) for aval in avals])
+    outs = [zeros(ShapedArray((0, *aval.shape), aval.dtype, aval.weak_type)) for aval in closed.out_avals]
+    return outs if several else outs[0]

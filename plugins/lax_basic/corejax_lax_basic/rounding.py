@@ -1,0 +1,84 @@
+"""Rounding to integers, in the floating-point dtype of the operand. All are constant between jumps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from corejax.core import ShapedArray
+from corejax.errors import CorejaxValueError
+from corejax.plugin import Sample, define, families, hookimpl, partials
+from corejax.source import here
+
+__all__ = ["RoundingMethod", "ceil", "floor", "is_finite", "round"]
+
+
+class RoundingMethod(IntEnum):
+    """Where `round` sends numbers halfway between two integers."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+floor = define(families.unary("floor", np.floor, hlo="floor", dtypes="f", jvp=partials(None),
+                              doc="The largest integer that is not above x."))
+ceil = define(families.unary("ceil", np.ceil, hlo="ceil", dtypes="f", jvp=partials(None),
+                             doc="The smallest integer that is not below x."))
+is_finite = define(families.unary("is_finite", np.isfinite, hlo="is_finite", dtypes="f", jvp=partials(None),
+                                  result=lambda dtype: np.dtype(bool), doc="Is x neither infinite nor NaN?"))
+
+
+def _half_away(x: Any) -> Any:
+    whole = np.trunc(x)
+    return whole + np.copysign(np.abs(x - whole) >= 0.5, x).astype(x.dtype)
+
+
+class Round(families.Elementwise):
+    """`round(x, rounding_method=0)`: the nearest integer; from halfway away from zero, or to the even one.
+
+    >>> round(np.array([0.5, 1.5, -0.5]), RoundingMethod.TO_NEAREST_EVEN).tolist()
+    [0.0, 2.0, -0.0]
+    """
+
+    def __init__(self) -> None:
+        super().__init__("round", np.rint, arity=1, hlo="round_nearest_even", dtypes="f", jvp=partials(None),
+                         doc=str(Round.__doc__))
+
+    def function(self, bind: Callable[..., Any]) -> Callable[..., Any]:
+        super().function(bind)
+
+        def round(x: Any, rounding_method: int = RoundingMethod.AWAY_FROM_ZERO) -> Any:  # noqa: A001
+            return bind(x, rounding_method=int(rounding_method))
+        return round
+
+    @hookimpl
+    def impl(self, args: Any, *, rounding_method: int) -> Any:
+        return np.rint(args[0]) if rounding_method else _half_away(args[0])
+
+    @hookimpl
+    def abstract_eval(self, avals: Sequence[ShapedArray], *, rounding_method: int) -> ShapedArray:
+        if rounding_method not in (0, 1):
+            raise CorejaxValueError("round: there is no such rounding method", primitive="round", got=rounding_method,
+                                    wanted="0 (away from zero) or 1 (to the nearest even)", where=here(),
+                                    todo="pass a lax.RoundingMethod")
+        return self._type(avals)
+
+    @hookimpl
+    def xla_translation(self, ctx: Any, args: Any, *, rounding_method: int) -> Any:
+        return ctx.op("stablehlo.round_nearest_even" if rounding_method else "stablehlo.round_nearest_afz", args)
+
+    @hookimpl
+    def samples(self, rng: Any) -> Iterator[Sample]:
+        for method in RoundingMethod:
+            for shape in ((), (3,), (2, 0)):
+                yield Sample([rng.uniform(-3, 3, shape)], {"rounding_method": int(method)})
+            yield Sample([np.array([-1.5, -0.5, -0.0, 0.5, 2.5])], {"rounding_method": int(method)},
+                         exempt={"jvp": "it jumps there"})
+        yield Sample([np.ones(2)], {"rounding_method": 2}, error=ValueError)
+        yield Sample([np.ones(2, np.int32)], {"rounding_method": 0}, error=TypeError)
+
+
+round = define(Round())

@@ -1,0 +1,171 @@
+"""Choosing between values: by a predicate or an index (`select_n`, `select`), or by bounds (`clamp`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from corejax import dtypes
+from corejax.core import Linear, ShapedArray, Zero, aval_of
+from corejax.plugin import Sample, define, families, hookimpl, partials
+
+from corejax_lax_basic.comparison import gt, lt
+from corejax_lax_basic.logic import bitwise_and
+
+__all__ = ["clamp", "select", "select_n"]
+
+
+def _choose(which: Any, *cases: Any) -> Any:
+    if len(cases) == 2:
+        return np.where(which > 0, cases[1], cases[0])
+    shape = np.broadcast_shapes(which.shape, *[case.shape for case in cases])
+    out = np.array(np.broadcast_to(cases[0], shape))
+    for i, case in enumerate(cases[1:], 1):
+        chosen = which >= i if i == len(cases) - 1 else which == i  # an index out of range counts as the nearest
+        np.copyto(out, case, where=chosen)
+    return out
+
+
+class SelectN(families.Elementwise):
+    """`select_n(which, *cases)`: at each place the element of the case that `which` names there.
+
+    `which` is boolean for one or two cases (False is the first), else int32; out of range it names the nearest case.
+    It is a scalar or of the cases' shape.
+
+    >>> select_n(np.array([True, False]), np.zeros(2), np.ones(2)).tolist()
+    [1.0, 0.0]
+    """
+
+    _typed_from = 1
+    symbolic_zeros = True
+
+    def __init__(self) -> None:
+        super().__init__("select_n", _choose, arity=None, hlo=_lower_select, dtypes="biufc", jvp=None,
+                         doc=str(SelectN.__doc__))
+
+    def function(self, bind: Any) -> Any:
+        self._bind = bind
+
+        def select_n(which: Any, *cases: Any) -> Any:
+            return bind(which, *families.match_scalars(cases))
+        return select_n
+
+    @hookimpl
+    def abstract_eval(self, avals: Sequence[ShapedArray]) -> ShapedArray:
+        if len(avals) < 2:
+            raise families.refused(self.name, "there is nothing to choose from", avals, "an index and at least one case",
+                                   "pass the cases after the index")
+        which, cases = avals[0], len(avals) - 1
+        if which.dtype != dtypes.int32 and (which.dtype != dtypes.bool_ or cases > 2):
+            raise families.refused(self.name, "the first operand is not an index of the cases", avals,
+                                   "int32" if cases > 2 else "bool, or int32",
+                                   "compare to get a boolean, or convert with x.astype('int32')")
+        return self._type(avals)
+
+    @hookimpl
+    def jvp(self, primals: Any, tangents: Any) -> Any:
+        which, *cases = primals
+        out = self._bind(*primals)
+        dots = tangents[1:]
+        if all([type(t) is Zero for t in dots]):
+            return out, Zero(out.aval.tangent)
+        zero = families.weak_scalar(0, out.aval.dtype)
+        return out, families.spread(self._bind(which, *[zero if type(t) is Zero else t for t in dots]), out)
+
+    @hookimpl
+    def transpose(self, cotangents: Any, args: Any) -> Any:
+        which, *cases = args
+        zero = families.weak_scalar(0, cotangents.aval.dtype)
+        found: list[Any] = [None]
+        for i, case in enumerate(cases):
+            if type(case) is not Linear:
+                found.append(None)
+                continue
+            part = self._bind(which, *[cotangents if k == i else zero for k in range(len(cases))])
+            found.append(families.unspread(part, case))
+        return found
+
+    @hookimpl
+    def samples(self, rng: Any) -> Iterator[Sample]:
+        def arrays(*shapes: tuple[int, ...]) -> list[Any]:
+            return [rng.standard_normal(shape) for shape in shapes]
+
+        for shape in ((), (3,), (2, 3), (0,)):
+            yield Sample([rng.integers(0, 2, shape).astype(bool), *arrays(shape, shape)])
+            yield Sample([rng.integers(-1, 4, shape).astype(np.int32), *arrays(shape, shape, shape)])
+            yield Sample([np.array(True), *arrays(shape, shape)])
+        yield Sample([np.array([True, False]), *arrays((2,), ())])
+        yield Sample([np.array([True, False]), *arrays((), ())])
+        yield Sample([np.array([1, 0], np.int32), np.array([1, 2]), np.array([3, 4])])
+        yield Sample([np.array([1.0, 0.0]), *arrays((2,), (2,))], error=TypeError)
+        yield Sample([np.array([True, False]), *arrays((2,), (2,), (2,))], error=TypeError)
+
+
+def _lower_select(ctx: Any, args: Sequence[Any]) -> Any:
+    """Nested two-way selections, which halve the cases that are left."""
+    which, *cases = args
+    if len(cases) == 1:
+        return cases[0]
+    x = ctx.avals_in[0]
+    if x.dtype == dtypes.bool_:
+        return ctx.op("stablehlo.select", [which, cases[1], cases[0]])
+    aval = ShapedArray(ctx.avals_out[0].shape, dtypes.int32)
+    below = ctx.ir.Attribute.parse("#stablehlo<comparison_direction LT>")
+
+    def choose(first: int, values: list[Any]) -> Any:
+        if len(values) == 1:
+            return values[0]
+        middle = len(values) // 2
+        bound = ctx.constant(np.int32(first + middle))
+        if aval.shape:
+            bound = ctx.op("stablehlo.broadcast_in_dim", [bound],
+                           {"broadcast_dimensions": ctx.ir.DenseI64ArrayAttr.get([])}, [ctx.type_of(aval)])
+        is_below = ctx.op("stablehlo.compare", [which, bound], {"comparison_direction": below},
+                          [ctx.type_of(ShapedArray(aval.shape, dtypes.bool_))])
+        return ctx.op("stablehlo.select", [is_below, choose(first, values[:middle]),
+                                           choose(first + middle, values[middle:])])
+    return choose(0, cases)
+
+
+select_n = define(SelectN())
+
+
+def select(pred: Any, on_true: Any, on_false: Any) -> Any:
+    """At each place the element of `on_true` where `pred` holds, else of `on_false`.
+
+    >>> select(np.array([True, False]), np.zeros(2), np.ones(2)).tolist()
+    [0.0, 1.0]
+    """
+    return select_n(pred, on_false, on_true)
+
+
+def _where(pred: Any, x: Any) -> Any:
+    return select_n(pred, families.weak_scalar(0, aval_of(x).dtype), x)
+
+
+class Clamp(families.Elementwise):
+    """`clamp(min, x, max)`: x, or the bound that it is beyond; `max` wins if the bounds cross. Bounds may be scalars.
+
+    >>> clamp(0.0, np.array([-1.0, 0.5, 2.0]), 1.0).tolist()
+    [0.0, 0.5, 1.0]
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            "clamp", lambda low, x, high: np.minimum(np.maximum(low, x), high), arity=3, hlo="clamp", dtypes="iuf",
+            jvp=partials(lambda t, out, low, x, high: _where(bitwise_and(gt(low, x), lt(low, high)), t),
+                         lambda t, out, low, x, high: _where(bitwise_and(gt(x, low), lt(x, high)), t),
+                         lambda t, out, low, x, high: _where(lt(high, x), t)),
+            doc=str(Clamp.__doc__))
+
+    def function(self, bind: Any) -> Any:
+        self._bind = bind
+
+        def clamp(min: Any, x: Any, max: Any) -> Any:  # noqa: A002
+            return bind(*families.match_scalars((min, x, max)))
+        return clamp
+
+
+clamp = define(Clamp())

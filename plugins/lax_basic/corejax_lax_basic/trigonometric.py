@@ -1,0 +1,48 @@
+"""Trigonometric and hyperbolic functions, and their inverses. Angles are in radians."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from corejax.plugin import define, factors, families
+
+from corejax_lax_basic.arithmetic import add, div, mul, neg, square, sub
+from corejax_lax_basic.exponential import rsqrt
+
+__all__ = ["acos", "asin", "atan", "atan2", "cos", "cosh", "sin", "sinh", "tan", "tanh"]
+
+
+def _radius2(x: Any, y: Any) -> Any:
+    return add(square(x), square(y))
+
+
+sin = define(families.unary(
+    "sin", np.sin, hlo="sine", dtypes="fc", jvp=factors(lambda out, x: cos(x)), doc="The sine."))
+cos = define(families.unary(
+    "cos", np.cos, hlo="cosine", dtypes="fc", jvp=factors(lambda out, x: neg(sin(x))), doc="The cosine."))
+tan = define(families.unary(
+    "tan", np.tan, hlo="tan", dtypes="fc", jvp=factors(lambda out, x: add(square(out), 1)), domain=(-1.2, 1.2),
+    doc="The tangent."))
+asin = define(families.unary(
+    "asin", np.arcsin, hlo="chlo.asin", dtypes="fc", jvp=factors(lambda out, x: rsqrt(sub(1, square(x)))),
+    domain=(-0.8, 0.8), doc="The inverse of the sine, from -pi/2 to pi/2."))
+acos = define(families.unary(
+    "acos", np.arccos, hlo="chlo.acos", dtypes="fc", jvp=factors(lambda out, x: neg(rsqrt(sub(1, square(x))))),
+    domain=(-0.8, 0.8), doc="The inverse of the cosine, from 0 to pi."))
+atan = define(families.unary(
+    "atan", np.arctan, hlo="chlo.atan", dtypes="fc", jvp=factors(lambda out, x: div(1, add(square(x), 1))),
+    domain=(-0.8, 0.8), doc="The inverse of the tangent, from -pi/2 to pi/2."))
+atan2 = define(families.binary(
+    "atan2", np.arctan2, hlo="atan2", dtypes="f",
+    jvp=factors(lambda out, x, y: div(y, _radius2(x, y)), lambda out, x, y: neg(div(x, _radius2(x, y)))),
+    domain=(0.3, 2.0), doc="The angle, from -pi to pi, of the point whose ordinate is x and whose abscissa is y."))
+
+sinh = define(families.unary(
+    "sinh", np.sinh, hlo="chlo.sinh", dtypes="fc", jvp=factors(lambda out, x: cosh(x)), doc="The hyperbolic sine."))
+cosh = define(families.unary(
+    "cosh", np.cosh, hlo="chlo.cosh", dtypes="fc", jvp=factors(lambda out, x: sinh(x)), doc="The hyperbolic cosine."))
+tanh = define(families.unary(
+    "tanh", np.tanh, hlo="tanh", dtypes="fc", jvp=factors(lambda out, x: mul(sub(1, out), add(1, out))),
+    doc="The hyperbolic tangent."))

@@ -1,0 +1,261 @@
+"""What a plugin may say: everything else is an error at first use that says what to write instead."""
+
+from __future__ import annotations
+
+import re
+import types
+
+import numpy as np
+import pytest
+
+from corejax.avals import ShapedArray
+from corejax.errors import PluginError
+from corejax.plugin import define, factors, hookimpl, linear, not_differentiable, not_linear, partials
+from corejax.plugin.hookspecs import HOOKS
+
+F64 = ShapedArray((), "float64")
+
+
+class Base:
+    """A good plugin, to spoil."""
+
+    name = "good"
+
+    @hookimpl
+    def impl(self, args, *, axis, keep):
+        return args[0]
+
+    @hookimpl
+    def abstract_eval(self, avals, *, axis, keep):
+        return avals[0]
+
+
+def frozen(plugin):
+    primitive = define(plugin).primitive
+    primitive.params  # noqa: B018  touching a slot freezes
+    return primitive
+
+
+def refused(plugin, *fragments):
+    with pytest.raises(PluginError) as caught:
+        frozen(plugin)
+    for fragment in fragments:
+        assert fragment in str(caught.value)
+    return caught.value
+
+
+def test_a_good_plugin_has_all_its_slots_filled():
+    primitive = frozen(Base())
+    assert frozenset({"axis", "keep"}) == primitive.params
+    assert all(callable(getattr(primitive, hook)) for hook in ("impl", "jvp", "transpose", "vmap", "xla_translation"))
+    assert (False, None, None, "good") == (primitive.multiple_results, primitive.dce, primitive.linear, str(primitive))
+    assert primitive.origin.startswith("defined in ")
+
+
+def test_define_itself_validates_nothing():
+    class Bad(Base):
+        unknown = 1
+
+    assert callable(define(Bad()))
+
+
+def test_a_misspelled_hook_gets_a_suggestion():
+    class Bad(Base):
+        @hookimpl
+        def xla_translaton(self, ctx, args):
+            return None
+
+    error = refused(Bad(), "'xla_translaton' is not a hook", "did you mean 'xla_translation'?")
+    assert ("good", "xla_translaton") == (error.primitive, error.hook)
+
+
+def test_a_hook_without_the_marker_is_an_error():
+    class Bad(Base):
+        def vmap(self, axis, args, dims):
+            return args[0], dims[0]
+
+    refused(Bad(), "good.vmap", "it is not marked as a hook", "@hookimpl def vmap(...)")
+
+
+@pytest.mark.parametrize("attribute", ["helper", "multipleresults", "platform"])
+def test_an_unknown_public_attribute_is_an_error(attribute):
+    bad = Base()
+    setattr(bad, attribute, 3)
+    refused(bad, f"{attribute!r} is neither a hook nor a declaration",
+            "did you mean 'multiple_results'?" if attribute == "multipleresults" else "begin helpers with an underscore")
+
+
+def test_private_attributes_are_the_plugins_own():
+    good = Base()
+    good._helper = 3
+    frozen(good)
+
+
+@pytest.mark.parametrize(("hook", "value"), [("vmap", None), ("jvp", not_linear()), ("transpose", partials(None)),
+                                             ("transpose", linear(0)), ("impl", 3)])
+def test_what_is_neither_rule_nor_declaration_is_an_error(hook, value):
+    bad = Base()
+    bad.__dict__[hook] = value
+    refused(bad, f"good.{hook}", "it is neither a rule nor a declaration", "leave the attribute out")
+
+
+@pytest.mark.parametrize("name", ["multiple_results", "symbolic_zeros"])
+def test_flags_are_booleans(name):
+    bad = Base()
+    setattr(bad, name, 1)
+    refused(bad, f"{name} is True or False")
+
+
+@pytest.mark.parametrize("operands", [0, [0], ("x",), (-1,), (True,)])
+def test_linear_is_a_tuple_of_operand_numbers(operands):
+    bad = Base()
+    bad.linear = operands
+    refused(bad, "linear names operands", "a tuple of operand numbers")
+
+
+def test_wrong_argument_names_show_the_definition_wanted():
+    class Bad(Base):
+        @hookimpl
+        def vmap(self, axis, operands, dims, *, keep):
+            return None
+
+    refused(Bad(), "good.vmap", "it takes an argument 'operands'", "def vmap(axis, operands, dims, *, keep)",
+            "def vmap(self, axis, args, dims, *, ...)", f"{__file__}:")
+
+
+def test_a_param_that_is_positional_is_an_error():
+    class Bad(Base):
+        @hookimpl
+        def jvp(self, primals, tangents, axis=0):
+            return None
+
+    refused(Bad(), "it takes an argument 'axis'", "params are keyword-only, after a `*`")
+
+
+def test_spread_operands_are_an_error():
+    class Bad(Base):
+        @hookimpl
+        def impl(self, *args, axis, keep):
+            return None
+
+    refused(Bad(), "operands come as one sequence", "take `args`, not `*args`")
+
+
+def test_a_param_that_the_primitive_does_not_have_is_an_error():
+    class Bad(Base):
+        @hookimpl
+        def jvp(self, primals, tangents, *, axes):
+            return None
+
+    refused(Bad(), "good.jvp", "it reads a param 'axes' that the primitive doesn't have", "did you mean 'axis'?")
+
+
+def test_dce_has_no_params():
+    class Bad(Base):
+        @hookimpl
+        def dce(self, eqn, used_out, *, axis):
+            return None
+
+    refused(Bad(), "good.dce", "this hook is given no params", "eqn.params")
+
+
+def test_old_style_wrappers_are_refused():
+    class Bad(Base):
+        @hookimpl(hookwrapper=True)
+        def jvp(self, primals, tangents):
+            yield
+
+    refused(Bad(), "old-style wrappers are not supported")
+
+
+def test_a_wrapper_around_nothing_is_an_error():
+    class Bad(Base):
+        @hookimpl(wrapper=True)
+        def dce(self, eqn, used_out):
+            return (yield)
+
+    refused(Bad(), "it wraps a rule that doesn't exist")
+
+
+def test_abstract_eval_or_decompose_is_required():
+    class Bad:
+        name = "bad"
+
+        @hookimpl
+        def impl(self, args):
+            return args[0]
+
+    refused(Bad(), "bad", "a required hook is missing", "abstract_eval(self, avals, *, ...)")
+
+
+def test_something_has_to_compute_it():
+    class Bad:
+        name = "bad"
+
+        @hookimpl
+        def abstract_eval(self, avals):
+            return avals[0]
+
+    refused(Bad(), "nothing says how to compute it")
+
+
+def test_another_api_version_is_refused():
+    bad = Base()
+    bad.api_version = 99
+    refused(bad, "another version of the plugin contract", "api_version = 99", "api_version = 1")
+    good = Base()
+    good.api_version = 1
+    frozen(good)
+
+
+@pytest.mark.parametrize("plugin", [Base, object(), types.ModuleType("m"), types.SimpleNamespace(name="no identifier"),
+                                    types.SimpleNamespace(name=3)])
+def test_define_refuses_what_is_no_named_instance(plugin):
+    with pytest.raises(PluginError, match="a plugin is an object with a name, which is an identifier"):
+        define(plugin)
+
+
+def test_a_module_is_no_plugin():
+    module = types.ModuleType("module")
+    module.name = "module"
+    refused(module, "a plugin is an instance, not a module")
+
+
+def test_an_error_while_freezing_leaves_nothing_behind_and_comes_again():
+    bad = Base()
+    bad.unknown = 1
+    first, second = refused(bad), refused(bad)
+    assert str(first) == str(second)
+    del bad.unknown
+    frozen(bad)
+
+
+@pytest.mark.parametrize("declared", [
+    {"jvp": partials(None)}, {"jvp": factors(lambda out, x: out)}, {"linear": (0,)}, {"jvp": linear(0)},
+    {"jvp": not_differentiable("why")}, {"transpose": not_linear()}, {"linear": (0,), "transpose": not_linear()},
+    {"jvp": partials(None), "linear": ()}])
+def test_declarations_stand_in_the_place_of_hooks(declared):
+    good = Base()
+    good.__dict__.update(declared)
+    primitive = frozen(good)
+    assert callable(primitive.jvp) and callable(primitive.transpose)
+    has_linear = "linear" in declared or getattr(declared.get("jvp"), "operands", None) is not None
+    assert has_linear == (primitive.linear is not None)
+    assert ("factors" in vars(type(declared.get("jvp")))) == (primitive.factors is not None)
+
+
+def test_every_hook_is_documented_with_its_signature():
+    from corejax.plugin import hookspecs
+
+    for hook, arguments in HOOKS.items():
+        text = getattr(hookspecs, hook).__doc__
+        assert re.search(rf"`{hook}\({', '.join(a for a in arguments if a != 'saveable')}", text), hook
+        assert text.strip().endswith((".", "`")), hook
+
+
+def test_samples_hold_what_they_are_given():
+    from corejax.plugin import Sample
+
+    sample = Sample([np.ones(2)], {"axis": 0}, error=TypeError, exempt={"vmap": "why"})
+    assert ({"axis": 0}, TypeError, {"vmap": "why"}, None) == (sample.params, sample.error, sample.exempt, sample.domain)
+    assert isinstance(sample.args, tuple)
