@@ -50,10 +50,10 @@ def read_number(text: str, dtype: np.dtype) -> np.ndarray:
         return np.array(int(text), dtype)
     if kind == "c":
         parts = _COMPLEX.fullmatch(text)
-        out = np.zeros((), dtype)
+        out: Any = np.zeros((), dtype)
         if parts is not None:
             out.real, out.imag = read_number(parts[1], out.real.dtype), read_number(parts[2], out.real.dtype)
-            return out
+            return np.asarray(out)
     if kind != "f":
         raise CorejaxValueError(f"{text} is no {dtypes.short_name(dtype)}")
     if text.startswith("nan("):

@@ -250,7 +250,8 @@ def _shortened(hook: Any, eqn: JaxprEqn, used_out: tuple[bool, ...]) -> JaxprEqn
     """What a primitive's `dce` hook leaves of an equation, checked."""
     result = hook(eqn, used_out)
     problem: str | None = None
-    got: Any
+    got: Any = None
+    wanted = ""
     if type(result) is not tuple or len(result) != 2:
         problem, got, wanted = "returned no pair", type(result).__name__, "(used_in, equation or None)"
     elif len(result[0]) != len(eqn.invars):

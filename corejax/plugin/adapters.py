@@ -93,7 +93,7 @@ def wrapped(wrapper: Rule, inner: Rule) -> Rule:
         next(generator)
         try:
             out = inner(*args, **params)
-        except BaseException as error:  # noqa: BLE001  thrown into the wrapper, which raises it again or not
+        except BaseException as error:  # thrown into the wrapper, which raises it again or not
             resume, sent = generator.throw, error
         else:
             resume, sent = generator.send, out

@@ -218,10 +218,20 @@ def spread_operands(ctx: Any, args: Sequence[Any]) -> Sequence[Any]:
     out = list(args)
     for i, atom in enumerate(eqn.invars):
         if not atom.aval.shape:
-            out[i] = ctx.op("stablehlo.broadcast_in_dim", [args[i]],
-                            {"broadcast_dimensions": ctx.ir.DenseI64ArrayAttr.get([])},
-                            [ctx.type_of(ShapedArray(shape, atom.aval.dtype))])
+            out[i] = _repeat(ctx, args[i], ShapedArray(shape, atom.aval.dtype))
     return out
+
+
+def constant_like(ctx: Any, value: Any, aval: ShapedArray | None = None) -> Any:
+    """In a lowering: a constant with this number everywhere, of the first operand's type or of another."""
+    aval = aval or ctx.eqn.invars[0].aval
+    scalar = ctx.constant(np.asarray(value).astype(aval.dtype))
+    return _repeat(ctx, scalar, aval) if aval.shape else scalar
+
+
+def _repeat(ctx: Any, scalar: Any, aval: ShapedArray) -> Any:
+    return ctx.op("stablehlo.broadcast_in_dim", [scalar],
+                  {"broadcast_dimensions": ctx.ir.DenseI64ArrayAttr.get([])}, [ctx.type_of(aval)])
 
 
 def common_shape(name: str, avals: Sequence[ShapedArray]) -> tuple[int, ...]:

@@ -95,7 +95,7 @@ def partial_eval(eqn: Any, unknown_in: Any, saveable: Any) -> Any:
 
 @hookspec(firstresult=True)
 def dce(eqn: Any, used_out: Any) -> Any:
-    """`dce(eqn, used_out)`: the pair (used_in, smaller equation or None). Without it: all operands are used, or none."""
+    """`dce(eqn, used_out)`: the pair (used_in, smaller equation or None). Without it: uses all or none."""
 
 
 @hookspec(firstresult=True)

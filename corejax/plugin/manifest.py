@@ -1,7 +1,7 @@
 """What is installed: the entry points of the groups `corejax.*`, read once, without importing a pack.
 
 Three environment variables choose among packs, by the names of their distributions: `COREJAX_PACKS=none` or a list
-restricts them, `COREJAX_DISABLE_PACKS` removes some, `COREJAX_PREFER` settles which one wins where two provide the same.
+restricts them, `COREJAX_DISABLE_PACKS` removes some, `COREJAX_PREFER` says who wins where two provide the same.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Pack:
         """Read from the metadata each time: only errors and listings ask."""
         try:
             return str(self._distribution.version)
-        except Exception:  # noqa: BLE001  broken metadata must not hide the error that is being described
+        except Exception:  # broken metadata must not hide the error that is being described
             return "of unknown version"
 
     def __str__(self) -> str:
@@ -163,7 +163,7 @@ def _scan() -> list[Pack]:
                 _parse(pack, text)
                 if pack.entries:
                     packs.append(pack)
-        except Exception as error:  # noqa: BLE001  whatever is wrong with one distribution, the others work
+        except Exception as error:  # whatever is wrong with one distribution, the others work
             warnings.warn(f"the distribution {name} is left out: its metadata is broken: {error}", CorejaxWarning,
                           stacklevel=2)
     return packs

@@ -20,7 +20,7 @@ import inspect
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from corejax import plugin as doors
@@ -56,7 +56,8 @@ class Primitive:
     _IDENTITY = ("name", "plugin", "module", "function", "pack", "origin", "_cache", "inferred")
     _FROZEN = ("abstract_eval", "impl", "jvp", "transpose", "vmap", "xla_translation", "decompose", "samples",
                "partial_eval", "dce", "effects", "typecheck", "pretty", "linearize", "linear", "factors",
-               "symbolic_zeros", "jvp_binds_itself", "multiple_results", "lowerings", "providers", "open_params", "params")
+               "symbolic_zeros", "jvp_binds_itself", "multiple_results", "lowerings", "providers", "open_params",
+               "params")
     __slots__ = (*_IDENTITY, *_FROZEN, "__weakref__")
 
     def __init__(self, plugin: Any, module: str | None = None, entry: Any = None) -> None:
@@ -81,7 +82,7 @@ class Primitive:
         """The type of the result, or a tuple of types, by abstract_eval; remembered."""
         if not params:
             return self.inferred(avals) or self._infer(avals, params, avals)
-        key: tuple[Any, ...]
+        key: tuple[Any, ...] = ()
         try:
             if len(params) == 1:
                 for value in params.values():
@@ -117,11 +118,12 @@ class Primitive:
         if params.keys() == wanted or (self.open_params and params.keys() >= wanted):
             return
         unknown, missing = sorted(params.keys() - wanted), sorted(wanted - params.keys())
-        problem = f"has no param {unknown[0]!r}" if unknown and not self.open_params else f"needs the param {missing[0]!r}"
+        stranger = unknown and not self.open_params
+        problem = f"has no param {unknown[0]!r}" if stranger else f"needs the param {missing[0]!r}"
         raise CorejaxTypeError(
             f"{self.name} ({self.origin}) {problem}", primitive=self.name, pack=self.origin,
             got=", ".join(sorted(params)) or "no params", wanted=", ".join(sorted(wanted)) or "no params", where=here(),
-            todo=registry.suggestion(unknown[0], wanted) if unknown else "pass it by keyword")
+            todo=registry.suggestion(unknown[0], wanted) if stranger else "pass it by keyword")
 
     def __getattr__(self, name: str) -> Any:
         # Reached only while the slot is unset.
@@ -183,13 +185,16 @@ def _place(primitive: Primitive) -> None:
     primitive.pack, primitive.origin = None, f"defined in {primitive.module}"
 
 
-def define(plugin: Any, *, module: str | None = None) -> Function:
+def define(plugin: Any, *, name: str | None = None, module: str | None = None) -> Function:
     """The public function of the primitive that a plugin object describes; `.primitive` is the primitive.
 
-    Nothing is validated before its first use. `module` is where the function will be found, by default the module that
-    calls `define`: pickling needs it.
+    Nothing is validated before its first use. `name` and `module` say where the function will be found, which pickling
+    needs: by default it has the primitive's name, in the module that calls `define`.
     """
-    return _primitive_of(plugin, module or sys._getframe(1).f_globals.get("__name__", "__main__")).function
+    primitive = _primitive_of(plugin, module or sys._getframe(1).f_globals.get("__name__", "__main__"))
+    if name is not None:
+        primitive.function.__name__ = primitive.function.__qualname__ = name
+    return primitive.function
 
 
 def find(name: str) -> Primitive:
@@ -207,12 +212,12 @@ def find(name: str) -> Primitive:
 def _primitive_of(plugin: Any, module: str | None) -> Primitive:
     """The one primitive of a plugin object."""
     name = getattr(plugin, "name", None)
-    if not isinstance(name, str) or not name.isidentifier() or isinstance(plugin, type):
-        what = f"the class {plugin.__name__}" if isinstance(plugin, type) else f"{plugin!r:.80}"
-        raise PluginError("a plugin is an object with a name, which is an identifier",
-                          got=what if isinstance(plugin, type) else f"{what} with the name {name!r}",
-                          wanted='an instance of a class with `name = "..."`', where=here(),
-                          todo="make an instance: define(MyPrimitive())" if isinstance(plugin, type) else "give it a name")
+    if isinstance(plugin, type) or not isinstance(name, str) or not name.isidentifier():
+        is_class = isinstance(plugin, type)
+        raise PluginError("a plugin is an object with a name, which is an identifier", where=here(),
+                          got=f"the class {plugin.__name__}" if is_class else f"{plugin!r:.80} with the name {name!r}",
+                          wanted='an instance of a class with `name = "..."`',
+                          todo="make an instance: define(MyPrimitive())" if is_class else "give it a name")
     with _lock:
         found = _of_plugin.get(id(plugin))
         if found is None:
@@ -254,6 +259,6 @@ def _bind_with_defaults(bind: Function, defaults: Mapping[str, Any]) -> Function
 
 
 def _signature(typed: Function | None) -> inspect.Signature:
-    parameters: Sequence[inspect.Parameter] = () if typed is None else tuple(inspect.signature(typed).parameters.values())
+    parameters = () if typed is None else inspect.signature(typed).parameters.values()
     params = [p.replace(annotation=p.empty) for p in parameters if p.kind in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
     return inspect.Signature([inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL), *params])

@@ -93,7 +93,8 @@ def _forget_modules(package: str, before: frozenset[str]) -> None:
 
 def noun(group: str) -> str:
     """How to call a thing of this group."""
-    return {FUNCTIONS: "function", "corejax.transforms": "transformation"}.get(group, group.rpartition(".")[2].rstrip("s"))
+    special = {"corejax.transforms": "transformation"}
+    return special.get(group, group.rpartition(".")[2].removesuffix("s"))
 
 
 def suggestion(name: str, names: Iterable[str]) -> str | None:

@@ -79,7 +79,7 @@ class Manager(pluggy.PluginManager):
         hook = options.get("specname") or name
         if hook not in HOOKS:
             raise source.error(f"{hook!r} is not a hook", name, got=hook, wanted=f"one of: {', '.join(HOOKS)}",
-                               todo=registry.suggestion(hook, HOOKS) or "rename it, or begin helpers with an underscore")
+                               todo=registry.suggestion(hook, HOOKS) or "begin helpers with an underscore")
         if options.get("hookwrapper"):
             raise source.error("old-style wrappers are not supported", name, got="hookwrapper=True",
                                wanted="hookimpl(wrapper=True)", todo="yield once and return the result")
@@ -97,7 +97,7 @@ def check_object(source: Source) -> None:
     version = getattr(plugin, "api_version", API_VERSION)
     if version != API_VERSION:
         raise source.error("it is written for another version of the plugin contract", got=f"api_version = {version!r}",
-                           wanted=f"api_version = {API_VERSION}", todo="install versions of the pack and of corejax that agree")
+                           wanted=f"api_version = {API_VERSION}", todo="install a pack and a corejax that agree")
     if not source.is_owner and getattr(plugin, "name", source.primitive) != source.primitive:
         raise source.error("the rules name another primitive than their entry point", got=plugin.name,
                            wanted=source.primitive, todo="make both the primitive's name")
@@ -116,9 +116,10 @@ def check_declaration(source: Source, name: str) -> None:
             source.declared[name] = value
             return
         if callable(value):
-            raise source.error("it is not marked as a hook", name, got=f"def {name}(...)", wanted=f"@hookimpl def {name}(...)",
-                               todo="decorate it with corejax.plugin.hookimpl")
-        names = "partials(...), factors(...), linear(...) or not_differentiable(reason)" if name == "jvp" else "not_linear(reason)"
+            raise source.error("it is not marked as a hook", name, got=f"def {name}(...)",
+                               wanted=f"@hookimpl def {name}(...)", todo="decorate it with corejax.plugin.hookimpl")
+        jvps = "partials(...), factors(...), linear(...) or not_differentiable(reason)"
+        names = jvps if name == "jvp" else "not_linear(reason)"
         raise source.error("it is neither a rule nor a declaration", name, got=repr(value),
                            wanted="a method marked with @hookimpl" + (f", or {names}" if allowed else ""),
                            todo="leave the attribute out if there is no such rule")
@@ -144,10 +145,11 @@ def check_signature(source: Source, hook: str, name: str) -> Signature:
     strangers = [arg for arg in signature.positional if arg not in HOOKS[hook]]
     if strangers:
         near = registry.suggestion(strangers[0], HOOKS[hook])
-        raise source.error(f"it takes an argument {strangers[0]!r} that this hook isn't given", name, got=got, wanted=wanted,
-                           todo=near or "name the arguments as in the hook; params are keyword-only, after a `*`")
+        raise source.error(f"it takes an argument {strangers[0]!r} that this hook isn't given", name, got=got,
+                           wanted=wanted, todo=near or "name the arguments as in the hook; params are keyword-only, after a `*`")
     if signature.spread:
-        raise source.error("operands come as one sequence", name, got=got, wanted=wanted, todo="take `args`, not `*args`")
+        raise source.error("operands come as one sequence", name, got=got, wanted=wanted,
+                           todo="take `args`, not `*args`")
     if hook in WITHOUT_PARAMS and (signature.keywords or signature.open):
         raise source.error("this hook is given no params", name, got=got, wanted=wanted, todo="read eqn.params instead")
     return signature

@@ -64,7 +64,8 @@ class _State:
         self.lock = threading.Lock()
         self.places: list[Place] | None = None
         self.forked = False
-        self.on_fork: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.on_fork: weakref.WeakKeyDictionary[Any, Callable[[Callable[..., Any]], None]] = (
+            weakref.WeakKeyDictionary())
 
 
 _state = _State()
@@ -75,8 +76,8 @@ def _after_fork() -> None:
         return
     _state.lock = threading.Lock()
     _state.forked = True
-    for runnable in list(_state.on_fork):
-        runnable.refuse(fork_error)
+    for refuse in list(_state.on_fork.values()):
+        refuse(fork_error)
 
 
 def fork_error(*_: Any, **__: Any) -> Any:
@@ -87,9 +88,9 @@ def fork_error(*_: Any, **__: Any) -> Any:
         todo="start processes with multiprocessing's 'spawn' or 'forkserver' method, or fork before first use")
 
 
-def refuse_after_fork(runnable: Any) -> None:
-    """Call `runnable.refuse(fork_error)` in forked children, so that its hot path needs no check."""
-    _state.on_fork.add(runnable)
+def refuse_after_fork(function: Callable[..., Any], refuse: Callable[[Callable[..., Any]], None]) -> None:
+    """Call `refuse(fork_error)` in forked children if `function` still lives: so its hot path needs no check."""
+    _state.on_fork[function] = refuse
 
 
 def check_not_forked() -> None:

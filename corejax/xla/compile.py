@@ -33,10 +33,8 @@ class Executable:
     Arguments are trusted to have the types in `in_avals`; those that are not on the device are put there.
     """
 
-    __slots__ = ("in_avals", "out_avals", "loaded", "place", "donated", "callbacks", "call", "refuse", "_consts",
-                 "__weakref__")
+    __slots__ = ("in_avals", "out_avals", "loaded", "place", "donated", "callbacks", "call", "_consts", "__weakref__")
     call: Callable[[Sequence[Any]], list[Array]]
-    refuse: Callable[[Callable[..., Any]], None]
 
     def __init__(self, loaded: Any, place: client.Place, in_avals: Sequence[ShapedArray],
                  out_avals: Sequence[ShapedArray], donated: Sequence[int] = (), callbacks: Sequence[Any] = (),
@@ -44,8 +42,7 @@ class Executable:
         self.loaded, self.place, self.donated, self.callbacks = loaded, place, tuple(donated), tuple(callbacks)
         self.in_avals, self.out_avals = tuple(in_avals), tuple(out_avals)
         self._consts = list(consts)
-        self.call, self.refuse = _make_call(self)
-        client.refuse_after_fork(self)
+        self.call = _make_call(self)
 
     def with_consts(self, consts: Sequence[Any]) -> Executable:
         """The same program with other values for the constants that are arguments."""
@@ -53,43 +50,6 @@ class Executable:
 
     def __call__(self, args: Sequence[Any]) -> list[Array]:
         return self.call(args)
-
-    def _put(self, x: Any, aval: ShapedArray) -> Any:
-        """The buffer of an argument that is no plain case."""
-        if aval.dtype == dtypes.float0:
-            return self.place.put_shared(_device_aval(aval), np.zeros(aval.shape, np.bool_))
-        array = as_array(x, copy=False)
-        if is_on_device(array):
-            return array._buffer
-        return self.place.put_copy(aval, to_numpy(array).astype(aval.dtype, copy=False))
-
-    def _run_and_wait(self, buffers: Sequence[Any]) -> Any:
-        """Run to the end, so that what a callback raises is raised here."""
-        results = self.loaded.execute_sharded(buffers, with_tokens=True)
-        results.consume_token().block_until_ready()
-        return results
-
-    def _failure(self, error: Exception, args: Sequence[Any]) -> BaseException:
-        """What to raise when execution failed with `error`."""
-        if isinstance(error, CorejaxError):
-            return error
-        raised = take_raised(self.callbacks)
-        if raised is not None:
-            return raised
-        arrays = [x for x in args if type(x) is Array]
-        for x in arrays:
-            if x.is_deleted():
-                return deleted_error(x)
-        twice = [i for i in self.donated if sum(x is args[i] for x in args) > 1]
-        if twice:
-            return CorejaxValueError(f"argument {twice[0]} is donated, and passed a second time in the same call",
-                                     where=here(), todo="pass a copy, or don't donate it")
-        elsewhere = [x for x in arrays if is_on_device(x) and x.device != self.place.device]
-        if elsewhere:
-            return CorejaxValueError("arguments live on different devices", where=here(),
-                                     got=f"{elsewhere[0].aval} on {elsewhere[0].device}", wanted=self.place.device,
-                                     todo="move them with cj.device_put(x, device)")
-        return runtime_error(error)
 
     def as_text(self) -> str:
         """The program as the compiler optimised it, in HLO."""
@@ -115,18 +75,20 @@ def _device_aval(aval: ShapedArray) -> ShapedArray:
     return ShapedArray(aval.shape, np.bool_) if aval.dtype == dtypes.float0 else aval
 
 
-def _make_call(executable: Executable) -> tuple[Callable[[Sequence[Any]], list[Array]], Callable[..., None]]:
-    """The function that runs a program, and one that makes it refuse to.
+def _make_call(executable: Executable) -> Callable[[Sequence[Any]], list[Array]]:
+    """The function that runs a program.
 
-    A closure, since reading what it needs from an object's slots would cost a tenth of the whole call.
+    A closure, since reading what it needs from an object's slots would cost a tenth of the whole call. It doesn't
+    refer to the executable, which so goes with its last reference.
     """
-    execute = executable._run_and_wait if executable.callbacks else executable.loaded.execute_sharded
+    place, donated, callbacks = executable.place, executable.donated, executable.callbacks
+    execute = _waiting(executable.loaded) if callbacks else executable.loaded.execute_sharded
     out_avals, consts = executable.out_avals, executable._consts
-    handlers = [executable.place.handler(_device_aval(aval)) for aval in out_avals]
+    handlers = [place.handler(_device_aval(aval)) for aval in out_avals]
     float0 = any(aval.dtype == dtypes.float0 for aval in out_avals)
     wrap = _wrap_float0 if float0 else Array.from_device
     only_aval = out_avals[0] if len(out_avals) == 1 else None
-    to_buffers = _make_to_buffers(executable)
+    to_buffers = _make_to_buffers(place, executable.in_avals)
     from_host = False
 
     def call(args: Sequence[Any]) -> list[Array]:
@@ -142,7 +104,7 @@ def _make_call(executable: Executable) -> tuple[Callable[[Sequence[Any]], list[A
         try:
             outs = execute(consts + buffers if consts else buffers).consume_with_handlers(handlers)
         except (RuntimeError, TypeError, ValueError) as error:
-            raise executable._failure(error, args) from None
+            raise _failure(error, args, place, donated, callbacks) from None
         if only_aval is not None:
             return [wrap(outs[0], only_aval)]
         return [wrap(out, aval) for out, aval in zip(outs, out_avals, strict=True)]
@@ -151,15 +113,16 @@ def _make_call(executable: Executable) -> tuple[Callable[[Sequence[Any]], list[A
         nonlocal execute, to_buffers
         execute = to_buffers = function
 
-    return call, refuse
+    client.refuse_after_fork(call, refuse)
+    return call
 
 
-def _make_to_buffers(executable: Executable) -> Callable[[Sequence[Any]], tuple[list[Any], bool]]:
+def _make_to_buffers(place: client.Place,
+                     in_avals: Sequence[ShapedArray]) -> Callable[[Sequence[Any]], tuple[list[Any], bool]]:
     """The function that puts arguments on the device: their buffers, and whether any came from host memory."""
-    place, put_any = executable.place, executable._put
     put, sharding, (devices, committed, force, copying, wide) = place.put, place.sharding, place.copying
     sharing = place.sharing[3]
-    in_types = [(aval, None if aval.dtype == dtypes.float0 else aval.dtype) for aval in executable.in_avals]
+    in_types = [(aval, None if aval.dtype == dtypes.float0 else aval.dtype) for aval in in_avals]
     ndarray = np.ndarray
 
     def to_buffers(args: Sequence[Any]) -> tuple[list[Any], bool]:
@@ -182,10 +145,53 @@ def _make_to_buffers(executable: Executable) -> Callable[[Sequence[Any]], tuple[
                 buffers.append(put(aval, sharding, (host,), devices, committed, force, sharing, wide))
                 from_host = True
             else:
-                buffers.append(put_any(x, aval))
+                buffers.append(_put(x, aval, place))
         return buffers, from_host
 
     return to_buffers
+
+
+def _put(x: Any, aval: ShapedArray, place: client.Place) -> Any:
+    """The buffer of an argument that is no plain case."""
+    if aval.dtype == dtypes.float0:
+        return place.put_shared(_device_aval(aval), np.zeros(aval.shape, np.bool_))
+    array = as_array(x, copy=False)
+    if is_on_device(array):
+        return array._buffer
+    return place.put_copy(aval, to_numpy(array).astype(aval.dtype, copy=False))
+
+
+def _waiting(loaded: Any) -> Callable[[Sequence[Any]], Any]:
+    """How to run a program that calls back: to its end, so that what a callback raises is raised here."""
+    def execute(buffers: Sequence[Any]) -> Any:
+        results = loaded.execute_sharded(buffers, with_tokens=True)
+        results.consume_token().block_until_ready()
+        return results
+    return execute
+
+
+def _failure(error: Exception, args: Sequence[Any], place: client.Place, donated: Sequence[int],
+             callbacks: Sequence[Any]) -> BaseException:
+    """What to raise when execution failed with `error`."""
+    if isinstance(error, CorejaxError):
+        return error
+    raised = take_raised(callbacks)
+    if raised is not None:
+        return raised
+    arrays = [x for x in args if type(x) is Array]
+    for x in arrays:
+        if x.is_deleted():
+            return deleted_error(x)
+    twice = [i for i in donated if sum(x is args[i] for x in args) > 1]
+    if twice:
+        return CorejaxValueError(f"argument {twice[0]} is donated, and passed a second time in the same call",
+                                 where=here(), todo="pass a copy, or don't donate it")
+    elsewhere = [x for x in arrays if is_on_device(x) and x.device != place.device]
+    if elsewhere:
+        return CorejaxValueError("arguments live on different devices", where=here(),
+                                 got=f"{elsewhere[0].aval} on {elsewhere[0].device}", wanted=place.device,
+                                 todo="move them with cj.device_put(x, device)")
+    return runtime_error(error)
 
 
 class _OncePerKey:

@@ -25,7 +25,8 @@ BASIC: list[Any] = [
     (slice(np.int32(1), None),)]
 ADVANCED: list[Any] = [
     [0, 2], np.array([[0, 1], [2, -1]]), (slice(None), [1, 1, 0]), ([0, 1], [2, 3]), ([0, 1], slice(None), [2, 3]),
-    (slice(None), [0, 1], [2, 3]), ([[0], [1]], [2, 3, 0]), (0, slice(None), [1, 2]), (0, [1, 2]), ([0, 2], Ellipsis, 1),
+    (slice(None), [0, 1], [2, 3]), ([[0], [1]], [2, 3, 0]), (0, slice(None), [1, 2]), (0, [1, 2]),
+    ([0, 2], Ellipsis, 1),
     (None, [0, 1]), ([0, 1], None, [0, 1]), (slice(1, None), [0, 1], slice(None, None, -2)), X[..., 0] > 0, X > 0,
     (slice(None), X[0] > 0), X[:, 0, 0] > 9, (X[:, 0, 0] > 0, slice(None), 1), [], np.zeros((0, 2), int),
     True, False, (True, 1), (None, False), (np.zeros(3, bool), 0), (Ellipsis, [1, 2]), ([1, -1], 2, slice(3, 0, -2))]
@@ -186,8 +187,10 @@ def test_dtype_of_the_array_decides() -> None:
     ((0, 0, 0, 0), CorejaxIndexError, "too many indices"), ((Ellipsis, Ellipsis), CorejaxIndexError, "one ellipsis"),
     ([0, 3], CorejaxIndexError, "index 3 is out of bounds"), (1.0, CorejaxTypeError, "indexed by a float"),
     (np.array([0.5]), CorejaxTypeError, "integers or booleans"), ("a", CorejaxTypeError, "indexed by a str"),
-    (np.array([True, False]), CorejaxIndexError, "a mask doesn't fit"), (([0, 1], [0, 1, 2]), CorejaxTypeError, "broadcast"),
-    (slice(0, 1.5), CorejaxTypeError, "bounds of a slice are integers"), (slice(None, None, 0), CorejaxTypeError, "zero"),
+    (np.array([True, False]), CorejaxIndexError, "a mask doesn't fit"),
+    (([0, 1], [0, 1, 2]), CorejaxTypeError, "broadcast"),
+    (slice(0, 1.5), CorejaxTypeError, "bounds of a slice are integers"),
+    (slice(None, None, 0), CorejaxTypeError, "zero"),
     ([[0], [1, 2]], CorejaxTypeError, "list"), (np.array(["a"]), CorejaxTypeError, "integers or booleans")], ids=repr)
 def test_a_wrong_index_is_refused(index: Any, kind: Any, text: str) -> None:
     for use in (lambda x: getitem(x, index), lambda x: at(x)[index].set(0.0), cj.jit(lambda x: getitem(x, index))):
@@ -228,7 +231,7 @@ def indexed(draw: Any) -> tuple[Any, Any]:
 
 @st.composite
 def mixed(draw: Any) -> tuple[Any, Any]:
-    """Any entry for each axis: integers, slices, arrays that broadcast, masks; with new axes and an ellipsis between."""
+    """Any entry for each axis: integers, slices, arrays that broadcast; with new axes and an ellipsis between."""
     shape = draw(shapes)
     common = draw(hnp.array_shapes(min_dims=1, max_dims=2, max_side=3))
     entries: list[Any] = []

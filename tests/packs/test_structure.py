@@ -30,7 +30,8 @@ def test_broadcast_in_dim(sizes: Any, shape: Any, dims: Any) -> None:
     check_all(lambda x: lax.broadcast_in_dim(x, shape, dims), [x], np.broadcast_to(x.reshape(spread), shape))
 
 
-@pytest.mark.parametrize(("sizes", "new"), [((), (1, 1)), ((6,), (2, 3)), ((2, 3), (3, 2)), ((1,), ()), ((0, 3), (2, 0)),
+@pytest.mark.parametrize(("sizes", "new"), [((), (1, 1)), ((6,), (2, 3)), ((2, 3), (3, 2)), ((1,), ()),
+                                            ((0, 3), (2, 0)),
                                             ((2, 3, 4), (4, 6))])
 def test_reshape(sizes: Any, new: Any) -> None:
     x = arr(*sizes)
@@ -62,7 +63,8 @@ def test_transpose(sizes: Any, order: Any) -> None:
     check_all(lambda x: lax.transpose(x, order), [x], x.transpose(order))
 
 
-@pytest.mark.parametrize(("sizes", "dims"), [((3,), (0,)), ((2, 3), (0, 1)), ((2, 3, 4), (1,)), ((0, 2), (0,)), ((), ())])
+@pytest.mark.parametrize(("sizes", "dims"), [((3,), (0,)), ((2, 3), (0, 1)), ((2, 3, 4), (1,)), ((0, 2), (0,)),
+                                             ((), ())])
 def test_rev(sizes: Any, dims: Any) -> None:
     x = arr(*sizes)
     check_all(lambda x: lax.rev(x, dims), [x], np.flip(x, dims))
@@ -155,7 +157,8 @@ def test_slices_along_one_axis() -> None:
     check_all(lambda x: lax.index_in_dim(x, 2, axis=1, keepdims=False), [x], x[:, 2])
 
 
-@pytest.mark.parametrize(("sizes", "starts", "wanted"), [((5,), (1,), (3,)), ((5,), (4,), (3,)), ((3, 4), (1, 2), (2, 1)),
+@pytest.mark.parametrize(("sizes", "starts", "wanted"), [((5,), (1,), (3,)), ((5,), (4,), (3,)),
+                                                         ((3, 4), (1, 2), (2, 1)),
                                                          ((3, 4), (0, 7), (3, 0)), ((5,), (-2,), (2,)), ((), (), ())])
 def test_dynamic_slice(sizes: Any, starts: Any, wanted: Any) -> None:
     x = arr(*sizes)
@@ -179,13 +182,15 @@ def test_dynamic_slice_takes_starts_as_one_array() -> None:
 
 
 @pytest.mark.parametrize(("sizes", "part", "starts"), [((5,), (3,), (1,)), ((5,), (3,), (4,)), ((5,), (0,), (2,)),
-                                                       ((3, 4), (2, 1), (1, 2)), ((3, 4), (3, 4), (0, 5)), ((), (), ())])
+                                                       ((3, 4), (2, 1), (1, 2)), ((3, 4), (3, 4), (0, 5)),
+                                                       ((), (), ())])
 def test_dynamic_update_slice(sizes: Any, part: Any, starts: Any) -> None:
     x, new = arr(*sizes), arr(*part)
     expected = x.copy()
     first = [min(max(s, 0), n - w) for s, n, w in zip(starts, sizes, part, strict=True)]
     expected[tuple([slice(f, f + w) for f, w in zip(first, part, strict=True)])] = new
-    check_all(lambda x, new, *starts: lax.dynamic_update_slice(x, new, starts), [x, new, *map(np.int32, starts)], expected)
+    check_all(lambda x, new, *starts: lax.dynamic_update_slice(x, new, starts),
+              [x, new, *map(np.int32, starts)], expected)
 
 
 def test_dynamic_slices_along_one_axis() -> None:

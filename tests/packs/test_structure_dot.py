@@ -50,7 +50,8 @@ def test_dot_general_accumulates_like_the_compiled_program(dtype: Any) -> None:
 
 
 @pytest.mark.parametrize(("dtype", "preferred"), [(np.int8, np.int32), (ml_dtypes.bfloat16, np.float32),
-                                                  (np.float32, np.float64), (np.int8, np.float32), (np.float16, np.float32)])
+                                                  (np.float32, np.float64), (np.int8, np.float32),
+                                                  (np.float16, np.float32)])
 def test_preferred_element_type_is_what_comes_out(dtype: Any, preferred: Any) -> None:
     x, y = (RNG.integers(-90, 90, shape).astype(dtype) for shape in ((4, 7), (7, 3)))
     expected = x.astype(np.float64) @ y.astype(np.float64)
@@ -92,7 +93,8 @@ def test_batch_matmul() -> None:
 
 @pytest.mark.parametrize(("left", "right"), [
     ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((2, 3), (5, 3, 4)),
-    ((5, 2, 3), (5, 3, 4)), ((5, 1, 2, 3), (4, 3, 2)), ((1, 2, 3), (5, 3, 4)), ((5, 2, 3), (1, 3, 4)), ((3,), (5, 3, 4)),
+    ((5, 2, 3), (5, 3, 4)), ((5, 1, 2, 3), (4, 3, 2)), ((1, 2, 3), (5, 3, 4)), ((5, 2, 3), (1, 3, 4)),
+    ((3,), (5, 3, 4)),
     ((5, 2, 3), (3,)), ((1, 2, 3), (1, 3, 4)), ((4, 1, 2, 3), (1, 5, 3, 2)), ((0, 2, 3), (3, 4))])
 def test_matmul_broadcasts_as_numpy_does(left: Any, right: Any) -> None:
     x, y = RNG.standard_normal(left), RNG.standard_normal(right)

@@ -14,7 +14,8 @@ from corejax_lax_basic.gathering import GatherDimensionNumbers, ScatterDimension
 from structure_checks import assert_array_equal, check_all, check_compiled, check_derivatives, check_vmap
 
 PRIMITIVES = [function.primitive for module in (creation, gathering, identity, joining, linear_algebra, shapes, slicing)
-              for function in vars(module).values() if hasattr(function, "primitive") and function.__module__ == module.__name__]
+              for function in vars(module).values()
+              if hasattr(function, "primitive") and function.__module__ == module.__name__]
 
 
 @pytest.mark.parametrize("primitive", PRIMITIVES, ids=str)

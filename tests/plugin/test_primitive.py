@@ -91,6 +91,12 @@ def test_one_plugin_object_is_one_primitive():
     assert define(Plain()).primitive is not define(plugin).primitive
 
 
+def test_a_function_may_be_found_elsewhere_than_where_it_is_defined():
+    other = define(Plain(), name="other", module="somewhere.else")
+    assert ("other", "other", "somewhere.else") == (other.__name__, other.__qualname__, other.__module__)
+    assert ("plain", "defined in somewhere.else") == (other.primitive.name, other.primitive.origin)
+
+
 def test_pickling_and_copying_keep_the_identity_of_a_local_primitive():
     assert scale is pickle.loads(pickle.dumps(scale))
     assert scale.primitive is pickle.loads(pickle.dumps(scale.primitive))
@@ -216,7 +222,8 @@ def test_functions_of_partials_may_name_a_subset_too():
 
 def test_adapters_pass_what_a_function_takes():
     full = Signature((), ("a", "b"), False, False)
-    rule = adapt(lambda dims, *, b: (dims, b), Signature(("dims",), ("b",), False, False), ("axis", "args", "dims"), full)
+    few = Signature(("dims",), ("b",), False, False)
+    rule = adapt(lambda dims, *, b: (dims, b), few, ("axis", "args", "dims"), full)
     assert (3, "b") == rule(1, 2, 3, a="a", b="b")
     assert 3 == adapt(lambda x, y: y, Signature(("x", "y"), (), False, False), ("x", "y"), full)(1, 3, a=0, b=0)
     assert {"a": 1, "b": 2} == adapt_partial(lambda t, **params: params, full)(0, a=1, b=2)

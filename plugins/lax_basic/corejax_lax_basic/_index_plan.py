@@ -155,7 +155,8 @@ def _along(entry: slice, size: int, axis: int) -> Along:
     for part in (entry.start, entry.stop, entry.step):
         if isinstance(part, Tracer):
             raise wrong("indexing", "the bounds of a slice are traced, so its size isn't known", got=f"{entry!r:.80}",
-                        wanted="static bounds", todo="use lax.dynamic_slice_in_dim(x, start, size), whose size is static")
+                        wanted="static bounds",
+                        todo="use lax.dynamic_slice_in_dim(x, start, size), whose size is static")
         if part is not None and not hasattr(part, "__index__"):
             raise wrong("indexing", "the bounds of a slice are integers", got=f"{entry!r:.80}",
                         wanted="integers or None", todo="convert them with int(...)")

@@ -130,15 +130,10 @@ class IntegerPow(families.Elementwise):
 
     @hookimpl
     def xla_translation(self, ctx: Any, args: Any, *, y: int) -> Any:
-        one = 1
-        if y <= 0:
-            aval = ctx.avals_in[0]
-            one = ctx.op("stablehlo.broadcast_in_dim", [ctx.constant(np.ones((), aval.dtype))],
-                         {"broadcast_dimensions": ctx.ir.DenseI64ArrayAttr.get([])})
         if y == 0:
-            return one
+            return families.constant_like(ctx, 1)
         power = _repeated(args[0], y if y > 0 else -y, lambda a, b: ctx.op("stablehlo.multiply", [a, b]))
-        return power if y > 0 else ctx.op("stablehlo.divide", [one, power])
+        return power if y > 0 else ctx.op("stablehlo.divide", [families.constant_like(ctx, 1), power])
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
@@ -195,6 +190,13 @@ def _sign(x: Any) -> Any:
     return np.sign(x) if x.dtype.kind in "iuc" else np.copysign(np.sign(x), x)  # keeps the sign of zero
 
 
+def _lower_sign(ctx: Any, args: Sequence[Any]) -> Any:
+    aval = ctx.avals_in[0]
+    if dtypes.kind(aval.dtype) != "u":
+        return ctx.op("stablehlo.sign", args)
+    return ctx.op("stablehlo.minimum", [args[0], families.constant_like(ctx, 1)])  # of unsigned integers there is no sign
+
+
 def _abs_tangent(t: Any, out: Any, x: Any) -> Any:
     return real(mul(t, conj(sign(x)))) if dtypes.is_complex(x.aval.dtype) else mul(t, sign(x))
 
@@ -219,5 +221,5 @@ abs = define(families.unary(
     "abs", np.abs, hlo="abs", dtypes="ifc", result=_magnitude, jvp=partials(_abs_tangent),
     doc="The absolute value; real for complex x. Its derivative at 0 counts as 0."))
 sign = define(families.unary(
-    "sign", _sign, hlo="sign", dtypes="iufc", jvp=partials(_sign_tangent),
+    "sign", _sign, hlo=_lower_sign, dtypes="iufc", jvp=partials(_sign_tangent),
     doc="-1, 0 or 1; of a complex number x / |x|. Its derivative at 0 counts as 0."))

@@ -14,7 +14,7 @@ import numpy as np
 from corejax import dtypes
 from corejax.core import ShapedArray, Zero, aval_of
 from corejax.errors import CorejaxTypeError
-from corejax.plugin import Sample, define, hookimpl, partials
+from corejax.plugin import Sample, define, families, hookimpl, partials
 from corejax.source import here
 
 __all__ = ["convert_element_type"]
@@ -89,10 +89,8 @@ class ConvertElementType:
         if x.dtype == new_dtype:
             return args[0]
         if want == "b":
-            zero = ctx.op("stablehlo.broadcast_in_dim", [ctx.constant(np.zeros((), x.dtype))],
-                          {"broadcast_dimensions": ctx.ir.DenseI64ArrayAttr.get([])}, [ctx.type_of(x)])
-            return ctx.op("stablehlo.compare", [args[0], zero], {
-                "comparison_direction": ctx.ir.Attribute.parse("#stablehlo<comparison_direction NE>")})
+            direction = ctx.ir.Attribute.parse("#stablehlo<comparison_direction NE>")
+            return ctx.op("stablehlo.compare", [args[0], families.constant_like(ctx, 0)], {"comparison_direction": direction})
         if have == "c" and want != "c":
             part = ShapedArray(x.shape, np.dtype(f"float{4 * x.dtype.itemsize}"))
             value = ctx.op("stablehlo.real", args, None, [ctx.type_of(part)])

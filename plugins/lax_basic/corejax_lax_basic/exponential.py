@@ -72,6 +72,8 @@ class _Pow(families.Elementwise):
 
 
 def _power(x: Any, y: Any) -> Any:
+    if x.dtype.kind == "c":  # zero to the power of a number that is not real has no value
+        return np.where((x == 0) & (y.imag != 0), complex(np.nan, np.nan), np.power(x, y)).astype(x.dtype)
     if x.dtype.kind != "i":
         return np.power(x, y)
     # of integers, a negative power is 0 unless the base is 1 or -1; NumPy refuses it

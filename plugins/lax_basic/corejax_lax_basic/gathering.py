@@ -182,7 +182,8 @@ class _Scatter:
                 sizes = _window_sizes(shape_of(operand), shape_of(updates), numbers)
                 indices = _clamped(indices, [n - s for n, s in zip(shape_of(operand), sizes, strict=True)], numbers[2])
             return bind(operand, indices, updates, dimension_numbers=numbers, unique_indices=bool(unique_indices),
-                        indices_are_sorted=bool(indices_are_sorted), mode="drop" if mode == "fill" else "promise_in_bounds")
+                        indices_are_sorted=bool(indices_are_sorted),
+                        mode="drop" if mode == "fill" else "promise_in_bounds")
         scatter.__name__ = scatter.__qualname__ = self.name
         return scatter
 

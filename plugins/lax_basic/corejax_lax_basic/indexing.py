@@ -14,12 +14,16 @@ import numpy as np
 from corejax import lax
 from corejax.core import aval_of
 
+from corejax_lax_basic import shapes, slicing
 from corejax_lax_basic._axes import Shape, dtype_kind, shape_of, wrong
 from corejax_lax_basic._index_plan import Along, At, Entry, Flag, New, resolve, spread
 from corejax_lax_basic.gathering import GatherDimensionNumbers, ScatterDimensionNumbers
-from corejax_lax_basic.slicing import dynamic_slice
 
 __all__: list[str] = []  # nothing of this is a function of lax: the operators use it
+
+
+_slice, _squeeze = slicing.slice.primitive.bind, shapes.squeeze.primitive.bind
+_ZEROS = (0,) * 64  # NumPy's greatest number of axes
 
 
 def getitem(x: Any, index: Any) -> Any:
@@ -28,8 +32,12 @@ def getitem(x: Any, index: Any) -> Any:
     >>> getitem(np.arange(12.0).reshape(3, 4), (slice(None, None, -2), [0, -1])).tolist()
     [[8.0, 11.0], [0.0, 3.0]]
     """
-    entries = resolve(shape_of(x), index)
-    return _read(x, entries, None, None)
+    shape = shape_of(x)
+    if type(index) is int and shape and -shape[0] <= index < shape[0]:  # by far the most common
+        first = index + shape[0] if index < 0 else index
+        row = _slice(x, start_indices=(first, *_ZEROS[1:len(shape)]), limit_indices=(first + 1, *shape[1:]), strides=None)
+        return _squeeze(row, dimensions=(0,))
+    return _read(x, resolve(shape, index), None, None)
 
 
 def _read(x: Any, entries: Sequence[Entry], mode: str | None, fill_value: Any) -> Any:
@@ -42,10 +50,10 @@ def _read(x: Any, entries: Sequence[Entry], mode: str | None, fill_value: Any) -
         sizes = tuple([1 if d in computed else n for d, n in enumerate(shape_of(x))])
         dtype = max([aval_of(i).dtype for i in computed.values()], key=lambda d: d.itemsize)
         starts = [_to_dtype(computed[d], dtype) if d in computed else dtype.type(0) for d in range(len(sizes))]
-        x = dynamic_slice.primitive.bind(x, *starts, slice_sizes=sizes)
+        x = slicing.dynamic_slice.primitive.bind(x, *starts, slice_sizes=sizes)
     dropped = tuple([e.axis for e in entries if type(e) is At])
     if not any([type(e) is New for e in entries]):
-        return lax.squeeze(x, dropped) if dropped else x
+        return _squeeze(x, dimensions=dropped) if dropped else x
     shape = shape_of(x)
     if dropped:
         kept = [e for e in entries if type(e) is not At]
@@ -83,7 +91,8 @@ def _cut(x: Any, entries: Sequence[Along | At]) -> Any:
             backward.append(e.axis)
         whole = whole and e.length == shape[e.axis]
     if not whole:
-        x = lax.slice(x, tuple(starts), tuple(limits), tuple(steps))
+        strides = None if max(steps) == 1 else tuple(steps)
+        x = _slice(x, start_indices=tuple(starts), limit_indices=tuple(limits), strides=strides)
     return lax.rev(x, tuple(backward)) if backward else x
 
 
@@ -147,7 +156,8 @@ def _read_gather(x: Any, entries: Sequence[Entry], mode: str | None, fill_value:
         x = lax.gather(x, indices, numbers, sizes, mode=mode or ("promise_in_bounds" if known else "clip"),
                        fill_value=fill_value)
     else:
-        x = lax.broadcast_in_dim(x, tuple([layout.shape[e] if kind == "index" else e.length for kind, e in axes]), offset)
+        shape = tuple([layout.shape[e] if kind == "index" else e.length for kind, e in axes])
+        x = lax.broadcast_in_dim(x, shape, offset)
     new = [i for i, (kind, _) in enumerate(layout.axes) if kind == "new"]
     return lax.expand_dims(x, new) if new else x
 
@@ -289,10 +299,13 @@ def at(x: Any) -> Indexer:
 at.is_property = True  # type: ignore[attr-defined]
 
 
+_KINDS = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
+
+
 def _fitting(values: Any, x: Any) -> Any:
     """The values in the array's dtype; an error where that would lose their kind."""
     have, want = aval_of(values), aval_of(x)
-    if "biufc".index(dtype_kind(have.dtype).replace("u", "i")) > "biufc".index(dtype_kind(want.dtype).replace("u", "i")):
+    if _KINDS[dtype_kind(have.dtype)] > _KINDS[dtype_kind(want.dtype)]:
         raise wrong("indexing", f"{have} can't be put into {want} without losing its kind", got=str(have),
                     wanted=str(want.dtype), todo="convert one of them with .astype(...)")
     if have.dtype == want.dtype and (want.weak_type or not have.weak_type):
@@ -331,7 +344,7 @@ def _replace(x: Any, entries: Sequence[Entry], values: Any) -> Any:
         values = lax.rev(values, backward)
     if sizes == shape:
         return lax.copy(values)
-    starts = [_span(e)[0] if type(e) is Along else e.where for e in sliced]
+    starts = [e.where if isinstance(e, At) else _span(e)[0] for e in sliced]
     steps = [abs(e.step) if type(e) is Along and e.length > 1 else 1 for e in sliced]
     if all([step == 1 for step in steps]):
         dtype = np.dtype(np.int32 if max(shape) <= np.iinfo(np.int32).max else np.int64)

@@ -56,7 +56,8 @@ class Concatenate:
                         got=", ".join(map(str, avals)), wanted=f"equal sizes along all axes but {dimension}",
                         todo="broadcast or slice the operands to a common shape")
         total = sum([a.shape[dimension] for a in avals])
-        return ShapedArray((*first.shape[:dimension], total, *first.shape[dimension + 1:]), first.dtype, all_weak(avals))
+        shape = (*first.shape[:dimension], total, *first.shape[dimension + 1:])
+        return ShapedArray(shape, first.dtype, all_weak(avals))
 
     @hookimpl
     def jvp(self, primals: Any, tangents: Any, *, dimension: int) -> Any:
@@ -181,8 +182,9 @@ class Pad:
     @hookimpl
     def xla_translation(self, ctx: Any, args: Any, *, padding_config: Config) -> Any:
         lows, highs, interiors = zip(*padding_config, strict=True) if padding_config else ((), (), ())
-        return ctx.op("stablehlo.pad", args, {"edge_padding_low": i64s(ctx, lows), "edge_padding_high": i64s(ctx, highs),
-                                              "interior_padding": i64s(ctx, interiors)})
+        return ctx.op("stablehlo.pad", args, {
+            "edge_padding_low": i64s(ctx, lows), "edge_padding_high": i64s(ctx, highs),
+            "interior_padding": i64s(ctx, interiors)})
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:

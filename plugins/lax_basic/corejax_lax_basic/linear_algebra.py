@@ -13,8 +13,8 @@ from corejax import lax
 from corejax.core import Linear, ShapedArray, aval_of
 from corejax.plugin import Sample, define, hookimpl, partials
 
-from corejax_lax_basic._axes import (Shape, all_weak, as_ints, canonical_dtype, dtype_kind, inverse, same_dtype, shape_of,
-                                     shifted, wrong)
+from corejax_lax_basic._axes import (Shape, all_weak, as_ints, canonical_dtype, dtype_kind, inverse, same_dtype,
+                                     shape_of, shifted, wrong)
 from corejax_lax_basic._lowering import axis_numbers
 from corejax_lax_basic.shapes import transpose
 
@@ -72,7 +72,7 @@ class DotGeneral:
                         preferred_element_type: Any = None) -> Any:
             if preferred_element_type is not None:
                 preferred_element_type = canonical_dtype(preferred_element_type)
-            return bind(lhs, rhs, dimension_numbers=_canonical_numbers(dimension_numbers, lhs, rhs),
+            return bind(lhs, rhs, dimension_numbers=_canonical_numbers(dimension_numbers),
                         precision=_canonical_precision(precision), preferred_element_type=preferred_element_type)
         return dot_general
 
@@ -151,7 +151,8 @@ class DotGeneral:
                                      ((5, 2, 3), (5, 3, 4), (((2,), (1,)), ((0,), (0,)))),
                                      ((3, 2, 5), (4, 5, 3), (((2, 0), (1, 2)), ((), ()))),
                                      ((2, 0), (0, 3), (((1,), (0,)), ((), ()))), ((), (), (((), ()), ((), ())))]:
-            yield Sample([rng.standard_normal(left), rng.standard_normal(right)], {"dimension_numbers": numbers, **plain})
+            operands = [rng.standard_normal(left), rng.standard_normal(right)]
+            yield Sample(operands, {"dimension_numbers": numbers, **plain})
         matmul = {"dimension_numbers": (((1,), (0,)), ((), ())), **plain}
         yield Sample([rng.integers(-9, 9, (2, 3), np.int8), rng.integers(-9, 9, (3, 2), np.int8)], matmul)
         yield Sample([np.ones((2, 3)), np.ones((2, 3))], matmul, error=TypeError)
@@ -204,7 +205,14 @@ def _reversed(precision: Any) -> Any:
     return None if precision is None else precision[::-1]
 
 
-def _canonical_numbers(dimension_numbers: Any, lhs: Any, rhs: Any) -> DotNumbers:
+def _canonical_numbers(dimension_numbers: Any) -> DotNumbers:
+    try:
+        return _remembered_numbers(dimension_numbers)
+    except TypeError:  # lists can't be looked up
+        return _to_numbers(dimension_numbers)
+
+
+def _to_numbers(dimension_numbers: Any) -> DotNumbers:
     try:
         (lc, rc), (lb, rb) = dimension_numbers
     except (TypeError, ValueError) as error:
@@ -214,6 +222,9 @@ def _canonical_numbers(dimension_numbers: Any, lhs: Any, rhs: Any) -> DotNumbers
     what = "dimension_numbers"
     return ((as_ints("dot_general", what, lc), as_ints("dot_general", what, rc)),
             (as_ints("dot_general", what, lb), as_ints("dot_general", what, rb)))
+
+
+_remembered_numbers = lru_cache(maxsize=4096)(_to_numbers)
 
 
 def _check_numbers(lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: DotNumbers) -> None:
@@ -241,6 +252,8 @@ def _check_preferred(aval: ShapedArray, preferred: np.dtype) -> None:
 
 
 def _canonical_precision(precision: Any) -> tuple[str, str] | None:
+    if precision is None:
+        return None
     pair = tuple(precision) if isinstance(precision, (tuple, list)) else (precision, precision)
     names = [getattr(p, "name", p) for p in pair]
     names = [p.lower() if isinstance(p, str) else p for p in names]

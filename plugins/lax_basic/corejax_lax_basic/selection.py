@@ -118,10 +118,7 @@ def _lower_select(ctx: Any, args: Sequence[Any]) -> Any:
         if len(values) == 1:
             return values[0]
         middle = len(values) // 2
-        bound = ctx.constant(np.int32(first + middle))
-        if aval.shape:
-            bound = ctx.op("stablehlo.broadcast_in_dim", [bound],
-                           {"broadcast_dimensions": ctx.ir.DenseI64ArrayAttr.get([])}, [ctx.type_of(aval)])
+        bound = families.constant_like(ctx, first + middle, aval)
         is_below = ctx.op("stablehlo.compare", [which, bound], {"comparison_direction": below},
                           [ctx.type_of(ShapedArray(aval.shape, dtypes.bool_))])
         return ctx.op("stablehlo.select", [is_below, choose(first, values[:middle]),

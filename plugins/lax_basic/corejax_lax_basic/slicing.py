@@ -87,9 +87,10 @@ class Slice:
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
-        for sizes, start, limit, strides in [((5,), (1,), (4,), None), ((5,), (0,), (5,), (2,)), ((5,), (1,), (5,), (3,)),
-                                             ((3, 4), (1, 0), (3, 2), None), ((3, 4), (0, 1), (3, 4), (2, 2)),
-                                             ((3,), (2,), (2,), None), ((), (), (), None), ((4,), (1,), (1,), (2,))]:
+        for sizes, start, limit, strides in [
+                ((5,), (1,), (4,), None), ((5,), (0,), (5,), (2,)), ((5,), (1,), (5,), (3,)),
+                ((3, 4), (1, 0), (3, 2), None), ((3, 4), (0, 1), (3, 4), (2, 2)), ((3,), (2,), (2,), None),
+                ((), (), (), None), ((4,), (1,), (1,), (2,))]:
             yield Sample([rng.standard_normal(sizes)],
                          {"start_indices": start, "limit_indices": limit, "strides": strides})
         yield Sample([np.ones(3)], {"start_indices": (0,), "limit_indices": (4,), "strides": None}, error=TypeError)
@@ -301,7 +302,7 @@ def _gather_windows(axis: Any, x: Any, dim: int | None, starts: Any, start_dims:
 
 def _scatter_windows(axis: Any, x: Any, update: Any, starts: Any, start_dims: Any) -> Any:
     axes = tuple(range(1, len(starts) + 1))
-    numbers = lax.ScatterDimensionNumbers(axes, (), axes, operand_batching_dims=(0,), scatter_indices_batching_dims=(0,))
+    numbers = lax.ScatterDimensionNumbers(axes, (), axes, (0,), (0,))
     return lax.scatter(x, _batched_starts(axis, starts, start_dims), update, numbers, mode="clip", unique_indices=True)
 
 
