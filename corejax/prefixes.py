@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from corejax.errors import CorejaxValueError
+from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax.source import here
 from corejax.trees import IsLeaf, Path, TreeDef, flatten, keystr, one_level
 
@@ -22,6 +22,21 @@ def flatten_up_to(treedef: TreeDef, prefix: Any, full: Any, *, names: tuple[str,
                                 got=f"{got} in {names[1]}", wanted=f"{wanted} as in {names[0]}", where=here(),
                                 todo=f"give {names[0]} the containers of {names[1]}; a leaf stands for a whole subtree"
                                 ) from error
+
+
+def check_same_structure(wanted: Any, given: Any, names: tuple[str, str], what: str) -> None:
+    """Raise if two trees differ in structure, and say where."""
+    wanted_def, given_def = flatten(wanted)[1], flatten(given)[1]
+    if wanted_def == given_def:
+        return
+    path, got, want = _mismatch(wanted, given, None, ()) or _swap(_mismatch(given, wanted, None, ())) or (
+        (), str(given_def), str(wanted_def))
+    raise CorejaxTypeError(f"{what}: {names[1]} doesn't have the structure of {names[0]}, at {names[1]}{keystr(path)}",
+                           got=got, wanted=want, where=here(), todo=f"give {names[1]} the containers of {names[0]}")
+
+
+def _swap(found: tuple[Path, str, str] | None) -> tuple[Path, str, str] | None:
+    return None if found is None else (found[0], found[2], found[1])
 
 
 def _mismatch(prefix: Any, full: Any, is_leaf: IsLeaf, path: Path) -> tuple[Path, str, str] | None:

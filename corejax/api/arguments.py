@@ -164,20 +164,30 @@ def with_kwargs(fun: Callable[..., Any]) -> Callable[[Any, Any], Any]:
 
 # Tangents and cotangents
 
-def tangent_like(x: Any, aval: ShapedArray, what: str, name: str, of: str) -> Any:
-    """A tangent or cotangent given by the user, as a value of type `aval`; `Zero` for float0."""
+def tangents_like(trees_: tuple[Any, Sequence[Any]], avals: Sequence[ShapedArray], what: str, root: str, of: str
+                  ) -> list[Any]:
+    """Tangents or cotangents given by the user as values of these types; `Zero` for float0.
+
+    `trees_` is the tree, for the names of its leaves, with its leaves.
+    """
+    tree, leaves = trees_
+    return [x if type(x) is Array and x.aval is aval else _tangent_like(x, aval, what, root, (tree, i), of)
+            for i, (x, aval) in enumerate(zip(leaves, avals, strict=True))]
+
+
+def _tangent_like(x: Any, aval: ShapedArray, what: str, root: str, place: tuple[Any, int], of: str) -> Any:
     scalar = PYTHON_SCALARS.get(type(x))
-    if scalar is not None and not aval.shape and scalar == kind(aval.dtype).replace("V", "-"):
+    if scalar is not None and not aval.shape and scalar == kind(aval.dtype):
         return Array.from_host(np.array(x, aval.dtype), aval)
     try:
         got = aval_of(x)
     except CorejaxTypeError as error:
-        raise not_an_array(x, what, name, error) from error
+        raise not_an_array(x, what, leaf_name(root, *place), error) from error
     if got is aval:
         return Zero(aval) if aval.dtype is float0 else x if is_value(x) else as_array(x, copy=True)
     if not got.matches(aval) or aval.dtype is float0:
-        raise CorejaxTypeError(f"{what}: {name} doesn't fit {of}", got=str(got), wanted=str(aval), where=here(),
-                               todo=_todo(got, aval))
+        raise CorejaxTypeError(f"{what}: {leaf_name(root, *place)} doesn't fit {of}", got=str(got), wanted=str(aval),
+                               where=here(), todo=_todo(got, aval))
     return roles.convert(x, aval.dtype)
 
 

@@ -98,7 +98,8 @@ def partials(*functions: Function | None) -> Partials:
 def factors(*functions: Function | None) -> Factors:
     """`jvp = factors(f0, f1, ...)`: partials that multiply the tangent, elementwise.
 
-    The factor of an operand is `f_i(out, *args, **params)`, or None for a derivative that is zero. Reverse mode records these without running a rule on the tangents.
+    The factor of an operand is `f_i(out, *args, **params)`, or None for a derivative that is zero. Reverse mode
+    records these without running a rule on the tangents.
     """
     return Factors(functions)
 

@@ -146,7 +146,8 @@ def check_signature(source: Source, hook: str, name: str) -> Signature:
     if strangers:
         near = registry.suggestion(strangers[0], HOOKS[hook])
         raise source.error(f"it takes an argument {strangers[0]!r} that this hook isn't given", name, got=got,
-                           wanted=wanted, todo=near or "name the arguments as in the hook; params are keyword-only, after a `*`")
+                           wanted=wanted,
+                           todo=near or "name the arguments as in the hook; params are keyword-only, after a `*`")
     if signature.spread:
         raise source.error("operands come as one sequence", name, got=got, wanted=wanted,
                            todo="take `args`, not `*args`")

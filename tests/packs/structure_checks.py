@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
 
-import corejax as cj
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
+
+import corejax as cj
 
 Fun = Callable[..., Any]
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import corejax as cj
 import numpy as np
 import pytest
-from corejax import lax
-from corejax.errors import CorejaxIndexError, CorejaxTypeError
-from corejax_lax_basic.indexing import at, getitem
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from structure_checks import assert_allclose, assert_array_equal, check_derivatives, check_value, check_vmap
+
+import corejax as cj
+from corejax import lax
+from corejax.errors import CorejaxIndexError, CorejaxTypeError
+from corejax_lax_basic.indexing import at, getitem
 
 X = np.random.default_rng(0).standard_normal((3, 4, 5))
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import corejax as cj
 import ml_dtypes
 import numpy as np
 import pytest
+from structure_checks import assert_array_equal, check_all, check_compiled, check_derivatives, check_value, check_vmap
+
+import corejax as cj
 from corejax import lax
 from corejax.errors import CorejaxError, CorejaxIndexError, CorejaxTypeError
-from structure_checks import assert_array_equal, check_all, check_compiled, check_derivatives, check_value, check_vmap
 
 RNG = np.random.default_rng(0)
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import corejax as cj
 import ml_dtypes
 import numpy as np
 import pytest
+from structure_checks import assert_allclose, check_all, check_compiled, check_derivatives, check_value, check_vmap
+
+import corejax as cj
 from corejax import lax
 from corejax.errors import CorejaxTypeError
 from corejax_lax_basic.linear_algebra import matmul
-from structure_checks import assert_allclose, check_all, check_compiled, check_derivatives, check_value, check_vmap
 
 RNG = np.random.default_rng(0)
 

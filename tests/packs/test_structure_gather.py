@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import corejax as cj
 import numpy as np
 import pytest
+from structure_checks import assert_array_equal, check_all, check_compiled, check_derivatives, check_vmap
+
+import corejax as cj
 from corejax import lax
 from corejax.errors import CorejaxError, CorejaxTypeError
 from corejax_lax_basic import creation, gathering, identity, joining, linear_algebra, shapes, slicing
 from corejax_lax_basic.gathering import GatherDimensionNumbers, ScatterDimensionNumbers
-from structure_checks import assert_array_equal, check_all, check_compiled, check_derivatives, check_vmap
 
 PRIMITIVES = [function.primitive for module in (creation, gathering, identity, joining, linear_algebra, shapes, slicing)
               for function in vars(module).values()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import corejax as cj
 import numpy as np
 import pytest
+from structure_checks import assert_allclose
+
+import corejax as cj
 from corejax import lax
 from corejax_lax_basic.indexing import at, getitem
-from structure_checks import assert_allclose
 
 jax = pytest.importorskip("jax")
 

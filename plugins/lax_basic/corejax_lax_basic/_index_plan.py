@@ -13,7 +13,6 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, Tracer, aval_of
 from corejax.errors import CorejaxError, CorejaxIndexError, CorejaxTypeError
-
 from corejax_lax_basic._axes import Shape, as_int, dtype_kind, wrong
 
 FULL = slice(None)

@@ -10,9 +10,17 @@ import numpy as np
 from corejax import lax
 from corejax.core import ShapedArray, aval_of
 from corejax.plugin import Sample, define, hookimpl, not_differentiable, not_linear
-
-from corejax_lax_basic._axes import (Shape, as_int, as_ints, canonical_axis, canonical_dtype, check_shape, dtype_kind,
-                                     shape_of, wrong)
+from corejax_lax_basic._axes import (
+    Shape,
+    as_int,
+    as_ints,
+    canonical_axis,
+    canonical_dtype,
+    check_shape,
+    dtype_kind,
+    shape_of,
+    wrong,
+)
 from corejax_lax_basic._lowering import i64
 from corejax_lax_basic.shapes import broadcast_in_dim
 

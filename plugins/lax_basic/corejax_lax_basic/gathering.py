@@ -17,7 +17,6 @@ import numpy as np
 from corejax import lax
 from corejax.core import Linear, ShapedArray, aval_of
 from corejax.plugin import Sample, define, hookimpl, not_differentiable, not_linear
-
 from corejax_lax_basic._axes import Shape, as_ints, dtype_kind, insert, same_dtype, shape_of, shifted, wrong
 from corejax_lax_basic._lowering import axis_numbers, i64s
 from corejax_lax_basic.creation import full

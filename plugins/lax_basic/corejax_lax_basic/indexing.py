@@ -13,14 +13,12 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import aval_of
-
 from corejax_lax_basic import shapes, slicing
 from corejax_lax_basic._axes import Shape, dtype_kind, shape_of, wrong
 from corejax_lax_basic._index_plan import Along, At, Entry, Flag, New, resolve, spread
 from corejax_lax_basic.gathering import GatherDimensionNumbers, ScatterDimensionNumbers
 
 __all__: list[str] = []  # nothing of this is a function of lax: the operators use it
-
 
 _slice, _squeeze = slicing.slice.primitive.bind, shapes.squeeze.primitive.bind
 _ZEROS = (0,) * 64  # NumPy's greatest number of axes
@@ -35,7 +33,8 @@ def getitem(x: Any, index: Any) -> Any:
     shape = shape_of(x)
     if type(index) is int and shape and -shape[0] <= index < shape[0]:  # by far the most common
         first = index + shape[0] if index < 0 else index
-        row = _slice(x, start_indices=(first, *_ZEROS[1:len(shape)]), limit_indices=(first + 1, *shape[1:]), strides=None)
+        row = _slice(x, start_indices=(first, *_ZEROS[1:len(shape)]), limit_indices=(first + 1, *shape[1:]),
+                     strides=None)
         return _squeeze(row, dimensions=(0,))
     return _read(x, resolve(shape, index), None, None)
 

@@ -10,8 +10,7 @@ import numpy as np
 from corejax import lax
 from corejax.core import Linear, ShapedArray, Zero, aval_of, instantiate
 from corejax.plugin import Sample, define, hookimpl
-
-from corejax_lax_basic._axes import (Shape, all_weak, as_ints, canonical_axis, insert, same_dtype, shape_of, wrong)
+from corejax_lax_basic._axes import Shape, all_weak, as_ints, canonical_axis, insert, same_dtype, shape_of, wrong
 from corejax_lax_basic._lowering import i64, i64s
 from corejax_lax_basic.creation import full
 from corejax_lax_basic.shapes import batch_in_front, broadcast_in_dim, expand_dims

@@ -12,9 +12,18 @@ import numpy as np
 from corejax import lax
 from corejax.core import Linear, ShapedArray, aval_of
 from corejax.plugin import Sample, define, hookimpl, partials
-
-from corejax_lax_basic._axes import (Shape, all_weak, as_ints, canonical_dtype, dtype_kind, inverse, same_dtype,
-                                     shape_of, shifted, wrong)
+from corejax_lax_basic._axes import (
+    Shape,
+    all_weak,
+    as_ints,
+    canonical_dtype,
+    dtype_kind,
+    inverse,
+    same_dtype,
+    shape_of,
+    shifted,
+    wrong,
+)
 from corejax_lax_basic._lowering import axis_numbers
 from corejax_lax_basic.shapes import transpose
 

@@ -14,9 +14,19 @@ import numpy as np
 from corejax import lax
 from corejax.core import ShapedArray
 from corejax.plugin import Sample, define, hookimpl
-
-from corejax_lax_basic._axes import (Shape, as_ints, canonical_axes, canonical_axis, check_axes, check_shape, insert,
-                                     inverse, shape_of, shifted, wrong)
+from corejax_lax_basic._axes import (
+    Shape,
+    as_ints,
+    canonical_axes,
+    canonical_axis,
+    check_axes,
+    check_shape,
+    insert,
+    inverse,
+    shape_of,
+    shifted,
+    wrong,
+)
 from corejax_lax_basic._lowering import i64s
 
 __all__ = ["broadcast", "broadcast_in_dim", "collapse", "expand_dims", "reshape", "rev", "squeeze", "transpose"]

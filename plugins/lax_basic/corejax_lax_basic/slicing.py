@@ -12,9 +12,17 @@ from corejax import lax
 from corejax.core import Linear, ShapedArray, aval_of
 from corejax.errors import CorejaxIndexError
 from corejax.plugin import Sample, define, hookimpl
-
-from corejax_lax_basic._axes import (Shape, as_int, as_ints, canonical_axis, dtype_kind, insert, same_dtype,
-                                     shape_of, wrong)
+from corejax_lax_basic._axes import (
+    Shape,
+    as_int,
+    as_ints,
+    canonical_axis,
+    dtype_kind,
+    insert,
+    same_dtype,
+    shape_of,
+    wrong,
+)
 from corejax_lax_basic._lowering import i64s
 from corejax_lax_basic.shapes import batch_in_front, expand_dims, reshape, squeeze
 

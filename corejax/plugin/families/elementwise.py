@@ -1,19 +1,4 @@
-"""Families: whole plugins for elementwise primitives, each from one row of a table.
-
-    sinh = define(families.unary(
-        "sinh", np.sinh, hlo="chlo.sinh", dtypes="fc", jvp=factors(lambda out, x: lax.cosh(x)), domain=(-3.0, 3.0),
-        doc="The hyperbolic sine."))
-
-A row says what differs: the name, the NumPy function, the StableHLO operation, the kinds of dtype it takes and the
-derivative. The family brings the other hooks. Its law is that of elementwise functions with several operands:
-
-- Operands have one dtype. Their shapes are equal, or () for an operand that *spreads*: it stands beside each element.
-- The result is weakly typed if every operand is.
-- The public function takes Python scalars beside arrays: they get the array's dtype, and stay weak.
-
-The functions `spread`, `unspread`, `align` and `spread_operands` do the parts of the rules that spreading operands need;
-use them in plugins of your own that follow the same law, or subclass `Elementwise` and override hooks.
-"""
+"""The plugin of an elementwise primitive, and the functions that make one from a row."""
 
 from __future__ import annotations
 
@@ -23,18 +8,17 @@ from typing import Any
 import numpy as np
 
 from corejax import dtypes as types
-from corejax.avals import Linear, ShapedArray, aval_of
-from corejax.errors import CorejaxOverflowError, CorejaxTypeError, MissingRuleError
+from corejax.avals import Linear, ShapedArray
+from corejax.errors import CorejaxTypeError, MissingRuleError
 from corejax.plugin.declarations import Declaration, Partials, Sample, hookimpl, not_linear
-from corejax.plugin.roles import roles
+from corejax.plugin.families.scalars import match_scalars, matching
+from corejax.plugin.families.spreading import align, common_shape, refused, spread, spread_operands, unspread
 from corejax.source import here
-from corejax.xla.array import Array
 
 Function = Callable[..., Any]
 
 _NAMES = {"b": "booleans", "i": "signed integers", "u": "unsigned integers", "f": "floats", "c": "complex numbers"}
 _SAMPLE_DTYPES = {"b": "bool", "i": "int32", "u": "uint8", "f": "float64", "c": "complex128"}
-_ORDER = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 
 class Elementwise:
@@ -71,7 +55,7 @@ class Elementwise:
         if self._arity == 1:
             return lambda x: bind(x)
         if self._arity == 2:
-            return _binary_function(bind)
+            return matching(bind)
         return lambda *operands: bind(*match_scalars(operands))
 
     @hookimpl
@@ -169,110 +153,6 @@ def comparison(name: str, impl: Function, *, direction: str, dtypes: str, jvp: A
     return Elementwise(name, impl, arity=2, hlo=lower, dtypes=dtypes, jvp=jvp, doc=doc, result=lambda dtype: types.bool_)
 
 
-# What the rules of spreading operands share
-
-def spread(x: Any, out: Any) -> Any:
-    """`x`, repeated to the shape of `out` if it has rank 0 and `out` has not."""
-    shape = out.aval.shape
-    return x if not shape or aval_of(x).shape == shape else roles.broadcast(x, shape, ())
-
-
-def unspread(ct: Any, operand: Linear) -> Any:
-    """The cotangent of an operand that may have been spread: the sum over the axes along which it was."""
-    if operand.aval.shape or not ct.aval.shape:
-        return ct
-    return roles.sum_axes(ct, tuple(range(len(ct.aval.shape))))
-
-
-def align(size: int, args: Sequence[Any], dims: Sequence[int | None]) -> tuple[list[Any], int]:
-    """The operands of a vmap rule in the form in which the primitive takes them, and where their batch axis is.
-
-    Each has the batch axis at the same place, or rank 0. A batched scalar beside arrays becomes an array.
-    """
-    shapes = [aval_of(x).shape for x in args]
-    rank = max([len(s) - (d is not None) for s, d in zip(shapes, dims, strict=True)])
-    dim, full = 0, None
-    for s, d in zip(shapes, dims, strict=True):
-        if len(s) - (d is not None) == rank:
-            if d is not None:
-                dim, full = d, s
-                break
-            full = full or (size, *s)
-    out: list[Any] = []
-    for x, s, d in zip(args, shapes, dims, strict=True):
-        if d is None:
-            out.append(roles.expand(x, size, dim) if s else x)
-        elif len(s) == rank + 1:
-            out.append(x if d == dim else roles.move_axis(x, d, dim))
-        else:
-            out.append(roles.broadcast(x, full, (dim,)))
-    return out, dim
-
-
-def spread_operands(ctx: Any, args: Sequence[Any]) -> Sequence[Any]:
-    """In a lowering: the values, with those of rank 0 repeated to the result's shape."""
-    eqn = ctx.eqn
-    shape = eqn.outvars[0].aval.shape
-    if not shape:
-        return args
-    out = list(args)
-    for i, atom in enumerate(eqn.invars):
-        if not atom.aval.shape:
-            out[i] = _repeat(ctx, args[i], ShapedArray(shape, atom.aval.dtype))
-    return out
-
-
-def constant_like(ctx: Any, value: Any, aval: ShapedArray | None = None) -> Any:
-    """In a lowering: a constant with this number everywhere, of the first operand's type or of another."""
-    aval = aval or ctx.eqn.invars[0].aval
-    scalar = ctx.constant(np.asarray(value).astype(aval.dtype))
-    return _repeat(ctx, scalar, aval) if aval.shape else scalar
-
-
-def _repeat(ctx: Any, scalar: Any, aval: ShapedArray) -> Any:
-    return ctx.op("stablehlo.broadcast_in_dim", [scalar],
-                  {"broadcast_dimensions": ctx.ir.DenseI64ArrayAttr.get([])}, [ctx.type_of(aval)])
-
-
-def common_shape(name: str, avals: Sequence[ShapedArray]) -> tuple[int, ...]:
-    """The shape of the operands that don't spread, or an error."""
-    shape: tuple[int, ...] = ()
-    for aval in avals:
-        if aval.shape != shape and aval.shape:
-            if shape:
-                raise refused(name, "operands differ in shape", avals, "equal shapes, or scalars beside them",
-                              "broadcast with lax.broadcast_in_dim; the operators of Python broadcast by themselves")
-            shape = aval.shape
-    return shape
-
-
-def refused(name: str, problem: str, avals: Sequence[ShapedArray], wanted: str, todo: str) -> CorejaxTypeError:
-    """The error for operands that the primitive `name` doesn't take."""
-    return CorejaxTypeError(f"{name}: {problem}", primitive=name, got=", ".join(map(str, avals)), wanted=wanted,
-                            where=here(), todo=todo)
-
-
-def weak_scalar(value: Any, dtype: np.dtype) -> Array | None:
-    """A Python scalar as a weak array of this dtype; None if its kind is beyond the dtype's."""
-    if _ORDER[types.PYTHON_SCALARS[type(value)]] > _ORDER[types.kind(dtype)]:
-        return None
-    try:
-        return Array.from_host(dtype.type(value), ShapedArray((), dtype, True))
-    except OverflowError as error:
-        raise CorejaxOverflowError(f"the Python number {value} doesn't fit {types.short_name(dtype)}", got=value,
-                                   wanted=f"a number of the range of {types.short_name(dtype)}", where=here(),
-                                   todo="convert the array to a wider dtype first") from error
-
-
-def match_scalars(operands: Sequence[Any]) -> Sequence[Any]:
-    """The operands, with Python scalars in the dtype of the first array among them, if their kinds allow it."""
-    scalars = types.PYTHON_SCALARS
-    dtype = next((aval_of(x).dtype for x in operands if type(x) not in scalars), None)
-    if dtype is None or dtype is types.float0:
-        return operands
-    return [(x if (matched := weak_scalar(x, dtype)) is None else matched) if type(x) in scalars else x for x in operands]
-
-
 def draw(rng: Any, shape: tuple[int, ...], dtype: np.dtype, domain: tuple[float, float]) -> Any:
     """A random array of a dtype, with elements (their real and imaginary parts) in an interval."""
     low, high = domain
@@ -311,16 +191,6 @@ def _spreading(declared: Partials) -> Partials:
 
     declared.functions = tuple([None if f is None else spreading(f) for f in declared.functions])
     return declared
-
-
-def _binary_function(bind: Function) -> Function:
-    scalars = types.PYTHON_SCALARS
-
-    def function(x: Any, y: Any) -> Any:
-        if type(x) in scalars or type(y) in scalars:
-            x, y = match_scalars((x, y))
-        return bind(x, y)
-    return function
 
 
 def _not_defined(*_: Any, **__: Any) -> Any:

@@ -1,0 +1,60 @@
+# Every target sets up what it needs in a virtual environment inside the checkout, then does its job.
+# A stamp file remembers that an environment is up to date with the pyproject files.
+
+PYTHON ?= python3
+PACKS := plugins/lax_basic plugins/reductions plugins/control_flow
+EXAMPLE_PACK := examples/softplus_pack
+PROJECTS := pyproject.toml $(PACKS:%=%/pyproject.toml) $(EXAMPLE_PACK)/pyproject.toml
+EDITABLE := $(PACKS:%=-e %) -e $(EXAMPLE_PACK)
+
+# Test workers share two cores: one XLA thread each keeps them from fighting.
+TEST_ENV := XLA_FLAGS=--xla_cpu_multi_thread_eigen=false OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
+
+.PHONY: demo test test-quick lint parity bench entry-points clean
+
+demo: .venv/stamp
+	.venv/bin/python examples/quickstart.py
+
+test: lint
+	$(TEST_ENV) .venv/bin/python -m pytest -n 2 -q
+
+test-quick: .venv/stamp
+	$(TEST_ENV) .venv/bin/python -m pytest -n 2 -q -m "not slow"
+
+lint: .venv/stamp
+	.venv/bin/python tools/entry_points.py --check
+	.venv/bin/ruff check .
+	.venv/bin/mypy corejax $(PACKS:%=%/corejax_*)
+
+# The tests that compare with jax, which the product's environment does not have.
+parity: .venv-parity/stamp
+	$(TEST_ENV) JAX_ENABLE_X64=1 .venv-parity/bin/python -m pytest -n 2 -q -k "jax or parity"
+
+bench: .venv-bench/stamp
+	.venv-bench/bin/python -m benchmarks
+
+entry-points: .venv/stamp
+	.venv/bin/python tools/entry_points.py
+
+.venv/stamp: $(PROJECTS)
+	$(PYTHON) -m venv .venv
+	.venv/bin/python -m pip install -q --upgrade pip
+	.venv/bin/python -m pip install -q -e ".[test]" $(EDITABLE)
+	touch $@
+
+.venv-parity/stamp: $(PROJECTS)
+	$(PYTHON) -m venv .venv-parity
+	.venv-parity/bin/python -m pip install -q --upgrade pip
+	.venv-parity/bin/python -m pip install -q -e ".[test,parity]" $(EDITABLE)
+	touch $@
+
+# torch is a rival where it can be had; the benchmark says so when it is missing.
+.venv-bench/stamp: $(PROJECTS)
+	$(PYTHON) -m venv .venv-bench
+	.venv-bench/bin/python -m pip install -q --upgrade pip
+	.venv-bench/bin/python -m pip install -q -e ".[bench]" $(EDITABLE)
+	-.venv-bench/bin/python -m pip install -q torch==2.13.0
+	touch $@
+
+clean:
+	rm -rf .venv .venv-parity .venv-bench build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,269 @@
+"""`grad` and `value_and_grad`, and whole Jacobians: `jacfwd`, `jacrev`, `hessian`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from corejax import dtypes, trees
+from corejax.api.arguments import (
+    FlatFun,
+    check_argnums,
+    check_callable,
+    finish_cotangent,
+    is_single_leaf,
+    leaf_name,
+    positions,
+    values,
+    wraps,
+)
+from corejax.avals import ShapedArray, Zero
+from corejax.errors import CorejaxTypeError
+from corejax.interpreters import batching, forward, reverse
+from corejax.interpreters.batching import to_dim
+from corejax.plugin.roles import roles
+from corejax.source import here
+from corejax.xla.array import Array
+
+Argnums = int | Sequence[int]
+
+
+def grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False,
+         allow_int: bool = False) -> Callable[..., Any]:
+    """The gradient of a function whose value is a scalar, as a function of the same arguments.
+
+    `argnums` are the positions of the arguments with respect to which it is taken: for an int the gradient has the
+    structure of that argument, for a sequence it is a tuple of such. With `has_aux`, `fun` returns `(value, aux)` and
+    the result is `(gradient, aux)`.
+
+    >>> import corejax as cj
+    >>> cj.grad(lambda x: x * x * x)(2.0)
+    Array(12.0, dtype=float64)
+    """
+    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, _name="grad")
+    if has_aux:
+        def grad_f(*args: Any, **kwargs: Any) -> Any:
+            (_, aux), gradient = both(*args, **kwargs)
+            return gradient, aux
+    else:
+        def grad_f(*args: Any, **kwargs: Any) -> Any:
+            return both(*args, **kwargs)[1]
+    return wraps(fun, grad_f)  # type: ignore[no-any-return]
+
+
+def value_and_grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False,
+                   allow_int: bool = False, *, _name: str = "value_and_grad") -> Callable[..., Any]:
+    """As `grad`, but the result is the pair of the value of `fun` and its gradient.
+
+    >>> import corejax as cj
+    >>> cj.value_and_grad(lambda x: x * x * x)(2.0)
+    (Array(8.0, dtype=float64, weak_type=True), Array(12.0, dtype=float64))
+    """
+    check_callable(fun, _name)
+    argnums = check_argnums(argnums, _name)
+
+    def value_and_grad_f(*args: Any, **kwargs: Any) -> Any:
+        chosen = _Chosen(fun, argnums, args, kwargs, _name, has_aux)
+        for i, x in enumerate(chosen.values):
+            if not dtypes.is_float(x.aval.dtype) or holomorphic:
+                _check_input(x.aval, holomorphic, allow_int, chosen, i)
+        outs, pull = reverse.vjp(chosen.flat, chosen.values)
+        flat = chosen.flat
+        if flat.out_tree is not None and flat.out_tree != _leaf_tree():
+            raise _not_a_scalar(flat.unflatten(outs), _name)
+        aval = outs[0].aval
+        if aval.shape or not dtypes.is_float(aval.dtype) or holomorphic:
+            _check_output(aval, holomorphic, _name)
+        cts: list[Any] = [_one(aval.tangent)]
+        if has_aux:
+            cts += [Zero(x.aval.tangent) for x in outs[1:]]
+        gradient = chosen.unflatten([finish_cotangent(ct, x.aval)
+                                     for ct, x in zip(pull(cts), chosen.values, strict=True)])
+        return ((outs[0], flat.aux(outs)), gradient) if has_aux else (outs[0], gradient)
+
+    return wraps(fun, value_and_grad_f)  # type: ignore[no-any-return]
+
+
+class _Chosen:
+    """A call's arguments at `argnums` as flat values, and the function of them alone.
+
+    The other arguments are passed on as they are. An argument that is one leaf is not flattened.
+    """
+
+    __slots__ = ("flat", "values", "what", "_in_tree", "_single", "_at", "_args")
+
+    def __init__(self, fun: Callable[..., Any], argnums: int | tuple[int, ...], args: tuple[Any, ...],
+                 kwargs: dict[str, Any], what: str, has_aux: bool) -> None:
+        self.what, self._args = what, args
+        self._single = type(argnums) is int
+        at = self._at = positions((argnums,) if type(argnums) is int else argnums, len(args), what)  # type: ignore[arg-type]
+        picked = tuple([args[i] for i in at])
+        in_tree = None
+        leaves: Sequence[Any] = picked
+        for x in picked:
+            if not is_single_leaf(x):
+                leaves, in_tree = trees.flatten(picked)
+                break
+        self._in_tree = in_tree
+
+        def of_picked(*xs: Any) -> Any:
+            full = list(args)
+            for i, x in zip(at, xs, strict=True):
+                full[i] = x
+            return fun(*full, **kwargs)
+
+        self.values = values(leaves, what, "args", tuple([args[i] if i in at else None for i in range(len(args))]))
+        self.flat = FlatFun(of_picked, in_tree, what, has_aux)
+
+    def unflatten(self, leaves: Sequence[Any]) -> Any:
+        """What belongs to the arguments: one tree for an int in `argnums`, else a tuple of them."""
+        trees_ = tuple(leaves) if self._in_tree is None else self._in_tree.unflatten(leaves)
+        return trees_[0] if self._single else trees_
+
+    def name(self, i: int) -> str:
+        """What the i-th leaf is called in errors."""
+        picked = sorted(self._at)
+        masked = tuple([self._args[j] if j in self._at else None for j in range(len(self._args))])
+        if picked != list(self._at):
+            return f"leaf {i} of the arguments at argnums"
+        return leaf_name("args", masked, i)
+
+
+def _leaf_tree() -> Any:
+    return trees.flatten(0)[1]
+
+
+def _one(aval: ShapedArray) -> Array:
+    return Array.from_host(np.ones((), aval.dtype), aval)
+
+
+def _check_input(aval: ShapedArray, holomorphic: bool, allow_int: bool, chosen: _Chosen, i: int) -> None:
+    what = chosen.what
+    if holomorphic and not dtypes.is_complex(aval.dtype):
+        raise CorejaxTypeError(f"{what}: with holomorphic=True the inputs are complex", got=f"{aval} at {chosen.name(i)}",
+                               wanted="c64 or c128", where=here(), todo="convert it, or leave out holomorphic=True")
+    if not dtypes.is_inexact(aval.dtype) and not allow_int:
+        raise CorejaxTypeError(f"{what}: {chosen.name(i)} has an integer or boolean type, and so no derivative",
+                               got=str(aval), wanted="a float or complex type", where=here(),
+                               todo="pass a float (2.0, x.astype(float)), change argnums, or, to get float0 zeros for it, "
+                                    "set allow_int=True")
+
+
+def _check_output(aval: ShapedArray, holomorphic: bool, what: str) -> None:
+    if aval.shape:
+        raise CorejaxTypeError(f"{what}: the function's value is not a scalar", got=str(aval), wanted="shape ()",
+                               where=here(), todo="reduce it (y.sum()), or use jacrev, jacfwd or vjp")
+    if holomorphic and not dtypes.is_complex(aval.dtype):
+        raise CorejaxTypeError(f"{what}: with holomorphic=True the value is complex", got=str(aval), where=here(),
+                               wanted="c64[] or c128[]", todo="leave out holomorphic=True")
+    if not holomorphic and dtypes.is_complex(aval.dtype):
+        raise CorejaxTypeError(f"{what}: the function's value is complex", got=str(aval), wanted="a real float",
+                               where=here(), todo="take its real part or absolute value, or set holomorphic=True if "
+                                                  "the function is holomorphic")
+    if not dtypes.is_inexact(aval.dtype):
+        raise CorejaxTypeError(f"{what}: the function's value has an integer or boolean type, and so no derivative",
+                               got=str(aval), wanted="a float", where=here(), todo="return a float")
+
+
+def _not_a_scalar(out: Any, what: str) -> CorejaxTypeError:
+    return CorejaxTypeError(f"{what}: the function's value is not a scalar", got=f"a {type(out).__name__}: {out!r:.80}",
+                            wanted="one array of shape ()", where=here(),
+                            todo="return the value alone; for (value, aux) set has_aux=True")
+
+
+# Jacobians
+
+def jacfwd(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+           ) -> Callable[..., Any]:
+    """The Jacobian by forward mode, a column at a time: for functions of few inputs.
+
+    For each leaf of the output and each leaf of the arguments an array of shape `out.shape + in.shape`.
+
+    >>> import corejax as cj, numpy as np
+    >>> cj.jacfwd(lambda x: x * x)(np.array([1.0, 2.0]))
+    Array([[2., 0.],
+           [0., 4.]], dtype=float64)
+    """
+    check_callable(fun, "jacfwd")
+    argnums = check_argnums(argnums, "jacfwd")
+
+    def jacfwd_f(*args: Any, **kwargs: Any) -> Any:
+        chosen = _Chosen(fun, argnums, args, kwargs, "jacfwd", has_aux)
+        xs, flat = chosen.values, chosen.flat
+        for i, x in enumerate(xs):
+            _check_jacobian_input(x.aval, holomorphic, chosen, i, complex_output_is_real=False)
+        zeros = [Zero(x.aval.tangent) for x in xs]
+        outs: list[Any] = []
+        columns: list[list[Any]] = []  # for each input leaf: the derivative of each output leaf, basis axis last
+
+        def push(i: int) -> Callable[..., list[Any]]:
+            def along(x_dot: Any) -> list[Any]:
+                nonlocal outs
+                outs, dots = forward.jvp(flat, xs, [*zeros[:i], x_dot, *zeros[i + 1:]])
+                n = flat.n_outs
+                return [*[finish_cotangent(t, y.aval) for t, y in zip(dots[:n], outs[:n], strict=True)], *outs]
+            return along
+
+        for i, x in enumerate(xs):
+            size = x.aval.size
+            found, dims = batching.vmap(push(i), size, None, [roles.standard_basis(x.aval.tangent)], [0])
+            n = flat.n_outs
+            columns.append([
+                to_dim(t, d, y.aval.ndim, size).reshape((*y.aval.shape, *x.aval.shape))
+                for t, d, y in zip(found[:n], dims[:n], found[n: 2 * n], strict=True)])
+            outs = found[n:]
+        for y in outs[: flat.n_outs]:
+            _check_jacobian_output(y.aval, holomorphic, "jacfwd")
+        jacobian = flat.unflatten([chosen.unflatten([column[k] for column in columns]) for k in range(flat.n_outs)])
+        return (jacobian, flat.aux(outs)) if has_aux else jacobian
+
+    return wraps(fun, jacfwd_f)  # type: ignore[no-any-return]
+
+
+def jacrev(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False,
+           allow_int: bool = False) -> Callable[..., Any]:
+    """The Jacobian by reverse mode, a row at a time: for functions of few outputs.
+
+    For each leaf of the output and each leaf of the arguments an array of shape `out.shape + in.shape`.
+    """
+    check_callable(fun, "jacrev")
+    argnums = check_argnums(argnums, "jacrev")
+
+    def jacrev_f(*args: Any, **kwargs: Any) -> Any:
+        chosen = _Chosen(fun, argnums, args, kwargs, "jacrev", has_aux)
+        xs, flat = chosen.values, chosen.flat
+        for i, x in enumerate(xs):
+            _check_input(x.aval, holomorphic, allow_int, chosen, i)
+        outs, pull = reverse.vjp(flat, xs)
+        zeros = [Zero(y.aval.tangent) for y in outs]
+        rows = []
+        for k, y in enumerate(outs[: flat.n_outs]):
+            _check_jacobian_output(y.aval, holomorphic, "jacrev", reverse_mode=True)
+            rows.append(chosen.unflatten(_row(pull, zeros, k, y.aval, [x.aval for x in xs])))
+        jacobian = flat.unflatten(rows)
+        return (jacobian, flat.aux(outs)) if has_aux else jacobian
+
+    return wraps(fun, jacrev_f)  # type: ignore[no-any-return]
+
+
+def _row(pull: Callable[[Sequence[Any]], list[Any]], zeros: Sequence[Any], k: int, out: ShapedArray,
+         ins: Sequence[ShapedArray]) -> list[Any]:
+    """The derivatives of output leaf `k` by each input leaf."""
+    def back(ct: Any) -> list[Any]:
+        return [finish_cotangent(x, aval) for x, aval in zip(pull([*zeros[:k], ct, *zeros[k + 1:]]), ins, strict=True)]
+
+    found, dims = batching.vmap(back, out.size, None, [roles.standard_basis(out.tangent)], [0])
+    return [to_dim(x, d, 0, out.size).reshape((*out.shape, *aval.shape)) for x, d, aval in zip(found, dims, ins, strict=True)]
+
+
+def hessian(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+            ) -> Callable[..., Any]:
+    """The second derivatives: forward mode over reverse mode.
+
+    >>> import corejax as cj
+    >>> cj.hessian(lambda x: x * x * x)(2.0)
+    Array(12.0, dtype=float64)
+    """
+    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
