@@ -23,7 +23,7 @@ from corejax.errors import CorejaxTypeError
 from corejax.source import here
 
 _interned: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
-_intern_lock = threading.Lock()
+_intern_lock = threading.RLock()
 
 
 class ShapedArray:
@@ -58,6 +58,9 @@ class ShapedArray:
 
     def _fill(self, shape: tuple[int, ...], dtype: np.dtype, weak_type: bool) -> None:
         self.shape, self.dtype, self.weak_type = shape, dtype, weak_type
+        tangent_dtype = dtype if dtypes.is_inexact(dtype) else dtypes.float0
+        own = tangent_dtype is dtype and not weak_type
+        self.tangent = self if own else ShapedArray(shape, tangent_dtype)
 
     @property
     def ndim(self) -> int:
@@ -66,15 +69,6 @@ class ShapedArray:
     @property
     def size(self) -> int:
         return prod(self.shape)
-
-    def __getattr__(self, name: str) -> Any:
-        # `tangent` is a slot that is filled when first asked for: reverse mode reads it at every step.
-        if name != "tangent":
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        dtype = self.dtype if dtypes.is_inexact(self.dtype) else dtypes.float0
-        own = dtype is self.dtype and not self.weak_type
-        self.tangent = self if own else ShapedArray(self.shape, dtype)
-        return self.tangent
 
     def update(self, **fields: Any) -> ShapedArray:
         """The same type but for the fields given: `aval.update(shape=(3,))`."""

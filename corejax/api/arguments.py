@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -68,9 +68,21 @@ def positions(argnums: tuple[int, ...], n_args: int, what: str) -> tuple[int, ..
 
 # Leaves
 
-def leaf_name(root: str, tree: Any, i: int) -> str:
-    """What to call the i-th leaf of a tree: `args[0]['w']`."""
-    return root + trees.paths_of(tree)[i]
+#: Tells what to call the i-th leaf: `args[0]['w']`. Asked only for errors.
+Namer: TypeAlias = Callable[[int], str]
+
+
+def namer(root: str, tree: Any) -> Namer:
+    """Names the leaves of a tree."""
+    return lambda i: root + trees.paths_of(tree)[i]
+
+
+def argument_namer(args: Any, kwargs: Any) -> Namer:
+    """Names the leaves of `(args, kwargs)`."""
+    def name(i: int) -> str:
+        path = trees.flatten_with_path((args, kwargs))[0][i][0]
+        return ("args", "kwargs")[path[0].idx] + trees.keystr(path[1:])
+    return name
 
 
 def is_value(x: Any) -> bool:
@@ -93,17 +105,16 @@ def not_an_array(x: Any, what: str, name: str, error: CorejaxError) -> CorejaxTy
                  "array" in str(error.wanted)) else error.todo)
 
 
-def values(leaves: Sequence[Any], what: str, root: str, tree: Any) -> list[Any]:
-    """The leaves as arrays and tracers; an ndarray is copied, as it may change. `tree` is only for the error."""
-    return [x if type(x) is Array or isinstance(x, Tracer) else _value(i, x, what, root, tree)
-            for i, x in enumerate(leaves)]
+def values(leaves: Sequence[Any], what: str, name: Namer) -> list[Any]:
+    """The leaves as arrays and tracers; an ndarray is copied, as it may change."""
+    return [x if type(x) is Array or isinstance(x, Tracer) else _value(i, x, what, name) for i, x in enumerate(leaves)]
 
 
-def _value(i: int, x: Any, what: str, root: str, tree: Any) -> Array:
+def _value(i: int, x: Any, what: str, name: Namer) -> Array:
     try:
         return as_array(x, copy=True)
     except CorejaxTypeError as error:
-        raise not_an_array(x, what, leaf_name(root, tree, i), error) from error
+        raise not_an_array(x, what, name(i), error) from error
 
 
 class FlatFun:
@@ -132,7 +143,7 @@ class FlatFun:
     def _flatten(self, out: Any) -> list[Any]:
         leaves, self.out_tree = trees.flatten(out)
         self.n_outs = len(leaves)
-        return values(leaves, self.what, "result", out)
+        return values(leaves, self.what, namer("result", out))
 
     def _with_aux(self, pair: Any) -> list[Any]:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
@@ -164,30 +175,25 @@ def with_kwargs(fun: Callable[..., Any]) -> Callable[[Any, Any], Any]:
 
 # Tangents and cotangents
 
-def tangents_like(trees_: tuple[Any, Sequence[Any]], avals: Sequence[ShapedArray], what: str, root: str, of: str
-                  ) -> list[Any]:
-    """Tangents or cotangents given by the user as values of these types; `Zero` for float0.
-
-    `trees_` is the tree, for the names of its leaves, with its leaves.
-    """
-    tree, leaves = trees_
-    return [x if type(x) is Array and x.aval is aval else _tangent_like(x, aval, what, root, (tree, i), of)
+def tangents_like(leaves: Sequence[Any], avals: Sequence[ShapedArray], what: str, name: Namer, of: str) -> list[Any]:
+    """Tangents or cotangents given by the user as values of these types; `Zero` for float0."""
+    return [x if type(x) is Array and x.aval is aval and aval.dtype is not float0 else _tangent_like(i, x, aval, what, name, of)
             for i, (x, aval) in enumerate(zip(leaves, avals, strict=True))]
 
 
-def _tangent_like(x: Any, aval: ShapedArray, what: str, root: str, place: tuple[Any, int], of: str) -> Any:
+def _tangent_like(i: int, x: Any, aval: ShapedArray, what: str, name: Namer, of: str) -> Any:
     scalar = PYTHON_SCALARS.get(type(x))
     if scalar is not None and not aval.shape and scalar == kind(aval.dtype):
         return Array.from_host(np.array(x, aval.dtype), aval)
     try:
         got = aval_of(x)
     except CorejaxTypeError as error:
-        raise not_an_array(x, what, leaf_name(root, *place), error) from error
+        raise not_an_array(x, what, name(i), error) from error
     if got is aval:
         return Zero(aval) if aval.dtype is float0 else x if is_value(x) else as_array(x, copy=True)
     if not got.matches(aval) or aval.dtype is float0:
-        raise CorejaxTypeError(f"{what}: {leaf_name(root, *place)} doesn't fit {of}", got=str(got), wanted=str(aval),
-                               where=here(), todo=_todo(got, aval))
+        raise CorejaxTypeError(f"{what}: {name(i)} doesn't fit {of}", got=str(got), wanted=str(aval), where=here(),
+                               todo=_todo(got, aval))
     return roles.convert(x, aval.dtype)
 
 

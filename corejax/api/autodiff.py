@@ -6,7 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from corejax import trees
-from corejax.api.arguments import FlatFun, check_callable, finish_cotangent, is_single_leaf, tangents_like, values
+from corejax.api.arguments import (
+    FlatFun,
+    check_callable,
+    finish_cotangent,
+    is_single_leaf,
+    namer,
+    tangents_like,
+    values,
+)
 from corejax.api.staging import abstract_leaves
 from corejax.avals import ShapedArray, Zero
 from corejax.dtypes import is_inexact
@@ -25,14 +33,14 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     (Array(9.0, dtype=float64, weak_type=True), Array(6.0, dtype=float64))
     """
     check_callable(fun, "jvp")
-    for name, given in (("primals", primals), ("tangents", tangents)):
+    for name, given in ((namer("primals", primals)), ("tangents", tangents)):
         if not isinstance(given, (tuple, list)):
             raise CorejaxTypeError(f"jvp: {name} is a sequence, with one entry for each argument",
                                    got=f"a {type(given).__name__}", wanted="a tuple or a list", where=here(),
                                    todo=f"write ({'x' if name == 'primals' else 'x_dot'},) for one argument")
     primals = tuple(primals)
     leaves, in_tree = trees.flatten(primals)
-    xs = values(leaves, "jvp", "primals", primals)
+    xs = values(leaves, "jvp", namer("primals", primals))
     dots = _tangents("jvp", tuple(tangents), in_tree, [x.aval for x in xs])
     flat = FlatFun(fun, in_tree, "jvp", has_aux)
     outs, out_dots = forward.jvp(flat, xs, dots)
@@ -46,7 +54,7 @@ def _tangents(what: str, tangents: Any, in_tree: Any, avals: Sequence[ShapedArra
     leaves, tree = trees.flatten(tangents)
     if tree != in_tree:
         check_same_structure(in_tree.unflatten(avals), tangents, ("primals", "tangents"), what)
-    return tangents_like((tangents, leaves), [aval.tangent for aval in avals], what, "tangents", "its primal")
+    return tangents_like(leaves, [aval.tangent for aval in avals], what, namer("tangents", tangents), "its primal")
 
 
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
@@ -59,7 +67,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     """
     check_callable(fun, "linearize")
     leaves, in_tree = trees.flatten(primals)
-    xs = values(leaves, "linearize", "primals", primals)
+    xs = values(leaves, "linearize", namer("primals", primals))
     flat = FlatFun(fun, in_tree, "linearize", has_aux)
     outs, linear_map = linearizing.linearize(flat, xs)
     linear_map.outs = linear_map.outs[: flat.n_outs]
@@ -86,7 +94,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """
     check_callable(fun, "vjp")
     leaves, in_tree = trees.flatten(primals)
-    xs = values(leaves, "vjp", "primals", primals)
+    xs = values(leaves, "vjp", namer("primals", primals))
     flat = FlatFun(fun, in_tree, "vjp", has_aux)
     outs, pull = reverse.vjp(flat, xs)
     out_avals = [x.aval for x in outs]
@@ -105,7 +113,7 @@ def _pullback(flat: FlatFun, pull: Callable[[Sequence[Any]], list[Any]], in_tree
         leaves, tree = ([ct], None) if flat.out_tree is None and is_single_leaf(ct) else trees.flatten(ct)
         if tree != flat.out_tree:
             check_same_structure(flat.unflatten(out_avals), ct, ("the output", "the cotangent"), what)
-        cts = tangents_like((ct, leaves), wanted, what, "the cotangent", "the output")
+        cts = tangents_like(leaves, wanted, what, namer("the cotangent", ct), "the output")
         back = pull(cts + aux_zeros)
         return in_tree.unflatten([finish_cotangent(x, aval) for x, aval in zip(back, in_avals, strict=True)])
 
@@ -123,7 +131,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     """
     check_callable(fun, "linear_transpose")
     leaves, in_tree = trees.flatten(primals)
-    avals = abstract_leaves(leaves, "linear_transpose", "primals", primals)
+    avals = abstract_leaves(leaves, "linear_transpose", namer("primals", primals))
     for i, aval in enumerate(avals):
         if not is_inexact(aval.dtype):
             raise CorejaxTypeError("linear_transpose: functions of integers or booleans are not linear",

@@ -1,9 +1,9 @@
-"""`grad` and `value_and_grad`, and whole Jacobians: `jacfwd`, `jacrev`, `hessian`."""
+"""`grad` and `value_and_grad`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -14,20 +14,17 @@ from corejax.api.arguments import (
     check_callable,
     finish_cotangent,
     is_single_leaf,
-    leaf_name,
     positions,
     values,
     wraps,
 )
 from corejax.avals import ShapedArray, Zero
 from corejax.errors import CorejaxTypeError
-from corejax.interpreters import batching, forward, reverse
-from corejax.interpreters.batching import to_dim
-from corejax.plugin.roles import roles
+from corejax.interpreters import reverse
 from corejax.source import here
 from corejax.xla.array import Array
 
-Argnums = int | Sequence[int]
+Argnums: TypeAlias = int | Sequence[int]
 
 
 def grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False,
@@ -65,10 +62,10 @@ def value_and_grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool 
     argnums = check_argnums(argnums, _name)
 
     def value_and_grad_f(*args: Any, **kwargs: Any) -> Any:
-        chosen = _Chosen(fun, argnums, args, kwargs, _name, has_aux)
+        chosen = Chosen(fun, argnums, args, kwargs, _name, has_aux)
         for i, x in enumerate(chosen.values):
             if not dtypes.is_float(x.aval.dtype) or holomorphic:
-                _check_input(x.aval, holomorphic, allow_int, chosen, i)
+                check_input(x.aval, holomorphic, allow_int, chosen, i)
         outs, pull = reverse.vjp(chosen.flat, chosen.values)
         flat = chosen.flat
         if flat.out_tree is not None and flat.out_tree != _leaf_tree():
@@ -86,7 +83,7 @@ def value_and_grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool 
     return wraps(fun, value_and_grad_f)  # type: ignore[no-any-return]
 
 
-class _Chosen:
+class Chosen:
     """A call's arguments at `argnums` as flat values, and the function of them alone.
 
     The other arguments are passed on as they are. An argument that is one leaf is not flattened.
@@ -114,7 +111,7 @@ class _Chosen:
                 full[i] = x
             return fun(*full, **kwargs)
 
-        self.values = values(leaves, what, "args", tuple([args[i] if i in at else None for i in range(len(args))]))
+        self.values = values(leaves, what, self.name)
         self.flat = FlatFun(of_picked, in_tree, what, has_aux)
 
     def unflatten(self, leaves: Sequence[Any]) -> Any:
@@ -124,11 +121,8 @@ class _Chosen:
 
     def name(self, i: int) -> str:
         """What the i-th leaf is called in errors."""
-        picked = sorted(self._at)
-        masked = tuple([self._args[j] if j in self._at else None for j in range(len(self._args))])
-        if picked != list(self._at):
-            return f"leaf {i} of the arguments at argnums"
-        return leaf_name("args", masked, i)
+        (first, *rest), _ = trees.flatten_with_path(tuple([self._args[i] for i in self._at]))[0][i]
+        return f"args[{self._at[first.idx]}]{trees.keystr(tuple(rest))}"
 
 
 def _leaf_tree() -> Any:
@@ -139,7 +133,8 @@ def _one(aval: ShapedArray) -> Array:
     return Array.from_host(np.ones((), aval.dtype), aval)
 
 
-def _check_input(aval: ShapedArray, holomorphic: bool, allow_int: bool, chosen: _Chosen, i: int) -> None:
+def check_input(aval: ShapedArray, holomorphic: bool, allow_int: bool, chosen: Chosen, i: int) -> None:
+    """Refuse to differentiate by what has no derivative."""
     what = chosen.what
     if holomorphic and not dtypes.is_complex(aval.dtype):
         raise CorejaxTypeError(f"{what}: with holomorphic=True the inputs are complex", got=f"{aval} at {chosen.name(i)}",
@@ -171,99 +166,3 @@ def _not_a_scalar(out: Any, what: str) -> CorejaxTypeError:
     return CorejaxTypeError(f"{what}: the function's value is not a scalar", got=f"a {type(out).__name__}: {out!r:.80}",
                             wanted="one array of shape ()", where=here(),
                             todo="return the value alone; for (value, aux) set has_aux=True")
-
-
-# Jacobians
-
-def jacfwd(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
-           ) -> Callable[..., Any]:
-    """The Jacobian by forward mode, a column at a time: for functions of few inputs.
-
-    For each leaf of the output and each leaf of the arguments an array of shape `out.shape + in.shape`.
-
-    >>> import corejax as cj, numpy as np
-    >>> cj.jacfwd(lambda x: x * x)(np.array([1.0, 2.0]))
-    Array([[2., 0.],
-           [0., 4.]], dtype=float64)
-    """
-    check_callable(fun, "jacfwd")
-    argnums = check_argnums(argnums, "jacfwd")
-
-    def jacfwd_f(*args: Any, **kwargs: Any) -> Any:
-        chosen = _Chosen(fun, argnums, args, kwargs, "jacfwd", has_aux)
-        xs, flat = chosen.values, chosen.flat
-        for i, x in enumerate(xs):
-            _check_jacobian_input(x.aval, holomorphic, chosen, i, complex_output_is_real=False)
-        zeros = [Zero(x.aval.tangent) for x in xs]
-        outs: list[Any] = []
-        columns: list[list[Any]] = []  # for each input leaf: the derivative of each output leaf, basis axis last
-
-        def push(i: int) -> Callable[..., list[Any]]:
-            def along(x_dot: Any) -> list[Any]:
-                nonlocal outs
-                outs, dots = forward.jvp(flat, xs, [*zeros[:i], x_dot, *zeros[i + 1:]])
-                n = flat.n_outs
-                return [*[finish_cotangent(t, y.aval) for t, y in zip(dots[:n], outs[:n], strict=True)], *outs]
-            return along
-
-        for i, x in enumerate(xs):
-            size = x.aval.size
-            found, dims = batching.vmap(push(i), size, None, [roles.standard_basis(x.aval.tangent)], [0])
-            n = flat.n_outs
-            columns.append([
-                to_dim(t, d, y.aval.ndim, size).reshape((*y.aval.shape, *x.aval.shape))
-                for t, d, y in zip(found[:n], dims[:n], found[n: 2 * n], strict=True)])
-            outs = found[n:]
-        for y in outs[: flat.n_outs]:
-            _check_jacobian_output(y.aval, holomorphic, "jacfwd")
-        jacobian = flat.unflatten([chosen.unflatten([column[k] for column in columns]) for k in range(flat.n_outs)])
-        return (jacobian, flat.aux(outs)) if has_aux else jacobian
-
-    return wraps(fun, jacfwd_f)  # type: ignore[no-any-return]
-
-
-def jacrev(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False,
-           allow_int: bool = False) -> Callable[..., Any]:
-    """The Jacobian by reverse mode, a row at a time: for functions of few outputs.
-
-    For each leaf of the output and each leaf of the arguments an array of shape `out.shape + in.shape`.
-    """
-    check_callable(fun, "jacrev")
-    argnums = check_argnums(argnums, "jacrev")
-
-    def jacrev_f(*args: Any, **kwargs: Any) -> Any:
-        chosen = _Chosen(fun, argnums, args, kwargs, "jacrev", has_aux)
-        xs, flat = chosen.values, chosen.flat
-        for i, x in enumerate(xs):
-            _check_input(x.aval, holomorphic, allow_int, chosen, i)
-        outs, pull = reverse.vjp(flat, xs)
-        zeros = [Zero(y.aval.tangent) for y in outs]
-        rows = []
-        for k, y in enumerate(outs[: flat.n_outs]):
-            _check_jacobian_output(y.aval, holomorphic, "jacrev", reverse_mode=True)
-            rows.append(chosen.unflatten(_row(pull, zeros, k, y.aval, [x.aval for x in xs])))
-        jacobian = flat.unflatten(rows)
-        return (jacobian, flat.aux(outs)) if has_aux else jacobian
-
-    return wraps(fun, jacrev_f)  # type: ignore[no-any-return]
-
-
-def _row(pull: Callable[[Sequence[Any]], list[Any]], zeros: Sequence[Any], k: int, out: ShapedArray,
-         ins: Sequence[ShapedArray]) -> list[Any]:
-    """The derivatives of output leaf `k` by each input leaf."""
-    def back(ct: Any) -> list[Any]:
-        return [finish_cotangent(x, aval) for x, aval in zip(pull([*zeros[:k], ct, *zeros[k + 1:]]), ins, strict=True)]
-
-    found, dims = batching.vmap(back, out.size, None, [roles.standard_basis(out.tangent)], [0])
-    return [to_dim(x, d, 0, out.size).reshape((*out.shape, *aval.shape)) for x, d, aval in zip(found, dims, ins, strict=True)]
-
-
-def hessian(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
-            ) -> Callable[..., Any]:
-    """The second derivatives: forward mode over reverse mode.
-
-    >>> import corejax as cj
-    >>> cj.hessian(lambda x: x * x * x)(2.0)
-    Array(12.0, dtype=float64)
-    """
-    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)

@@ -54,47 +54,56 @@ class LinearizeTrace(JVPTrace):
     def process(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
         factors = primitive.factors
         if factors is None and primitive.linear is None:
-            return JVPTrace.process(self, primitive, args, params)
+            return self._by_rule(primitive, args, params)
         primals: list[Any] = []
-        unknowns: list[TapeTracer | None] = []
+        unknowns: list[Linear | None] = []
         active = 0
         for x in args:
             if type(x) is JVPTracer and x._trace is self:
                 primals.append(x.primal)
-                unknowns.append(x.tangent)
+                t = x.tangent
+                unknowns.append(t if type(t) is Linear else t.var)
                 active += 1
             else:
                 primals.append(x)
                 unknowns.append(None)
         if active and (_spreads(primals, unknowns) if factors is not None
                        else active < len(args) or primitive.multiple_results):
-            return JVPTrace.process(self, primitive, args, params)
+            return self._by_rule(primitive, args, params)
         context.trace = base = self.base
         try:
             out = base.process(primitive, primals, params)
             if not active:
                 return out
-            operands: list[Any] = []
-            if factors is None:
-                for t in unknowns:
-                    operands.append(t.var)  # type: ignore[union-attr]
-            else:
-                for i, t in enumerate(unknowns):
+            operands: Any = unknowns
+            if factors is not None:
+                operands = []
+                for i, unknown in enumerate(unknowns):
                     factor = factors[i]
-                    if t is not None and factor is not None:
-                        operands.append(t.var)
-                        operands.append(factor(out, *primals, **params))
-                primitive, params = weighted_sum, {}
+                    if unknown is not None and factor is not None:
+                        operands.append(unknown)
+                        operands.append(factor(out, *primals, **params) if params else factor(out, *primals))
+                if not operands:
+                    return out
+                primitive, params = weighted_sum, _no_params
         finally:
             context.trace = self
-        if not operands:
-            return out
         var = Linear(out.aval.tangent)
         self.eqns.append((primitive, operands, params, (var,)))
-        return JVPTracer(self, out, TapeTracer(self.parent, var))  # type: ignore[arg-type]
+        return JVPTracer(self, out, var)
+
+    def _by_rule(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Run the jvp rule on the tape. Only rules see tangents as tracers; until then a `Linear` is enough."""
+        for x in args:
+            if type(x) is JVPTracer and x._trace is self and type(x.tangent) is Linear:
+                x.tangent = TapeTracer(self.parent, x.tangent)  # type: ignore[arg-type]
+        return JVPTrace.process(self, primitive, args, params)
 
 
-def _spreads(primals: Sequence[Any], unknowns: Sequence[TapeTracer | None]) -> bool:
+_no_params: dict[str, Any] = {}
+
+
+def _spreads(primals: Sequence[Any], unknowns: Sequence[Linear | None]) -> bool:
     """Does an operand with a tangent have rank 0 and another one not? Then the tangent has to be broadcast."""
     if len(primals) == 1:
         return False
@@ -138,10 +147,10 @@ def linearize(fun: Callable[..., Sequence[Any]], primals: Sequence[Any]) -> tupl
         aval = aval_of(p).tangent
         var = Linear(aval) if aval.dtype is not float0 else None
         ins.append(var)
-        tangents.append(Zero(aval) if var is None else TapeTracer(tape, var))
+        tangents.append(Zero(aval) if var is None else var)
     try:
         outs, dots = run_jvp(fun, LinearizeTrace(tape), caller, primals, tangents)
-        ends = [x if type(x) is Zero else tape.operand(x) for x in dots]
+        ends = [x if type(x) in (Zero, Linear) else tape.operand(x) for x in dots]
     finally:
         tape.live = False
     return outs, LinearMap(tape.eqns, ins, ends)

@@ -125,19 +125,6 @@ class Primitive:
             got=", ".join(sorted(params)) or "no params", wanted=", ".join(sorted(wanted)) or "no params", where=here(),
             todo=registry.suggestion(unknown[0], wanted) if stranger else "pass it by keyword")
 
-    def __getattr__(self, name: str) -> Any:
-        # Reached only while the slot is unset.
-        if name in Primitive._FROZEN:
-            _fill(self)
-        elif name in ("pack", "origin"):
-            _place(self)
-        elif name == "function":
-            self.function = _public_function(self)
-        else:
-            raise CorejaxAttributeError(f"a primitive has no {name!r}", got=self.name,
-                                        todo=registry.suggestion(name, Primitive._FROZEN))
-        return object.__getattribute__(self, name)
-
     def __repr__(self) -> str:
         return self.name
 
@@ -153,6 +140,28 @@ class Primitive:
         return self
 
 
+class _Unfrozen(Primitive):
+    """A primitive before its first use: it becomes a plain `Primitive` when its rules are filled in.
+
+    Two classes, because on CPython 3.11 every attribute of a class with `__getattr__` costs five times as much.
+    """
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        # Reached only while the slot is unset.
+        if name in Primitive._FROZEN:
+            _fill(self)
+        elif name in ("pack", "origin"):
+            _place(self)
+        elif name == "function":
+            self.function = _public_function(self)
+        else:
+            raise CorejaxAttributeError(f"a primitive has no {name!r}", got=self.name,
+                                        todo=registry.suggestion(name, Primitive._FROZEN))
+        return object.__getattribute__(self, name)
+
+
 def _atom(value: Any) -> Any:
     """`ir.keys.atom`, with a short cut for tuples of integers and strings, which most params are."""
     if type(value) is tuple:
@@ -166,12 +175,14 @@ def _atom(value: Any) -> Any:
 def _fill(primitive: Primitive) -> None:
     """Freeze: what several threads compute at once is the same; the first one's result stays."""
     slots = doors.freeze.freeze(primitive)
+    assert primitive.function and primitive.origin  # filled now: nothing is looked up later
     with _lock:
         try:
             object.__getattribute__(primitive, "params")
         except AttributeError:
             for name in Primitive._FROZEN:  # `params` last: it says that all are there
                 setattr(primitive, name, slots[name])
+            primitive.__class__ = Primitive
 
 
 def _place(primitive: Primitive) -> None:
@@ -221,7 +232,7 @@ def _primitive_of(plugin: Any, module: str | None) -> Primitive:
     with _lock:
         found = _of_plugin.get(id(plugin))
         if found is None:
-            found = _of_plugin[id(plugin)] = Primitive(plugin, module or type(plugin).__module__)
+            found = _of_plugin[id(plugin)] = _Unfrozen(plugin, module or type(plugin).__module__)
         return found
 
 

@@ -99,7 +99,7 @@ def noun(group: str) -> str:
 
 def suggestion(name: str, names: Iterable[str]) -> str | None:
     """`did you mean 'sin'?`, if a name is close."""
-    close = get_close_matches(name, list(names), 3, 0.7)
+    close = get_close_matches(name, list(names), 3, 0.6)
     return f"did you mean {' or '.join(map(repr, close))}?" if close else None
 
 

@@ -27,7 +27,7 @@ BASIC: list[Any] = [
 ADVANCED: list[Any] = [
     [0, 2], np.array([[0, 1], [2, -1]]), (slice(None), [1, 1, 0]), ([0, 1], [2, 3]), ([0, 1], slice(None), [2, 3]),
     (slice(None), [0, 1], [2, 3]), ([[0], [1]], [2, 3, 0]), (0, slice(None), [1, 2]), (0, [1, 2]),
-    ([0, 2], Ellipsis, 1),
+    ([0, 2], Ellipsis, 1), (0, Ellipsis, 1, [0, 1]), (None, 1, [0, 1], Ellipsis, 2), ([0, 1], 1, 2, Ellipsis),
     (None, [0, 1]), ([0, 1], None, [0, 1]), (slice(1, None), [0, 1], slice(None, None, -2)), X[..., 0] > 0, X > 0,
     (slice(None), X[0] > 0), X[:, 0, 0] > 9, (X[:, 0, 0] > 0, slice(None), 1), [], np.zeros((0, 2), int),
     True, False, (True, 1), (None, False), (np.zeros(3, bool), 0), (Ellipsis, [1, 2]), ([1, -1], 2, slice(3, 0, -2))]

@@ -179,7 +179,8 @@ def test_derivatives_agree_with_jax(rng, case):
     theirs = {
         "sum": lambda x: jax.lax.reduce_sum(x, (0, 2)), "sum of none": lambda x: x,
         "max": lambda x: jax.lax.reduce_max(x, (1,)), "min": lambda x: jax.lax.reduce_min(x, (0, 1)),
-        "product": lambda x: jax.lax.reduce_prod(x, (2, 0)), "product of all": lambda x: jax.lax.reduce_prod(x, (0, 1, 2)),
+        "product": lambda x: jax.lax.reduce_prod(x, (2, 0)),
+        "product of all": lambda x: jax.lax.reduce_prod(x, (0, 1, 2)),
         "cumsum": lambda x: jax.lax.cumsum(x, 1), "reversed cumsum": lambda x: jax.lax.cumsum(x, 2, reverse=True)}[case]
     for x in (rng.standard_normal(SHAPE), rng.integers(-1, 2, SHAPE).astype(float)):
         wanted = jax.grad(lambda x: (theirs(x) ** 2).sum() + theirs(x).sum())(x)

@@ -11,7 +11,7 @@ from structure_checks import assert_array_equal, check_all, check_compiled, chec
 
 import corejax as cj
 from corejax import lax
-from corejax.errors import CorejaxError, CorejaxIndexError, CorejaxTypeError
+from corejax.errors import CorejaxError, CorejaxIndexError, CorejaxOverflowError, CorejaxTypeError
 
 RNG = np.random.default_rng(0)
 
@@ -259,6 +259,7 @@ V, M = np.ones(3), np.ones((2, 3))
     (lambda: lax.iota(bool, 3), CorejaxTypeError, "iota: .*bool"),
     (lambda: lax.iota(np.int32, -3), CorejaxTypeError, "iota: .*no shape"),
     (lambda: lax.full((2,), V), CorejaxTypeError, "full: .*no scalar"),
+    (lambda: lax.full((2,), 300, np.int8), CorejaxOverflowError, "300 doesn't fit i8"),
     (lambda: lax.concatenate([], 0), CorejaxTypeError, "concatenate: .*nothing"),
     (lambda: lax.concatenate([V, M], 0), CorejaxTypeError, "concatenate: operands differ in an axis"),
     (lambda: lax.concatenate([V, V.astype(np.float32)], 0), CorejaxTypeError, "concatenate: operands differ in dtype"),

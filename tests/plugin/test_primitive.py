@@ -12,7 +12,7 @@ import pytest
 
 from corejax import caches
 from corejax.avals import ShapedArray
-from corejax.errors import CorejaxAttributeError, CorejaxRuntimeError, CorejaxTypeError, RuleError
+from corejax.errors import CorejaxRuntimeError, CorejaxTypeError, RuleError
 from corejax.plugin import Primitive, define, hookimpl, operators, partials, provide, roles
 from corejax.plugin.adapters import Signature, adapt, adapt_partial, chain, wrapped
 
@@ -192,7 +192,7 @@ def test_what_abstract_eval_raises_passes_with_a_note():
 
 
 def test_a_primitive_has_no_other_attributes():
-    with pytest.raises(CorejaxAttributeError, match="a primitive has no 'vmpa'"):
+    with pytest.raises(AttributeError, match="vmpa"):
         _ = plain.primitive.vmpa
     assert not hasattr(plain.primitive, "__len__")
 

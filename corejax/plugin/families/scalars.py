@@ -64,7 +64,12 @@ def matching(bind: Callable[..., Any]) -> Callable[..., Any]:
     scalars = _SCALARS
 
     def function(x: Any, y: Any) -> Any:
-        if type(x) in scalars or type(y) in scalars:
-            x, y = match_scalars((x, y))
+        if type(y) in scalars:
+            if type(x) not in scalars:
+                scalar = weak_scalar(y, aval_of(x).dtype)
+                return bind(x, y if scalar is None else scalar)
+        elif type(x) in scalars:
+            scalar = weak_scalar(x, aval_of(y).dtype)
+            return bind(x if scalar is None else scalar, y)
         return bind(x, y)
     return function

@@ -14,8 +14,24 @@ import numpy as np
 from corejax import lax
 from corejax.caches import WeakCache
 from corejax.core import (
-    Atom, EvalTrace, Jaxpr, JaxprEqn, Linear, Literal, ShapedArray, Var, Zero, aval_of, context, eval_jaxpr, jvp_jaxpr,
-    partial_eval_jaxpr, stage, transpose_jaxpr, vmap_jaxpr)
+    Atom,
+    EvalTrace,
+    Jaxpr,
+    JaxprEqn,
+    Linear,
+    Literal,
+    ShapedArray,
+    Var,
+    Zero,
+    aval_of,
+    context,
+    eval_jaxpr,
+    jvp_jaxpr,
+    partial_eval_jaxpr,
+    stage,
+    transpose_jaxpr,
+    vmap_jaxpr,
+)
 from corejax.errors import CorejaxTypeError
 from corejax.ir.surgery import dce
 from corejax.plugin import Sample, define, hookimpl

@@ -14,6 +14,7 @@ from corejax import lax
 from corejax.core import Array, Tracer, aval_of
 from corejax.errors import CorejaxError, CorejaxIndexError, CorejaxTypeError
 from corejax_lax_basic._axes import Shape, as_int, dtype_kind, wrong
+from corejax_lax_basic.creation import as_dtype
 
 FULL = slice(None)
 
@@ -46,7 +47,11 @@ class New(NamedTuple):
     """A new axis of size 1."""
 
 
-Entry = Along | At | Flag | New
+class Dots(NamedTuple):
+    """An ellipsis that stands for no axis. Like any ellipsis it keeps index arrays apart."""
+
+
+Entry = Along | At | Flag | New | Dots
 
 
 def resolve(shape: Shape, index: Any) -> list[Entry]:
@@ -61,7 +66,8 @@ def resolve(shape: Shape, index: Any) -> list[Entry]:
         raise wrong("indexing", "an index has at most one ellipsis", got=f"{len(dots)} of them", wanted="one `...`",
                     todo="write the other axes out as `:`", kind=CorejaxIndexError)
     at = dots[0] if dots else len(raw)
-    raw[at:at + len(dots)] = [FULL] * (len(shape) - used)
+    whole: list[Any] = [FULL] * (len(shape) - used)
+    raw[at:at + len(dots)] = whole or [Ellipsis] * len(dots)
     entries: list[Entry] = []
     axis = 0
     for entry in raw:
@@ -133,6 +139,8 @@ def _entry(entry: Any, shape: Shape, axis: int) -> list[Entry]:
         return [At(axis, _in_bounds(entry, shape[axis], axis), True)]
     if entry is None:
         return [New()]
+    if entry is Ellipsis:
+        return [Dots()]
     if kind is bool:
         return [Flag(int(entry))]
     if not isinstance(entry, np.ndarray):
@@ -186,7 +194,7 @@ def _from_end(index: Any, size: int) -> Any:
         index = lax.convert_element_type(index, dtype)
     if aval.dtype.kind == "u":
         return index
-    zero, total = dtype.type(0), dtype.type(size)
+    zero, total = as_dtype(0, dtype), as_dtype(size, dtype)
     return lax.select_n(lax.lt(index, zero), index, lax.add(index, total))
 
 

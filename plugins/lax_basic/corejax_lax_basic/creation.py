@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from math import copysign
 from typing import Any
 
 import numpy as np
 
-from corejax import lax
-from corejax.core import ShapedArray, aval_of
+from corejax import dtypes, lax
+from corejax.core import Array, ShapedArray, aval_of
 from corejax.plugin import Sample, define, hookimpl, not_differentiable, not_linear
 from corejax_lax_basic._axes import (
     Shape,
@@ -106,12 +108,25 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
         raise wrong("full", "the fill value is no scalar", got=str(aval_of(fill_value)), wanted="a scalar",
                     todo="use lax.broadcast_in_dim to spread an array")
     if dtype is not None:
-        wanted = canonical_dtype(dtype)
-        if isinstance(fill_value, (bool, int, float, complex, np.generic)):
-            fill_value = np.asarray(fill_value).astype(wanted)
-        elif aval_of(fill_value).dtype != wanted or aval_of(fill_value).weak_type:
-            fill_value = lax.convert_element_type(fill_value, wanted)
+        fill_value = as_dtype(fill_value, canonical_dtype(dtype))
     return broadcast_in_dim.primitive.bind(fill_value, shape=sizes, broadcast_dimensions=())
+
+
+def as_dtype(value: Any, dtype: np.dtype) -> Any:
+    """The scalar in a dtype, strong; a Python number that an integer dtype can't hold is an error."""
+    kind: Any = type(value)
+    if kind is float or kind is int or kind is bool:
+        return _constant(kind, value, copysign(1.0, value) if kind is float else 0.0, dtype)
+    aval = aval_of(value)
+    return lax.convert_element_type(value, dtype) if aval.dtype != dtype or aval.weak_type else value
+
+
+@lru_cache(maxsize=1024)
+def _constant(kind: Any, value: Any, sign: float, dtype: np.dtype) -> Array:
+    # kind and sign are part of the key: True is not 1, and -0.0 is not 0.0
+    if kind is int:
+        dtypes.check_python_int(value, dtype)
+    return Array.from_host(np.asarray(value).astype(dtype), ShapedArray((), dtype))
 
 
 def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] | None = None) -> Any:

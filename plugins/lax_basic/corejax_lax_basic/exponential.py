@@ -10,7 +10,6 @@ import numpy as np
 from corejax import dtypes
 from corejax.core import aval_of
 from corejax.plugin import define, factors, families
-
 from corejax_lax_basic.arithmetic import add, div, integer_pow, mul, sub
 from corejax_lax_basic.comparison import eq
 from corejax_lax_basic.conversion import convert_element_type
@@ -60,7 +59,7 @@ class _Pow(families.Elementwise):
     def function(self, bind: Callable[..., Any]) -> Callable[..., Any]:
         self._bind = bind
 
-        def pow(x: Any, y: Any) -> Any:  # noqa: A001
+        def pow(x: Any, y: Any) -> Any:
             if type(y) is int and type(x) not in dtypes.PYTHON_SCALARS and dtypes.is_inexact(aval_of(x).dtype):
                 return integer_pow(x, y)
             x, y = families.match_scalars((x, y))

@@ -19,7 +19,7 @@ from corejax.core import Linear, ShapedArray, aval_of
 from corejax.plugin import Sample, define, hookimpl, not_differentiable, not_linear
 from corejax_lax_basic._axes import Shape, as_ints, dtype_kind, insert, same_dtype, shape_of, shifted, wrong
 from corejax_lax_basic._lowering import axis_numbers, i64s
-from corejax_lax_basic.creation import full
+from corejax_lax_basic.creation import as_dtype, full
 from corejax_lax_basic.shapes import batch_in_front, broadcast_in_dim, move_axis, reshape
 
 __all__ = ["GatherDimensionNumbers", "ScatterDimensionNumbers", "gather", "scatter", "scatter_add", "scatter_max",
@@ -196,7 +196,7 @@ class _Scatter:
         new = updates.transpose((*windows, *window_dims)).reshape((*indices.shape[:-1], *sizes))
         if not valid.all():
             places, new = [np.broadcast_to(p, (*valid.shape, *p.shape[valid.ndim:]))[valid] for p in places], new[valid]
-        out = x.copy()
+        out = np.array(x)
         if self._ufunc is None:
             out[tuple(places)] = new
         else:
@@ -445,7 +445,7 @@ def _uppers(indices: Any, upper: Sequence[int], index_map: Shape) -> Any:
 
 
 def _clamped(indices: Any, upper: Sequence[int], index_map: Shape) -> Any:
-    zero = np.zeros((), aval_of(indices).dtype)
+    zero = as_dtype(0, aval_of(indices).dtype)
     return lax.max(lax.min(indices, _uppers(indices, upper, index_map)), zero)
 
 
@@ -453,7 +453,7 @@ def _filled(x: Any, indices: Any, numbers: Numbers, sizes: Shape, out: Any, fill
     """The gathered windows, but `fill_value` for those that are out of bounds."""
     indices = _wide(indices)
     upper = [n - s for n, s in zip(shape_of(x), sizes, strict=True)]
-    inside = lax.bitwise_and(lax.ge(indices, np.zeros((), aval_of(indices).dtype)),
+    inside = lax.bitwise_and(lax.ge(indices, as_dtype(0, aval_of(indices).dtype)),
                              lax.le(indices, _uppers(indices, upper, numbers[2])))
     windows = shape_of(indices)[:-1]
     valid: Any = full(windows, True) if not numbers[2] else None

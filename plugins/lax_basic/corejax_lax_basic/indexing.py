@@ -15,7 +15,8 @@ from corejax import lax
 from corejax.core import aval_of
 from corejax_lax_basic import shapes, slicing
 from corejax_lax_basic._axes import Shape, dtype_kind, shape_of, wrong
-from corejax_lax_basic._index_plan import Along, At, Entry, Flag, New, resolve, spread
+from corejax_lax_basic._index_plan import Along, At, Dots, Entry, Flag, New, resolve, spread
+from corejax_lax_basic.creation import as_dtype
 from corejax_lax_basic.gathering import GatherDimensionNumbers, ScatterDimensionNumbers
 
 __all__: list[str] = []  # nothing of this is a function of lax: the operators use it
@@ -43,12 +44,13 @@ def _read(x: Any, entries: Sequence[Entry], mode: str | None, fill_value: Any) -
     if any([_is_array(e) for e in entries]) or (mode is not None and any([type(e) is At and not e.static
                                                                           for e in entries])):
         return _read_gather(x, entries, mode, fill_value)
+    entries = [e for e in entries if type(e) is not Dots]
     x = _cut(x, [e for e in entries if type(e) is Along or (type(e) is At and e.static)])
     computed = {e.axis: e.where for e in entries if type(e) is At and not e.static}
     if computed:
         sizes = tuple([1 if d in computed else n for d, n in enumerate(shape_of(x))])
         dtype = max([aval_of(i).dtype for i in computed.values()], key=lambda d: d.itemsize)
-        starts = [_to_dtype(computed[d], dtype) if d in computed else dtype.type(0) for d in range(len(sizes))]
+        starts = [_to_dtype(computed[d], dtype) if d in computed else as_dtype(0, dtype) for d in range(len(sizes))]
         x = slicing.dynamic_slice.primitive.bind(x, *starts, slice_sizes=sizes)
     dropped = tuple([e.axis for e in entries if type(e) is At])
     if not any([type(e) is New for e in entries]):
@@ -114,7 +116,7 @@ class Layout:
         self.shape = _common_shape([_index_shape(e) for e in self.advanced])
         spots = [i for i, e in enumerate(entries) if type(e) in (At, Flag)]
         together = bool(spots) and spots[-1] - spots[0] == len(spots) - 1
-        before = spots[0] if together else 0
+        before = len([e for e in entries[:spots[0]] if type(e) in (New, Along)]) if together else 0
         rest: list[tuple[str, Any]] = [("new", None) if type(e) is New else ("axis", e) for e in entries
                                        if type(e) in (New, Along)]
         index_axes: list[tuple[str, Any]] = [("index", k) for k in range(len(self.shape))]
@@ -309,9 +311,7 @@ def _fitting(values: Any, x: Any) -> Any:
                     wanted=str(want.dtype), todo="convert one of them with .astype(...)")
     if have.dtype == want.dtype and (want.weak_type or not have.weak_type):
         return values
-    if type(values) in (bool, int, float, complex):
-        return np.asarray(values).astype(want.dtype)
-    return lax.convert_element_type(values, want.dtype)
+    return as_dtype(values, want.dtype)
 
 
 def _distinct(x: Any, entries: Sequence[Entry]) -> bool:
@@ -347,13 +347,13 @@ def _replace(x: Any, entries: Sequence[Entry], values: Any) -> Any:
     steps = [abs(e.step) if type(e) is Along and e.length > 1 else 1 for e in sliced]
     if all([step == 1 for step in steps]):
         dtype = np.dtype(np.int32 if max(shape) <= np.iinfo(np.int32).max else np.int64)
-        return lax.dynamic_update_slice(x, values, [dtype.type(s) for s in starts], allow_negative_indices=False)
+        return lax.dynamic_update_slice(x, values, [as_dtype(s, dtype) for s in starts], allow_negative_indices=False)
     if not all(sizes):
         return x
     config = [(start, n - start - 1 - (count - 1) * step, step - 1)
               for n, start, count, step in zip(shape, starts, sizes, steps, strict=True)]
     inside = lax.pad(lax.full(sizes, True), False, config)
-    return lax.select_n(inside, x, lax.pad(values, np.zeros((), aval_of(values).dtype), config))
+    return lax.select_n(inside, x, lax.pad(values, as_dtype(0, aval_of(values).dtype), config))
 
 
 def _scatter(scatter: Any, x: Any, entries: Sequence[Entry], values: Any, options: dict[str, Any], *,

@@ -12,7 +12,7 @@ from corejax.core import Linear, ShapedArray, Zero, aval_of, instantiate
 from corejax.plugin import Sample, define, hookimpl
 from corejax_lax_basic._axes import Shape, all_weak, as_ints, canonical_axis, insert, same_dtype, shape_of, wrong
 from corejax_lax_basic._lowering import i64, i64s
-from corejax_lax_basic.creation import full
+from corejax_lax_basic.creation import as_dtype, full
 from corejax_lax_basic.shapes import batch_in_front, broadcast_in_dim, expand_dims
 
 __all__ = ["concatenate", "pad", "stack"]
@@ -113,7 +113,7 @@ class Pad:
             config = tuple([as_ints("pad", "padding_config", entry) for entry in padding_config])
             aval = aval_of(operand)
             if type(padding_value) in (bool, int, float, complex) and not aval.weak_type:
-                padding_value = np.asarray(padding_value).astype(aval.dtype)
+                padding_value = as_dtype(padding_value, aval.dtype)
             return bind(operand, padding_value, padding_config=config)
         return pad
 
@@ -154,7 +154,7 @@ class Pad:
     @hookimpl
     def transpose(self, cotangents: Any, args: Any, *, padding_config: Config) -> Any:
         x, value = args
-        ct, zero = cotangents, np.zeros((), aval_of(cotangents).dtype)
+        ct, zero = cotangents, as_dtype(0, aval_of(cotangents).dtype)
         cut = pad(ct, zero, [(-lo, -hi, 0) for lo, hi, _ in padding_config]) if any(
             [lo or hi for lo, hi, _ in padding_config]) else ct
         steps = tuple([interior + 1 for *_, interior in padding_config])
@@ -172,7 +172,7 @@ class Pad:
             return pad(x, value, insert(padding_config, x_dim, (0, 0, 0))), x_dim
         x = batch_in_front(x, x_dim, axis.size)
         config = ((0, 0, 0), *padding_config)
-        padded = pad(x, np.zeros((), aval_of(x).dtype), config)
+        padded = pad(x, as_dtype(0, aval_of(x).dtype), config)
         shape = shape_of(padded)
         inside = pad(full(shape_of(x)[1:], np.bool_(True)), np.bool_(False), padding_config)
         inside = broadcast_in_dim(inside, shape, tuple(range(1, len(shape))))

@@ -188,7 +188,10 @@ def _dot_tangent(x: Any, y: Any, params: dict[str, Any]) -> Any:
 
 def _operand_cotangent(ct: Any, wanted: ShapedArray, other: Any, dimension_numbers: DotNumbers, precision: Any,
                        other_first: bool) -> Any:
-    """The cotangent of one operand, where `dimension_numbers` speak of (that operand, the other)."""
+    """The cotangent of one operand, where `dimension_numbers` speak of (that operand, the other).
+
+    The factors keep their order, so that for a matrix product nothing has to be transposed afterwards.
+    """
     (own_contract, contract), (own_batch, batch) = dimension_numbers
     ct_aval, other_aval = aval_of(ct), aval_of(other)
     own_free = _free(wanted.ndim, own_contract, own_batch)
@@ -199,19 +202,18 @@ def _operand_cotangent(ct: Any, wanted: ShapedArray, other: Any, dimension_numbe
     ct_batch = tuple(range(n_batch))
     if other_aval.dtype != ct_aval.dtype:
         other = lax.convert_element_type(other, ct_aval.dtype)
-    product = dot_general.primitive.bind(ct, other, dimension_numbers=((ct_free, free), (ct_batch, batch)),
-                                         precision=_reversed(precision) if other_first else precision,
+    # contracted axes come out in the other's order
+    contracted = [own_contract[i] for i in sorted(range(len(contract)), key=contract.__getitem__)]
+    if other_first:
+        pair, numbers, axes = (other, ct), ((free, ct_free), (batch, ct_batch)), (*own_batch, *contracted, *own_free)
+    else:
+        pair, numbers, axes = (ct, other), ((ct_free, free), (ct_batch, batch)), (*own_batch, *own_free, *contracted)
+    product = dot_general.primitive.bind(*pair, dimension_numbers=numbers, precision=precision,
                                          preferred_element_type=None)
-    # its axes: batch, the operand's free ones, then the contracted ones in the other's order
-    in_order = [own_contract[i] for i in sorted(range(len(contract)), key=contract.__getitem__)]
-    order = inverse((*own_batch, *own_free, *in_order))
+    order = inverse(axes)
     if order != tuple(range(len(order))):
         product = transpose(product, order)
     return lax.convert_element_type(product, wanted.dtype) if ct_aval.dtype != wanted.dtype else product
-
-
-def _reversed(precision: Any) -> Any:
-    return None if precision is None else precision[::-1]
 
 
 def _canonical_numbers(dimension_numbers: Any) -> DotNumbers:
@@ -305,6 +307,10 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
     return dot_general(lhs, rhs, (((ndim - 1,), (ndim - 2,)), (batch, batch)), precision)
 
 
+_bind = dot_general.primitive.bind
+_PLAIN = (((0,), (0,)), ((), ())), (((1,), (0,)), ((), ()))  # of a vector, of a matrix, with either
+
+
 def matmul(lhs: Any, rhs: Any) -> Any:
     """`lhs @ rhs` as NumPy defines it, for operands of one dtype: leading axes broadcast without being copied.
 
@@ -312,6 +318,8 @@ def matmul(lhs: Any, rhs: Any) -> Any:
     (5, 4, 2, 2)
     """
     left, right = shape_of(lhs), shape_of(rhs)
+    if 0 < len(left) <= 2 and 0 < len(right) <= 2 and left[-1] == right[0]:
+        return _bind(lhs, rhs, dimension_numbers=_PLAIN[len(left) - 1], precision=None, preferred_element_type=None)
     fits = left and right and left[-1] == right[-2 if len(right) > 1 else 0]
     lead = _broadcast(left[:-2], right[:-2]) if fits else None
     if lead is None:

@@ -16,7 +16,6 @@ import numpy as np
 from corejax import dtypes
 from corejax.core import Array, Tracer, aval_of
 from corejax.plugin import families
-
 from corejax_lax_basic import (
     arithmetic,
     comparison,
@@ -47,6 +46,7 @@ Function = Callable[..., Any]
 _SCALARS = dtypes.PYTHON_SCALARS
 _weak_scalar = families.weak_scalar
 _bool = dtypes.bool_
+_AT_LEAST = {"i": "iufc", "f": "fc"}  # the kinds that a dtype of at least some kind may have
 
 
 # Bringing operands together
@@ -63,6 +63,9 @@ def promoted(operands: Sequence[Any], at_least: str = "b") -> list[Any]:
 def of_one_dtype(operands: Sequence[Any], at_least: str = "b") -> list[Any]:
     """The operands in their common dtype, of this kind or beyond."""
     avals = [aval_of(x) for x in operands]
+    first = avals[0].dtype
+    if all([aval.dtype is first for aval in avals]) and (at_least == "b" or dtypes.kind(first) in _AT_LEAST[at_least]):
+        return [_weak_scalar(x, first) if type(x) in _SCALARS else x for x in operands]
     dtype, weak = dtypes.promote(*[(aval.dtype, aval.weak_type) for aval in avals])
     if at_least != "b":
         dtype = dtypes.promote((dtype, weak), (dtypes.default_dtype(at_least), True))[0]
@@ -227,7 +230,7 @@ _power, rpow = _pair("pow", _bind(exponential.pow), _bind(exponential.pow), "fc"
 globals().update({"and": and_, "or": or_})  # keywords: no statement can assign to them
 
 
-def pow(x: Any, y: Any) -> Any:  # noqa: A001
+def pow(x: Any, y: Any) -> Any:
     """`x ** y`; a Python integer as exponent is part of the program, not data."""
     return integer_power(x, y=y) if type(y) is int and x.aval.dtype != _bool else _power(x, y)
 
@@ -235,7 +238,7 @@ def pow(x: Any, y: Any) -> Any:  # noqa: A001
 integer_power = _bind(arithmetic.integer_pow)
 
 
-def divmod(x: Any, y: Any) -> Any:  # noqa: A001
+def divmod(x: Any, y: Any) -> Any:
     """`divmod(x, y)`: (x // y, x % y)."""
     return (floordiv(x, y), mod(x, y)) if _is_operand(y) else NotImplemented
 
@@ -257,12 +260,12 @@ def pos(x: Any) -> Any:
     return x
 
 
-def abs(x: Any) -> Any:  # noqa: A001
+def abs(x: Any) -> Any:
     """`abs(x)`."""
     return x if dtypes.kind(x.aval.dtype) in "bu" else arithmetic.abs(x)
 
 
-def round(x: Any, decimals: int = 0) -> Any:  # noqa: A001
+def round(x: Any, decimals: int = 0) -> Any:
     """Rounded to so many decimals, from halfway to the even neighbour."""
     dtype, digits = x.aval.dtype, as_int("round", "decimals", decimals)
     if dtypes.is_complex(dtype):
@@ -284,13 +287,13 @@ def _property(function: Function) -> Function:
 
 
 @_property
-def T(x: Any) -> Any:  # noqa: N802
+def T(x: Any) -> Any:
     """The array with its axes in reverse order."""
     return x if x.aval.ndim < 2 else shapes.transpose(x, tuple(range(x.aval.ndim))[::-1])
 
 
 @_property
-def mT(x: Any) -> Any:  # noqa: N802
+def mT(x: Any) -> Any:
     """The matrices along the last two axes, transposed."""
     if x.aval.ndim < 2:
         raise wrong("mT", "only matrices can be transposed", got=str(x.aval), wanted="at least two axes",
@@ -374,7 +377,7 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
     return shapes.transpose(x, tuple(order))
 
 
-def clip(x: Any, min: Any = None, max: Any = None) -> Any:  # noqa: A002
+def clip(x: Any, min: Any = None, max: Any = None) -> Any:
     """x, or the bound that it is beyond; `max` wins if the bounds cross."""
     if min is not None:
         x = arithmetic.max(*promoted((x, min)))

@@ -50,7 +50,7 @@ class Round(families.Elementwise):
     def function(self, bind: Callable[..., Any]) -> Callable[..., Any]:
         super().function(bind)
 
-        def round(x: Any, rounding_method: int = RoundingMethod.AWAY_FROM_ZERO) -> Any:  # noqa: A001
+        def round(x: Any, rounding_method: int = RoundingMethod.AWAY_FROM_ZERO) -> Any:
             return bind(x, rounding_method=int(rounding_method))
         return round
 

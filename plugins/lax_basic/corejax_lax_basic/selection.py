@@ -10,7 +10,6 @@ import numpy as np
 from corejax import dtypes
 from corejax.core import Linear, ShapedArray, Zero, aval_of
 from corejax.plugin import Sample, define, families, hookimpl, partials
-
 from corejax_lax_basic.comparison import gt, lt
 from corejax_lax_basic.logic import bitwise_and
 
@@ -160,7 +159,7 @@ class Clamp(families.Elementwise):
     def function(self, bind: Any) -> Any:
         self._bind = bind
 
-        def clamp(min: Any, x: Any, max: Any) -> Any:  # noqa: A002
+        def clamp(min: Any, x: Any, max: Any) -> Any:
             return bind(*families.match_scalars((min, x, max)))
         return clamp
 

@@ -24,6 +24,7 @@ from corejax_lax_basic._axes import (
     wrong,
 )
 from corejax_lax_basic._lowering import i64s
+from corejax_lax_basic.creation import as_dtype
 from corejax_lax_basic.shapes import batch_in_front, expand_dims, reshape, squeeze
 
 __all__ = ["dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim", "dynamic_update_index_in_dim",
@@ -77,7 +78,7 @@ class Slice:
         for size, start, n, step in zip(sizes, start_indices, got, strides or (1,) * len(sizes), strict=True):
             covered = start + (1 + (n - 1) * step if n else 0)
             config.append((start, size - covered, step - 1))
-        return [lax.pad(cotangents, np.zeros((), aval_of(cotangents).dtype), config)]
+        return [lax.pad(cotangents, as_dtype(0, aval_of(cotangents).dtype), config)]
 
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, start_indices: Shape, limit_indices: Shape,
@@ -148,7 +149,7 @@ class DynamicSlice:
         (x, *starts), (dim, *start_dims) = args, dims
         if any([d is not None for d in start_dims]):
             return _gather_windows(axis, x, dim, starts, start_dims, slice_sizes), 0
-        starts = insert(starts, dim, np.zeros((), aval_of(starts[0]).dtype if starts else np.int32))
+        starts = insert(starts, dim, as_dtype(0, aval_of(starts[0]).dtype if starts else np.dtype(np.int32)))
         return dynamic_slice.primitive.bind(x, *starts, slice_sizes=insert(slice_sizes, dim, axis.size)), dim
 
     @hookimpl
@@ -185,7 +186,7 @@ class DynamicUpdateSlice:
     @hookimpl
     def impl(self, args: Any) -> Any:
         x, update, *starts = args
-        out = x.copy()
+        out = np.array(x)
         out[_window(x.shape, starts, update.shape)] = update
         return out
 
@@ -217,7 +218,7 @@ class DynamicUpdateSlice:
         x, update = batch_in_front(x, dim, axis.size), batch_in_front(update, update_dim, axis.size)
         if any([d is not None for d in start_dims]):
             return _scatter_windows(axis, x, update, starts, start_dims), 0
-        first = np.zeros((), aval_of(starts[0]).dtype if starts else np.int32)
+        first = as_dtype(0, aval_of(starts[0]).dtype if starts else np.dtype(np.int32))
         return dynamic_update_slice.primitive.bind(x, update, first, *starts), 0
 
     @hookimpl
@@ -283,12 +284,12 @@ def _starts(primitive: str, shape: Shape, indices: Any, allow_negative: bool | S
 def _start(i: Any, size: int, allow_negative: bool, dtype: np.dtype) -> Any:
     if isinstance(i, (int, np.integer)):
         number = int(i) + size if i < 0 and allow_negative else int(i)
-        return dtype.type(min(max(number, -1), size) if np.dtype(dtype).kind == "i" else min(max(number, 0), size))
+        return as_dtype(min(max(number, -1 if dtype.kind == "i" else 0), size), dtype)
     aval = aval_of(i)
     start = lax.convert_element_type(i, dtype) if aval.dtype != dtype or aval.weak_type else i
     if not allow_negative or dtype_kind(aval.dtype) == "u":
         return start
-    return lax.select_n(lax.lt(start, dtype.type(0)), start, lax.add(start, dtype.type(size)))
+    return lax.select_n(lax.lt(start, as_dtype(0, dtype)), start, lax.add(start, as_dtype(size, dtype)))
 
 
 def _batched_starts(axis: Any, starts: Sequence[Any], dims: Sequence[int | None]) -> Any:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from corejax.plugin import define, factors, families
-
 from corejax_lax_basic.arithmetic import add, div, mul, neg, square, sub
 from corejax_lax_basic.exponential import rsqrt
 

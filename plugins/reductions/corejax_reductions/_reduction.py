@@ -14,7 +14,6 @@ from corejax.core import ShapedArray, aval_of
 from corejax.errors import CorejaxError, CorejaxIndexError, CorejaxTypeError
 from corejax.plugin import Sample, define, hookimpl, not_linear
 from corejax.source import here
-
 from corejax_reductions import _lowering
 
 Axes = tuple[int, ...]

@@ -14,7 +14,6 @@ import numpy as np
 from corejax import dtypes, lax
 from corejax.core import ShapedArray
 from corejax.plugin import partials
-
 from corejax_reductions import _lowering
 from corejax_reductions._reduction import Axes, Reduction, defined
 from corejax_reductions.sums import reduce_sum, spread

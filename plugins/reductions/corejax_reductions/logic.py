@@ -9,7 +9,6 @@ import numpy as np
 from corejax import lax  # noqa: F401  (for the examples)
 from corejax.dtypes import bool_
 from corejax.plugin import not_differentiable
-
 from corejax_reductions._reduction import Axes, Reduction, defined
 
 __all__ = ["reduce_and", "reduce_or"]

@@ -15,7 +15,6 @@ import numpy as np
 from corejax import dtypes, lax
 from corejax.core import aval_of
 from corejax.errors import CorejaxTypeError, CorejaxValueError
-
 from corejax_reductions import sums
 from corejax_reductions._reduction import accumulator, canonical_axes, canonical_axis, refused
 from corejax_reductions.extrema import greatest, least, reduce_max, reduce_min
@@ -29,7 +28,7 @@ __all__ = ["all", "any", "argmax", "argmin", "cumsum", "max", "mean", "min", "pr
 AxisSpec: TypeAlias = int | Sequence[int] | None
 
 
-def sum(x: Any, axis: AxisSpec = None, dtype: Any = None, out: None = None, keepdims: bool = False,  # noqa: A001
+def sum(x: Any, axis: AxisSpec = None, dtype: Any = None, out: None = None, keepdims: bool = False,
         initial: Any = None, where: Any = None) -> Any:
     """The sum along axes, plus `initial`."""
     total = _accumulated("sum", sums.reduce_sum, x, 0, axis, dtype, out, keepdims, where)
@@ -43,13 +42,13 @@ def prod(x: Any, axis: AxisSpec = None, dtype: Any = None, out: None = None, kee
     return total if initial is None else lax.mul(total, lax.convert_element_type(initial, total.dtype))
 
 
-def max(x: Any, axis: AxisSpec = None, out: None = None, keepdims: bool = False, initial: Any = None,  # noqa: A001
+def max(x: Any, axis: AxisSpec = None, out: None = None, keepdims: bool = False, initial: Any = None,
         where: Any = None) -> Any:
     """The largest element along axes, or `initial` if that is larger."""
     return _extreme("max", reduce_max, lax.max, least, x, axis, out, keepdims, initial, where)
 
 
-def min(x: Any, axis: AxisSpec = None, out: None = None, keepdims: bool = False, initial: Any = None,  # noqa: A001
+def min(x: Any, axis: AxisSpec = None, out: None = None, keepdims: bool = False, initial: Any = None,
         where: Any = None) -> Any:
     """The smallest element along axes, or `initial` if that is smaller."""
     return _extreme("min", reduce_min, lax.min, greatest, x, axis, out, keepdims, initial, where)
@@ -89,13 +88,13 @@ def std(x: Any, axis: AxisSpec = None, dtype: Any = None, out: None = None, ddof
     return lax.sqrt(var(x, axis, dtype, out, ddof, keepdims, where=where))
 
 
-def any(x: Any, axis: AxisSpec = None, out: None = None, keepdims: bool = False, *,  # noqa: A001
+def any(x: Any, axis: AxisSpec = None, out: None = None, keepdims: bool = False, *,
         where: Any = None) -> Any:
     """Is some element along the axes not zero?"""
     return _truth("any", reduce_or, x, False, axis, out, keepdims, where)
 
 
-def all(x: Any, axis: AxisSpec = None, out: None = None, keepdims: bool = False, *,  # noqa: A001
+def all(x: Any, axis: AxisSpec = None, out: None = None, keepdims: bool = False, *,
         where: Any = None) -> Any:
     """Is no element along the axes zero?"""
     return _truth("all", reduce_and, x, True, axis, out, keepdims, where)

@@ -7,15 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from corejax import dtypes
-from corejax import lax  # noqa: F401  (for the examples)
+from corejax import (
+    dtypes,
+    lax,  # noqa: F401  (for the examples)
+)
 from corejax.core import ShapedArray, aval_of
 from corejax.errors import CorejaxValueError
 from corejax.plugin import Sample, hookimpl, not_linear, partials
-
 from corejax_reductions import _lowering
 from corejax_reductions._reduction import (
-    Axes, batch_dim_after, canonical_axis, check_axes, check_dtype, defined, refused, shifted, without)
+    Axes,
+    batch_dim_after,
+    canonical_axis,
+    check_axes,
+    check_dtype,
+    defined,
+    refused,
+    shifted,
+    without,
+)
 from corejax_reductions.extrema import greatest, least
 
 __all__ = ["argmax", "argmin"]

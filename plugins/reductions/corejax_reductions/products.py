@@ -9,7 +9,6 @@ import numpy as np
 
 from corejax import lax
 from corejax.plugin import partials
-
 from corejax_reductions._reduction import Axes, Reduction, defined
 from corejax_reductions.sums import reduce_sum
 
@@ -53,7 +52,7 @@ def _product_of_others(x: Any) -> Any:
 
 
 class ReduceProd(Reduction):
-    """`reduce_prod(operand, axes)`: the product along axes, in the operand's dtype; 1 where there is nothing to multiply.
+    """`reduce_prod(operand, axes)`: the product along axes, in the operand's dtype; 1 of nothing.
 
     Floats narrower than 32 bits accumulate in float32.
 

@@ -10,10 +10,8 @@ import numpy as np
 from corejax import lax
 from corejax.core import ShapedArray, aval_of
 from corejax.plugin import Sample, hookimpl
-
 from corejax_reductions import _lowering
-from corejax_reductions._reduction import (
-    Axes, Reduction, accumulator, canonical_axis, check_axes, check_dtype, defined)
+from corejax_reductions._reduction import Axes, Reduction, accumulator, canonical_axis, check_axes, check_dtype, defined
 
 __all__ = ["cumsum", "reduce_sum"]
 
@@ -47,7 +45,7 @@ class ReduceSum(Reduction):
 class Cumsum:
     """`cumsum(operand, axis=0, reverse=False)`: element i is the sum of elements 0 to i; of i to the end if `reverse`.
 
-    Floats narrower than 32 bits accumulate in float32. (The param is `dimension`: `axis` is what a vmap rule maps over.)
+    Floats narrower than 32 bits accumulate in float32.
 
     >>> lax.cumsum(np.array([1.0, 2.0, 3.0])).tolist()
     [1.0, 3.0, 6.0]
@@ -58,51 +56,52 @@ class Cumsum:
 
     def function(self, bind: Any) -> Any:
         def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
-            return bind(operand, dimension=canonical_axis("cumsum", axis, aval_of(operand).ndim), reverse=bool(reverse))
+            return bind(operand, axis=canonical_axis("cumsum", axis, aval_of(operand).ndim), reverse=bool(reverse))
         return cumsum
 
     @hookimpl
-    def impl(self, args: Any, *, dimension: int, reverse: bool) -> Any:
+    def impl(self, args: Any, *, axis: int, reverse: bool) -> Any:
         (x,) = args
         wide = accumulator(x.dtype)
         if not reverse:
-            return np.add.accumulate(x, dimension, wide).astype(x.dtype, copy=False)
-        sums = np.add.accumulate(np.flip(x, dimension), dimension, wide)
-        return np.ascontiguousarray(np.flip(sums, dimension)).astype(x.dtype, copy=False)
+            return np.add.accumulate(x, axis, wide).astype(x.dtype, copy=False)
+        sums = np.add.accumulate(np.flip(x, axis), axis, wide)
+        return np.ascontiguousarray(np.flip(sums, axis)).astype(x.dtype, copy=False)
 
     @hookimpl
-    def abstract_eval(self, avals: Any, *, dimension: int, reverse: bool) -> ShapedArray:
+    def abstract_eval(self, avals: Any, *, axis: int, reverse: bool) -> ShapedArray:
         (x,) = avals
-        check_axes(self.name, (dimension,), x.ndim)
+        check_axes(self.name, (axis,), x.ndim)
         check_dtype(self.name, x, "iufc", "convert booleans to integers to count them")
         return x  # type: ignore[no-any-return]
 
     @hookimpl
-    def transpose(self, cotangents: Any, args: Any, *, dimension: int, reverse: bool) -> Any:
-        return [self._bind(cotangents, dimension=dimension, reverse=not reverse)]
+    def transpose(self, cotangents: Any, args: Any, *, axis: int, reverse: bool) -> Any:
+        return [self._bind(cotangents, axis=axis, reverse=not reverse)]
 
     @hookimpl
-    def vmap(self, axis: Any, args: Any, dims: Any, *, dimension: int, reverse: bool) -> Any:
+    def vmap(self, args: Any, dims: Any, *, axis: int, reverse: bool) -> Any:
+        # without the batch axis, whose name is that of the param
         (x,), (dim,) = args, dims
-        return self._bind(x, dimension=dimension + (dimension >= dim), reverse=reverse), dim
+        return self._bind(x, axis=axis + (axis >= dim), reverse=reverse), dim
 
     @hookimpl
-    def xla_translation(self, ctx: Any, args: Any, *, dimension: int, reverse: bool) -> Any:
+    def xla_translation(self, ctx: Any, args: Any, *, axis: int, reverse: bool) -> Any:
         (aval,), (x,) = ctx.avals_in, args
         wide = accumulator(aval.dtype)
         if wide is aval.dtype:
-            return _lowering.running_sum(ctx, x, aval, dimension, reverse)
+            return _lowering.running_sum(ctx, x, aval, axis, reverse)
         x = _lowering.convert(ctx, x, aval.shape, wide)
-        sums = _lowering.running_sum(ctx, x, ShapedArray(aval.shape, wide), dimension, reverse)
+        sums = _lowering.running_sum(ctx, x, ShapedArray(aval.shape, wide), axis, reverse)
         return _lowering.convert(ctx, sums, aval.shape, aval.dtype)
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
-        for shape, dimension in [((1,), 0), ((5,), 0), ((2, 3), 1), ((3, 2, 2), 0), ((0,), 0), ((2, 0), 1)]:
+        for shape, axis in [((1,), 0), ((5,), 0), ((2, 3), 1), ((3, 2, 2), 0), ((0,), 0), ((2, 0), 1)]:
             for reverse in (False, True):
-                yield Sample([rng.standard_normal(shape)], {"dimension": dimension, "reverse": reverse})
-        yield Sample([np.arange(5, dtype=np.int32)], {"dimension": 0, "reverse": False})
-        yield Sample([np.ones(3)], {"dimension": 1, "reverse": False}, error=IndexError)
+                yield Sample([rng.standard_normal(shape)], {"axis": axis, "reverse": reverse})
+        yield Sample([np.arange(5, dtype=np.int32)], {"axis": 0, "reverse": False})
+        yield Sample([np.ones(3)], {"axis": 1, "reverse": False}, error=IndexError)
 
     _bind: Callable[..., Any]
 

@@ -1,0 +1,15 @@
+"""The functions that users call: argument handling, no mechanics."""
+
+from corejax.api.arrays import block_until_ready, clear_caches, device_get, device_put, devices
+from corejax.api.autodiff import jvp, linear_transpose, linearize, vjp
+from corejax.api.batching import vmap
+from corejax.api.gradients import grad, value_and_grad
+from corejax.api.jacobians import hessian, jacfwd, jacrev
+from corejax.api.jit import jit
+from corejax.api.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
+
+__all__ = [
+    "ShapeDtypeStruct", "block_until_ready", "clear_caches", "device_get", "device_put", "devices", "eval_shape", "grad",
+    "hessian", "jacfwd", "jacrev", "jit", "jvp", "linear_transpose", "linearize", "make_jaxpr", "value_and_grad", "vjp",
+    "vmap",
+]

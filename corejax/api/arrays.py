@@ -1,0 +1,70 @@
+"""Arrays and where they are: `device_put`, `device_get`, `devices`, `block_until_ready`; and `clear_caches`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from corejax import caches, trees
+from corejax.api.arguments import is_single_leaf, namer, not_an_array
+from corejax.api.programs import clear_programs
+from corejax.errors import CorejaxTypeError
+from corejax.interpreters.trace import Tracer
+from corejax.xla import array as arrays
+from corejax.xla import client
+from corejax.xla.array import Array
+
+
+def device_put(x: Any, device: Any = None) -> Any:
+    """The arrays of a pytree on a device: the default one, or one of `devices()`.
+
+    >>> import corejax as cj
+    >>> cj.device_put([1.0, 2])
+    [Array(1.0, dtype=float64, weak_type=True), Array(2, dtype=int64, weak_type=True)]
+    """
+    def put(leaf: Any) -> Any:
+        return leaf if isinstance(leaf, Tracer) else arrays.device_put(leaf, device)
+    return _on_leaves(put, x, "device_put")
+
+
+def device_get(x: Any) -> Any:
+    """The arrays of a pytree as read-only ndarrays in host memory.
+
+    >>> import corejax as cj
+    >>> cj.device_get({"x": cj.device_put(1.0)})
+    {'x': array(1.)}
+    """
+    return _on_leaves(arrays.device_get, x, "device_get")
+
+
+def _on_leaves(function: Any, x: Any, what: str) -> Any:
+    if is_single_leaf(x):
+        return function(x)
+    leaves, treedef = trees.flatten(x)
+    done = []
+    for i, leaf in enumerate(leaves):
+        try:
+            done.append(function(leaf))
+        except CorejaxTypeError as error:
+            if is_single_leaf(leaf):
+                raise
+            raise not_an_array(leaf, what, namer("x", x)(i), error) from error
+    return treedef.unflatten(done)
+
+
+def devices(platform: str | None = None) -> list[Any]:
+    """The devices that programs can run on, those of one platform if it is named."""
+    return client.devices(platform)
+
+
+def block_until_ready(x: Any) -> Any:
+    """Wait until all arrays of a pytree are computed; returns it."""
+    for leaf in trees.flatten(x)[0]:
+        if type(leaf) is Array:
+            leaf.block_until_ready()
+    return x
+
+
+def clear_caches() -> None:
+    """Empty every cache: what was traced and compiled is traced and compiled anew."""
+    clear_programs()
+    caches.clear_all()

@@ -1,0 +1,149 @@
+"""`vmap`: a function of single examples as one of batches."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from corejax import trees
+from corejax.api.arguments import FlatFun, Namer, argument_namer, check_callable, is_value, namer, values, with_kwargs, wraps
+from corejax.errors import CorejaxIndexError, CorejaxTypeError, CorejaxValueError
+from corejax.interpreters import batching
+from corejax.prefixes import broadcast_prefix
+from corejax.source import here
+
+
+def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name: Any = None,
+         axis_size: int | None = None) -> Callable[..., Any]:
+    """`fun` applied along an axis of its arguments, to all at once.
+
+    `in_axes` tells which axis of each argument is mapped: an int (negative ones count from the end), None for an
+    argument that is the same for all, or a tuple with an entry for each positional argument, itself perhaps a pytree
+    that is a prefix of the argument. Arguments by keyword are mapped along axis 0. `out_axes` likewise tells where
+    the axis is in the results. `axis_name` names it for primitives that combine values along it.
+
+    >>> import corejax as cj, numpy as np
+    >>> cj.vmap(lambda x, y: x * y, in_axes=(0, None))(np.array([1.0, 2.0]), 10.0).tolist()
+    [10.0, 20.0]
+    """
+    check_callable(fun, "vmap")
+    in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
+    _check_axes(in_axes, "in_axes")
+    _check_axes(out_axes, "out_axes")
+    if in_axes is not None and type(in_axes) is not tuple and not _is_axis(in_axes):
+        raise CorejaxTypeError("vmap: in_axes has one entry for each positional argument", got=repr(in_axes)[:80],
+                               wanted="an int, None, or a tuple", where=here(), todo=f"write in_axes=({in_axes!r:.40},)")
+
+    def vmap_f(*args: Any, **kwargs: Any) -> Any:
+        tree: Any = (args, kwargs) if kwargs else args
+        leaves, in_tree = trees.flatten(tree)
+        name = argument_namer(args, kwargs)
+        dims = _in_dims(in_axes, args, kwargs, len(leaves))
+        leaves = [x if dim is None or is_value(x) else values([x], "vmap", lambda _, i=i: name(i))[0]
+                  for i, (x, dim) in enumerate(zip(leaves, dims, strict=True))]
+        dims = [None if dim is None else _axis_of(x, dim, i, name) for i, (x, dim) in enumerate(zip(leaves, dims, strict=True))]
+        size = _size(leaves, dims, axis_size, name)
+        flat = FlatFun(with_kwargs(fun) if kwargs else fun, in_tree, "vmap")
+        outs, out_dims = batching.vmap(flat, size, axis_name, leaves, dims)
+        result_axes = [out_axes] * len(outs) if out_axes is None or _is_axis(out_axes) else _out_dims(out_axes, flat)
+        return flat.unflatten([_place(x, dim, wanted, size, i, flat) for i, (x, dim, wanted) in
+                               enumerate(zip(outs, out_dims, result_axes, strict=True))])
+
+    return wraps(fun, vmap_f)  # type: ignore[no-any-return]
+
+
+def _is_none(x: Any) -> bool:
+    return x is None
+
+
+def _is_axis(x: Any) -> bool:
+    return not isinstance(x, bool) and hasattr(x, "__index__")
+
+
+def _check_axes(axes: Any, what: str) -> None:
+    if axes is None or type(axes) is int:
+        return
+    for path, axis in trees.flatten_with_path(axes, _is_none)[0]:
+        if axis is not None and not _is_axis(axis):
+            raise CorejaxTypeError(f"vmap: {what}{trees.keystr(path)} is no axis", got=repr(axis)[:80],
+                                   wanted="an int or None", where=here(),
+                                   todo=f"{what} is a pytree of ints and None that is a prefix of what it is for")
+
+
+def _in_dims(in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any], n_leaves: int) -> list[Any]:
+    """An axis or None for each leaf."""
+    if type(in_axes) is not tuple:
+        n_kwargs = len(trees.flatten(kwargs)[0]) if kwargs else 0
+        return [in_axes] * (n_leaves - n_kwargs) + [0] * n_kwargs
+    if len(in_axes) != len(args):
+        raise CorejaxValueError("vmap: in_axes has one entry for each positional argument", where=here(),
+                                got=f"{len(in_axes)} entries in in_axes, {len(args)} positional arguments",
+                                wanted="the same number", todo="for an argument that is not mapped write None")
+    dims = broadcast_prefix(in_axes, args, _is_none, names=("in_axes", "args"))
+    return dims + [0] * (n_leaves - len(dims))
+
+
+def _axis_of(x: Any, axis: Any, i: int, name: Namer) -> int:
+    """The axis counted from the front, within the leaf's rank."""
+    axis, ndim = operator.index(axis), len(x.aval.shape)
+    if not -ndim <= axis < ndim:
+        if not ndim:
+            raise CorejaxValueError(f"vmap: {name(i)} is a scalar, which has no axis to map", got=str(x.aval),
+                                    wanted=f"an array with an axis {axis}", where=here(),
+                                    todo="pass in_axes=None for it: it is then the same for all")
+        raise CorejaxIndexError(f"vmap: {name(i)} has no axis {axis}", got=str(x.aval), where=here(),
+                                wanted=f"an axis from {-ndim} to {ndim - 1} in in_axes")
+    return axis + ndim if axis < 0 else axis
+
+
+def _size(leaves: Sequence[Any], dims: Sequence[int | None], axis_size: int | None, name: Namer) -> int:
+    """The size of the mapped axis, the same for all."""
+    size = axis_size
+    for x, dim in zip(leaves, dims, strict=True):
+        if dim is None:
+            continue
+        if size is None:
+            size = x.aval.shape[dim]
+        elif x.aval.shape[dim] != size:
+            raise _inconsistent(leaves, dims, axis_size, name)
+    if size is None:
+        raise CorejaxValueError("vmap: no argument is mapped, so the size of the axis is not known", where=here(),
+                                got="no arguments" if not leaves else "in_axes that are None throughout",
+                                wanted="an argument with an axis to map", todo="give the size: vmap(f, ..., axis_size=n)")
+    return size
+
+
+def _inconsistent(leaves: Sequence[Any], dims: Sequence[int | None], axis_size: int | None, name: Namer
+                  ) -> CorejaxValueError:
+    mapped = [f"{name(i)}: {x.aval} has size {x.aval.shape[dim]} at axis {dim}"
+              for i, (x, dim) in enumerate(zip(leaves, dims, strict=True)) if dim is not None]
+    return CorejaxValueError("vmap: the mapped axes differ in size", got="; ".join(mapped), where=here(),
+                             wanted="one size for all" if axis_size is None else f"axis_size={axis_size} for all",
+                             todo="map other axes (in_axes), or none of an argument that is the same for all (None)")
+
+
+def _out_dims(out_axes: Any, flat: FlatFun) -> list[Any]:
+    """An axis or None for each leaf of the result."""
+    result = 0 if flat.out_tree is None else flat.out_tree.unflatten([0] * flat.n_outs)
+    return broadcast_prefix(out_axes, result, _is_none, names=("out_axes", "result"))
+
+
+def _place(x: Any, dim: int | None, wanted: Any, size: int, i: int, flat: FlatFun) -> Any:
+    """A result with its mapped axis where `out_axes` wants it."""
+    if wanted is None:
+        if dim is not None:
+            raise CorejaxValueError(f"vmap: {_result_name(flat, i)} differs along the mapped axis, but out_axes is None there",
+                                    got=str(x.aval), wanted="a result that doesn't depend on mapped arguments",
+                                    where=here(), todo="give it an axis in out_axes")
+        return x
+    ndim = len(x.aval.shape) + (dim is None)
+    axis = operator.index(wanted)
+    if not -ndim <= axis < ndim:
+        raise CorejaxIndexError(f"vmap: out_axes puts the mapped axis of {_result_name(flat, i)} at {axis}", where=here(),
+                                got=f"a result that has {ndim} axes with the mapped one", wanted=f"{-ndim} to {ndim - 1}")
+    return batching.to_dim(x, dim, axis + ndim if axis < 0 else axis, size)
+
+
+def _result_name(flat: FlatFun, i: int) -> str:
+    return "the result" if flat.out_tree is None else namer("result", flat.out_tree.unflatten([0] * flat.n_outs))(i)

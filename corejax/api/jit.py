@@ -1,0 +1,159 @@
+"""`jit`: trace a function once for each signature, compile it, call the compiled program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from corejax import trees
+from corejax.api.arguments import FlatFun, argument_namer, check_callable, name_of, values, with_kwargs, wraps
+from corejax.api.programs import Program, explain_leak, table_of
+from corejax.api.signatures import avals_of, flat_signature
+from corejax.api.stages import Traced
+from corejax.api.staging import abstract_leaves, struct_of, trace_program
+from corejax.api.statics import Statics, choose, static_names, static_positions
+from corejax.config import config
+from corejax.errors import ConcretizationError, CorejaxTypeError, CorejaxValueError
+from corejax.interpreters.context import context, evaluating
+from corejax.source import here
+
+Positions = int | Sequence[int] | None
+Names = str | Iterable[str] | None
+
+
+class _Options(NamedTuple):
+    static_argnums: tuple[int, ...]
+    static_argnames: tuple[str, ...]
+    donate_argnums: tuple[int, ...]
+    donate_argnames: tuple[str, ...]
+    inline: bool
+    keep_unused: bool
+
+
+def jit(fun: Callable[..., Any] | None = None, *, static_argnums: Positions = None, static_argnames: Names = None,
+        donate_argnums: Positions = None, donate_argnames: Names = None, inline: bool = False,
+        keep_unused: bool = False) -> Any:
+    """A function that does the same by one compiled program, made at the first call for arguments of these types.
+
+    `static_*`: arguments that are no data; they are hashable, and each new value is traced anew. `donate_*`: arguments
+    whose memory the program may overwrite; they can't be used afterwards. `inline`: when traced within another
+    program, leave the equations there instead of a call. `keep_unused`: take arguments too that the program ignores.
+
+    The result has the methods `trace`, `lower`, `eval_shape` (all with the arguments of a call) and `clear_cache`.
+
+    >>> import corejax as cj
+    >>> @cj.jit
+    ... def f(x, y):
+    ...     return x * y + 1.0
+    >>> f(2.0, 3.0)
+    Array(7.0, dtype=float64, weak_type=True)
+    """
+    if fun is None:
+        return partial(jit, static_argnums=static_argnums, static_argnames=static_argnames, inline=inline,
+                       donate_argnums=donate_argnums, donate_argnames=donate_argnames, keep_unused=keep_unused)
+    check_callable(fun, "jit")
+    options = _Options(static_positions(static_argnums, "jit"), static_names(static_argnames, "jit"),
+                       static_positions(donate_argnums, "jit", "donate_argnums"),
+                       static_names(donate_argnames, "jit", "donate_argnames"), bool(inline), bool(keep_unused))
+    return _jitted(_Staging(fun, options))
+
+
+def _jitted(staging: _Staging) -> Any:
+    """The function that `jit` returns. A plain one: calling it costs least, and it makes methods of classes."""
+    general, flat = staging.call, staging.table.flat
+    takes_statics = bool(staging.statics.nums or staging.statics.names)
+
+    def jitted(*args: Any, **kwargs: Any) -> Any:
+        if kwargs or takes_statics or context.trace is not evaluating or context.axes:
+            return general(args, kwargs)
+        program = flat[config.default_bits].get(flat_signature(args))
+        if program is None:
+            return general(args, kwargs)
+        outs = program.run(args)
+        return outs[0] if program.out_tree is None else program.out_tree.unflatten(outs)
+
+    jitted = wraps(staging.fun, jitted)
+    jitted.trace, jitted.lower, jitted.eval_shape = staging.trace, staging.lower, staging.eval_shape  # type: ignore[attr-defined]
+    jitted.clear_cache = staging.table.clear  # type: ignore[attr-defined]
+    return jitted
+
+
+class _Staging:
+    """A function with its options and its programs: the part of `jit` that is not on the fast path."""
+
+    def __init__(self, fun: Callable[..., Any], options: _Options) -> None:
+        self.fun, self.options = fun, options
+        self.name = name_of(fun)
+        self.statics = Statics(fun, options.static_argnums, options.static_argnames, "jit")
+        self.donate_nums, self.donate_names = choose(fun, options.donate_argnums, options.donate_argnames, "jit",
+                                                     "donate_arg")
+        both = (self.statics.nums & self.donate_nums) or (self.statics.names & self.donate_names)
+        if both:
+            raise CorejaxValueError("jit: an argument is either static or donated", got=f"{sorted(both)} is both",  # type: ignore[type-var]
+                                    where=here(), todo="leave it out of one of the two")
+        self.table = table_of(fun, options)
+
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call it with any arguments, under any transformation."""
+        function, dynamic = self.statics.split(args, kwargs)
+        leaves, in_tree = trees.flatten(dynamic)
+        avals = avals_of(leaves, "jit", argument_namer(*dynamic))
+        key = (in_tree, avals, self.statics.key(args, kwargs), config.default_bits, context.axes)
+        try:
+            program = self.table.general.get(key)
+        except TypeError as error:
+            raise _unhashable(error) from error
+        if program is None:
+            program = self._trace(function, dynamic, in_tree, avals)
+            if program.cacheable:
+                plain = not kwargs and not self.statics.nums and len(leaves) == len(args) and not context.axes and (
+                    flat_signature(args) == avals)
+                self.table.put(key, program, (config.default_bits, avals) if plain else None)
+        if context.trace is not evaluating:
+            return program.unflatten(program.bind(values(leaves, "jit", argument_namer(*dynamic))))
+        try:
+            return program.unflatten(program.run(leaves))
+        except ConcretizationError as error:
+            raise explain_leak(error, leaves, self.name) from error
+
+    def _trace(self, function: Callable[..., Any], dynamic: Any, in_tree: Any, avals: Sequence[Any]) -> Program:
+        flat = FlatFun(with_kwargs(function), in_tree, "jit")
+        closed = trace_program(flat, avals, self.name)
+        return Program(closed, flat.out_tree, self.name, self._donated(dynamic), self.options.inline,
+                       self.options.keep_unused)
+
+    def _donated(self, dynamic: Any) -> tuple[bool, ...]:
+        """Whether each leaf is donated."""
+        args, kwargs = dynamic
+        if not self.donate_nums and not self.donate_names:
+            return (False,) * len(trees.flatten(dynamic)[0])
+        # positions count static arguments too
+        at = [i for i in range(len(args) + len(self.statics.nums)) if i not in self.statics.nums]
+        chosen = [*[i in self.donate_nums for i in at[: len(args)]], *[k in self.donate_names for k in sorted(kwargs)]]
+        parts = [*args, *[kwargs[k] for k in sorted(kwargs)]]
+        return tuple([gone for part, gone in zip(parts, chosen, strict=True) for _ in trees.flatten(part)[0]])
+
+    # Stages
+
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+        """The traced program for these arguments, which may be `ShapeDtypeStruct`s."""
+        function, dynamic = self.statics.split(args, kwargs)
+        leaves, in_tree = trees.flatten(dynamic)
+        avals = abstract_leaves(leaves, "jit", argument_namer(*dynamic))
+        program = self._trace(function, dynamic, in_tree, avals)
+        return Traced(program, in_tree, self.statics)
+
+    def lower(self, *args: Any, **kwargs: Any) -> Any:
+        """The program for these arguments in StableHLO."""
+        return self.trace(*args, **kwargs).lower()
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The types of the result for these arguments."""
+        return self.trace(*args, **kwargs).out_info
+
+
+def _unhashable(error: TypeError) -> CorejaxTypeError:
+    return CorejaxTypeError("jit: the static part of a pytree node can't be hashed", got=str(error), where=here(),
+                            wanted="static fields with == and hash: they are part of the key of the traced program",
+                            todo="make arrays data fields of the registered class; make lists tuples")

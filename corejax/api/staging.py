@@ -1,0 +1,129 @@
+"""Functions as programs: `make_jaxpr`, `eval_shape`, `ShapeDtypeStruct`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from corejax import trees
+from corejax.api.arguments import FlatFun, Namer, argument_namer, check_callable, name_of, not_an_array, with_kwargs, wraps
+from corejax.api.statics import Statics, static_positions
+from corejax.avals import ShapedArray, aval_of
+from corejax.config import config
+from corejax.errors import CorejaxTypeError
+from corejax.interpreters.context import context
+from corejax.interpreters.staging import stage
+from corejax.ir.jaxpr import ClosedJaxpr
+from corejax.ir.typecheck import typecheck
+
+
+class ShapeDtypeStruct:
+    """The type of an array, in place of one: what `eval_shape` returns, and `make_jaxpr` and `lower` accept."""
+
+    __slots__ = ("shape", "dtype", "weak_type")
+
+    def __init__(self, shape: Sequence[int], dtype: Any, *, weak_type: bool = False) -> None:
+        aval = ShapedArray(shape, dtype, weak_type)
+        self.shape, self.dtype, self.weak_type = aval.shape, aval.dtype, aval.weak_type
+
+    ndim = property(lambda self: len(self.shape))
+    size = property(lambda self: int(np.prod(self.shape, dtype=object)))
+
+    def __len__(self) -> int:
+        return len(np.empty(self.shape, np.bool_)) if not self.shape else self.shape[0]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ShapeDtypeStruct) and _fields(self) == _fields(other)
+
+    def __hash__(self) -> int:
+        return hash(_fields(self))
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype}{weak})"
+
+
+def _fields(struct: ShapeDtypeStruct) -> tuple[Any, ...]:
+    return struct.shape, struct.dtype, struct.weak_type
+
+
+def struct_of(aval: ShapedArray) -> ShapeDtypeStruct:
+    """An aval as users see it."""
+    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+
+
+def abstract_leaves(leaves: Sequence[Any], what: str, name: Namer) -> list[ShapedArray]:
+    """The types of leaves, which may be types themselves."""
+    return [_abstract(i, x, what, name) for i, x in enumerate(leaves)]
+
+
+def _abstract(i: int, x: Any, what: str, name: Namer) -> ShapedArray:
+    if type(x) is ShapedArray:
+        return x
+    try:
+        if not hasattr(x, "aval") and hasattr(x, "shape") and hasattr(x, "dtype"):
+            return ShapedArray(x.shape, x.dtype, getattr(x, "weak_type", False))
+        return aval_of(x)
+    except CorejaxTypeError as error:
+        raise not_an_array(x, what, name(i), error) from error
+
+
+def trace_program(flat: FlatFun, in_avals: Sequence[ShapedArray], name: str) -> ClosedJaxpr:
+    """Stage a flat function, with no scope of the caller's in its equations."""
+    scopes, context.names = context.names, ()
+    try:
+        closed = stage(flat, in_avals, name)
+    finally:
+        context.names = scopes
+    if config.debug_typecheck:
+        typecheck(closed.jaxpr)
+    return closed
+
+
+def make_jaxpr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = (), return_shape: bool = False
+               ) -> Callable[..., Any]:
+    """A function of the same arguments that returns the program of `fun` as a `ClosedJaxpr`.
+
+    Arguments may be `ShapeDtypeStruct`s. With `return_shape`, it returns the pair of the program and a pytree of
+    `ShapeDtypeStruct`s for the result.
+
+    >>> import corejax as cj
+    >>> cj.make_jaxpr(lambda x, y: (x * y, x))(2.0, 3.0)
+    { lambda ; a:~f64[] b:~f64[]. let c:~f64[] = mul a b in (c, a) }
+    """
+    check_callable(fun, "make_jaxpr")
+    statics = Statics(fun, static_positions(static_argnums, "make_jaxpr"), (), "make_jaxpr")
+
+    def make_jaxpr_f(*args: Any, **kwargs: Any) -> Any:
+        function, dynamic = statics.split(args, kwargs)
+        closed, flat = _trace(function, dynamic, "make_jaxpr", name_of(fun))
+        return (closed, flat.unflatten(list(map(struct_of, closed.out_avals)))) if return_shape else closed
+
+    return wraps(fun, make_jaxpr_f)  # type: ignore[no-any-return]
+
+
+def _trace(fun: Callable[..., Any], dynamic: tuple[Any, Any], what: str, name: str) -> tuple[ClosedJaxpr, FlatFun]:
+    """The program of `fun` for such arguments: a tuple of positional ones, a dict of keyword ones."""
+    args, kwargs = dynamic
+    if kwargs:
+        flat, tree = with_kwargs(fun), (args, kwargs)
+    else:
+        flat, tree = fun, args
+    leaves, in_tree = trees.flatten(tree)
+    avals = abstract_leaves(leaves, what, argument_namer(args, kwargs))
+    function = FlatFun(flat, in_tree, what)
+    return trace_program(function, avals, name), function
+
+
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The types of the result of `fun(*args, **kwargs)` without computing it; arguments may be types themselves.
+
+    >>> import corejax as cj
+    >>> cj.eval_shape(lambda x: {"y": x * 2.0}, cj.ShapeDtypeStruct((3,), "float32"))
+    {'y': ShapeDtypeStruct(shape=(3,), dtype=float32)}
+    """
+    check_callable(fun, "eval_shape")
+    closed, flat = _trace(fun, (args, kwargs), "eval_shape", name_of(fun))
+    return flat.unflatten(list(map(struct_of, closed.out_avals)))

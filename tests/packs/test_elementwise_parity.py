@@ -1,0 +1,150 @@
+"""Elementwise primitives value by value against jax.lax, on awkward values of every dtype; only where jax is installed.
+
+Two differences are meant. NumPy keeps subnormal numbers, which compiled programs flush to zero, so none are used here;
+and which of max(0.0, -0.0) is returned is left open.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import corejax as cj
+from corejax import lax
+
+jax = pytest.importorskip("jax")
+jlax = jax.lax
+
+UNARY = ("neg sin cos tan tanh asin acos atan sinh cosh exp log log1p expm1 sqrt rsqrt logistic abs sign floor ceil round "
+         "square bitwise_not real imag is_finite").split()
+BINARY = ("add sub mul div rem atan2 pow max min eq ne lt le gt ge bitwise_and bitwise_or bitwise_xor shift_left "
+          "shift_right_arithmetic shift_right_logical complex").split()
+DTYPES = ["bool", "int8", "uint8", "int32", "uint64", "int64", "float16", "bfloat16", "float32", "float64", "complex64",
+          "complex128"]
+#: What corejax takes and jax.lax doesn't, and the reverse.
+BEYOND = {("pow", kind) for kind in "iu"}
+MISSING = {(name, "c") for name in ("atan2", "max", "min")}
+TOLERANCE = {"float16": 2e-3, "bfloat16": 1.6e-2, "float32": 3e-6, "complex64": 1e-5, "float64": 1e-13, "complex128": 1e-12}
+
+
+def dtype_of(name):
+    return np.dtype(getattr(ml_dtypes, name, name) if name == "bfloat16" else name)
+
+
+def values(name):
+    dtype = dtype_of(name)
+    if dtype.kind == "b":
+        return np.array([True, False])
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        small = [0, 1, 2, 3, 5, 7] + ([-1, -2, -3, -7] if dtype.kind == "i" else [])
+        return np.array([*small, info.max, info.max - 1, info.min, info.min + 1], dtype)
+    if dtype.kind == "c":
+        parts = [0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 0.1]
+        return np.array([complex(a, b) for a, b in itertools.product(parts, parts)], dtype)
+    return np.array([0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 3, -3.7, 0.1, 30.0, -30.0, 1e-3, np.inf, -np.inf, np.nan,
+                     1e4, 1e30, -1e30]).astype(dtype)
+
+
+def agree(got, wanted, signs=True):
+    got, wanted = np.asarray(got), np.asarray(wanted)
+    assert (wanted.dtype, wanted.shape) == (got.dtype, got.shape)
+    if wanted.dtype.kind in "biu":
+        np.testing.assert_array_equal(got, wanted)
+        return
+    tolerance = TOLERANCE[wanted.dtype.name]
+    if wanted.dtype.kind == "c":
+        np.testing.assert_allclose(got, wanted, rtol=tolerance, atol=tolerance)
+        return
+    got, wanted = got.astype("float64"), wanted.astype("float64")
+    tiny = 1e-37 if tolerance > 1e-10 else 1e-300
+    np.testing.assert_allclose(got, wanted, rtol=tolerance, atol=tiny)
+    if signs:
+        zero = (got == 0) & (wanted == 0)
+        np.testing.assert_array_equal(np.signbit(got[zero]), np.signbit(wanted[zero]))
+
+
+@pytest.fixture(autouse=True)
+def x64():
+    with jax.enable_x64(True), np.errstate(all="ignore"):
+        yield
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", UNARY + BINARY)
+def test_values_agree_with_jax(name, dtype):
+    x = values(dtype)
+    args = (x,) if name in UNARY else (np.repeat(x, len(x)), np.tile(x, len(x)))
+    kind = "f" if dtype == "bfloat16" else dtype_of(dtype).kind
+    try:
+        wanted = getattr(jlax, name)(*args)
+    except TypeError:
+        if (name, kind) in BEYOND:
+            return
+        with pytest.raises(TypeError, match="does not take"):
+            getattr(lax, name)(*args)
+        return
+    if (name, kind) in MISSING:
+        return
+    agree(getattr(lax, name)(*args), wanted, signs=name not in ("max", "min"))
+    agree(cj.jit(getattr(lax, name))(*args), wanted)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("new", [*DTYPES, "float8_e4m3fn", "float8_e5m2"])
+@pytest.mark.parametrize("old", DTYPES)
+def test_conversions_agree_with_jax(old, new):
+    x = values(old)
+    if dtype_of(old).kind == "c" and new == "bool":
+        x = x.real.astype(old)  # jax.lax looks at the real part only; NumPy and corejax at the whole number
+    if x.dtype.kind == "f":
+        x = np.concatenate([x, np.array([127.5, 128, 255.9, 256, -128.9, -129, 2.0**31, -2.0**31, 2.0**32, 2.0**63,
+                                         1.85e19, 65504, 65520, 3.39e38]).astype(x.dtype)])
+    wanted = jlax.convert_element_type(x, getattr(ml_dtypes, new, new))
+    for got in (lax.convert_element_type(x, new), cj.jit(lambda x: lax.convert_element_type(x, new))(x)):
+        assert np.asarray(wanted).dtype == got.dtype
+        np.testing.assert_array_equal(np.asarray(got).astype("complex128"), np.asarray(wanted).astype("complex128"))
+
+
+DERIVATIVES = ["sin", "cos", "tan", "tanh", "asin", "acos", "atan", "sinh", "cosh", "exp", "log", "log1p", "expm1", "sqrt",
+               "rsqrt", "logistic", "abs", "sign", "floor", "ceil", "round", "square", "max", "min", "pow", "atan2", "rem",
+               "div", "mul", "add", "sub"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", DERIVATIVES)
+def test_derivatives_agree_with_jax_also_at_ties_and_singular_points(name):
+    x = np.array([0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -2.5, 3.0])
+    args = (x,)
+    if name in BINARY:
+        args = (np.repeat(x, len(x)), np.tile(x, len(x)))
+    for i in range(len(args)):
+        dots = tuple(np.ones_like(a) if k == i else np.zeros_like(a) for k, a in enumerate(args))
+        got = cj.jvp(getattr(lax, name), args, dots)[1]
+        wanted = jax.jvp(getattr(jlax, name), args, dots)[1]
+        np.testing.assert_allclose(np.asarray(got), np.asarray(wanted), rtol=1e-10, err_msg=str(args))
+
+
+def test_select_and_clamp_agree_with_jax():
+    x, which = np.arange(4.0), np.array([0, 3, -1, 1], np.int32)
+    agree(lax.select_n(which, x, -x, 2 * x), jlax.select_n(which, x, -x, 2 * x))
+    crossed = (np.full(4, 2.0), x, np.full(4, 1.0))
+    agree(lax.clamp(*crossed), jlax.clamp(*crossed))
+    for bounds in ((0.5, 2.5), (1.0, 2.0), (2.0, 1.0)):
+        args = (np.full(4, bounds[0]), x, np.full(4, bounds[1]))
+        for i in range(3):
+            dots = tuple(np.ones(4) if k == i else np.zeros(4) for k in range(3))
+            agree(cj.jvp(lax.clamp, args, dots)[1], jax.jvp(jlax.clamp, args, dots)[1])
+
+
+@pytest.mark.parametrize("y", [-3, -1, 0, 1, 2, 3, 5])
+def test_integer_powers_agree_with_jax(y):
+    x = np.array([0.0, -0.0, 1.5, -2.0, np.inf, np.nan])
+    agree(lax.integer_pow(x, y), jlax.integer_pow(x, y))
+    agree(cj.jit(lambda x: lax.integer_pow(x, y))(x), jlax.integer_pow(x, y))
+    agree(cj.jvp(lambda x: lax.integer_pow(x, y), (x,), (np.ones(6),))[1],
+          jax.jvp(lambda x: jlax.integer_pow(x, y), (x,), (np.ones(6),))[1])

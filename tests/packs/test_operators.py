@@ -1,0 +1,253 @@
+"""Python's operators and array methods: NumPy's results, on arrays and on tracers, in both directions."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+import pytest
+
+import corejax as cj
+from corejax import lax
+from corejax.core import aval_of, stage
+
+X = np.array([[1.5, -2.0, 3.25], [-0.5, 4.0, 0.75]])
+Y = np.array([0.5, -1.5, 2.0])
+I = np.array([[7, -7, 3], [-1, 0, 5]])  # noqa: E741
+J = np.array([2, 3, -2])
+B = np.array([True, False, True])
+
+ARITHMETIC = [operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod]
+COMPARISONS = [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge]
+BITWISE = [operator.and_, operator.or_, operator.xor]
+
+
+def arr(x):
+    """The value as an array of corejax."""
+    return lax.full((), x) if not np.shape(x) else lax.copy(x)
+
+
+def same(wanted, got, dtype=True):
+    wanted, got = np.asarray(wanted), np.asarray(got)
+    assert wanted.shape == got.shape
+    if dtype:
+        assert wanted.dtype == got.dtype
+    np.testing.assert_allclose(got, wanted, rtol=1e-12)
+
+
+def by_name(function):
+    return function.__name__
+
+
+@pytest.mark.parametrize("op", ARITHMETIC + COMPARISONS, ids=by_name)
+@pytest.mark.parametrize(("x", "y"), [(X, X + 1), (X, Y), (Y, X), (X, np.float64(1.5)), (I, J), (X, J), (I, Y), (X[:, :1], Y)],
+                         ids=["equal", "rows", "rows_reflected", "scalar", "integers", "float_int", "int_float", "columns"])
+def test_operators_compute_what_numpys_do(op, x, y):
+    with np.errstate(all="ignore"):
+        wanted = op(x, y)
+    same(wanted, op(arr(x), arr(y)))
+    same(wanted, op(arr(x), y))
+    same(wanted, op(x, arr(y)))
+    same(wanted, cj.jit(op)(x, y))
+
+
+@pytest.mark.parametrize("op", ARITHMETIC, ids=by_name)
+@pytest.mark.parametrize("scalar", [2, 2.5, -3], ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "bfloat16"])
+def test_python_scalars_keep_the_arrays_dtype_unless_their_kind_is_beyond_it(op, scalar, dtype):
+    x = lax.convert_element_type(np.array([1, 5, -3]), dtype)
+    got, reflected = op(x, scalar), op(scalar, x)
+    floats = isinstance(scalar, float) or op is operator.truediv
+    wanted = "float64" if dtype == "int32" and floats else dtype
+    assert wanted == got.dtype.name == reflected.dtype.name
+    tolerance = {"float32": 1e-6, "bfloat16": 0.01}.get(dtype, 1e-12)
+    host = np.array([1, 5, -3], "int32" if dtype == "int32" else "float64")
+    np.testing.assert_allclose(np.asarray(got).astype(float), op(host, scalar), rtol=tolerance)
+    np.testing.assert_allclose(np.asarray(reflected).astype(float), op(scalar, host), rtol=tolerance)
+
+
+@pytest.mark.parametrize("op", BITWISE, ids=by_name)
+def test_bitwise_operators(op):
+    same(op(I, J), op(arr(I), arr(J)))
+    same(op(B, ~B), op(arr(B), arr(~B)))
+    same(op(B, True), op(arr(B), True))
+    same(op(I, 3), op(arr(I), 3))
+    same(op(3, I), op(3, arr(I)))
+
+
+def test_shifts():
+    same(I << np.array([1, 2, 3]), arr(I) << np.array([1, 2, 3]))
+    same(I >> 1, arr(I) >> 1)
+    same(np.array([200], np.uint8) >> np.uint8(1), arr(np.array([200], np.uint8)) >> 1)
+    same(1 << np.array([1, 2]), 1 << arr(np.array([1, 2])))
+
+
+def test_unary_operators():
+    x, i, b = arr(X), arr(I), arr(B)
+    same(-X, -x), same(X, +x), same(np.abs(X), abs(x)), same(np.abs(I), abs(i)), same(~I, ~i), same(~B, ~b)
+    same(np.array([3], np.uint8), abs(arr(np.array([3], np.uint8))))
+
+
+def test_booleans_add_as_or_and_multiply_as_and():
+    same(B | ~B, arr(B) + arr(~B))
+    same(B & ~B, arr(B) * arr(~B))
+    same(B + 1, arr(B) + 1)
+    same(B * 2.5, arr(B) * 2.5)
+
+
+@pytest.mark.parametrize("exponent", [0, 1, 2, 3, -1, -2, 0.5, 2.5])
+def test_powers(exponent):
+    same(np.abs(X) ** exponent, arr(np.abs(X)) ** exponent)
+
+
+def test_a_static_integer_exponent_is_a_param():
+    jaxpr = cj.make_jaxpr(lambda x: x ** 3)(2.0)
+    assert ["integer_pow"] == [eqn.primitive.name for eqn in jaxpr.eqns]
+    assert {"y": 3} == dict(jaxpr.eqns[0].params)
+
+
+def test_powers_of_integers_and_reflected_ones():
+    same(np.array([9, 1, -8]), arr(np.array([3, 1, -2])) ** np.array([2, 5, 3]))
+    same(np.array([9, 1, -8]), cj.jit(operator.pow)(np.array([3, 1, -2]), np.array([2, 5, 3])))
+    same(2 ** np.array([1, 2, 10]), 2 ** arr(np.array([1, 2, 10])))
+    same(2.0 ** Y, 2.0 ** arr(Y))
+    same(np.abs(X) ** Y, arr(np.abs(X)) ** arr(Y))
+    same(np.abs(X) ** J, arr(np.abs(X)) ** arr(J))
+    with pytest.raises(TypeError, match="integers have no power of -1"):
+        arr(I) ** -1
+
+
+def test_divmod():
+    for x, y in ((X, 1.5), (I, 2), (I, J)):
+        for wanted, got in zip(divmod(x, y), divmod(arr(x), y), strict=True):
+            same(wanted, got)
+    same(divmod(7, np.array([2, -3]))[1], divmod(7, arr(np.array([2, -3])))[1])
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "float32", "float64"])
+def test_floor_division_and_modulo_round_towards_the_divisors_sign(dtype):
+    values = np.array([-7, -6, -1, 0, 1, 6, 7], "int8")
+    x = np.abs(values).astype(dtype) if dtype == "uint8" else values.astype(dtype)
+    for divisor in (3, 2) if dtype == "uint8" else (3, -3, 2, -2):
+        y = np.asarray(divisor, dtype)
+        same(x // y, arr(x) // arr(y))
+        same(x % y, arr(x) % arr(y))
+
+
+def test_division_by_zero_of_floats_is_infinite():
+    with np.errstate(all="ignore"):
+        same(np.array([1.0, -1.0, 0.0]) // 0.0, arr(np.array([1.0, -1.0, 0.0])) // 0.0)
+    same(np.array([0, 0]), arr(np.array([3, -3])) % 0)
+
+
+@pytest.mark.parametrize(("x", "y"), [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)),
+                                      ((4, 1, 2, 3), (5, 3, 2))])
+def test_matrix_products(x, y):
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal(x), rng.standard_normal(y)
+    same(a @ b, arr(a) @ arr(b))
+    same(a @ b, a @ arr(b))
+    same(np.ones(x, int) @ b, arr(np.ones(x, int)) @ arr(b))
+
+
+def test_unknown_operands_are_left_to_the_other_type():
+    class Other:
+        def __radd__(self, other):
+            return "other"
+
+        def __eq__(self, other):
+            return "equal"
+
+    assert "other" == arr(X) + Other()
+    assert "equal" == (arr(X) == Other())
+    with pytest.raises(TypeError, match="unsupported operand"):
+        arr(X) + [1.0]
+    assert (arr(X) == None) is False  # noqa: E711
+
+
+def test_shapes_that_do_not_broadcast_are_refused():
+    with pytest.raises(TypeError, match=r"(?s)don't fit together.*\(2, 3\) and \(2,\)"):
+        arr(X) + arr(np.ones(2))
+
+
+def test_a_wrong_dtype_pair_names_both():
+    with pytest.raises(TypeError, match="f16 and bf16|bf16 and f16|f8"):
+        arr(np.ones(2, "float8_e4m3fn")) + arr(np.ones(2, "float8_e5m2"))
+
+
+def test_an_integer_out_of_range_is_refused():
+    with pytest.raises(OverflowError, match="300"):
+        arr(np.ones(2, np.int8)) + 300
+
+
+def test_numpy_scalars_are_strong():
+    assert "float64" == (arr(np.ones(2, np.float32)) * np.float64(2.0)).dtype.name
+    assert "float32" == (arr(np.ones(2, np.float32)) * 2.0).dtype.name
+
+
+def test_weak_types_stay_weak_only_among_themselves():
+    jaxpr = cj.make_jaxpr(lambda x: (x * 2.0, x * np.float64(2.0), x + 1))(1.5)
+    assert ["~f64[]", "f64[]", "~f64[]"] == [str(aval) for aval in jaxpr.out_avals]
+    assert "~f64[2]" == str((arr(np.ones(2, np.int32)) + 2.5).aval)
+    assert "f64[2]" == str((arr(np.ones(2, np.int32)) / 2).aval)
+
+
+def test_one_equation_for_operands_of_one_type():
+    closed = stage(lambda x, y: [x + y], [aval_of(X), aval_of(X)])
+    assert 1 == len(closed.eqns)
+
+
+def test_rounding():
+    x = np.array([0.5, 1.5, 2.345, -2.5])
+    same(np.round(x), round(arr(x)))
+    same(np.round(x, 2), round(arr(x), 2))
+    same(np.round(x * 100, -2), round(arr(x * 100), -2))
+    same(np.round(np.array([15, 25, 151]), -1), round(arr(np.array([15, 25, 151])), -1))
+    same(x, arr(x).round(5))
+
+
+def test_methods_that_rearrange():
+    x = arr(X)
+    same(X.T, x.T), same(X.reshape(3, 2), x.reshape(3, 2)), same(X.reshape(-1, 2), x.reshape((-1, 2)))
+    same(X.ravel(), x.ravel()), same(X.flatten(), x.flatten()), same(X.transpose(1, 0), x.transpose(1, 0))
+    same(X.transpose(), x.transpose()), same(X[None].squeeze(), x[None].squeeze()), same(X[None].squeeze(0), x[None].squeeze(0))
+    same(X.swapaxes(0, 1), x.swapaxes(0, 1))
+    cube = np.arange(24.0).reshape(2, 3, 4)
+    same(cube.transpose(2, 0, 1), arr(cube).transpose((2, 0, 1))), same(cube.swapaxes(-1, -2), arr(cube).mT)
+    same(np.zeros((0, 3)), arr(np.zeros((0, 3))).reshape(-1, 3))
+
+
+def test_methods_that_compute():
+    x, z = arr(X), arr(X + 2j)
+    same(X.astype("float32"), x.astype("float32")), same(X.astype(int), x.astype(int))
+    same(X.clip(-1, 1), x.clip(-1, 1)), same(X.clip(min=0), x.clip(min=0)), same(X.clip(max=Y), x.clip(max=Y))
+    same((X + 2j).real, z.real), same((X + 2j).imag, z.imag), same((X + 2j).conj(), z.conj()), same(X, x.real)
+    same(np.zeros_like(X), x.imag), same(X, x.conjugate()), same(X, x.copy())
+    same(X.dot(Y), x.dot(Y)), same(np.dot(X, X.T), x.dot(x.T)), same(X * 2, x.dot(2.0))
+
+
+def test_astype_makes_a_strong_type():
+    assert "f64[]" == str(cj.make_jaxpr(lambda x: x.astype(float))(1.0).out_avals[0])
+
+
+def test_an_array_wins_over_an_ndarray_in_operators():
+    assert type(arr(X)) is type(X + arr(X)) is type(X * arr(X))
+
+
+def test_derivatives_of_operators():
+    def f(x, y):
+        return (x / y - 2.0 * x ** 2 + y % 1.5 - abs(y) + 3.0 ** y).sum()
+
+    x, y, step = np.array([1.1, 2.3]), np.array([0.7, 1.9]), 1e-6
+    for argument, got in enumerate(cj.grad(f, argnums=(0, 1))(x, y)):
+        for i in range(2):
+            shift = np.eye(2)[i] * step
+            up, down = ((x + shift, y), (x - shift, y)) if argument == 0 else ((x, y + shift), (x, y - shift))
+            wanted = (float(f(*map(arr, up))) - float(f(*map(arr, down)))) / (2 * step)
+            np.testing.assert_allclose(np.asarray(got)[i], wanted, rtol=1e-6)
+
+
+def test_operators_under_vmap_broadcast_within_each_example():
+    x, y = np.arange(6.0).reshape(2, 3), np.arange(2.0)
+    same(x * y[:, None], cj.vmap(lambda x, y: x * y)(x, y))
+    same(x[:, :, None] + x[:, None, :], cj.vmap(lambda x: x[:, None] + x)(x))
