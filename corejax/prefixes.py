@@ -8,6 +8,7 @@ from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax.source import here
 from corejax.trees import IsLeaf, Path, TreeDef, flatten, keystr, one_level
 
+
 def flatten_up_to(treedef: TreeDef, prefix: Any, full: Any, *, names: tuple[str, str], is_leaf: IsLeaf = None
                   ) -> list[Any]:
     """The subtrees of `full` at the leaves of `prefix`, whose structure is `treedef`; `names` are for the error."""

@@ -57,7 +57,7 @@ def leaves_with_path(tree: Any, is_leaf: IsLeaf = None) -> list[tuple[Path, Any]
     return flatten_with_path(tree, is_leaf)[0]
 
 
-def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:  # noqa: A001 (jax's name)
+def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
     """`f` of each leaf, together with what stands at its place in the other trees."""
     own, treedef = flatten(tree, is_leaf)
     others = _others(treedef, tree, rest, is_leaf)
@@ -87,7 +87,7 @@ def reduce(function: Callable[[Any, Any], Any], tree: Any, initializer: Any = _m
     return functools.reduce(function, found)
 
 
-def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:  # noqa: A001 (jax's name)
+def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
     """Are all leaves true?"""
     return builtins.all(leaves(tree, is_leaf))
 

@@ -38,7 +38,7 @@ class Key:
         self.key = key
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.key == other.key  # type: ignore[attr-defined]
+        return type(self) is type(other) and self.key == other.key
 
     def __hash__(self) -> int:
         return hash((type(self), self.key))
@@ -166,7 +166,8 @@ def register_dataclass(cls: C, data_fields: Sequence[str] | None = None, meta_fi
         wanted = {field.name for field in dataclasses.fields(cls) if field.init} - set(drop_fields)
         if wanted != {*data_fields, *meta_fields}:
             raise CorejaxValueError(f"the fields given for {cls.__qualname__} are not its fields", where=here(),
-                                    got=", ".join(sorted((*data_fields, *meta_fields))), wanted=", ".join(sorted(wanted)))
+                                    got=", ".join(sorted((*data_fields, *meta_fields))),
+                                    wanted=", ".join(sorted(wanted)))
     data, meta = list(data_fields), list(meta_fields)
     _register(cls, lambda made: made.register_dataclass_node(cls, data, meta))
     return cls

@@ -9,7 +9,7 @@ from corejax.api.jit import jit
 from corejax.api.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
 
 __all__ = [
-    "ShapeDtypeStruct", "block_until_ready", "clear_caches", "device_get", "device_put", "devices", "eval_shape", "grad",
-    "hessian", "jacfwd", "jacrev", "jit", "jvp", "linear_transpose", "linearize", "make_jaxpr", "value_and_grad", "vjp",
-    "vmap",
+    "ShapeDtypeStruct", "block_until_ready", "clear_caches", "device_get", "device_put", "devices", "eval_shape",
+    "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp", "linear_transpose", "linearize", "make_jaxpr",
+    "value_and_grad", "vjp", "vmap",
 ]

@@ -58,8 +58,9 @@ def positions(argnums: tuple[int, ...], n_args: int, what: str) -> tuple[int, ..
     found = tuple([i + n_args if i < 0 else i for i in argnums])
     for i, given in zip(found, argnums, strict=True):
         if not 0 <= i < n_args:
-            raise CorejaxIndexError(f"{what}: there is no argument number {given}", got=f"{n_args} positional arguments",
-                                    wanted=f"argnums from 0 to {n_args - 1}", where=here(),
+            raise CorejaxIndexError(f"{what}: there is no argument number {given}",
+                                    got=f"{n_args} positional arguments", where=here(),
+                                    wanted=f"argnums from 0 to {n_args - 1}",
                                     todo="pass that argument by position, or change argnums")
     if len(set(found)) != len(found):
         raise CorejaxValueError(f"{what}: argnums name an argument twice", got=argnums, where=here())
@@ -107,10 +108,13 @@ def not_an_array(x: Any, what: str, name: str, error: CorejaxError) -> CorejaxTy
 
 def values(leaves: Sequence[Any], what: str, name: Namer) -> list[Any]:
     """The leaves as arrays and tracers; an ndarray is copied, as it may change."""
-    return [x if type(x) is Array or isinstance(x, Tracer) else _value(i, x, what, name) for i, x in enumerate(leaves)]
+    return [x if type(x) is Array else as_value(i, x, what, name) for i, x in enumerate(leaves)]
 
 
-def _value(i: int, x: Any, what: str, name: Namer) -> Array:
+def as_value(i: int, x: Any, what: str, name: Namer) -> Any:
+    """One leaf, the i-th, as an array or a tracer."""
+    if is_value(x):
+        return x
     try:
         return as_array(x, copy=True)
     except CorejaxTypeError as error:
@@ -165,7 +169,8 @@ class FlatFun:
 
 
 def _describe_result(out: Any) -> str:
-    return f"a {type(out).__name__} of {len(out)}" if isinstance(out, (tuple, list, dict)) else f"a {type(out).__name__}"
+    size = f" of {len(out)}" if isinstance(out, (tuple, list, dict)) else ""
+    return f"a {type(out).__name__}{size}"
 
 
 def with_kwargs(fun: Callable[..., Any]) -> Callable[[Any, Any], Any]:
@@ -177,8 +182,8 @@ def with_kwargs(fun: Callable[..., Any]) -> Callable[[Any, Any], Any]:
 
 def tangents_like(leaves: Sequence[Any], avals: Sequence[ShapedArray], what: str, name: Namer, of: str) -> list[Any]:
     """Tangents or cotangents given by the user as values of these types; `Zero` for float0."""
-    return [x if type(x) is Array and x.aval is aval and aval.dtype is not float0 else _tangent_like(i, x, aval, what, name, of)
-            for i, (x, aval) in enumerate(zip(leaves, avals, strict=True))]
+    return [x if type(x) is Array and x.aval is aval and aval.dtype is not float0 else
+            _tangent_like(i, x, aval, what, name, of) for i, (x, aval) in enumerate(zip(leaves, avals, strict=True))]
 
 
 def _tangent_like(i: int, x: Any, aval: ShapedArray, what: str, name: Namer, of: str) -> Any:

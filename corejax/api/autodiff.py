@@ -33,7 +33,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     (Array(9.0, dtype=float64, weak_type=True), Array(6.0, dtype=float64))
     """
     check_callable(fun, "jvp")
-    for name, given in ((namer("primals", primals)), ("tangents", tangents)):
+    for name, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, (tuple, list)):
             raise CorejaxTypeError(f"jvp: {name} is a sequence, with one entry for each argument",
                                    got=f"a {type(given).__name__}", wanted="a tuple or a list", where=here(),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from corejax import trees
-from corejax.api.arguments import FlatFun, Namer, argument_namer, check_callable, is_value, namer, values, with_kwargs, wraps
+from corejax.api.arguments import FlatFun, Namer, argument_namer, as_value, check_callable, namer, with_kwargs, wraps
 from corejax.errors import CorejaxIndexError, CorejaxTypeError, CorejaxValueError
 from corejax.interpreters import batching
 from corejax.prefixes import broadcast_prefix
@@ -33,16 +33,18 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
     _check_axes(out_axes, "out_axes")
     if in_axes is not None and type(in_axes) is not tuple and not _is_axis(in_axes):
         raise CorejaxTypeError("vmap: in_axes has one entry for each positional argument", got=repr(in_axes)[:80],
-                               wanted="an int, None, or a tuple", where=here(), todo=f"write in_axes=({in_axes!r:.40},)")
+                               wanted="an int, None, or a tuple", where=here(),
+                               todo=f"write in_axes=({in_axes!r:.40},)")
 
     def vmap_f(*args: Any, **kwargs: Any) -> Any:
         tree: Any = (args, kwargs) if kwargs else args
         leaves, in_tree = trees.flatten(tree)
         name = argument_namer(args, kwargs)
         dims = _in_dims(in_axes, args, kwargs, len(leaves))
-        leaves = [x if dim is None or is_value(x) else values([x], "vmap", lambda _, i=i: name(i))[0]
+        leaves = [x if dim is None else as_value(i, x, "vmap", name)
                   for i, (x, dim) in enumerate(zip(leaves, dims, strict=True))]
-        dims = [None if dim is None else _axis_of(x, dim, i, name) for i, (x, dim) in enumerate(zip(leaves, dims, strict=True))]
+        dims = [None if dim is None else _axis_of(x, dim, i, name)
+                for i, (x, dim) in enumerate(zip(leaves, dims, strict=True))]
         size = _size(leaves, dims, axis_size, name)
         flat = FlatFun(with_kwargs(fun) if kwargs else fun, in_tree, "vmap")
         outs, out_dims = batching.vmap(flat, size, axis_name, leaves, dims)
@@ -84,7 +86,7 @@ def _in_dims(in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any], n_leav
     return dims + [0] * (n_leaves - len(dims))
 
 
-def _axis_of(x: Any, axis: Any, i: int, name: Namer) -> int:
+def _axis_of(x: Any, axis: int, i: int, name: Namer) -> int:
     """The axis counted from the front, within the leaf's rank."""
     axis, ndim = operator.index(axis), len(x.aval.shape)
     if not -ndim <= axis < ndim:
@@ -94,7 +96,7 @@ def _axis_of(x: Any, axis: Any, i: int, name: Namer) -> int:
                                     todo="pass in_axes=None for it: it is then the same for all")
         raise CorejaxIndexError(f"vmap: {name(i)} has no axis {axis}", got=str(x.aval), where=here(),
                                 wanted=f"an axis from {-ndim} to {ndim - 1} in in_axes")
-    return axis + ndim if axis < 0 else axis
+    return int(axis + ndim if axis < 0 else axis)
 
 
 def _size(leaves: Sequence[Any], dims: Sequence[int | None], axis_size: int | None, name: Namer) -> int:
@@ -110,7 +112,8 @@ def _size(leaves: Sequence[Any], dims: Sequence[int | None], axis_size: int | No
     if size is None:
         raise CorejaxValueError("vmap: no argument is mapped, so the size of the axis is not known", where=here(),
                                 got="no arguments" if not leaves else "in_axes that are None throughout",
-                                wanted="an argument with an axis to map", todo="give the size: vmap(f, ..., axis_size=n)")
+                                wanted="an argument with an axis to map",
+                                todo="give the size: vmap(f, ..., axis_size=n)")
     return size
 
 
@@ -133,15 +136,16 @@ def _place(x: Any, dim: int | None, wanted: Any, size: int, i: int, flat: FlatFu
     """A result with its mapped axis where `out_axes` wants it."""
     if wanted is None:
         if dim is not None:
-            raise CorejaxValueError(f"vmap: {_result_name(flat, i)} differs along the mapped axis, but out_axes is None there",
+            raise CorejaxValueError(f"vmap: out_axes is None for {_result_name(flat, i)}, which differs along the axis",
                                     got=str(x.aval), wanted="a result that doesn't depend on mapped arguments",
                                     where=here(), todo="give it an axis in out_axes")
         return x
     ndim = len(x.aval.shape) + (dim is None)
     axis = operator.index(wanted)
     if not -ndim <= axis < ndim:
-        raise CorejaxIndexError(f"vmap: out_axes puts the mapped axis of {_result_name(flat, i)} at {axis}", where=here(),
-                                got=f"a result that has {ndim} axes with the mapped one", wanted=f"{-ndim} to {ndim - 1}")
+        raise CorejaxIndexError(f"vmap: out_axes puts the mapped axis of {_result_name(flat, i)} at {axis}",
+                                got=f"a result that has {ndim} axes with the mapped one", where=here(),
+                                wanted=f"{-ndim} to {ndim - 1}")
     return batching.to_dim(x, dim, axis + ndim if axis < 0 else axis, size)
 
 

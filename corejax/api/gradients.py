@@ -137,13 +137,14 @@ def check_input(aval: ShapedArray, holomorphic: bool, allow_int: bool, chosen: C
     """Refuse to differentiate by what has no derivative."""
     what = chosen.what
     if holomorphic and not dtypes.is_complex(aval.dtype):
-        raise CorejaxTypeError(f"{what}: with holomorphic=True the inputs are complex", got=f"{aval} at {chosen.name(i)}",
-                               wanted="c64 or c128", where=here(), todo="convert it, or leave out holomorphic=True")
+        raise CorejaxTypeError(f"{what}: with holomorphic=True the inputs are complex",
+                               got=f"{aval} at {chosen.name(i)}", wanted="c64 or c128", where=here(),
+                               todo="convert it, or leave out holomorphic=True")
     if not dtypes.is_inexact(aval.dtype) and not allow_int:
         raise CorejaxTypeError(f"{what}: {chosen.name(i)} has an integer or boolean type, and so no derivative",
                                got=str(aval), wanted="a float or complex type", where=here(),
-                               todo="pass a float (2.0, x.astype(float)), change argnums, or, to get float0 zeros for it, "
-                                    "set allow_int=True")
+                               todo="pass a float (2.0, x.astype(float)), change argnums, or set allow_int=True "
+                                    "to get zeros of float0 for it")
 
 
 def _check_output(aval: ShapedArray, holomorphic: bool, what: str) -> None:

@@ -126,7 +126,8 @@ def _check_output(aval: ShapedArray, holomorphic: bool, allowed: bool, what: str
                                wanted="c64 or c128", todo="leave out holomorphic=True")
     if not allowed:
         raise CorejaxTypeError(f"{what}: the output has no real derivative", got=str(aval), where=here(),
-                               wanted="a real float", todo="return floats; for a holomorphic function set holomorphic=True")
+                               wanted="a real float",
+                               todo="return floats; for a holomorphic function set holomorphic=True")
 
 
 def hessian(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False

@@ -11,7 +11,7 @@ from corejax.api.arguments import FlatFun, argument_namer, check_callable, name_
 from corejax.api.programs import Program, explain_leak, table_of
 from corejax.api.signatures import avals_of, flat_signature
 from corejax.api.stages import Traced
-from corejax.api.staging import abstract_leaves, struct_of, trace_program
+from corejax.api.staging import abstract_leaves, trace_program
 from corejax.api.statics import Statics, choose, static_names, static_positions
 from corejax.config import config
 from corejax.errors import ConcretizationError, CorejaxTypeError, CorejaxValueError
@@ -73,10 +73,10 @@ def _jitted(staging: _Staging) -> Any:
         outs = program.run(args)
         return outs[0] if program.out_tree is None else program.out_tree.unflatten(outs)
 
-    jitted = wraps(staging.fun, jitted)
-    jitted.trace, jitted.lower, jitted.eval_shape = staging.trace, staging.lower, staging.eval_shape  # type: ignore[attr-defined]
-    jitted.clear_cache = staging.table.clear  # type: ignore[attr-defined]
-    return jitted
+    result = wraps(staging.fun, jitted)
+    result.trace, result.lower, result.eval_shape = staging.trace, staging.lower, staging.eval_shape
+    result.clear_cache = staging.table.clear
+    return result
 
 
 class _Staging:
@@ -88,9 +88,9 @@ class _Staging:
         self.statics = Statics(fun, options.static_argnums, options.static_argnames, "jit")
         self.donate_nums, self.donate_names = choose(fun, options.donate_argnums, options.donate_argnames, "jit",
                                                      "donate_arg")
-        both = (self.statics.nums & self.donate_nums) or (self.statics.names & self.donate_names)
+        both: Any = (self.statics.nums & self.donate_nums) or (self.statics.names & self.donate_names)
         if both:
-            raise CorejaxValueError("jit: an argument is either static or donated", got=f"{sorted(both)} is both",  # type: ignore[type-var]
+            raise CorejaxValueError("jit: an argument is either static or donated", got=f"{sorted(both)} is both",
                                     where=here(), todo="leave it out of one of the two")
         self.table = table_of(fun, options)
 
@@ -102,8 +102,8 @@ class _Staging:
         key = (in_tree, avals, self.statics.key(args, kwargs), config.default_bits, context.axes)
         try:
             program = self.table.general.get(key)
-        except TypeError as error:
-            raise _unhashable(error) from error
+        except (TypeError, ValueError) as error:
+            raise _incomparable(error) from error
         if program is None:
             program = self._trace(function, dynamic, in_tree, avals)
             if program.cacheable:
@@ -153,7 +153,7 @@ class _Staging:
         return self.trace(*args, **kwargs).out_info
 
 
-def _unhashable(error: TypeError) -> CorejaxTypeError:
-    return CorejaxTypeError("jit: the static part of a pytree node can't be hashed", got=str(error), where=here(),
+def _incomparable(error: Exception) -> CorejaxTypeError:
+    return CorejaxTypeError("jit: the static part of a pytree node can't be compared", got=str(error), where=here(),
                             wanted="static fields with == and hash: they are part of the key of the traced program",
                             todo="make arrays data fields of the registered class; make lists tuples")

@@ -7,7 +7,6 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from corejax.api.arguments import FlatFun, is_value
 from corejax.avals import ShapedArray
 from corejax.errors import ConcretizationError
 from corejax.interpreters.trace import Tracer, leak_error
@@ -15,8 +14,9 @@ from corejax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 from corejax.ir.surgery import consts_to_operands
 from corejax.plugin.roles import roles
 from corejax.xla import client
-from corejax.xla.array import Array, is_on_device
+from corejax.xla.array import Array
 from corejax.xla.compile import compile_jaxpr
+from corejax.xla.storage import is_on_device
 
 _MAX_PROGRAMS = 4096
 

@@ -36,7 +36,7 @@ class Traced:
 
     @property
     def in_avals(self) -> list[ShapedArray]:
-        return self.jaxpr.in_avals
+        return list(self.jaxpr.in_avals)
 
     @property
     def out_info(self) -> Any:

@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 
 from corejax import trees
-from corejax.api.arguments import FlatFun, Namer, argument_namer, check_callable, name_of, not_an_array, with_kwargs, wraps
+from corejax.api.arguments import (
+    FlatFun,
+    Namer,
+    argument_namer,
+    check_callable,
+    name_of,
+    not_an_array,
+    with_kwargs,
+    wraps,
+)
 from corejax.api.statics import Statics, static_positions
 from corejax.avals import ShapedArray, aval_of
 from corejax.config import config

@@ -110,7 +110,8 @@ class Statics:
             hash(value)
         except TypeError as error:
             raise CorejaxValueError(
-                f"{self.what}: the static argument {name} can't be hashed", got=f"a {type(value).__name__}: {value!r:.60}",
+                f"{self.what}: the static argument {name} can't be hashed",
+                got=f"a {type(value).__name__}: {value!r:.60}",
                 wanted="a value with == and hash: it is part of the key of the traced program", where=here(),
                 todo="pass arrays as ordinary arguments; make lists tuples") from error
         return key_atom(value)

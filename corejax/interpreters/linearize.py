@@ -62,7 +62,7 @@ class LinearizeTrace(JVPTrace):
             if type(x) is JVPTracer and x._trace is self:
                 primals.append(x.primal)
                 t = x.tangent
-                unknowns.append(t if type(t) is Linear else t.var)
+                unknowns.append(t if type(t) is Linear else t._var)
                 active += 1
             else:
                 primals.append(x)
@@ -150,7 +150,7 @@ def linearize(fun: Callable[..., Sequence[Any]], primals: Sequence[Any]) -> tupl
         tangents.append(Zero(aval) if var is None else var)
     try:
         outs, dots = run_jvp(fun, LinearizeTrace(tape), caller, primals, tangents)
-        ends = [x if type(x) in (Zero, Linear) else tape.operand(x) for x in dots]
+        ends = [x if type(x) is Zero else tape.operand(x) for x in dots]
     finally:
         tape.live = False
     return outs, LinearMap(tape.eqns, ins, ends)

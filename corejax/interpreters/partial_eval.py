@@ -28,12 +28,12 @@ TapeEqn: TypeAlias = tuple[Any, Sequence[Any], dict[str, Any], Sequence[Linear]]
 class TapeTracer(Tracer):
     """An unknown value."""
 
-    __slots__ = ("var",)
+    __slots__ = ("_var",)
 
     def __init__(self, trace: Trace, var: Linear) -> None:
         self._trace = trace
         self.aval = var.aval
-        self.var = var
+        self._var = var
 
 
 class TapeTrace(Trace):
@@ -73,8 +73,8 @@ class TapeTrace(Trace):
     def operand(self, x: Any) -> Any:
         """What stands on the tape for a value: its `Linear` if unknown, else something immutable."""
         if type(x) is TapeTracer and x._trace is self:
-            return x.var
-        if type(x) is Array:
+            return x._var
+        if type(x) is Array or type(x) is Linear:
             return x
         if isinstance(x, Tracer):
             if not x._trace.live:
@@ -195,7 +195,7 @@ def _tape_to_jaxpr(eqns: Sequence[TapeEqn], unknowns: Sequence[Linear], outs: Se
             return var_of[x]
         if type(x) is Array and not x.aval.shape and hasattr(x, "_host"):
             return Literal(x, x.aval)
-        key = id(x.var) if type(x) is StagingTracer else id(x)
+        key = id(x._var) if type(x) is StagingTracer else id(x)
         if key not in residuals:
             residuals[key] = Var(aval_of(x)), x
         return residuals[key][0]

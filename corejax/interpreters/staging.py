@@ -22,12 +22,12 @@ from corejax.xla.array import Array, as_array
 class StagingTracer(Tracer):
     """Stands for a variable of the jaxpr being built."""
 
-    __slots__ = ("var",)
+    __slots__ = ("_var",)
 
     def __init__(self, trace: StagingTrace, var: Var) -> None:
         self._trace = trace
         self.aval = var.aval
-        self.var = var
+        self._var = var
 
 
 class StagingTrace(Trace):
@@ -47,7 +47,7 @@ class StagingTrace(Trace):
         atoms: list[Atom] = []
         for x in args:
             if type(x) is StagingTracer and x._trace is self:
-                atoms.append(x.var)
+                atoms.append(x._var)
             else:
                 atoms.append(self.lift(x))
         avals = tuple([atom.aval for atom in atoms])
@@ -71,7 +71,7 @@ class StagingTrace(Trace):
     def lift(self, x: Any) -> Atom:
         """The atom for any value: a variable, a literal, or a constvar for what comes from outside."""
         if type(x) is StagingTracer and x._trace is self:
-            return x.var
+            return x._var
         if isinstance(x, Tracer):
             if not x._trace.live:
                 raise leak_error(x, "tracing")
@@ -106,7 +106,7 @@ def stage(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray], na
     finally:
         context.trace = previous
         trace.live = False
-    jaxpr = Jaxpr(trace.constvars, [t.var for t in tracers], outs, trace.eqns, trace.effects, name)
+    jaxpr = Jaxpr(trace.constvars, [t._var for t in tracers], outs, trace.eqns, trace.effects, name)
     return ClosedJaxpr(jaxpr, [value for _, value in trace.constvals])
 
 

@@ -106,7 +106,7 @@ def test_jvp_is_the_limit_of_differences(primitive):
         if not places or "jvp" in sample.exempt:
             continue
         f = apply(primitive, sample)
-        if aval_of(f(*sample.args)).dtype.kind not in "fc":
+        if aval_of(f(*sample.args)).dtype not in (np.float64, np.complex128):
             continue
 
         def g(*xs, f=f, sample=sample, places=places):

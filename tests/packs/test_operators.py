@@ -40,8 +40,9 @@ def by_name(function):
 
 
 @pytest.mark.parametrize("op", ARITHMETIC + COMPARISONS, ids=by_name)
-@pytest.mark.parametrize(("x", "y"), [(X, X + 1), (X, Y), (Y, X), (X, np.float64(1.5)), (I, J), (X, J), (I, Y), (X[:, :1], Y)],
-                         ids=["equal", "rows", "rows_reflected", "scalar", "integers", "float_int", "int_float", "columns"])
+@pytest.mark.parametrize(
+    ("x", "y"), [(X, X + 1), (X, Y), (Y, X), (X, np.float64(1.5)), (I, J), (X, J), (I, Y), (X[:, :1], Y)],
+    ids=["equal", "rows", "rows_reflected", "scalar", "integers", "float_int", "int_float", "columns"])
 def test_operators_compute_what_numpys_do(op, x, y):
     with np.errstate(all="ignore"):
         wanted = op(x, y)
@@ -140,8 +141,8 @@ def test_division_by_zero_of_floats_is_infinite():
     same(np.array([0, 0]), arr(np.array([3, -3])) % 0)
 
 
-@pytest.mark.parametrize(("x", "y"), [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)),
-                                      ((4, 1, 2, 3), (5, 3, 2))])
+@pytest.mark.parametrize(("x", "y"), [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 4)),
+                                      ((5, 2, 3), (3, 4)), ((4, 1, 2, 3), (5, 3, 2))])
 def test_matrix_products(x, y):
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal(x), rng.standard_normal(y)
@@ -210,7 +211,8 @@ def test_methods_that_rearrange():
     x = arr(X)
     same(X.T, x.T), same(X.reshape(3, 2), x.reshape(3, 2)), same(X.reshape(-1, 2), x.reshape((-1, 2)))
     same(X.ravel(), x.ravel()), same(X.flatten(), x.flatten()), same(X.transpose(1, 0), x.transpose(1, 0))
-    same(X.transpose(), x.transpose()), same(X[None].squeeze(), x[None].squeeze()), same(X[None].squeeze(0), x[None].squeeze(0))
+    same(X.transpose(), x.transpose()), same(X[None].squeeze(), x[None].squeeze())
+    same(X[None].squeeze(0), x[None].squeeze(0))
     same(X.swapaxes(0, 1), x.swapaxes(0, 1))
     cube = np.arange(24.0).reshape(2, 3, 4)
     same(cube.transpose(2, 0, 1), arr(cube).transpose((2, 0, 1))), same(cube.swapaxes(-1, -2), arr(cube).mT)

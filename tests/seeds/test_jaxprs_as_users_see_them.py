@@ -84,7 +84,7 @@ def test_func12_xla_call_carries_the_inner_jaxpr_with_its_closed_over_argument()
     def func12(arg):
         @cj.jit
         def inner(x):
-            return x + arg * lax.full((1,), 1.0)
+            return x + arg * lax.full((1,), 1.0, np.float64)
 
         return arg + inner(arg - 2.0)
 

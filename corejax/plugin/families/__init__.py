@@ -11,8 +11,8 @@ derivative. The family brings the other hooks. Its law is that of elementwise fu
 - The result is weakly typed if every operand is.
 - The public function takes Python scalars beside arrays: they get the array's dtype, and stay weak.
 
-The functions `spread`, `unspread`, `align` and `spread_operands` do the parts of the rules that spreading operands need;
-use them in plugins of your own that follow the same law, or subclass `Elementwise` and override hooks.
+The functions `spread`, `unspread`, `align` and `spread_operands` do the parts of the rules that spreading operands
+need; use them in plugins of your own that follow the same law, or subclass `Elementwise` and override hooks.
 """
 
 from __future__ import annotations

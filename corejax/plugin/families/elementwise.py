@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -120,14 +121,17 @@ class Elementwise:
 
 # The rows
 
-def unary(name: str, impl: Function, *, hlo: str | Function, dtypes: str, jvp: Any, doc: str, **options: Any) -> Elementwise:
+def unary(name: str, impl: Function, *, hlo: str | Function, dtypes: str, jvp: Any, doc: str,
+          **options: Any) -> Elementwise:
     """A function of one operand.
 
     impl: the NumPy function. hlo: the operation's name, or a lowering `(ctx, args) -> value`. dtypes: the kinds it
-    takes, of `b i u f c`. jvp: `factors`, `partials`, `not_differentiable`, or None beside `linear`. Options: `result`, a
-    function from the operands' dtype to the result's; `transpose`, for each operand a function
-    `(cotangent, *args) -> cotangent` or None where it isn't linear; `linear`, the operands in which it is linear
-    jointly; `domain`, the interval that samples are drawn from.
+    takes, of `b i u f c`. jvp: `factors`, `partials`, `not_differentiable`, or None beside `linear`. Options:
+
+    - `result`: a function from the operands' dtype to the result's;
+    - `transpose`: for each operand a function `(cotangent, *args) -> cotangent`, or None where it isn't linear;
+    - `linear`: the operands in which it is linear jointly;
+    - `domain`: the interval that samples are drawn from.
     """
     return Elementwise(name, impl, arity=1, hlo=hlo, dtypes=dtypes, jvp=jvp, doc=doc, **options)
 
@@ -138,7 +142,8 @@ def nary(name: str, impl: Function, arity: int | None, *, hlo: str | Function, d
     return Elementwise(name, impl, arity=arity, hlo=hlo, dtypes=dtypes, jvp=jvp, doc=doc, **options)
 
 
-def binary(name: str, impl: Function, *, hlo: str | Function, dtypes: str, jvp: Any, doc: str, **options: Any) -> Elementwise:
+def binary(name: str, impl: Function, *, hlo: str | Function, dtypes: str, jvp: Any, doc: str,
+           **options: Any) -> Elementwise:
     """A function of two operands; the rest is as for `unary`."""
     return Elementwise(name, impl, arity=2, hlo=hlo, dtypes=dtypes, jvp=jvp, doc=doc, **options)
 
@@ -150,7 +155,7 @@ def comparison(name: str, impl: Function, *, direction: str, dtypes: str, jvp: A
     def lower(ctx: Any, args: Sequence[Any]) -> Any:
         return ctx.op("stablehlo.compare", args, {"comparison_direction": ctx.ir.Attribute.parse(attribute)})
 
-    return Elementwise(name, impl, arity=2, hlo=lower, dtypes=dtypes, jvp=jvp, doc=doc, result=lambda dtype: types.bool_)
+    return Elementwise(name, impl, arity=2, hlo=lower, dtypes=dtypes, jvp=jvp, doc=doc, result=lambda _: types.bool_)
 
 
 def draw(rng: Any, shape: tuple[int, ...], dtype: np.dtype, domain: tuple[float, float]) -> Any:
@@ -189,9 +194,11 @@ def _spreading(declared: Partials) -> Partials:
     def spreading(partial: Function) -> Function:
         return lambda tangent, out, *args, **params: spread(partial(tangent, out, *args, **params), out)
 
-    declared.functions = tuple([None if f is None else spreading(f) for f in declared.functions])
-    return declared
+    spread_out = copy(declared)
+    spread_out.functions = tuple([None if f is None else spreading(f) for f in declared.functions])
+    return spread_out
 
 
 def _not_defined(*_: Any, **__: Any) -> Any:
-    raise CorejaxTypeError("a family's plugin is used before define() was called on it", todo="write f = define(plugin)")
+    raise CorejaxTypeError("a family's plugin is used before define() was called on it", where=here(),
+                           todo="write f = define(plugin)")

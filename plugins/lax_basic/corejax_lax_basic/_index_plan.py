@@ -190,7 +190,7 @@ def _from_end(index: Any, size: int) -> Any:
     dtype = aval.dtype
     if dtype.itemsize < 4 or size > np.iinfo(dtype).max:
         dtype = np.dtype(np.int32 if size <= np.iinfo(np.int32).max else np.int64)
-    if dtype != aval.dtype or aval.weak_type:
+    if dtype != aval.dtype:
         index = lax.convert_element_type(index, dtype)
     if aval.dtype.kind == "u":
         return index

@@ -47,14 +47,14 @@ class _Sum(families.Elementwise):
 add = define(_Sum("add", operator.add, "add", "The sum x + y.", lambda y_dot: y_dot))
 sub = define(_Sum("sub", operator.sub, "subtract", "The difference x - y.", lambda y_dot: neg(y_dot)))
 
-neg = define(families.unary(
+neg: Any = define(families.unary(
     "neg", operator.neg, hlo="negate", dtypes="iufc", jvp=None, linear=(0,), transpose=(lambda ct, x: neg(ct),),
     doc="The negation -x."))
 
 
 # Products and quotients
 
-mul = define(families.binary(
+mul: Any = define(families.binary(
     "mul", operator.mul, hlo="multiply", dtypes="iufc",
     jvp=factors(lambda out, x, y: y, lambda out, x, y: x),
     transpose=(lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(x, ct)),
@@ -81,7 +81,7 @@ def _truncated_quotient(x: Any, y: Any) -> Any:
     return mul(sign(from_zero), floor(abs(from_zero)))
 
 
-div = define(families.binary(
+div: Any = define(families.binary(
     "div", _divide, hlo="divide", dtypes="iufc",
     jvp=factors(lambda out, x, y: div(1, y), lambda out, x, y: neg(div(out, y))),
     transpose=(lambda ct, x, y: div(ct, y), None), domain=(0.5, 3.0),
@@ -90,8 +90,8 @@ div = define(families.binary(
 
 rem = define(families.binary(
     "rem", _remainder, hlo="remainder", dtypes="iuf",
-    jvp=partials(lambda t, out, x, y: t, lambda t, out, x, y: mul(neg(t), _truncated_quotient(x, y))), domain=(0.5, 3.0),
-    doc="The remainder of x / y, with the sign of x."))
+    jvp=partials(lambda t, out, x, y: t, lambda t, out, x, y: mul(neg(t), _truncated_quotient(x, y))),
+    domain=(0.5, 3.0), doc="The remainder of x / y, with the sign of x."))
 
 
 class IntegerPow(families.Elementwise):
@@ -121,7 +121,7 @@ class IntegerPow(families.Elementwise):
         return power if y > 0 else np.true_divide(x.dtype.type(1), power)
 
     @hookimpl
-    def abstract_eval(self, avals: Sequence[ShapedArray], *, y: int) -> ShapedArray:
+    def abstract_eval(self, avals: Sequence[ShapedArray], *, y: int) -> ShapedArray:  # type: ignore[override]
         if y < 0 and not dtypes.is_inexact(avals[0].dtype):
             raise families.refused(self.name, f"integers have no power of {y}", avals, "floats or complex numbers",
                                    "convert with x.astype(float)")
@@ -193,7 +193,8 @@ def _lower_sign(ctx: Any, args: Sequence[Any]) -> Any:
     aval = ctx.avals_in[0]
     if dtypes.kind(aval.dtype) != "u":
         return ctx.op("stablehlo.sign", args)
-    return ctx.op("stablehlo.minimum", [args[0], families.constant_like(ctx, 1)])  # of unsigned integers there is no sign
+    # the compiler knows no sign of unsigned integers
+    return ctx.op("stablehlo.minimum", [args[0], families.constant_like(ctx, 1)])
 
 
 def _abs_tangent(t: Any, out: Any, x: Any) -> Any:

@@ -36,8 +36,8 @@ def _zero_beside(x: Any) -> Any:
 class _Complex(families.Elementwise):
     def _type(self, avals: Any) -> Any:
         if any([a.dtype.itemsize < 4 for a in avals]):
-            raise families.refused(self.name, "there are no complex numbers of so few bits", avals, "float32 or float64",
-                                   "convert with x.astype(...)")
+            raise families.refused(self.name, "there are no complex numbers of so few bits", avals,
+                                   "float32 or float64", "convert with x.astype(...)")
         return super()._type(avals)
 
 
@@ -47,10 +47,10 @@ real = define(families.unary(
 imag = define(families.unary(
     "imag", lambda x: x.imag.copy(), hlo="imag", dtypes="c", result=_part, jvp=None, linear=(0,),
     transpose=(lambda ct, x: complex(_zero_beside(ct), lax.neg(ct)),), doc="The imaginary part of a complex array."))
-complex = define(_Complex(
+complex: Any = define(_Complex(
     "complex", _join, arity=2, hlo="complex", dtypes="f", result=_whole, jvp=None, linear=(0, 1),
     transpose=(lambda ct, x, y: real(ct), lambda ct, x, y: lax.neg(imag(ct))),
     doc="The complex numbers x + iy, of two float32 or float64 arrays."))
-conj = define(families.unary(
+conj: Any = define(families.unary(
     "conj", np.conjugate, hlo="chlo.conj", dtypes="c", jvp=None, linear=(0,), transpose=(lambda ct, x: conj(ct),),
     doc="The complex conjugate."))

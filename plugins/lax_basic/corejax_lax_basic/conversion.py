@@ -89,8 +89,8 @@ class ConvertElementType:
         if x.dtype == new_dtype:
             return args[0]
         if want == "b":
-            direction = ctx.ir.Attribute.parse("#stablehlo<comparison_direction NE>")
-            return ctx.op("stablehlo.compare", [args[0], families.constant_like(ctx, 0)], {"comparison_direction": direction})
+            differs = {"comparison_direction": ctx.ir.Attribute.parse("#stablehlo<comparison_direction NE>")}
+            return ctx.op("stablehlo.compare", [args[0], families.constant_like(ctx, 0)], differs)
         if have == "c" and want != "c":
             part = ShapedArray(x.shape, np.dtype(f"float{4 * x.dtype.itemsize}"))
             value = ctx.op("stablehlo.real", args, None, [ctx.type_of(part)])

@@ -82,5 +82,5 @@ def _power(x: Any, y: Any) -> Any:
 
 pow = define(_Pow(
     "pow", _power, arity=2, hlo="power", dtypes="iufc",
-    jvp=factors(lambda out, x, y: _base_slope(out, x, y), lambda out, x, y: _exponent_slope(out, x, y)), domain=(0.3, 2.5),
+    jvp=factors(_base_slope, _exponent_slope), domain=(0.3, 2.5),
     doc="x to the power of y. Beside a float or complex x, y may be an integer."))

@@ -35,7 +35,7 @@ def _none(x: Any) -> Any:
 
 bitwise_and = define(families.binary("and", np.bitwise_and, hlo="and", dtypes="biu", jvp=_CONSTANT, doc="x and y."))
 bitwise_or = define(families.binary("or", np.bitwise_or, hlo="or", dtypes="biu", jvp=_CONSTANT, doc="x or y."))
-bitwise_xor = define(families.binary("xor", np.bitwise_xor, hlo="xor", dtypes="biu", jvp=_CONSTANT, doc="Either x or y."))
+bitwise_xor = define(families.binary("xor", np.bitwise_xor, hlo="xor", dtypes="biu", jvp=_CONSTANT, doc="x or else y."))
 bitwise_not = define(families.unary("not", np.invert, hlo="not", dtypes="biu", jvp=partials(None), doc="Not x."))
 
 shift_left = define(families.binary(

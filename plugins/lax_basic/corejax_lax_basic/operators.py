@@ -34,11 +34,12 @@ from corejax_lax_basic._axes import as_int, as_ints, canonical_axes, canonical_a
 from corejax_lax_basic.conversion import convert_element_type
 
 __all__ = [
-    "T", "abs", "add", "and", "astype", "at", "clip", "conj", "conjugate", "copy", "divmod", "dot", "eq", "flatten",
-    "floordiv", "ge", "getitem", "gt", "imag", "invert", "le", "lshift", "lt", "mT", "matmul", "mod", "mul", "ne", "neg",
-    "or", "pos", "pow", "radd", "rand", "ravel", "rdivmod", "real", "reshape", "rfloordiv", "rlshift",
-    "rmatmul", "rmod", "rmul", "ror", "round", "rpow", "rrshift", "rshift", "rsub", "rtruediv", "rxor", "squeeze", "sub",
-    "swapaxes", "transpose", "truediv", "xor",
+    "abs", "add", "astype", "at", "clip", "conj", "conjugate", "copy", "divmod", "dot", "eq", "flatten", "floordiv",
+    "ge", "getitem", "gt", "imag", "invert", "le", "lshift", "lt", "matmul", "mod", "mT", "mul", "ne", "neg", "pos",
+    "pow", "radd", "rand", "ravel", "rdivmod", "real", "reshape", "rfloordiv", "rlshift", "rmatmul", "rmod", "rmul",
+    "ror", "round", "rpow", "rrshift", "rshift", "rsub", "rtruediv", "rxor", "squeeze", "sub", "swapaxes", "T",
+    "transpose", "truediv", "xor",
+    "and", "or",  # noqa: F822 - keywords, defined by globals() below
 ]
 
 Function = Callable[..., Any]
@@ -46,6 +47,7 @@ Function = Callable[..., Any]
 _SCALARS = dtypes.PYTHON_SCALARS
 _weak_scalar = families.weak_scalar
 _bool = dtypes.bool_
+_convert = convert_element_type.primitive.bind  # type: ignore[attr-defined]
 _AT_LEAST = {"i": "iufc", "f": "fc"}  # the kinds that a dtype of at least some kind may have
 
 
@@ -74,7 +76,7 @@ def of_one_dtype(operands: Sequence[Any], at_least: str = "b") -> list[Any]:
         if type(x) in _SCALARS:
             x = _weak_scalar(x, dtype)
         elif aval.dtype != dtype:
-            x = convert_element_type.primitive.bind(x, new_dtype=dtype, weak_type=weak)
+            x = _convert(x, new_dtype=dtype, weak_type=weak)
         out.append(x)
     return out
 
@@ -115,7 +117,11 @@ class _Direct(dict[np.dtype, bool]):
         return found
 
 
-def _pair(name: str, apply: Function, fast: Function | None = None, kinds: str = "", at_least: str = "b",
+def _never(x: Any, y: Any) -> Any:
+    raise AssertionError("an operator without kinds has no fast way")
+
+
+def _pair(name: str, apply: Function, fast: Function = _never, kinds: str = "", at_least: str = "b",
           prepare: Function = promoted) -> tuple[Function, Function]:
     """An operator and its reflection.
 
@@ -166,8 +172,8 @@ def _floor_divide(x: Any, y: Any) -> Any:
     """The quotient rounded down, as Python and NumPy do it."""
     dtype = aval_of(x).dtype
     if dtypes.is_complex(dtype):
-        raise wrong("floor division", "complex numbers can't be rounded down", got=str(aval_of(x)), wanted="real numbers",
-                    todo="use /")
+        raise wrong("floor division", "complex numbers can't be rounded down", got=str(aval_of(x)),
+                    wanted="real numbers", todo="use /")
     if dtypes.is_integer(dtype):
         quotient = arithmetic.div(x, y)
         if dtypes.kind(dtype) == "u":
@@ -227,7 +233,7 @@ le, _ = _pair("le", _bind(comparison.le), _bind(comparison.le), "biuf")
 gt, _ = _pair("gt", _bind(comparison.gt), _bind(comparison.gt), "biuf")
 ge, _ = _pair("ge", _bind(comparison.ge), _bind(comparison.ge), "biuf")
 _power, rpow = _pair("pow", _bind(exponential.pow), _bind(exponential.pow), "fc", at_least="i")
-globals().update({"and": and_, "or": or_})  # keywords: no statement can assign to them
+globals().update({"and": and_, "or": or_})
 
 
 def pow(x: Any, y: Any) -> Any:

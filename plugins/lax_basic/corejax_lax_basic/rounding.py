@@ -59,7 +59,8 @@ class Round(families.Elementwise):
         return np.rint(args[0]) if rounding_method else _half_away(args[0])
 
     @hookimpl
-    def abstract_eval(self, avals: Sequence[ShapedArray], *, rounding_method: int) -> ShapedArray:
+    def abstract_eval(self, avals: Sequence[ShapedArray], *, rounding_method: int  # type: ignore[override]
+                      ) -> ShapedArray:
         if rounding_method not in (0, 1):
             raise CorejaxValueError("round: there is no such rounding method", primitive="round", got=rounding_method,
                                     wanted="0 (away from zero) or 1 (to the nearest even)", where=here(),

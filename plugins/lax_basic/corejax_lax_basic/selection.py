@@ -11,7 +11,7 @@ from corejax import dtypes
 from corejax.core import Linear, ShapedArray, Zero, aval_of
 from corejax.plugin import Sample, define, families, hookimpl, partials
 from corejax_lax_basic.comparison import gt, lt
-from corejax_lax_basic.logic import bitwise_and
+from corejax_lax_basic.logic import bitwise_and, bitwise_or
 
 __all__ = ["clamp", "select", "select_n"]
 
@@ -54,8 +54,8 @@ class SelectN(families.Elementwise):
     @hookimpl
     def abstract_eval(self, avals: Sequence[ShapedArray]) -> ShapedArray:
         if len(avals) < 2:
-            raise families.refused(self.name, "there is nothing to choose from", avals, "an index and at least one case",
-                                   "pass the cases after the index")
+            raise families.refused(self.name, "there is nothing to choose from", avals,
+                                   "an index and at least one case", "pass the cases after the index")
         which, cases = avals[0], len(avals) - 1
         if which.dtype != dtypes.int32 and (which.dtype != dtypes.bool_ or cases > 2):
             raise families.refused(self.name, "the first operand is not an index of the cases", avals,
@@ -153,7 +153,7 @@ class Clamp(families.Elementwise):
             "clamp", lambda low, x, high: np.minimum(np.maximum(low, x), high), arity=3, hlo="clamp", dtypes="iuf",
             jvp=partials(lambda t, out, low, x, high: _where(bitwise_and(gt(low, x), lt(low, high)), t),
                          lambda t, out, low, x, high: _where(bitwise_and(gt(x, low), lt(x, high)), t),
-                         lambda t, out, low, x, high: _where(lt(high, x), t)),
+                         lambda t, out, low, x, high: _where(bitwise_or(lt(high, x), lt(high, low)), t)),
             doc=str(Clamp.__doc__))
 
     def function(self, bind: Any) -> Any:

@@ -286,7 +286,7 @@ def _start(i: Any, size: int, allow_negative: bool, dtype: np.dtype) -> Any:
         number = int(i) + size if i < 0 and allow_negative else int(i)
         return as_dtype(min(max(number, -1 if dtype.kind == "i" else 0), size), dtype)
     aval = aval_of(i)
-    start = lax.convert_element_type(i, dtype) if aval.dtype != dtype or aval.weak_type else i
+    start = lax.convert_element_type(i, dtype) if aval.dtype != dtype else i
     if not allow_negative or dtype_kind(aval.dtype) == "u":
         return start
     return lax.select_n(lax.lt(start, as_dtype(0, dtype)), start, lax.add(start, as_dtype(size, dtype)))

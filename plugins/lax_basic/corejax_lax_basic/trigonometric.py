@@ -19,7 +19,7 @@ def _radius2(x: Any, y: Any) -> Any:
 
 sin = define(families.unary(
     "sin", np.sin, hlo="sine", dtypes="fc", jvp=factors(lambda out, x: cos(x)), doc="The sine."))
-cos = define(families.unary(
+cos: Any = define(families.unary(
     "cos", np.cos, hlo="cosine", dtypes="fc", jvp=factors(lambda out, x: neg(sin(x))), doc="The cosine."))
 tan = define(families.unary(
     "tan", np.tan, hlo="tan", dtypes="fc", jvp=factors(lambda out, x: add(square(out), 1)), domain=(-1.2, 1.2),
@@ -40,7 +40,7 @@ atan2 = define(families.binary(
 
 sinh = define(families.unary(
     "sinh", np.sinh, hlo="chlo.sinh", dtypes="fc", jvp=factors(lambda out, x: cosh(x)), doc="The hyperbolic sine."))
-cosh = define(families.unary(
+cosh: Any = define(families.unary(
     "cosh", np.cosh, hlo="chlo.cosh", dtypes="fc", jvp=factors(lambda out, x: sinh(x)), doc="The hyperbolic cosine."))
 tanh = define(families.unary(
     "tanh", np.tanh, hlo="tanh", dtypes="fc", jvp=factors(lambda out, x: mul(sub(1, out), add(1, out))),

@@ -18,6 +18,8 @@ from corejax_reductions import _lowering
 
 Axes = tuple[int, ...]
 
+_ALL_AXES = tuple([tuple(range(ndim)) for ndim in range(5)])
+
 
 def refused(primitive: str, problem: str, *, got: Any, wanted: Any, todo: str,
             kind: type[CorejaxError] = CorejaxTypeError) -> CorejaxError:
@@ -44,7 +46,9 @@ def canonical_axis(primitive: str, axis: Any, ndim: int) -> int:
 def canonical_axes(primitive: str, axes: Any, ndim: int) -> Axes:
     """Sorted axes from 0 to ndim - 1; None stands for all of them, a single integer for one."""
     if axes is None:
-        return tuple(range(ndim))
+        return _ALL_AXES[ndim] if ndim < len(_ALL_AXES) else tuple(range(ndim))
+    if type(axes) is tuple and len(axes) == 1 and type(axes[0]) is int and 0 <= axes[0] < ndim:
+        return axes
     if not isinstance(axes, Sequence):
         return (canonical_axis(primitive, axes, ndim),)
     found = tuple(sorted([canonical_axis(primitive, axis, ndim) for axis in axes]))

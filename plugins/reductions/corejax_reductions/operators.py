@@ -123,12 +123,16 @@ def cumsum(x: Any, axis: int | None = None, dtype: Any = None, out: None = None)
 
 def _accumulated(name: str, reduce: Callable[..., Any], x: Any, identity: int, axis: AxisSpec, dtype: Any, out: Any,
                  keepdims: bool, where: Any) -> Any:
-    _no_out(name, out)
-    x = _converted(x, _summed_dtype(x, dtype))
+    if out is not None:
+        _no_out(name, out)
+    aval = aval_of(x)
+    if dtype is not None or not dtypes.is_inexact(aval.dtype):
+        x = _converted(x, _summed_dtype(x, dtype))
     if where is not None:
         x = _masked(name, x, where, identity)
-    axes = canonical_axes(name, axis, len(x.shape))
-    return _kept(reduce(x, axes), x.shape, axes, keepdims)
+    axes = canonical_axes(name, axis, len(aval.shape))
+    total = reduce.primitive.bind(x, axes=axes)  # type: ignore[attr-defined]
+    return _kept(total, aval.shape, axes, keepdims) if keepdims else total
 
 
 def _extreme(name: str, reduce: Callable[..., Any], choose: Callable[..., Any], identity: Callable[..., Any], x: Any,
