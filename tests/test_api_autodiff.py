@@ -295,7 +295,8 @@ def test_linearize_evaluates_once():
 
 
 def test_linear_transpose():
-    transpose = cj.linear_transpose(lambda x, y: {"s": 2.0 * x, "t": x.sum() + y}, cj.ShapeDtypeStruct((3,), float), 1.0)
+    x = cj.ShapeDtypeStruct((3,), float)
+    transpose = cj.linear_transpose(lambda x, y: {"s": 2.0 * x, "t": x.sum() + y}, x, 1.0)
     x_bar, y_bar = transpose({"s": X, "t": 10.0})
     np.testing.assert_allclose(2 * X + 10.0, x_bar)
     assert 10.0 == float(y_bar)

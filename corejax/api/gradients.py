@@ -95,7 +95,10 @@ class Chosen:
                  kwargs: dict[str, Any], what: str, has_aux: bool) -> None:
         self.what, self._args = what, args
         self._single = type(argnums) is int
-        at = self._at = positions((argnums,) if type(argnums) is int else argnums, len(args), what)  # type: ignore[arg-type]
+        at = (argnums,) if type(argnums) is int else argnums
+        if at != (0,) or not args:
+            at = positions(at, len(args), what)  # type: ignore[arg-type]
+        self._at: tuple[int, ...] = at  # type: ignore[assignment]
         picked = tuple([args[i] for i in at])
         in_tree = None
         leaves: Sequence[Any] = picked
@@ -129,8 +132,14 @@ def _leaf_tree() -> Any:
     return trees.flatten(0)[1]
 
 
+_ones: dict[ShapedArray, Array] = {}
+
+
 def _one(aval: ShapedArray) -> Array:
-    return Array.from_host(np.ones((), aval.dtype), aval)
+    one = _ones.get(aval)
+    if one is None:
+        one = _ones[aval] = Array.from_host(np.ones((), aval.dtype), aval)
+    return one
 
 
 def check_input(aval: ShapedArray, holomorphic: bool, allow_int: bool, chosen: Chosen, i: int) -> None:

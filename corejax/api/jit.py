@@ -7,9 +7,18 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from corejax import trees
-from corejax.api.arguments import FlatFun, argument_namer, check_callable, name_of, values, with_kwargs, wraps
+from corejax.api.arguments import (
+    FlatFun,
+    argument_namer,
+    check_callable,
+    is_single_leaf,
+    name_of,
+    values,
+    with_kwargs,
+    wraps,
+)
 from corejax.api.programs import Program, explain_leak, table_of
-from corejax.api.signatures import avals_of, flat_signature
+from corejax.api.signatures import avals_of, plain_aval
 from corejax.api.stages import Traced
 from corejax.api.staging import abstract_leaves, trace_program
 from corejax.api.statics import Statics, choose, static_names, static_positions
@@ -17,6 +26,7 @@ from corejax.config import config
 from corejax.errors import ConcretizationError, CorejaxTypeError, CorejaxValueError
 from corejax.interpreters.context import context, evaluating
 from corejax.source import here
+from corejax.xla.array import Array
 
 Positions = int | Sequence[int] | None
 Names = str | Iterable[str] | None
@@ -62,18 +72,20 @@ def jit(fun: Callable[..., Any] | None = None, *, static_argnums: Positions = No
 def _jitted(staging: _Staging) -> Any:
     """The function that `jit` returns. A plain one: calling it costs least, and it makes methods of classes."""
     general, flat = staging.call, staging.table.flat
-    takes_statics = bool(staging.statics.nums or staging.statics.names)
 
     def jitted(*args: Any, **kwargs: Any) -> Any:
-        if kwargs or takes_statics or context.trace is not evaluating or context.axes:
+        if kwargs or context.trace is not evaluating:
             return general(args, kwargs)
-        program = flat[config.default_bits].get(flat_signature(args))
+        program = flat[config.default_bits].get(tuple([x.aval if type(x) is Array else plain_aval(x) for x in args]))
         if program is None:
             return general(args, kwargs)
         outs = program.run(args)
         return outs[0] if program.out_tree is None else program.out_tree.unflatten(outs)
 
-    result = wraps(staging.fun, jitted)
+    def jitted_with_statics(*args: Any, **kwargs: Any) -> Any:
+        return general(args, kwargs)
+
+    result = wraps(staging.fun, jitted_with_statics if staging.has_statics else jitted)
     result.trace, result.lower, result.eval_shape = staging.trace, staging.lower, staging.eval_shape
     result.clear_cache = staging.table.clear
     return result
@@ -86,6 +98,7 @@ class _Staging:
         self.fun, self.options = fun, options
         self.name = name_of(fun)
         self.statics = Statics(fun, options.static_argnums, options.static_argnames, "jit")
+        self.has_statics = bool(self.statics.nums or self.statics.names)
         self.donate_nums, self.donate_names = choose(fun, options.donate_argnums, options.donate_argnames, "jit",
                                                      "donate_arg")
         both: Any = (self.statics.nums & self.donate_nums) or (self.statics.names & self.donate_names)
@@ -96,10 +109,15 @@ class _Staging:
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call it with any arguments, under any transformation."""
-        function, dynamic = self.statics.split(args, kwargs)
+        function, dynamic, static_key = self.fun, (args, kwargs), ()
+        if self.has_statics:
+            function, dynamic = self.statics.split(args, kwargs)
+            static_key = self.statics.key(args, kwargs)
         leaves, in_tree = trees.flatten(dynamic)
-        avals = avals_of(leaves, "jit", argument_namer(*dynamic))
-        key = (in_tree, avals, self.statics.key(args, kwargs), config.default_bits, context.axes)
+        avals = tuple([x.aval if type(x) is Array else plain_aval(x) for x in leaves])
+        if None in avals:
+            avals = avals_of(leaves, "jit", argument_namer(*dynamic))
+        key = (in_tree, avals, static_key, config.default_bits, context.axes)
         try:
             program = self.table.general.get(key)
         except (TypeError, ValueError) as error:
@@ -107,9 +125,9 @@ class _Staging:
         if program is None:
             program = self._trace(function, dynamic, in_tree, avals)
             if program.cacheable:
-                plain = not kwargs and not self.statics.nums and len(leaves) == len(args) and not context.axes and (
-                    flat_signature(args) == avals)
-                self.table.put(key, program, (config.default_bits, avals) if plain else None)
+                # the fast path looks up calls whose arguments are all leaves, known by their types
+                flat = not kwargs and not self.has_statics and not context.axes and all(map(is_single_leaf, args))
+                self.table.put(key, program, (config.default_bits, avals) if flat else None)
         if context.trace is not evaluating:
             return program.unflatten(program.bind(values(leaves, "jit", argument_namer(*dynamic))))
         try:

@@ -7,7 +7,6 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from corejax.avals import ShapedArray
 from corejax.errors import ConcretizationError
 from corejax.interpreters.trace import Tracer, leak_error
 from corejax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
@@ -82,12 +81,12 @@ def _runner(program: Program, device: Any = None) -> Runner:
     if not program.keep_unused:
         closed, kept = without_unused(closed)
     donated = [k for k, i in enumerate(kept) if program.donated[i]]
-    executable = compile_jaxpr(closed, donated=donated, name=program.name, device=device)
+    call = compile_jaxpr(closed, donated=donated, name=program.name, device=device).call
     if len(kept) == len(program.donated) and not any(program.donated):
-        return executable
+        return call
 
     def run(leaves: Sequence[Any]) -> list[Any]:
-        outs = executable([leaves[i] for i in kept])
+        outs = call([leaves[i] for i in kept])
         for x, gone in zip(leaves, program.donated, strict=True):
             if gone and type(x) is Array and not x.is_deleted():
                 x.delete()
@@ -126,7 +125,7 @@ class Table:
         self.general: dict[Any, Program] = {}
         _tables.add(self)
 
-    def put(self, key: Any, program: Program, flat_key: tuple[int, tuple[ShapedArray, ...]] | None) -> None:
+    def put(self, key: Any, program: Program, flat_key: tuple[int, tuple[Any, ...]] | None) -> None:
         """Remember a program; under `flat_key` too if its arguments are all leaves."""
         if len(self.general) >= _MAX_PROGRAMS:
             self.clear()

@@ -41,11 +41,6 @@ def plain_aval(x: Any) -> ShapedArray | None:
     return aval
 
 
-def flat_signature(args: Sequence[Any]) -> tuple[ShapedArray | None, ...]:
-    """The types of arguments that are arrays or scalars; None stands for any other."""
-    return tuple([x.aval if type(x) is Array else plain_aval(x) for x in args])
-
-
 def avals_of(leaves: Sequence[Any], what: str, name: Namer) -> tuple[ShapedArray, ...]:
     """The types of leaves, or an error that names the one that has none."""
     return tuple([x.aval if type(x) is Array else plain_aval(x) or _aval(i, x, what, name)

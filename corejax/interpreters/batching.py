@@ -83,9 +83,20 @@ class BatchTrace(Trace):
 
 
 def _names(params: dict[str, Any], name: Any) -> bool:
-    """Do the params name the axis, directly or in a tuple?"""
-    return any(value == name or (type(value) is tuple and name in value)
-               for value in params.values() if type(value) in (tuple, type(name)))
+    """Do the params name the axis: directly, in a tuple, or in an equation of a jaxpr?"""
+    for value in params.values():
+        if type(value) is Jaxpr:
+            if _jaxpr_names(value, name):
+                return True
+        elif type(value) is tuple:
+            if any([_jaxpr_names(v, name) if type(v) is Jaxpr else type(v) is type(name) and v == name for v in value]):
+                return True
+        elif type(value) is type(name) and value == name:
+            return True
+    return False
+
+
+_jaxpr_names = WeakCache(lambda jaxpr, name: any([_names(eqn.params, name) for eqn in jaxpr.eqns]))
 
 
 def without_axis(aval: ShapedArray, dim: int) -> ShapedArray:
@@ -133,11 +144,12 @@ def to_dim(x: Any, dim: int | None, wanted: int, size: int) -> Any:
 def vmap_jaxpr(jaxpr: Jaxpr, size: int, axis_name: Any, in_dims: Sequence[int | None],
                out_dims: Sequence[int | None] | None = None) -> tuple[Jaxpr, tuple[int | None, ...]]:
     """The mapped jaxpr, and the dims of its outputs; `out_dims` forces them (None in it: leave that one)."""
-    return _vmap_jaxpr(jaxpr, size, axis_name, tuple(in_dims), None if out_dims is None else tuple(out_dims))
+    return _vmap_jaxpr(jaxpr, size, axis_name, tuple(in_dims), None if out_dims is None else tuple(out_dims),
+                       context.axes)
 
 
 def _stage_vmap(jaxpr: Jaxpr, size: int, axis_name: Any, in_dims: tuple[int | None, ...],
-                wanted: tuple[int | None, ...] | None) -> tuple[Jaxpr, tuple[int | None, ...]]:
+                wanted: tuple[int | None, ...] | None, axes: Any) -> tuple[Jaxpr, tuple[int | None, ...]]:
     found: tuple[int | None, ...] = ()
 
     def fun(*args: Any) -> list[Any]:

@@ -135,10 +135,10 @@ def jvp_jaxpr(jaxpr: Jaxpr, nonzeros: Sequence[bool], instantiate_outs: bool | S
     """The jaxpr of `(primals, nonzero tangents) -> (outputs, nonzero output tangents)`, and which those are."""
     if isinstance(instantiate_outs, bool):
         instantiate_outs = (instantiate_outs,) * len(jaxpr.outvars)
-    return _jvp_jaxpr(jaxpr, tuple(nonzeros), tuple(instantiate_outs))
+    return _jvp_jaxpr(jaxpr, tuple(nonzeros), tuple(instantiate_outs), context.axes)
 
 
-def _stage_jvp(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], instantiate_outs: tuple[bool, ...]
+def _stage_jvp(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], instantiate_outs: tuple[bool, ...], axes: Any
                ) -> tuple[Jaxpr, tuple[bool, ...]]:
     avals: list[ShapedArray] = jaxpr.in_avals
     out_nonzeros: tuple[bool, ...] = ()

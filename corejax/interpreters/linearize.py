@@ -28,6 +28,7 @@ class _WeightedSum:
 
     name, origin = "weighted_sum", "corejax"
     multiple_results = False
+    effects = None
 
     def bind(self, *operands: Any) -> Any:
         """The sum, by the roles `multiply` and `accumulate`."""

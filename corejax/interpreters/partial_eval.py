@@ -136,12 +136,13 @@ def replay(eqns: Sequence[TapeEqn], env: dict[Linear, Any]) -> None:
 
 
 def needed(eqns: Sequence[TapeEqn], outs: Sequence[Any]) -> list[TapeEqn]:
-    """The equations that `outs` depend on, in order."""
+    """The equations that `outs` depend on, and those with effects, in order."""
     wanted = {x for x in outs if type(x) is Linear}
     kept = []
     for eqn in reversed(eqns):
-        _, operands, _, outs_of_eqn = eqn
-        if not wanted.isdisjoint(outs_of_eqn):
+        primitive, operands, params, outs_of_eqn = eqn
+        if not wanted.isdisjoint(outs_of_eqn) or (
+                primitive.effects is not None and primitive.effects(tuple([aval_of(x) for x in operands]), **params)):
             kept.append(eqn)
             wanted.update([x for x in operands if type(x) is Linear])
     kept.reverse()
@@ -157,10 +158,10 @@ def partial_eval_jaxpr(jaxpr: Jaxpr, unknown_in: Sequence[bool], instantiate: bo
     """
     if isinstance(instantiate, bool):
         instantiate = (instantiate,) * len(jaxpr.outvars)
-    return _partial_eval_jaxpr(jaxpr, tuple(unknown_in), tuple(instantiate))
+    return _partial_eval_jaxpr(jaxpr, tuple(unknown_in), tuple(instantiate), context.axes)
 
 
-def _divide(jaxpr: Jaxpr, unknown_in: tuple[bool, ...], instantiate: tuple[bool, ...]
+def _divide(jaxpr: Jaxpr, unknown_in: tuple[bool, ...], instantiate: tuple[bool, ...], axes: Any
             ) -> tuple[Jaxpr, Jaxpr, tuple[bool, ...], int]:
     unknowns = [Linear(aval) for aval, u in zip(jaxpr.in_avals, unknown_in, strict=True) if u]
     known_avals = [aval for aval, u in zip(jaxpr.in_avals, unknown_in, strict=True) if not u]

@@ -7,6 +7,7 @@ from typing import Any
 
 from corejax.avals import Linear, ShapedArray, Zero, aval_of
 from corejax.caches import WeakCache
+from corejax.interpreters.context import context
 from corejax.interpreters.forward import instantiate
 from corejax.interpreters.linearize import LinearMap, linearize, weighted_sum
 from corejax.interpreters.partial_eval import TapeEqn, record
@@ -104,10 +105,10 @@ def transpose_jaxpr(jaxpr: Jaxpr, linear: Sequence[bool], ct_nonzero: Sequence[b
 
     Also returns, for each linear input, whether its cotangent is among them.
     """
-    return _transpose_jaxpr(jaxpr, tuple(linear), tuple(ct_nonzero))
+    return _transpose_jaxpr(jaxpr, tuple(linear), tuple(ct_nonzero), context.axes)
 
 
-def _stage_transpose(jaxpr: Jaxpr, linear: tuple[bool, ...], ct_nonzero: tuple[bool, ...]
+def _stage_transpose(jaxpr: Jaxpr, linear: tuple[bool, ...], ct_nonzero: tuple[bool, ...], axes: Any
                      ) -> tuple[Jaxpr, tuple[bool, ...]]:
     n_values = linear.count(False)
     nonzero: tuple[bool, ...] = ()

@@ -68,7 +68,7 @@ def _fill_jvp(slots: Any, primitive: Any) -> None:
 # From declarations
 
 def _jvp_of_partials(primitive: Any, functions: Sequence[Rule | None]) -> Rule:
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], /, **params: Any) -> tuple[Any, Any]:
         out = primitive.bind(*primals, **params)
         out_dot = None
         for partial, x_dot in zip(functions, tangents, strict=True):
@@ -82,7 +82,7 @@ def _jvp_of_partials(primitive: Any, functions: Sequence[Rule | None]) -> Rule:
 
 def _jvp_of_linear(primitive: Any, positions: Sequence[int]) -> Rule:
     """d f(x, c) = f(x_dot, c) for an operand x in which f is linear, all of them together."""
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], /, **params: Any) -> tuple[Any, Any]:
         outs = primitive.bind(*primals, **params)
         fixed = [i for i, t in enumerate(tangents) if type(t) is not Zero and i not in positions]
         if fixed:
@@ -143,34 +143,34 @@ def _results(primitive: Any, outs: Sequence[Any]) -> Any:
 
 
 def _abstract_eval(primitive: Any) -> Rule:
-    def abstract_eval(avals: Sequence[ShapedArray], **params: Any) -> Any:
+    def abstract_eval(avals: Sequence[ShapedArray], /, **params: Any) -> Any:
         return _results(primitive, stage(_function(primitive, params), avals, primitive.name).out_avals)
     return abstract_eval
 
 
 def _jvp(primitive: Any) -> Rule:
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], /, **params: Any) -> tuple[Any, Any]:
         outs, dots = forward.jvp(_function(primitive, params), primals, tangents)
         return _results(primitive, outs), _results(primitive, dots)
     return jvp
 
 
 def _transpose(primitive: Any) -> Rule:
-    def transpose(cts: Any, args: Sequence[Any], **params: Any) -> list[Any]:
+    def transpose(cts: Any, args: Sequence[Any], /, **params: Any) -> list[Any]:
         cts = cts if primitive.multiple_results else [cts]
         return transpose_function(_function(primitive, params), args, cts)
     return transpose
 
 
 def _vmap(primitive: Any) -> Rule:
-    def vmap(axis: Any, args: Sequence[Any], dims: Sequence[int | None], **params: Any) -> tuple[Any, Any]:
+    def vmap(axis: Any, args: Sequence[Any], dims: Sequence[int | None], /, **params: Any) -> tuple[Any, Any]:
         outs, out_dims = batching.vmap(_function(primitive, params), axis.size, axis.name, args, dims)
         return _results(primitive, outs), _results(primitive, out_dims)
     return vmap
 
 
 def _lowering(primitive: Any) -> Rule:
-    def lowering(ctx: Any, args: Sequence[Any], **params: Any) -> Any:
+    def lowering(ctx: Any, args: Sequence[Any], /, **params: Any) -> Any:
         jaxpr = stage_closed(_function(primitive, params), ctx.avals_in, primitive.name)
         return _results(primitive, ctx.call(jaxpr, args))
     return lowering
@@ -197,7 +197,7 @@ def _fallback(primitive: Any, hook: str, what: str) -> Callable[[], None]:
 def _sequential_vmap(primitive: Any) -> Rule:
     notify = _fallback(primitive, "vmap", "it is mapped one slice after the other, which is slow")
 
-    def vmap(axis: Any, args: Sequence[Any], dims: Sequence[int | None], **params: Any) -> tuple[Any, Any]:
+    def vmap(axis: Any, args: Sequence[Any], dims: Sequence[int | None], /, **params: Any) -> tuple[Any, Any]:
         notify()
         mapped = [roles.move_axis(x, d, 0) if d else x for x, d in zip(args, dims, strict=True) if d is not None]
 
@@ -213,7 +213,7 @@ def _sequential_vmap(primitive: Any) -> Rule:
 def _callback(primitive: Any) -> Rule:
     notify = _fallback(primitive, "xla_translation", "compiled programs call back into Python for it, which is slow")
 
-    def lowering(ctx: Any, args: Sequence[Any], **params: Any) -> Any:
+    def lowering(ctx: Any, args: Sequence[Any], /, **params: Any) -> Any:
         notify()
         out_avals = ctx.avals_out
 

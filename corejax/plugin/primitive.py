@@ -163,13 +163,17 @@ class _Unfrozen(Primitive):
 
 
 def _atom(value: Any) -> Any:
-    """`ir.keys.atom`, with a short cut for tuples of integers and strings, which most params are."""
-    if type(value) is tuple:
-        for item in value:
-            if type(item) not in _PLAIN:
-                return atom(value)
-        return value
-    return atom(value)
+    """`ir.keys.atom`, with a short cut for what most params are: nested tuples of integers and strings, flags."""
+    if type(value) is not tuple:
+        return atom(value)
+    return value if _is_plain(value) else (bool, value) if set(map(type, value)) == {bool} else atom(value)
+
+
+def _is_plain(value: tuple[Any, ...]) -> bool:
+    for item in value:
+        if type(item) not in _PLAIN and (type(item) is not tuple or not _is_plain(item)):
+            return False
+    return True
 
 
 def _fill(primitive: Primitive) -> None:

@@ -114,7 +114,7 @@ def test_other_values_from_the_environment():
 def test_the_environment_is_read_at_import():
     code = "from corejax.config import config; print(config.default_bits, config.fallbacks)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
-                         env={"COREJAX_DEFAULT_BITS": "32", "PATH": "", "PYTHONPATH": ":".join(p for p in sys.path if p)})
+                         env={"COREJAX_DEFAULT_BITS": "32", "PYTHONPATH": ":".join(p for p in sys.path if p)})
     assert "32 warn" == out.stdout.strip()
 
 

@@ -86,7 +86,7 @@ def test_values_agree_with_jax(name, dtype):
     except TypeError:
         if (name, kind) in BEYOND:
             return
-        with pytest.raises(TypeError, match="does not take"):
+        with pytest.raises(TypeError, match="does not take|so few bits"):
             getattr(lax, name)(*args)
         return
     if (name, kind) in MISSING:
@@ -124,9 +124,8 @@ def test_derivatives_agree_with_jax_also_at_ties_and_singular_points(name):
     if name in BINARY:
         args = (np.repeat(x, len(x)), np.tile(x, len(x)))
     for i in range(len(args)):
-        dots = tuple(np.ones_like(a) if k == i else np.zeros_like(a) for k, a in enumerate(args))
-        got = cj.jvp(getattr(lax, name), args, dots)[1]
-        wanted = jax.jvp(getattr(jlax, name), args, dots)[1]
+        got = cj.grad(lambda *xs: getattr(lax, name)(*xs).sum(), argnums=i)(*args)  # noqa: B023
+        wanted = jax.grad(lambda *xs: getattr(jlax, name)(*xs).sum(), argnums=i)(*args)  # noqa: B023
         np.testing.assert_allclose(np.asarray(got), np.asarray(wanted), rtol=1e-10, err_msg=str(args))
 
 

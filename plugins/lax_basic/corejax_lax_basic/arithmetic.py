@@ -14,7 +14,7 @@ import numpy as np
 from corejax import dtypes
 from corejax.core import ShapedArray, Zero
 from corejax.plugin import Sample, define, factors, families, hookimpl, partials
-from corejax_lax_basic.comparison import eq
+from corejax_lax_basic.comparison import eq, ge
 from corejax_lax_basic.complex_parts import complex, conj, real
 from corejax_lax_basic.rounding import floor
 from corejax_lax_basic.selection import select_n
@@ -198,7 +198,10 @@ def _lower_sign(ctx: Any, args: Sequence[Any]) -> Any:
 
 
 def _abs_tangent(t: Any, out: Any, x: Any) -> Any:
-    return real(mul(t, conj(sign(x)))) if dtypes.is_complex(x.aval.dtype) else mul(t, sign(x))
+    if dtypes.is_complex(x.aval.dtype):
+        return real(mul(t, conj(sign(x))))
+    one, minus_one = families.weak_scalar(1, x.aval.dtype), families.weak_scalar(-1, x.aval.dtype)
+    return mul(t, select_n(ge(x, 0), minus_one, one))
 
 
 def _sign_tangent(t: Any, out: Any, x: Any) -> Any:
@@ -219,7 +222,7 @@ def _magnitude(dtype: np.dtype) -> np.dtype:
 
 abs = define(families.unary(
     "abs", np.abs, hlo="abs", dtypes="ifc", result=_magnitude, jvp=partials(_abs_tangent),
-    doc="The absolute value; real for complex x. Its derivative at 0 counts as 0."))
+    doc="The absolute value; real for complex x. Its derivative at 0 counts as 1, of complex x as 0."))
 sign = define(families.unary(
     "sign", _sign, hlo=_lower_sign, dtypes="iufc", jvp=partials(_sign_tangent),
     doc="-1, 0 or 1; of a complex number x / |x|. Its derivative at 0 counts as 0."))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax import lax
+from corejax import dtypes, lax
 from corejax.plugin import define, families
 
 __all__ = ["complex", "conj", "imag", "real"]
@@ -35,7 +35,7 @@ def _zero_beside(x: Any) -> Any:
 
 class _Complex(families.Elementwise):
     def _type(self, avals: Any) -> Any:
-        if any([a.dtype.itemsize < 4 for a in avals]):
+        if dtypes.is_float(avals[0].dtype) and avals[0].dtype.itemsize < 4:
             raise families.refused(self.name, "there are no complex numbers of so few bits", avals,
                                    "float32 or float64", "convert with x.astype(...)")
         return super()._type(avals)

@@ -42,17 +42,13 @@ rsqrt = define(families.unary(
 # Powers
 
 def _base_slope(out: Any, x: Any, y: Any) -> Any:
-    """y x^(y - 1), and 0 for y = 0 wherever x is."""
-    return mul(y, pow(x, select_n(eq(y, 0), sub(y, 1), _one(out))))
+    """y x^(y - 1): not a number at x = y = 0."""
+    return mul(y, pow(x, sub(y, 1)))
 
 
 def _exponent_slope(out: Any, x: Any, y: Any) -> Any:
-    """log(x) x^y; at x = 0 its limit, and for y = 0 there 0 by convention."""
-    return mul(log(select_n(eq(x, 0), x, _one(out))), out)
-
-
-def _one(out: Any) -> Any:
-    return families.weak_scalar(1, out.aval.dtype)
+    """log(x) x^y; 0 at x = 0, which is the limit for y > 0."""
+    return mul(log(select_n(eq(x, 0), x, families.weak_scalar(1, out.aval.dtype))), out)
 
 
 class _Pow(families.Elementwise):

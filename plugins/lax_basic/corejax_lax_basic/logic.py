@@ -29,6 +29,15 @@ def _logical_right(x: Any, y: Any) -> Any:
     return np.right_shift(np.asarray(x).view(unsigned), np.asarray(y).view(unsigned)).view(x.dtype)
 
 
+def _arithmetic_right(x: Any, y: Any) -> Any:
+    signed = np.dtype(f"i{x.dtype.itemsize}")  # the highest bit counts as the sign, also of unsigned integers
+    return np.right_shift(np.asarray(x).view(signed), np.asarray(y).view(signed)).view(x.dtype)
+
+
+def _sign_bits(x: Any) -> Any:
+    return _arithmetic_right(x, np.full_like(x, 8 * x.dtype.itemsize - 1))
+
+
 def _none(x: Any) -> Any:
     return x.dtype.type(0)
 
@@ -42,7 +51,7 @@ shift_left = define(families.binary(
     "shift_left", _shift(np.left_shift, _none), hlo="shift_left", dtypes="iu", jvp=_CONSTANT, domain=(0, 4),
     doc="x shifted left by y bits, filled with zeros."))
 shift_right_arithmetic = define(families.binary(
-    "shift_right_arithmetic", _shift(np.right_shift, lambda x: np.where(x < 0, ~x.dtype.type(0), x.dtype.type(0))),
+    "shift_right_arithmetic", _shift(_arithmetic_right, _sign_bits),
     hlo="shift_right_arithmetic", dtypes="iu", jvp=_CONSTANT, domain=(0, 4),
     doc="x shifted right by y bits, filled with the sign bit."))
 shift_right_logical = define(families.binary(

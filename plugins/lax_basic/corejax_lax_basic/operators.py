@@ -39,7 +39,7 @@ __all__ = [
     "pow", "radd", "rand", "ravel", "rdivmod", "real", "reshape", "rfloordiv", "rlshift", "rmatmul", "rmod", "rmul",
     "ror", "round", "rpow", "rrshift", "rshift", "rsub", "rtruediv", "rxor", "squeeze", "sub", "swapaxes", "T",
     "transpose", "truediv", "xor",
-    "and", "or",  # noqa: F822 - keywords, defined by globals() below
+    "and_", "or_",
 ]
 
 Function = Callable[..., Any]
@@ -233,7 +233,6 @@ le, _ = _pair("le", _bind(comparison.le), _bind(comparison.le), "biuf")
 gt, _ = _pair("gt", _bind(comparison.gt), _bind(comparison.gt), "biuf")
 ge, _ = _pair("ge", _bind(comparison.ge), _bind(comparison.ge), "biuf")
 _power, rpow = _pair("pow", _bind(exponential.pow), _bind(exponential.pow), "fc", at_least="i")
-globals().update({"and": and_, "or": or_})
 
 
 def pow(x: Any, y: Any) -> Any:

@@ -16,12 +16,12 @@ __all__ = ["accumulate", "broadcast", "convert", "expand", "index", "move_axis",
            "sequential_map", "stack", "standard_basis", "zeros"]
 
 #: x + y, of two values of one type.
-accumulate = arithmetic.add.primitive.bind
+accumulate = arithmetic.add.primitive.bind  # type: ignore[attr-defined]
 
 #: x * y, of two values of one dtype, of which one may be a scalar.
 multiply = arithmetic.mul.primitive.bind
 
-_spread = shapes.broadcast_in_dim.primitive.bind  # type: ignore[attr-defined]
+_spread = shapes.broadcast_in_dim.primitive.bind
 
 
 def broadcast(x: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:

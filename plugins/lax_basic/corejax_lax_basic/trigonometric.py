@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from corejax.plugin import define, factors, families
-from corejax_lax_basic.arithmetic import add, div, mul, neg, square, sub
+from corejax_lax_basic.arithmetic import add, div, neg, square, sub
 from corejax_lax_basic.exponential import rsqrt
 
 __all__ = ["acos", "asin", "atan", "atan2", "cos", "cosh", "sin", "sinh", "tan", "tanh"]
@@ -43,5 +43,5 @@ sinh = define(families.unary(
 cosh: Any = define(families.unary(
     "cosh", np.cosh, hlo="chlo.cosh", dtypes="fc", jvp=factors(lambda out, x: sinh(x)), doc="The hyperbolic cosine."))
 tanh = define(families.unary(
-    "tanh", np.tanh, hlo="tanh", dtypes="fc", jvp=factors(lambda out, x: mul(sub(1, out), add(1, out))),
+    "tanh", np.tanh, hlo="tanh", dtypes="fc", jvp=factors(lambda out, x: sub(1, square(out))),
     doc="The hyperbolic tangent."))

@@ -21,11 +21,12 @@ def _sum_of_products(x_dot: Any, out: Any, x: Any, *, axes: Axes) -> Any:
     No division by the element itself, so it holds at zeros, and so do its derivatives: they are those of products.
     """
     shape = x.shape
+    if len(shape) == len(axes) == 1:
+        return reduce_sum(lax.mul(x_dot, _product_of_others(x)), axes)
     order = (*axes, *[d for d in range(len(shape)) if d not in axes])
-    back = tuple([order.index(d) for d in range(len(shape))])
     moved = tuple([shape[d] for d in order])
-    size = prod(moved[: len(axes)])
-    flat = lax.reshape(lax.transpose(x, order), (size, *moved[len(axes):]))
+    flat = lax.reshape(lax.transpose(x, order), (prod(moved[: len(axes)]), *moved[len(axes):]))
+    back = tuple([order.index(d) for d in range(len(shape))])
     others = lax.transpose(lax.reshape(_product_of_others(flat), moved), back)
     return reduce_sum(lax.mul(x_dot, others), axes)
 
