@@ -2,7 +2,7 @@
 
 >>> import corejax as cj
 >>> cj.grad(lambda x: x * x)(3.0)
-Array(6.0, dtype=float64)
+Array(6., dtype=float64)
 """
 
 from corejax import core, errors, lax, tree

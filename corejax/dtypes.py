@@ -58,6 +58,9 @@ def from_short_name(name: str) -> np.dtype:
     return _LONG[name]
 
 
+#: Every dtype that arrays may have.
+ALL = tuple(_SHORT)
+
 _CANONICAL: dict[Any, np.dtype] = {dtype: dtype for dtype in _SHORT}
 _CANONICAL.update({dtype.type: dtype for dtype in _SHORT if dtype is not float0})
 

@@ -160,6 +160,13 @@ def test_arguments_that_are_no_arrays_are_named():
         cj.jvp(lambda x: {"a": {1}}, (1.0,), (1.0,))
 
 
+def test_arrays_that_can_not_be_computed_with_are_named():
+    for value, match in ((np.array(["a"]), "dtype <U1"), (np.array([None]), "dtype object"),
+                         (np.ma.array([1.0], mask=[True]), "masked array")):
+        with pytest.raises(CorejaxTypeError, match=rf"grad: args\[0\]\['k'\]: .*{match}"):
+            cj.grad(lambda d: d["k"])({"k": value})
+
+
 def test_aux_must_be_a_pair():
     with pytest.raises(CorejaxTypeError, match=r"grad: with has_aux=True the function returns a pair"):
         cj.grad(lambda x: x, has_aux=True)(1.0)

@@ -250,7 +250,7 @@ def test_a_leaf_that_is_no_array_is_named():
     with pytest.raises(CorejaxTypeError, match=r"jit: args\[1\]\['mode'\] is a str, not an array") as caught:
         f(1.0, {"mode": "train"})
     assert "static_argnums" in caught.value.todo and "test_api_jit.py" in caught.value.where
-    with pytest.raises(TypeError, match=r"jit: kwargs\['d'\] is a object, not an array"):
+    with pytest.raises(TypeError, match=r"jit: kwargs\['d'\] is an object, not an array"):
         f(1.0, d=object())
     with pytest.raises(CorejaxTypeError, match=r"jit: result\[0\] is a str, not an array"):
         cj.jit(lambda x: ("no", x))(1.0)

@@ -105,7 +105,7 @@ def test_axes_out_of_range():
 def test_what_is_no_array_can_not_be_mapped():
     with pytest.raises(CorejaxTypeError, match=r"vmap: args\[0\]\[1\] is a str, not an array"):
         cj.vmap(lambda x: x)((A, "text"))
-    with pytest.raises(CorejaxTypeError, match="vmap: result is a object, not an array|vmap: result is a str"):
+    with pytest.raises(CorejaxTypeError, match="vmap: result is a str, not an array"):
         cj.vmap(lambda x: "text")(A)
 
 

@@ -97,13 +97,16 @@ def is_single_leaf(x: Any) -> bool:
 
 
 def not_an_array(x: Any, what: str, name: str, error: CorejaxError) -> CorejaxTypeError:
-    """The error for a leaf that is no array."""
+    """The error for a leaf that is no array, or none that can be computed with; `error` says so without its name."""
+    if isinstance(x, (np.ndarray, np.generic)):
+        return CorejaxTypeError(f"{what}: {name}: {error.message}", got=error.got, wanted=error.wanted, where=here(),
+                                todo=error.todo)
+    kind_ = type(x).__name__
     return CorejaxTypeError(
-        f"{what}: {name} is a {type(x).__name__}, not an array", got=repr(x)[:80], where=here(),
-        wanted=error.wanted or "an array, a NumPy scalar, or a bool, int, float or complex",
+        f"{what}: {name} is {'an' if kind_[0] in 'aeiou' else 'a'} {kind_}, not an array", got=repr(x)[:80],
+        wanted="an array, a NumPy scalar, or a bool, int, float or complex", where=here(),
         todo="pass what is no data with static_argnums, or close over it" if what == "jit" else
-             "keep what is no array out of the arguments and results: close over it" if error.wanted is None or (
-                 "array" in str(error.wanted)) else error.todo)
+             "keep what is no array out of arguments and results: close over it")
 
 
 def values(leaves: Sequence[Any], what: str, name: Namer) -> list[Any]:

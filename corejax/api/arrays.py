@@ -19,7 +19,7 @@ def device_put(x: Any, device: Any = None) -> Any:
 
     >>> import corejax as cj
     >>> cj.device_put([1.0, 2])
-    [Array(1.0, dtype=float64, weak_type=True), Array(2, dtype=int64, weak_type=True)]
+    [Array(1., dtype=float64, weak_type=True), Array(2, dtype=int64, weak_type=True)]
     """
     def put(leaf: Any) -> Any:
         return leaf if isinstance(leaf, Tracer) else arrays.device_put(leaf, device)

@@ -37,7 +37,7 @@ def grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, h
 
     >>> import corejax as cj
     >>> cj.grad(lambda x: x * x * x)(2.0)
-    Array(12.0, dtype=float64)
+    Array(12., dtype=float64)
     """
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, _name="grad")
     if has_aux:
@@ -56,7 +56,7 @@ def value_and_grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool 
 
     >>> import corejax as cj
     >>> cj.value_and_grad(lambda x: x * x * x)(2.0)
-    (Array(8.0, dtype=float64, weak_type=True), Array(12.0, dtype=float64))
+    (Array(8., dtype=float64, weak_type=True), Array(12., dtype=float64))
     """
     check_callable(fun, _name)
     argnums = check_argnums(argnums, _name)

@@ -136,6 +136,6 @@ def hessian(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 
     >>> import corejax as cj
     >>> cj.hessian(lambda x: x * x * x)(2.0)
-    Array(12.0, dtype=float64)
+    Array(12., dtype=float64)
     """
     return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)

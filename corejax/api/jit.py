@@ -24,7 +24,8 @@ from corejax.api.staging import abstract_leaves, trace_program
 from corejax.api.statics import Statics, choose, static_names, static_positions
 from corejax.config import config
 from corejax.errors import ConcretizationError, CorejaxTypeError, CorejaxValueError
-from corejax.interpreters.context import context, evaluating
+from corejax.interpreters.context import context
+from corejax.interpreters.evaluate import EvalTrace
 from corejax.source import here
 from corejax.xla.array import Array
 
@@ -57,7 +58,7 @@ def jit(fun: Callable[..., Any] | None = None, *, static_argnums: Positions = No
     ... def f(x, y):
     ...     return x * y + 1.0
     >>> f(2.0, 3.0)
-    Array(7.0, dtype=float64, weak_type=True)
+    Array(7., dtype=float64, weak_type=True)
     """
     if fun is None:
         return partial(jit, static_argnums=static_argnums, static_argnames=static_argnames, inline=inline,
@@ -74,7 +75,7 @@ def _jitted(staging: _Staging) -> Any:
     general, flat = staging.call, staging.table.flat
 
     def jitted(*args: Any, **kwargs: Any) -> Any:
-        if kwargs or context.trace is not evaluating:
+        if kwargs or type(context.trace) is not EvalTrace:
             return general(args, kwargs)
         program = flat[config.default_bits].get(tuple([x.aval if type(x) is Array else plain_aval(x) for x in args]))
         if program is None:
@@ -128,7 +129,7 @@ class _Staging:
                 # the fast path looks up calls whose arguments are all leaves, known by their types
                 flat = not kwargs and not self.has_statics and not context.axes and all(map(is_single_leaf, args))
                 self.table.put(key, program, (config.default_bits, avals) if flat else None)
-        if context.trace is not evaluating:
+        if type(context.trace) is not EvalTrace:
             return program.unflatten(program.bind(values(leaves, "jit", argument_namer(*dynamic))))
         try:
             return program.unflatten(program.run(leaves))

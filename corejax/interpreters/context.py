@@ -8,10 +8,8 @@ from contextlib import contextmanager
 from corejax.interpreters.evaluate import EvalTrace
 from corejax.interpreters.trace import Context, Trace
 
-#: Evaluates primitives on arrays: what happens where no transformation is at work.
-evaluating = EvalTrace()
-
-context = Context(evaluating)
+#: Where no transformation is at work, the current trace is the thread's own `EvalTrace`.
+context = Context(EvalTrace)
 
 
 @contextmanager

@@ -7,12 +7,12 @@ Values stay where they live. Host operands go through the primitive's `impl` on 
 from __future__ import annotations
 
 import contextvars
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from corejax import dtypes
 from corejax.avals import ShapedArray
 from corejax.errors import RuleError
 from corejax.interpreters.trace import Trace, Tracer, leak_error
@@ -20,25 +20,28 @@ from corejax.xla.array import Array, as_array
 from corejax.xla.dispatch import apply_primitive
 
 
-class _Quiet(threading.local):
-    """How this thread calls NumPy code: in a context without floating-point warnings.
-
-    Entering a prepared context costs a tenth of `np.errstate`. It can't be entered twice: an `impl` that itself
-    evaluates primitives calls them directly, as it is inside already.
-    """
-
-    def __init__(self) -> None:
-        prepared = contextvars.copy_context()
-        prepared.run(np.seterr, all="ignore")
-        self.run: Callable[..., Any] = prepared.run
-
-
-_quiet = _Quiet()
 _new = object.__new__
+
+#: What a host array may hold: an ndarray, or for a 0-d value the NumPy scalar that a ufunc returned. Scalars are
+#: immutable, and a ufunc of scalars takes half the time.
+_STORAGE = frozenset((np.ndarray, *[dtype.type for dtype in dtypes.ALL]))
+
+
+def _quiet_runner() -> Callable[..., Any]:
+    """A function that calls another in a context where NumPy doesn't warn of floating-point events.
+
+    Entering a prepared context costs a tenth of `np.errstate`. It belongs to one thread, and can't be entered twice.
+    """
+    prepared = contextvars.copy_context()
+    prepared.run(np.seterr, all="ignore")
+    return prepared.run
 
 
 def _run_nested(error: RuntimeError, impl: Callable[..., Any], data: Sequence[Any], params: dict[str, Any]) -> Any:
-    """Call `impl` after `Context.run` refused because this thread is inside already; other errors pass on."""
+    """Call `impl` after the runner refused because this thread is inside already: an `impl` that evaluates primitives.
+
+    Any other error passes on.
+    """
     if error.__traceback__ is None or error.__traceback__.tb_next is not None or (
             not str(error).startswith("cannot enter context")):
         raise error
@@ -46,9 +49,13 @@ def _run_nested(error: RuntimeError, impl: Callable[..., Any], data: Sequence[An
 
 
 class EvalTrace(Trace):
-    """Applies primitives to arrays."""
+    """Applies primitives to arrays. Each thread has its own."""
 
-    __slots__ = ()
+    __slots__ = ("_run",)
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self._run = _quiet_runner()
 
     def process(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
         impl = primitive.impl
@@ -69,23 +76,22 @@ class EvalTrace(Trace):
         try:
             if params:
                 expected = primitive.infer(avals, params)
-                out = _quiet.run(impl, data, **params)
+                out = self._run(impl, data, **params)
             else:
                 expected = primitive.inferred(avals) or primitive.infer(avals, params)
-                out = _quiet.run(impl, data)
+                out = self._run(impl, data)
         except RuntimeError as error:
             out = _run_nested(error, impl, data, params)
         if type(expected) is tuple:
             return _box_all(primitive, out, expected)
-        # A 0-d result is kept as the NumPy scalar that ufuncs return: immutable, and faster in the next ufunc.
-        if type(out) is not np.ndarray and not isinstance(out, np.generic):
+        if type(out) not in _STORAGE:
             out = _as_ndarray(primitive, out, expected)
-        if out.shape != expected.shape or (out.dtype is not expected.dtype and out.dtype != expected.dtype):
-            raise _wrong_result(primitive, out, expected)
-        array = _new(Array)
-        array.aval = expected
-        array._host = out
-        return array
+        if out.shape == expected.shape and (out.dtype is expected.dtype or out.dtype == expected.dtype):
+            array = _new(Array)
+            array.aval = expected
+            array._host = out
+            return array
+        raise _wrong_result(primitive, out, expected)
 
     def _process_compiled(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
         for x in args:
@@ -119,8 +125,6 @@ def _unshare(out: Array, raw: list[Any]) -> Array:
 
 
 def _as_ndarray(primitive: Any, out: Any, expected: ShapedArray) -> Any:
-    if isinstance(out, np.generic):
-        return np.asarray(out)
     if isinstance(out, Array) and hasattr(out, "_host"):
         return out._host
     if isinstance(out, np.ndarray):

@@ -17,6 +17,7 @@ from corejax.interpreters.forward import JVPTrace, JVPTracer, instantiate, run_j
 from corejax.interpreters.partial_eval import TapeEqn, TapeTrace, TapeTracer, needed, replay
 from corejax.interpreters.trace import Trace
 from corejax.plugin.roles import roles
+from corejax.xla.array import Array
 
 
 class _WeightedSum:
@@ -46,6 +47,7 @@ class LinearizeTrace(JVPTrace):
     """`JVPTrace` whose tangents are on a tape; `parent` is the tape's trace, `base` where primals are computed."""
 
     __slots__ = ("base", "eqns")
+    parent: TapeTrace
 
     def __init__(self, tape: TapeTrace) -> None:
         super().__init__(tape)
@@ -82,8 +84,9 @@ class LinearizeTrace(JVPTrace):
                 for i, unknown in enumerate(unknowns):
                     factor = factors[i]
                     if unknown is not None and factor is not None:
+                        weight = factor(out, *primals, **params) if params else factor(out, *primals)
                         operands.append(unknown)
-                        operands.append(factor(out, *primals, **params) if params else factor(out, *primals))
+                        operands.append(weight if type(weight) is Array else self.parent.operand(weight))
                 if not operands:
                     return out
                 primitive, params = weighted_sum, _no_params
@@ -97,7 +100,7 @@ class LinearizeTrace(JVPTrace):
         """Run the jvp rule on the tape. Only rules see tangents as tracers; until then a `Linear` is enough."""
         for x in args:
             if type(x) is JVPTracer and x._trace is self and type(x.tangent) is Linear:
-                x.tangent = TapeTracer(self.parent, x.tangent)  # type: ignore[arg-type]
+                x.tangent = TapeTracer(self.parent, x.tangent)
         return JVPTrace.process(self, primitive, args, params)
 
 
@@ -111,8 +114,7 @@ def _spreads(primals: Sequence[Any], unknowns: Sequence[Linear | None]) -> bool:
     for t in unknowns:
         if t is not None and not t.aval.shape:
             for p in primals:
-                aval = getattr(p, "aval", None)
-                if aval is not None and aval.shape:
+                if getattr(p, "shape", ()):
                     return True
             return False
     return False

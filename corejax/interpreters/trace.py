@@ -8,7 +8,7 @@ with its *parent* current. So interpreters nest by context, and no levels are co
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from corejax.avals import ShapedArray
@@ -37,8 +37,8 @@ class Trace:
 class Context(threading.local):
     """What a thread is doing: the current trace, the axes that enclosing vmaps named, the names of open scopes."""
 
-    def __init__(self, base: Trace) -> None:
-        self.trace = base
+    def __init__(self, base: Callable[[], Trace]) -> None:
+        self.trace = base()
         self.axes: tuple[tuple[Any, int], ...] = ()
         self.names: tuple[str, ...] = ()
 

@@ -10,6 +10,7 @@ from calculus import add, calculus, cos, mul, neg, sin, square, total
 
 from corejax.core import (
     Array,
+    EvalTrace,
     ShapedArray,
     Zero,
     eval_jaxpr,
@@ -20,7 +21,7 @@ from corejax.core import (
 )
 from corejax.errors import CorejaxNotImplementedError, LeakedTracerError, MissingRuleError, RuleError
 from corejax.interpreters import batching, forward, linearize, reverse
-from corejax.interpreters.context import context, evaluating
+from corejax.interpreters.context import context
 from corejax.plugin import define, hookimpl, not_differentiable
 
 F64 = ShapedArray((), np.float64)
@@ -152,6 +153,48 @@ def test_vectors_reduce_and_expand():
     np.testing.assert_allclose(grads[0], np.sin(x) + x * np.cos(x), rtol=1e-14)
 
 
+def test_a_pullback_does_not_see_later_writes_to_an_operand():
+    y = np.array([2.0, 3.0])
+    _, pullback = reverse.vjp(lambda x: [mul(x, y)], [value(np.ones(2))])
+    y[:] = 100.0
+    np.testing.assert_array_equal([2.0, 3.0], pullback([value(np.ones(2))])[0])
+
+
+def test_an_impl_that_applies_primitives_is_evaluated_inside():
+    class Nested:
+        name = "nested"
+
+        @hookimpl
+        def impl(self, args):
+            return np.asarray(mul(args[0], sin(args[0])))
+
+        @hookimpl
+        def abstract_eval(self, avals):
+            return avals[0]
+
+    np.testing.assert_allclose(define(Nested())(value(0.7)), 0.7 * math.sin(0.7), rtol=1e-15)
+
+
+def test_a_runtime_error_of_an_impl_passes_through_and_is_raised_once():
+    calls = []
+
+    class Failing:
+        name = "failing"
+
+        @hookimpl
+        def impl(self, args):
+            calls.append(1)
+            raise RuntimeError("cannot enter context: no")
+
+        @hookimpl
+        def abstract_eval(self, avals):
+            return avals[0]
+
+    with pytest.raises(RuntimeError, match="no"):
+        define(Failing())(value(0.7))
+    assert 1 == len(calls)
+
+
 # What goes wrong
 
 def test_leaked_tracers_are_found_at_bind():
@@ -265,4 +308,4 @@ def test_a_wrong_rule_output_is_an_error_that_names_primitive_and_hook(hook, res
         uses[hook]()
     assert (f"wrong_{hook}", hook) == (caught.value.primitive, caught.value.hook)
     assert caught.value.wanted is not None
-    assert context.trace is evaluating
+    assert isinstance(context.trace, EvalTrace)

@@ -124,8 +124,8 @@ def test_derivatives_agree_with_jax_also_at_ties_and_singular_points(name):
     if name in BINARY:
         args = (np.repeat(x, len(x)), np.tile(x, len(x)))
     for i in range(len(args)):
-        got = cj.grad(lambda *xs: getattr(lax, name)(*xs).sum(), argnums=i)(*args)  # noqa: B023
-        wanted = jax.grad(lambda *xs: getattr(jlax, name)(*xs).sum(), argnums=i)(*args)  # noqa: B023
+        got = cj.grad(lambda *xs: getattr(lax, name)(*xs).sum(), argnums=i)(*args)
+        wanted = jax.grad(lambda *xs: getattr(jlax, name)(*xs).sum(), argnums=i)(*args)
         np.testing.assert_allclose(np.asarray(got), np.asarray(wanted), rtol=1e-10, err_msg=str(args))
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -167,10 +168,19 @@ integer_pow = define(IntegerPow())
 
 # Extremes
 
+_select = select_n.primitive.bind  # type: ignore[attr-defined]
+
+
+@lru_cache(maxsize=64)
+def _shares(dtype: np.dtype) -> tuple[Any, Any, Any]:
+    zero, half, one = [families.weak_scalar(value, dtype) for value in (0.0, 0.5, 1.0)]
+    return zero, half, one
+
+
 def _share(x: Any, y: Any, out: Any) -> Any:
     """The derivative of an extreme with respect to x: 1 where it is x, 1/2 where x and y tie, else 0."""
-    zero, half, one = [families.weak_scalar(value, out.aval.dtype) for value in (0.0, 0.5, 1.0)]
-    return select_n(eq(x, out), zero, select_n(eq(y, out), one, half))
+    zero, half, one = _shares(out.aval.dtype)
+    return _select(eq(x, out), zero, _select(eq(y, out), one, half))
 
 
 max = define(families.binary(

@@ -18,7 +18,7 @@ __all__ = ["clamp", "select", "select_n"]
 
 def _choose(which: Any, *cases: Any) -> Any:
     if len(cases) == 2:
-        return np.where(which > 0, cases[1], cases[0])
+        return np.where(which if which.dtype == dtypes.bool_ else which > 0, cases[1], cases[0])
     shape = np.broadcast_shapes(which.shape, *[case.shape for case in cases])
     out = np.array(np.broadcast_to(cases[0], shape))
     for i, case in enumerate(cases[1:], 1):

@@ -1,0 +1,243 @@
+"""The kernel knows no primitive, packs use the public API only, and imports go one way: read from the source."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import textwrap
+import tomllib
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+from imports import PACKS, ROOT, Import, imports, modules, tree
+
+KERNEL = modules(ROOT / "corejax")
+
+#: What a pack may import of the kernel; `ir` and `plugin` with their modules.
+PACK_API = ("corejax.plugin", "corejax.core", "corejax.ir", "corejax.lax", "corejax.errors", "corejax.dtypes",
+            "corejax.source", "corejax.caches")
+
+#: The doors that load late, on purpose.
+LATE = ("corejax._jaxlib", "corejax.plugin", "corejax.plugin.registry", "corejax.plugin.primitive")
+
+
+def rooms() -> list[str]:
+    """The modules and packages in the first column of the table of rooms, from the ground up."""
+    page = (ROOT / "docs/architecture.md").read_text()
+    table = page.partition("## Rooms")[2].partition("\n\nThe arrows")[0]
+    found = []
+    for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE):
+        folder = ""
+        for name in re.findall(r"`([\w/]+)`", row):
+            folder = name[:name.rindex("/") + 1] if "/" in name else folder
+            path = name if "/" in name else folder + name
+            found.append((row, "corejax." + path.rstrip("/").replace("/", ".")))
+    order = {row: position for position, row in enumerate(dict.fromkeys(row for row, _ in found))}
+    return [f"{order[row]:02}:{module}" for row, module in found]
+
+
+def room_of(module: str) -> int | None:
+    """The row of the table in which a module lives: the most specific one that names it or its package."""
+    best: tuple[int, int] | None = None
+    for entry in rooms():
+        row, _, name = entry.partition(":")
+        if module == name or module.startswith(name + "."):
+            best = max(best or (0, 0), (len(name), int(row)))
+    return None if best is None else best[1]
+
+
+def kernel_imports(module: str) -> Iterator[Import]:
+    return (found for found in imports(KERNEL[module], KERNEL) if found.module.partition(".")[0] == "corejax")
+
+
+def primitive_names() -> set[str]:
+    names: set[str] = set()
+    for directory in PACKS.values():
+        project = tomllib.loads((directory / "pyproject.toml").read_text())["project"]
+        names |= project["entry-points"]["corejax.primitives"].keys()
+    return names
+
+
+def python(code: str) -> str:
+    """The output of a fresh interpreter."""
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+# Which way imports go
+
+@pytest.mark.parametrize("module", [m for m in KERNEL if m not in ("corejax", "corejax.__main__")])
+def test_every_module_has_a_room(module: str) -> None:
+    assert room_of(module) is not None, f"docs/architecture.md has no room for {module}"
+
+
+@pytest.mark.parametrize("module", [m for m in KERNEL if m not in ("corejax", "corejax.__main__")])
+def test_imports_go_down_the_table_of_rooms(module: str) -> None:
+    here = room_of(module)
+    assert here is not None
+    rising = [f"line {found.line}: {found.module}" for found in kernel_imports(module)
+              if not found.for_types_only and found.module != "corejax" and (room_of(found.module) or 0) > here]
+    assert [] == rising
+
+
+def test_imports_have_no_cycle() -> None:
+    graph = {module: {found.module for found in kernel_imports(module) if not found.for_types_only} - {module}
+             for module in KERNEL}
+    order = list(TopologicalSorter(graph).static_order())  # raises CycleError with the cycle
+    assert set(KERNEL) <= set(order)
+
+
+@pytest.mark.parametrize("module", KERNEL)
+def test_kernel_imports_stand_at_the_top(module: str) -> None:
+    assert [] == [found for found in imports(KERNEL[module], KERNEL) if found.in_function]
+
+
+@pytest.mark.parametrize("module", KERNEL)
+def test_only_the_doors_import_by_name(module: str) -> None:
+    calls = {ast.unparse(node.func) for node in ast.walk(tree(KERNEL[module])) if isinstance(node, ast.Call)}
+    by_name = calls & {"__import__", "import_module", "importlib.import_module"}
+    assert not by_name or module in LATE
+
+
+@pytest.mark.parametrize("module", KERNEL)
+def test_only_one_module_imports_jaxlib_and_none_jax_or_a_pack(module: str) -> None:
+    found = {found.module.partition(".")[0] for found in imports(KERNEL[module], KERNEL)}
+    assert not found & {"jax", "jaxlib", *PACKS}
+    constants = {node.value for node in ast.walk(tree(KERNEL[module]))
+                 if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    loaded_late = {text for text in constants if re.fullmatch(r"jaxlib(\.\w+)*", text)}
+    assert module in ("corejax._jaxlib", "corejax.cli") or not loaded_late
+    assert not {text for text in constants if re.fullmatch(rf"(jax|{'|'.join(PACKS)})(\.\w+)*", text)}
+
+
+# Packs
+
+def declared_packs(directory: Path) -> set[str]:
+    """The packages of the packs that a pack declares as dependencies."""
+    project = tomllib.loads((directory / "pyproject.toml").read_text())["project"]
+    return {re.split(r"[^\w-]", text)[0].replace("-", "_") for text in project["dependencies"]} & PACKS.keys()
+
+
+@pytest.mark.parametrize("pack", PACKS)
+def test_packs_import_the_public_api_and_facades_only(pack: str) -> None:
+    own, facades = modules(PACKS[pack] / pack), declared_packs(PACKS[pack])
+    known = {**KERNEL, **own, **{m: p for facade in facades for m, p in modules(PACKS[facade] / facade).items()}}
+    strangers = []
+    for path in own.values():
+        for found in imports(path, known):
+            top = found.module.partition(".")[0]
+            if top in ("jax", "jaxlib", "pluggy", "importlib_metadata"):
+                strangers.append(f"{path.name}:{found.line} {found.module}")
+            elif top == "corejax":
+                if not any(found.module == name or found.module.startswith(name + ".") for name in PACK_API):
+                    strangers.append(f"{path.name}:{found.line} {found.module}")
+            elif top in PACKS and top != pack and found.module not in facades:
+                strangers.append(f"{path.name}:{found.line} {found.module}")
+    assert [] == strangers
+
+
+def test_packs_depend_on_the_basic_one_never_the_reverse() -> None:
+    assert {"corejax_lax_basic": set(), "corejax_reductions": {"corejax_lax_basic"},
+            "corejax_control_flow": {"corejax_lax_basic"}} == {pack: declared_packs(d) for pack, d in PACKS.items()}
+
+
+# No primitive by name
+
+#: A primitive's name is also a word of Python or of the hook specifications: where that word may stand as a string.
+OTHER_MEANINGS = {
+    "corejax.datamodel": "Python's own operator names, each a role",
+}
+
+
+@pytest.mark.parametrize("module", KERNEL)
+def test_no_string_of_the_kernel_is_a_primitives_name(module: str) -> None:
+    hooks = {node.name for node in tree(KERNEL["corejax.plugin.hookspecs"]).body if isinstance(node, ast.FunctionDef)}
+    strings = {node.value for node in ast.walk(tree(KERNEL[module]))
+               if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    assert module in OTHER_MEANINGS or not strings & (primitive_names() - hooks)
+
+
+@pytest.mark.parametrize("module", KERNEL)
+def test_the_kernel_asks_no_primitive_for_by_attribute(module: str) -> None:
+    asked = {ast.unparse(node) for node in ast.walk(tree(KERNEL[module])) if isinstance(node, ast.Attribute)
+             and isinstance(node.value, ast.Name) and node.value.id == "lax"}
+    assert not asked
+
+
+@pytest.mark.parametrize("module", KERNEL)
+def test_the_kernel_compares_no_name_with_a_constant(module: str) -> None:
+    def holds_text(node: ast.AST) -> bool:
+        return any(isinstance(part, ast.Constant) and isinstance(part.value, str) for part in ast.walk(node))
+
+    def is_name(node: ast.AST) -> bool:
+        return isinstance(node, ast.Attribute) and node.attr == "name"
+
+    compared = []
+    for node in ast.walk(tree(KERNEL[module])):
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            if any(map(is_name, sides)) and any(holds_text(side) for side in sides if not is_name(side)):
+                compared.append(ast.unparse(node))
+        elif isinstance(node, ast.Match) and is_name(node.subject):
+            compared.append(ast.unparse(node.subject))
+    assert [] == compared
+
+
+_PROGRAM = """
+    import numpy as np, corejax as cj
+    from corejax import lax
+    def f(x):
+        return (cj.jit(lambda x: lax.sin(x) * x[0] + lax.dot(x, x))(x) ** 3).sum() + lax.exp(x).max() - x.prod()
+    x = np.array([0.5, -1.0, 2.0])
+    outs = [f(x), cj.grad(f)(x), cj.jit(cj.grad(f))(x), cj.vmap(cj.grad(f))(np.stack([x, x + 1])), cj.hessian(f)(x),
+            cj.jvp(cj.vmap(f), (np.stack([x, x + 1]),), (np.ones((2, 3)),))[1], cj.linearize(f, x)[1](x)]
+    print([np.asarray(out).tolist() for out in outs])
+"""
+
+_RENAMED = """
+    from corejax.plugin import primitive
+    make = primitive.Primitive.__init__
+    names = {}
+    def renamed(self, plugin, *args, **kwargs):
+        make(self, plugin, *args, **kwargs)
+        self.name = names.setdefault(self.name, f"p{len(names)}")
+    primitive.Primitive.__init__ = renamed
+"""
+
+
+def test_nothing_depends_on_what_primitives_are_called() -> None:
+    # every primitive under an opaque name: a kernel that branched on one would behave differently
+    shown = "\n    print(cj.make_jaxpr(f)(x).eqns[0].primitive.name)"
+    plain, renamed = python(_PROGRAM), python(_RENAMED + _PROGRAM + shown)
+    assert plain == renamed.rpartition("\n")[0]
+    assert re.fullmatch(r"p\d+", renamed.rpartition("\n")[2])
+
+
+# What an import loads
+
+def test_importing_corejax_loads_neither_jaxlib_nor_pluggy_nor_a_pack() -> None:
+    loaded = python("import corejax, sys; print(*sorted({name.partition('.')[0] for name in sys.modules}))").split()
+    assert "numpy" in loaded
+    assert not {"jax", "jaxlib", "pluggy", "importlib_metadata", "zipp", "corejax_softplus", *PACKS} & set(loaded)
+
+
+def test_listing_what_lax_has_imports_no_pack() -> None:
+    loaded = python("""
+        import corejax, sys
+        assert "sin" in dir(corejax.lax)
+        print(*sorted({name.partition(".")[0] for name in sys.modules}))""").split()
+    assert "importlib_metadata" in loaded
+    assert not {"jaxlib", *PACKS} & set(loaded)
+
+
+def test_eager_computation_loads_no_jaxlib() -> None:
+    assert "False" == python("import corejax, sys; corejax.lax.sin(1.0); print('jaxlib' in sys.modules)")
+
+
+def test_no_computation_imports_jax() -> None:
+    assert "False" == python(_PROGRAM.rpartition("print")[0] + "import sys; print('jax' in sys.modules)")
