@@ -25,33 +25,38 @@ PACK_API = ("corejax.plugin", "corejax.core", "corejax.ir", "corejax.lax", "core
 LATE = ("corejax._jaxlib", "corejax.plugin", "corejax.plugin.registry", "corejax.plugin.primitive")
 
 
-def rooms() -> list[str]:
-    """The modules and packages in the first column of the table of rooms, from the ground up."""
+def rooms() -> dict[str, int]:
+    """Each module of the table of rooms with its row, from the ground up; `ir/` is a package with all its modules."""
     page = (ROOT / "docs/architecture.md").read_text()
     table = page.partition("## Rooms")[2].partition("\n\nThe arrows")[0]
-    found = []
-    for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE):
+    found = {}
+    for row, names in enumerate(re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)):
         folder = ""
-        for name in re.findall(r"`([\w/]+)`", row):
-            folder = name[:name.rindex("/") + 1] if "/" in name else folder
-            path = name if "/" in name else folder + name
-            found.append((row, "corejax." + path.rstrip("/").replace("/", ".")))
-    order = {row: position for position, row in enumerate(dict.fromkeys(row for row, _ in found))}
-    return [f"{order[row]:02}:{module}" for row, module in found]
+        for name in re.findall(r"`([\w/]+)`", names):
+            if "/" in name[:-1]:
+                folder = name[:name.index("/") + 1]
+            path = name if name.startswith(folder) else folder + name
+            found["corejax." + path.replace("/", ".")] = row
+    return found
+
+
+ROOMS = rooms()
 
 
 def room_of(module: str) -> int | None:
-    """The row of the table in which a module lives: the most specific one that names it or its package."""
-    best: tuple[int, int] | None = None
-    for entry in rooms():
-        row, _, name = entry.partition(":")
-        if module == name or module.startswith(name + "."):
-            best = max(best or (0, 0), (len(name), int(row)))
-    return None if best is None else best[1]
+    """The row of the table in which a module lives."""
+    packages = (row for name, row in ROOMS.items() if name.endswith(".") and f"{module}.".startswith(name))
+    return ROOMS.get(module, next(packages, None))
 
 
 def kernel_imports(module: str) -> Iterator[Import]:
     return (found for found in imports(KERNEL[module], KERNEL) if found.module.partition(".")[0] == "corejax")
+
+
+def strings(path: Path) -> set[str]:
+    """Every string constant of a module."""
+    return {node.value for node in ast.walk(tree(path)) if isinstance(node, ast.Constant)
+            and isinstance(node.value, str)}
 
 
 def primitive_names() -> set[str]:
@@ -71,17 +76,23 @@ def python(code: str) -> str:
 
 # Which way imports go
 
-@pytest.mark.parametrize("module", [m for m in KERNEL if m not in ("corejax", "corejax.__main__")])
-def test_every_module_has_a_room(module: str) -> None:
-    assert room_of(module) is not None, f"docs/architecture.md has no room for {module}"
+#: Modules that may import everything, and packages that hold nothing themselves.
+OUTSIDE = {"corejax", "corejax.__main__", *(module for module, path in KERNEL.items() if not path.read_text().strip())}
 
 
-@pytest.mark.parametrize("module", [m for m in KERNEL if m not in ("corejax", "corejax.__main__")])
-def test_imports_go_down_the_table_of_rooms(module: str) -> None:
-    here = room_of(module)
-    assert here is not None
-    rising = [f"line {found.line}: {found.module}" for found in kernel_imports(module)
-              if not found.for_types_only and found.module != "corejax" and (room_of(found.module) or 0) > here]
+def test_every_module_has_a_room() -> None:
+    assert set() == {module for module in KERNEL.keys() - OUTSIDE if room_of(module) is None}
+
+
+def test_every_room_exists() -> None:
+    assert set() == {name for name in ROOMS if name.rstrip(".") not in KERNEL}
+
+
+def test_imports_go_down_the_table_of_rooms() -> None:
+    rising = [f"{module}:{found.line} imports {found.module}"
+              for module in KERNEL.keys() - OUTSIDE for found in kernel_imports(module)
+              if not found.for_types_only and found.module not in OUTSIDE
+              and (room_of(found.module) or 0) > (room_of(module) or 0)]
     assert [] == rising
 
 
@@ -92,27 +103,25 @@ def test_imports_have_no_cycle() -> None:
     assert set(KERNEL) <= set(order)
 
 
-@pytest.mark.parametrize("module", KERNEL)
-def test_kernel_imports_stand_at_the_top(module: str) -> None:
-    assert [] == [found for found in imports(KERNEL[module], KERNEL) if found.in_function]
+def test_kernel_imports_stand_at_the_top() -> None:
+    assert [] == [f"{module}:{found.line} imports {found.module}" for module, path in KERNEL.items()
+                  for found in imports(path, KERNEL) if found.in_function]
 
 
-@pytest.mark.parametrize("module", KERNEL)
-def test_only_the_doors_import_by_name(module: str) -> None:
-    calls = {ast.unparse(node.func) for node in ast.walk(tree(KERNEL[module])) if isinstance(node, ast.Call)}
-    by_name = calls & {"__import__", "import_module", "importlib.import_module"}
-    assert not by_name or module in LATE
+def test_only_the_doors_import_by_name() -> None:
+    by_name = {module for module, path in KERNEL.items() for node in ast.walk(tree(path)) if isinstance(node, ast.Call)
+               and ast.unparse(node.func) in ("__import__", "import_module", "importlib.import_module")}
+    assert set() == by_name - set(LATE)
 
 
-@pytest.mark.parametrize("module", KERNEL)
-def test_only_one_module_imports_jaxlib_and_none_jax_or_a_pack(module: str) -> None:
-    found = {found.module.partition(".")[0] for found in imports(KERNEL[module], KERNEL)}
-    assert not found & {"jax", "jaxlib", *PACKS}
-    constants = {node.value for node in ast.walk(tree(KERNEL[module]))
-                 if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    loaded_late = {text for text in constants if re.fullmatch(r"jaxlib(\.\w+)*", text)}
-    assert module in ("corejax._jaxlib", "corejax.cli") or not loaded_late
-    assert not {text for text in constants if re.fullmatch(rf"(jax|{'|'.join(PACKS)})(\.\w+)*", text)}
+def test_only_one_module_imports_jaxlib_and_none_jax_or_a_pack() -> None:
+    for module, path in KERNEL.items():
+        found = {found.module.partition(".")[0] for found in imports(path, KERNEL)}
+        assert not found & {"jax", "jaxlib", *PACKS}, module
+        if module in LATE:
+            named = {text.partition(".")[0] for text in strings(path) if re.fullmatch(r"[\w.]+", text)}
+            assert not named & {"jax", *PACKS}, module
+            assert module == "corejax._jaxlib" or "jaxlib" not in named, module
 
 
 # Packs
@@ -154,37 +163,35 @@ OTHER_MEANINGS = {
 }
 
 
-@pytest.mark.parametrize("module", KERNEL)
-def test_no_string_of_the_kernel_is_a_primitives_name(module: str) -> None:
+def test_no_string_of_the_kernel_is_a_primitives_name() -> None:
     hooks = {node.name for node in tree(KERNEL["corejax.plugin.hookspecs"]).body if isinstance(node, ast.FunctionDef)}
-    strings = {node.value for node in ast.walk(tree(KERNEL[module]))
-               if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    assert module in OTHER_MEANINGS or not strings & (primitive_names() - hooks)
+    names = primitive_names() - hooks
+    assert len(names) > 50
+    named = {module: strings(path) & names for module, path in KERNEL.items()}
+    assert {} == {module: found for module, found in named.items() if found and module not in OTHER_MEANINGS}
 
 
-@pytest.mark.parametrize("module", KERNEL)
-def test_the_kernel_asks_no_primitive_for_by_attribute(module: str) -> None:
-    asked = {ast.unparse(node) for node in ast.walk(tree(KERNEL[module])) if isinstance(node, ast.Attribute)
-             and isinstance(node.value, ast.Name) and node.value.id == "lax"}
-    assert not asked
+def test_the_kernel_takes_nothing_from_lax() -> None:
+    taken = [f"{module}: {ast.unparse(node)}" for module, path in KERNEL.items() for node in ast.walk(tree(path))
+             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "lax"]
+    assert [] == taken
 
 
-@pytest.mark.parametrize("module", KERNEL)
-def test_the_kernel_compares_no_name_with_a_constant(module: str) -> None:
-    def holds_text(node: ast.AST) -> bool:
-        return any(isinstance(part, ast.Constant) and isinstance(part.value, str) for part in ast.walk(node))
-
+def test_the_kernel_compares_no_name_with_a_constant() -> None:
     def is_name(node: ast.AST) -> bool:
         return isinstance(node, ast.Attribute) and node.attr == "name"
 
+    def holds_text(node: ast.AST) -> bool:
+        return any(isinstance(part, ast.Constant) and isinstance(part.value, str) for part in ast.walk(node))
+
     compared = []
-    for node in ast.walk(tree(KERNEL[module])):
-        if isinstance(node, ast.Compare):
-            sides = [node.left, *node.comparators]
+    for module, path in KERNEL.items():
+        for node in ast.walk(tree(path)):
+            sides = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
             if any(map(is_name, sides)) and any(holds_text(side) for side in sides if not is_name(side)):
-                compared.append(ast.unparse(node))
-        elif isinstance(node, ast.Match) and is_name(node.subject):
-            compared.append(ast.unparse(node.subject))
+                compared.append(f"{module}: {ast.unparse(node)}")
+            if isinstance(node, ast.Match) and is_name(node.subject):
+                compared.append(f"{module}: match {ast.unparse(node.subject)}")
     assert [] == compared
 
 
