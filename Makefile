@@ -7,8 +7,9 @@ EXAMPLE_PACK := examples/softplus_pack
 PROJECTS := pyproject.toml $(PACKS:%=%/pyproject.toml) $(EXAMPLE_PACK)/pyproject.toml
 EDITABLE := $(PACKS:%=-e %) -e $(EXAMPLE_PACK)
 
-# Test workers share two cores: one XLA thread each keeps them from fighting.
-TEST_ENV := XLA_FLAGS=--xla_cpu_multi_thread_eigen=false OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
+# Two test workers on few cores: one thread of XLA and BLAS in each.
+TEST_ENV := XLA_FLAGS=--xla_cpu_multi_thread_eigen=false OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+PYTEST := -m pytest -n 2 -q
 
 .PHONY: demo test test-quick lint parity bench entry-points clean
 
@@ -16,44 +17,47 @@ demo: .venv/stamp
 	.venv/bin/python examples/quickstart.py
 
 test: lint
-	$(TEST_ENV) .venv/bin/python -m pytest -n 2 -q
+	$(TEST_ENV) .venv/bin/python $(PYTEST)
 
+# Without the tests that build wheels and environments.
 test-quick: .venv/stamp
-	$(TEST_ENV) .venv/bin/python -m pytest -n 2 -q -m "not slow"
+	$(TEST_ENV) .venv/bin/python $(PYTEST) -m "not slow"
 
 lint: .venv/stamp
 	.venv/bin/python tools/entry_points.py --check
 	.venv/bin/ruff check .
-	.venv/bin/mypy corejax $(PACKS:%=%/corejax_*)
+	.venv/bin/mypy corejax $(PACKS:%=%/corejax_*) $(EXAMPLE_PACK)/corejax_softplus tools
 
 # The tests that compare with jax, which the product's environment does not have.
 parity: .venv-parity/stamp
-	$(TEST_ENV) JAX_ENABLE_X64=1 .venv-parity/bin/python -m pytest -n 2 -q -k "jax or parity"
+	$(TEST_ENV) JAX_ENABLE_X64=1 .venv-parity/bin/python $(PYTEST) -m "not slow" $$(grep -rlE 'importorskip\("jax' tests)
 
 bench: .venv-bench/stamp
 	.venv-bench/bin/python -m benchmarks
 
+# Write the packs' entry points anew, and install them.
 entry-points: .venv/stamp
 	.venv/bin/python tools/entry_points.py
+	$(MAKE) .venv/stamp
 
 .venv/stamp: $(PROJECTS)
 	$(PYTHON) -m venv .venv
-	.venv/bin/python -m pip install -q --upgrade pip
 	.venv/bin/python -m pip install -q -e ".[test]" $(EDITABLE)
 	touch $@
 
 .venv-parity/stamp: $(PROJECTS)
 	$(PYTHON) -m venv .venv-parity
-	.venv-parity/bin/python -m pip install -q --upgrade pip
 	.venv-parity/bin/python -m pip install -q -e ".[test,parity]" $(EDITABLE)
 	touch $@
 
-# torch is a rival where it can be had; the benchmark says so when it is missing.
+TORCH := torch==2.13.0+cpu
+
+# torch is a rival where it can be had; the report says so when it is missing.
 .venv-bench/stamp: $(PROJECTS)
 	$(PYTHON) -m venv .venv-bench
-	.venv-bench/bin/python -m pip install -q --upgrade pip
 	.venv-bench/bin/python -m pip install -q -e ".[bench]" $(EDITABLE)
-	-.venv-bench/bin/python -m pip install -q torch==2.13.0
+	-.venv-bench/bin/python -m pip install -q $(TORCH) || .venv-bench/bin/python -m pip install -q $(TORCH) \
+		--retries 0 --extra-index-url https://download.pytorch.org/whl/cpu
 	touch $@
 
 clean:

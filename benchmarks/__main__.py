@@ -20,7 +20,8 @@ def main() -> None:
     parser.add_argument("--no-write", action="store_true", help="only print")
     options = parser.parse_args()
     found = rivals.installed()
-    sections = {"Import": [rows.importing(found, max(5, options.rounds // 3))]}
+    sections = {"Import, and one call": [rows.importing(found, max(5, options.rounds // 3)),
+                                          rows.eager_add_ndarrays(found, options.rounds)]}
     for title, style in rows.STYLES.items():
         sections[f"Programs written with {title}"] = list(rows.measure(found, style, options.rounds))
     page = report.markdown(sections, options.rounds)

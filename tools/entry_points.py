@@ -5,7 +5,8 @@
 A name in a module's `__all__` is public. A function with a `.primitive` is that primitive's entry point, and every
 public function is one of `corejax.functions`. In `roles.py` the public names are roles, in `operators.py` they are
 operators and array methods (`and_` fills the role `operators.and`). Modules whose name begins with an underscore are
-private. `--check` writes nothing and fails if a table is out of date.
+private; a name that the package re-exports belongs to the module where it comes from. `--check` writes nothing and
+fails if a table is out of date.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ def collect(directory: Path) -> Tables:
     sys.path.insert(0, str(directory))
     package = importlib.import_module(package_of(directory))
     tables: Tables = {"primitives": {}, "functions": {}, "roles": {}}
-    modules = [package.__name__, *[f"{package.__name__}.{info.name}" for info in pkgutil.iter_modules(package.__path__)
-                                   if not info.name.startswith("_")]]
-    for name in modules[1:] if len(modules) > 1 else modules:
+    modules = [f"{package.__name__}.{info.name}" for info in pkgutil.iter_modules(package.__path__)
+               if not info.name.startswith("_")]
+    for name in [*modules, package.__name__]:  # the facade last: what it re-exports is at home elsewhere
         module = importlib.import_module(name)
         for public in getattr(module, "__all__", ()):
             enter(tables, name, public, getattr(module, public))
@@ -49,14 +50,14 @@ def enter(tables: Tables, module: str, public: str, value: object) -> None:
     target = f"{module}:{public}"
     kind = module.rpartition(".")[2]
     if kind == "roles":
-        tables["roles"][public] = target
+        tables["roles"].setdefault(public, target)
     elif kind == "operators":
-        tables["roles"][f"operators.{public.rstrip('_')}"] = target
+        tables["roles"].setdefault(f"operators.{public.rstrip('_')}", target)
     elif callable(value):
         primitive = getattr(value, "primitive", None)
         if primitive is not None:
             tables["primitives"].setdefault(primitive.name, target)
-        tables["functions"][public] = target
+        tables["functions"].setdefault(public, target)
 
 
 def render(tables: Tables) -> str:
@@ -64,7 +65,9 @@ def render(tables: Tables) -> str:
     lines = []
     for group, table in tables.items():
         lines.append(f'\n[project.entry-points."corejax.{group}"]\n')
-        lines += [f'"{name}" = "{target}"\n' if "." in name else f'{name} = "{target}"\n' for name, target in table.items()]
+        for name, target in table.items():
+            key = f'"{name}"' if "." in name else name
+            lines.append(f'{key} = "{target}"\n')
     return "".join(lines)
 
 

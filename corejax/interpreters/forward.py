@@ -32,6 +32,8 @@ class JVPTracer(Tracer):
         self.tangent = tangent
 
     def concrete(self, wanted: str) -> Any:
+        if not self._trace.live:
+            raise leak_error(self, wanted)
         primal = self.primal
         return primal.concrete(wanted) if isinstance(primal, Tracer) else primal
 

@@ -240,6 +240,8 @@ class _Reader:
             self.expect("=")
             found[name[0]] = self.value(f"param `{name[0]}` of {primitive.name}")
         known = getattr(primitive, "params", None)
+        for name, value in getattr(primitive, "defaults", {}).items():
+            found.setdefault(name, value)  # a `pretty` hook may leave out what is as declared
         if known is not None and known != found.keys():
             self.refuse(f"these are not the params of {primitive.name}", start, got=", ".join(sorted(found)) or "none",
                         wanted=", ".join(sorted(known)) or "none",

@@ -97,6 +97,12 @@ class Primitive:
             raise
         return self.inferred(key) or self._infer(avals, params, key)
 
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The declared defaults of params: those of the keyword arguments of abstract_eval, else of decompose."""
+        typed = getattr(self.plugin, "abstract_eval", None) or getattr(self.plugin, "decompose", None)
+        return dict(getattr(typed, "__kwdefaults__", None) or {})
+
     def lowering(self, platform: str) -> Function:
         """The rule that translates it for a platform."""
         return self.lowerings.get(platform) or self.xla_translation  # type: ignore[no-any-return]
@@ -252,7 +258,7 @@ def _public_function(primitive: Primitive) -> Function:
     """The plugin's own function, or one that binds; named and documented."""
     plugin = primitive.plugin
     typed = getattr(plugin, "abstract_eval", None) or getattr(plugin, "decompose", None)
-    defaults = dict(getattr(typed, "__kwdefaults__", None) or {})
+    defaults = primitive.defaults
     bind = primitive.bind if not defaults else _bind_with_defaults(primitive.bind, defaults)
     make = getattr(plugin, "function", None)
     function: Any = make(bind) if make is not None else _default_function(bind)

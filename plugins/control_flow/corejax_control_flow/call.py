@@ -59,16 +59,15 @@ class XlaCall:
             if inline and not isinstance(context.trace, EvalTrace):
                 _check_operands(jaxpr, [aval_of(x) for x in args])
                 return eval_jaxpr(jaxpr, (), *args)
-            donated = (False,) * len(args) if donated is None else donated
-            return bind(*args, jaxpr=jaxpr, name=name, donated=donated, inline=inline,  # type: ignore[no-any-return]
-                        keep_unused=keep_unused)
+            return bind(*args, jaxpr=jaxpr, name=name, donated=_canonical(donated or ()),  # type: ignore[no-any-return]
+                        inline=inline, keep_unused=keep_unused)
         return xla_call
 
     @hookimpl
-    def abstract_eval(self, avals: Any, *, jaxpr: Jaxpr, name: str, donated: Flags, inline: bool, keep_unused: bool
-                      ) -> list[ShapedArray]:
+    def abstract_eval(self, avals: Any, *, jaxpr: Jaxpr, name: str = "", donated: Flags = (), inline: bool = False,
+                      keep_unused: bool = False) -> list[ShapedArray]:
         _check_operands(jaxpr, avals)
-        if len(donated) != len(avals):
+        if donated and len(donated) != len(avals):
             raise CorejaxTypeError("xla_call: donated has one flag for each operand", primitive="xla_call",
                                    got=len(donated), wanted=len(avals), where=here(), todo="pass a tuple of booleans")
         return jaxpr.out_avals
@@ -79,7 +78,7 @@ class XlaCall:
         nonzero = tuple([type(t) is not Zero for t in tangents])
         forward, nonzero_out = jvp_jaxpr(jaxpr, nonzero)
         dots = [t for t in tangents if type(t) is not Zero]
-        flags = (*donated, *[d for d, nz in zip(donated, nonzero, strict=True) if nz])
+        flags = (*donated, *[d for d, nz in zip(donated, nonzero, strict=True) if nz]) if donated else ()
         outs = _bind(*primals, *dots, jaxpr=forward, name=name, donated=flags, inline=inline, keep_unused=keep_unused)
         found = iter(outs[len(nonzero_out):])
         out_dots = [next(found) if nz else Zero(aval.tangent)
@@ -91,7 +90,7 @@ class XlaCall:
         linear = tuple([type(x) is Linear for x in args])
         backward, nonzero = transpose_jaxpr(jaxpr, linear, tuple([type(ct) is not Zero for ct in cotangents]))
         operands = [*[x for x in args if type(x) is not Linear], *[ct for ct in cotangents if type(ct) is not Zero]]
-        outs = iter(_bind(*operands, jaxpr=backward, name=name, donated=(False,) * len(operands), inline=inline,
+        outs = iter(_bind(*operands, jaxpr=backward, name=name, donated=(), inline=inline,
                           keep_unused=keep_unused) if True in nonzero else ())
         flows = iter(nonzero)
         return [(next(outs) if next(flows) else Zero(x.aval)) if lin else None
@@ -115,7 +114,7 @@ class XlaCall:
         atoms = {"operand": eqn.invars, "result": eqn.outvars, "fresh": fresh}
         residuals: list[Atom] = [place if type(place) is Literal else atoms[where][place]
                                  for where, place in split.residuals]
-        donated = eqn.params["donated"]
+        donated = _flags(eqn)
         kept = {place for where, place in split.residuals if where == "operand"}  # still needed after the known call
         known = staged = None
         if split.known is not None:
@@ -126,12 +125,12 @@ class XlaCall:
             operands = [*residuals, *[eqn.invars[i] for i in split.staged_operands]]
             outvars = [v for v, unknown in zip(eqn.outvars, split.unknown_out, strict=True) if unknown]
             # a staged call may run several times: nothing of it is donated
-            staged = _with_program(eqn, split.staged, operands, outvars, (False,) * len(operands))
+            staged = _with_program(eqn, split.staged, operands, outvars, ())
         return known, staged, split.unknown_out, [v for v in residuals if type(v) is Var and v not in eqn.invars]
 
     @hookimpl
     def dce(self, eqn: Any, used_out: Any) -> Any:
-        jaxpr, donated = eqn.params["jaxpr"], eqn.params["donated"]
+        jaxpr, donated = eqn.params["jaxpr"], _flags(eqn)
         if True not in used_out and not jaxpr.effects:
             return [False] * len(eqn.invars), None
         smaller, used_in = _without_dead_code(jaxpr, tuple(used_out))
@@ -148,14 +147,14 @@ class XlaCall:
 
     @hookimpl
     def pretty(self, *, jaxpr: Jaxpr, name: str, donated: Flags, inline: bool, keep_unused: bool) -> Mapping[str, Any]:
-        unusual = {"donated": donated if True in donated else False, "inline": inline, "keep_unused": keep_unused}
+        unusual = {"donated": donated, "inline": inline, "keep_unused": keep_unused}
         return {"jaxpr": jaxpr, "name": name, **{key: value for key, value in unusual.items() if value}}
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
         def params(fun: Any, *args: Any) -> dict[str, Any]:
             jaxpr = stage(fun, [aval_of(x) for x in args], "f").jaxpr
-            return {"jaxpr": jaxpr, "name": "f", "donated": (False,) * len(args), "inline": False, "keep_unused": False}
+            return {"jaxpr": jaxpr, "name": "f", "donated": (), "inline": False, "keep_unused": False}
 
         x, y, count = rng.standard_normal(3), rng.standard_normal(3), np.arange(3, dtype=np.int32)
         one = params(lambda x: [lax.sin(x)], x)
@@ -172,6 +171,15 @@ def _bind(*args: Any, **params: Any) -> list[Any]:
     return xla_call.primitive.bind(*args, **params)  # type: ignore[no-any-return]
 
 
+def _canonical(donated: Flags) -> Flags:
+    return donated if True in donated else ()
+
+
+def _flags(eqn: JaxprEqn) -> Flags:
+    """Whether each operand is donated."""
+    return eqn.params["donated"] or (False,) * len(eqn.invars)
+
+
 def _check_operands(jaxpr: Jaxpr, avals: Sequence[ShapedArray]) -> None:
     wanted = jaxpr.in_avals
     if len(avals) != len(wanted) or [a for a, w in zip(avals, wanted, strict=True) if not a.matches(w)]:
@@ -184,7 +192,7 @@ def _check_operands(jaxpr: Jaxpr, avals: Sequence[ShapedArray]) -> None:
 def _with_program(eqn: JaxprEqn, jaxpr: Jaxpr, invars: Sequence[Atom], outvars: Sequence[Var], donated: Flags
                   ) -> JaxprEqn:
     """The same call, of another jaxpr."""
-    params = {**eqn.params, "jaxpr": jaxpr, "donated": donated}
+    params = {**eqn.params, "jaxpr": jaxpr, "donated": _canonical(donated)}
     return eqn.replace(invars=invars, outvars=outvars, params=params, effects=jaxpr.effects)
 
 
