@@ -9,7 +9,7 @@ EDITABLE := $(PACKS:%=-e %) -e $(EXAMPLE_PACK)
 
 # Two test workers on few cores: one thread of XLA and BLAS in each.
 TEST_ENV := XLA_FLAGS=--xla_cpu_multi_thread_eigen=false OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
-PYTEST := -m pytest -n 2 -q
+PYTEST := -m pytest -n 2 --dist loadgroup -q
 
 .PHONY: demo test test-quick lint parity bench entry-points clean
 

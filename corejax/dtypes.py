@@ -6,7 +6,7 @@ Dtypes are NumPy's, with bfloat16 and the float8s of ml_dtypes. Nothing is silen
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import ml_dtypes
@@ -82,7 +82,8 @@ def canonical(dtype: Any) -> np.dtype:
     found = _CANONICAL.get(named.newbyteorder("=") if named.byteorder == ">" else named)
     if found is None:
         raise CorejaxTypeError(f"arrays of dtype {named} can't be computed with", got=str(named),
-                               wanted="booleans, integers, floats or complex numbers", todo="convert it with NumPy first")
+                               wanted="booleans, integers, floats or complex numbers",
+                               todo="convert it with NumPy first")
     return found
 
 
@@ -132,7 +133,7 @@ _ABOVE: dict[Any, tuple[Any, ...]] = {
 }
 
 
-@lru_cache(maxsize=None)
+@cache
 def _upper_bounds(node: Any) -> frozenset[Any]:
     return frozenset((node,)).union(*(_upper_bounds(above) for above in _ABOVE[node]))
 

@@ -77,7 +77,8 @@ def run_backward(jaxpr: Jaxpr, consts: Sequence[Any], y: Any) -> Any:
             chain.append((eqn, positions[0]))
             (reached,) = eqn.outvars
         else:
-            known[eqn.outvars[0]] = eqn.primitive.bind(*(read(known, atom) for atom in eqn.invars), **eqn.params)
+            outs = eqn.primitive.bind(*[read(known, atom) for atom in eqn.invars], **eqn.params)
+            known.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else [outs], strict=True))
     if reached is not out:
         raise CorejaxValueError("the result does not come from one chain of equations", got=str(jaxpr))
     for eqn, i in reversed(chain):

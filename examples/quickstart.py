@@ -1,4 +1,4 @@
-"""Ten minutes with corejax: fit a small network by transformations alone.
+"""A first look at corejax: transform a function, fit a small network, write a primitive of your own.
 
     make demo
 """
@@ -11,6 +11,7 @@ import numpy as np
 
 import corejax as cj
 from corejax import lax
+from corejax.plugin import define, factors, hookimpl
 
 Params = dict[str, Any]
 
@@ -34,8 +35,41 @@ def step(params: Params, xs: Any, ys: Any) -> tuple[Params, Any]:
     return cj.tree.map(lambda p, slope: p - 0.05 * slope, params, slopes), value
 
 
+class CubeRoot:
+    """The real cube root, elementwise: a primitive that no installed pack brings."""
+
+    name = "cube_root"
+    jvp = factors(lambda out, x: 1.0 / (3.0 * out * out))
+
+    @hookimpl
+    def abstract_eval(self, avals: Any) -> Any:
+        return avals[0]
+
+    @hookimpl
+    def impl(self, args: Any) -> Any:
+        return np.cbrt(args[0])
+
+    @hookimpl
+    def vmap(self, axis: Any, args: Any, dims: Any) -> Any:
+        return cube_root(args[0]), dims[0]
+
+    @hookimpl
+    def xla_translation(self, ctx: Any, args: Any) -> Any:
+        return ctx.op("stablehlo.cbrt", args)
+
+
+cube_root = define(CubeRoot())
+
+
 def main() -> None:
-    """Show each transformation, then train."""
+    """Show each transformation, then train, then define a primitive."""
+    transform()
+    train()
+    extend()
+
+
+def transform() -> None:
+    """One function under each transformation, and what one of them computes, as a program."""
     def f(x: Any) -> Any:
         return lax.sin(x) * x ** 2
 
@@ -47,6 +81,9 @@ def main() -> None:
     print("value and directional   =", *cj.jvp(f, (2.0,), (1.0,)))
     print("\nWhat grad does, as a program:\n", cj.make_jaxpr(cj.grad(f))(2.0), sep="")
 
+
+def train() -> None:
+    """Fit sin on an interval by gradient descent."""
     rng = np.random.default_rng(0)
     params: Params = {"w1": rng.normal(size=16), "b1": rng.normal(size=16), "w2": rng.normal(size=16) / 4, "b2": 0.0}
     xs = np.linspace(-3.0, 3.0, 128)
@@ -56,6 +93,16 @@ def main() -> None:
         params, value = step(params, xs, ys)
         if turn % 250 == 0:
             print(f"  step {turn:4}: loss {float(value):.5f}")
+
+
+def extend() -> None:
+    """The primitive above is one like any other: under each transformation, and in any order of them."""
+    x = np.array([1.0, 8.0, -27.0])
+    print("\nA primitive of one's own:")
+    print("  cube_root(x)           =", cube_root(x))
+    print("  its derivative         =", cj.vmap(cj.grad(cube_root))(x))
+    print("  the second, compiled   =", cj.jit(cj.vmap(cj.grad(cj.grad(cube_root))))(x))
+    print("  by hand                =", -2.0 / (9.0 * np.cbrt(x) ** 5))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from corejax.errors import RuleError
 from corejax.interpreters.trace import Trace, Tracer, leak_error
 from corejax.xla.array import Array, as_array
 from corejax.xla.dispatch import apply_primitive
-
+from corejax.xla.storage import is_on_device
 
 _new = object.__new__
 
@@ -103,14 +103,20 @@ class EvalTrace(Trace):
 
     def _process_mixed(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """The same for operands that are not all host `Array`s."""
+        arrays, raw, on_device = [], [], False
         for x in args:
-            if isinstance(x, Tracer):
-                raise leak_error(x, primitive.name)
-        arrays = [x if type(x) is Array else as_array(x, copy=False) for x in args]
-        if not all(hasattr(x, "_host") for x in arrays):
+            if type(x) is not Array:
+                if isinstance(x, Tracer):
+                    raise leak_error(x, primitive.name)
+                if isinstance(x, np.ndarray):
+                    raw.append(x)
+                x = as_array(x, copy=False)
+            elif is_on_device(x):
+                on_device = True
+            arrays.append(x)
+        if on_device:
             return apply_primitive(primitive, arrays, params)
         out = self.process(primitive, arrays, params)
-        raw = [x for x in args if type(x) is np.ndarray]
         if raw:
             return [_unshare(o, raw) for o in out] if primitive.multiple_results else _unshare(out, raw)
         return out
@@ -119,9 +125,9 @@ class EvalTrace(Trace):
 def _unshare(out: Array, raw: list[Any]) -> Array:
     """A result must not change when the user writes to an ndarray that was an operand."""
     host = getattr(out, "_host", None)
-    if host is not None and any(np.may_share_memory(host, x) for x in raw):
-        return Array.from_host(host.copy(), out.aval)
-    return out
+    if type(host) is not np.ndarray or (host.base is None and not any([host is x for x in raw])):
+        return out
+    return Array.from_host(host.copy(), out.aval) if any([np.may_share_memory(host, x) for x in raw]) else out
 
 
 def _as_ndarray(primitive: Any, out: Any, expected: ShapedArray) -> Any:
@@ -151,6 +157,6 @@ def _box_all(primitive: Any, outs: Any, expected: tuple[ShapedArray, ...]) -> li
 
 def _wrong_result(primitive: Any, out: Any, expected: ShapedArray) -> RuleError:
     got = ShapedArray(out.shape, out.dtype) if out.dtype.kind not in "OSUMm" else f"{out.dtype}{list(out.shape)}"
-    return RuleError(f"{primitive.name}.impl ({primitive.origin}) returned {got}, wanted {expected} as abstract_eval says",
-                     primitive=primitive.name, hook="impl", pack=primitive.origin, got=got, wanted=expected,
+    message = f"{primitive.name}.impl ({primitive.origin}) returned {got}, wanted {expected} as abstract_eval says"
+    return RuleError(message, primitive=primitive.name, hook="impl", pack=primitive.origin, got=got, wanted=expected,
                      todo="make impl and abstract_eval agree; the compiled program follows abstract_eval")

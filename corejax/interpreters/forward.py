@@ -86,7 +86,8 @@ class JVPTrace(Trace):
             out_dot = as_value(out_dot)
         return JVPTracer(self, out, out_dot)
 
-    def _box_all(self, primitive: Any, primals: Sequence[Any], params: dict[str, Any], outs: Any, dots: Any) -> list[Any]:
+    def _box_all(self, primitive: Any, primals: Sequence[Any], params: dict[str, Any], outs: Any, dots: Any
+                 ) -> list[Any]:
         expected = primitive.infer(tuple(map(aval_of, primals)), params)
         outs = checks.check_sequence(primitive, "jvp", outs, len(expected), "outputs")
         dots = checks.check_sequence(primitive, "jvp", dots, len(expected), "output tangents")

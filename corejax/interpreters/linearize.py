@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from corejax.avals import Linear, ShapedArray, Zero, aval_of
+from corejax.avals import Linear, Zero, aval_of
 from corejax.dtypes import float0
 from corejax.interpreters.context import context
 from corejax.interpreters.forward import JVPTrace, JVPTracer, instantiate, run_jvp
@@ -58,6 +58,8 @@ class LinearizeTrace(JVPTrace):
         factors = primitive.factors
         if factors is None and primitive.linear is None:
             return self._by_rule(primitive, args, params)
+        if len(args) == 1:
+            return self._unary(primitive, args[0], params)
         primals: list[Any] = []
         unknowns: list[Linear | None] = []
         active = 0
@@ -96,6 +98,35 @@ class LinearizeTrace(JVPTrace):
         self.eqns.append((primitive, operands, params, (var,)))
         return JVPTracer(self, out, var)
 
+    def _unary(self, primitive: Any, x: Any, params: dict[str, Any]) -> Any:
+        """The same for one operand: half of all steps, and half of the work."""
+        if type(x) is not JVPTracer or x._trace is not self:
+            primal, unknown = x, None
+        elif primitive.multiple_results:
+            return self._by_rule(primitive, (x,), params)
+        else:
+            primal, unknown = x.primal, x.tangent
+        context.trace = base = self.base
+        try:
+            out = base.process(primitive, (primal,), params)
+            if unknown is None:
+                return out
+            if type(unknown) is not Linear:
+                unknown = unknown._var
+            operands: Any = (unknown,)
+            if primitive.factors is not None:
+                factor = primitive.factors[0]
+                if factor is None:
+                    return out
+                weight = factor(out, primal, **params) if params else factor(out, primal)
+                operands = unknown, weight if type(weight) is Array else self.parent.operand(weight)
+                primitive, params = weighted_sum, _no_params
+        finally:
+            context.trace = self
+        var = Linear(out.aval.tangent)
+        self.eqns.append((primitive, operands, params, (var,)))
+        return JVPTracer(self, out, var)
+
     def _by_rule(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Run the jvp rule on the tape. Only rules see tangents as tracers; until then a `Linear` is enough."""
         for x in args:
@@ -109,8 +140,6 @@ _no_params: dict[str, Any] = {}
 
 def _spreads(primals: Sequence[Any], unknowns: Sequence[Linear | None]) -> bool:
     """Does an operand with a tangent have rank 0 and another one not? Then the tangent has to be broadcast."""
-    if len(primals) == 1:
-        return False
     for t in unknowns:
         if t is not None and not t.aval.shape:
             for p in primals:

@@ -19,7 +19,6 @@ from corejax.ir.interpret import eval_jaxpr
 from corejax.ir.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var, no_effects
 from corejax.xla.array import Array, as_array
 
-
 #: An equation that waits: (primitive, operands, params, outputs). Operands are `Linear`s and known values, outputs are
 #: `Linear`s. A plain tuple, because reverse mode makes one for every step of the user's function.
 TapeEqn: TypeAlias = tuple[Any, Sequence[Any], dict[str, Any], Sequence[Linear]]

@@ -51,8 +51,9 @@ def backward(eqns: Sequence[TapeEqn], outs: Sequence[Any], cotangents: Sequence[
         if primitive is weighted_sum:
             ct = found.pop(defined[0], None)
             if ct is not None:
-                for x, weight in zip(operands[::2], operands[1::2], strict=True):
-                    term = roles.multiply(ct, weight)
+                for i in range(0, len(operands), 2):
+                    x = operands[i]
+                    term = roles.multiply(ct, operands[i + 1])
                     found[x] = roles.accumulate(found[x], term) if x in found else term
             continue
         if primitive.multiple_results:

@@ -22,7 +22,8 @@ class Trace:
     """An interpreter at work. `live` until its transformation has returned; its tracers must not be used later."""
 
     __slots__ = ("parent", "live", "__weakref__")
-    parent: Trace | None
+    parent: Any
+    """The trace that was current when this one began, under which its rules run; None at the bottom."""
     live: bool
 
     def __init__(self, parent: Trace | None = None) -> None:
@@ -77,7 +78,7 @@ class Tracer(DataModel):
         return complex(self.concrete("complex(x)"))
 
     def __index__(self) -> int:
-        return self.concrete("an index or a shape").__index__()
+        return self.concrete("an index or a shape").__index__()  # type: ignore[no-any-return]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return self.concrete("conversion to a NumPy array").__array__(dtype, copy)

@@ -21,7 +21,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from corejax import plugin as doors
 from corejax.avals import ShapedArray
@@ -59,6 +59,9 @@ class Primitive:
                "symbolic_zeros", "jvp_binds_itself", "multiple_results", "lowerings", "providers", "open_params",
                "params")
     __slots__ = (*_IDENTITY, *_FROZEN, "__weakref__")
+
+    if TYPE_CHECKING:  # the rules, each as docs/hooks.md describes it
+        def __getattr__(self, name: str) -> Any: ...
 
     def __init__(self, plugin: Any, module: str | None = None, entry: Any = None) -> None:
         self.name: str = plugin.name

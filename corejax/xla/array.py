@@ -239,7 +239,7 @@ def as_array(value: Any, *, copy: bool) -> Array:
     if type(value) in dtypes.PYTHON_SCALARS:
         if type(value) is int:
             dtypes.check_python_int(value, aval.dtype)
-        return Array.from_host(np.array(value, aval.dtype), aval)
+        return Array.from_host(aval.dtype.type(value), aval)
     if isinstance(value, np.ma.MaskedArray):
         raise CorejaxTypeError("a masked array would lose its mask", where=here(),
                                todo="fill it with value.filled(...), and keep its mask as another array")

@@ -69,7 +69,8 @@ class Lowered:
         """Compile it for a device, with options for the compiler."""
         place = client.place_of(device)
         consts = hoisted_consts(self._closed, self._baked, place)
-        return Compiled(compile_lowered(self._lowering, self._closed, place, self._donated, settings_of(options), consts))
+        settings = settings_of(options)
+        return Compiled(compile_lowered(self._lowering, self._closed, place, self._donated, settings, consts))
 
 
 class Traced:

@@ -82,6 +82,8 @@ class Elementwise:
 
     @hookimpl
     def _transpose(self, cotangents: Any, args: Sequence[Any], **params: Any) -> list[Any]:
+        if self._arity == 1:
+            return [self._backward[0](cotangents, args[0], **params)]  # type: ignore[misc]
         found: list[Any] = []
         for i, x in enumerate(args):
             if type(x) is not Linear:

@@ -30,15 +30,21 @@ class Softplus:
         return lax.max(x, 0.0) + lax.log1p(lax.exp(-lax.abs(x)))
 
     @hookimpl
-    def impl(self, args: Sequence[np.ndarray]) -> np.ndarray:
+    def impl(self, args: Sequence[np.ndarray]) -> Any:
         (x,) = args
         return np.logaddexp(x, x.dtype.type(0))  # one pass over the array, where decompose takes six
 
     @hookimpl
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-        # Without this rule abs would put a 0 into the derivative at 0, which is 1/2.
+        # Without this rule the derivative at 0, which is 1/2, would be made of what max and abs have there.
         (x,), (x_dot,) = primals, tangents
         return softplus(x), lax.logistic(x) * x_dot
+
+    @hookimpl
+    def vmap(self, axis: Any, args: Sequence[Any], dims: Sequence[Any]) -> tuple[Any, Any]:
+        # Elementwise, so the batch axis stays where it is. Without this rule vmap would take softplus to pieces, by
+        # decompose, and what is differentiated afterwards would be the pieces.
+        return softplus(args[0]), dims[0]
 
     @hookimpl
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:

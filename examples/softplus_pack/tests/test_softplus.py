@@ -74,12 +74,17 @@ def pushed_ones(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda x: cj.jvp(f, (x,), (cj.lax.full_like(x, 1.0),))[1]
 
 
-@pytest.mark.parametrize("orders", list(product([cj.jit, cj.vmap, elementwise_slope, pushed_ones], repeat=2)))
-def test_orderings_of_transformations_agree(orders: tuple[Any, Any]) -> None:
-    x = np.array([[-2.0, -0.5], [0.5, 2.0]])
+ORDERS = [orders for orders in product([cj.jit, cj.vmap, elementwise_slope, pushed_ones], repeat=3)
+          if orders.count(cj.vmap) < 3]  # the argument has two axes
+
+
+@pytest.mark.parametrize("orders", ORDERS)
+def test_orderings_of_transformations_agree(orders: tuple[Any, ...]) -> None:
+    x = np.array([[-2.0, -0.5], [0.0, 2.0]])
     f: Callable[[Any], Any] = softplus
     for transform in orders:
         f = transform(f)
     derivatives = sum(transform in (elementwise_slope, pushed_ones) for transform in orders)
-    expected = (value(x), slope(x), slope(x) * (1 - slope(x)))[derivatives]
-    np.testing.assert_allclose(f(x), expected, rtol=1e-12)
+    s = slope(x)
+    expected = (value(x), s, s * (1 - s), s * (1 - s) * (1 - 2 * s))[derivatives]
+    np.testing.assert_allclose(f(x), expected, rtol=1e-12, atol=1e-15)
