@@ -52,6 +52,10 @@ Style = Callable[[Rival, int], Function]
 STYLES: dict[str, Style] = {"lax functions": by_functions, "operators": by_operators}
 
 
+def _call(function: Function, x: Any, y: Any) -> Task:
+    return Task(lambda _: function(x, y))
+
+
 def _anew(function: Function) -> Function:
     """The same program as another function, for which nothing is cached."""
     return lambda *args: function(*args)
@@ -67,11 +71,13 @@ def _trace_row(what: str, rivals: Mapping[str, Rival], transform: Callable[[Riva
     x = np.linspace(0.1, 0.9, 8)
     tasks = {}
     for name, rival in _tracers(rivals).items():
-        make_jaxpr, function = rival.module.make_jaxpr, transform(rival)
-        tasks[name] = Task(lambda program, make_jaxpr=make_jaxpr: make_jaxpr(program)(x, x),
-                           lambda function=function: _anew(function))
+        tasks[name] = _trace(rival.module.make_jaxpr, transform(rival), x)
     timings = interleaved(tasks, rounds)
     return Row(what, {name: timing.per(EQUATIONS) for name, timing in timings.items()}, {"jax": target})
+
+
+def _trace(make_jaxpr: Function, function: Function, x: np.ndarray) -> Task:
+    return Task(lambda program: make_jaxpr(program)(x, x), lambda: _anew(function))
 
 
 def tracing(rivals: Mapping[str, Rival], style: Style, rounds: int) -> Row:
@@ -96,20 +102,22 @@ def lowering(rivals: Mapping[str, Rival], style: Style, rounds: int) -> Row:
     x = np.linspace(0.1, 0.9, 8)
     tasks = {}
     for name, rival in _tracers(rivals).items():
-        jit, chain = rival.module.jit, style(rival, EQUATIONS)
-        tasks[name] = Task(lambda traced: traced.lower(),
-                           lambda jit=jit, chain=chain: jit(_anew(chain)).trace(x, x))
+        tasks[name] = _lower(rival.module.jit, style(rival, EQUATIONS), x)
     timings = interleaved(tasks, rounds)
     return Row("lowering to StableHLO, per equation",
                {name: timing.per(EQUATIONS) for name, timing in timings.items()}, {"jax": 2.5})
 
 
+def _lower(jit: Function, chain: Function, x: np.ndarray) -> Task:
+    return Task(lambda traced: traced.lower(), lambda: jit(_anew(chain)).trace(x, x))
+
+
 def eager_add_ndarrays(rivals: Mapping[str, Rival], rounds: int) -> Row:
     x = np.linspace(0.1, 0.9, 8)
-    tasks = {"numpy": Task(lambda _: np.add(x, x))}
+    tasks = {"numpy": _call(np.add, x, x)}
     for name, rival in rivals.items():
         array = x if rival.module else rival.array(x)
-        tasks[name] = Task(lambda _, add=rival.add, array=array: add(array, array))
+        tasks[name] = _call(rival.add, array, array)
     tasks.pop("torch tape", None)  # the same function as torch.func's
     return Row("eager `add(x, y)` of two ndarrays of 8", interleaved(tasks, rounds), {"jax": 5})
 
@@ -120,19 +128,29 @@ def eager_add(rivals: Mapping[str, Rival], style: Style, rounds: int) -> Row:
     tasks = {}
     for name, rival in _tracers(rivals).items():
         array = rival.array(x)
-        add = rival.add if style is by_functions else lambda a, b: a + b
-        tasks[name] = Task(lambda _, add=add, array=array: add(array, array))
+        tasks[name] = _call(rival.add, array, array) if style is by_functions else _operator_add(array)
     return Row("eager `add` of two arrays of 8", interleaved(tasks, rounds), {"jax": 5})
+
+
+def _operator_add(x: Any) -> Task:
+    return Task(lambda _: x + x)
 
 
 def _eager_gradient(rivals: Mapping[str, Rival], style: Style, x: np.ndarray, rounds: int) -> dict[str, Timing]:
     tasks = {}
     for name, rival in rivals.items():
-        chain, array = style(rival, 30), rival.array(x)
-        function = chain if x.ndim == 0 else (lambda x, y, chain=chain, total=rival.total: total(chain(x, y)))
-        gradient = rival.gradient(function)
-        tasks[name] = Task(lambda _, gradient=gradient, array=array: _ready(gradient(array, array)))
+        chain = style(rival, 30)
+        function = chain if x.ndim == 0 else _summed(rival.total, chain)
+        tasks[name] = _gradient(rival.gradient(function), rival.array(x))
     return interleaved(tasks, rounds)
+
+
+def _summed(total: Function, chain: Function) -> Function:
+    return lambda x, y: total(chain(x, y))
+
+
+def _gradient(gradient: Function, array: Any) -> Task:
+    return Task(lambda _: _ready(gradient(array, array)))
 
 
 def _ready(value: Any) -> Any:

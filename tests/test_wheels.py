@@ -14,7 +14,8 @@ from imports import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheels")]
 
-PROJECTS = (ROOT, *sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml")), ROOT / "examples/softplus_pack")
+PROJECTS = (ROOT, *sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml")),
+            ROOT / "examples/softplus_pack")
 
 
 def run(*command: str | Path, cwd: Path) -> str:
@@ -129,8 +130,8 @@ def test_the_kernel_alone_traces_and_stages(alone: Environment) -> None:
         print(cj.make_jaxpr(twice)(np.ones(3)))""")
 
 
-@pytest.mark.parametrize("use", ["cj.lax.sin(1.0)", "cj.make_jaxpr(cj.jit(lambda x: x))(1.0)", "cj.device_put(1.0) + 2.0",
-                                 "cj.grad(lambda x: x * x)(1.0)"])
+@pytest.mark.parametrize("use", ["cj.lax.sin(1.0)", "cj.make_jaxpr(cj.jit(lambda x: x))(1.0)",
+                                 "cj.device_put(1.0) + 2.0", "cj.grad(lambda x: x * x)(1.0)"])
 def test_the_kernel_alone_says_what_to_install(alone: Environment, use: str) -> None:
     message = alone.execute(f"""
         import corejax as cj

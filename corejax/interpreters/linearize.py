@@ -16,12 +16,15 @@ from corejax.interpreters.context import context
 from corejax.interpreters.forward import JVPTrace, JVPTracer, instantiate, run_jvp
 from corejax.interpreters.partial_eval import TapeEqn, TapeTrace, TapeTracer, needed, replay
 from corejax.interpreters.trace import Trace
+from corejax.plugin import checks
 from corejax.plugin.roles import roles
 from corejax.xla.array import Array
 
 
 class _WeightedSum:
-    """The tape's own equation: operands (x0, w0, x1, w1, ...) with unknown x and known w; the result is sum x_i * w_i.
+    """The tape's own equation: operands (x0, w0, x1, w1, ...), unknown x and known w; the result is sum x_i * w_i.
+
+    A weight of None stands for one.
 
     One such equation stands for all that the factors of an elementwise primitive do to its tangents. Its transpose,
     ct * w_i for each unknown, is written out where tapes run backward.
@@ -33,7 +36,8 @@ class _WeightedSum:
 
     def bind(self, *operands: Any) -> Any:
         """The sum, by the roles `multiply` and `accumulate`."""
-        terms = [roles.multiply(x, w) for x, w in zip(operands[::2], operands[1::2], strict=True)]
+        terms = [x if w is None else roles.multiply(x, w)
+                 for x, w in zip(operands[::2], operands[1::2], strict=True)]
         total = terms[0]
         for term in terms[1:]:
             total = roles.accumulate(total, term)
@@ -86,9 +90,9 @@ class LinearizeTrace(JVPTrace):
                 for i, unknown in enumerate(unknowns):
                     factor = factors[i]
                     if unknown is not None and factor is not None:
-                        weight = factor(out, *primals, **params) if params else factor(out, *primals)
                         operands.append(unknown)
-                        operands.append(weight if type(weight) is Array else self.parent.operand(weight))
+                        operands.append(None if factor == 1 else self._weight(primitive, out, factor(
+                            out, *primals, **params) if params else factor(out, *primals)))
                 if not operands:
                     return out
                 primitive, params = weighted_sum, _no_params
@@ -118,14 +122,23 @@ class LinearizeTrace(JVPTrace):
                 factor = primitive.factors[0]
                 if factor is None:
                     return out
-                weight = factor(out, primal, **params) if params else factor(out, primal)
-                operands = unknown, weight if type(weight) is Array else self.parent.operand(weight)
+                operands = unknown, None if factor == 1 else self._weight(primitive, out, factor(
+                    out, primal, **params) if params else factor(out, primal))
                 primitive, params = weighted_sum, _no_params
         finally:
             context.trace = self
         var = Linear(out.aval.tangent)
         self.eqns.append((primitive, operands, params, (var,)))
         return JVPTracer(self, out, var)
+
+    def _weight(self, primitive: Any, out: Any, weight: Any) -> Any:
+        """A factor as it stands on the tape: immutable, and of a type with which the tangent keeps its own."""
+        weight = weight if type(weight) is Array else self.parent.operand(weight)
+        aval, wanted = weight.aval, out.aval
+        if aval is not wanted and (aval.dtype != wanted.dtype or (aval.shape and aval.shape != wanted.shape)):
+            raise checks.rule_error(primitive, "jvp", "a factor doesn't fit the output", aval, wanted,
+                                    "return an array of the output's dtype, and of its shape or ()")
+        return weight
 
     def _by_rule(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Run the jvp rule on the tape. Only rules see tangents as tracers; until then a `Linear` is enough."""

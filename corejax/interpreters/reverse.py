@@ -53,7 +53,8 @@ def backward(eqns: Sequence[TapeEqn], outs: Sequence[Any], cotangents: Sequence[
             if ct is not None:
                 for i in range(0, len(operands), 2):
                     x = operands[i]
-                    term = roles.multiply(ct, operands[i + 1])
+                    weight = operands[i + 1]
+                    term = ct if weight is None else roles.multiply(ct, weight)
                     found[x] = roles.accumulate(found[x], term) if x in found else term
             continue
         if primitive.multiple_results:

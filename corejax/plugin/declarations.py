@@ -15,12 +15,15 @@ from typing import Any
 
 import pluggy
 
+from corejax.errors import CorejaxTypeError
 from corejax.plugin.roles import roles
+from corejax.source import here
 
 #: Marks a method as the implementation of the hook of its name; pluggy's options (`wrapper`, `tryfirst`) apply.
 hookimpl = pluggy.HookimplMarker("corejax")
 
 Function = Callable[..., Any]
+Factor = Function | int | None
 
 
 class Declaration:
@@ -41,11 +44,11 @@ class Partials(Declaration):
 
 
 class Factors(Partials):
-    """A derivative for each operand of an elementwise primitive as a factor: `f_i(out, *args, **params)`."""
+    """A derivative for each operand of an elementwise primitive as a factor: `f_i(out, *args, **params)`, or 1."""
 
     __slots__ = ("factors",)
 
-    def __init__(self, factors: Sequence[Function | None]) -> None:
+    def __init__(self, factors: Sequence[Factor]) -> None:
         self.factors = tuple(factors)
         super().__init__([None if factor is None else _times(factor) for factor in factors])
 
@@ -80,7 +83,10 @@ class NotLinear(Declaration):
         self.reason = reason
 
 
-def _times(factor: Function) -> Function:
+def _times(factor: Function | int) -> Function:
+    if not callable(factor):
+        return lambda tangent, out, *args, **params: tangent
+
     def partial(tangent: Any, out: Any, *args: Any, **params: Any) -> Any:
         return roles.multiply(tangent, factor(out, *args, **params))
     return partial
@@ -95,12 +101,17 @@ def partials(*functions: Function | None) -> Partials:
     return Partials(functions)
 
 
-def factors(*functions: Function | None) -> Factors:
+def factors(*functions: Factor) -> Factors:
     """`jvp = factors(f0, f1, ...)`: partials that multiply the tangent, elementwise.
 
-    The factor of an operand is `f_i(out, *args, **params)`, or None for a derivative that is zero. Reverse mode
-    records these without running a rule on the tangents.
+    The factor of an operand is `f_i(out, *args, **params)`; 1 stands for a factor of one, None for a derivative that
+    is zero. Reverse mode records these without running a rule on the tangents.
     """
+    for factor in functions:
+        if not callable(factor) and factor is not None and (type(factor) is not int or factor != 1):
+            raise CorejaxTypeError("a factor is a function, None or 1", got=repr(factor), where=here(),
+                                   wanted="a function (out, *args, **params) -> factor; None where it is zero",
+                                   todo="write lambda out, *args: ... for any other constant")
     return Factors(functions)
 
 

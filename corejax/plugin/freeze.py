@@ -172,7 +172,9 @@ def _adapted_declaration(rule: Declaration, params: Signature) -> Any:
 
 def _declared_with_jvp(source: Source, rule: Any, params: Signature) -> dict[str, Any]:
     """What is declared by the plugin whose jvp was chosen: it goes with that rule."""
-    factors = tuple([adapt_partial(f, params) for f in rule.factors]) if isinstance(rule, Factors) else None
+    factors = None
+    if isinstance(rule, Factors):
+        factors = tuple([adapt_partial(f, params) if callable(f) else f for f in rule.factors])
     return {"linear": source.linear, "factors": factors,
             "symbolic_zeros": getattr(source.plugin, "symbolic_zeros", False)}
 

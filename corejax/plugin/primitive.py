@@ -216,9 +216,10 @@ def define(plugin: Any, *, name: str | None = None, module: str | None = None) -
     needs: by default it has the primitive's name, in the module that calls `define`.
     """
     primitive = _primitive_of(plugin, module or sys._getframe(1).f_globals.get("__name__", "__main__"))
+    function: Function = primitive.function
     if name is not None:
-        primitive.function.__name__ = primitive.function.__qualname__ = name
-    return primitive.function
+        function.__name__ = function.__qualname__ = name
+    return function
 
 
 def find(name: str) -> Primitive:

@@ -25,28 +25,15 @@ __all__ = ["abs", "add", "div", "integer_pow", "max", "min", "mul", "neg", "rem"
 
 # Sums. Python's operators do the same as the ufuncs on arrays, and are five times faster on NumPy scalars.
 
-class _Sum(families.Elementwise):
-    """add or sub: linear in both operands, jointly; a tangent of zero costs nothing."""
-
-    symbolic_zeros = True
-
-    def __init__(self, name: str, impl: Any, hlo: str, doc: str, second: Callable[[Any], Any]) -> None:
-        super().__init__(name, impl, arity=2, hlo=hlo, dtypes="iufc", jvp=None, doc=doc, linear=(0, 1),
-                         transpose=(lambda ct, x, y: ct, lambda ct, x, y: second(ct)))
-        self._second = second
-
-    @hookimpl
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-        out, (x_dot, y_dot) = self._bind(*primals), tangents
-        if type(y_dot) is Zero:
-            return out, x_dot if type(x_dot) is Zero else families.spread(x_dot, out)
-        if type(x_dot) is Zero:
-            return out, families.spread(self._second(y_dot), out)
-        return out, self._bind(x_dot, y_dot)
-
-
-add = define(_Sum("add", operator.add, "add", "The sum x + y.", lambda y_dot: y_dot))
-sub = define(_Sum("sub", operator.sub, "subtract", "The difference x - y.", lambda y_dot: neg(y_dot)))
+add = define(families.binary(
+    "add", operator.add, hlo="add", dtypes="iufc", jvp=factors(1, 1),
+    transpose=(lambda ct, x, y: ct, lambda ct, x, y: ct),
+    doc="The sum x + y."))
+sub = define(families.binary(
+    "sub", operator.sub, hlo="subtract", dtypes="iufc",
+    jvp=factors(1, lambda out, x, y: families.weak_scalar(-1, out.dtype)),
+    transpose=(lambda ct, x, y: ct, lambda ct, x, y: neg(ct)),
+    doc="The difference x - y."))
 
 neg: Any = define(families.unary(
     "neg", operator.neg, hlo="negate", dtypes="iufc", jvp=None, linear=(0,), transpose=(lambda ct, x: neg(ct),),
