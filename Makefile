@@ -50,14 +50,11 @@ entry-points: .venv/stamp
 	.venv-parity/bin/python -m pip install -q -e ".[test,parity]" $(EDITABLE)
 	touch $@
 
-TORCH := torch==2.13.0+cpu
-
 # torch is a rival where it can be had; the report says so when it is missing.
 .venv-bench/stamp: $(PROJECTS)
 	$(PYTHON) -m venv .venv-bench
 	.venv-bench/bin/python -m pip install -q -e ".[bench]" $(EDITABLE)
-	-.venv-bench/bin/python -m pip install -q $(TORCH) || .venv-bench/bin/python -m pip install -q $(TORCH) \
-		--retries 0 --extra-index-url https://download.pytorch.org/whl/cpu
+	-.venv-bench/bin/python -m pip install -q torch==2.13.0
 	touch $@
 
 clean:

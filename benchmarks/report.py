@@ -29,7 +29,8 @@ def setting() -> str:
             versions.append(f"{library} {version(library)}")
         except PackageNotFoundError:
             versions.append(f"{library} not installed")
-    return f"{os.cpu_count()} cores, {platform.python_implementation()} {platform.python_version()}, {', '.join(versions)}."
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    return f"{os.cpu_count()} cores, {python}, {', '.join(versions)}."
 
 
 def shown(timing: Timing) -> str:

@@ -188,7 +188,8 @@ def _import_once(module: str) -> float:
     code = f"from time import perf_counter as now; start = now(); import {module}; print(now() - start)"
     env = {**os.environ}
     env.pop("PYTHONDONTWRITEBYTECODE", None)
-    return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env).stdout)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
+    return float(done.stdout)
 
 
 ROWS = (tracing, tracing_grad, tracing_vmap, lowering, eager_add, eager_grad_scalar, eager_grad_array)

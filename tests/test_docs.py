@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from imports import PACKS, ROOT
 
 from corejax.plugin import hookspecs
+from imports import PACKS, ROOT
 
 SKIPPED = (".venv", ".venv-parity", ".venv-bench", "node_modules", "build", "dist", ".git")
 PAGES = sorted(path for path in ROOT.rglob("*.md")

@@ -17,7 +17,8 @@ ORDERS = {"corejax first": "import corejax as cj\nimport jax", "jax first": "imp
 def python(imports: str, code: str, **settings: str) -> str:
     """The output of a fresh interpreter that imports the two in this order."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
-    program = f"{imports}\nimport numpy as np\nimport jax.numpy as jnp\nfrom corejax import lax\n{textwrap.dedent(code)}"
+    shared = "import numpy as np\nimport jax.numpy as jnp\nfrom corejax import lax"
+    program = f"{imports}\n{shared}\n{textwrap.dedent(code)}"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env={**env, **settings})
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()

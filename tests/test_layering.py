@@ -13,6 +13,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+
 from imports import PACKS, ROOT, Import, imports, modules, tree
 
 KERNEL = modules(ROOT / "corejax")

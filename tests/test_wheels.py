@@ -1,4 +1,4 @@
-"""What a user installs: the built wheels in fresh environments without jax, with all packs and with the kernel alone."""
+"""What users install: the wheels in fresh environments without jax, with all packs and with the kernel alone."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import venv
 from pathlib import Path
 
 import pytest
+
 from imports import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheels")]

@@ -271,7 +271,8 @@ def test_rank_0_storage_may_be_a_numpy_scalar():
 
 
 def test_host_arrays_need_no_jaxlib():
-    program = ("import sys, numpy as np; from corejax.xla.array import as_array; x = as_array(np.arange(3.), copy=True);"
+    program = ("import sys, numpy as np; from corejax.xla.array import as_array;"
+               "x = as_array(np.arange(3.), copy=True);"
                "repr(x), np.asarray(x), list(x), x.tolist();"
                "assert not [m for m in sys.modules if m.startswith(('jax', 'pluggy'))], sys.modules.keys()")
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -105,7 +105,7 @@ def test_what_a_vmapped_function_does_not_batch_stays_unbatched():
 
 def test_staged_programs_evaluate_and_transform_like_functions():
     closed = stage(fun, [F64], "fun")
-    again = lambda x: eval_jaxpr(closed.jaxpr, closed.consts, x)  # noqa: E731
+    again = lambda x: eval_jaxpr(closed.jaxpr, closed.consts, x)
     np.testing.assert_allclose(again(value(0.7))[0], FUN, rtol=1e-12)
     np.testing.assert_allclose(grad(again)(value(0.7))[0], SLOPE, rtol=1e-14)
     np.testing.assert_allclose(derivative(grad(again))(value(0.7))[0], CURVATURE, rtol=1e-13)
@@ -293,7 +293,8 @@ SINGLE = np.float32(0)
     ("transpose", None), ("transpose", 1.0), ("transpose", []), ("transpose", [1.0, 2.0]), ("transpose", [VECTOR]),
     ("transpose", [SINGLE]), ("transpose", ["no"]),
     ("vmap", None), ("vmap", VECTOR), ("vmap", (np.zeros(3), None)), ("vmap", (np.zeros(4), 0)),
-    ("vmap", (np.zeros(3), 1)), ("vmap", (np.zeros(3), "0")), ("vmap", (np.zeros(3, np.float32), 0)), ("vmap", (None, 0)),
+    ("vmap", (np.zeros(3), 1)), ("vmap", (np.zeros(3), "0")), ("vmap", (np.zeros(3, np.float32), 0)),
+    ("vmap", (None, 0)),
 ])
 def test_a_wrong_rule_output_is_an_error_that_names_primitive_and_hook(hook, result):
     handle = wrong(hook, result)

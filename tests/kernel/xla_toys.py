@@ -46,7 +46,8 @@ sin = elementwise("sin", "stablehlo.sine")
 
 #: Two results: the sum and the difference.
 add_sub = Toy("add_sub", lambda ctx, args: [
-    ctx.op("stablehlo.add", args, None, ctx.out_types[:1]), ctx.op("stablehlo.subtract", args, None, ctx.out_types[:1])],
+    ctx.op("stablehlo.add", args, None, ctx.out_types[:1]),
+    ctx.op("stablehlo.subtract", args, None, ctx.out_types[:1])],
     lambda avals: (avals[0], avals[0]), multiple_results=True)
 
 #: A nested program.
