@@ -143,8 +143,15 @@ def scalar_aval(kind: str) -> ShapedArray:
     return _of_scalar.get(key) or _of_scalar.put(key, ShapedArray((), dtypes.default_dtype(kind), True))
 
 
+def _of_ndarray(value: Any) -> ShapedArray:
+    key = value.shape, value.dtype
+    return _of_numpy.get(key) or _of_numpy.put(key, ShapedArray(*key))
+
+
 def aval_of(value: Any) -> ShapedArray:
     """The type of a value; an error if it is no array, scalar or tracer."""
+    if type(value) is np.ndarray:
+        return _of_ndarray(value)
     aval = getattr(value, "aval", None)
     if isinstance(aval, ShapedArray):
         return aval
@@ -152,8 +159,7 @@ def aval_of(value: Any) -> ShapedArray:
     if kind is not None:
         return scalar_aval(kind)
     if isinstance(value, (np.ndarray, np.generic)):
-        key = value.shape, value.dtype
-        return _of_numpy.get(key) or _of_numpy.put(key, ShapedArray(*key))
+        return _of_ndarray(value)
     raise CorejaxTypeError(f"a value of type {type(value).__name__} is not an array", got=repr(value)[:80],
                            wanted="an array, a NumPy scalar, or a bool, int, float or complex", where=here(),
                            todo="convert it with numpy.asarray, or pass its array parts as a pytree")

@@ -234,6 +234,8 @@ def as_array(value: Any, *, copy: bool) -> Array:
     if type(value) is Array:
         return value
     aval = aval_of(value)
+    if type(value) is np.ndarray and value.dtype is aval.dtype:
+        return Array.from_host(value.copy() if copy else value, aval)
     if isinstance(value, DataModel):
         raise ConcretizationError("a traced value stands where an array is needed", got=repr(value), where=here())
     if type(value) in dtypes.PYTHON_SCALARS:
