@@ -9,19 +9,22 @@ EDITABLE := $(PACKS:%=-e %) -e $(EXAMPLE_PACK)
 
 # Two test workers on few cores: one thread of XLA and BLAS in each.
 TEST_ENV := XLA_FLAGS=--xla_cpu_multi_thread_eigen=false OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
-PYTEST := -m pytest -n 2 --dist loadgroup -q
+PYTEST := -m pytest -n 2 -q
 
 .PHONY: demo test test-quick lint parity bench entry-points clean
 
 demo: .venv/stamp
 	.venv/bin/python examples/quickstart.py
 
+# The kernel's tests see no pack: they bring toy primitives of their own.
 test: lint
-	$(TEST_ENV) .venv/bin/python $(PYTEST)
+	$(TEST_ENV) COREJAX_PACKS=none .venv/bin/python $(PYTEST) tests/kernel
+	$(TEST_ENV) .venv/bin/python $(PYTEST) tests examples/softplus_pack/tests --ignore tests/kernel
 
 # Without the tests that build wheels and environments.
 test-quick: .venv/stamp
-	$(TEST_ENV) .venv/bin/python $(PYTEST) -m "not slow"
+	$(TEST_ENV) COREJAX_PACKS=none .venv/bin/python $(PYTEST) -m "not slow" tests/kernel
+	$(TEST_ENV) .venv/bin/python $(PYTEST) -m "not slow" tests examples/softplus_pack/tests --ignore tests/kernel
 
 lint: .venv/stamp
 	.venv/bin/python tools/entry_points.py --check

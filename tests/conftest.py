@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,3 +21,16 @@ def _quiet_numpy() -> Iterator[None]:
     """Expected values at singular points come from NumPy too; corejax sets what holds for its own computations."""
     with np.errstate(all="ignore"):
         yield
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: Any, log: Any) -> Any:
+    """Each test goes to the next free worker, but those with the same costly environments to the same one, and first."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByEnvironment(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return file if file.endswith("test_wheels.py") else nodeid
+
+    return ByEnvironment(config, log)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from corejax.plugin import hookspecs
+from corejax.plugin import hookspecs, manifest, registry
 from imports import PACKS, ROOT
 
 SKIPPED = (".venv", ".venv-parity", ".venv-bench", "node_modules", "build", "dist", ".git")
@@ -113,6 +113,16 @@ def test_reference_says_what_the_spec_says(hook: str) -> None:
     doc = inspect.getdoc(spec)
     assert doc is not None and doc.startswith(f"`{hook}({', '.join((*parameters, *params))})`")
     assert doc in documented_hooks()[hook]
+
+
+# Roles
+
+def test_architecture_lists_every_role() -> None:
+    text = (ROOT / "docs/architecture.md").read_text()
+    _, _, section = text.partition("## Roles")
+    listed = re.findall(r"^\| `(\w+)` \|", section.partition("\n## ")[0], re.MULTILINE)
+    provided = [role for role in manifest.read().names(registry.ROLES) if not role.startswith("operators.")]
+    assert provided == sorted(listed)
 
 
 # Links

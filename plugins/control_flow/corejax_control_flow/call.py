@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from corejax import lax
-from corejax.caches import WeakCache
 from corejax.core import (
     Atom,
     EvalTrace,
@@ -22,10 +21,12 @@ from corejax.core import (
     Literal,
     ShapedArray,
     Var,
+    WeakCache,
     Zero,
     aval_of,
     context,
     eval_jaxpr,
+    here,
     jvp_jaxpr,
     partial_eval_jaxpr,
     stage,
@@ -35,7 +36,6 @@ from corejax.core import (
 from corejax.errors import CorejaxTypeError
 from corejax.ir.surgery import dce
 from corejax.plugin import Sample, define, hookimpl
-from corejax.source import here
 
 __all__ = ["xla_call"]
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from corejax.core import Linear, ShapedArray, aval_of
+from corejax.core import Linear, ShapedArray, aval_of, here
 from corejax.errors import CorejaxError, CorejaxIndexError, CorejaxTypeError
-from corejax.source import here
 
 Shape = tuple[int, ...]
 

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax import dtypes
-from corejax.core import ShapedArray, Zero
+from corejax.core import ShapedArray, Zero, dtypes
 from corejax.plugin import Sample, define, factors, families, hookimpl, partials
 from corejax_lax_basic.comparison import eq, ge
 from corejax_lax_basic.complex_parts import complex, conj, real

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from corejax import dtypes, lax
+from corejax import lax
+from corejax.core import dtypes
 from corejax.plugin import define, families
 
 __all__ = ["complex", "conj", "imag", "real"]

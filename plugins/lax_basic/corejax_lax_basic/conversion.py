@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from corejax import dtypes
-from corejax.core import ShapedArray, Zero, aval_of
+from corejax.core import ShapedArray, Zero, aval_of, dtypes, here
 from corejax.errors import CorejaxTypeError
 from corejax.plugin import Sample, define, families, hookimpl, partials
-from corejax.source import here
 
 __all__ = ["convert_element_type"]
 

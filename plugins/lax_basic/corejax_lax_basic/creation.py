@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from corejax import dtypes, lax
-from corejax.core import Array, ShapedArray, aval_of
+from corejax import lax
+from corejax.core import Array, ShapedArray, aval_of, dtypes
 from corejax.plugin import Sample, define, hookimpl, not_differentiable, not_linear
 from corejax_lax_basic._axes import (
     Shape,

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax import dtypes
-from corejax.core import aval_of
+from corejax.core import aval_of, dtypes
 from corejax.plugin import define, factors, families
 from corejax_lax_basic.arithmetic import add, div, integer_pow, mul, sub
 from corejax_lax_basic.comparison import eq

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax import dtypes
-from corejax.core import Array, Tracer, aval_of
+from corejax.core import Array, Tracer, aval_of, dtypes
 from corejax.plugin import families
 from corejax_lax_basic import (
     arithmetic,

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax import dtypes
-from corejax.core import Array, ShapedArray, aval_of, stage
+from corejax.core import Array, ShapedArray, aval_of, dtypes, stage
 from corejax_lax_basic import arithmetic, conversion, joining, selection, shapes, slicing
 from corejax_lax_basic.shapes import expand, move_axis
 

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from corejax.core import ShapedArray
+from corejax.core import ShapedArray, here
 from corejax.errors import CorejaxValueError
 from corejax.plugin import Sample, define, families, hookimpl, partials
-from corejax.source import here
 
 __all__ = ["RoundingMethod", "ceil", "floor", "is_finite", "round"]
 

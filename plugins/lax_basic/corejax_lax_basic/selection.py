@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax import dtypes
-from corejax.core import Linear, ShapedArray, Zero, aval_of
+from corejax.core import Linear, ShapedArray, Zero, aval_of, dtypes
 from corejax.plugin import Sample, define, families, hookimpl, partials
 from corejax_lax_basic.comparison import gt, lt
 from corejax_lax_basic.logic import bitwise_and, bitwise_or

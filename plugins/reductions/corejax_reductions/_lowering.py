@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax import dtypes
-from corejax.core import ShapedArray
+from corejax.core import ShapedArray, dtypes
 
 #: Two MLIR values of rank 0 to one.
 Combine = Callable[[Any, Any], Any]

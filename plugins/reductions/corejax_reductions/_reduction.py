@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from corejax import dtypes
-from corejax.core import ShapedArray, aval_of
+from corejax.core import ShapedArray, aval_of, dtypes, here
 from corejax.errors import CorejaxError, CorejaxIndexError, CorejaxTypeError
 from corejax.plugin import Sample, define, hookimpl, not_linear
-from corejax.source import here
 from corejax_reductions import _lowering
 
 Axes = tuple[int, ...]

@@ -11,8 +11,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from corejax import dtypes, lax
-from corejax.core import ShapedArray
+from corejax import lax
+from corejax.core import ShapedArray, dtypes
 from corejax.plugin import partials
 from corejax_reductions import _lowering
 from corejax_reductions._reduction import Axes, Reduction, defined

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from corejax import lax  # noqa: F401  (for the examples)
-from corejax.dtypes import bool_
+from corejax.core import dtypes
 from corejax.plugin import not_differentiable
 from corejax_reductions._reduction import Axes, Reduction, defined
 
@@ -35,7 +35,7 @@ class ReduceAnd(_Logical):
     _operation = "and"
 
     def _identity(self, dtype: np.dtype) -> Any:
-        return dtype == bool_ or ~np.zeros((), dtype)[()]
+        return dtype == dtypes.bool_ or ~np.zeros((), dtype)[()]
 
 
 class ReduceOr(_Logical):

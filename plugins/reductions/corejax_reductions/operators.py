@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from corejax import dtypes, lax
-from corejax.core import aval_of
+from corejax import lax
+from corejax.core import aval_of, dtypes
 from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax_reductions import sums
 from corejax_reductions._reduction import accumulator, canonical_axes, canonical_axis, refused

@@ -7,11 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from corejax import (
-    dtypes,
-    lax,  # noqa: F401  (for the examples)
-)
-from corejax.core import ShapedArray, aval_of
+from corejax import lax  # noqa: F401  (for the examples)
+from corejax.core import ShapedArray, aval_of, dtypes
 from corejax.errors import CorejaxValueError
 from corejax.plugin import Sample, hookimpl, not_linear, partials
 from corejax_reductions import _lowering
