@@ -25,7 +25,7 @@ def _quiet_numpy() -> Iterator[None]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: Any, log: Any) -> Any:
-    """Each test goes to the next free worker, but those with the same costly environments to the same one, and first."""
+    """Each test goes to the next free worker, but those that share costly environments to the same one, and first."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ByEnvironment(LoadScopeScheduling):  # type: ignore[misc]

@@ -19,8 +19,7 @@ from imports import PACKS, ROOT, Import, imports, modules, tree
 KERNEL = modules(ROOT / "corejax")
 
 #: What a pack may import of the kernel; `ir` and `plugin` with their modules.
-PACK_API = ("corejax.plugin", "corejax.core", "corejax.ir", "corejax.lax", "corejax.errors", "corejax.dtypes",
-            "corejax.source", "corejax.caches")
+PACK_API = ("corejax.plugin", "corejax.core", "corejax.ir", "corejax.lax", "corejax.errors")
 
 #: The doors that load late, on purpose.
 LATE = ("corejax._jaxlib", "corejax.plugin", "corejax.plugin.registry", "corejax.plugin.primitive")

@@ -60,7 +60,7 @@ class LinearizeTrace(JVPTrace):
 
     def process(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
         factors = primitive.factors
-        if factors is None and primitive.linear is None:
+        if (factors is None and primitive.linear is None) or primitive.linearize is not None:
             return self._by_rule(primitive, args, params)
         if len(args) == 1:
             return self._unary(primitive, args[0], params)
@@ -141,11 +141,38 @@ class LinearizeTrace(JVPTrace):
         return weight
 
     def _by_rule(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        """Run the jvp rule on the tape. Only rules see tangents as tracers; until then a `Linear` is enough."""
+        """Run the rule on the tape. Only rules see tangents as tracers; until then a `Linear` is enough."""
         for x in args:
             if type(x) is JVPTracer and x._trace is self and type(x.tangent) is Linear:
                 x.tangent = TapeTracer(self.parent, x.tangent)
-        return JVPTrace.process(self, primitive, args, params)
+        if primitive.linearize is None:
+            return JVPTrace.process(self, primitive, args, params)
+        return self._by_linearize(primitive, args, params)
+
+    def _by_linearize(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Run the primitive's own linearize rule: its first part on primals, what it returns on the tape."""
+        own = [type(x) is JVPTracer and x._trace is self for x in args]
+        primals = [x.primal if o else x for x, o in zip(args, own, strict=True)]
+        if True not in own:
+            return JVPTrace.process(self, primitive, args, params)
+        tangents = [x.tangent if o else Zero(aval_of(x).tangent) for x, o in zip(args, own, strict=True)]
+        try:
+            context.trace = self.base
+            expected = primitive.infer(tuple(map(aval_of, primals)), params)
+            result = primitive.linearize(primals, tuple(own), **params)
+            out, residuals, lin = checks.check_sequence(primitive, "linearize", result, 3, "(result, residuals, lin)")
+            context.trace = self.parent
+            out_dot = lin(residuals, tangents)
+        finally:
+            context.trace = self
+        if not primitive.multiple_results:
+            out, out_dot, expected = [out], [out_dot], (expected,)
+        outs = checks.check_sequence(primitive, "linearize", out, len(expected), "outputs")
+        dots = checks.check_sequence(primitive, "linearize", out_dot, len(expected), "output tangents")
+        for x, aval in zip(outs, expected, strict=True):
+            checks.check_output(primitive, "linearize", x, aval)
+        boxed = [self._box(primitive, x, t) for x, t in zip(outs, dots, strict=True)]
+        return boxed if primitive.multiple_results else boxed[0]
 
 
 _no_params: dict[str, Any] = {}

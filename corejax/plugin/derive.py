@@ -11,15 +11,16 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from corejax.avals import ShapedArray, Zero
+from corejax.avals import ShapedArray, Zero, aval_of
+from corejax.caches import BoundedCache
 from corejax.config import config
 from corejax.errors import CorejaxNotImplementedError, CorejaxTypeError, CorejaxWarning, MissingRuleError
 from corejax.interpreters import batching, forward
 from corejax.interpreters.reverse import transpose_function
 from corejax.interpreters.staging import stage, stage_closed
-from corejax.plugin.declarations import NotDifferentiable, NotLinear, Partials
+from corejax.plugin.declarations import NotDifferentiable, NotLinear, Partials, hookimpl
 from corejax.plugin.roles import roles
-from corejax.source import here
+from corejax.source import here, user_frame
 
 Rule = Callable[..., Any]
 
@@ -29,7 +30,7 @@ def fill(slots: Any, primitive: Any) -> None:
 
     The rules made here refer to `primitive`, never to `slots`, which is a draft of it.
     """
-    decomposes = slots.decompose is not None
+    decomposes, own_jvp = slots.decompose is not None, slots.jvp is not None
     if slots.abstract_eval is None:
         slots.abstract_eval = _abstract_eval(primitive)
     _fill_jvp(slots, primitive)
@@ -38,7 +39,10 @@ def fill(slots: Any, primitive: Any) -> None:
     elif slots.transpose is None:
         slots.transpose = _transpose(primitive) if decomposes else _missing(primitive, "transpose")
     if slots.vmap is None:
-        slots.vmap = _vmap(primitive) if decomposes else _sequential_vmap(primitive)
+        if decomposes and own_jvp:
+            slots.vmap = _vmap_keeping_jvp(primitive)
+        else:
+            slots.vmap = _vmap(primitive) if decomposes else _sequential_vmap(primitive)
     if slots.xla_translation is None:
         if decomposes:
             slots.xla_translation = _lowering(primitive)
@@ -169,6 +173,59 @@ def _vmap(primitive: Any) -> Rule:
     return vmap
 
 
+class _Mapped:
+    """A primitive with `decompose` and a jvp of its own, mapped along an axis: both are mapped, the jvp is not lost."""
+
+    def __init__(self, primitive: Any, axis: Any, dims: tuple[int | None, ...]) -> None:
+        self.name = f"mapped_{primitive.name}"
+        self.multiple_results = primitive.multiple_results
+        self.symbolic_zeros = True
+        self._primitive, self._axis, self._dims = primitive, axis, dims
+
+    @hookimpl
+    def decompose(self, args: Sequence[Any], **params: Any) -> Any:
+        return _results(self, self._map(_function(self._primitive, params), args, self._dims))
+
+    @hookimpl
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+        rule, count, zero_dots = self._primitive, len(primals), [False]
+        outs_of: list[int] = []
+
+        def fun(*slices: Any) -> list[Any]:
+            given = iter(slices[count:])
+            dots = [Zero(aval_of(x).tangent) if type(t) is Zero else next(given)
+                    for x, t in zip(slices[:count], tangents, strict=True)]
+            if not rule.symbolic_zeros:
+                dots = [forward.instantiate(t) for t in dots]
+            out, out_dot = rule.jvp(slices[:count], dots, **params)
+            outs, out_dots = (out, out_dot) if rule.multiple_results else ([out], [out_dot])
+            out_dots = [forward.instantiate(t) for t in out_dots]
+            zero_dots[:] = [type(t) is Zero for t in out_dots]
+            outs_of[:] = [len(outs)]
+            return [*outs, *[t for t in out_dots if type(t) is not Zero]]
+
+        nonzero = [(t, d) for t, d in zip(tangents, self._dims, strict=True) if type(t) is not Zero]
+        mapped = self._map(fun, [*primals, *[t for t, _ in nonzero]], [*self._dims, *[d for _, d in nonzero]])
+        outs, found = mapped[: outs_of[0]], iter(mapped[outs_of[0]:])
+        dots = [Zero(aval_of(x).tangent) if zero else next(found) for x, zero in zip(outs, zero_dots, strict=True)]
+        return _results(self, outs), _results(self, dots)
+
+    def _map(self, fun: Rule, args: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
+        outs, out_dims = batching.vmap(fun, self._axis.size, self._axis.name, args, dims)
+        return [batching.to_dim(x, d, 0, self._axis.size) for x, d in zip(outs, out_dims, strict=True)]
+
+
+def _vmap_keeping_jvp(primitive: Any) -> Rule:
+    variants: BoundedCache[Any, Any] = BoundedCache(64)
+
+    def vmap(axis: Any, args: Sequence[Any], dims: Sequence[int | None], /, **params: Any) -> tuple[Any, Any]:
+        key = axis, tuple(dims)
+        mapped = variants.get(key) or variants.put(key, primitive.variant(_Mapped(primitive, *key)))
+        outs = mapped.bind(*args, **params)
+        return outs, ([0] * len(outs) if primitive.multiple_results else 0)
+    return vmap
+
+
 def _lowering(primitive: Any) -> Rule:
     def lowering(ctx: Any, args: Sequence[Any], /, **params: Any) -> Any:
         jaxpr = stage_closed(_function(primitive, params), ctx.avals_in, primitive.name)
@@ -190,7 +247,11 @@ def _fallback(primitive: Any, hook: str, what: str) -> Callable[[], None]:
                                    todo="write the hook, or set config.fallbacks = 'warn'")
         if not told and config.fallbacks == "warn":
             told = True
-            warnings.warn(message, CorejaxWarning, stacklevel=2)
+            frame = user_frame()
+            if frame is None:
+                warnings.warn(message, CorejaxWarning, stacklevel=2)
+            else:
+                warnings.warn_explicit(message, CorejaxWarning, frame.f_code.co_filename, frame.f_lineno)
     return notify
 
 

@@ -158,6 +158,12 @@ def _adapted(source: Source, hook: str, rule: Rule, params: Signature) -> Rule:
             wanted=f"params among: {', '.join(params.keywords) or 'none'}",
             todo=registry.suggestion(unknown[0], params.keywords)
             or "a primitive's params are the keyword-only arguments of abstract_eval (else of decompose): add it there")
+    clash = sorted(set(signature.positional) & set(params.keywords))
+    if clash:
+        raise source.error(
+            f"its argument {clash[0]!r} has the name of a param", hook, got=f"def {hook}{signature}",
+            wanted=f"a param with another name, or a hook without the argument {clash[0]!r}",
+            todo="rename the param; or leave the argument out of the hook and read what it needs from the operands")
     if hook in WITHOUT_PARAMS:
         given = [name for name in HOOKS[hook] if name not in OPTIONAL_ARGS or name in signature.positional]
         return adapt(rule, signature, given, Signature((), (), False, False))

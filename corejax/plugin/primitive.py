@@ -100,6 +100,10 @@ class Primitive:
             raise
         return self.inferred(key) or self._infer(avals, params, key)
 
+    def variant(self, plugin: Any) -> Primitive:
+        """A primitive of its own, from a plugin that a rule of this one makes."""
+        return _Unfrozen(plugin, self.module)
+
     @property
     def defaults(self) -> dict[str, Any]:
         """The declared defaults of params: those of the keyword arguments of abstract_eval, else of decompose."""

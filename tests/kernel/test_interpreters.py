@@ -195,6 +195,60 @@ def test_a_runtime_error_of_an_impl_passes_through_and_is_raised_once():
     assert 1 == len(calls)
 
 
+def test_a_linearize_rule_takes_the_place_of_the_jvp_in_reverse_mode():
+    class Cube:
+        """x^3, whose linearize rule keeps 3 x^2."""
+
+        name = "cube"
+
+        @hookimpl
+        def decompose(self, args):
+            return mul(mul(args[0], args[0]), args[0])
+
+        @hookimpl
+        def linearize(self, primals, nonzero):
+            assert (True,) == nonzero
+            x, = primals
+            square = mul(x, x)
+            slope = add(add(square, square), square)
+            calls.append("linearize")
+            return mul(square, x), slope, lambda slope, tangents: mul(tangents[0], slope)
+
+    calls = []
+    cube = define(Cube())
+    np.testing.assert_allclose(grad(lambda x: [cube(x)])(value(2.0))[0], 12.0)
+    np.testing.assert_allclose(derivative(grad(lambda x: [cube(x)]))(value(2.0))[0], 12.0)
+    assert 2 == len(calls)
+
+
+def test_vmap_of_a_decomposed_primitive_keeps_its_own_jvp():
+    class Sqrtlike:
+        """x * x with the derivative 7, which no decomposition would give."""
+
+        name = "sqrtlike"
+
+        @hookimpl
+        def decompose(self, args):
+            return mul(args[0], args[0])
+
+        @hookimpl
+        def jvp(self, primals, tangents):
+            return sqrtlike(*primals), mul(tangents[0], value(7.0) if not tangents[0].aval.shape else
+                                           value(np.full(tangents[0].aval.shape, 7.0)))
+
+    sqrtlike = define(Sqrtlike())
+    xs = value(np.arange(3.0))
+
+    def mapped(x):
+        outs, dims = batching.vmap(lambda x: [sqrtlike(x)], 3, None, [x], [0])
+        return [batching.to_dim(outs[0], dims[0], 0, 3)]
+
+    np.testing.assert_array_equal([0.0, 1.0, 4.0], mapped(xs)[0])
+    np.testing.assert_array_equal([7.0] * 3, forward.jvp(mapped, [xs], [value(np.ones(3))])[1][0])
+    outs, pullback = reverse.vjp(mapped, [xs])
+    np.testing.assert_array_equal([7.0] * 3, pullback([value(np.ones(3))])[0])
+
+
 # What goes wrong
 
 def test_leaked_tracers_are_found_at_bind():
