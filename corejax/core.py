@@ -13,20 +13,25 @@ from corejax.interpreters.batching import Axis, BatchTrace, to_dim, vmap_jaxpr
 from corejax.interpreters.context import context, named_scope, tracing
 from corejax.interpreters.evaluate import EvalTrace
 from corejax.interpreters.forward import JVPTrace, instantiate, jvp_jaxpr
+from corejax.interpreters.functions import Staged, stage_function
 from corejax.interpreters.partial_eval import TapeTrace, partial_eval_jaxpr
 from corejax.interpreters.reverse import transpose_jaxpr
-from corejax.interpreters.staging import StagingTrace, stage
+from corejax.interpreters.splitting import Split, split_jaxpr
+from corejax.interpreters.staging import StagingTrace, is_staging, stage
 from corejax.interpreters.trace import Trace, Tracer
 from corejax.ir.interpret import eval_jaxpr, jaxpr_as_fun
 from corejax.ir.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
+from corejax.leaves import check_callable, name_of, namer, not_an_array, values
 from corejax.plugin.primitive import Primitive
 from corejax.source import here
+from corejax.trees import flatten, keystr, paths_of
 from corejax.xla.array import Array
 
 __all__ = [
     "Array", "Atom", "Axis", "BatchTrace", "ClosedJaxpr", "EvalTrace", "JVPTrace", "Jaxpr", "JaxprEqn", "Linear",
-    "Literal", "Primitive", "ShapedArray", "StagingTrace", "TapeTrace", "Trace", "Tracer", "Var", "WeakCache",
-    "Zero", "aval_of", "context", "dtypes", "eval_jaxpr", "here", "instantiate", "jaxpr_as_fun", "jvp_jaxpr",
-    "named_scope", "partial_eval_jaxpr", "stage", "subjaxprs", "to_dim", "tracing", "transpose_jaxpr",
-    "vmap_jaxpr",
+    "Literal", "Primitive", "ShapedArray", "Split", "Staged", "StagingTrace", "TapeTrace", "Trace", "Tracer", "Var",
+    "WeakCache", "Zero", "aval_of", "check_callable", "context", "dtypes", "eval_jaxpr", "flatten", "here",
+    "instantiate", "is_staging", "jaxpr_as_fun", "jvp_jaxpr", "keystr", "name_of", "named_scope", "namer",
+    "not_an_array", "partial_eval_jaxpr", "paths_of", "split_jaxpr", "stage", "stage_function", "subjaxprs", "to_dim",
+    "tracing", "transpose_jaxpr", "values", "vmap_jaxpr",
 ]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from corejax import caches, trees
-from corejax.api.arguments import is_single_leaf, namer, not_an_array
 from corejax.api.programs import clear_programs
 from corejax.errors import CorejaxTypeError
+from corejax.interpreters.functions import forget_functions
 from corejax.interpreters.trace import Tracer
+from corejax.leaves import is_single_leaf, namer, not_an_array
 from corejax.xla import array as arrays
 from corejax.xla import client
 from corejax.xla.array import Array
@@ -67,4 +68,5 @@ def block_until_ready(x: Any) -> Any:
 def clear_caches() -> None:
     """Empty every cache: what was traced and compiled is traced and compiled anew."""
     clear_programs()
+    forget_functions()
     caches.clear_all()

@@ -6,21 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from corejax import trees
-from corejax.api.arguments import (
-    FlatFun,
-    check_callable,
-    finish_cotangent,
-    is_single_leaf,
-    namer,
-    tangents_like,
-    values,
-)
+from corejax.api.arguments import finish_cotangent, tangents_like
 from corejax.api.staging import abstract_leaves
 from corejax.avals import ShapedArray, Zero
 from corejax.dtypes import is_inexact
 from corejax.errors import CorejaxTypeError
 from corejax.interpreters import forward, reverse
 from corejax.interpreters import linearize as linearizing
+from corejax.leaves import FlatFun, check_callable, is_single_leaf, namer, values
 from corejax.prefixes import check_same_structure
 from corejax.source import here
 

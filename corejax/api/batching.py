@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from corejax import trees
-from corejax.api.arguments import FlatFun, Namer, argument_namer, as_value, check_callable, namer, with_kwargs, wraps
+from corejax.api.arguments import wraps
 from corejax.errors import CorejaxIndexError, CorejaxTypeError, CorejaxValueError
 from corejax.interpreters import batching
+from corejax.leaves import FlatFun, Namer, argument_namer, as_value, check_callable, namer, with_kwargs
 from corejax.prefixes import broadcast_prefix
 from corejax.source import here
 

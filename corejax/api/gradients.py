@@ -8,19 +8,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from corejax import dtypes, trees
-from corejax.api.arguments import (
-    FlatFun,
-    check_argnums,
-    check_callable,
-    finish_cotangent,
-    is_single_leaf,
-    positions,
-    values,
-    wraps,
-)
+from corejax.api.arguments import check_argnums, finish_cotangent, positions, wraps
 from corejax.avals import ShapedArray, Zero
 from corejax.errors import CorejaxTypeError
 from corejax.interpreters import reverse
+from corejax.leaves import FlatFun, check_callable, is_single_leaf, values
 from corejax.source import here
 from corejax.xla.array import Array
 

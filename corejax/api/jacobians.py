@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from corejax import dtypes
-from corejax.api.arguments import check_argnums, check_callable, finish_cotangent, wraps
+from corejax.api.arguments import check_argnums, finish_cotangent, wraps
 from corejax.api.gradients import Argnums, Chosen, check_input
 from corejax.avals import ShapedArray, Zero
 from corejax.errors import CorejaxTypeError
 from corejax.interpreters import batching, forward, reverse
+from corejax.leaves import check_callable
 from corejax.plugin.roles import roles
 from corejax.source import here
 

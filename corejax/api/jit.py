@@ -7,16 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from corejax import trees
-from corejax.api.arguments import (
-    FlatFun,
-    argument_namer,
-    check_callable,
-    is_single_leaf,
-    name_of,
-    values,
-    with_kwargs,
-    wraps,
-)
+from corejax.api.arguments import wraps
 from corejax.api.programs import Program, explain_leak, table_of
 from corejax.api.signatures import avals_of, plain_aval
 from corejax.api.stages import Traced
@@ -26,6 +17,7 @@ from corejax.config import config
 from corejax.errors import ConcretizationError, CorejaxTypeError, CorejaxValueError
 from corejax.interpreters.context import context
 from corejax.interpreters.evaluate import EvalTrace
+from corejax.leaves import FlatFun, argument_namer, check_callable, is_single_leaf, name_of, values, with_kwargs
 from corejax.source import here
 from corejax.xla.array import Array
 

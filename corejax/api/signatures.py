@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from corejax.api.arguments import Namer, not_an_array
 from corejax.avals import ShapedArray, aval_of
 from corejax.config import config
 from corejax.dtypes import PYTHON_SCALARS
 from corejax.errors import CorejaxError, CorejaxTypeError
+from corejax.leaves import Namer, not_an_array
 from corejax.xla.array import Array
 
 _MAX_REMEMBERED = 8192

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from corejax import trees
-from corejax.api.arguments import argument_namer
 from corejax.api.programs import Program, without_unused
 from corejax.api.signatures import avals_of
 from corejax.api.staging import struct_of
@@ -14,6 +13,7 @@ from corejax.api.statics import Statics
 from corejax.avals import ShapedArray
 from corejax.errors import CorejaxTypeError
 from corejax.ir.jaxpr import ClosedJaxpr
+from corejax.leaves import argument_namer
 from corejax.prefixes import check_same_structure
 from corejax.source import here
 from corejax.xla import stages

@@ -8,16 +8,7 @@ from typing import Any
 import numpy as np
 
 from corejax import trees
-from corejax.api.arguments import (
-    FlatFun,
-    Namer,
-    argument_namer,
-    check_callable,
-    name_of,
-    not_an_array,
-    with_kwargs,
-    wraps,
-)
+from corejax.api.arguments import wraps
 from corejax.api.statics import Statics, static_positions
 from corejax.avals import ShapedArray, aval_of
 from corejax.config import config
@@ -26,6 +17,7 @@ from corejax.interpreters.context import context
 from corejax.interpreters.staging import stage
 from corejax.ir.jaxpr import ClosedJaxpr
 from corejax.ir.typecheck import typecheck
+from corejax.leaves import FlatFun, Namer, argument_namer, check_callable, name_of, not_an_array, with_kwargs
 
 
 class ShapeDtypeStruct:

@@ -15,7 +15,8 @@ import numpy as np
 from corejax import dtypes
 from corejax.avals import ShapedArray
 from corejax.errors import RuleError
-from corejax.interpreters.trace import Trace, Tracer, leak_error
+from corejax.interpreters.trace import Trace, Tracer, as_value, leak_error
+from corejax.plugin import checks
 from corejax.xla.array import Array, as_array
 from corejax.xla.dispatch import apply_primitive
 from corejax.xla.storage import is_on_device
@@ -98,6 +99,8 @@ class EvalTrace(Trace):
             if isinstance(x, Tracer):
                 raise leak_error(x, primitive.name)
         arrays = [x if type(x) is Array else as_array(x, copy=False) for x in args]
+        if primitive.evaluate is not None:
+            return _run_program(primitive, arrays, params)
         primitive.infer(tuple([x.aval for x in arrays]), params)
         return apply_primitive(primitive, arrays, params)
 
@@ -120,6 +123,16 @@ class EvalTrace(Trace):
         if raw:
             return [_unshare(o, raw) for o in out] if primitive.multiple_results else _unshare(out, raw)
         return out
+
+
+def _run_program(primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """The results of a primitive that carries a program and runs it itself, checked."""
+    outs = primitive.evaluate(args, **params)
+    expected = primitive.infer(tuple([x.aval for x in args]), params)
+    outs = checks.check_sequence(primitive, "evaluate", outs, len(expected), "results")
+    for out, aval in zip(outs, expected, strict=True):
+        checks.check_output(primitive, "evaluate", out, aval)
+    return [as_value(out) for out in outs]
 
 
 def _unshare(out: Array, raw: list[Any]) -> Array:

@@ -101,17 +101,20 @@ def transpose_function(fun: Callable[..., Sequence[Any]], args: Sequence[Any], c
     return [found.get(x, Zero(x.aval)) if type(x) is Linear else None for x in args]
 
 
-def transpose_jaxpr(jaxpr: Jaxpr, linear: Sequence[bool], ct_nonzero: Sequence[bool]
-                    ) -> tuple[Jaxpr, tuple[bool, ...]]:
+def transpose_jaxpr(jaxpr: Jaxpr, linear: Sequence[bool], ct_nonzero: Sequence[bool],
+                    instantiate: bool | Sequence[bool] = False) -> tuple[Jaxpr, tuple[bool, ...]]:
     """The jaxpr of `(nonlinear inputs, nonzero output cotangents) -> nonzero cotangents of the linear inputs`.
 
-    Also returns, for each linear input, whether its cotangent is among them.
+    Also returns, for each linear input, whether its cotangent is among them. `instantiate`, for each linear input,
+    makes it one of them in any case.
     """
-    return _transpose_jaxpr(jaxpr, tuple(linear), tuple(ct_nonzero), context.axes)
+    if isinstance(instantiate, bool):
+        instantiate = (instantiate,) * list(linear).count(True)
+    return _transpose_jaxpr(jaxpr, tuple(linear), tuple(ct_nonzero), tuple(instantiate), context.axes)
 
 
-def _stage_transpose(jaxpr: Jaxpr, linear: tuple[bool, ...], ct_nonzero: tuple[bool, ...], axes: Any
-                     ) -> tuple[Jaxpr, tuple[bool, ...]]:
+def _stage_transpose(jaxpr: Jaxpr, linear: tuple[bool, ...], ct_nonzero: tuple[bool, ...], forced: tuple[bool, ...],
+                     axes: Any) -> tuple[Jaxpr, tuple[bool, ...]]:
     n_values = linear.count(False)
     nonzero: tuple[bool, ...] = ()
 
@@ -121,7 +124,8 @@ def _stage_transpose(jaxpr: Jaxpr, linear: tuple[bool, ...], ct_nonzero: tuple[b
         ins = [Linear(aval) if lin else next(values) for lin, aval in zip(linear, jaxpr.in_avals, strict=True)]
         out_cts = [next(cts) if nz else Zero(aval) for nz, aval in zip(ct_nonzero, jaxpr.out_avals, strict=True)]
         back = transpose_function(lambda *xs: eval_jaxpr(jaxpr, (), *xs), ins, out_cts)
-        found = [ct for ct in back if ct is not None]
+        found = [instantiate(ct) if force else ct
+                 for ct, force in zip([ct for ct in back if ct is not None], forced, strict=True)]
         nonzero = tuple([type(ct) is not Zero for ct in found])
         return [ct for ct in found if type(ct) is not Zero]
 

@@ -95,6 +95,16 @@ class StagingTrace(Trace):
         return var
 
 
+def is_staging() -> bool:
+    """Does what is bound now end up in a jaxpr? If not, values are at the bottom, perhaps under transformations."""
+    trace: Trace | None = context.trace
+    while trace is not None:
+        if type(trace) is StagingTrace:
+            return True
+        trace = trace.parent
+    return False
+
+
 def stage(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray], name: str = "") -> ClosedJaxpr:
     """The jaxpr of `fun`, which takes one tracer for each aval and returns a sequence of outputs."""
     previous = context.trace

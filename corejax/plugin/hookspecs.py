@@ -85,6 +85,15 @@ def samples(rng: Any) -> Any:
 
 
 @hookspec(firstresult=True)
+def evaluate(args: Any) -> Any:
+    """`evaluate(args, *, ...)`: the results for concrete arrays, computed by binding other primitives.
+
+    For primitives that carry programs and need not compile them: a branch is taken, a call is made. Gets `Array`s,
+    wherever they live, and returns a sequence. Without it: compiled for each call signature.
+    """
+
+
+@hookspec(firstresult=True)
 def partial_eval(eqn: Any, unknown_in: Any, saveable: Any) -> Any:
     """`partial_eval(eqn, unknown_in)`: split an equation in what is known now and what is not.
 

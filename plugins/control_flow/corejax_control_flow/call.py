@@ -7,7 +7,7 @@ function that is called again is transformed once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from corejax.core import (
     Jaxpr,
     JaxprEqn,
     Linear,
-    Literal,
     ShapedArray,
     Var,
     WeakCache,
@@ -28,7 +27,7 @@ from corejax.core import (
     eval_jaxpr,
     here,
     jvp_jaxpr,
-    partial_eval_jaxpr,
+    split_jaxpr,
     stage,
     transpose_jaxpr,
     vmap_jaxpr,
@@ -109,19 +108,18 @@ class XlaCall:
 
     @hookimpl
     def partial_eval(self, eqn: Any, unknown_in: Any) -> Any:
-        split = _split(eqn.params["jaxpr"], tuple(unknown_in))
+        split = split_jaxpr(eqn.params["jaxpr"], unknown_in)
         fresh = [Var(aval) for aval in split.fresh_avals]
         atoms = {"operand": eqn.invars, "result": eqn.outvars, "fresh": fresh}
-        residuals: list[Atom] = [place if type(place) is Literal else atoms[where][place]
-                                 for where, place in split.residuals]
+        residuals = [atoms[where][i] for where, i in split.residuals]
         donated = _flags(eqn)
-        kept = {place for where, place in split.residuals if where == "operand"}  # still needed after the known call
+        kept = {i for where, i in split.residuals if where == "operand"}  # still needed after the known call
         known = staged = None
-        if split.known is not None:
+        if split.known.outvars or split.known.effects:
             outvars = [v for v, unknown in zip(eqn.outvars, split.unknown_out, strict=True) if not unknown]
             known = _with_program(eqn, split.known, [eqn.invars[i] for i in split.known_operands], [*outvars, *fresh],
                                   tuple([donated[i] and i not in kept for i in split.known_operands]))
-        if split.staged is not None:
+        if split.staged.outvars or split.staged.effects:
             operands = [*residuals, *[eqn.invars[i] for i in split.staged_operands]]
             outvars = [v for v, unknown in zip(eqn.outvars, split.unknown_out, strict=True) if unknown]
             # a staged call may run several times: nothing of it is donated
@@ -196,61 +194,10 @@ def _with_program(eqn: JaxprEqn, jaxpr: Jaxpr, invars: Sequence[Atom], outvars: 
     return eqn.replace(invars=invars, outvars=outvars, params=params, effects=jaxpr.effects)
 
 
-class _Split(NamedTuple):
-    """A jaxpr in two: what is known runs first and leaves residuals for the rest.
-
-    `residuals` tells for each where it is found: among the call's operands, among its results, or, `fresh`, among the
-    further results of the known part. So nothing is returned that the caller has already, and nothing twice.
-    """
-
-    known: Jaxpr | None
-    staged: Jaxpr | None
-    unknown_out: Flags
-    known_operands: list[int]
-    staged_operands: list[int]
-    residuals: list[tuple[str, Any]]
-    fresh_avals: list[ShapedArray]
-
-
-def _divide(jaxpr: Jaxpr, unknown_in: Flags) -> _Split:
-    known, staged, unknown_out, count = partial_eval_jaxpr(jaxpr, unknown_in)
-    n_outs = len(known.outvars) - count
-    results = known.outvars[:n_outs]
-    known_at = [i for i, unknown in enumerate(unknown_in) if not unknown]
-    place_of: dict[Any, tuple[str, Any]] = {v: ("operand", i) for v, i in zip(known.invars, known_at, strict=True)}
-    for atom, i in zip(results, [i for i, unknown in enumerate(unknown_out) if not unknown], strict=True):
-        if type(atom) is Var:
-            place_of.setdefault(atom, ("result", i))
-    staged, used = dce(staged, (True,) * len(staged.outvars))
-    fresh: list[Var] = []
-    residuals = []
-    for atom, needed in zip(known.outvars[n_outs:], used[:count], strict=True):
-        if not needed:
-            continue
-        if isinstance(atom, Literal):
-            residuals.append(("literal", atom))
-            continue
-        if atom not in place_of:
-            place_of[atom] = ("fresh", len(fresh))
-            fresh.append(atom)
-        residuals.append(place_of[atom])
-    known = known.replace(outvars=[*results, *fresh])
-    known, used_known = dce(known, (True,) * len(known.outvars))
-    unknown_at = [i for i, unknown in enumerate(unknown_in) if unknown]
-    return _Split(
-        known if known.outvars or known.effects else None,
-        staged if staged.outvars or staged.effects else None,
-        unknown_out,
-        [i for i, needed in zip(known_at, used_known, strict=True) if needed],
-        [i for i, needed in zip(unknown_at, used[count:], strict=True) if needed],
-        residuals, [v.aval for v in fresh])
-
-
 def _prune(jaxpr: Jaxpr, used_out: Flags) -> tuple[Jaxpr | None, Sequence[bool]]:
     """The jaxpr for some of the outputs and which inputs it needs; None if nothing is dead."""
     smaller, used_in = dce(jaxpr, used_out)
     return (None if smaller is jaxpr else smaller), used_in
 
 
-_split = WeakCache(_divide)
 _without_dead_code = WeakCache(_prune)

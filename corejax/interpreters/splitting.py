@@ -1,0 +1,81 @@
+"""Splitting a jaxpr for a primitive that carries it: what runs now, what waits, and what the second needs of the first.
+
+`partial_eval_jaxpr` says which equations go where. Here is what an equation that carries a jaxpr needs beyond that:
+nothing is returned that its caller has already, nothing twice, and neither part takes operands that it doesn't use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from corejax.avals import ShapedArray
+from corejax.caches import WeakCache
+from corejax.interpreters.context import context
+from corejax.interpreters.partial_eval import partial_eval_jaxpr
+from corejax.ir.jaxpr import Jaxpr, Literal, Var
+from corejax.ir.surgery import dce, substitute
+
+Flags = tuple[bool, ...]
+
+
+class Split(NamedTuple):
+    """A jaxpr in two.
+
+    `known` maps the inputs at `known_operands` to the known outputs and then the fresh residuals; `staged` maps the
+    residuals and then the inputs at `staged_operands` to the unknown outputs. A residual is found where `residuals`
+    says: ("operand", i) is the i-th input, ("result", i) the i-th output of the whole, ("fresh", i) the i-th fresh one.
+    """
+
+    known: Jaxpr
+    staged: Jaxpr
+    unknown_out: Flags
+    known_operands: tuple[int, ...]
+    staged_operands: tuple[int, ...]
+    residuals: tuple[tuple[str, int], ...]
+    fresh_avals: tuple[ShapedArray, ...]
+
+
+def split_jaxpr(jaxpr: Jaxpr, unknown_in: Sequence[bool], instantiate: bool | Sequence[bool] = False) -> Split:
+    """Split by which inputs are unknown; `instantiate` makes outputs unknown that need not be."""
+    if isinstance(instantiate, bool):
+        instantiate = (instantiate,) * len(jaxpr.outvars)
+    return _split_jaxpr(jaxpr, tuple(unknown_in), tuple(instantiate), context.axes)
+
+
+def _split(jaxpr: Jaxpr, unknown_in: Flags, instantiate: Flags, axes: Any) -> Split:
+    known, staged, unknown_out, count = partial_eval_jaxpr(jaxpr, unknown_in, instantiate)
+    n_outs = len(known.outvars) - count
+    known_at = [i for i, unknown in enumerate(unknown_in) if not unknown]
+    unknown_at = [i for i, unknown in enumerate(unknown_in) if unknown]
+    place_of: dict[Any, tuple[str, int]] = {v: ("operand", i) for v, i in zip(known.invars, known_at, strict=True)}
+    results = [i for i, unknown in enumerate(unknown_out) if not unknown]
+    for atom, i in zip(known.outvars, results, strict=False):
+        if type(atom) is Var:
+            place_of.setdefault(atom, ("result", i))
+    staged, values = _with_distinct_residuals(staged, known.outvars[n_outs:])
+    staged, used = dce(staged, (True,) * len(staged.outvars))
+    values = [x for x, needed in zip(values, used, strict=False) if needed]
+    fresh = [x for x in values if x not in place_of]
+    place_of.update({x: ("fresh", i) for i, x in enumerate(fresh)})
+    known, used_known = dce(known.replace(outvars=[*known.outvars[:n_outs], *fresh]), (True,) * (n_outs + len(fresh)))
+    return Split(
+        known, staged, unknown_out,
+        tuple([i for i, needed in zip(known_at, used_known, strict=True) if needed]),
+        tuple([i for i, needed in zip(unknown_at, used[len(used) - len(unknown_at):], strict=True) if needed]),
+        tuple([place_of[x] for x in values]), tuple([x.aval for x in fresh]))
+
+
+def _with_distinct_residuals(staged: Jaxpr, atoms: Sequence[Any]) -> tuple[Jaxpr, list[Var]]:
+    """The staged part taking each residual once, literals written into it; and its residuals, as atoms of the known."""
+    first: dict[Any, Var] = {}
+    replaced: dict[Var, Any] = {}
+    for atom, var in zip(atoms, staged.invars, strict=False):
+        if type(atom) is Literal:
+            replaced[var] = atom
+        elif first.setdefault(atom, var) is not var:
+            replaced[var] = first[atom]
+    return substitute(staged, replaced), list(first)
+
+
+_split_jaxpr = WeakCache(_split)
