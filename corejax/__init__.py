@@ -5,11 +5,17 @@
 Array(6., dtype=float64)
 """
 
+from difflib import get_close_matches
+from typing import Any
+
 from corejax import core, errors, lax, tree
 from corejax.api import (
     ShapeDtypeStruct,
     block_until_ready,
+    checkpoint,
     clear_caches,
+    custom_jvp,
+    custom_vjp,
     device_get,
     device_put,
     devices,
@@ -23,19 +29,34 @@ from corejax.api import (
     linear_transpose,
     linearize,
     make_jaxpr,
+    remat,
     value_and_grad,
     vjp,
     vmap,
 )
 from corejax.config import config
 from corejax.dtypes import bfloat16, float0
+from corejax.errors import CorejaxAttributeError
 from corejax.interpreters.context import named_scope
+from corejax.source import here
+from corejax.tracebacks import public
 from corejax.xla.array import Array
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Array", "ShapeDtypeStruct", "bfloat16", "block_until_ready", "clear_caches", "config", "core", "device_get",
-    "device_put", "devices", "errors", "eval_shape", "float0", "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp",
-    "lax", "linear_transpose", "linearize", "make_jaxpr", "named_scope", "tree", "value_and_grad", "vjp", "vmap",
+    "Array", "ShapeDtypeStruct", "bfloat16", "block_until_ready", "checkpoint", "clear_caches", "config", "core",
+    "custom_jvp", "custom_vjp", "device_get", "device_put", "devices", "errors", "eval_shape", "float0", "grad",
+    "hessian", "jacfwd", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize", "make_jaxpr", "named_scope",
+    "remat", "tree", "value_and_grad", "vjp", "vmap",
 ]
+
+
+@public
+def __getattr__(name: str) -> Any:
+    if name.startswith("_"):
+        raise AttributeError(name)
+    close = get_close_matches(name, __all__, 1)
+    raise CorejaxAttributeError(
+        f"corejax has no {name!r}", got=f"cj.{name}", wanted=f"one of: {', '.join(__all__)}", where=here(),
+        todo=f"did you mean {close[0]!r}?" if close else "look in cj.lax, which has what the packs provide")

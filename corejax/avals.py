@@ -21,11 +21,13 @@ import numpy as np
 from corejax import dtypes
 from corejax.caches import BoundedCache
 from corejax.config import config
-from corejax.errors import CorejaxTypeError
+from corejax.errors import CorejaxError, CorejaxOverflowError, CorejaxTypeError
 from corejax.source import here
 
 _interned: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
 _intern_lock = threading.RLock()
+
+_MOST = 2 ** 63 - 1
 
 # Making an aval costs microseconds, finding one that is known a tenth of that.
 _of_numpy: BoundedCache[tuple[tuple[int, ...], np.dtype], ShapedArray] = BoundedCache(4096)
@@ -63,6 +65,8 @@ class ShapedArray:
             return found
 
     def _fill(self, shape: tuple[int, ...], dtype: np.dtype, weak_type: bool) -> None:
+        if shape and (min(shape) < 0 or max(*shape, prod(shape) * dtype.itemsize) > _MOST):
+            raise _impossible(shape)
         self.shape, self.dtype, self.weak_type = shape, dtype, weak_type
         tangent_dtype = dtype if dtypes.is_inexact(dtype) else dtypes.float0
         own = tangent_dtype is dtype and not weak_type
@@ -106,6 +110,10 @@ class Zero:
     def __init__(self, aval: ShapedArray) -> None:
         self.aval = aval
 
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+    ndim = property(lambda self: self.aval.ndim)
+
     def __repr__(self) -> str:
         return f"Zero({self.aval})"
 
@@ -132,9 +140,15 @@ def _canonical_shape(shape: Iterable[Any]) -> tuple[int, ...]:
     except (TypeError, AttributeError) as error:
         raise CorejaxTypeError("a shape holds integers", got=shape, wanted="a sequence of integers", where=here(),
                                todo="shapes are static: take them from x.shape, not from values") from error
-    if any(size < 0 for size in canonical):
-        raise CorejaxTypeError("a shape holds no negative sizes", got=canonical, where=here())
     return canonical
+
+
+def _impossible(shape: tuple[int, ...]) -> CorejaxError:
+    if min(shape) < 0:
+        return CorejaxTypeError("a shape holds no negative sizes", got=shape, wanted="sizes of 0 or more", where=here(),
+                                todo="for a size that is told by the others write x.reshape(-1, ...)")
+    return CorejaxOverflowError("an array of this shape has more bytes than can be counted", got=shape, where=here(),
+                                wanted=f"at most {_MOST} bytes", todo="use a smaller shape")
 
 
 def scalar_aval(kind: str) -> ShapedArray:

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import wraps
 from typing import Any
 
 from corejax.errors import CorejaxAttributeError, CorejaxValueError
+from corejax.source import here
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class Setting:
 
     def _refuse(self, value: Any, what: str) -> CorejaxValueError:
         close = get_close_matches(str(value).lower(), [str(allowed).lower() for allowed in self.allowed], n=1)
-        return CorejaxValueError(f"{what} can't be {value!r}", got=repr(value),
+        return CorejaxValueError(f"{what} can't be {value!r}", got=repr(value), where=here(),
                                  wanted=" or ".join(map(repr, self.allowed)),
                                  todo=f"did you mean {close[0]!r}?" if close else f"it says: {self.doc}")
 
@@ -68,6 +70,19 @@ SETTINGS: dict[str, Setting] = {setting.name: setting for setting in (
 )}
 
 
+def _entry(method: Callable[..., Any]) -> Any:
+    """What `tracebacks.public` does, which stands on this module: no frame of it shows in a traceback."""
+    @wraps(method)
+    def call(self: Config, *args: Any, **values: Any) -> Any:
+        try:
+            return method(self, *args, **values)
+        except Exception as error:
+            if self.traceback_filtering:
+                error.__traceback__ = None
+            raise
+    return call
+
+
 class Config(threading.local):
     """The settings, as attributes.
 
@@ -81,21 +96,27 @@ class Config(threading.local):
     fallbacks: str
     debug_typecheck: bool
 
+    @_entry
     def __setattr__(self, name: str, value: Any) -> None:
         value = _setting(name).check(value)
         setattr(Config, name, value)
         if name in self.__dict__:
             self.__dict__[name] = value
 
+    @_entry
     def __delattr__(self, name: str) -> None:
         setting = _setting(name)
-        raise CorejaxAttributeError(f"config.{name} can't be deleted",
+        raise CorejaxAttributeError(f"config.{name} can't be deleted", where=here(), got=f"del config.{name}",
+                                    wanted=" or ".join(map(repr, setting.allowed)),
                                     todo=f"assign its default: config.{name} = {setting.default!r}")
 
-    @contextmanager
-    def __call__(self, **values: Any) -> Iterator[Config]:
+    @_entry
+    def __call__(self, **values: Any) -> AbstractContextManager[Config]:
         """Set for the `with` block, in this thread."""
-        checked = {name: _setting(name).check(value) for name, value in values.items()}
+        return self._overlaid({name: _setting(name).check(value) for name, value in values.items()})
+
+    @contextmanager
+    def _overlaid(self, checked: Mapping[str, Any]) -> Iterator[Config]:
         overlay = self.__dict__
         before = {name: overlay[name] for name in checked if name in overlay}
         overlay.update(checked)
@@ -122,8 +143,9 @@ def _setting(name: str) -> Setting:
 
 def _unknown(name: str) -> CorejaxAttributeError:
     close = get_close_matches(name, SETTINGS, n=1)
-    return CorejaxAttributeError(f"there is no setting called {name!r}", wanted=", ".join(SETTINGS),
-                                 todo=f"did you mean {close[0]!r}?" if close else None)
+    return CorejaxAttributeError(f"there is no setting called {name!r}", got=name, where=here(),
+                                 wanted=f"one of: {', '.join(SETTINGS)}",
+                                 todo=f"did you mean {close[0]!r}?" if close else "use one of these")
 
 
 def values_from(environment: Mapping[str, str]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from corejax import dtypes
 from corejax.avals import Linear, ShapedArray, Zero, aval_of
 from corejax.caches import WeakCache
 from corejax.interpreters.batching import Axis, BatchTrace, to_dim, vmap_jaxpr
+from corejax.interpreters.batching import vmap as vmap_flat
 from corejax.interpreters.context import context, named_scope, tracing
 from corejax.interpreters.evaluate import EvalTrace
 from corejax.interpreters.forward import JVPTrace, instantiate, jvp_jaxpr
@@ -21,7 +22,7 @@ from corejax.interpreters.staging import StagingTrace, is_staging, stage
 from corejax.interpreters.trace import Trace, Tracer
 from corejax.ir.interpret import eval_jaxpr, jaxpr_as_fun
 from corejax.ir.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
-from corejax.leaves import check_callable, name_of, namer, not_an_array, values
+from corejax.leaves import call_user, check_callable, name_of, namer, not_an_array, values
 from corejax.plugin.primitive import Primitive
 from corejax.source import here
 from corejax.trees import flatten, keystr, paths_of
@@ -30,8 +31,8 @@ from corejax.xla.array import Array
 __all__ = [
     "Array", "Atom", "Axis", "BatchTrace", "ClosedJaxpr", "EvalTrace", "JVPTrace", "Jaxpr", "JaxprEqn", "Linear",
     "Literal", "Primitive", "ShapedArray", "Split", "Staged", "StagingTrace", "TapeTrace", "Trace", "Tracer", "Var",
-    "WeakCache", "Zero", "aval_of", "check_callable", "context", "dtypes", "eval_jaxpr", "flatten", "here",
-    "instantiate", "is_staging", "jaxpr_as_fun", "jvp_jaxpr", "keystr", "name_of", "named_scope", "namer",
-    "not_an_array", "partial_eval_jaxpr", "paths_of", "split_jaxpr", "stage", "stage_function", "subjaxprs", "to_dim",
-    "tracing", "transpose_jaxpr", "values", "vmap_jaxpr",
+    "WeakCache", "Zero", "aval_of", "call_user", "check_callable", "context", "dtypes", "eval_jaxpr", "flatten",
+    "here", "instantiate", "is_staging", "jaxpr_as_fun", "jvp_jaxpr", "keystr", "name_of", "named_scope", "namer",
+    "not_an_array", "partial_eval_jaxpr", "paths_of", "split_jaxpr", "stage", "stage_function", "subjaxprs",
+    "to_dim", "tracing", "transpose_jaxpr", "values", "vmap_flat", "vmap_jaxpr",
 ]

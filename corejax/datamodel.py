@@ -13,11 +13,16 @@ from typing import Any
 from corejax.errors import CorejaxAttributeError, CorejaxError, CorejaxTypeError
 from corejax.plugin.roles import operators
 from corejax.source import here
+from corejax.tracebacks import as_entry, calls_users, public, trim
 
 UNARY = ("neg", "pos", "abs", "invert")
 BINARY = ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "rmod",
           "divmod", "rdivmod", "pow", "rpow", "matmul", "rmatmul", "and", "rand", "or", "ror", "xor", "rxor",
           "lshift", "rlshift", "rshift", "rrshift", "eq", "ne", "lt", "le", "gt", "ge", "getitem")
+
+
+#: Those that are asked for where unset is one of two answers: quick to refuse.
+_SLOTS = ("_host", "_buffer")
 
 
 class DataModel:
@@ -27,42 +32,93 @@ class DataModel:
     __array_priority__ = 1000.0  # ndarray + x asks x.__radd__ instead of looping over x's elements
 
     def __getattr__(self, name: str) -> Any:
-        # An unset slot lands here too: private names are never roles.
         if name.startswith("_"):
-            raise AttributeError(name)
+            # An unset slot lands here too: private names are never roles.
+            try:
+                raise AttributeError(name if name in _SLOTS else f"{type(self).__name__!r} object has no {name!r}")
+            except AttributeError as error:
+                error.__traceback__ = None
+                raise
         try:
-            function = getattr(operators, name)
-        except CorejaxError as error:
-            raise CorejaxAttributeError(f"arrays have no attribute {name!r}", where=here(), todo=error.todo) from error
-        return function(self) if getattr(function, "is_property", False) else partial(function, self)
+            function = _method_of(name)
+            return function(self) if getattr(function, "is_property", False) else partial(_call, function, self)
+        except Exception as error:
+            trim(error)
+            raise
 
+    @public
     def __round__(self, ndigits: int | None = None) -> Any:
         return operators.round(self, ndigits or 0)
 
+    @public
     def __hash__(self) -> int:
         raise CorejaxTypeError(
-            f"a {type(self).__name__} can't be hashed", got=str(self.aval), where=here(),
-            todo="its equality is elementwise: use id(x), or hash a tuple made with x.tolist()")
+            "arrays can't be hashed", got=str(self.aval), wanted="a value whose == is True or False", where=here(),
+            todo="their equality is elementwise: use id(x), or hash a tuple made with x.tolist()")
 
+    @public
     def __setitem__(self, index: Any, value: Any) -> None:
-        raise CorejaxTypeError("arrays are immutable", got=f"x[{index!r}] = ...", where=here(),
-                               todo="write x = x.at[index].set(value)")
+        at = f"x.at[{_written(index)}].set(value)"
+        raise CorejaxTypeError("arrays are immutable", got=f"x[{_written(index)}] = value", wanted=at, where=here(),
+                               todo=f"write x = {at}; there are add, multiply, min and others beside set")
+
+    @public
+    def __delitem__(self, index: Any) -> None:
+        raise CorejaxTypeError("arrays are immutable", got=f"del x[{_written(index)}]", where=here(),
+                               wanted="an array of the elements that stay",
+                               todo="index what stays, as in x[keep], or join it with lax.concatenate")
+
+
+def _written(index: Any) -> str:
+    """An index as it stands between brackets."""
+    if isinstance(index, tuple) and index:
+        return ", ".join(map(_written, index))
+    if isinstance(index, slice):
+        parts = ["" if part is None else _written(part) for part in (index.start, index.stop, index.step)]
+        return ":".join(parts if parts[2] else parts[:2])
+    return "..." if index is Ellipsis else "index" if hasattr(index, "shape") else f"{index!r:.40}"
+
+
+def _method_of(name: str) -> Callable[..., Any]:
+    try:
+        return getattr(operators, name)  # type: ignore[no-any-return]
+    except CorejaxError as error:
+        todo = error.todo and error.todo.replace("operators.", "")
+        raise CorejaxAttributeError(f"arrays have no attribute {name!r}", got=f"x.{name}", where=here(), todo=todo,
+                                    wanted="a method that an installed pack provides") from error
+
+
+@calls_users
+def _call(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    try:
+        return function(*args, **kwargs)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 def _unary(name: str) -> Callable[[Any], Any]:
     def method(self: Any) -> Any:
-        return getattr(operators, name)(self)
+        try:
+            return getattr(operators, name)(self)
+        except Exception as error:
+            trim(error)
+            raise
     return method
 
 
 def _binary(name: str) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
-        return getattr(operators, name)(self, other)
+        try:
+            return getattr(operators, name)(self, other)
+        except Exception as error:
+            trim(error)
+            raise
     return method
 
 
 for _make, _names in ((_unary, UNARY), (_binary, BINARY)):
     for _name in _names:
-        _method = _make(_name)
+        _method = as_entry(_make(_name))
         _method.__name__, _method.__qualname__ = f"__{_name}__", f"DataModel.__{_name}__"
         setattr(DataModel, f"__{_name}__", _method)

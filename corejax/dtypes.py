@@ -14,6 +14,7 @@ import numpy as np
 
 from corejax.config import config
 from corejax.errors import CorejaxOverflowError, CorejaxTypeError
+from corejax.source import here
 
 #: The type of tangents of integers and booleans: no bits, no information.
 float0 = np.dtype([("float0", np.void, 0)])
@@ -70,18 +71,23 @@ def canonical(dtype: Any) -> np.dtype:
 
     Equal dtypes give one object, so `is` compares them: `canonical(d) is float0`.
     """
-    found = _CANONICAL.get(dtype) if dtype.__hash__ else None
-    if found is not None:
-        return found
+    try:
+        found = _CANONICAL.get(dtype)
+        if found is not None:
+            return found
+    except TypeError:  # no hash, so none of those
+        pass
     if isinstance(dtype, type) and dtype in PYTHON_SCALARS:
         return default_dtype(PYTHON_SCALARS[dtype])
     try:
         named = np.dtype(dtype)
-    except TypeError as error:
-        raise CorejaxTypeError(f"{dtype!r} is not a dtype", wanted="a NumPy dtype, or one of ml_dtypes") from error
+    except Exception as error:  # NumPy refuses nonsense in many ways
+        raise CorejaxTypeError(f"{dtype!r:.80} is not a dtype", got=f"{dtype!r:.80}", where=here(),
+                               wanted="a NumPy dtype, or one of ml_dtypes",
+                               todo="write it as NumPy does: 'float32'") from error
     found = _CANONICAL.get(named.newbyteorder("=") if named.byteorder == ">" else named)
     if found is None:
-        raise CorejaxTypeError(f"arrays of dtype {named} can't be computed with", got=str(named),
+        raise CorejaxTypeError(f"arrays of dtype {named} can't be computed with", got=str(named), where=here(),
                                wanted="booleans, integers, floats or complex numbers",
                                todo="convert it with NumPy first")
     return found

@@ -97,3 +97,10 @@ class PackError(CorejaxImportError):
 
 class CorejaxWarning(UserWarning):
     """Something works, yet not as well as it could."""
+
+
+def kind_of(value: Any) -> str:
+    """The type of a value in words: `a list`, `an int`, `None`."""
+    name = type(value).__name__
+    article = "an" if name.lower().startswith(("a", "e", "i", "o", "nd")) else "a"
+    return "None" if value is None else getattr(type(value), "_in_words", f"{article} {name}")

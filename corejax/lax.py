@@ -12,9 +12,18 @@ from corejax import plugin
 from corejax.errors import CorejaxAttributeError
 from corejax.plugin import registry
 from corejax.source import here
+from corejax.tracebacks import trim
 
 
 def __getattr__(name: str) -> Any:
+    try:
+        return _find(name)
+    except Exception as error:
+        trim(error)
+        raise
+
+
+def _find(name: str) -> Any:
     if name.startswith("__"):
         raise CorejaxAttributeError(f"module 'corejax.lax' has no attribute {name!r}")
     manifest = plugin.manifest.read()
@@ -23,10 +32,12 @@ def __getattr__(name: str) -> Any:
     elif manifest.choose(registry.PRIMITIVES, name) is not None:
         found = plugin.find(name).function
     else:
+        hints = (registry.suggestion(name, __dir__()),
+                 registry.install_hint(name, (registry.FUNCTIONS, registry.PRIMITIVES)))
         raise CorejaxAttributeError(
             f"no installed pack provides lax.{name}", got=registry.packs_in_use(), where=here(),
-            todo=registry.suggestion(name, __dir__())
-            or registry.install_hint(name, (registry.FUNCTIONS, registry.PRIMITIVES)))
+            wanted="a function or primitive of one of these: dir(lax) lists them",
+            todo=" otherwise ".join([hint for hint in hints if hint]))
     globals()[name] = found
     return found
 

@@ -10,16 +10,17 @@ import numpy as np
 from corejax import trees
 from corejax.datamodel import DataModel
 from corejax.dtypes import PYTHON_SCALARS
-from corejax.errors import CorejaxError, CorejaxTypeError
+from corejax.errors import CorejaxError, CorejaxTypeError, kind_of
 from corejax.interpreters.trace import Tracer
 from corejax.source import here
+from corejax.tracebacks import calls_users, check_call
 from corejax.xla.array import Array, as_array
 
 
 def check_callable(fun: Any, what: str) -> None:
     """Refuse what can't be transformed."""
     if not callable(fun):
-        raise CorejaxTypeError(f"{what} transforms functions", got=f"a {type(fun).__name__}: {fun!r:.80}",
+        raise CorejaxTypeError(f"{what} transforms functions", got=f"{kind_of(fun)}: {fun!r:.80}",
                                wanted="a callable", where=here(),
                                todo=f"pass the function itself: {what}(f)(x), not {what}(f(x))")
 
@@ -40,10 +41,12 @@ def namer(root: str, tree: Any) -> Namer:
 
 def argument_namer(args: Any, kwargs: Any) -> Namer:
     """Names the leaves of `(args, kwargs)`."""
-    def name(i: int) -> str:
-        path = trees.flatten_with_path((args, kwargs))[0][i][0]
-        return ("args", "kwargs")[path[0].idx] + trees.keystr(path[1:])
-    return name
+    return lambda i: call_root(trees.flatten_with_path((args, kwargs))[0][i][0])
+
+
+def call_root(path: trees.Path) -> str:
+    """Names a node of `(args, kwargs)`."""
+    return ("args", "kwargs")[path[0].idx] + trees.keystr(path[1:]) if path else "the arguments"
 
 
 def is_value(x: Any) -> bool:
@@ -61,9 +64,8 @@ def not_an_array(x: Any, what: str, name: str, error: CorejaxError) -> CorejaxTy
     if isinstance(x, (np.ndarray, np.generic)):
         return CorejaxTypeError(f"{what}: {name}: {error.message}", got=error.got, wanted=error.wanted, where=here(),
                                 todo=error.todo)
-    kind_ = type(x).__name__
     return CorejaxTypeError(
-        f"{what}: {name} is {'an' if kind_[0] in 'aeiou' else 'a'} {kind_}, not an array", got=repr(x)[:80],
+        f"{what}: {name} is {kind_of(x)}, not an array", got=repr(x)[:80],
         wanted="an array, a NumPy scalar, or a bool, int, float or complex", where=here(),
         todo="pass what is no data with static_argnums, or close over it" if what == "jit" else
              "keep what is no array out of arguments and results: close over it")
@@ -99,8 +101,14 @@ class FlatFun:
         self.out_tree: Any = None
         self.n_outs = 1
 
+    @calls_users
     def __call__(self, *leaves: Any) -> Sequence[Any]:
-        out = self.fun(*(leaves if self.in_tree is None else self.in_tree.unflatten(leaves)))
+        fun = self.fun
+        try:
+            out = fun(*(leaves if self.in_tree is None else self.in_tree.unflatten(leaves)))
+        except TypeError as error:
+            check_call(error, self.what)
+            raise
         if self.has_aux:
             return self._with_aux(out)
         if isinstance(out, DataModel):
@@ -108,7 +116,7 @@ class FlatFun:
         return self._flatten(out)
 
     def _flatten(self, out: Any) -> list[Any]:
-        leaves, self.out_tree = trees.flatten(out)
+        leaves, self.out_tree = trees.flatten(out, None, "result")
         self.n_outs = len(leaves)
         return values(leaves, self.what, namer("result", out))
 
@@ -133,9 +141,20 @@ class FlatFun:
 
 def _describe_result(out: Any) -> str:
     size = f" of {len(out)}" if isinstance(out, (tuple, list, dict)) else ""
-    return f"a {type(out).__name__}{size}"
+    return str(out.aval) if isinstance(out, DataModel) else kind_of(out) + size
 
 
+@calls_users
 def with_kwargs(fun: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     """`fun` as a function of its tuple of positional and its dict of keyword arguments."""
     return lambda args, kwargs: fun(*args, **kwargs)
+
+
+@calls_users
+def call_user(fun: Callable[..., Any], args: Sequence[Any], what: str) -> Any:
+    """What a user's function returns; an error of ours, which calls it `what`, if it doesn't take these arguments."""
+    try:
+        return fun(*args)
+    except TypeError as error:
+        check_call(error, what)
+        raise

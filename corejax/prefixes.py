@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from corejax.avals import ShapedArray
 from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax.source import here
 from corejax.trees import IsLeaf, Path, TreeDef, flatten, keystr, one_level
@@ -66,7 +67,8 @@ def _describe(tree: Any) -> str:
     if tree is None:
         return "None"
     if level is None:
-        return f"a leaf of type {name}"
+        aval = tree if isinstance(tree, ShapedArray) else getattr(tree, "aval", None)
+        return f"a leaf of type {name if aval is None else aval}"
     if isinstance(tree, dict):
         return f"a {name} with the keys {[key.key for key, _ in level[0]]!r:.120}"
     return f"a {name} of {len(level[0])}"

@@ -8,37 +8,48 @@ from __future__ import annotations
 
 import sys
 from types import CodeType, FrameType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 Location: TypeAlias = tuple[CodeType, int] | None
 
-#: Top-level packages whose frames are not the user's: the kernel's, and each loaded pack's.
-library_packages: set[str] = {"corejax"}
+#: Top-level packages whose frames are not the user's, and whose they are: the kernel's, and each loaded pack's.
+library_packages: dict[str, Any] = {"corejax": "corejax"}
 
 _is_library: dict[str, bool] = {}
 
 
-def add_library_package(name: str) -> None:
-    """Count the frames of the top-level package `name` as library code from now on."""
+def add_library_package(name: str, owner: Any = None) -> None:
+    """Count the frames of the top-level package `name` as library code from now on; `str(owner)` says whose it is."""
     if name in library_packages or name == "__main__":
         return
-    library_packages.add(name)
+    library_packages[name] = name if owner is None else owner
     _is_library.clear()
 
 
+def package_of(frame: FrameType) -> str:
+    """The top-level package whose code a frame runs."""
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+
+
+def is_library(frame: FrameType) -> bool:
+    """Does the frame run the kernel's code or a pack's?"""
+    known = _is_library.get(frame.f_code.co_filename)
+    return _classify(frame) if known is None else known
+
+
 def _classify(frame: FrameType) -> bool:
-    package = frame.f_globals.get("__name__", "").partition(".")[0]
-    verdict = _is_library[frame.f_code.co_filename] = package in library_packages
+    verdict, filename = package_of(frame) in library_packages, frame.f_code.co_filename
+    if not (verdict and filename.startswith("<")):  # generated code shares the name `<string>` with the user's
+        _is_library[filename] = verdict
     return verdict
 
 
 def user_frame(depth: int = 1) -> FrameType | None:
     """The innermost frame that is not library code, starting `depth` frames above the caller."""
     frame: FrameType | None = sys._getframe(depth)
-    is_library = _is_library
+    known_files = _is_library
     while frame is not None:
-        filename = frame.f_code.co_filename
-        known = is_library.get(filename)
+        known = known_files.get(frame.f_code.co_filename)
         if known is False or (known is None and not _classify(frame)):
             return frame
         frame = frame.f_back
@@ -61,6 +72,26 @@ def describe(place: Location) -> str | None:
 
 
 def here() -> str | None:
-    """`file:line (function)` of the place in the user's code that is running now."""
-    frame = user_frame(2)
-    return None if frame is None else describe((frame.f_code, frame.f_lasti))
+    """`file:line (function)` of the place in the user's code that is running now.
+
+    Where an equation that was recorded earlier is being evaluated, transformed or lowered, that is the place that
+    the equation came from.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        place = place_in(frame, frame.f_lasti)
+        if place is not None:
+            return describe(place)
+        frame = frame.f_back
+    return None
+
+
+def place_in(frame: FrameType, offset: int) -> Location:
+    """What one frame says of the place in the user's code: it is the user's, or it deals with an equation."""
+    if not is_library(frame):
+        return frame.f_code, offset
+    if "eqn" not in frame.f_code.co_varnames and "eqn" not in frame.f_code.co_cellvars:
+        return None
+    # By convention `eqn` is the equation at hand, throughout the kernel and in hooks.
+    place = getattr(frame.f_locals.get("eqn"), "source", None)
+    return place if isinstance(place, tuple) else None

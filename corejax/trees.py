@@ -20,6 +20,7 @@ from typing import Any, NoReturn, TypeAlias, TypeVar
 from corejax import _jaxlib
 from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax.source import here
+from corejax.tracebacks import calls_users
 
 TreeDef: TypeAlias = Any
 IsLeaf: TypeAlias = Callable[[Any], bool] | None
@@ -80,6 +81,7 @@ class GetAttrKey(Key):
 
 
 Path: TypeAlias = tuple[Any, ...]
+Root: TypeAlias = str | Callable[[Path], str] | None
 _KEYS = {cls.__name__: cls for cls in (SequenceKey, DictKey, GetAttrKey, FlattenedIndexKey)}
 
 
@@ -119,10 +121,12 @@ def registry() -> Any:
 def _register(cls: Any, enter: Callable[[Any], None]) -> None:
     """Queue a registration until jaxlib is needed, or enter it now."""
     if not isinstance(cls, type):
-        raise CorejaxTypeError("only a class can be registered as a pytree node", got=repr(cls), where=here())
+        raise CorejaxTypeError("only a class can be registered as a pytree node", got=repr(cls)[:80], wanted="a class",
+                               where=here(), todo="register the class of the object")
     with _lock:
         if cls in _registered or cls in _BUILTIN:
-            raise CorejaxValueError(f"{cls.__qualname__} is a pytree node already", where=here(),
+            raise CorejaxValueError(f"{cls.__qualname__} is a pytree node already", got=f"{cls.__qualname__} again",
+                                    wanted="a class that is not registered", where=here(),
                                     todo="register each class once, next to its definition")
         if _registry is not None:
             enter(_registry)
@@ -201,14 +205,19 @@ register_node(defaultdict, _flatten_defaultdict,
 
 # Flattening
 
-def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeDef]:
-    """The leaves of a tree, and its structure; `is_leaf` stops at nodes for which it holds."""
+@calls_users
+def flatten(tree: Any, is_leaf: IsLeaf = None, root: Root = None) -> tuple[list[Any], TreeDef]:
+    """The leaves of a tree, and its structure; `is_leaf` stops at nodes for which it holds.
+
+    `root` is what errors call the tree: text, or a function from the path of a node to what it is called.
+    """
     try:
         return (_registry or registry()).flatten(tree, is_leaf)  # type: ignore[no-any-return]
     except Exception as error:
-        _explain_failure(tree, is_leaf, error)
+        _explain_failure(tree, is_leaf, error, root)
 
 
+@calls_users
 def flatten_with_path(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[tuple[Path, Any]], TreeDef]:
     """The (path, leaf) pairs of a tree, and its structure."""
     # The number of arguments of the predicate depends on jaxlib's release; the node is the last.
@@ -225,7 +234,8 @@ def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
     leaves = leaves if type(leaves) is list else list(leaves)
     if len(leaves) != treedef.num_leaves:
         raise CorejaxValueError("a structure is filled with as many leaves as it has", got=len(leaves),
-                                wanted=f"{treedef.num_leaves}, for {treedef}", where=here())
+                                wanted=f"{treedef.num_leaves}, for {treedef}", where=here(),
+                                todo="give one leaf for each of the structure's, as flatten returned them")
     return treedef.unflatten(leaves)
 
 
@@ -240,11 +250,22 @@ def one_level(tree: Any) -> tuple[list[tuple[Any, Any]], Any] | None:
     return None if found is None else ([(_own_key(key), child) for key, child in found[0]], found[1])
 
 
-def _explain_failure(tree: Any, is_leaf: IsLeaf, error: Exception) -> NoReturn:
+def _place(path: Path, root: Root) -> str:
+    if root is None:
+        return f"{keystr(path) or 'the top'} of a pytree"
+    return root + keystr(path) if isinstance(root, str) else root(path)
+
+
+@calls_users
+def _explain_failure(tree: Any, is_leaf: IsLeaf, error: Exception, root: Root = None) -> NoReturn:
     """Find the node that can't be flattened, and say where it is; what user code raised passes through."""
     if isinstance(error, (RecursionError, SystemError)):  # jaxlib wraps the first in the second
         raise CorejaxValueError("a pytree contains itself, or is nested too deeply", where=here(),
                                 todo="break the cycle; keep back references in static fields") from error
+    if (is_leaf is not None and not callable(is_leaf)) or "is_leaf predicate returned" in str(error):
+        raise CorejaxTypeError("is_leaf tells of a node whether to stop there", wanted="a function that returns a bool",
+                               got=str(error).partition(";")[0] if callable(is_leaf) else repr(is_leaf)[:80],
+                               where=here(), todo="write is_leaf=lambda node: isinstance(node, MyClass)") from error
     stack: list[tuple[Path, Any]] = [((), tree)]
     while stack:
         path, node = stack.pop()
@@ -258,7 +279,7 @@ def _explain_failure(tree: Any, is_leaf: IsLeaf, error: Exception) -> NoReturn:
             except TypeError:
                 kinds = ", ".join(sorted({type(key).__name__ for key in node}))
                 raise CorejaxTypeError(
-                    f"the keys of the dict at {keystr(path) or 'the top'} of a pytree can't be sorted", where=here(),
+                    f"the keys of the dict at {_place(path, root)} can't be sorted", where=here(),
                     got=f"keys of the types {kinds}: {list(node)!r:.80}", wanted="keys that compare with each other",
                     todo="use keys of one type, or an OrderedDict, whose order is its own") from error
         try:
@@ -266,7 +287,7 @@ def _explain_failure(tree: Any, is_leaf: IsLeaf, error: Exception) -> NoReturn:
         except (ValueError, TypeError) as own:
             if type(own) is ValueError and "to_iterable" in str(own):
                 raise CorejaxTypeError(
-                    f"flattening the {type(node).__qualname__} at {keystr(path) or 'the top'} of a pytree failed",
+                    f"flattening the {type(node).__qualname__} at {_place(path, root)} failed",
                     got="a flatten function that returned something else", wanted="a pair (children, static)",
                     where=here(), todo="mend the function given to register_node") from error
             break

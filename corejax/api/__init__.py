@@ -7,9 +7,10 @@ from corejax.api.gradients import grad, value_and_grad
 from corejax.api.jacobians import hessian, jacfwd, jacrev
 from corejax.api.jit import jit
 from corejax.api.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
+from corejax.api.wrappers import checkpoint, custom_jvp, custom_vjp, remat
 
 __all__ = [
-    "ShapeDtypeStruct", "block_until_ready", "clear_caches", "device_get", "device_put", "devices", "eval_shape",
-    "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp", "linear_transpose", "linearize", "make_jaxpr",
-    "value_and_grad", "vjp", "vmap",
+    "ShapeDtypeStruct", "block_until_ready", "checkpoint", "clear_caches", "custom_jvp", "custom_vjp", "device_get",
+    "device_put", "devices", "eval_shape", "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp", "linear_transpose",
+    "linearize", "make_jaxpr", "remat", "value_and_grad", "vjp", "vmap",
 ]

@@ -16,12 +16,16 @@ from corejax.interpreters.forward import instantiate
 from corejax.leaves import Namer, is_value, not_an_array
 from corejax.plugin.roles import roles
 from corejax.source import here
+from corejax.tracebacks import as_entry, guarded, is_entry
 from corejax.xla.array import Array, as_array
 
 
 def wraps(fun: Callable[..., Any], wrapper: Callable[..., Any]) -> Any:
-    """`wrapper` with the name and documentation of `fun`, without its attributes: those are of another function."""
-    return update_wrapper(wrapper, fun, updated=())
+    """`wrapper` as an entry, with the name and documentation of `fun`.
+
+    It has not the attributes of `fun`: those are of another function.
+    """
+    return as_entry(update_wrapper(wrapper if is_entry(wrapper) else guarded(wrapper), fun, updated=()))
 
 
 def check_argnums(argnums: Any, what: str) -> int | tuple[int, ...]:
@@ -48,7 +52,9 @@ def positions(argnums: tuple[int, ...], n_args: int, what: str) -> tuple[int, ..
                                     wanted=f"argnums from 0 to {n_args - 1}",
                                     todo="pass that argument by position, or change argnums")
     if len(set(found)) != len(found):
-        raise CorejaxValueError(f"{what}: argnums name an argument twice", got=argnums, where=here())
+        raise CorejaxValueError(f"{what}: argnums name an argument twice", got=argnums, where=here(),
+                                wanted="distinct arguments",
+                                todo="name each one once; negative ones count from the end")
     return found
 
 

@@ -10,11 +10,13 @@ from corejax.errors import CorejaxTypeError
 from corejax.interpreters.functions import forget_functions
 from corejax.interpreters.trace import Tracer
 from corejax.leaves import is_single_leaf, namer, not_an_array
+from corejax.tracebacks import public
 from corejax.xla import array as arrays
 from corejax.xla import client
 from corejax.xla.array import Array
 
 
+@public
 def device_put(x: Any, device: Any = None) -> Any:
     """The arrays of a pytree on a device: the default one, or one of `devices()`.
 
@@ -27,6 +29,7 @@ def device_put(x: Any, device: Any = None) -> Any:
     return _on_leaves(put, x, "device_put")
 
 
+@public
 def device_get(x: Any) -> Any:
     """The arrays of a pytree as read-only ndarrays in host memory.
 
@@ -52,11 +55,13 @@ def _on_leaves(function: Any, x: Any, what: str) -> Any:
     return treedef.unflatten(done)
 
 
+@public
 def devices(platform: str | None = None) -> list[Any]:
     """The devices that programs can run on, those of one platform if it is named."""
     return client.devices(platform)
 
 
+@public
 def block_until_ready(x: Any) -> Any:
     """Wait until all arrays of a pytree are computed; returns it."""
     for leaf in trees.flatten(x)[0]:
@@ -65,6 +70,7 @@ def block_until_ready(x: Any) -> Any:
     return x
 
 
+@public
 def clear_caches() -> None:
     """Empty every cache: what was traced and compiled is traced and compiled anew."""
     clear_programs()

@@ -10,14 +10,16 @@ from corejax.api.arguments import finish_cotangent, tangents_like
 from corejax.api.staging import abstract_leaves
 from corejax.avals import ShapedArray, Zero
 from corejax.dtypes import is_inexact
-from corejax.errors import CorejaxTypeError
+from corejax.errors import CorejaxTypeError, kind_of
 from corejax.interpreters import forward, reverse
 from corejax.interpreters import linearize as linearizing
 from corejax.leaves import FlatFun, check_callable, is_single_leaf, namer, values
 from corejax.prefixes import check_same_structure
 from corejax.source import here
+from corejax.tracebacks import public
 
 
+@public
 def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
     """The value of `fun` at `primals`, and its derivative there along `tangents`; aux follows if there is one.
 
@@ -29,10 +31,10 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     for name, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, (tuple, list)):
             raise CorejaxTypeError(f"jvp: {name} is a sequence, with one entry for each argument",
-                                   got=f"a {type(given).__name__}", wanted="a tuple or a list", where=here(),
+                                   got=kind_of(given), wanted="a tuple or a list", where=here(),
                                    todo=f"write ({'x' if name == 'primals' else 'x_dot'},) for one argument")
     primals = tuple(primals)
-    leaves, in_tree = trees.flatten(primals)
+    leaves, in_tree = trees.flatten(primals, None, "primals")
     xs = values(leaves, "jvp", namer("primals", primals))
     dots = _tangents("jvp", tuple(tangents), in_tree, [x.aval for x in xs])
     flat = FlatFun(fun, in_tree, "jvp", has_aux)
@@ -44,12 +46,13 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
 
 
 def _tangents(what: str, tangents: Any, in_tree: Any, avals: Sequence[ShapedArray]) -> list[Any]:
-    leaves, tree = trees.flatten(tangents)
+    leaves, tree = trees.flatten(tangents, None, "tangents")
     if tree != in_tree:
         check_same_structure(in_tree.unflatten(avals), tangents, ("primals", "tangents"), what)
     return tangents_like(leaves, [aval.tangent for aval in avals], what, namer("tangents", tangents), "its primal")
 
 
+@public
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The value of `fun` at `primals`, and its derivative there as a function of tangents; aux if there is one.
 
@@ -59,13 +62,14 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     (Array(6., dtype=float64), Array(60., dtype=float64))
     """
     check_callable(fun, "linearize")
-    leaves, in_tree = trees.flatten(primals)
+    leaves, in_tree = trees.flatten(primals, None, "primals")
     xs = values(leaves, "linearize", namer("primals", primals))
     flat = FlatFun(fun, in_tree, "linearize", has_aux)
     outs, linear_map = linearizing.linearize(flat, xs)
     linear_map.outs = linear_map.outs[: flat.n_outs]
     in_avals, out_avals = [x.aval for x in xs], [x.aval for x in outs[: flat.n_outs]]
 
+    @public
     def f_lin(*tangents: Any) -> Any:
         dots = _tangents("linearize", tangents, in_tree, in_avals)
         results = linear_map(*dots)
@@ -75,6 +79,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     return (*pair, flat.aux(outs)) if has_aux else pair
 
 
+@public
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The value of `fun` at `primals`, and its pullback; aux follows if there is one.
 
@@ -86,7 +91,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     (Array(4., dtype=float64), Array(3., dtype=float64))
     """
     check_callable(fun, "vjp")
-    leaves, in_tree = trees.flatten(primals)
+    leaves, in_tree = trees.flatten(primals, None, "primals")
     xs = values(leaves, "vjp", namer("primals", primals))
     flat = FlatFun(fun, in_tree, "vjp", has_aux)
     outs, pull = reverse.vjp(flat, xs)
@@ -102,9 +107,11 @@ def _pullback(flat: FlatFun, pull: Callable[[Sequence[Any]], list[Any]], in_tree
     aux_zeros = [Zero(aval.tangent) for aval in out_avals[flat.n_outs:]]
     wanted = [aval.tangent for aval in out_avals[: flat.n_outs]]
 
+    @public
     def pullback(ct: Any) -> Any:
-        leaves, tree = ([ct], None) if flat.out_tree is None and is_single_leaf(ct) else trees.flatten(ct)
-        if tree != flat.out_tree:
+        leaves, tree = ([ct], None) if flat.out_tree is None and is_single_leaf(ct) else trees.flatten(
+            ct, None, "the cotangent")
+        if tree is not None and (flat.out_tree is None or tree != flat.out_tree):
             check_same_structure(flat.unflatten(out_avals), ct, ("the output", "the cotangent"), what)
         cts = tangents_like(leaves, wanted, what, namer("the cotangent", ct), "the output")
         back = pull(cts + aux_zeros)
@@ -113,6 +120,7 @@ def _pullback(flat: FlatFun, pull: Callable[[Sequence[Any]], list[Any]], in_tree
     return pullback
 
 
+@public
 def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], Any]:
     """The transpose of a linear `fun`: cotangent of its output to a tuple of cotangents, one for each argument.
 
@@ -123,7 +131,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     (Array(6., dtype=float64),)
     """
     check_callable(fun, "linear_transpose")
-    leaves, in_tree = trees.flatten(primals)
+    leaves, in_tree = trees.flatten(primals, None, "primals")
     avals = abstract_leaves(leaves, "linear_transpose", namer("primals", primals))
     for i, aval in enumerate(avals):
         if not is_inexact(aval.dtype):

@@ -10,11 +10,13 @@ from corejax import trees
 from corejax.api.arguments import wraps
 from corejax.errors import CorejaxIndexError, CorejaxTypeError, CorejaxValueError
 from corejax.interpreters import batching
-from corejax.leaves import FlatFun, Namer, argument_namer, as_value, check_callable, namer, with_kwargs
+from corejax.leaves import FlatFun, Namer, argument_namer, as_value, call_root, check_callable, namer, with_kwargs
 from corejax.prefixes import broadcast_prefix
 from corejax.source import here
+from corejax.tracebacks import public
 
 
+@public
 def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name: Any = None,
          axis_size: int | None = None) -> Callable[..., Any]:
     """`fun` applied along an axis of its arguments, to all at once.
@@ -32,6 +34,9 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     _check_axes(in_axes, "in_axes")
     _check_axes(out_axes, "out_axes")
+    if axis_size is not None and (not _is_axis(axis_size) or axis_size < 0):
+        raise CorejaxTypeError("vmap: axis_size is no size", got=repr(axis_size)[:80], wanted="an int, not negative",
+                               where=here(), todo="leave it out where an argument is mapped")
     if in_axes is not None and type(in_axes) is not tuple and not _is_axis(in_axes):
         raise CorejaxTypeError("vmap: in_axes has one entry for each positional argument", got=repr(in_axes)[:80],
                                wanted="an int, None, or a tuple", where=here(),
@@ -39,7 +44,7 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
 
     def vmap_f(*args: Any, **kwargs: Any) -> Any:
         tree: Any = (args, kwargs) if kwargs else args
-        leaves, in_tree = trees.flatten(tree)
+        leaves, in_tree = trees.flatten(tree, None, call_root if kwargs else "args")
         name = argument_namer(args, kwargs)
         dims = _in_dims(in_axes, args, kwargs, len(leaves))
         leaves = [x if dim is None else as_value(i, x, "vmap", name)
@@ -96,7 +101,8 @@ def _axis_of(x: Any, axis: int, i: int, name: Namer) -> int:
                                     wanted=f"an array with an axis {axis}", where=here(),
                                     todo="pass in_axes=None for it: it is then the same for all")
         raise CorejaxIndexError(f"vmap: {name(i)} has no axis {axis}", got=str(x.aval), where=here(),
-                                wanted=f"an axis from {-ndim} to {ndim - 1} in in_axes")
+                                wanted=f"an axis from {-ndim} to {ndim - 1} in in_axes",
+                                todo="map another axis, or none (None)")
     return int(axis + ndim if axis < 0 else axis)
 
 
@@ -146,7 +152,8 @@ def _place(x: Any, dim: int | None, wanted: Any, size: int, i: int, flat: FlatFu
     if not -ndim <= axis < ndim:
         raise CorejaxIndexError(f"vmap: out_axes puts the mapped axis of {_result_name(flat, i)} at {axis}",
                                 got=f"a result that has {ndim} axes with the mapped one", where=here(),
-                                wanted=f"{-ndim} to {ndim - 1}")
+                                wanted=f"{-ndim} to {ndim - 1}",
+                                todo="put it at an axis that the result has then")
     return batching.to_dim(x, dim, axis + ndim if axis < 0 else axis, size)
 
 

@@ -10,15 +10,17 @@ import numpy as np
 from corejax import dtypes, trees
 from corejax.api.arguments import check_argnums, finish_cotangent, positions, wraps
 from corejax.avals import ShapedArray, Zero
-from corejax.errors import CorejaxTypeError
+from corejax.errors import CorejaxTypeError, kind_of
 from corejax.interpreters import reverse
 from corejax.leaves import FlatFun, check_callable, is_single_leaf, values
 from corejax.source import here
+from corejax.tracebacks import calls_users, public
 from corejax.xla.array import Array
 
 Argnums: TypeAlias = int | Sequence[int]
 
 
+@public
 def grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False,
          allow_int: bool = False) -> Callable[..., Any]:
     """The gradient of a function whose value is a scalar, as a function of the same arguments.
@@ -42,6 +44,7 @@ def grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, h
     return wraps(fun, grad_f)  # type: ignore[no-any-return]
 
 
+@public
 def value_and_grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False,
                    allow_int: bool = False, *, _name: str = "value_and_grad") -> Callable[..., Any]:
     """As `grad`, but the result is the pair of the value of `fun` and its gradient.
@@ -83,6 +86,7 @@ class Chosen:
 
     __slots__ = ("flat", "values", "what", "_in_tree", "_single", "_at", "_args")
 
+    @calls_users
     def __init__(self, fun: Callable[..., Any], argnums: int | tuple[int, ...], args: tuple[Any, ...],
                  kwargs: dict[str, Any], what: str, has_aux: bool) -> None:
         self.what, self._args = what, args
@@ -96,7 +100,8 @@ class Chosen:
         leaves: Sequence[Any] = picked
         for x in picked:
             if not is_single_leaf(x):
-                leaves, in_tree = trees.flatten(picked)
+                leaves, in_tree = trees.flatten(
+                    picked, None, lambda path: f"args[{at[path[0].idx]}]" + trees.keystr(path[1:]))
                 break
         self._in_tree = in_tree
 
@@ -165,6 +170,7 @@ def _check_output(aval: ShapedArray, holomorphic: bool, what: str) -> None:
 
 
 def _not_a_scalar(out: Any, what: str) -> CorejaxTypeError:
-    return CorejaxTypeError(f"{what}: the function's value is not a scalar", got=f"a {type(out).__name__}: {out!r:.80}",
+    got = "None" if out is None else f"{kind_of(out)}: {out!r:.80}"
+    return CorejaxTypeError(f"{what}: the function's value is not a scalar", got=got,
                             wanted="one array of shape ()", where=here(),
                             todo="return the value alone; for (value, aux) set has_aux=True")

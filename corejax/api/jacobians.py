@@ -14,8 +14,10 @@ from corejax.interpreters import batching, forward, reverse
 from corejax.leaves import check_callable
 from corejax.plugin.roles import roles
 from corejax.source import here
+from corejax.tracebacks import public
 
 
+@public
 def jacfwd(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
            ) -> Callable[..., Any]:
     """The Jacobian by forward mode, a column at a time: for functions of few inputs.
@@ -68,6 +70,7 @@ def _column(chosen: Chosen, i: int) -> tuple[list[Any], list[Any]]:
             for t, d, y in zip(dots, dims[: flat.n_outs], outs[: flat.n_outs], strict=True)], outs
 
 
+@public
 def jacrev(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False,
            allow_int: bool = False) -> Callable[..., Any]:
     """The Jacobian by reverse mode, a row at a time: for functions of few outputs.
@@ -131,6 +134,7 @@ def _check_output(aval: ShapedArray, holomorphic: bool, allowed: bool, what: str
                                todo="return floats; for a holomorphic function set holomorphic=True")
 
 
+@public
 def hessian(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
             ) -> Callable[..., Any]:
     """The second derivatives: forward mode over reverse mode.

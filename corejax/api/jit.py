@@ -17,8 +17,18 @@ from corejax.config import config
 from corejax.errors import ConcretizationError, CorejaxTypeError, CorejaxValueError
 from corejax.interpreters.context import context
 from corejax.interpreters.evaluate import EvalTrace
-from corejax.leaves import FlatFun, argument_namer, check_callable, is_single_leaf, name_of, values, with_kwargs
+from corejax.leaves import (
+    FlatFun,
+    argument_namer,
+    call_root,
+    check_callable,
+    is_single_leaf,
+    name_of,
+    values,
+    with_kwargs,
+)
 from corejax.source import here
+from corejax.tracebacks import as_entry, public, trim
 from corejax.xla.array import Array
 
 Positions = int | Sequence[int] | None
@@ -34,6 +44,7 @@ class _Options(NamedTuple):
     keep_unused: bool
 
 
+@public
 def jit(fun: Callable[..., Any] | None = None, *, static_argnums: Positions = None, static_argnames: Names = None,
         donate_argnums: Positions = None, donate_argnames: Names = None, inline: bool = False,
         keep_unused: bool = False) -> Any:
@@ -66,14 +77,20 @@ def _jitted(staging: _Staging) -> Any:
     """The function that `jit` returns. A plain one: calling it costs least, and it makes methods of classes."""
     general, flat = staging.call, staging.table.flat
 
+    @as_entry
     def jitted(*args: Any, **kwargs: Any) -> Any:
-        if kwargs or type(context.trace) is not EvalTrace:
-            return general(args, kwargs)
-        program = flat[config.default_bits].get(tuple([x.aval if type(x) is Array else plain_aval(x) for x in args]))
-        if program is None:
-            return general(args, kwargs)
-        outs = program.run(args)
-        return outs[0] if program.out_tree is None else program.out_tree.unflatten(outs)
+        try:
+            if kwargs or type(context.trace) is not EvalTrace:
+                return general(args, kwargs)
+            types = tuple([x.aval if type(x) is Array else plain_aval(x) for x in args])
+            program = flat[config.default_bits].get(types)
+            if program is None:
+                return general(args, kwargs)
+            outs = program.run(args)
+            return outs[0] if program.out_tree is None else program.out_tree.unflatten(outs)
+        except Exception as error:
+            trim(error)
+            raise
 
     def jitted_with_statics(*args: Any, **kwargs: Any) -> Any:
         return general(args, kwargs)
@@ -97,7 +114,8 @@ class _Staging:
         both: Any = (self.statics.nums & self.donate_nums) or (self.statics.names & self.donate_names)
         if both:
             raise CorejaxValueError("jit: an argument is either static or donated", got=f"{sorted(both)} is both",
-                                    where=here(), todo="leave it out of one of the two")
+                                    wanted="one of static_* and donate_*", where=here(),
+                                    todo="leave it out of one of the two")
         self.table = table_of(fun, options)
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -106,14 +124,14 @@ class _Staging:
         if self.has_statics:
             function, dynamic = self.statics.split(args, kwargs)
             static_key = self.statics.key(args, kwargs)
-        leaves, in_tree = trees.flatten(dynamic)
+        leaves, in_tree = trees.flatten(dynamic, None, call_root)
         avals = tuple([x.aval if type(x) is Array else plain_aval(x) for x in leaves])
         if None in avals:
             avals = avals_of(leaves, "jit", argument_namer(*dynamic))
         key = (in_tree, avals, static_key, config.default_bits, context.axes)
         try:
             program = self.table.general.get(key)
-        except (TypeError, ValueError) as error:
+        except Exception as error:
             raise _incomparable(error) from error
         if program is None:
             program = self._trace(function, dynamic, in_tree, avals)
@@ -147,24 +165,28 @@ class _Staging:
 
     # Stages
 
+    @public
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """The traced program for these arguments, which may be `ShapeDtypeStruct`s."""
         function, dynamic = self.statics.split(args, kwargs)
-        leaves, in_tree = trees.flatten(dynamic)
+        leaves, in_tree = trees.flatten(dynamic, None, call_root)
         avals = abstract_leaves(leaves, "jit", argument_namer(*dynamic))
         program = self._trace(function, dynamic, in_tree, avals)
         return Traced(program, in_tree, self.statics)
 
+    @public
     def lower(self, *args: Any, **kwargs: Any) -> Any:
         """The program for these arguments in StableHLO."""
         return self.trace(*args, **kwargs).lower()
 
+    @public
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The types of the result for these arguments."""
         return self.trace(*args, **kwargs).out_info
 
 
 def _incomparable(error: Exception) -> CorejaxTypeError:
-    return CorejaxTypeError("jit: the static part of a pytree node can't be compared", got=str(error), where=here(),
-                            wanted="static fields with == and hash: they are part of the key of the traced program",
-                            todo="make arrays data fields of the registered class; make lists tuples")
+    return CorejaxTypeError("jit: a static argument, or the static part of a pytree node, can't be compared",
+                            got=f"{type(error).__name__}: {error}", where=here(),
+                            wanted="values with == and hash: they are part of the key of the traced program",
+                            todo="make arrays ordinary arguments, or data fields of the class; make lists tuples")

@@ -15,7 +15,7 @@ from corejax.plugin.roles import roles
 from corejax.xla import client
 from corejax.xla.array import Array
 from corejax.xla.compile import compile_jaxpr
-from corejax.xla.storage import is_on_device
+from corejax.xla.storage import deleted_error, is_on_device
 
 _MAX_PROGRAMS = 4096
 
@@ -86,6 +86,9 @@ def _runner(program: Program, device: Any = None) -> Runner:
         return call
 
     def run(leaves: Sequence[Any]) -> list[Any]:
+        for x, gone in zip(leaves, program.donated, strict=True):
+            if gone and type(x) is Array and x.is_deleted():
+                raise deleted_error(x)  # here, as the runtime would write lines to stderr before it refuses
         outs = call([leaves[i] for i in kept])
         for x, gone in zip(leaves, program.donated, strict=True):
             if gone and type(x) is Array and not x.is_deleted():

@@ -16,9 +16,11 @@ from corejax.ir.jaxpr import ClosedJaxpr
 from corejax.leaves import argument_namer
 from corejax.prefixes import check_same_structure
 from corejax.source import here
+from corejax.tracebacks import public
 from corejax.xla import stages
 
 
+@public
 class Traced:
     """A function traced for arguments of certain types."""
 
@@ -52,6 +54,7 @@ class Traced:
         return Lowered(self, stages.lower_jaxpr(closed, donated, self._program.name, platform), kept)
 
 
+@public
 class Lowered:
     """A function lowered to a StableHLO module."""
 
@@ -72,6 +75,7 @@ class Lowered:
         return Compiled(self.traced, self._flat.compile(options, device), self._kept)
 
 
+@public
 class Compiled:
     """A function compiled for arguments of certain types: called with such, it runs; it never traces."""
 

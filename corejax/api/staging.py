@@ -17,9 +17,11 @@ from corejax.interpreters.context import context
 from corejax.interpreters.staging import stage
 from corejax.ir.jaxpr import ClosedJaxpr
 from corejax.ir.typecheck import typecheck
-from corejax.leaves import FlatFun, Namer, argument_namer, check_callable, name_of, not_an_array, with_kwargs
+from corejax.leaves import FlatFun, Namer, argument_namer, call_root, check_callable, name_of, not_an_array, with_kwargs
+from corejax.tracebacks import public
 
 
+@public
 class ShapeDtypeStruct:
     """The type of an array, in place of one: what `eval_shape` returns, and `make_jaxpr` and `lower` accept."""
 
@@ -83,6 +85,7 @@ def trace_program(flat: FlatFun, in_avals: Sequence[ShapedArray], name: str) -> 
     return closed
 
 
+@public
 def make_jaxpr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = (), return_shape: bool = False
                ) -> Callable[..., Any]:
     """A function of the same arguments that returns the program of `fun` as a `ClosedJaxpr`.
@@ -112,12 +115,13 @@ def _trace(fun: Callable[..., Any], dynamic: tuple[Any, Any], what: str, name: s
         flat, tree = with_kwargs(fun), (args, kwargs)
     else:
         flat, tree = fun, args
-    leaves, in_tree = trees.flatten(tree)
+    leaves, in_tree = trees.flatten(tree, None, call_root if kwargs else "args")
     avals = abstract_leaves(leaves, what, argument_namer(args, kwargs))
     function = FlatFun(flat, in_tree, what)
     return trace_program(function, avals, name), function
 
 
+@public
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The types of the result of `fun(*args, **kwargs)` without computing it; arguments may be types themselves.
 

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from corejax.errors import CorejaxTypeError, CorejaxValueError
+from corejax.errors import CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.source import here
+from corejax.tracebacks import calls_users
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -82,6 +83,7 @@ class Statics:
         self.fun, self.what = fun, what
         self.nums, self.names = choose(fun, tuple(argnums), tuple(argnames), what, "static_arg")
 
+    @calls_users
     def split(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Callable[..., Any], Call]:
         """The function of the other arguments, and those."""
         if not self.nums and not self.names:
@@ -111,7 +113,7 @@ class Statics:
         except TypeError as error:
             raise CorejaxValueError(
                 f"{self.what}: the static argument {name} can't be hashed",
-                got=f"a {type(value).__name__}: {value!r:.60}",
+                got=f"{kind_of(value)}: {getattr(value, 'aval', value)!s:.60}",
                 wanted="a value with == and hash: it is part of the key of the traced program", where=here(),
                 todo="pass arrays as ordinary arguments; make lists tuples") from error
         return key_atom(value)

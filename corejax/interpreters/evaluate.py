@@ -14,10 +14,11 @@ import numpy as np
 
 from corejax import dtypes
 from corejax.avals import ShapedArray
-from corejax.errors import RuleError
-from corejax.interpreters.trace import Trace, Tracer, as_value, leak_error
+from corejax.errors import RuleError, kind_of
+from corejax.interpreters.trace import Trace, Tracer, as_operand, as_value, leak_error
 from corejax.plugin import checks
-from corejax.xla.array import Array, as_array
+from corejax.source import here
+from corejax.xla.array import Array
 from corejax.xla.dispatch import apply_primitive
 from corejax.xla.storage import is_on_device
 
@@ -98,7 +99,7 @@ class EvalTrace(Trace):
         for x in args:
             if isinstance(x, Tracer):
                 raise leak_error(x, primitive.name)
-        arrays = [x if type(x) is Array else as_array(x, copy=False) for x in args]
+        arrays = [x if type(x) is Array else as_operand(primitive, i, x) for i, x in enumerate(args)]
         if primitive.evaluate is not None:
             return _run_program(primitive, arrays, params)
         primitive.infer(tuple([x.aval for x in arrays]), params)
@@ -107,13 +108,13 @@ class EvalTrace(Trace):
     def _process_mixed(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """The same for operands that are not all host `Array`s."""
         arrays, raw, on_device = [], [], False
-        for x in args:
+        for i, x in enumerate(args):
             if type(x) is not Array:
                 if isinstance(x, Tracer):
                     raise leak_error(x, primitive.name)
                 if isinstance(x, np.ndarray):
                     raw.append(x)
-                x = as_array(x, copy=False)
+                x = as_operand(primitive, i, x)
             elif is_on_device(x):
                 on_device = True
             arrays.append(x)
@@ -148,9 +149,10 @@ def _as_ndarray(primitive: Any, out: Any, expected: ShapedArray) -> Any:
         return out._host
     if isinstance(out, np.ndarray):
         return np.asarray(out)
-    raise RuleError(f"{primitive.name}.impl ({primitive.origin}) returned a {type(out).__name__}",
+    raise RuleError(f"{primitive.name}.impl ({primitive.origin}) returned {kind_of(out)}",
                     primitive=primitive.name, hook="impl", pack=primitive.origin, got=repr(out)[:80],
-                    wanted=f"a NumPy array {expected}", todo="return what NumPy computed, not None or a list")
+                    wanted=f"a NumPy array {expected}", where=here(),
+                    todo="return what NumPy computed, not None or a list")
 
 
 def _box_all(primitive: Any, outs: Any, expected: tuple[ShapedArray, ...]) -> list[Array]:
@@ -158,7 +160,8 @@ def _box_all(primitive: Any, outs: Any, expected: tuple[ShapedArray, ...]) -> li
         raise RuleError(f"{primitive.name}.impl ({primitive.origin}) returned the wrong number of results",
                         primitive=primitive.name, hook="impl", pack=primitive.origin,
                         got=len(outs) if isinstance(outs, (list, tuple)) else type(outs).__name__,
-                        wanted=f"a sequence of {len(expected)} arrays")
+                        wanted=f"a sequence of {len(expected)} arrays", where=here(),
+                        todo="return one array for each type that abstract_eval returns")
     boxed = []
     for out, aval in zip(outs, expected, strict=True):
         out = out if type(out) is np.ndarray else _as_ndarray(primitive, out, aval)
@@ -172,4 +175,4 @@ def _wrong_result(primitive: Any, out: Any, expected: ShapedArray) -> RuleError:
     got = ShapedArray(out.shape, out.dtype) if out.dtype.kind not in "OSUMm" else f"{out.dtype}{list(out.shape)}"
     message = f"{primitive.name}.impl ({primitive.origin}) returned {got}, wanted {expected} as abstract_eval says"
     return RuleError(message, primitive=primitive.name, hook="impl", pack=primitive.origin, got=got, wanted=expected,
-                     todo="make impl and abstract_eval agree; the compiled program follows abstract_eval")
+                     where=here(), todo="make impl and abstract_eval agree; the compiled program follows abstract_eval")

@@ -6,6 +6,7 @@ A tangent that is known to be zero is a `Zero`, which costs nothing; a value who
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from corejax.avals import ShapedArray, Zero, aval_of
@@ -64,7 +65,12 @@ class JVPTrace(Trace):
                     tangents[i] = zero = Zero(aval_of(primals[i]).tangent)
                     if not keep_zeros:
                         tangents[i] = instantiate(zero)
-            out, out_dot = checks.check_jvp_pair(primitive, primitive.jvp(primals, tangents, **params))
+            try:
+                result = primitive.jvp(primals, tangents, **params)
+            except (ValueError, IndexError):  # of taking operands apart: if they are wrong, this says it better
+                primitive.infer(tuple(map(aval_of, primals)), params)
+                raise
+            out, out_dot = checks.check_jvp_pair(primitive, result)
             if primitive.multiple_results:
                 return self._box_all(primitive, primals, params, out, out_dot)
             if not primitive.jvp_binds_itself:
@@ -150,7 +156,7 @@ def _stage_jvp(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], instantiate_outs: tuple
         nonlocal out_nonzeros
         primals, rest = args[: len(avals)], iter(args[len(avals):])
         tangents = [next(rest) if nz else Zero(a.tangent) for nz, a in zip(nonzeros, avals, strict=True)]
-        outs, dots = jvp(lambda *xs: eval_jaxpr(jaxpr, (), *xs), primals, tangents)
+        outs, dots = jvp(partial(eval_jaxpr, jaxpr, ()), primals, tangents)
         dots = [instantiate(t) if force else t for t, force in zip(dots, instantiate_outs, strict=True)]
         out_nonzeros = tuple([type(t) is not Zero for t in dots])
         return [*outs, *[t for t in dots if type(t) is not Zero]]

@@ -17,14 +17,14 @@ from corejax.interpreters.forward import JVPTrace, JVPTracer, instantiate, run_j
 from corejax.interpreters.partial_eval import TapeEqn, TapeTrace, TapeTracer, needed, replay
 from corejax.interpreters.trace import Trace
 from corejax.plugin import checks
-from corejax.plugin.roles import roles
+from corejax.plugin.weights import Divisor, plus_weighted
 from corejax.xla.array import Array
 
 
 class _WeightedSum:
     """The tape's own equation: operands (x0, w0, x1, w1, ...), unknown x and known w; the result is sum x_i * w_i.
 
-    A weight of None stands for one.
+    A weight is an array, a `Divisor`, 1 or -1.
 
     One such equation stands for all that the factors of an elementwise primitive do to its tangents. Its transpose,
     ct * w_i for each unknown, is written out where tapes run backward.
@@ -35,12 +35,10 @@ class _WeightedSum:
     effects = None
 
     def bind(self, *operands: Any) -> Any:
-        """The sum, by the roles `multiply` and `accumulate`."""
-        terms = [x if w is None else roles.multiply(x, w)
-                 for x, w in zip(operands[::2], operands[1::2], strict=True)]
-        total = terms[0]
-        for term in terms[1:]:
-            total = roles.accumulate(total, term)
+        """The sum, by the roles `multiply` and `accumulate` and operators."""
+        total = None
+        for x, w in zip(operands[::2], operands[1::2], strict=True):
+            total = plus_weighted(total, x, w)
         return total
 
 
@@ -91,7 +89,7 @@ class LinearizeTrace(JVPTrace):
                     factor = factors[i]
                     if unknown is not None and factor is not None:
                         operands.append(unknown)
-                        operands.append(None if factor == 1 else self._weight(primitive, out, factor(
+                        operands.append(factor if type(factor) is int else self._weight(primitive, out, factor(
                             out, *primals, **params) if params else factor(out, *primals)))
                 if not operands:
                     return out
@@ -122,7 +120,7 @@ class LinearizeTrace(JVPTrace):
                 factor = primitive.factors[0]
                 if factor is None:
                     return out
-                operands = unknown, None if factor == 1 else self._weight(primitive, out, factor(
+                operands = unknown, factor if type(factor) is int else self._weight(primitive, out, factor(
                     out, primal, **params) if params else factor(out, primal))
                 primitive, params = weighted_sum, _no_params
         finally:
@@ -133,12 +131,22 @@ class LinearizeTrace(JVPTrace):
 
     def _weight(self, primitive: Any, out: Any, weight: Any) -> Any:
         """A factor as it stands on the tape: immutable, and of a type with which the tangent keeps its own."""
+        if type(weight) is Divisor:
+            return Divisor(self._weight(primitive, out, weight.value))
         weight = weight if type(weight) is Array else self.parent.operand(weight)
         aval, wanted = weight.aval, out.aval
         if aval is not wanted and (aval.dtype != wanted.dtype or (aval.shape and aval.shape != wanted.shape)):
             raise checks.rule_error(primitive, "jvp", "a factor doesn't fit the output", aval, wanted,
                                     "return an array of the output's dtype, and of its shape or ()")
         return weight
+
+    def _box(self, primitive: Any, out: Any, out_dot: Any) -> Any:
+        boxed = super()._box(primitive, out, out_dot)
+        if type(boxed) is JVPTracer and boxed._trace is self:
+            tangent = boxed.tangent
+            if type(tangent) is not TapeTracer or tangent._trace is not self.parent:
+                return boxed.primal  # a tangent that depends on no other is zero, as rules are linear
+        return boxed
 
     def _by_rule(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Run the rule on the tape. Only rules see tangents as tracers; until then a `Linear` is enough."""

@@ -8,6 +8,7 @@ or a known value.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 from corejax.avals import Linear, ShapedArray, aval_of
@@ -76,7 +77,7 @@ class TapeTrace(Trace):
         if type(x) is Array or type(x) is Linear:
             return x
         if isinstance(x, Tracer):
-            if not x._trace.live:
+            if not x._trace.live or x._trace.parent is self:  # dead, or of the trace that records here
                 raise leak_error(x, "linearizing")
             return x
         return as_array(x, copy=True)
@@ -91,10 +92,9 @@ class TapeTrace(Trace):
         known, staged, unknown_out, _ = primitive.partial_eval(eqn, tuple([type(x) is Linear for x in operands]))
         env: dict[Any, Any] = dict(zip(eqn.invars, operands, strict=True))
         if known is not None:
-            context.trace = parent = self.parent
+            context.trace = self.parent
             try:
-                values = parent.process(  # type: ignore[union-attr]
-                    known.primitive, [_read(env, v) for v in known.invars], dict(known.params))
+                values = known.primitive.bind(*[_read(env, v) for v in known.invars], **known.params)
             finally:
                 context.trace = self
             env.update(zip(known.outvars, values, strict=True))
@@ -160,8 +160,9 @@ def partial_eval_jaxpr(jaxpr: Jaxpr, unknown_in: Sequence[bool], instantiate: bo
     return _partial_eval_jaxpr(jaxpr, tuple(unknown_in), tuple(instantiate), context.axes)
 
 
-def _divide(jaxpr: Jaxpr, unknown_in: tuple[bool, ...], instantiate: tuple[bool, ...], axes: Any
-            ) -> tuple[Jaxpr, Jaxpr, tuple[bool, ...], int]:
+def divide(jaxpr: Jaxpr, unknown_in: tuple[bool, ...], instantiate: tuple[bool, ...], axes: Any = ()
+           ) -> tuple[Jaxpr, Jaxpr, tuple[bool, ...], int]:
+    """`partial_eval_jaxpr`, computed anew: for callers that remember what they make of it."""
     unknowns = [Linear(aval) for aval, u in zip(jaxpr.in_avals, unknown_in, strict=True) if u]
     known_avals = [aval for aval, u in zip(jaxpr.in_avals, unknown_in, strict=True) if not u]
     unknown_out: tuple[bool, ...] = ()
@@ -171,7 +172,7 @@ def _divide(jaxpr: Jaxpr, unknown_in: tuple[bool, ...], instantiate: tuple[bool,
     def fun(*known_in: Any) -> list[Any]:
         nonlocal unknown_out, n_residuals, staged
         known, unknown = iter(known_in), iter(unknowns)
-        eqns, outs = record(lambda *xs: eval_jaxpr(jaxpr, (), *xs),
+        eqns, outs = record(partial(eval_jaxpr, jaxpr, ()),
                             [next(unknown) if u else next(known) for u in unknown_in])
         unknown_out = tuple([type(x) is Linear or force for x, force in zip(outs, instantiate, strict=True)])
         wanted = [x for x, u in zip(outs, unknown_out, strict=True) if u]
@@ -215,4 +216,4 @@ def _tape_to_jaxpr(eqns: Sequence[TapeEqn], unknowns: Sequence[Linear], outs: Se
     return Jaxpr((), invars, out_atoms, new_eqns, effects, name), [value for _, value in residuals.values()]
 
 
-_partial_eval_jaxpr = WeakCache(_divide)
+_partial_eval_jaxpr = WeakCache(divide)

@@ -17,6 +17,8 @@ from corejax.ir.interpret import eval_jaxpr
 from corejax.ir.jaxpr import Jaxpr
 from corejax.plugin import checks
 from corejax.plugin.roles import roles
+from corejax.plugin.weights import weighted
+from corejax.xla.array import Array
 
 
 def vjp(fun: Callable[..., Sequence[Any]], primals: Sequence[Any]
@@ -54,7 +56,10 @@ def backward(eqns: Sequence[TapeEqn], outs: Sequence[Any], cotangents: Sequence[
                 for i in range(0, len(operands), 2):
                     x = operands[i]
                     weight = operands[i + 1]
-                    term = ct if weight is None else roles.multiply(ct, weight)
+                    if type(weight) is Array:
+                        term = roles.multiply(ct, weight)
+                    else:
+                        term = ct if type(weight) is int and weight > 0 else weighted(ct, weight)
                     found[x] = roles.accumulate(found[x], term) if x in found else term
             continue
         if primitive.multiple_results:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from corejax.avals import ShapedArray
 from corejax.caches import WeakCache
 from corejax.interpreters.context import context
-from corejax.interpreters.partial_eval import partial_eval_jaxpr
+from corejax.interpreters.partial_eval import divide
 from corejax.ir.jaxpr import Jaxpr, Literal, Var
 from corejax.ir.surgery import dce, substitute
 
@@ -44,7 +44,12 @@ def split_jaxpr(jaxpr: Jaxpr, unknown_in: Sequence[bool], instantiate: bool | Se
 
 
 def _split(jaxpr: Jaxpr, unknown_in: Flags, instantiate: Flags, axes: Any) -> Split:
-    known, staged, unknown_out, count = partial_eval_jaxpr(jaxpr, unknown_in, instantiate)
+    if _waits_whole(jaxpr, unknown_in, instantiate):
+        first = unknown_in.index(True)
+        whole = jaxpr.replace()  # not the cache's own key, but with the same equations, which are not split again
+        return Split(Jaxpr((), (), (), ()), whole, (True,) * len(jaxpr.outvars), (),
+                     tuple(range(first, len(unknown_in))), tuple([("operand", i) for i in range(first)]), ())
+    known, staged, unknown_out, count = divide(jaxpr, unknown_in, instantiate)
     n_outs = len(known.outvars) - count
     known_at = [i for i, unknown in enumerate(unknown_in) if not unknown]
     unknown_at = [i for i, unknown in enumerate(unknown_in) if unknown]
@@ -64,6 +69,27 @@ def _split(jaxpr: Jaxpr, unknown_in: Flags, instantiate: Flags, axes: Any) -> Sp
         tuple([i for i, needed in zip(known_at, used_known, strict=True) if needed]),
         tuple([i for i, needed in zip(unknown_at, used[len(used) - len(unknown_at):], strict=True) if needed]),
         tuple([place_of[x] for x in values]), tuple([x.aval for x in fresh]))
+
+
+def _waits_whole(jaxpr: Jaxpr, unknown_in: Flags, instantiate: Flags) -> bool:
+    """Is there nothing to run now, and nothing dead, and are the operands in order? So it is with linear parts.
+
+    Without this, each level of nested linear programs would be split again by each level around it.
+    """
+    if True not in unknown_in or False in unknown_in[unknown_in.index(True):]:
+        return False
+    unknown: set[Any] = {v for v, u in zip(jaxpr.invars, unknown_in, strict=True) if u}
+    for eqn in jaxpr.eqns:
+        if unknown.isdisjoint(eqn.invars):
+            return False
+        if eqn.primitive.partial_eval is not None:
+            flags = tuple([x in unknown for x in eqn.invars])
+            if False in flags and eqn.primitive.partial_eval(eqn, flags)[0] is not None:
+                return False
+        unknown.update(eqn.outvars)
+    if not all([force or x in unknown for x, force in zip(jaxpr.outvars, instantiate, strict=True)]):
+        return False
+    return dce(jaxpr, (True,) * len(jaxpr.outvars))[0] is jaxpr
 
 
 def _with_distinct_residuals(staged: Jaxpr, atoms: Sequence[Any]) -> tuple[Jaxpr, list[Var]]:

@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from corejax.avals import ShapedArray
+from corejax.errors import CorejaxTypeError
 from corejax.interpreters.context import context
-from corejax.interpreters.trace import Trace, Tracer, leak_error
+from corejax.interpreters.trace import Trace, Tracer, leak_error, operand_error
 from corejax.ir.interpret import location
 from corejax.ir.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_effects
 from corejax.ir.surgery import substitute
@@ -49,7 +50,10 @@ class StagingTrace(Trace):
             if type(x) is StagingTracer and x._trace is self:
                 atoms.append(x._var)
             else:
-                atoms.append(self.lift(x))
+                try:
+                    atoms.append(self.lift(x))
+                except CorejaxTypeError as error:
+                    raise operand_error(primitive, len(atoms), error) from None
         avals = tuple([atom.aval for atom in atoms])
         out = primitive.infer(avals, params)
         effects = no_effects
@@ -64,6 +68,9 @@ class StagingTrace(Trace):
         var = Var(out)
         self.eqns.append(JaxprEqn(primitive, atoms, (var,), params, effects, location(), context.names))
         return StagingTracer(self, var)
+
+    def origin(self, tracer: Any) -> Any:
+        return next((eqn.source for eqn in self.eqns if any([var is tracer._var for var in eqn.outvars])), None)
 
     def new_arg(self, aval: ShapedArray) -> StagingTracer:
         return StagingTracer(self, Var(aval))

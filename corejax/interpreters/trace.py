@@ -14,25 +14,34 @@ from typing import Any
 from corejax.avals import ShapedArray
 from corejax.datamodel import DataModel
 from corejax.errors import ConcretizationError, CorejaxTypeError, LeakedTracerError
-from corejax.source import here
+from corejax.source import Location, describe, here, location
+from corejax.tracebacks import as_entry, public, trim
 from corejax.xla.array import Array, as_array
+from corejax.xla.storage import scalar_error
 
 
 class Trace:
     """An interpreter at work. `live` until its transformation has returned; its tracers must not be used later."""
 
-    __slots__ = ("parent", "live", "__weakref__")
+    __slots__ = ("parent", "live", "begun", "__weakref__")
     parent: Any
     """The trace that was current when this one began, under which its rules run; None at the bottom."""
     live: bool
+    begun: Location
+    """Where in the user's code: errors about tracers that outlive it say so."""
 
     def __init__(self, parent: Trace | None = None) -> None:
         self.parent = parent
         self.live = True
+        self.begun = None if parent is None else location()
 
     def process(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Apply the primitive: its result, or the list of its results if it has several."""
         raise NotImplementedError(type(self).__name__)
+
+    def origin(self, tracer: Any) -> Location:
+        """Where in the user's code it boxed this value, if it knows."""
+        return None
 
 
 class Context(threading.local):
@@ -44,12 +53,14 @@ class Context(threading.local):
         self.names: tuple[str, ...] = ()
 
 
+@public
 class Tracer(DataModel):
     """A value boxed by a trace. To the user, an array whose elements can't be looked at."""
 
     __slots__ = ("_trace", "aval", "__weakref__")
     _trace: Trace
     aval: ShapedArray
+    _in_words = "a traced array"
 
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)
@@ -59,14 +70,20 @@ class Tracer(DataModel):
 
     def concrete(self, wanted: str) -> Any:
         """The value behind it, for `wanted` (a phrase for the error); interpreters that know it override this."""
+        if not self._trace.live:
+            raise leak_error(self, wanted)
         raise ConcretizationError(
-            f"{wanted} needs the value of an array of which only the type is known here", got=repr(self),
-            wanted="a concrete value", where=here(),
-            todo="for control flow use lax.cond, lax.select or lax.while_loop; mark arguments that are no data with "
-                 "static_argnums; or do this outside of the transformed function")
+            f"{wanted} needs the value of an array of which only the type is known here", got=_history(self),
+            wanted="a concrete value", where=here(), todo=next(
+                (todo for start, todo in _INSTEAD.items() if wanted.startswith(start)), _INSTEAD["else"]))
 
+    @as_entry
     def __bool__(self) -> bool:
-        return bool(self.concrete("bool(x), as in `if x:`,"))
+        try:
+            return bool(self.concrete("bool(x), as in `if x:`,"))
+        except Exception as error:
+            trim(error)
+            raise
 
     def __int__(self) -> int:
         return int(self.concrete("int(x)"))
@@ -83,6 +100,9 @@ class Tracer(DataModel):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return self.concrete("conversion to a NumPy array").__array__(dtype, copy)
 
+    def __format__(self, spec: str) -> str:
+        return format(self.concrete("a format as in f\"{x:.2f}\"").item(), spec) if spec else repr(self)
+
     def item(self) -> Any:
         """The element of an array of size 1 as a Python scalar."""
         return self.concrete("x.item()").item()
@@ -93,7 +113,7 @@ class Tracer(DataModel):
 
     def __len__(self) -> int:
         if not self.aval.shape:
-            raise CorejaxTypeError("a scalar has no length", got=str(self.aval), where=here())
+            raise scalar_error(self, "can't be iterated over, and has no length")
         return self.aval.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
@@ -103,18 +123,55 @@ class Tracer(DataModel):
         return f"{type(self).__name__}<{self.aval}>"
 
 
+#: What to do instead of asking for a value, by the beginning of what it was asked for.
+_INSTEAD = {
+    "bool": "use lax.cond, lax.select or lax.while_loop, which decide when the program runs; or mark the argument as "
+            "static (static_argnums), if it is no data",
+    "an index or a shape": "sizes, axes and Python's indices are known when a function is traced: mark the argument as "
+                           "static (static_argnums), take them from x.shape, or index a cj array instead of a list",
+    "conversion to a NumPy": "use cj.lax, or the operators and methods of x, in place of NumPy's functions",
+    "a format": "return it and print it outside of the transformed function; {x} without a format shows its type",
+    "else": "go on with the array itself, by cj.lax and operators; or do this outside of the transformed function",
+}
+
+
 def as_value(x: Any) -> Any:
     """`x` if it is an `Array` or a tracer, else an `Array` of its own: what rules return may be raw NumPy."""
     return x if type(x) is Array or isinstance(x, Tracer) else as_array(x, copy=True)
+
+
+def as_operand(primitive: Any, i: int, x: Any) -> Array:
+    """The i-th operand of a primitive as an `Array`, which may share its memory; an error names it."""
+    try:
+        return as_array(x, copy=False)
+    except CorejaxTypeError as error:
+        raise operand_error(primitive, i, error) from None
+
+
+def operand_error(primitive: Any, i: int, error: CorejaxTypeError) -> CorejaxTypeError:
+    """An error about a value as one about the i-th operand of a primitive."""
+    if type(error) is not CorejaxTypeError or error.primitive is not None:
+        return error
+    return CorejaxTypeError(f"{primitive.name}: operand {i}: {error.message}", primitive=primitive.name,
+                            got=error.got, wanted=error.wanted, where=here(), todo=error.todo)
 
 
 def leak_error(tracer: Tracer, doing: str) -> LeakedTracerError:
     """The error for a tracer that turns up where it has no meaning."""
     if tracer._trace.live:
         return LeakedTracerError(
-            f"{doing}: a traced value reached code that runs outside of its transformation", got=repr(tracer),
-            where=here(), todo="pass it as an argument instead of closing over it")
+            f"{doing}: a traced value reached code that runs outside of its transformation", got=_history(tracer),
+            wanted="a value of this transformation, or of one around it", where=here(),
+            todo="pass it as an argument instead of closing over it")
     return LeakedTracerError(
-        f"{doing}: a traced value is used after the function that made it was transformed", got=repr(tracer),
+        f"{doing}: a traced value is used after the function that made it was transformed", got=_history(tracer),
         wanted="a value that was returned from the transformed function", where=here(),
         todo="return the value from the function instead of storing it in a global, an attribute or a list")
+
+
+def _history(tracer: Tracer) -> str:
+    """A tracer with where it was made, as far as that is known."""
+    trace = tracer._trace
+    made, begun = describe(trace.origin(tracer)), describe(trace.begun)
+    return (f"a traced {tracer.aval}" + (f", made at {made}" if made else "")
+            + (f", in the transformation called at {begun}" if begun else ""))

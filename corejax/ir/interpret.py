@@ -13,6 +13,7 @@ from corejax import source
 from corejax.errors import CorejaxTypeError
 from corejax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from corejax.ir.typecheck import check_bound
+from corejax.tracebacks import public
 
 
 class _Replaying(threading.local):
@@ -42,18 +43,18 @@ class _Plan:
         self.ends: list[list[Any] | None] = []
         seen: set[Any] = {*jaxpr.outvars}
         for eqn in reversed(jaxpr.eqns):
-            ends: list[Any] | None = None
+            ends: list[Any] = []
             for x in eqn.invars:
                 if x not in seen:
                     seen.add(x)
                     if type(x) is Literal:
                         self.literals[x] = x.val
                     else:
-                        ends = [x] if ends is None else [*ends, x]
+                        ends.append(x)
             for v in eqn.outvars:
                 if v not in seen:
-                    ends = [v] if ends is None else [*ends, v]
-            self.ends.append(ends)
+                    ends.append(v)
+            self.ends.append(ends or None)
         self.ends.reverse()
 
 
@@ -106,6 +107,7 @@ def _arity_error(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any]) -> Co
 
 def jaxpr_as_fun(closed: ClosedJaxpr) -> Callable[..., list[Any]]:
     """The function that a closed jaxpr describes: flat arguments to the list of outputs."""
+    @public
     def fun(*args: Any) -> list[Any]:
         return eval_jaxpr(closed.jaxpr, closed.consts, *args)
 

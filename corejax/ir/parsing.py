@@ -195,8 +195,7 @@ class _Reader:
         for name in own.keys() & scope.keys():
             self.refuse(f"`{name}` is bound twice", start)
         scope.update(own)
-        effects = self.effects(primitive, invars, params)
-        return JaxprEqn(primitive, invars, outvars, params, effects)
+        return JaxprEqn(primitive, invars, outvars, params, self.effects(primitive, invars, params))
 
     def primitive(self) -> Any:
         name = self.accept(_PRIMITIVE) or self.fail("the name of a primitive")

@@ -269,4 +269,5 @@ def _shortened(hook: Any, eqn: JaxprEqn, used_out: tuple[bool, ...]) -> JaxprEqn
         return result[1]  # type: ignore[no-any-return]
     name, origin = eqn.primitive.name, getattr(eqn.primitive, "origin", None)
     raise RuleError(f"{name}.dce{f' ({origin})' if origin else ''} {problem}", got=got, wanted=wanted, primitive=name,
-                    hook="dce", pack=origin, where=describe(eqn.source))
+                    hook="dce", pack=origin, where=describe(eqn.source),
+                    todo="return (used_in, smaller equation or None)")

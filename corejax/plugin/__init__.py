@@ -16,15 +16,27 @@ installed distributions.
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from corejax.errors import CorejaxAttributeError
+from corejax.source import here
+from corejax.tracebacks import calls_users, public, trim
 
 if TYPE_CHECKING:
     from corejax.avals import Linear, Zero
     from corejax.plugin import families
-    from corejax.plugin.declarations import Sample, factors, hookimpl, linear, not_differentiable, not_linear, partials
+    from corejax.plugin.declarations import (
+        Sample,
+        factors,
+        hookimpl,
+        linear,
+        not_differentiable,
+        not_linear,
+        over,
+        partials,
+    )
     from corejax.plugin.primitive import Primitive, define, find
     from corejax.plugin.roles import operators, provide, roles
 
@@ -33,7 +45,7 @@ API_VERSION = 1
 
 _HOME = {
     "Linear": "corejax.avals", "Zero": "corejax.avals",
-    **dict.fromkeys(("Sample", "factors", "hookimpl", "linear", "not_differentiable", "not_linear", "partials"),
+    **dict.fromkeys(("Sample", "factors", "hookimpl", "linear", "not_differentiable", "not_linear", "over", "partials"),
                     "corejax.plugin.declarations"),
     **dict.fromkeys(("Primitive", "define", "find"), "corejax.plugin.primitive"),
     **dict.fromkeys(("operators", "provide", "roles"), "corejax.plugin.roles"),
@@ -41,18 +53,29 @@ _HOME = {
 _MODULES = frozenset(("checks", "declarations", "derive", "families", "freeze", "hookspecs", "manifest", "registry"))
 
 __all__ = [
-    "API_VERSION", "Linear", "Primitive", "Sample", "Zero", "define", "factors", "families", "find", "hookimpl",
-    "linear", "not_differentiable", "not_linear", "operators", "partials", "provide", "roles",
+    "API_VERSION", "Linear", "Primitive", "Sample", "Zero", "calls_users", "define", "factors", "families", "find",
+    "hookimpl", "linear", "not_differentiable", "not_linear", "operators", "over", "partials", "provide", "public",
+    "roles",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    try:
+        return _find(name)
+    except Exception as error:
+        trim(error)
+        raise
+
+
+def _find(name: str) -> Any:
     if name in _HOME:
         value = globals()[name] = getattr(import_module(_HOME[name]), name)
         return value
     if name in _MODULES:
         return import_module(f"corejax.plugin.{name}")
-    raise CorejaxAttributeError(f"corejax.plugin has no {name!r}", wanted=", ".join(__all__))
+    close = get_close_matches(name, __all__, 1)
+    raise CorejaxAttributeError(f"corejax.plugin has no {name!r}", got=name, wanted=f"one of: {', '.join(__all__)}",
+                                where=here(), todo=f"did you mean {close[0]!r}?" if close else "use one of these")
 
 
 def __dir__() -> list[str]:

@@ -7,7 +7,7 @@ tests) and come here only when something is off.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from corejax.avals import ShapedArray, Zero, aval_of
@@ -103,7 +103,56 @@ def check_batched(primitive: Any, out: Any, dim: Any, size: int, expected: Shape
                          wanted, "each slice along the batch axis has the type of the unbatched result")
 
 
-def _aval_or_error(primitive: Any, hook: str, value: Any, expected: ShapedArray) -> ShapedArray:
+def wrong_count_of_partials(primitive: Any, n_operands: int, n_partials: int) -> RuleError:
+    """The error for `partials` or `factors` that don't go with the operands."""
+    return rule_error(primitive, "jvp", "declares the derivatives of another number of operands",
+                      f"{n_operands} operands", f"{n_partials}, as in its partials or factors",
+                      "declare one function for each operand, None where the derivative is zero")
+
+
+def check_list(primitive: Any, hook: str, outs: Any) -> list[Any]:
+    """The results of a primitive with several."""
+    if isinstance(outs, (list, tuple)):
+        return list(outs)
+    raise rule_error(primitive, hook, "returned no sequence of results", describe(outs),
+                     "a sequence, as multiple_results is declared", "return a list with one array for each result")
+
+
+def check_array(primitive: Any, hook: str, out: Any) -> None:
+    """A value whose type is checked elsewhere is an array at all."""
+    if not hasattr(out, "aval"):
+        _aval_or_error(primitive, hook, out, "an array")
+
+
+def check_effects(primitive: Any, result: Any) -> frozenset[Any]:
+    """The effects of an equation."""
+    if isinstance(result, frozenset):
+        return result
+    raise rule_error(primitive, "effects", "returned no set of effects", describe(result), "a frozenset",
+                     "return frozenset((effect,)), or frozenset() where there is none")
+
+
+def check_partial_eval(primitive: Any, result: Any) -> Any:
+    """partial_eval's result: two equations, which outputs are unknown, and the residuals."""
+    if isinstance(result, (list, tuple)) and len(result) == 4:
+        return result
+    raise rule_error(primitive, "partial_eval", "didn't divide the equation", describe(result),
+                     "(known_eqn or None, staged_eqn or None, unknown_out, residual_vars)", "return these four")
+
+
+def check_pretty(primitive: Any, result: Any) -> Mapping[str, Any]:
+    """What to print of the params."""
+    if isinstance(result, Mapping):
+        return result
+    raise rule_error(primitive, "pretty", "returned no mapping", describe(result),
+                     "a mapping of names to what to print", "return a dict, such as {'axes': axes}")
+
+
+#: Hooks whose result is checked as a whole, whoever calls them.
+WHOLE_RESULTS = {"effects": check_effects, "partial_eval": check_partial_eval, "pretty": check_pretty}
+
+
+def _aval_or_error(primitive: Any, hook: str, value: Any, expected: ShapedArray | str) -> ShapedArray:
     try:
         return aval_of(value)
     except CorejaxError:

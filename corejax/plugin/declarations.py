@@ -11,12 +11,13 @@ A declaration stands where the hook would stand:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from typing import Any
 
 import pluggy
 
 from corejax.errors import CorejaxTypeError
-from corejax.plugin.roles import roles
+from corejax.plugin.weights import Divisor, weighted
 from corejax.source import here
 
 #: Marks a method as the implementation of the hook of its name; pluggy's options (`wrapper`, `tryfirst`) apply.
@@ -42,9 +43,12 @@ class Partials(Declaration):
     def __init__(self, functions: Sequence[Function | None]) -> None:
         self.functions = tuple(functions)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__.lower()}(...)"
+
 
 class Factors(Partials):
-    """A derivative for each operand of an elementwise primitive as a factor: `f_i(out, *args, **params)`, or 1."""
+    """A derivative for each operand of an elementwise primitive as a factor: `f_i(out, *args, **params)`, 1 or -1."""
 
     __slots__ = ("factors",)
 
@@ -62,6 +66,9 @@ class Linearity(Declaration):
     def __init__(self, operands: Sequence[int]) -> None:
         self.operands = tuple(operands)
 
+    def __repr__(self) -> str:
+        return f"linear{self.operands}"
+
 
 class NotDifferentiable(Declaration):
     """There is no derivative, for this reason."""
@@ -71,6 +78,9 @@ class NotDifferentiable(Declaration):
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
+
+    def __repr__(self) -> str:
+        return f"not_differentiable({self.reason!r})"
 
 
 class NotLinear(Declaration):
@@ -82,13 +92,16 @@ class NotLinear(Declaration):
     def __init__(self, reason: str) -> None:
         self.reason = reason
 
+    def __repr__(self) -> str:
+        return f"not_linear({self.reason!r})"
+
 
 def _times(factor: Function | int) -> Function:
     if not callable(factor):
-        return lambda tangent, out, *args, **params: tangent
+        return lambda tangent, out, *args, **params: weighted(tangent, factor)
 
     def partial(tangent: Any, out: Any, *args: Any, **params: Any) -> Any:
-        return roles.multiply(tangent, factor(out, *args, **params))
+        return weighted(tangent, factor(out, *args, **params))
     return partial
 
 
@@ -104,15 +117,24 @@ def partials(*functions: Function | None) -> Partials:
 def factors(*functions: Factor) -> Factors:
     """`jvp = factors(f0, f1, ...)`: partials that multiply the tangent, elementwise.
 
-    The factor of an operand is `f_i(out, *args, **params)`; 1 stands for a factor of one, None for a derivative that
-    is zero. Reverse mode records these without running a rule on the tangents.
+    The factor of an operand is `f_i(out, *args, **params)`; 1 and -1 stand for themselves, None for a derivative that
+    is zero, `over(f_i)` for one over what the function returns. Reverse mode records these without running a rule on
+    the tangents.
     """
     for factor in functions:
-        if not callable(factor) and factor is not None and (type(factor) is not int or factor != 1):
-            raise CorejaxTypeError("a factor is a function, None or 1", got=repr(factor), where=here(),
+        if not callable(factor) and factor is not None and (type(factor) is not int or factor not in (1, -1)):
+            raise CorejaxTypeError("a factor is a function, None, 1 or -1", got=repr(factor), where=here(),
                                    wanted="a function (out, *args, **params) -> factor; None where it is zero",
                                    todo="write lambda out, *args: ... for any other constant")
     return Factors(functions)
+
+
+def over(function: Function) -> Function:
+    """`jvp = factors(over(f))`: the tangent is divided by `f(out, *args, **params)`, elementwise."""
+    @wraps(function)
+    def factor(*args: Any, **params: Any) -> Divisor:
+        return Divisor(function(*args, **params))
+    return factor
 
 
 def linear(*operands: int) -> Linearity:

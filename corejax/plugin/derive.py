@@ -14,12 +14,13 @@ from typing import Any
 from corejax.avals import ShapedArray, Zero, aval_of
 from corejax.caches import BoundedCache
 from corejax.config import config
-from corejax.errors import CorejaxNotImplementedError, CorejaxTypeError, CorejaxWarning, MissingRuleError
+from corejax.errors import CorejaxNotImplementedError, CorejaxWarning, MissingRuleError
 from corejax.interpreters import batching, forward
 from corejax.interpreters.reverse import transpose_function
 from corejax.interpreters.staging import stage, stage_closed
+from corejax.plugin import checks
 from corejax.plugin.declarations import NotDifferentiable, NotLinear, Partials, hookimpl
-from corejax.plugin.roles import roles
+from corejax.plugin.roles import operators, roles
 from corejax.source import here, user_frame
 
 Rule = Callable[..., Any]
@@ -57,7 +58,7 @@ def _fill_jvp(slots: Any, primitive: Any) -> None:
     if isinstance(declared, NotDifferentiable):
         slots.jvp = _refused(primitive, "jvp", declared.reason)
     elif isinstance(declared, Partials):
-        slots.jvp = _jvp_of_partials(primitive, declared.functions)
+        slots.jvp = _jvp_of_partials(primitive, declared.functions, slots.factors)
         slots.symbolic_zeros = slots.jvp_binds_itself = True
     elif declared is None and slots.linear is not None:
         slots.jvp = _jvp_of_linear(primitive, slots.linear)
@@ -71,12 +72,19 @@ def _fill_jvp(slots: Any, primitive: Any) -> None:
 
 # From declarations
 
-def _jvp_of_partials(primitive: Any, functions: Sequence[Rule | None]) -> Rule:
+def _jvp_of_partials(primitive: Any, functions: Sequence[Rule | None], factors: Sequence[Any] | None) -> Rule:
+    negated = [factor == -1 for factor in factors or [None] * len(functions)]
+
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], /, **params: Any) -> tuple[Any, Any]:
+        if len(tangents) != len(functions):
+            raise checks.wrong_count_of_partials(primitive, len(tangents), len(functions))
         out = primitive.bind(*primals, **params)
         out_dot = None
-        for partial, x_dot in zip(functions, tangents, strict=True):
+        for partial, x_dot, minus in zip(functions, tangents, negated, strict=True):
             if partial is None or type(x_dot) is Zero:
+                continue
+            if minus and out_dot is not None:
+                out_dot = operators.sub(out_dot, x_dot)
                 continue
             term = partial(x_dot, out, *primals, **params)
             out_dot = term if out_dot is None else roles.accumulate(out_dot, term)
@@ -93,7 +101,9 @@ def _jvp_of_linear(primitive: Any, positions: Sequence[int]) -> Rule:
             raise MissingRuleError(
                 f"{primitive.name}.jvp ({primitive.origin}): operand {fixed[0]} has a tangent, and the primitive is "
                 f"declared linear in {tuple(positions)} only", primitive=primitive.name, hook="jvp",
-                pack=primitive.origin, where=here(), todo="write a jvp rule, or use lax.stop_gradient on that operand")
+                pack=primitive.origin, got=f"a tangent of operand {fixed[0]}", where=here(),
+                wanted=f"tangents of the operands {', '.join(map(str, positions))} only",
+                todo="write a jvp rule, or use lax.stop_gradient on that operand")
         if all([type(t) is Zero for t in tangents]):
             return outs, ([Zero(o.aval.tangent) for o in outs] if primitive.multiple_results
                           else Zero(outs.aval.tangent))
@@ -104,13 +114,15 @@ def _jvp_of_linear(primitive: Any, positions: Sequence[int]) -> Rule:
 
 
 def _refused(primitive: Any, hook: str, reason: str) -> Rule:
-    verb = "is not differentiable" if hook == "jvp" else "is not linear, so it has no transpose"
+    verb, what, todo = ("is not differentiable", "differentiated", "use lax.stop_gradient on its operands if a zero "
+                        "derivative is meant") if hook == "jvp" else (
+        "is not linear, so it has no transpose", "transposed", "differentiate first: cj.vjp transposes the derivative")
 
     def rule(*_: Any, **__: Any) -> Any:
         raise CorejaxNotImplementedError(
             f"{primitive.name} ({primitive.origin}) {verb}: {reason}", primitive=primitive.name, hook=hook,
-            pack=primitive.origin, where=here(),
-            todo="use lax.stop_gradient on its operands if a zero derivative is meant")
+            pack=primitive.origin, got=f"operands that depend on what is {what}", wanted="operands that don't",
+            where=here(), todo=todo)
     return rule
 
 
@@ -119,6 +131,7 @@ def _missing(primitive: Any, hook: str) -> Rule:
         raise MissingRuleError(
             f"{primitive.name} ({primitive.origin}) has no {hook} rule and none can be derived",
             primitive=primitive.name, hook=hook, pack=primitive.origin, where=here(),
+            got=f"a plugin with {', '.join([h for h, whose in primitive.providers.items() if whose != 'derived'])}",
             wanted=f"a hook `{hook}`, or `decompose`, from which every rule follows",
             todo=f"write {hook} in the plugin, or provide it from another pack under corejax.rules; if it can't exist, "
                  + ("declare jvp = not_differentiable(reason)" if hook == "jvp"
@@ -132,13 +145,10 @@ def _function(primitive: Any, params: dict[str, Any]) -> Callable[..., list[Any]
     """`decompose` as a function from positional operands to a list of outputs."""
     def fun(*args: Any) -> list[Any]:
         out = primitive.decompose(args, **params)
-        if not primitive.multiple_results:
-            return [out]
-        if isinstance(out, (list, tuple)):
-            return list(out)
-        raise CorejaxTypeError(
-            f"{primitive.name}.decompose ({primitive.origin}) returned a {type(out).__name__}", hook="decompose",
-            primitive=primitive.name, pack=primitive.origin, wanted="a sequence, as multiple_results is declared")
+        if primitive.multiple_results:
+            return checks.check_list(primitive, "decompose", out)
+        checks.check_array(primitive, "decompose", out)
+        return [out]
     return fun
 
 
@@ -229,6 +239,8 @@ def _vmap_keeping_jvp(primitive: Any) -> Rule:
 def _lowering(primitive: Any) -> Rule:
     def lowering(ctx: Any, args: Sequence[Any], /, **params: Any) -> Any:
         jaxpr = stage_closed(_function(primitive, params), ctx.avals_in, primitive.name)
+        for x, aval in zip(jaxpr.outvars, ctx.avals_out, strict=True):
+            checks.check_output(primitive, "decompose", x, aval)
         return _results(primitive, ctx.call(jaxpr, args))
     return lowering
 
@@ -244,6 +256,7 @@ def _fallback(primitive: Any, hook: str, what: str) -> Callable[[], None]:
         message = f"{primitive.name} ({primitive.origin}) has no {hook} rule: {what}. Writing {hook} removes this."
         if config.fallbacks == "error":
             raise MissingRuleError(message, primitive=primitive.name, hook=hook, pack=primitive.origin, where=here(),
+                                   got=f"no {hook}, and config.fallbacks = 'error'", wanted=f"the hook {hook}",
                                    todo="write the hook, or set config.fallbacks = 'warn'")
         if not told and config.fallbacks == "warn":
             told = True
@@ -284,5 +297,3 @@ def _callback(primitive: Any) -> Rule:
 
         return _results(primitive, ctx.callback(call, args, out_avals))
     return lowering
-
-

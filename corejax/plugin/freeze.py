@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from corejax.errors import CorejaxWarning, PackError, PluginError
-from corejax.plugin import derive, manifest, registry
+from corejax.plugin import checks, derive, manifest, registry
 from corejax.plugin.adapters import Signature, adapt, adapt_partial, chain, wrapped
 from corejax.plugin.declarations import Declaration, Factors, Linearity, Partials
 from corejax.plugin.hookspecs import HOOKS, OPTIONAL_ARGS, WITHOUT_PARAMS
@@ -42,11 +42,19 @@ def freeze(primitive: Any) -> dict[str, Any]:
     slots = _merge(owner, offers, params)
     draft = SimpleNamespace(**slots)  # not yet the primitive's own slots: other threads must not see them half done
     derive.fill(draft, primitive)
+    for hook, check in checks.WHOLE_RESULTS.items():
+        rule = getattr(draft, hook)
+        if rule is not None:
+            setattr(draft, hook, _checked(primitive, rule, check))
     for hook in ("abstract_eval", "jvp", "transpose", "vmap", "xla_translation"):
         draft.providers.setdefault(hook, "derived")
     for hook, found in wrappers.items():
         _wrap(draft, hook, found, params)
     return {name: getattr(draft, name) for name in slots}
+
+
+def _checked(primitive: Any, rule: Rule, check: Rule) -> Rule:
+    return lambda *args, **params: check(primitive, rule(*args, **params))
 
 
 def _rules_for(primitive: Any) -> list[Source]:

@@ -16,7 +16,7 @@
 
 from __future__ import annotations
 
-import inspect
+import re
 import sys
 import threading
 import weakref
@@ -31,7 +31,9 @@ from corejax.interpreters.context import context
 from corejax.ir.jaxpr import Jaxpr
 from corejax.ir.keys import atom, param_key
 from corejax.plugin import checks, registry
+from corejax.plugin.functions import public_function
 from corejax.source import add_library_package, here
+from corejax.tracebacks import public, trim
 
 Function = Callable[..., Any]
 Avals = tuple[ShapedArray, ...]
@@ -40,6 +42,9 @@ _SIGNATURES_PER_PRIMITIVE = 4096
 
 # Types whose values are equal only if they are the same, so that they stand for themselves in a key.
 _PLAIN = frozenset((int, str, type(None), Jaxpr))
+
+#: What Python says to a rule that takes apart another number of operands than it gets.
+_UNPACKED = re.compile("values to unpack|index out of range")
 
 _lock = threading.Lock()
 
@@ -121,6 +126,12 @@ class Primitive:
         except CorejaxError:
             raise
         except Exception as error:
+            if isinstance(error, (ValueError, IndexError)) and _UNPACKED.search(str(error)):
+                raise CorejaxTypeError(
+                    f"{self.name} ({self.origin}): the number of operands doesn't fit", primitive=self.name,
+                    pack=self.origin, got=", ".join(map(str, avals)) or "no operands", where=here(),
+                    wanted=f"operands for which its abstract_eval works, which says: {error}",
+                    todo="check the call; params go by keyword") from None
             error.add_note(f"raised by {self.name}.abstract_eval ({self.origin}), called with {list(avals)} "
                            f"and {dict(params)}, for {here()}")
             raise
@@ -136,7 +147,7 @@ class Primitive:
         raise CorejaxTypeError(
             f"{self.name} ({self.origin}) {problem}", primitive=self.name, pack=self.origin,
             got=", ".join(sorted(params)) or "no params", wanted=", ".join(sorted(wanted)) or "no params", where=here(),
-            todo=registry.suggestion(unknown[0], wanted) if stranger else "pass it by keyword")
+            todo=registry.suggestion(unknown[0], wanted) or "leave it out" if stranger else "pass it by keyword")
 
     def __repr__(self) -> str:
         return self.name
@@ -168,7 +179,7 @@ class _Unfrozen(Primitive):
         elif name in ("pack", "origin"):
             _place(self)
         elif name == "function":
-            self.function = _public_function(self)
+            self.function = public_function(self)
         else:
             raise CorejaxAttributeError(f"a primitive has no {name!r}", got=self.name,
                                         todo=registry.suggestion(name, Primitive._FROZEN))
@@ -207,7 +218,7 @@ def _place(primitive: Primitive) -> None:
     package = (primitive.module or "").partition(".")[0]
     for entry in doors.manifest.read().providers(registry.PRIMITIVES, primitive.name):
         if entry.module.partition(".")[0] == package:
-            add_library_package(package)
+            add_library_package(package, entry.pack)
             primitive.pack, primitive.origin = entry.pack.name, str(entry.pack)
             return
     primitive.pack, primitive.origin = None, f"defined in {primitive.module}"
@@ -219,13 +230,18 @@ def define(plugin: Any, *, name: str | None = None, module: str | None = None) -
     Nothing is validated before its first use. `name` and `module` say where the function will be found, which pickling
     needs: by default it has the primitive's name, in the module that calls `define`.
     """
-    primitive = _primitive_of(plugin, module or sys._getframe(1).f_globals.get("__name__", "__main__"))
+    try:
+        primitive = _primitive_of(plugin, module or sys._getframe(1).f_globals.get("__name__", "__main__"))
+    except PluginError as error:
+        trim(error)
+        raise
     function: Function = primitive.function
     if name is not None:
         function.__name__ = function.__qualname__ = name
     return function
 
 
+@public
 def find(name: str) -> Primitive:
     """The primitive that an installed pack provides under this name."""
     found = registry.load(registry.PRIMITIVES, name)
@@ -244,7 +260,8 @@ def _primitive_of(plugin: Any, module: str | None) -> Primitive:
     if isinstance(plugin, type) or not isinstance(name, str) or not name.isidentifier():
         is_class = isinstance(plugin, type)
         raise PluginError("a plugin is an object with a name, which is an identifier", where=here(),
-                          got=f"the class {plugin.__name__}" if is_class else f"{plugin!r:.80} with the name {name!r}",
+                          got=f"the class {plugin.__name__}" if is_class else
+                          f"an object of {type(plugin).__name__}, named {name!r}",
                           wanted='an instance of a class with `name = "..."`',
                           todo="make an instance: define(MyPrimitive())" if is_class else "give it a name")
     with _lock:
@@ -260,34 +277,3 @@ def _primitive_at(module: str, qualname: str) -> Primitive:
     for attr in qualname.split("."):
         value = getattr(value, attr)
     return value.primitive  # type: ignore[no-any-return]
-
-
-def _public_function(primitive: Primitive) -> Function:
-    """The plugin's own function, or one that binds; named and documented."""
-    plugin = primitive.plugin
-    typed = getattr(plugin, "abstract_eval", None) or getattr(plugin, "decompose", None)
-    defaults = primitive.defaults
-    bind = primitive.bind if not defaults else _bind_with_defaults(primitive.bind, defaults)
-    make = getattr(plugin, "function", None)
-    function: Any = make(bind) if make is not None else _default_function(bind)
-    function.__name__ = function.__qualname__ = primitive.name
-    function.__module__ = primitive.module
-    function.__doc__ = function.__doc__ or inspect.getdoc(plugin)
-    if make is None:
-        function.__signature__ = _signature(typed)
-    function.primitive = primitive
-    return function  # type: ignore[no-any-return]
-
-
-def _default_function(bind: Function) -> Function:
-    return lambda *args, **params: bind(*args, **params)
-
-
-def _bind_with_defaults(bind: Function, defaults: Mapping[str, Any]) -> Function:
-    return lambda *args, **params: bind(*args, **{**defaults, **params})
-
-
-def _signature(typed: Function | None) -> inspect.Signature:
-    parameters = () if typed is None else inspect.signature(typed).parameters.values()
-    params = [p.replace(annotation=p.empty) for p in parameters if p.kind in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
-    return inspect.Signature([inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL), *params])

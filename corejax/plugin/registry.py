@@ -53,7 +53,7 @@ def load_entry(entry: Any) -> Any:
                 f"{entry.pack}: the {noun(entry.group)} {entry.name!r} leads nowhere", pack=str(entry.pack),
                 got=str(entry), wanted=f"an object {entry.attr!r} in the module {entry.module}", where=here(),
                 todo="correct the pack's entry points, or reinstall it if they are stale")
-    add_library_package(entry.module.partition(".")[0])
+    add_library_package(entry.module.partition(".")[0], entry.pack)
     return value
 
 
@@ -109,9 +109,10 @@ def unknown(group: str, name: str) -> CorejaxError:
     hint = install_hint(name, (group,))
     if group == ROLES:
         return CorejaxNotImplementedError(f"no installed pack fills the role {name!r}", got=packs_in_use(),
-                                          where=here(), todo=f"{near} {hint}" if near else hint)
+                                          wanted="a pack with this role in use", where=here(),
+                                          todo=f"{near} {hint}" if near else hint)
     return CorejaxKeyError(f"no installed pack provides the {noun(group)} {name!r}", got=packs_in_use(), where=here(),
-                           todo=near or hint)
+                           wanted=f"the name of a {noun(group)} of one of these", todo=near or hint)
 
 
 def install_hint(name: str, groups: Iterable[str]) -> str:

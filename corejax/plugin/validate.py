@@ -5,6 +5,7 @@ pluggy by itself lets an undecorated or misspelled hook pass.
 
 from __future__ import annotations
 
+import inspect
 from types import ModuleType
 from typing import Any
 
@@ -42,11 +43,17 @@ class Source:
     def error(self, problem: str, hook: str | None = None, **parts: Any) -> PluginError:
         """The error for this plugin; it says where its class, or the hook, is defined."""
         at = getattr(getattr(self.plugin, hook, None), "__code__", None) if hook else None
-        kind = type(self.plugin)
-        where = f"{at.co_filename}:{at.co_firstlineno}" if at else f"{kind.__module__}.{kind.__qualname__}"
+        where = f"{at.co_filename}:{at.co_firstlineno}" if at else _place_of(type(self.plugin))
         dotted = f"{self.primitive}.{hook}" if hook else self.primitive
         return PluginError(f"{dotted} ({self.origin}): {problem}", primitive=self.primitive, hook=hook,
                            pack=self.origin, where=where, **parts)
+
+
+def _place_of(kind: type) -> str:
+    try:
+        return f"{inspect.getsourcefile(kind)}:{inspect.getsourcelines(kind)[1]}"
+    except (OSError, TypeError):  # made where there is no file
+        return f"{kind.__module__}.{kind.__qualname__}"
 
 
 class Manager(pluggy.PluginManager):

@@ -7,7 +7,7 @@ something puts it on a device; the result of a compiled program holds the runtim
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -15,24 +15,42 @@ import numpy as np
 from corejax import _jaxlib, dtypes
 from corejax.avals import ShapedArray, aval_of
 from corejax.datamodel import DataModel
-from corejax.errors import ConcretizationError, CorejaxTypeError, CorejaxValueError
+from corejax.errors import CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.source import here
+from corejax.tracebacks import as_entry, public, trim
 from corejax.xla import client
+from corejax.xla.failures import runtime_error
 from corejax.xla.storage import (
     DELETED,
     DLPACK_CPU,
     DLPACK_CUDA,
     DLPACK_PINNED,
+    check_has_value,
+    element,
     is_on_device,
     live,
-    runtime_error,
     scalar,
+    scalar_error,
     to_numpy,
 )
 
 _new = object.__new__
 
 
+def _conversion(convert: Callable[[Any], Any], todo: str) -> Callable[[Any], Any]:
+    wanted = f"{convert.__name__}(x)"
+
+    @as_entry
+    def method(self: Any) -> Any:
+        try:
+            return convert(scalar(self, wanted, todo))
+        except Exception as error:
+            trim(error)
+            raise
+    return method
+
+
+@public
 class Array(DataModel):
     """An immutable array, made by computing or by `cj.device_put`."""
 
@@ -41,8 +59,10 @@ class Array(DataModel):
     _host: Any
     _buffer: Any
 
+    @public
     def __new__(cls, *_: Any, **__: Any) -> Self:
-        raise CorejaxTypeError("an Array can't be made from its class", where=here(),
+        raise CorejaxTypeError("an Array can't be made from its class", got="Array(...)",
+                               wanted="a function that returns arrays", where=here(),
                                todo="use cj.device_put(x), or any function of cj.lax on a NumPy array")
 
     @staticmethod
@@ -95,6 +115,7 @@ class Array(DataModel):
     # Where it is
 
     @property
+    @public
     def device(self) -> Any:
         """The device that it lives on; for an array in host memory, the default one."""
         return _jaxlib.buffer_device(live(self)) if is_on_device(self) else client.place_of().device
@@ -130,14 +151,19 @@ class Array(DataModel):
 
     # As other types
 
+    @as_entry
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        view = to_numpy(self)
-        if dtype is not None and np.dtype(dtype) != view.dtype:
+        try:
+            view = to_numpy(self)
+            if dtype is None or np.dtype(dtype) == view.dtype:
+                return view.copy() if copy else view
             if copy is False:
                 raise CorejaxValueError("a change of dtype needs a copy", got=f"dtype={np.dtype(dtype)}, copy=False",
                                         wanted=f"dtype={view.dtype} or copy=True", where=here())
             return view.astype(dtype)
-        return view.copy() if copy else view
+        except Exception as error:
+            trim(error)
+            raise
 
     def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
                    dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
@@ -158,41 +184,31 @@ class Array(DataModel):
 
     def item(self, *index: int) -> Any:
         """One element as a Python scalar: the only one, or the one at `index`."""
-        if not index and self.aval.size != 1:
-            raise CorejaxValueError("only an array of one element is a scalar", got=str(self.aval), where=here(),
-                                    todo="index it first")
-        return to_numpy(self).item(*index)
+        return element(self, index)
 
     def tolist(self) -> Any:
         """Its elements as nested lists of Python scalars."""
         return to_numpy(self).tolist()
 
-    def __bool__(self) -> bool:
-        return bool(scalar(self, "bool(x)", "write x.any(), x.all(), or index it first"))
-
-    def __int__(self) -> int:
-        return int(scalar(self, "int(x)"))
-
-    def __float__(self) -> float:
-        return float(scalar(self, "float(x)"))
-
-    def __complex__(self) -> complex:
-        return complex(scalar(self, "complex(x)"))
+    __bool__ = _conversion(bool, "write x.any(), x.all(), or index it first")
+    __int__ = _conversion(int, "index it first")
+    __float__ = _conversion(float, "index it first")
+    __complex__ = _conversion(complex, "index it first")
 
     def __index__(self) -> int:
         if self.aval.shape or not dtypes.is_integer(self.aval.dtype):
             raise CorejaxTypeError("only an integer scalar can be an index or a size", got=str(self.aval),
-                                   wanted="an array i64[], or of another integer dtype", where=here())
+                                   wanted="i64[], or another integer dtype", where=here(), todo="take int(x)")
         return int(to_numpy(self))
 
     def __len__(self) -> int:
         if not self.aval.shape:
-            raise CorejaxTypeError("a scalar has no length", got=str(self.aval), where=here())
+            raise scalar_error(self, "has no length")
         return self.aval.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
         if not self.aval.shape:
-            raise CorejaxTypeError("a scalar can't be iterated over", got=str(self.aval), where=here())
+            raise scalar_error(self, "can't be iterated over")
         if is_on_device(self):
             return iter([self[i] for i in range(len(self))])  # type: ignore[index]
         row = ShapedArray(self.aval.shape[1:], self.aval.dtype, self.aval.weak_type)
@@ -236,15 +252,11 @@ def as_array(value: Any, *, copy: bool) -> Array:
     aval = aval_of(value)
     if type(value) is np.ndarray and value.dtype is aval.dtype:
         return Array.from_host(value.copy() if copy else value, aval)
-    if isinstance(value, DataModel):
-        raise ConcretizationError("a traced value stands where an array is needed", got=repr(value), where=here())
     if type(value) in dtypes.PYTHON_SCALARS:
         if type(value) is int:
             dtypes.check_python_int(value, aval.dtype)
         return Array.from_host(aval.dtype.type(value), aval)
-    if isinstance(value, np.ma.MaskedArray):
-        raise CorejaxTypeError("a masked array would lose its mask", where=here(),
-                               todo="fill it with value.filled(...), and keep its mask as another array")
+    check_has_value(value, aval)
     host = np.asarray(value)
     if host.dtype.num != aval.dtype.num or not host.dtype.isnative:
         # Swapped bytes, or a second name of the same type: the runtime reads such memory as something else.
@@ -277,7 +289,7 @@ def from_dlpack(x: Any) -> Array:
     if type(x) is Array:
         return x
     if not hasattr(x, "__dlpack__"):
-        raise CorejaxTypeError(f"a {type(x).__name__} has no __dlpack__", got=repr(x)[:80], where=here())
+        raise CorejaxTypeError(f"{kind_of(x)} has no __dlpack__", got=repr(x)[:80], where=here())
     kind, _ = x.__dlpack_device__()
     if kind not in (DLPACK_CPU, DLPACK_PINNED):
         raise CorejaxValueError("from_dlpack takes memory of the host", got=f"a DLPack device of kind {kind}",

@@ -123,20 +123,22 @@ def place_of(device: Any = None) -> Place:
     if device is None or device is known[0].device:
         return known[0]
     wanted: Callable[[Place], bool] = (lambda p: p.platform == device) if isinstance(device, str) else (
-        lambda p: p.device is device or p.device == device)
+        lambda p: p.device is device or (type(p.device) is type(device) and p.device == device))
     for place in known:
         if wanted(place):
             return place
-    raise CorejaxValueError(f"{device!r} is not a device of this process", where=here(), got=repr(device),
+    raise CorejaxValueError(f"{device!r:.80} is not a device of this process", where=here(), got=repr(device)[:80],
                             wanted=", ".join(str(place.device) for place in known), todo="take one of cj.devices()")
 
 
 def devices(platform: str | None = None) -> list[Any]:
     """The devices that programs can run on, those of one platform if it is named."""
-    found = [place.device for place in places() if platform is None or place.platform == platform]
+    named = isinstance(platform, str)
+    found = [place.device for place in places() if platform is None or (named and place.platform == platform)]
     if not found:
-        raise CorejaxValueError(f"there is no device of platform {platform!r}", where=here(), got=platform,
-                                wanted=", ".join(sorted({place.platform for place in places()})))
+        raise CorejaxValueError(f"there is no device of platform {platform!r:.80}", where=here(), got=platform,
+                                wanted=", ".join(sorted({place.platform for place in places()})),
+                                todo="take one of cj.devices(), or install the runtime for that platform")
     return found
 
 

@@ -16,15 +16,16 @@ import numpy as np
 from corejax import _jaxlib, dtypes
 from corejax.avals import ShapedArray
 from corejax.caches import BoundedCache
-from corejax.errors import CorejaxError, CorejaxRuntimeError, CorejaxTypeError, CorejaxValueError
-from corejax.ir.jaxpr import ClosedJaxpr
+from corejax.errors import CorejaxError, CorejaxTypeError, CorejaxValueError
+from corejax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, subjaxprs
 from corejax.ir.keys import structural_key
 from corejax.source import here
 from corejax.xla import client
 from corejax.xla.array import Array, as_array
 from corejax.xla.callback import take_raised
+from corejax.xla.failures import failed_lowering, refused_program, runtime_error
 from corejax.xla.lowering import Lowering, bake, lower_module
-from corejax.xla.storage import deleted_error, is_on_device, runtime_error, to_numpy
+from corejax.xla.storage import deleted_error, is_on_device, to_numpy
 
 
 class Executable:
@@ -263,9 +264,25 @@ def compile_lowered(lowered: Lowering, closed: ClosedJaxpr, place: client.Place,
         try:
             loaded = _jaxlib.compile_module(place.client, lowered.module, place.device, options, lowered.callbacks)
         except _jaxlib.RuntimeFailure as error:
-            raise CorejaxRuntimeError("the compiler refused the program", got=str(error), where=here(),
-                                      todo="look at its text with jit(f).lower(...).as_text()") from error
+            eqn = _first_invalid(closed.jaxpr, place.platform)
+            raise (refused_program(error) if eqn is None else failed_lowering(eqn, error)) from error
     return Executable(loaded, place, closed.in_avals, closed.out_avals, donated, lowered.callbacks, consts)
+
+
+def _first_invalid(jaxpr: Jaxpr, platform: str) -> JaxprEqn | None:
+    """The first equation whose lowering by itself makes no valid program."""
+    for eqn in jaxpr.eqns:
+        for inner in subjaxprs(eqn.params):
+            found = _first_invalid(inner, platform)
+            if found is not None:
+                return found
+        operands = list(dict.fromkeys([x for x in eqn.invars if type(x) is Var]))
+        try:
+            alone = Jaxpr((), operands, eqn.outvars, (eqn,), eqn.effects)
+            lower_module(alone, (), "one", platform).module.operation.verify()
+        except Exception:  # whatever is wrong with it, this is the one
+            return eqn
+    return None
 
 
 def settings_of(options: Mapping[str, Any] | None) -> tuple[tuple[str, Any], ...]:

@@ -15,13 +15,15 @@ import numpy as np
 
 from corejax import _jaxlib, dtypes
 from corejax.avals import ShapedArray
-from corejax.errors import CorejaxTypeError, RuleError
+from corejax.errors import CorejaxError, CorejaxTypeError, kind_of
 from corejax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from corejax.ir.keys import structural_key
 from corejax.source import describe
+from corejax.tracebacks import is_from_beneath
 from corejax.xla.callback import checked_callback
+from corejax.xla.failures import failed_lowering, wrong_lowering
 from corejax.xla.storage import to_numpy
-from corejax.xla.types import Types, dense_attribute
+from corejax.xla.types import Types, dense_attribute, describe_type
 
 #: Array constants of at most this many elements are written into the module; larger ones become arguments.
 BAKED_ELEMENTS = 64
@@ -225,7 +227,7 @@ def lower_equations(ctx: Lowering, jaxpr: Jaxpr, env: dict[Any, Any]) -> list[An
             env[outvars[0]] = out
             continue
         if not isinstance(out, Sequence) or len(out) != len(wanted):
-            raise _wrong(eqn, len(out) if isinstance(out, Sequence) else type(out).__name__,
+            raise wrong_lowering(eqn, len(out) if isinstance(out, Sequence) else type(out).__name__,
                          f"a sequence of {len(wanted)} values")
         for var, value, kind in zip(outvars, out, wanted, strict=True):
             _check(ctx, value, kind)
@@ -235,18 +237,9 @@ def lower_equations(ctx: Lowering, jaxpr: Jaxpr, env: dict[Any, Any]) -> list[An
 
 def _check(ctx: Lowering, value: Any, wanted: Any) -> None:
     if not isinstance(value, ctx.ir.Value):
-        raise _wrong(ctx.eqn, f"a {type(value).__name__}", f"a value of type {wanted}")
+        raise wrong_lowering(ctx.eqn, kind_of(value), f"a value of type {describe_type(wanted)}")
     if value.type != wanted:
-        raise _wrong(ctx.eqn, str(value.type), str(wanted))
-
-
-def _wrong(eqn: Any, got: Any, wanted: str) -> RuleError:
-    primitive = eqn.primitive
-    origin = getattr(primitive, "origin", None)
-    by = f" ({origin})" if origin else ""
-    return RuleError(f"{primitive.name}.xla_translation{by} returned something else than abstract_eval says",
-                     primitive=primitive.name, hook="xla_translation", pack=origin, got=got, wanted=wanted,
-                     where=describe(eqn.source), todo="return MLIR values of the types in ctx.out_types")
+        raise wrong_lowering(ctx.eqn, describe_type(value.type), describe_type(wanted))
 
 
 def lower_module(jaxpr: Jaxpr, consts: Sequence[Any | None], name: str, platform: str,
@@ -260,8 +253,13 @@ def lower_module(jaxpr: Jaxpr, consts: Sequence[Any | None], name: str, platform
     def attributes(ir: Any) -> list[Any]:
         return _donation(ir, len(free), jaxpr, frozenset(donated))
 
-    with ctx.context, ctx._location:
-        build_function(ctx, "main", jaxpr, "public", baked, attributes if donated else None)
+    try:
+        with ctx.context, ctx._location:
+            build_function(ctx, "main", jaxpr, "public", baked, attributes if donated else None)
+    except Exception as error:
+        if isinstance(error, CorejaxError) or ctx.eqn is None or not is_from_beneath(error):
+            raise
+        raise failed_lowering(ctx.eqn, error) from error
     ctx.eqn, ctx._literals = None, {}
     return ctx
 

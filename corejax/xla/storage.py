@@ -10,9 +10,19 @@ from typing import Any
 import numpy as np
 
 from corejax import _jaxlib
-from corejax.errors import CorejaxError, CorejaxRuntimeError, CorejaxTypeError, CorejaxValueError
+from corejax.avals import Linear, ShapedArray
+from corejax.datamodel import DataModel
+from corejax.dtypes import is_complex
+from corejax.errors import (
+    ConcretizationError,
+    CorejaxIndexError,
+    CorejaxRuntimeError,
+    CorejaxTypeError,
+    CorejaxValueError,
+)
 from corejax.source import here
 from corejax.xla import client
+from corejax.xla.failures import runtime_error
 
 #: DLPack's numbers for kinds of memory.
 DLPACK_CPU, DLPACK_CUDA, DLPACK_PINNED = 1, 2, 3
@@ -43,12 +53,8 @@ def live(array: Any) -> Any:
 def deleted_error(array: Any) -> CorejaxRuntimeError:
     """The error for an array whose memory is gone."""
     return CorejaxRuntimeError("the array was deleted, or donated to a compiled function", got=str(array.aval),
-                               where=here(), todo="don't use an array after delete() or after donating it")
-
-
-def runtime_error(error: Exception) -> CorejaxError:
-    """A failure of the runtime as an error of corejax."""
-    return CorejaxRuntimeError("the runtime failed to run a compiled program", got=str(error), where=here())
+                               wanted="an array that still has its memory", where=here(),
+                               todo="use the result instead, pass a copy, or leave the argument out of donate_argnums")
 
 
 def to_numpy(array: Any) -> Any:
@@ -65,10 +71,52 @@ def to_numpy(array: Any) -> Any:
     return view
 
 
+def check_has_value(value: Any, aval: ShapedArray) -> None:
+    """Refuse what has the type of an array and no elements, or not those elements only."""
+    if type(value) is Linear:
+        raise CorejaxTypeError("what is transposed isn't linear: a value is needed of what has only a type",
+                               got=f"a product, or another function, of several operands that vary: {aval}",
+                               wanted="a function that is linear in its arguments, all together", where=here(),
+                               todo="linearize it first (cj.vjp), or close over what it is not linear in")
+    if isinstance(value, DataModel):
+        raise ConcretizationError("a traced value stands where an array is needed", got=f"a traced {aval}",
+                                  wanted="an array", where=here(), todo="do this outside of the transformed function")
+    if isinstance(value, np.ma.MaskedArray):
+        raise CorejaxTypeError("a masked array would lose its mask", got=str(aval), wanted="an ndarray", where=here(),
+                               todo="fill it with value.filled(...), and keep its mask as another array")
+
+
+def scalar_error(array: Any, verb: str) -> CorejaxTypeError:
+    """The error for a scalar that is used as if it had axes."""
+    return CorejaxTypeError(f"a scalar {verb}", got=str(array.aval), wanted="at least one axis", where=here(),
+                            todo="use it as it is, or give it an axis: x[None]")
+
+
 def scalar(array: Any, wanted: str, todo: str = "index it first") -> Any:
-    if array.aval.shape and array.aval.size != 1:
-        raise CorejaxValueError(f"{wanted} needs an array of one element", got=str(array.aval), where=here(), todo=todo)
-    if array.aval.shape and wanted != "bool(x)":
-        raise CorejaxTypeError(f"{wanted} needs a scalar", got=str(array.aval), where=here(),
-                               todo="take its element with x.item()")
+    """Its one element as a Python scalar, for `bool(x)`, `int(x)`, `float(x)` or `complex(x)`."""
+    aval = array.aval
+    if wanted == "bool(x)":
+        if aval.shape and aval.size != 1:
+            raise CorejaxValueError(f"{wanted} needs an array of one element", got=str(aval), wanted="bool[]",
+                                    where=here(), todo=todo)
+    elif aval.shape:
+        more = f", or take its element with x.item() and write {wanted.replace('x', 'x.item()')}"
+        raise CorejaxTypeError(f"{wanted} needs a scalar: one element, without axes", got=str(aval),
+                               wanted="shape ()", where=here(), todo=todo + (more if aval.size == 1 else ""))
+    elif wanted in ("int(x)", "float(x)") and is_complex(aval.dtype):
+        raise CorejaxTypeError(f"{wanted} needs a real number", got=str(aval), wanted="no complex dtype",
+                               where=here(), todo="take x.real, x.imag or abs(x) first")
     return to_numpy(array).item()
+
+
+def element(array: Any, index: tuple[Any, ...]) -> Any:
+    """Its one element as a Python scalar, or the one at `index`."""
+    if not index and array.aval.size != 1:
+        raise CorejaxValueError("only an array of one element is a scalar", got=str(array.aval), where=here(),
+                                wanted="one element", todo="index it first, or use x.tolist()")
+    try:
+        return to_numpy(array).item(*index)
+    except (TypeError, ValueError, IndexError, OverflowError) as error:
+        raise CorejaxIndexError(f"x.item: there is no such element of {array.aval}", where=here(),
+                                got=", ".join(map(repr, index))[:80], wanted="an index for each axis, or one of all",
+                                todo="pass integers within the shape") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,19 @@ def _element_type(ir: Any, dtype: np.dtype) -> Any:
     if not hasattr(ir, name):
         raise CorejaxTypeError(f"the compiler has no type for {dtype.name}", got=dtype.name)
     return getattr(ir, name).get()
+
+
+_TENSOR = re.compile(r"tensor<((?:\d+x)*)(.*)>")
+_ELEMENTS = {"i1": "bool", "complex<f32>": "c64", "complex<f64>": "c128"}
+
+
+def describe_type(kind: Any) -> str:
+    """An MLIR type as avals are written: `f64[3]`; what is no array's type, as MLIR writes it."""
+    found = _TENSOR.fullmatch(str(kind))
+    if found is None:
+        return str(kind)
+    sizes, element = found.groups()
+    return f"{_ELEMENTS.get(element, element.replace('ui', 'u'))}[{sizes[:-1].replace('x', ',')}]"
 
 
 def dense_attribute(ir: Any, host: Any, kind: Any) -> Any:

@@ -171,7 +171,7 @@ def test_scalars_convert_to_python(place):
 
 
 @pytest.mark.parametrize("convert, kind, text", [
-    (bool, ValueError, "one element"), (int, ValueError, "one element"), (float, ValueError, "one element"),
+    (bool, ValueError, "one element"), (int, TypeError, "one element"), (float, TypeError, "one element"),
     (lambda x: [0, 1][x], TypeError, "integer scalar"), (lambda x: x.item(), ValueError, "one element"),
     (lambda x: hash(x), TypeError, "can't be hashed")])
 def test_conversions_that_have_no_meaning_are_refused(place, convert, kind, text):

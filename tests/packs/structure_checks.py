@@ -30,10 +30,10 @@ def _exact(dtype: Any) -> Any:
 
 def check_compiled(fun: Fun, args: Sequence[Any], rtol: float = 1e-12) -> None:
     """Eager and compiled agree."""
-    eager, compiled = fun(*args), cj.jit(fun)(*args)
-    assert eager.shape == compiled.shape
-    assert eager.dtype == compiled.dtype
-    assert_allclose(np.asarray(eager, _exact(eager.dtype)), np.asarray(compiled, _exact(compiled.dtype)), rtol=rtol)
+    for eager, compiled in zip(cj.tree.leaves(fun(*args)), cj.tree.leaves(cj.jit(fun)(*args)), strict=True):
+        assert eager.shape == compiled.shape
+        assert eager.dtype == compiled.dtype
+        assert_allclose(np.asarray(eager, _exact(eager.dtype)), np.asarray(compiled, _exact(compiled.dtype)), rtol=rtol)
 
 
 def check_vmap(fun: Fun, args: Sequence[Any], size: int = 3, seed: int = 0) -> None:

@@ -10,7 +10,7 @@ from structure_checks import assert_array_equal, check_all, check_compiled, chec
 
 import corejax as cj
 from corejax import lax
-from corejax.errors import CorejaxError, CorejaxTypeError
+from corejax.errors import CorejaxError, CorejaxTypeError, CorejaxValueError
 from corejax_lax_basic import creation, gathering, identity, joining, linear_algebra, shapes, slicing
 from corejax_lax_basic.gathering import GatherDimensionNumbers, ScatterDimensionNumbers
 
@@ -31,7 +31,9 @@ def test_impl_equals_the_compiled_program_on_the_samples(primitive: Any) -> None
         check_compiled(lambda *xs, params=sample.params: primitive.bind(*xs, **params), args)
         # eager results without axes are NumPy scalars, so impl must take them too
         expected = primitive.impl(args, **sample.params)
-        assert_array_equal(primitive.impl([x[()] for x in args], **sample.params), expected)
+        found = primitive.impl([x[()] for x in args], **sample.params)
+        for x, y in zip(cj.tree.leaves([found]), cj.tree.leaves([expected]), strict=True):
+            assert_array_equal(x, y)
         count += 1
     assert count >= 2
 
@@ -105,5 +107,5 @@ NUMBERS = GatherDimensionNumbers((), (0,), (0,))
     (lambda: lax.gather(np.ones(3), np.zeros((2, 1), int), NUMBERS, (1,), mode="wrap"), "no such mode"),
 ])
 def test_wrong_use_is_refused_by_name(call: Any, text: str) -> None:
-    with pytest.raises(CorejaxTypeError, match=text):
+    with pytest.raises((CorejaxTypeError, CorejaxValueError), match=text):
         call()

@@ -15,6 +15,7 @@ from corejax.plugin.declarations import Declaration, Partials, Sample, hookimpl,
 from corejax.plugin.families.scalars import match_scalars, matching
 from corejax.plugin.families.spreading import align, common_shape, refused, spread, spread_operands, unspread
 from corejax.source import here
+from corejax.tracebacks import as_entry, public, trim
 
 Function = Callable[..., Any]
 
@@ -54,10 +55,10 @@ class Elementwise:
         """The public function."""
         self._bind = bind
         if self._arity == 1:
-            return lambda x: bind(x)
+            return _of_one(bind)
         if self._arity == 2:
             return matching(bind)
-        return lambda *operands: bind(*match_scalars(operands))
+        return public(lambda *operands: bind(*match_scalars(operands)))
 
     @hookimpl
     def abstract_eval(self, avals: Sequence[ShapedArray]) -> ShapedArray:
@@ -67,7 +68,7 @@ class Elementwise:
         """The result's type, from operands that are checked first."""
         if self._arity is not None and len(avals) != self._arity:
             raise refused(self.name, f"it takes {self._arity} operand{'s' * (self._arity != 1)}", avals,
-                          f"{self._arity} positional arrays", "check the call")
+                          f"{self._arity} array{'s' * (self._arity != 1)}", "pass one array for each operand")
         typed = avals[self._typed_from:]
         dtype = typed[0].dtype
         for aval in typed:
@@ -173,6 +174,17 @@ def draw(rng: Any, shape: tuple[int, ...], dtype: np.dtype, domain: tuple[float,
 
 
 # From what a row says to hooks
+
+def _of_one(bind: Function) -> Function:
+    @as_entry
+    def function(x: Any) -> Any:
+        try:
+            return bind(x)
+        except Exception as error:
+            trim(error)
+            raise
+    return function
+
 
 def _on_sequence(impl: Function, arity: int | None) -> Function:
     if arity == 1:

@@ -11,6 +11,7 @@ from corejax import dtypes
 from corejax.avals import ShapedArray, aval_of
 from corejax.errors import CorejaxOverflowError
 from corejax.source import here
+from corejax.tracebacks import as_entry, trim
 from corejax.xla.array import Array
 
 _SCALARS = dtypes.PYTHON_SCALARS
@@ -63,13 +64,18 @@ def matching(bind: Callable[..., Any]) -> Callable[..., Any]:
     """The public function of two operands that binds them with scalars matched."""
     scalars = _SCALARS
 
+    @as_entry
     def function(x: Any, y: Any) -> Any:
-        if type(y) in scalars:
-            if type(x) not in scalars:
-                scalar = weak_scalar(y, aval_of(x).dtype)
-                return bind(x, y if scalar is None else scalar)
-        elif type(x) in scalars:
-            scalar = weak_scalar(x, aval_of(y).dtype)
-            return bind(x if scalar is None else scalar, y)
-        return bind(x, y)
+        try:
+            if type(y) in scalars:
+                if type(x) not in scalars:
+                    scalar = weak_scalar(y, aval_of(x).dtype)
+                    return bind(x, y if scalar is None else scalar)
+            elif type(x) in scalars:
+                scalar = weak_scalar(x, aval_of(y).dtype)
+                return bind(x if scalar is None else scalar, y)
+            return bind(x, y)
+        except Exception as error:
+            trim(error)
+            raise
     return function

@@ -18,7 +18,7 @@ from corejax_lax_basic.gathering import (
     scatter_min,
     scatter_mul,
 )
-from corejax_lax_basic.identity import copy, stop_gradient
+from corejax_lax_basic.identity import copy, optimization_barrier, stop_gradient
 from corejax_lax_basic.joining import concatenate, pad, stack
 from corejax_lax_basic.linear_algebra import batch_matmul, dot, dot_general
 from corejax_lax_basic.logic import (
@@ -64,8 +64,8 @@ __all__ = [
     "dynamic_slice", "dynamic_slice_in_dim", "dynamic_update_index_in_dim", "dynamic_update_slice",
     "dynamic_update_slice_in_dim", "eq", "exp", "expand_dims", "expm1", "floor", "full", "full_like", "gather",
     "ge", "gt", "imag", "index_in_dim", "integer_pow", "iota", "is_finite", "le", "log", "log1p", "logistic", "lt",
-    "max", "min", "mul", "ne", "neg", "pad", "pow", "real", "rem", "reshape", "rev", "round", "rsqrt", "scatter",
-    "scatter_add", "scatter_max", "scatter_min", "scatter_mul", "select", "select_n", "shift_left",
-    "shift_right_arithmetic", "shift_right_logical", "sign", "sin", "sinh", "slice", "slice_in_dim", "split",
-    "sqrt", "square", "squeeze", "stack", "stop_gradient", "sub", "tan", "tanh", "transpose",
+    "max", "min", "mul", "ne", "neg", "optimization_barrier", "pad", "pow", "real", "rem", "reshape", "rev",
+    "round", "rsqrt", "scatter", "scatter_add", "scatter_max", "scatter_min", "scatter_mul", "select", "select_n",
+    "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "sin", "sinh", "slice", "slice_in_dim",
+    "split", "sqrt", "square", "squeeze", "stack", "stop_gradient", "sub", "tan", "tanh", "transpose",
 ]

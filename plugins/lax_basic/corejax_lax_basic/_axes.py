@@ -35,9 +35,20 @@ def as_ints(primitive: str, what: str, values: Any) -> Shape:
     """A tuple of static integers, from a sequence of them or a single one."""
     if type(values) is tuple and all([type(v) is int for v in values]):
         return values
-    if isinstance(values, Sequence) or getattr(values, "ndim", 0) == 1:
-        return tuple([as_int(primitive, what, v) for v in values])
+    if (isinstance(values, Sequence) and not isinstance(values, str)) or getattr(values, "ndim", 0) == 1:
+        entry = what if what.startswith("a") else f"an entry of {what}"
+        return tuple([as_int(primitive, entry, v) for v in values])
     return (as_int(primitive, what, values),)
+
+
+def as_list(primitive: str, what: str, values: Any) -> list[Any]:
+    """The entries of a sequence, which may be an array."""
+    if isinstance(values, Sequence) and not isinstance(values, str):
+        return list(values)
+    if getattr(values, "ndim", 0):
+        return list(values)
+    raise wrong(primitive, f"{what} are a sequence", got=f"{values!r:.80}", wanted="a list or a tuple",
+                todo="put a single one into a list")
 
 
 def canonical_axis(primitive: str, axis: Any, ndim: int) -> int:
@@ -69,7 +80,7 @@ def check_axes(primitive: str, what: str, axes: Shape, ndim: int) -> None:
 def check_shape(primitive: str, what: str, shape: Shape) -> None:
     """Params hold a shape."""
     if any([type(size) is not int or size < 0 for size in shape]):
-        raise wrong(primitive, f"{what} is no shape", got=shape, wanted="non-negative integers",
+        raise wrong(primitive, f"{what} has an entry that is no size", got=shape, wanted="non-negative integers",
                     todo="compute the sizes first; -1 is understood by array.reshape only")
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import Array, Tracer, aval_of
-from corejax.errors import CorejaxError, CorejaxIndexError, CorejaxTypeError
+from corejax.errors import CorejaxError, CorejaxIndexError, CorejaxTypeError, CorejaxValueError, kind_of
 from corejax_lax_basic._axes import Shape, as_int, dtype_kind, wrong
 from corejax_lax_basic.creation import as_dtype
 
@@ -93,7 +93,7 @@ def _plain(entry: Any) -> Any:
 
 
 def _refused(entry: Any) -> CorejaxError:
-    return wrong("indexing", f"an array can't be indexed by a {type(entry).__name__}", got=f"{entry!r:.60}",
+    return wrong("indexing", f"an array can't be indexed by {kind_of(entry)}", got=f"{entry!r:.60}",
                  wanted="integers, slices, None, `...`, or arrays of integers or booleans",
                  todo="convert it to an integer, or to an array of integers")
 
@@ -161,7 +161,7 @@ def _entry(entry: Any, shape: Shape, axis: int) -> list[Entry]:
 def _along(entry: slice, size: int, axis: int) -> Along:
     for part in (entry.start, entry.stop, entry.step):
         if isinstance(part, Tracer):
-            raise wrong("indexing", "the bounds of a slice are traced, so its size isn't known", got=f"{entry!r:.80}",
+            raise wrong("indexing", "the bounds of a slice are traced, so its size isn't known", got=_bounds(entry),
                         wanted="static bounds",
                         todo="use lax.dynamic_slice_in_dim(x, start, size), whose size is static")
         if part is not None and not hasattr(part, "__index__"):
@@ -171,9 +171,16 @@ def _along(entry: slice, size: int, axis: int) -> Along:
         start, stop, step = entry.indices(size)
     except ValueError as error:
         raise wrong("indexing", "the step of a slice is zero", got=f"{entry!r:.80}", wanted="a step other than 0",
-                    todo="use x[None] or lax.broadcast_in_dim to repeat elements") from error
+                    todo="use x[None] or lax.broadcast_in_dim to repeat elements", kind=CorejaxValueError) from error
     count = len(range(start, stop, step))
     return Along(axis, start, step, count, step == 1 and count == size)
+
+
+def _bounds(entry: slice) -> str:
+    """A slice as it stands between brackets, traced parts as their types."""
+    parts = ["" if p is None else str(p.aval) if isinstance(p, Tracer) else repr(p)
+             for p in (entry.start, entry.stop, entry.step)]
+    return ":".join(parts if parts[2] else parts[:2])
 
 
 def _in_bounds(number: int, size: int, axis: int) -> int:
@@ -200,14 +207,15 @@ def _from_end(index: Any, size: int) -> Any:
 
 def spread(value: Any, shape: Shape, what: str) -> Any:
     """The value repeated to a shape as NumPy broadcasts."""
-    sizes = aval_of(value).shape
+    aval = aval_of(value)
+    sizes = aval.shape
     if sizes == shape:
         return value
     while len(sizes) > len(shape) and sizes[0] == 1:
         value, sizes = lax.squeeze(value, (0,)), sizes[1:]
     offset = len(shape) - len(sizes)
     if offset < 0 or any([s not in (1, n) for s, n in zip(sizes, shape[offset:], strict=True)]):
-        raise wrong("indexing", f"{what} doesn't spread to the indexed part", got=f"shape {sizes}",
+        raise wrong("indexing", f"{what} doesn't spread to the indexed part", got=str(aval),
                     wanted=f"shape {shape}, or one that broadcasts to it", todo="reshape it, or index another part",
                     kind=CorejaxTypeError)
     return lax.broadcast_in_dim(value, shape, tuple(range(offset, len(shape))))

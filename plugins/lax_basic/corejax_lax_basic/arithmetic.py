@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from corejax.core import ShapedArray, Zero, dtypes
-from corejax.plugin import Sample, define, factors, families, hookimpl, partials
+from corejax.plugin import Sample, define, factors, families, hookimpl, over, partials
+from corejax_lax_basic._axes import as_int
 from corejax_lax_basic.comparison import eq, ge
 from corejax_lax_basic.complex_parts import complex, conj, real
 from corejax_lax_basic.rounding import floor
@@ -30,7 +31,7 @@ add = define(families.binary(
     doc="The sum x + y."))
 sub = define(families.binary(
     "sub", operator.sub, hlo="subtract", dtypes="iufc",
-    jvp=factors(1, lambda out, x, y: families.weak_scalar(-1, out.dtype)),
+    jvp=factors(1, -1),
     transpose=(lambda ct, x, y: ct, lambda ct, x, y: neg(ct)),
     doc="The difference x - y."))
 
@@ -70,7 +71,7 @@ def _truncated_quotient(x: Any, y: Any) -> Any:
 
 div: Any = define(families.binary(
     "div", _divide, hlo="divide", dtypes="iufc",
-    jvp=factors(lambda out, x, y: div(1, y), lambda out, x, y: neg(div(out, y))),
+    jvp=factors(over(lambda out, x, y: y), lambda out, x, y: neg(div(out, y))),
     transpose=(lambda ct, x, y: div(ct, y), None), domain=(0.5, 3.0),
     doc="The quotient x / y; of integers, rounded towards zero."))
 
@@ -96,7 +97,7 @@ class IntegerPow(families.Elementwise):
         self._bind = bind
 
         def integer_pow(x: Any, y: int) -> Any:
-            return bind(x, y=operator.index(y))
+            return bind(x, y=as_int("integer_pow", "the exponent", y))
         return integer_pow
 
     @hookimpl

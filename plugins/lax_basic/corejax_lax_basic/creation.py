@@ -11,7 +11,7 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import Array, ShapedArray, aval_of, dtypes
-from corejax.plugin import Sample, define, hookimpl, not_differentiable, not_linear
+from corejax.plugin import Sample, define, hookimpl, not_differentiable, not_linear, public
 from corejax_lax_basic._axes import (
     Shape,
     as_int,
@@ -86,6 +86,7 @@ class Iota:
 iota: Any = define(Iota())
 
 
+@public
 def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Any:
     """The index along `dimension` at each place of an array of this shape.
 
@@ -97,6 +98,7 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Any:
                                dimension=canonical_axis("broadcasted_iota", dimension, len(shape)))
 
 
+@public
 def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
     """An array with the scalar `fill_value` everywhere; without `dtype`, of the fill value's type.
 
@@ -129,6 +131,7 @@ def _constant(kind: Any, value: Any, sign: float, dtype: np.dtype) -> Array:
     return Array.from_host(np.asarray(value).astype(dtype), ShapedArray((), dtype))
 
 
+@public
 def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] | None = None) -> Any:
     """An array of the type of `x`, unless `dtype` or `shape` say otherwise, with `fill_value` everywhere."""
     if shape is None:

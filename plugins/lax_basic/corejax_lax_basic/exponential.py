@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from corejax.core import aval_of, dtypes
-from corejax.plugin import define, factors, families
+from corejax.plugin import define, factors, families, over
 from corejax_lax_basic.arithmetic import add, div, integer_pow, mul, sub
 from corejax_lax_basic.comparison import eq
 from corejax_lax_basic.conversion import convert_element_type
@@ -22,10 +22,10 @@ expm1 = define(families.unary(
     "expm1", np.expm1, hlo="exponential_minus_one", dtypes="fc", jvp=factors(lambda out, x: add(out, 1)),
     doc="exp(x) - 1, exact also near 0."))
 log = define(families.unary(
-    "log", np.log, hlo="log", dtypes="fc", jvp=factors(lambda out, x: div(1, x)), domain=(0.2, 3.0),
+    "log", np.log, hlo="log", dtypes="fc", jvp=factors(over(lambda out, x: x)), domain=(0.2, 3.0),
     doc="The natural logarithm."))
 log1p = define(families.unary(
-    "log1p", np.log1p, hlo="log_plus_one", dtypes="fc", jvp=factors(lambda out, x: div(1, add(x, 1))),
+    "log1p", np.log1p, hlo="log_plus_one", dtypes="fc", jvp=factors(over(lambda out, x: add(x, 1))),
     domain=(-0.8, 2.0), doc="log(1 + x), exact also near 0."))
 logistic = define(families.unary(
     "logistic", lambda x: np.reciprocal(x.dtype.type(1) + np.exp(-x)), hlo="logistic", dtypes="fc",

@@ -1,7 +1,7 @@
 """Reading and writing many windows of an array at once, at places that an array of indices holds.
 
-Both primitives follow XLA's law: `gather` clamps a window's start so that it lies within the operand; a scatter leaves
-out a window that does not. Other treatments of such indices are composed around them (`mode`).
+XLA's law is that `gather` clamps a window's start so that it lies within the operand, and that a scatter leaves out a
+window that does not. What else may happen to such indices (`mode`) is composed around the operations in lowering.
 
 The last axis of the indices holds one coordinate for each entry of `start_index_map`; its other axes say how many
 windows there are.
@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from corejax import lax
-from corejax.core import Linear, ShapedArray, aval_of
-from corejax.plugin import Sample, define, hookimpl, not_differentiable, not_linear
+from corejax.core import Linear, ShapedArray, aval_of, dtypes, stage
+from corejax.errors import CorejaxValueError
+from corejax.plugin import Sample, define, hookimpl, not_differentiable, not_linear, partials
 from corejax_lax_basic._axes import Shape, as_ints, dtype_kind, insert, same_dtype, shape_of, shifted, wrong
 from corejax_lax_basic._lowering import axis_numbers, i64s
 from corejax_lax_basic.creation import as_dtype, full
@@ -65,34 +66,41 @@ class Gather:
     """
 
     name = "gather"
-    linear = (0,)
+    jvp = partials(lambda x_dot, out, x, indices, **params: gather.primitive.bind(
+        x_dot, indices, **{**params, "fill_value": 0 if params["mode"] == "fill" else None}), None)
 
     def function(self, bind: Any) -> Any:
         def gather(operand: Any, start_indices: Any, dimension_numbers: GatherDimensionNumbers,
                    slice_sizes: Sequence[int], *, unique_indices: bool = False, indices_are_sorted: bool = False,
                    mode: str | None = None, fill_value: Any = None) -> Any:
             sizes, numbers = as_ints("gather", "slice_sizes", slice_sizes), _canonical_numbers(dimension_numbers)
-            mode = _canonical_mode("gather", mode)
-            out = bind(operand, _wide(start_indices), dimension_numbers=numbers, slice_sizes=sizes,
+            mode, indices = canonical_mode("gather", mode), _wide(start_indices)
+            fill_value = fill_value if mode == "fill" else None
+            static = fill_value is None or type(fill_value) in dtypes.PYTHON_SCALARS
+            out = bind(operand, indices, dimension_numbers=numbers, slice_sizes=sizes,
                        unique_indices=bool(unique_indices), indices_are_sorted=bool(indices_are_sorted),
-                       mode="clip" if mode == "fill" else mode)
-            return out if mode != "fill" else _filled(operand, start_indices, numbers, sizes, out, fill_value)
+                       mode=mode if static else "clip", fill_value=fill_value if static else None)
+            return out if static else _filled(operand, indices, numbers, sizes, out, fill_value)
         return gather
 
     @hookimpl
-    def impl(self, args: Any, *, dimension_numbers: Numbers, slice_sizes: Shape) -> Any:
+    def impl(self, args: Any, *, dimension_numbers: Numbers, slice_sizes: Shape, mode: str, fill_value: Any) -> Any:
         x, indices = args
-        offset_dims, collapsed, index_map, x_batch, _ = dimension_numbers
-        places, _ = _places(x.shape, indices, index_map, x_batch, dimension_numbers[4], slice_sizes, clamp=True)
+        offset_dims, collapsed, index_map, x_batch, index_batch = dimension_numbers
+        places, valid = _places(x.shape, indices, index_map, x_batch, index_batch, slice_sizes, clamp=True,
+                                check=mode == "fill")
         out = x[tuple(places)]  # windows first, then the axes within a window, of which some have size 1
         n = indices.ndim - 1
+        if not valid.all():
+            out = out.copy()
+            out[~valid] = _fill_number(x.dtype, fill_value)
         out = out.reshape((*out.shape[:n], *[s for d, s in enumerate(slice_sizes) if d not in (*collapsed, *x_batch)]))
         windows = [d for d in range(out.ndim) if d not in offset_dims]
         return np.moveaxis(out, range(out.ndim), (*windows, *offset_dims))
 
     @hookimpl
     def abstract_eval(self, avals: Any, *, dimension_numbers: Numbers, slice_sizes: Shape, unique_indices: bool,
-                      indices_are_sorted: bool, mode: str) -> ShapedArray:
+                      indices_are_sorted: bool, mode: str, fill_value: Any = None) -> ShapedArray:
         x, indices = avals
         offset_dims, collapsed, index_map, x_batch, index_batch = dimension_numbers
         _check(self.name, x, indices, index_map, collapsed, x_batch, index_batch)
@@ -118,7 +126,7 @@ class Gather:
 
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, dimension_numbers: Numbers, slice_sizes: Shape,
-             unique_indices: bool, indices_are_sorted: bool, mode: str) -> Any:
+             unique_indices: bool, indices_are_sorted: bool, mode: str, fill_value: Any) -> Any:
         (x, indices), (dim, index_dim) = args, dims
         offset, collapsed, index_map, x_batch, index_batch = dimension_numbers
         out_dim = 0
@@ -138,11 +146,18 @@ class Gather:
         numbers = (offset, collapsed, index_map, x_batch, index_batch)
         return gather.primitive.bind(x, indices, dimension_numbers=numbers, slice_sizes=slice_sizes,
                                      unique_indices=unique_indices and index_dim is None, mode=mode,
-                                     indices_are_sorted=indices_are_sorted and index_dim is None), out_dim
+                                     indices_are_sorted=indices_are_sorted and index_dim is None,
+                                     fill_value=fill_value), out_dim
 
     @hookimpl
     def xla_translation(self, ctx: Any, args: Any, *, dimension_numbers: Numbers, slice_sizes: Shape,
-                        indices_are_sorted: bool) -> Any:
+                        unique_indices: bool, indices_are_sorted: bool, mode: str, fill_value: Any) -> Any:
+        if mode == "fill":
+            clipped = {"dimension_numbers": dimension_numbers, "slice_sizes": slice_sizes, "fill_value": None,
+                       "unique_indices": unique_indices, "indices_are_sorted": indices_are_sorted, "mode": "clip"}
+            filled = stage(lambda x, i: [_filled(x, i, dimension_numbers, slice_sizes,
+                                                 gather.primitive.bind(x, i, **clipped), fill_value)], ctx.avals_in)
+            return ctx.call(filled, args, "gather")[0]
         offset, collapsed, index_map, x_batch, index_batch = dimension_numbers
         numbers = axis_numbers(ctx, "gather", {
             "offset_dims": offset, "collapsed_slice_dims": collapsed, "operand_batching_dims": x_batch,
@@ -154,7 +169,7 @@ class Gather:
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
-        plain = {"unique_indices": False, "indices_are_sorted": False, "mode": "clip"}
+        plain = {"unique_indices": False, "indices_are_sorted": False, "mode": "clip", "fill_value": None}
         for sizes, indices, numbers, wanted in [
                 ((5,), [[0], [4], [4]], ((), (0,), (0,), (), ()), (1,)),
                 ((5,), [[-3], [9]], ((), (0,), (0,), (), ()), (1,)),
@@ -163,6 +178,8 @@ class Gather:
                 ((2, 3, 4), [[[1], [2]], [[0], [0]]], ((2,), (1,), (1,), (0,), (0,)), (1, 1, 4))]:
             yield Sample([rng.standard_normal(sizes), np.array(indices, np.int32)],
                          {"dimension_numbers": numbers, "slice_sizes": wanted, **plain})
+        rows = {**plain, "dimension_numbers": ((1,), (0,), (0,), (), ()), "slice_sizes": (1, 4)}
+        yield Sample([rng.standard_normal((3, 4)), np.array([[2], [3]])], {**rows, "mode": "fill", "fill_value": 2})
 
 
 class _Scatter:
@@ -176,22 +193,20 @@ class _Scatter:
         def scatter(operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, *,
                     indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None) -> Any:
             numbers = _canonical_numbers(dimension_numbers)
-            indices, mode = _wide(scatter_indices), _canonical_mode(self.name, mode)
-            if mode == "clip":
-                sizes = _window_sizes(shape_of(operand), shape_of(updates), numbers)
-                indices = _clamped(indices, [n - s for n, s in zip(shape_of(operand), sizes, strict=True)], numbers[2])
-            return bind(operand, indices, updates, dimension_numbers=numbers, unique_indices=bool(unique_indices),
-                        indices_are_sorted=bool(indices_are_sorted),
-                        mode="drop" if mode == "fill" else "promise_in_bounds")
+            mode = canonical_mode(self.name, mode)
+            return bind(operand, _wide(scatter_indices), updates, dimension_numbers=numbers,
+                        unique_indices=bool(unique_indices), indices_are_sorted=bool(indices_are_sorted),
+                        mode="drop" if mode == "fill" else mode)
         scatter.__name__ = scatter.__qualname__ = self.name
         return scatter
 
     @hookimpl
-    def impl(self, args: Any, *, dimension_numbers: Numbers) -> Any:
+    def impl(self, args: Any, *, dimension_numbers: Numbers, mode: str) -> Any:
         x, indices, updates = args
         window_dims, _, index_map, x_batch, index_batch = dimension_numbers
         sizes = _window_sizes(x.shape, updates.shape, dimension_numbers)
-        places, valid = _places(x.shape, indices, index_map, x_batch, index_batch, sizes, clamp=False)
+        clamp = mode == "clip"
+        places, valid = _places(x.shape, indices, index_map, x_batch, index_batch, sizes, clamp=clamp, check=not clamp)
         windows = [d for d in range(updates.ndim) if d not in window_dims]
         new = updates.transpose((*windows, *window_dims)).reshape((*indices.shape[:-1], *sizes))
         if not valid.all():
@@ -238,7 +253,13 @@ class _Scatter:
 
     @hookimpl
     def xla_translation(self, ctx: Any, args: Any, *, dimension_numbers: Numbers, indices_are_sorted: bool,
-                        unique_indices: bool) -> Any:
+                        unique_indices: bool, mode: str) -> Any:
+        if mode == "clip":
+            inside = {"dimension_numbers": dimension_numbers, "mode": "promise_in_bounds",
+                      "unique_indices": unique_indices, "indices_are_sorted": indices_are_sorted}
+            clipped = stage(lambda x, i, y: [_SCATTERS[self.name].primitive.bind(
+                x, _clamped(i, shape_of(x), shape_of(y), dimension_numbers), y, **inside)], ctx.avals_in)
+            return ctx.call(clipped, args, self.name)[0]
         window_dims, inserted, index_map, x_batch, index_batch = dimension_numbers
         numbers = axis_numbers(ctx, "scatter", {
             "update_window_dims": window_dims, "inserted_window_dims": inserted, "input_batching_dims": x_batch,
@@ -366,16 +387,22 @@ _SCATTERS = {"scatter": scatter, "scatter_add": scatter_add, "scatter_mul": scat
 _MODES = {None: "fill", "fill": "fill", "drop": "fill", "clip": "clip", "promise_in_bounds": "promise_in_bounds"}
 
 
-def _canonical_mode(primitive: str, mode: Any) -> str:
+def canonical_mode(primitive: str, mode: Any) -> str:
+    """What happens to indices out of bounds: "fill", "clip" or "promise_in_bounds"."""
     found = _MODES.get(mode) if mode is None or isinstance(mode, str) else None
     if found is None:
         raise wrong(primitive, "no such mode for indices out of bounds", got=repr(mode),
-                    wanted=", ".join(map(repr, _MODES)), todo="leave it out, or clip the indices yourself")
+                    wanted=", ".join(map(repr, _MODES)), todo="leave it out, or clip the indices yourself",
+                    kind=CorejaxValueError)
     return found
 
 
 def _canonical_numbers(numbers: Any) -> Numbers:
-    first, second, third, x_batch, index_batch = [tuple(map(int, axes)) for axes in numbers]
+    if not isinstance(numbers, (tuple, list)) or len(numbers) != 5:
+        raise wrong("gather or scatter", "dimension_numbers has another form", got=f"{numbers!r:.80}",
+                    wanted="lax.GatherDimensionNumbers(...) or lax.ScatterDimensionNumbers(...)",
+                    todo="say which axes of operand, indices and result belong together; or write x[...], x.at[...]")
+    first, second, third, x_batch, index_batch = [as_ints("gather or scatter", "an axis", axes) for axes in numbers]
     return first, second, third, x_batch, index_batch
 
 
@@ -401,8 +428,8 @@ def _check(primitive: str, x: ShapedArray, indices: ShapedArray, index_map: Shap
 
 
 def _places(shape: Shape, indices: Any, index_map: Shape, x_batch: Shape, index_batch: Shape, sizes: Shape, *,
-            clamp: bool) -> tuple[list[Any], Any]:
-    """For each operand axis the positions (windows..., 1, .., size, .., 1), and which windows lie within."""
+            clamp: bool, check: bool) -> tuple[list[Any], Any]:
+    """For each operand axis the positions (windows..., 1, .., size, .., 1), and if asked which windows lie within."""
     windows, ndim = indices.shape[:-1], len(shape)
     valid, places = np.ones(windows, np.bool_), []
     for d in range(ndim):
@@ -410,11 +437,9 @@ def _places(shape: Shape, indices: Any, index_map: Shape, x_batch: Shape, index_
         if d in index_map:
             start = indices[..., index_map.index(d)]
             last = shape[d] - sizes[d]
-            if clamp:
-                start = np.clip(start, 0, last).astype(np.int64)
-            else:
+            if check:
                 valid &= (start >= 0) & (start <= last)
-                start = start.astype(np.int64)
+            start = (np.clip(start, 0, last) if clamp else start).astype(np.int64)
         elif d in x_batch:
             along = index_batch[x_batch.index(d)]
             start = np.arange(shape[d]).reshape([-1 if a == along else 1 for a in range(len(windows))])
@@ -444,14 +469,15 @@ def _uppers(indices: Any, upper: Sequence[int], index_map: Shape) -> Any:
     return broadcast_in_dim(last, aval.shape, (aval.ndim - 1,))
 
 
-def _clamped(indices: Any, upper: Sequence[int], index_map: Shape) -> Any:
-    zero = as_dtype(0, aval_of(indices).dtype)
-    return lax.max(lax.min(indices, _uppers(indices, upper, index_map)), zero)
+def _clamped(indices: Any, shape: Shape, updates: Shape, numbers: Numbers) -> Any:
+    """The indices of a scatter, moved so that each window lies within the operand."""
+    zero, sizes = as_dtype(0, aval_of(indices).dtype), _window_sizes(shape, updates, numbers)
+    upper = [n - s for n, s in zip(shape, sizes, strict=True)]
+    return lax.max(lax.min(indices, _uppers(indices, upper, numbers[2])), zero)
 
 
 def _filled(x: Any, indices: Any, numbers: Numbers, sizes: Shape, out: Any, fill_value: Any) -> Any:
     """The gathered windows, but `fill_value` for those that are out of bounds."""
-    indices = _wide(indices)
     upper = [n - s for n, s in zip(shape_of(x), sizes, strict=True)]
     inside = lax.bitwise_and(lax.ge(indices, as_dtype(0, aval_of(indices).dtype)),
                              lax.le(indices, _uppers(indices, upper, numbers[2])))
@@ -463,11 +489,12 @@ def _filled(x: Any, indices: Any, numbers: Numbers, sizes: Shape, out: Any, fill
     shape = shape_of(out)
     valid = broadcast_in_dim(valid, shape, tuple([d for d in range(len(shape)) if d not in numbers[0]]))
     dtype = aval_of(out).dtype
-    return lax.select_n(valid, full(shape, _default_fill(dtype) if fill_value is None else fill_value, dtype), out)
+    return lax.select_n(valid, full(shape, _fill_number(dtype, fill_value), dtype), out)
 
 
-def _default_fill(dtype: np.dtype) -> Any:
+def _fill_number(dtype: np.dtype, fill_value: Any) -> Any:
+    """What stands for a window that is out of bounds."""
     kind = dtype_kind(dtype)
-    if kind in "fc":
-        return np.nan
+    if fill_value is not None or kind in "fc":
+        return np.nan if fill_value is None else fill_value
     return True if kind == "b" else np.iinfo(dtype).min if kind == "i" else np.iinfo(dtype).max

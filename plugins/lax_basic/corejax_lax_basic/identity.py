@@ -1,16 +1,16 @@
-"""The two identities: one that keeps derivatives, and one that stops them."""
+"""The identities: one that keeps derivatives, one that stops them, one that the compiler doesn't look through."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from corejax.core import ShapedArray
+from corejax.core import ShapedArray, Zero, flatten, namer, values
 from corejax.plugin import Sample, define, hookimpl, not_linear, partials
 
-__all__ = ["copy", "stop_gradient"]
+__all__ = ["copy", "optimization_barrier", "stop_gradient"]
 
 
 class Copy:
@@ -85,5 +85,74 @@ class StopGradient:
         yield Sample([np.arange(3)], {}, exempt={"jvp": "the derivative is zero by definition"})
 
 
+class OptimizationBarrier:
+    """`optimization_barrier(operand)`: a pytree of arrays as it is, behind a wall for the compiler.
+
+    It moves no computation from one side to the other, and doesn't see that values on both sides are equal. All of
+    the operand is there before any of the result.
+
+    >>> optimization_barrier({"x": 1.0, "y": np.arange(2)})
+    {'x': Array(1., dtype=float64, weak_type=True), 'y': Array([0, 1], dtype=int64)}
+    """
+
+    name = "optimization_barrier"
+    multiple_results = True
+    symbolic_zeros = True
+
+    def function(self, bind: Callable[..., Any]) -> Callable[[Any], Any]:
+        def optimization_barrier(operand: Any) -> Any:
+            leaves, tree = flatten(operand)
+            xs = values(leaves, "optimization_barrier", namer("operand", operand))
+            return tree.unflatten(bind(*xs) if xs else xs)
+        return optimization_barrier
+
+    @hookimpl
+    def impl(self, args: Any) -> Any:
+        return [np.asarray(x) for x in args]
+
+    @hookimpl
+    def abstract_eval(self, avals: Any) -> list[ShapedArray]:
+        return list(avals)
+
+    @hookimpl
+    def jvp(self, primals: Any, tangents: Any) -> Any:
+        return _barrier(*primals), _behind_barrier(tangents)
+
+    @hookimpl
+    def transpose(self, cotangents: Any, args: Any) -> Any:
+        return _behind_barrier(cotangents)
+
+    @hookimpl
+    def vmap(self, axis: Any, args: Any, dims: Any) -> Any:
+        return _barrier(*args), dims
+
+    @hookimpl
+    def xla_translation(self, ctx: Any, args: Any) -> Any:
+        made = ctx.op("stablehlo.optimization_barrier", args)
+        return made if isinstance(made, list) else [made]
+
+    @hookimpl
+    def dce(self, eqn: Any, used_out: Any) -> Any:
+        kept = eqn.replace(invars=[x for x, used in zip(eqn.invars, used_out, strict=True) if used],
+                           outvars=[v for v, used in zip(eqn.outvars, used_out, strict=True) if used])
+        return used_out, kept if True in used_out else None
+
+    @hookimpl
+    def samples(self, rng: Any) -> Iterator[Sample]:
+        yield Sample([rng.standard_normal(3)], {})
+        yield Sample([rng.standard_normal((2, 3)), rng.standard_normal(()), np.arange(3)], {})
+
+
+def _barrier(*args: Any) -> list[Any]:
+    return optimization_barrier.primitive.bind(*args)  # type: ignore[no-any-return]
+
+
+def _behind_barrier(tangents: Any) -> list[Any]:
+    """The tangents that aren't zero behind one barrier, in their places."""
+    behind = iter(_barrier(*[t for t in tangents if type(t) is not Zero]))
+    return [t if type(t) is Zero else next(behind) for t in tangents]
+
+
 copy: Any = define(Copy())
+optimization_barrier: Any = define(OptimizationBarrier())
 stop_gradient: Any = define(StopGradient())

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 
 from corejax import lax
-from corejax.core import aval_of
+from corejax.core import aval_of, check_callable, here
+from corejax.errors import CorejaxAttributeError, CorejaxError, CorejaxIndexError, CorejaxTypeError
+from corejax.plugin import calls_users, public, registry
 from corejax_lax_basic import shapes, slicing
 from corejax_lax_basic._axes import Shape, dtype_kind, shape_of, wrong
 from corejax_lax_basic._index_plan import Along, At, Dots, Entry, Flag, New, resolve, spread
 from corejax_lax_basic.creation import as_dtype
-from corejax_lax_basic.gathering import GatherDimensionNumbers, ScatterDimensionNumbers
+from corejax_lax_basic.gathering import GatherDimensionNumbers, ScatterDimensionNumbers, canonical_mode
 
 __all__: list[str] = []  # nothing of this is a function of lax: the operators use it
 
@@ -139,7 +141,8 @@ def _common_shape(shapes: Sequence[Shape]) -> Shape:
     except ValueError as error:
         raise wrong("indexing", "index arrays don't broadcast against each other",
                     got=" and ".join(map(str, shapes)), wanted="shapes that broadcast",
-                    todo="for an outer product of indices, add axes: x[i[:, None], j]") from error
+                    todo="for an outer product of indices, add axes: x[i[:, None], j]",
+                    kind=CorejaxIndexError) from error
 
 
 def _read_gather(x: Any, entries: Sequence[Entry], mode: str | None, fill_value: Any) -> Any:
@@ -188,6 +191,7 @@ def _placed(index: Any, axes: Shape, shape: Shape) -> Any:
     return index.reshape(sizes)
 
 
+@public
 class Indexer:
     """`x.at`: index it to name a part, then say what the part becomes. `x` itself never changes.
 
@@ -203,10 +207,20 @@ class Indexer:
     def __getitem__(self, index: Any) -> Part:
         return Part(self._x, index)
 
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise CorejaxTypeError("arrays are immutable: a part isn't assigned to", got="x.at[...] = value",
+                               wanted="x.at[...].set(value)", where=here(),
+                               todo="write x = x.at[...].set(value): it returns the changed array")
+
+    def __getattr__(self, name: str) -> Any:
+        do = name if name in _UPDATES else "set"
+        raise _no_attribute("x.at", name, _UPDATES, f"name the part first: x.at[index].{do}(...)")
+
     def __repr__(self) -> str:
         return f"<at of {aval_of(self._x)}: index it, as in x.at[i].set(v)>"
 
 
+@public
 class Part:
     """A part of an array: each method gives the array with that part changed.
 
@@ -224,6 +238,8 @@ class Part:
     def get(self, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None,
             fill_value: Any = None) -> Any:
         """The part itself."""
+        if mode is not None:
+            canonical_mode("x.at[...]", mode)
         return _read(self._x, self._entries, mode, fill_value)
 
     def set(self, values: Any, **options: Any) -> Any:
@@ -260,8 +276,10 @@ class Part:
         """The array with the greater of the part and values."""
         return self._write(lax.scatter_max, lax.max, values, options)
 
+    @calls_users
     def apply(self, function: Callable[[Any], Any], **options: Any) -> Any:
         """The array with an elementwise function applied to the part, once for each place."""
+        check_callable(function, "x.at[...].apply")
         return self.set(function(self.get()), **options)
 
     mul = multiply
@@ -273,12 +291,16 @@ class Part:
         part._x, part._entries = x, list(entries)
         return part
 
+    def __getattr__(self, name: str) -> Any:
+        raise _no_attribute("x.at[...]", name, _UPDATES, registry.suggestion(name, _UPDATES) or "use one of them")
+
     def __repr__(self) -> str:
         return f"<part of {aval_of(self._x)}: .get(), .set(v), .add(v), ...>"
 
     def _write(self, scatter: Any, combine: Any, values: Any, options: dict[str, Any]) -> Any:
         """`scatter` where places may repeat; else read, `combine` and replace."""
         x, entries = self._x, self._entries
+        _check_options(options)
         values = _fitting(values, x)
         computed = any([_is_array(e) or (type(e) is At and not e.static) for e in entries])
         repeated = combine is not None and any([_is_array(e) for e in entries]) and not _distinct(x, entries)
@@ -290,6 +312,26 @@ class Part:
         if not computed:
             return _replace(x, entries, values)
         return _scatter(lax.scatter, x, entries, values, options, unique=_distinct(x, entries))
+
+
+#: What can be done with a part.
+_UPDATES = tuple([name for name, value in vars(Part).items() if callable(value) and not name.startswith("_")])
+_OPTIONS = ("indices_are_sorted", "unique_indices", "mode")
+
+
+def _no_attribute(of: str, name: str, names: Sequence[str], todo: str) -> CorejaxError:
+    return CorejaxAttributeError(f"{of} has no {name!r}", got=name, wanted=f"one of: {', '.join(names)}", where=here(),
+                                 todo=todo)
+
+
+def _check_options(options: dict[str, Any]) -> None:
+    for name in options:
+        if name not in _OPTIONS:
+            raise CorejaxTypeError(f"x.at[...] has no option {name!r}", got=name, where=here(),
+                                   wanted=f"one of: {', '.join(_OPTIONS)}",
+                                   todo=registry.suggestion(name, _OPTIONS) or "leave it out")
+    if options.get("mode") is not None:
+        canonical_mode("x.at[...]", options["mode"])
 
 
 def at(x: Any) -> Indexer:

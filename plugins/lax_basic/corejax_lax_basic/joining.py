@@ -9,8 +9,19 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import Linear, ShapedArray, Zero, aval_of, instantiate
-from corejax.plugin import Sample, define, hookimpl
-from corejax_lax_basic._axes import Shape, all_weak, as_ints, canonical_axis, insert, same_dtype, shape_of, wrong
+from corejax.errors import CorejaxValueError
+from corejax.plugin import Sample, define, hookimpl, public
+from corejax_lax_basic._axes import (
+    Shape,
+    all_weak,
+    as_ints,
+    as_list,
+    canonical_axis,
+    insert,
+    same_dtype,
+    shape_of,
+    wrong,
+)
 from corejax_lax_basic._lowering import i64, i64s
 from corejax_lax_basic.creation import as_dtype, full
 from corejax_lax_basic.shapes import batch_in_front, broadcast_in_dim, expand_dims
@@ -32,9 +43,10 @@ class Concatenate:
 
     def function(self, bind: Any) -> Any:
         def concatenate(operands: Sequence[Any], dimension: int) -> Any:
-            if not len(operands):
+            operands = as_list("concatenate", "the operands", operands)
+            if not operands:
                 raise wrong("concatenate", "there is nothing to concatenate", got="no operands",
-                            wanted="at least one array", todo="pass a non-empty sequence")
+                            wanted="at least one array", todo="pass a non-empty sequence", kind=CorejaxValueError)
             return bind(*operands, dimension=canonical_axis("concatenate", dimension, len(shape_of(operands[0]))))
         return concatenate
 
@@ -110,7 +122,8 @@ class Pad:
 
     def function(self, bind: Any) -> Any:
         def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Any:
-            config = tuple([as_ints("pad", "padding_config", entry) for entry in padding_config])
+            config = tuple([as_ints("pad", "padding_config", entry)
+                            for entry in as_list("pad", "the entries of padding_config", padding_config)])
             aval = aval_of(operand)
             if type(padding_value) in (bool, int, float, complex) and not aval.weak_type:
                 padding_value = as_dtype(padding_value, aval.dtype)
@@ -203,14 +216,20 @@ concatenate: Any = define(Concatenate())
 pad: Any = define(Pad())
 
 
+@public
 def stack(operands: Sequence[Any], axis: int = 0) -> Any:
     """Arrays of one shape along a new axis.
 
     >>> stack([np.zeros(2), np.ones(2)]).shape
     (2, 2)
     """
-    if not len(operands):
+    operands = as_list("stack", "the operands", operands)
+    if not operands:
         raise wrong("stack", "there is nothing to stack", got="no operands", wanted="at least one array",
-                    todo="pass a non-empty sequence")
+                    todo="pass a non-empty sequence", kind=CorejaxValueError)
+    avals = [aval_of(x) for x in operands]
+    if any([aval.shape != avals[0].shape for aval in avals]):
+        raise wrong("stack", "operands differ in shape", got=", ".join(map(str, avals)), wanted="equal shapes",
+                    todo="broadcast, pad or slice the operands to a common shape")
     at = canonical_axis("stack", axis, len(shape_of(operands[0])) + 1)
     return concatenate([expand_dims(x, (at,)) for x in operands], at)

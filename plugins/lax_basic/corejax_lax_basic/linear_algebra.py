@@ -11,7 +11,7 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import Linear, ShapedArray, aval_of
-from corejax.plugin import Sample, define, hookimpl, partials
+from corejax.plugin import Sample, define, hookimpl, partials, public
 from corejax_lax_basic._axes import (
     Shape,
     all_weak,
@@ -268,7 +268,7 @@ def _canonical_precision(precision: Any) -> tuple[str, str] | None:
     pair = tuple(precision) if isinstance(precision, (tuple, list)) else (precision, precision)
     names = [getattr(p, "name", p) for p in pair]
     names = [p.lower() if isinstance(p, str) else p for p in names]
-    if len(names) != 2 or any([p not in _PRECISIONS for p in names]):
+    if len(names) != 2 or any([not (p is None or isinstance(p, str)) or p not in _PRECISIONS for p in names]):
         raise wrong("dot_general", "no such precision", got=repr(precision),
                     wanted="None, 'default', 'high', 'highest', or a pair of them", todo="leave it out for the default")
     if names == [None, None]:
@@ -279,6 +279,7 @@ def _canonical_precision(precision: Any) -> tuple[str, str] | None:
 dot_general: Any = define(DotGeneral())
 
 
+@public
 def dot(lhs: Any, rhs: Any, *, dimension_numbers: Any = None, precision: Any = None,
         preferred_element_type: Any = None) -> Any:
     """The product of vectors and matrices; with `dimension_numbers`, `dot_general`.
@@ -296,6 +297,7 @@ def dot(lhs: Any, rhs: Any, *, dimension_numbers: Any = None, precision: Any = N
     return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
 
 
+@public
 def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
     """Matrix products along equal leading axes: `(..., n, k)` and `(..., k, m)` give `(..., n, m)`."""
     ndim = len(shape_of(lhs))
@@ -323,7 +325,7 @@ def matmul(lhs: Any, rhs: Any) -> Any:
     fits = left and right and left[-1] == right[-2 if len(right) > 1 else 0]
     lead = _broadcast(left[:-2], right[:-2]) if fits else None
     if lead is None:
-        raise wrong("matmul", "operands don't fit", got=f"shapes {left} and {right}",
+        raise wrong("matmul", "operands don't fit", got=f"{aval_of(lhs)} and {aval_of(rhs)}",
                     wanted="(..., n, k) @ (..., k, m), with leading axes that broadcast",
                     todo="scalars are multiplied with *; transpose or reshape the others")
     l_axes, lhs = _leading(lhs, left, lead)

@@ -86,17 +86,18 @@ def broadcast(operands: list[Any]) -> list[Any]:
     common: tuple[int, ...] = ()
     for size in sizes:
         if size and size != common:
-            common = size if not common else _common_shape(common, size)
+            common = size if not common else _common_shape(common, size, operands)
     return [x if not size or size == common else shapes.broadcast_in_dim.primitive.bind(
         x, shape=common, broadcast_dimensions=tuple(range(len(common) - len(size), len(common))))
         for x, size in zip(operands, sizes, strict=True)]
 
 
-def _common_shape(x: tuple[int, ...], y: tuple[int, ...]) -> tuple[int, ...]:
+def _common_shape(x: tuple[int, ...], y: tuple[int, ...], operands: Sequence[Any]) -> tuple[int, ...]:
     rank = max(len(x), len(y))
     left, right = (1,) * (rank - len(x)) + x, (1,) * (rank - len(y)) + y
     if any([m != n and 1 not in (m, n) for m, n in zip(left, right, strict=True)]):
-        raise wrong("broadcasting", "the shapes don't fit together", got=f"{x} and {y}",
+        raise wrong("broadcasting", "the shapes don't fit together",
+                    got=" and ".join([str(aval_of(operand)) for operand in operands]),
                     wanted="along each axis, counted from the last, equal sizes or 1",
                     todo="reshape one of the operands, or index it with None to add an axis")
     return tuple([m if n == 1 else n for m, n in zip(left, right, strict=True)])
@@ -272,6 +273,8 @@ def abs(x: Any) -> Any:
 def round(x: Any, decimals: int = 0) -> Any:
     """Rounded to so many decimals, from halfway to the even neighbour."""
     dtype, digits = x.aval.dtype, as_int("round", "decimals", decimals)
+    if builtins.abs(digits) > 300:
+        raise wrong("round", "no float has so many decimals", got=digits, wanted="-300 to 300", todo="use fewer")
     if dtypes.is_complex(dtype):
         return complex_parts.complex(round(real(x), digits), round(imag(x), digits))
     if not dtypes.is_float(dtype):
@@ -343,12 +346,16 @@ def reshape(x: Any, *shape: Any, order: str = "C") -> Any:
     if order != "C":
         raise wrong("reshape", "elements are taken in row-major order only", got=f"order={order!r}", wanted="order='C'",
                     todo="reshape the transposed array")
-    sizes = as_ints("reshape", "shape", shape[0] if len(shape) == 1 else shape)
-    if sizes.count(-1) == 1:
-        rest = prod([size for size in sizes if size != -1])
-        missing = x.aval.size // rest if rest else 0
-        sizes = tuple([missing if size == -1 else size for size in sizes])
-    return shapes.reshape(x, sizes)
+    sizes = as_ints("reshape", "a size", shape[0] if len(shape) == 1 else shape)
+    if -1 not in sizes:
+        return shapes.reshape(x, sizes)
+    rest = prod([size for size in sizes if size != -1])
+    if sizes.count(-1) > 1 or (x.aval.size % rest if rest else x.aval.size):
+        raise wrong("reshape", f"{x.aval} has {x.aval.size} elements, which leaves no size for -1", got=sizes,
+                    wanted=f"one -1, and other sizes whose product divides {x.aval.size}",
+                    todo="write out all sizes but one")
+    missing = x.aval.size // rest if rest else 0
+    return shapes.reshape(x, tuple([missing if size == -1 else size for size in sizes]))
 
 
 def ravel(x: Any, order: str = "C") -> Any:

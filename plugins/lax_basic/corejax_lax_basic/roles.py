@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from corejax.core import Array, ShapedArray, aval_of, dtypes, stage
+from corejax.core import Array, ShapedArray, aval_of, dtypes
 from corejax_lax_basic import arithmetic, conversion, joining, selection, shapes, slicing
 from corejax_lax_basic.shapes import expand, move_axis
 
 __all__ = ["accumulate", "broadcast", "convert", "expand", "index", "move_axis", "multiply", "ones", "select",
-           "sequential_map", "stack", "standard_basis", "zeros"]
+           "stack", "standard_basis", "zeros"]
 
 #: x + y, of two values of one type.
 accumulate = arithmetic.add.primitive.bind  # type: ignore[attr-defined]
@@ -76,28 +76,3 @@ def standard_basis(aval: ShapedArray) -> Any:
     size = aval.size
     return Array.from_host(np.eye(size, dtype=aval.dtype).reshape(size, *aval.shape),
                            ShapedArray((size, *aval.shape), aval.dtype, aval.weak_type))
-
-
-def sequential_map(f: Callable[[Sequence[Any]], Any], xs: Sequence[Any]) -> Any:
-    """`f` of the slices along axis 0 of each array, one after the other, with its results stacked."""
-    size = aval_of(xs[0]).shape[0]
-    if not size:
-        return _empty_map(f, [aval_of(x) for x in xs])
-    outs = [f([index(x, i) for x in xs]) for i in range(size)]
-    if isinstance(outs[0], (list, tuple)):
-        return [stack(parts) for parts in zip(*outs, strict=True)]
-    return stack(outs)
-
-
-def _empty_map(f: Callable[[Sequence[Any]], Any], avals: Sequence[ShapedArray]) -> Any:
-    several = True
-
-    def flat(*slices: Any) -> Sequence[Any]:
-        nonlocal several
-        out = f(slices)
-        several = isinstance(out, (list, tuple))
-        return out if several else [out]
-
-    closed = stage(flat, [ShapedArray(aval.shape[1:], aval.dtype, aval.weak_type) for aval in avals])
-    outs = [zeros(ShapedArray((0, *aval.shape), aval.dtype, aval.weak_type)) for aval in closed.out_avals]
-    return outs if several else outs[0]

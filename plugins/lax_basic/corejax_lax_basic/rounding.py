@@ -11,6 +11,7 @@ import numpy as np
 from corejax.core import ShapedArray, here
 from corejax.errors import CorejaxValueError
 from corejax.plugin import Sample, define, families, hookimpl, partials
+from corejax_lax_basic._axes import as_int
 
 __all__ = ["RoundingMethod", "ceil", "floor", "is_finite", "round"]
 
@@ -50,7 +51,7 @@ class Round(families.Elementwise):
         super().function(bind)
 
         def round(x: Any, rounding_method: int = RoundingMethod.AWAY_FROM_ZERO) -> Any:
-            return bind(x, rounding_method=int(rounding_method))
+            return bind(x, rounding_method=as_int("round", "rounding_method", rounding_method))
         return round
 
     @hookimpl

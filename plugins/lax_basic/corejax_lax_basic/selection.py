@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from corejax.core import Linear, ShapedArray, Zero, aval_of, dtypes
-from corejax.plugin import Sample, define, families, hookimpl, partials
+from corejax.plugin import Sample, define, families, hookimpl, partials, public
 from corejax_lax_basic.comparison import gt, lt
 from corejax_lax_basic.logic import bitwise_and, bitwise_or
 
@@ -127,6 +127,7 @@ def _lower_select(ctx: Any, args: Sequence[Any]) -> Any:
 select_n = define(SelectN())
 
 
+@public
 def select(pred: Any, on_true: Any, on_false: Any) -> Any:
     """At each place the element of `on_true` where `pred` holds, else of `on_false`.
 

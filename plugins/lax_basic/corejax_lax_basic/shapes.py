@@ -13,9 +13,10 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import ShapedArray
-from corejax.plugin import Sample, define, hookimpl
+from corejax.plugin import Sample, define, hookimpl, public
 from corejax_lax_basic._axes import (
     Shape,
+    as_int,
     as_ints,
     canonical_axes,
     canonical_axis,
@@ -307,12 +308,14 @@ transpose: Any = define(Transpose())
 rev: Any = define(Rev())
 
 
+@public
 def broadcast(operand: Any, sizes: Sequence[int]) -> Any:
     """The operand repeated along new leading axes of these sizes."""
     sizes, shape = as_ints("broadcast", "sizes", sizes), shape_of(operand)
     return broadcast_in_dim(operand, (*sizes, *shape), tuple(range(len(sizes), len(sizes) + len(shape))))
 
 
+@public
 def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
     """The array with new axes of size 1 at these positions of the result; negative ones count from its end.
 
@@ -329,10 +332,13 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
     return broadcast_in_dim(array, tuple(sizes), kept)
 
 
+@public
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
     """The operand with its axes from `start_dimension` up to `stop_dimension` joined into one."""
     shape = shape_of(operand)
-    lo, hi, _ = slice(start_dimension, stop_dimension).indices(len(shape))
+    start = as_int("collapse", "start_dimension", start_dimension)
+    stop = None if stop_dimension is None else as_int("collapse", "stop_dimension", stop_dimension)
+    lo, hi, _ = slice(start, stop).indices(len(shape))
     if hi <= lo:
         raise wrong("collapse", "no axes to join", got=f"axes {start_dimension} to {stop_dimension} of {shape}",
                     wanted="at least one axis", todo="start_dimension must be below stop_dimension")

@@ -11,11 +11,12 @@ import numpy as np
 from corejax import lax
 from corejax.core import Linear, ShapedArray, aval_of
 from corejax.errors import CorejaxIndexError
-from corejax.plugin import Sample, define, hookimpl
+from corejax.plugin import Sample, define, hookimpl, public
 from corejax_lax_basic._axes import (
     Shape,
     as_int,
     as_ints,
+    as_list,
     canonical_axis,
     dtype_kind,
     insert,
@@ -25,7 +26,7 @@ from corejax_lax_basic._axes import (
 )
 from corejax_lax_basic._lowering import i64s
 from corejax_lax_basic.creation import as_dtype
-from corejax_lax_basic.shapes import batch_in_front, expand_dims, reshape, squeeze
+from corejax_lax_basic.shapes import batch_in_front, expand_dims, squeeze
 
 __all__ = ["dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim", "dynamic_update_index_in_dim",
            "dynamic_update_slice", "dynamic_update_slice_in_dim", "index_in_dim", "slice", "slice_in_dim", "split"]
@@ -264,13 +265,17 @@ def _check_starts(primitive: str, x: ShapedArray, starts: Sequence[ShapedArray])
 def _starts(primitive: str, shape: Shape, indices: Any, allow_negative: bool | Sequence[bool]) -> list[Any]:
     """One scalar for each axis, all of one dtype, negative ones counted from the end."""
     if not isinstance(indices, (list, tuple)):
+        if len(shape_of(indices)) != 1:
+            raise wrong(primitive, "start indices are a sequence", got=str(aval_of(indices)),
+                        wanted="a list of scalars, or an array with one axis", todo="put a single index into a list")
         parts = [index_in_dim(indices, i, keepdims=False) for i in range(shape_of(indices)[0])]
     else:
         parts = list(indices)
     if len(parts) != len(shape):
         raise wrong(primitive, "there is one start index for each axis", got=f"{len(parts)} start indices",
                     wanted=f"{len(shape)}, for shape {shape}", todo="start at 0 along axes taken whole")
-    allowed = [allow_negative] * len(shape) if isinstance(allow_negative, bool) else list(allow_negative)
+    allowed = ([allow_negative] * len(shape) if isinstance(allow_negative, bool)
+               else as_list(primitive, "allow_negative_indices", allow_negative))
     dtypes = [aval_of(i).dtype for i in parts if not isinstance(i, int)]
     if any([dtype_kind(dtype) not in "iu" for dtype in dtypes]):
         raise wrong(primitive, "start indices are integers", got=", ".join([str(aval_of(i)) for i in parts]),
@@ -294,7 +299,7 @@ def _start(i: Any, size: int, allow_negative: bool, dtype: np.dtype) -> Any:
 
 def _batched_starts(axis: Any, starts: Sequence[Any], dims: Sequence[int | None]) -> Any:
     """Start indices of a batch as one array (batch, operand axis)."""
-    return lax.concatenate([reshape(batch_in_front(s, d, axis.size), (axis.size, 1))
+    return lax.concatenate([lax.broadcast_in_dim(s, (axis.size, 1), () if d is None else (0,))
                             for s, d in zip(starts, dims, strict=True)], 1)
 
 
@@ -315,6 +320,7 @@ def _scatter_windows(axis: Any, x: Any, update: Any, starts: Any, start_dims: An
     return lax.scatter(x, _batched_starts(axis, starts, start_dims), update, numbers, mode="clip", unique_indices=True)
 
 
+@public
 def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0) -> Any:
     """A slice along one axis; None and negative bounds are understood as Python slices understand them.
 
@@ -332,6 +338,7 @@ def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None,
     return slice(operand, tuple(starts), tuple(limits), tuple(steps))
 
 
+@public
 def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
     """The slice at a static index along one axis, with or without that axis.
 
@@ -349,6 +356,7 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     return out if keepdims else squeeze(out, (at,))
 
 
+@public
 def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     """The operand cut along one axis into parts of these sizes."""
     at, start, parts = canonical_axis("split", axis, len(shape_of(operand))), 0, []
@@ -356,7 +364,7 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
         parts.append(slice_in_dim(operand, start, start + size, axis=at))
         start += size
     if start != shape_of(operand)[at]:
-        raise wrong("split", "the sizes do not add up to the axis", got=f"{tuple(sizes)}, together {start}",
+        raise wrong("split", "the sizes do not add up to the axis", got=f"{sizes}, together {start}",
                     wanted=f"sizes that sum to {shape_of(operand)[at]}", todo="cover the whole axis")
     return parts
 
@@ -367,6 +375,7 @@ def _along(shape: Shape, at: int, index: Any) -> list[Any]:
     return starts
 
 
+@public
 def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: int = 0, *,
                          allow_negative_indices: bool = True) -> Any:
     """`slice_size` elements along one axis from a computed start on."""
@@ -378,6 +387,7 @@ def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: 
                          allow_negative_indices=allow_negative_indices)
 
 
+@public
 def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *,
                          allow_negative_indices: bool = True) -> Any:
     """The slice at a computed index along one axis, with or without that axis.
@@ -389,6 +399,7 @@ def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool
     return out if keepdims else squeeze(out, (axis,))
 
 
+@public
 def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int, *,
                                 allow_negative_indices: bool = True) -> Any:
     """The operand with a part along one axis replaced, from a computed start on."""
@@ -398,6 +409,7 @@ def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axi
                                 allow_negative_indices=allow_negative_indices)
 
 
+@public
 def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int, *,
                                 allow_negative_indices: bool = True) -> Any:
     """The operand with the slice at a computed index along one axis replaced."""

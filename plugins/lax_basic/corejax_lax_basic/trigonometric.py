@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax.plugin import define, factors, families
+from corejax.plugin import define, factors, families, over
 from corejax_lax_basic.arithmetic import add, div, neg, square, sub
 from corejax_lax_basic.exponential import rsqrt
 
@@ -31,7 +31,7 @@ acos = define(families.unary(
     "acos", np.arccos, hlo="chlo.acos", dtypes="fc", jvp=factors(lambda out, x: neg(rsqrt(sub(1, square(x))))),
     domain=(-0.8, 0.8), doc="The inverse of the cosine, from 0 to pi."))
 atan = define(families.unary(
-    "atan", np.arctan, hlo="chlo.atan", dtypes="fc", jvp=factors(lambda out, x: div(1, add(square(x), 1))),
+    "atan", np.arctan, hlo="chlo.atan", dtypes="fc", jvp=factors(over(lambda out, x: add(square(x), 1))),
     domain=(-0.8, 0.8), doc="The inverse of the tangent, from -pi/2 to pi/2."))
 atan2 = define(families.binary(
     "atan2", np.arctan2, hlo="atan2", dtypes="f",

@@ -1,0 +1,113 @@
+"""Functions about whose derivatives the user says something: `checkpoint`, `custom_jvp`, `custom_vjp`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from corejax.api.arguments import wraps
+from corejax.api.statics import Statics, choose, static_names, static_positions
+from corejax.errors import CorejaxNotImplementedError, CorejaxTypeError, kind_of
+from corejax.leaves import check_callable, with_kwargs
+from corejax.plugin.roles import roles
+from corejax.source import here
+from corejax.tracebacks import public
+
+
+@public
+def checkpoint(fun: Callable[..., Any] | None = None, *, prevent_cse: bool = True, policy: Any = None,
+               static_argnums: int | Sequence[int] = ()) -> Any:
+    """A function that does the same, of which reverse mode keeps the arguments only, and computes the rest again.
+
+    The gradient then takes less memory and more time. `prevent_cse` keeps the compiler from undoing that; inside
+    the body of a loop it can't, so there False costs nothing and compiles to faster code. `static_argnums`: arguments
+    that are no data. Also called `remat`.
+
+    >>> import corejax as cj
+    >>> from corejax import lax
+    >>> cj.grad(cj.checkpoint(lambda x: lax.exp(lax.sin(x))))(0.0)
+    Array(1., dtype=float64)
+    """
+    if fun is None:
+        return partial(checkpoint, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums)
+    check_callable(fun, "checkpoint")
+    if policy is not None:
+        raise CorejaxNotImplementedError("checkpoint: there are no policies yet", got=f"policy={policy!r:.60}",
+                                         wanted="policy=None: everything is computed again", where=here(),
+                                         todo="leave it out; checkpoint the parts that are to be computed again")
+    if not isinstance(prevent_cse, bool):
+        raise CorejaxTypeError("checkpoint: prevent_cse is a flag", got=f"{kind_of(prevent_cse)}: {prevent_cse!r:.60}",
+                               wanted="True or False", where=here())
+    statics = Statics(fun, static_positions(static_argnums, "checkpoint"), (), "checkpoint")
+
+    def checkpointed(*args: Any, **kwargs: Any) -> Any:
+        function, (dynamic, named) = statics.split(args, kwargs)
+        if named:
+            return roles.checkpoint(with_kwargs(function), (dynamic, named), prevent_cse)
+        return roles.checkpoint(function, dynamic, prevent_cse)
+
+    return wraps(fun, checkpointed)
+
+
+remat = checkpoint
+
+
+@public
+def custom_jvp(fun: Callable[..., Any] | None = None, nondiff_argnums: int | Sequence[int] = (),
+               nondiff_argnames: str | Iterable[str] = ()) -> Any:
+    """A function whose forward derivative its author gives: `rule(primals, tangents) -> (output, its tangent)`.
+
+    The rule is set by `fun.defjvp(rule)`, or one for each argument by `fun.defjvps(...)`. Reverse mode transposes it,
+    unless `fun.defvjp(fwd, bwd)` sets rules of its own. Arguments are pytrees of arrays; `nondiff_*` are those that
+    are no data, such as functions: the rule gets them first.
+
+    >>> import corejax as cj
+    >>> from corejax import lax
+    >>> @cj.custom_jvp
+    ... def log1pexp(x):
+    ...     return lax.log(1.0 + lax.exp(x))
+    >>> @log1pexp.defjvp
+    ... def rule(primals, tangents):
+    ...     (x,), (x_dot,) = primals, tangents
+    ...     return log1pexp(x), (1.0 - 1.0 / (1.0 + lax.exp(x))) * x_dot
+    >>> cj.grad(log1pexp)(1000.0)
+    Array(1., dtype=float64)
+    """
+    if fun is None:
+        return partial(custom_jvp, nondiff_argnums=nondiff_argnums, nondiff_argnames=nondiff_argnames)
+    check_callable(fun, "custom_jvp")
+    return roles.custom_jvp(fun, _nondiff(fun, nondiff_argnums, nondiff_argnames, "custom_jvp"))
+
+
+@public
+def custom_vjp(fun: Callable[..., Any] | None = None, nondiff_argnums: int | Sequence[int] = (),
+               nondiff_argnames: str | Iterable[str] = ()) -> Any:
+    """A function whose reverse derivative its author gives, by `fun.defvjp(fwd, bwd)`.
+
+    `fwd(*args)` returns the output and residuals; `bwd(residuals, ct)`, from the cotangent of the output, a tuple with
+    a cotangent for each argument, None for zeros. Arguments are pytrees of arrays; `nondiff_*` are those that are no
+    data, such as functions: `bwd` gets them first. There is no forward mode, unless `fun.defjvp(rule)` sets a rule.
+
+    >>> import corejax as cj
+    >>> from corejax import lax
+    >>> @cj.custom_vjp
+    ... def clip_gradient(x):
+    ...     return x
+    >>> clip_gradient.defvjp(lambda x: (x, None), lambda _, ct: (lax.clamp(-1.0, ct, 1.0),))
+    >>> cj.grad(lambda x: 5.0 * clip_gradient(x))(2.0)
+    Array(1., dtype=float64)
+    """
+    if fun is None:
+        return partial(custom_vjp, nondiff_argnums=nondiff_argnums, nondiff_argnames=nondiff_argnames)
+    check_callable(fun, "custom_vjp")
+    return roles.custom_vjp(fun, _nondiff(fun, nondiff_argnums, nondiff_argnames, "custom_vjp"))
+
+
+def _nondiff(fun: Callable[..., Any], argnums: Any, argnames: Any, what: str) -> tuple[int, ...]:
+    """Arguments that are not differentiated, by position."""
+    nums = static_positions(argnums, what, "nondiff_argnums")
+    names = static_names(argnames, what, "nondiff_argnames")
+    by_number, _ = choose(fun, nums, (), what, "nondiff_arg")
+    by_name, _ = choose(fun, (), names, what, "nondiff_arg")
+    return tuple(sorted(by_number | by_name))
