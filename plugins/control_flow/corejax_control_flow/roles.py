@@ -2,9 +2,44 @@
 
 from __future__ import annotations
 
-from corejax_control_flow.call import xla_call
+from collections.abc import Callable, Sequence
+from typing import Any
 
-__all__ = ["staged_call"]
+from corejax.core import aval_of, is_staging
+from corejax.plugin import roles
+from corejax_control_flow._custom_functions import CustomDerivatives
+from corejax_control_flow.call import xla_call
+from corejax_control_flow.checkpointing import call_checkpointed
+from corejax_control_flow.scanning import map as map_by_scan
+
+__all__ = ["checkpoint", "custom_jvp", "custom_vjp", "sequential_map", "staged_call"]
 
 #: The primitive behind `jit`.
 staged_call = xla_call
+
+#: A call whose intermediate values are computed again in reverse mode.
+checkpoint = call_checkpointed
+
+
+def sequential_map(f: Callable[[Sequence[Any]], Any], xs: Sequence[Any]) -> Any:
+    """`f` of the slices along axis 0 of each array, one after the other, with its results stacked.
+
+    A scan where a program is being traced; a Python loop on values, where nothing has to be compiled.
+    """
+    size = aval_of(xs[0]).shape[0]
+    if is_staging() or not size:
+        return map_by_scan(f, [*xs])
+    outs = [f([roles.index(x, i) for x in xs]) for i in range(size)]
+    if isinstance(outs[0], (list, tuple)):
+        return [roles.stack(parts) for parts in zip(*outs, strict=True)]
+    return roles.stack(outs)
+
+
+def custom_jvp(fun: Callable[..., Any], nondiff: Sequence[int]) -> CustomDerivatives:
+    """The function with a jvp rule that its methods set; arguments at the positions `nondiff` are no data."""
+    return CustomDerivatives(fun, nondiff, "custom_jvp")
+
+
+def custom_vjp(fun: Callable[..., Any], nondiff: Sequence[int]) -> CustomDerivatives:
+    """The function with a fwd and a bwd rule that its methods set; arguments at the positions `nondiff` are no data."""
+    return CustomDerivatives(fun, nondiff, "custom_vjp")

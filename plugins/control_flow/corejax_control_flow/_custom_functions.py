@@ -1,0 +1,189 @@
+"""What `custom_jvp` and `custom_vjp` return: functions whose derivatives their author sets."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import update_wrapper
+from types import MethodType
+from typing import Any
+
+from corejax.core import (
+    EvalTrace,
+    Zero,
+    aval_of,
+    check_callable,
+    context,
+    flatten,
+    here,
+    instantiate,
+    is_staging,
+    name_of,
+    namer,
+    stage_function,
+    values,
+)
+from corejax.errors import CorejaxAttributeError, CorejaxIndexError, CorejaxTypeError, kind_of
+from corejax.plugin import public, roles
+from corejax_control_flow._user_calls import Rules, UserCall, closes_over_tracers, holds_tracers
+from corejax_control_flow.custom_derivatives import custom_call
+
+
+@public
+class CustomDerivatives:
+    """A function with derivatives of its own: what `custom_jvp` and `custom_vjp` return.
+
+    Its rules are set by `defjvp`, `defjvps` and `defvjp`. With both, forward mode uses the jvp rule and reverse mode
+    the other.
+    """
+
+    def __init__(self, fun: Callable[..., Any], nondiff: Sequence[int], kind: str) -> None:
+        check_callable(fun, kind)
+        update_wrapper(self, fun, updated=())
+        self.fun, self.kind, self.nondiff = fun, kind, tuple(sorted(nondiff))
+        self._rules = Rules(fun, name_of(fun))
+        self._signature, self._arity = _signature(fun)
+
+    def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
+        """Set the rule `jvp(*nondiff_args, primals, tangents) -> (output, its tangent)`; usable as a decorator.
+
+        Primals and tangents are tuples of arguments. With `symbolic_zeros`, a tangent that is known to be zero is a
+        `cj.core.Zero`, which has a shape and a dtype only.
+        """
+        _check_rule(jvp, "defjvp")
+        rules = self._changed()
+        rules.jvp, rules.jvp_sees_zeros = jvp, bool(symbolic_zeros)
+        return jvp
+
+    def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
+        """Set one rule for each argument: `jvp(tangent, output, *primals)` is what it adds to the output's tangent.
+
+        None for an argument that adds nothing.
+        """
+        if self.nondiff:
+            raise CorejaxTypeError("defjvps is for functions all of whose arguments are differentiated", where=here(),
+                                   got=f"nondiff_argnums={self.nondiff}", wanted="a rule for all arguments",
+                                   todo="write one rule with defjvp")
+        for jvp in jvps:
+            if jvp is not None:
+                _check_rule(jvp, "defjvps")
+        self.defjvp(_Sum(self, jvps), symbolic_zeros=True)
+
+    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any], symbolic_zeros: bool = False) -> None:
+        """Set the rules `fwd(*args) -> (output, residuals)`, `bwd(*nondiff_args, residuals, ct) -> cotangents`.
+
+        `bwd` returns a tuple with a cotangent for each argument that is differentiated; None stands for zeros. With
+        `symbolic_zeros`, `fwd` gets objects with a `.value` and a flag `.perturbed` for arrays, and `ct` may hold
+        `cj.core.Zero`s.
+        """
+        _check_rule(fwd, "defvjp")
+        _check_rule(bwd, "defvjp")
+        rules = self._changed()
+        rules.fwd, rules.bwd, rules.vjp_sees_zeros = fwd, bwd, bool(symbolic_zeros)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._rules.jvp is None and self._rules.fwd is None:
+            missing = f"{self._rules.name}.{'defjvp(rule)' if self.kind == 'custom_jvp' else 'defvjp(fwd, bwd)'}"
+            raise CorejaxAttributeError(f"{self.kind}: {self._rules.name} is called before it has a rule", where=here(),
+                                        got="no rule for its derivative", wanted=f"{missing} before the first call",
+                                        todo="define the rule next to the function")
+        xs, call = self._prepared(args, kwargs)
+        sees_tracers = type(context.trace) is not EvalTrace and (
+            closes_over_tracers(self.fun) or any(map(holds_tracers, call.fixed.values())))
+        if is_staging() or sees_tracers:  # traced values that are no arguments become operands of the program
+            call, staged = self._staged(xs, call)
+            outs = custom_call.primitive.bind(*staged.consts, *xs, call=call, jaxpr=staged.jaxpr)
+        else:
+            outs = custom_call.primitive.bind(*xs, call=call, jaxpr=None)
+        return call.out_tree.unflatten(outs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self._rules.name}>"
+
+    def _changed(self) -> Rules:
+        """Rules that are about to change: programs that have the old ones are others."""
+        self._rules.identity = object()
+        return self._rules
+
+    def _prepared(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[list[Any], UserCall]:
+        """The arrays of the arguments, and the call of the function with arguments of this form."""
+        args = self._positional(args, kwargs)
+        for i in self.nondiff:
+            if i >= len(args):
+                raise CorejaxIndexError(f"{self.kind}: {self._rules.name} is called without an argument number {i}",
+                                        got=f"{len(args)} arguments", where=here(),
+                                        wanted=f"more than {i}, as nondiff_argnums={self.nondiff}",
+                                        todo="pass that argument, or change nondiff_argnums")
+        own = {i: x for i, x in enumerate(args) if i not in self.nondiff}
+        leaves, in_tree = flatten(tuple(own.values()))
+        xs = values(leaves, self._rules.name, namer("args", own))
+        return xs, UserCall(self._rules, in_tree, len(args), {i: args[i] for i in self.nondiff})
+
+    def _positional(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+        """All arguments by position, with defaults: rules have no names for them."""
+        if not kwargs and self._arity in (None, len(args)):
+            return args
+        name, signature = self._rules.name, self._signature
+        problem = "keyword arguments, for a function without a signature"
+        if signature is not None:
+            try:
+                bound = signature.bind(*args, **kwargs)
+            except TypeError as error:
+                raise CorejaxTypeError(f"{self.kind}: {name} doesn't take these arguments", got=str(error),
+                                       wanted=f"arguments for {name}{signature}", where=here()) from None
+            bound.apply_defaults()
+            if not bound.kwargs:
+                return bound.args
+            problem = f"the keyword-only arguments {', '.join(bound.kwargs)}"
+        raise CorejaxTypeError(f"{self.kind}: all arguments of {name} have a position, as rules get them by position",
+                               got=problem, wanted=f"positional arguments for {name}{signature or '(...)'}",
+                               where=here(), todo="take them by position; close over what is always the same")
+
+    def _staged(self, xs: Sequence[Any], call: UserCall) -> tuple[UserCall, Any]:
+        staged = stage_function(call.function(), [x.aval for x in xs], call.in_tree, call.name)
+        call.out_tree = staged.out_tree
+        return call.as_program(staged.jaxpr, len(staged.consts)), staged
+
+
+class _Sum:
+    """The jvp rule that `defjvps` makes: a sum over arguments."""
+
+    def __init__(self, fun: CustomDerivatives, jvps: Sequence[Callable[..., Any] | None]) -> None:
+        self.fun, self.jvps = fun, jvps
+
+    def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        if len(primals) != len(self.jvps):
+            raise CorejaxTypeError(f"defjvps: {self.fun} is called with another number of arguments than it has rules",
+                                   got=f"{len(primals)} arguments", wanted=f"{len(self.jvps)} rules", where=here(),
+                                   todo="give one rule for each argument, None where there is none")
+        out = self.fun(*primals)
+        leaves, tree = flatten(out)
+        total: list[Any] = [Zero(aval_of(x).tangent) for x in leaves]
+        for jvp, tangent in zip(self.jvps, tangents, strict=True):
+            dots, in_tree = flatten(tangent)
+            if jvp is None or all([type(t) is Zero for t in dots]):
+                continue
+            term = jvp(in_tree.unflatten([instantiate(t) for t in dots]), out, *primals)
+            terms = tree.flatten_up_to(term)
+            total = [t if type(old) is Zero else roles.accumulate(old, t) for old, t in zip(total, terms, strict=True)]
+        return out, tree.unflatten(total)
+
+
+def _check_rule(rule: Any, what: str) -> None:
+    if not callable(rule):
+        raise CorejaxTypeError(f"{what}: a rule is a function", got=f"{kind_of(rule)}: {rule!r:.80}", where=here(),
+                               wanted="a callable")
+
+
+def _signature(fun: Callable[..., Any]) -> tuple[inspect.Signature | None, int | None]:
+    """The signature of a function, and the number of its arguments if that doesn't vary."""
+    try:
+        signature = inspect.signature(fun)
+    except (ValueError, TypeError):  # some functions written in C
+        return None, None
+    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    kinds = [p.kind for p in signature.parameters.values()]
+    return signature, len(kinds) if all([kind in plain for kind in kinds]) else -1

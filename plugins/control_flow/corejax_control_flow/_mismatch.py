@@ -1,0 +1,84 @@
+"""Which leaf of which pytree differs, and how: for errors about programs that should return the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from corejax.core import ShapedArray, flatten, paths_of
+
+
+class Difference(NamedTuple):
+    """One place at which two pytrees differ: its path, written as code, and what is there in each."""
+
+    path: str
+    got: str
+    wanted: str
+
+
+def leaf_paths(treedef: Any) -> list[str]:
+    """The path of each leaf of a structure, written as code.
+
+    >>> leaf_paths(flatten({"a": (1, 2)})[1])
+    ["['a'][0]", "['a'][1]"]
+    """
+    return paths_of(_example(treedef))
+
+
+def shown(treedef: Any) -> str:
+    """A structure as text, each leaf a star.
+
+    >>> shown(flatten({"a": (1, 2)})[1])
+    "{'a': (*, *)}"
+    """
+    return str(treedef).removeprefix("PyTreeDef(").removesuffix(")")
+
+
+def tree_difference(got: Any, wanted: Any) -> Difference | None:
+    """The first place at which two structures differ; None if they are equal.
+
+    >>> tree_difference(flatten({"a": (1, 2)})[1], flatten({"a": [1, 2]})[1])
+    Difference(path="['a']", got='a tuple of 2', wanted='a list of 2')
+    """
+    return None if got == wanted else _first_difference(_example(got), _example(wanted))
+
+
+def type_differences(treedef: Any, got: Sequence[ShapedArray], wanted: Sequence[ShapedArray]) -> list[Difference]:
+    """The leaves of a structure whose types differ in more than the weak type."""
+    wrong = [i for i, (x, y) in enumerate(zip(got, wanted, strict=True)) if not x.matches(y)]
+    paths = leaf_paths(treedef) if wrong else []
+    return [Difference(paths[i], str(got[i]), str(wanted[i])) for i in wrong]
+
+
+def _example(treedef: Any) -> Any:
+    return treedef.unflatten(range(treedef.num_leaves))
+
+
+def _first_difference(got: Any, wanted: Any) -> Difference | None:
+    todo = [("", got, wanted)]
+    while todo:
+        path, got, wanted = todo.pop()
+        children, kind = flatten(got, _all_but(got))
+        others, other_kind = flatten(wanted, _all_but(wanted))
+        if kind != other_kind:
+            return Difference(path, _described(got), _described(wanted))
+        if children and children[0] is not got:
+            keys = paths_of(got, _all_but(got))
+            todo += [(path + key, x, y) for key, x, y in zip(keys, children, others, strict=True)][::-1]
+    return None
+
+
+def _all_but(root: Any) -> Any:
+    return lambda node: node is not root
+
+
+def _described(node: Any) -> str:
+    """A node of a tree, in words."""
+    if node is None:
+        return "None"
+    children, _ = flatten(node, _all_but(node))
+    if children and children[0] is node:
+        return "an array"
+    if isinstance(node, dict):
+        return f"a {type(node).__name__} with the keys {', '.join(map(repr, node)) or '(none)'}"
+    return f"a {type(node).__name__} of {len(children)}"

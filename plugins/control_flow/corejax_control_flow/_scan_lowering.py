@@ -1,0 +1,183 @@
+"""`scan` in StableHLO: a counted loop that reads one slice of each input and writes one of each output.
+
+The outputs are allocated at once and written in place. Constants and inputs travel through the loop unchanged, which
+costs nothing: the compiler sees that no step writes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from corejax.core import Jaxpr, ShapedArray
+
+Values = list[Any]
+
+
+class Loop(NamedTuple):
+    """A scan to be lowered: its program, and the number of operands of each kind."""
+
+    ctx: Any
+    jaxpr: Jaxpr
+    length: int
+    reverse: bool
+    num_consts: int
+    num_carry: int
+
+    @property
+    def y_avals(self) -> list[ShapedArray]:
+        """The types of the outputs of one step, without the carry."""
+        return self.jaxpr.out_avals[self.num_carry:]
+
+    def steps(self, count: int, consts: Values, carry: Values, xs: Values, ys: Values, start: Any
+              ) -> tuple[Values, Values]:
+        """The carry and the outputs after `count` steps, which read and write from `start`, an MLIR value, on.
+
+        All their slices are read at once and written at once.
+        """
+        ctx = self.ctx
+        blocks = [read(ctx, x, start, count) for x in xs]
+        rows: list[Values] = []
+        for k in reversed(range(count)) if self.reverse else range(count):
+            outs = ctx.call(self.jaxpr, [*consts, *carry, *[row(ctx, block, k) for block in blocks]], "scan_body")
+            carry = outs[: self.num_carry]
+            rows.append(outs[self.num_carry:])
+        if self.reverse:
+            rows.reverse()
+        return carry, [write(ctx, y, [outs[i] for outs in rows], start) for i, y in enumerate(ys)]
+
+
+def lower_scan(loop: Loop, args: Sequence[Any], unroll: int) -> Values:
+    """The carry and the outputs of a scan; `unroll` steps are written out in each round of the loop."""
+    consts, carry, xs = parts(args, (loop.num_consts, loop.num_carry))
+    ys = [empty(loop.ctx, loop.length, aval) for aval in loop.y_avals]
+    rounds, rest = divmod(loop.length, unroll)
+    if rounds == 1:
+        rounds, rest = 0, loop.length
+    if rounds:
+        carry, ys = _rounds(loop, consts, carry, xs, ys, rounds, unroll)
+    if rest:
+        start = integer(loop.ctx, 0 if loop.reverse else loop.length - rest, loop.length)
+        carry, ys = loop.steps(rest, consts, carry, xs, ys, start)
+    return [*carry, *ys]
+
+
+def _rounds(loop: Loop, consts: Values, carry: Values, xs: Values, ys: Values, rounds: int, unroll: int
+            ) -> tuple[Values, Values]:
+    """A loop of so many rounds, each of `unroll` steps."""
+    ctx, n = loop.ctx, loop.length
+    sizes = loop.num_consts, loop.num_carry, len(xs)
+
+    def condition(count: Any, *_: Any) -> Values:
+        return [compare_lt(ctx, count, integer(ctx, rounds, n))]
+
+    def body(count: Any, *state: Any) -> Values:
+        consts, carry, xs, ys = parts(state, sizes)
+        start = count if unroll == 1 else binary(ctx, "multiply", count, integer(ctx, unroll, n))
+        if loop.reverse:
+            start = binary(ctx, "subtract", integer(ctx, n - unroll, n), start)
+        carry, ys = loop.steps(unroll, consts, carry, xs, ys, start)
+        return [binary(ctx, "add", count, integer(ctx, 1, n)), *consts, *carry, *xs, *ys]
+
+    outs = while_op(ctx, [integer(ctx, 0, n), *consts, *carry, *xs, *ys], condition, body)
+    _, carry, _, ys = parts(outs[1:], sizes)
+    return carry, ys
+
+
+def parts(values: Sequence[Any], sizes: Sequence[int]) -> list[Values]:
+    """The values in parts of these sizes, and what is left."""
+    found, start = [], 0
+    for size in sizes:
+        found.append([*values[start:start + size]])
+        start += size
+    return [*found, [*values[start:]]]
+
+
+def while_op(ctx: Any, state: Sequence[Any], condition: Callable[..., Values], body: Callable[..., Values]) -> Values:
+    """The state in which a loop ends, each function written into a region of its own; the state is never empty."""
+    kinds = [value.type for value in state]
+    outs = ctx.op("stablehlo.while", state, None, kinds, 2)
+    outs = outs if isinstance(outs, list) else [outs]
+    for region, write_region in zip(outs[0].owner.regions, (condition, body), strict=True):
+        block = region.blocks.append(*kinds)
+        with ctx.ir.InsertionPoint(block):
+            ctx.op("stablehlo.return", write_region(*block.arguments), None, [])
+    return outs
+
+
+def integer(ctx: Any, value: int, bound: int) -> Any:
+    """An integer constant, of a width that holds `bound`: what counters and indices are."""
+    return ctx.constant(np.asarray(value, np.int32 if bound < 2 ** 31 else np.int64))
+
+
+def binary(ctx: Any, name: str, x: Any, y: Any) -> Any:
+    """`stablehlo.name` of two values of one type."""
+    return ctx.op(f"stablehlo.{name}", [x, y], None, [x.type])
+
+
+def compare_lt(ctx: Any, x: Any, y: Any) -> Any:
+    """x < y, of signed integers."""
+    attributes = {"comparison_direction": ctx.attribute("#stablehlo<comparison_direction LT>"),
+                  "compare_type": ctx.attribute("#stablehlo<comparison_type SIGNED>")}
+    return ctx.op("stablehlo.compare", [x, y], attributes, [ctx.type_of(ShapedArray((), "bool"))])
+
+
+def empty(ctx: Any, length: int, aval: ShapedArray) -> Any:
+    """An array for `length` values of a type, before they are written."""
+    kind = ctx.type_of(aval.update(shape=(length, *aval.shape)))
+    zero = ctx.constant(np.zeros((), aval.dtype))
+    return ctx.op("stablehlo.broadcast_in_dim", [zero], {"broadcast_dimensions": _i64s(ctx, [])}, [kind])
+
+
+def read(ctx: Any, x: Any, start: Any, count: int) -> Any:
+    """So many slices of `x` from `start` on along its first axis."""
+    shape = x.type.shape
+    if count == shape[0]:
+        return x
+    return ctx.op("stablehlo.dynamic_slice", [x, *_start(ctx, start, len(shape))],
+                  {"slice_sizes": _i64s(ctx, [count, *shape[1:]])}, [_with_rows(ctx, x, count)])
+
+
+def row(ctx: Any, block: Any, k: int) -> Any:
+    """The k-th slice of a block, without the first axis."""
+    shape = block.type.shape
+    if shape[0] > 1:
+        rank = len(shape)
+        block = ctx.op("stablehlo.slice", [block], {
+            "start_indices": _i64s(ctx, [k] + [0] * (rank - 1)), "limit_indices": _i64s(ctx, [k + 1, *shape[1:]]),
+            "strides": _i64s(ctx, [1] * rank)}, [_with_rows(ctx, block, 1)])
+    return ctx.op("stablehlo.reshape", [block], None, [
+        ctx.ir.RankedTensorType.get(shape[1:], block.type.element_type)])
+
+
+def write(ctx: Any, xs: Any, rows: Values, start: Any) -> Any:
+    """`xs` with these slices from `start` on along its first axis."""
+    kind = _with_rows(ctx, xs, 1)
+    block = [ctx.op("stablehlo.reshape", [x], None, [kind]) for x in rows]
+    if len(block) > 1:
+        block = [ctx.op("stablehlo.concatenate", block, {"dimension": ctx.attribute("0 : i64")},
+                        [_with_rows(ctx, xs, len(block))])]
+    if len(rows) == xs.type.shape[0]:
+        return block[0]
+    return ctx.op("stablehlo.dynamic_update_slice", [xs, *block, *_start(ctx, start, len(xs.type.shape))], None,
+                  [xs.type])
+
+
+def _with_rows(ctx: Any, x: Any, count: int) -> Any:
+    """The type of `x` with another size along the first axis."""
+    return ctx.ir.RankedTensorType.get([count, *x.type.shape[1:]], x.type.element_type)
+
+
+def _start(ctx: Any, index: Any, rank: int) -> Values:
+    """Where a slice begins: at `index` along the first axis, at 0 along the others."""
+    if rank == 1:
+        return [index]
+    zero = ctx.op("stablehlo.constant", [], {"value": ctx.ir.DenseElementsAttr.get_splat(
+        index.type, ctx.ir.IntegerAttr.get(index.type.element_type, 0))}, [index.type])
+    return [index, *[zero] * (rank - 1)]
+
+
+def _i64s(ctx: Any, values: Sequence[int]) -> Any:
+    return ctx.ir.DenseI64ArrayAttr.get(values)

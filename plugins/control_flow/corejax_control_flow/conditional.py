@@ -1,0 +1,477 @@
+"""`cond`: one of several programs, by an index. All take the same operands and return values of the same types.
+
+Each rule transforms all branches, makes their results agree (see `_branches`) and applies the conditional of those. On
+values, outside of any program that is being traced, only the branch taken is evaluated.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from corejax import lax
+from corejax.core import (
+    Array,
+    BatchTrace,
+    EvalTrace,
+    Jaxpr,
+    JaxprEqn,
+    Linear,
+    ShapedArray,
+    Staged,
+    Tracer,
+    Var,
+    Zero,
+    aval_of,
+    context,
+    dtypes,
+    eval_jaxpr,
+    flatten,
+    here,
+    is_staging,
+    namer,
+    stage,
+    stage_function,
+    to_dim,
+    values,
+    vmap_jaxpr,
+)
+from corejax.errors import ConcretizationError, CorejaxNotImplementedError, CorejaxTypeError, CorejaxValueError, kind_of
+from corejax.plugin import Sample, define, hookimpl, public, roles
+from corejax_control_flow._branches import (
+    Branches,
+    backward,
+    batched,
+    forward,
+    halves,
+    joined,
+    out_avals,
+    shorten,
+    simplify,
+)
+from corejax_control_flow._mismatch import shown, tree_difference, type_differences
+
+__all__ = ["cond", "switch"]
+
+_absent = object()
+
+#: An error describes at most so many leaves.
+_SHOWN = 4
+
+
+class Cond:
+    """`cond(pred, true_fun, false_fun, *operands)`: `true_fun(*operands)` if `pred` holds, else `false_fun(*operands)`.
+
+    The predicate is a boolean, or a number that counts as one. Both functions return pytrees of the same structure,
+    with arrays of the same types; both are traced, one is run. They may close over arrays. Under `vmap` with a
+    predicate of which each element may be different, both run and the results are selected.
+
+    >>> lax.cond(True, lambda x: x + 1.0, lambda x: x - 1.0, 5.0).item()
+    6.0
+    """
+
+    name = "cond"
+    multiple_results = True
+    symbolic_zeros = True
+
+    def function(self, bind: Any) -> Any:
+        def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any,
+                 operand: Any = _absent) -> Any:
+            if operand is not _absent:
+                if operands:
+                    raise CorejaxTypeError(
+                        "cond: operand is another way to pass the only operand", where=here(), wanted="one of both",
+                        got=f"operand=..., and {len(operands)} more", todo="pass all operands by position")
+                operands = (operand,)
+            index = _index_of_predicate(pred)
+            return _conditional("cond", index, (true_fun, false_fun), ("true_fun", "false_fun"), operands,
+                                backwards=True)
+        return cond
+
+    @hookimpl
+    def abstract_eval(self, avals: Any, *, branches: Branches) -> list[ShapedArray]:
+        _check(avals, branches)
+        return out_avals(branches)
+
+    @hookimpl
+    def evaluate(self, args: Any, *, branches: Branches) -> list[Any]:
+        return _evaluated(branches, _nearest(int(args[0]), len(branches)), args[1:])
+
+    @hookimpl
+    def jvp(self, primals: Any, tangents: Any, *, branches: Branches) -> Any:
+        dual, nonzero_out = forward(branches, tuple([type(t) is not Zero for t in tangents[1:]]))
+        dots = [t for t in tangents if type(t) is not Zero]
+        outs = _cond(primals[0], [*primals[1:], *dots], dual)
+        found = iter(outs[len(nonzero_out):])
+        return outs[: len(nonzero_out)], [next(found) if nz else Zero(aval.tangent)
+                                          for nz, aval in zip(nonzero_out, out_avals(branches), strict=True)]
+
+    @hookimpl
+    def transpose(self, cotangents: Any, args: Any, *, branches: Branches) -> Any:
+        index, *operands = args
+        linear = tuple([type(x) is Linear for x in operands])
+        back, nonzero = backward(branches, linear, tuple([type(ct) is not Zero for ct in cotangents]))
+        known = [*[x for x in operands if type(x) is not Linear], *[ct for ct in cotangents if type(ct) is not Zero]]
+        outs = iter(_cond(index, known, back))
+        flows = iter(nonzero)
+        return [None, *[(next(outs) if next(flows) else Zero(x.aval)) if lin else None
+                        for x, lin in zip(operands, linear, strict=True)]]
+
+    @hookimpl
+    def vmap(self, axis: Any, args: Any, dims: Any, *, branches: Branches) -> Any:
+        index, *operands = args
+        if dims[0] is not None:
+            return _Selection(axis, index, branches).run(operands, dims[1:])
+        mapped, out_dims = batched(branches, axis.size, axis.name, tuple(dims[1:]))
+        return _cond(index, operands, mapped), out_dims
+
+    @hookimpl
+    def xla_translation(self, ctx: Any, args: Any, *, branches: Branches) -> Any:
+        index, *operands = args
+        case = ctx.ir.Operation.create("stablehlo.case", results=list(ctx.out_types), operands=[index],
+                                       regions=len(branches))
+        for region, branch in zip(case.regions, branches, strict=True):
+            with ctx.ir.InsertionPoint(region.blocks.append()):
+                ctx.op("stablehlo.return", ctx.call(branch, operands, branch.name or "branch"), None, [])
+        return list(case.results)
+
+    @hookimpl
+    def partial_eval(self, eqn: Any, unknown_in: Any) -> Any:
+        if unknown_in[0]:
+            return None, eqn, (True,) * len(eqn.outvars), []
+        index, *operands = eqn.invars
+        found = halves(eqn.params["branches"], tuple(unknown_in[1:]))
+        fresh = [Var(aval) for aval in found.fresh]
+        atoms = {"operand": operands, "result": eqn.outvars, "fresh": fresh}
+        known = staged = None
+        if found.known[0].outvars or _effects(found.known):
+            outvars = [v for v, unknown in zip(eqn.outvars, found.unknown_out, strict=True) if not unknown]
+            known = _with_branches(eqn, found.known, [operands[i] for i in found.known_operands], [*outvars, *fresh])
+        waiting = [atoms[where][i] for where, i in found.staged_operands]
+        if found.staged[0].outvars or _effects(found.staged):
+            outvars = [v for v, unknown in zip(eqn.outvars, found.unknown_out, strict=True) if unknown]
+            staged = _with_branches(eqn, found.staged, waiting, outvars)
+        return known, staged, found.unknown_out, [v for v in waiting if type(v) is Var and v not in eqn.invars]
+
+    @hookimpl
+    def dce(self, eqn: Any, used_out: Any) -> Any:
+        if True not in used_out and not eqn.effects:
+            return [False] * len(eqn.invars), None
+        found = shorten(eqn.params["branches"], tuple(used_out))
+        if found is None:
+            return [True] * len(eqn.invars), eqn
+        branches, used = found
+        operands = [x for x, flag in zip(eqn.invars[1:], used, strict=True) if flag]
+        outvars = [v for v, flag in zip(eqn.outvars, used_out, strict=True) if flag]
+        return [True, *used], _with_branches(eqn, branches, operands, outvars)
+
+    @hookimpl
+    def effects(self, avals: Any, *, branches: Branches) -> frozenset[Any]:
+        return _effects(branches)
+
+    @hookimpl
+    def samples(self, rng: Any) -> Iterator[Sample]:
+        def sample(index: int, args: list[Any], *funs: Any, **more: Any) -> Sample:
+            avals = [aval_of(x) for x in args]
+            return Sample([np.int32(index), *args],
+                          {"branches": tuple([stage(fun, avals, f"branch_{i}").jaxpr for i, fun in enumerate(funs)])},
+                          **more)
+
+        x, y, n = rng.standard_normal(3), rng.standard_normal(3), np.arange(3, dtype=np.int32)
+        two = (lambda x, y: [lax.mul(x, y), x], lambda x, y: [lax.sin(y), lax.cos(lax.mul(x, y))])
+        yield sample(0, [x, y], *two)
+        yield sample(1, [x, y], *two)
+        yield sample(2, [x, n], lambda x, n: [x, n], lambda x, n: [lax.mul(2.0, x), lax.add(n, n)],
+                     lambda x, n: [lax.exp(x), n])
+        yield sample(1, [np.float64(0.5)], lambda x: [1.0], lambda x: [lax.sin(x)])
+        yield sample(0, [x, y], *two, lambda x, y: [x, lax.mul(y[0], 2.0)], error=TypeError)
+
+
+cond: Any = define(Cond())
+
+
+@public
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _absent) -> Any:
+    """`branches[index](*operands)`, where an index out of range counts as the nearest.
+
+    The index is an integer, traced or not. All branches return pytrees of the same structure, with arrays of the same
+    types; all are traced, one is run.
+
+    >>> switch(1, [lambda x: x + 1.0, lambda x: x - 2.0, lambda x: x + 3.0], 5.0).item()
+    3.0
+    """
+    if operand is not _absent:
+        operands = (*operands, operand)
+    try:
+        functions = tuple(branches)
+    except TypeError as error:
+        raise CorejaxTypeError("switch: the branches are no sequence", got=kind_of(branches), where=here(),
+                               wanted="a list of functions", todo="switch(index, [f, g, h], *operands)") from error
+    if not functions:
+        raise CorejaxValueError("switch: there are no branches", got="an empty sequence", where=here(),
+                                wanted="at least one function", todo="give a function for each value of the index")
+    place = _index_of_branch(index, len(functions))
+    return _conditional("switch", place, functions, [f"branches[{i}]" for i in range(len(functions))], operands)
+
+
+# Binding
+
+def _conditional(what: str, index: Any, functions: Sequence[Any], names: Sequence[str], operands: tuple[Any, ...],
+                 backwards: bool = False) -> Any:
+    """The result of the function that the index names, counted from the last if `backwards`.
+
+    All are traced, and compared.
+    """
+    for name, function in zip(names, functions, strict=True):
+        if not callable(function):
+            raise CorejaxTypeError(f"{what}: {name} is no function", got=f"{kind_of(function)}: {function!r:.80}",
+                                   wanted="a callable", where=here(),
+                                   todo=f"wrap the value: {name}=lambda: ...")
+    leaves, in_tree = flatten(operands)
+    leaves = values(leaves, what, namer("operands", operands))
+    avals = [aval_of(x) for x in leaves]
+    staged = [stage_function(function, avals, in_tree, f"{what}: {name}")
+              for name, function in zip(names, functions, strict=True)]
+    if len(staged) == 1:
+        return staged[0].out_tree.unflatten(eval_jaxpr(staged[0].jaxpr, (), *staged[0].consts, *leaves))
+    _check_agreement(what, names, staged)
+    branches, consts = joined([s.closed for s in (reversed(staged) if backwards else staged)])
+    return staged[0].out_tree.unflatten(_cond(index, [*consts, *leaves], branches))
+
+
+def _cond(index: Any, operands: Sequence[Any], branches: Branches) -> list[Any]:
+    """The results of the branch that the index names: by evaluating it if the index is known, else by binding."""
+    taken = _known(index)
+    if taken is not None:
+        return _evaluated(branches, _nearest(taken, len(branches)), operands)
+    simpler = simplify(branches)
+    if simpler is None:
+        return _bind(index, operands, branches)
+    found = _bind(index, [operands[i] for i in simpler.operands], simpler.branches)
+    return [found[i] if where == "result" else operands[i] if where == "operand" else i
+            for where, i in simpler.results]
+
+
+def _bind(index: Any, operands: Sequence[Any], branches: Branches) -> list[Any]:
+    if not branches[0].outvars and not _effects(branches):
+        return []
+    return cond.primitive.bind(index, *operands, branches=branches)  # type: ignore[no-any-return]
+
+
+def _evaluated(branches: Branches, taken: int, operands: Sequence[Any]) -> list[Any]:
+    """The results of one branch, in the types on which all agree."""
+    outs = eval_jaxpr(branches[taken], (), *operands)
+    return [x if aval_of(x).weak_type == aval.weak_type else roles.convert(x, aval.dtype, aval.weak_type)
+            for x, aval in zip(outs, out_avals(branches), strict=True)]
+
+
+def _known(index: Any) -> int | None:
+    """The value of an index, unless it is being traced, or may differ between the elements of a batch."""
+    if is_staging():
+        return None
+    try:
+        return int(index.concrete("the index of a branch") if isinstance(index, Tracer) else index)
+    except ConcretizationError:
+        return None
+
+
+def _nearest(index: int, count: int) -> int:
+    return min(max(index, 0), count - 1)
+
+
+def _effects(branches: Branches) -> frozenset[Any]:
+    return branches[0].effects.union(*[branch.effects for branch in branches[1:]])
+
+
+def _with_branches(eqn: JaxprEqn, branches: Branches, operands: Sequence[Any], outvars: Sequence[Var]) -> JaxprEqn:
+    """The same choice between other branches."""
+    return eqn.replace(invars=[eqn.invars[0], *operands], outvars=outvars, params={"branches": branches},
+                       effects=_effects(branches))
+
+
+class _Selection:
+    """A conditional whose index differs between the elements of a batch: all branches run, results are selected."""
+
+    def __init__(self, axis: Any, index: Any, branches: Branches) -> None:
+        if _effects(branches):
+            raise CorejaxNotImplementedError(
+                "cond: under vmap with a batched index all branches run, so none may have effects", primitive="cond",
+                hook="vmap", got=", ".join(sorted(map(str, _effects(branches)))), wanted="branches without effects",
+                where=here(), todo="map with lax.map instead of vmap, or keep the index out of the mapped arguments")
+        self.axis, self.index, self.branches = axis, index, branches
+        self._values: dict[Any, Any] = {}
+
+    def run(self, operands: Sequence[Any], dims: Sequence[int | None]) -> tuple[list[Any], list[int | None]]:
+        """The selected results, and where the batch axis of each is."""
+        size = self.axis.size
+        guarded = _may_be_differentiated()
+        results, places = [], []
+        out_dims: list[int | None] = []
+        for k, branch in enumerate(self.branches):
+            mapped, found = vmap_jaxpr(branch, size, self.axis.name, dims)
+            args = self._guarded(k, branch, operands, dims) if guarded else operands
+            results.append(eval_jaxpr(mapped, (), *args))
+            places.append(found)
+        outs = []
+        for i, aval in enumerate(out_avals(self.branches)):
+            found_dims = [found[i] for found in places]
+            wanted = next((d for d in found_dims if d is not None), 0)
+            cases = [x if d is None and not aval.shape else to_dim(x, d, wanted, size)
+                     for x, d in zip([row[i] for row in results], found_dims, strict=True)]
+            shape = (*aval.shape[:wanted], size, *aval.shape[wanted:])
+            outs.append(lax.select_n(self._over(self.index, shape, wanted), *cases))
+            out_dims.append(wanted)
+        return outs, out_dims
+
+    def _guarded(self, k: int, branch: Jaxpr, operands: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
+        """The operands, without derivatives where branch `k` is not taken.
+
+        The derivative of a branch may be infinite or no number where the branch is not taken; zero times that is not
+        zero, so what is selected at the end has to be selected at the beginning, too.
+        """
+        computed = {x for eqn in branch.eqns for x in eqn.invars}
+        args = []
+        for x, d, var in zip(operands, dims, branch.invars, strict=True):
+            if isinstance(x, Tracer) and var in computed and dtypes.is_inexact(var.aval.dtype):
+                stopped = self._made(("stopped", id(x)), partial(lax.stop_gradient, x))
+                x = lax.select_n(*self._where(k, x.aval, d, [stopped, x]))
+            args.append(x)
+        return args
+
+    def _where(self, k: int, aval: ShapedArray, dim: int | None, cases: list[Any]) -> list[Any]:
+        """The operands of the selection of `cases[1]` where branch `k` is taken, or if it is taken anywhere."""
+        two = len(self.branches) == 2
+        taken = self.index if two else self._made((k, "taken"), lambda: lax.eq(self.index, np.int32(k)))
+        if dim is not None:
+            return [self._over(taken, aval.shape, dim), *(cases[::-1] if two and k == 0 else cases)]
+        count = self._made((two or k, "count"), lambda: roles.sum_axes(roles.convert(taken, dtypes.int32), (0,)))
+        if two and k == 0:
+            count = self._made("first", lambda: lax.lt(count, np.int32(self.axis.size)))
+        return [count, *cases]  # any number above 0 names the second case
+
+    def _over(self, which: Any, shape: tuple[int, ...], dim: int) -> Any:
+        """The batch of scalars `which` in this shape, the batch axis being `dim`."""
+        if len(shape) == 1:
+            return which
+        return self._made((id(which), shape, dim), lambda: roles.broadcast(which, shape, (dim,)))
+
+    def _made(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What `make` makes, once."""
+        if key not in self._values:
+            self._values[key] = make()
+        return self._values[key]
+
+
+def _may_be_differentiated() -> bool:
+    """Is a transformation at work, or to come, that could differentiate what is bound now?"""
+    trace: Any = context.trace
+    while trace is not None:
+        if not isinstance(trace, (BatchTrace, EvalTrace)):
+            return True
+        trace = trace.parent
+    return False
+
+
+# Checks
+
+def _index_of_predicate(pred: Any) -> Any:
+    """0 or 1, as an int32."""
+    x = _scalar("cond", "the predicate", pred, "a boolean, of rank 0",
+                "for a choice between elements use lax.select, or vmap; for one on all of them x.all() or x.any()")
+    dtype = aval_of(x).dtype
+    if dtypes.kind(dtype) not in "biuf":
+        raise CorejaxTypeError("cond: the predicate is no boolean", got=f"{pred!r:.60} of type {aval_of(x)}",
+                               wanted="a boolean, of rank 0", where=here(), todo="compare it: x != 0")
+    if _is_at_hand(x):
+        return np.int32(bool(x))
+    return lax.convert_element_type(x if dtype == dtypes.bool_ else lax.ne(x, 0), np.int32)
+
+
+def _index_of_branch(index: Any, count: int) -> Any:
+    """The index of one of `count` branches, as an int32."""
+    x = _scalar("switch", "the index", index, "an integer, of rank 0",
+                "vmap over a function of one index, for one branch for each element")
+    dtype = aval_of(x).dtype
+    if dtypes.kind(dtype) not in "iu":
+        is_bool = dtype == dtypes.bool_
+        raise CorejaxTypeError("switch: the index is no integer", got=f"{index!r:.60} of type {aval_of(x)}",
+                               wanted="an integer, of rank 0", where=here(),
+                               todo="use lax.cond for a boolean" if is_bool else "convert it: x.astype('int32')")
+    if count == 1:
+        return np.int32(0)
+    if _is_at_hand(x):
+        return np.int32(_nearest(operator.index(x), count))
+    if np.can_cast(dtype, np.int32):
+        return lax.clamp(0, roles.convert(x, dtypes.int32), count - 1)
+    return lax.convert_element_type(lax.clamp(0, x, count - 1), np.int32)  # what int32 can't hold is out of range, too
+
+
+def _scalar(what: str, name: str, x: Any, wanted: str, todo: str) -> Any:
+    """A scalar argument as a value."""
+    try:
+        aval = aval_of(x)
+    except CorejaxTypeError as error:
+        raise CorejaxTypeError(f"{what}: {name} is {kind_of(x)}", got=repr(x)[:80], wanted=wanted, where=here(),
+                               todo=f"pass {wanted.partition(',')[0]} first, then the functions") from error
+    if aval.shape:
+        raise CorejaxTypeError(f"{what}: {name} is no scalar", got=str(aval), wanted=wanted, where=here(), todo=todo)
+    return values([x], what, lambda _: name)[0]
+
+
+def _is_at_hand(x: Any) -> bool:
+    """Is it a value that can be read now, without waiting in a program that is being traced?"""
+    return type(x) is Array and (hasattr(x, "_host") or not is_staging())
+
+
+def _check_agreement(what: str, names: Sequence[str], staged: Sequence[Staged]) -> None:
+    """Refuse branches that return different structures or types."""
+    first = staged[0]
+    for name, other in zip(names[1:], staged[1:], strict=True):
+        difference = tree_difference(other.out_tree, first.out_tree)
+        if difference is not None:
+            raise CorejaxTypeError(
+                f"{what}: the branches return different structures, at result{difference.path}", where=here(),
+                got=f"from {name}: {shown(other.out_tree)}, with {difference.got} there",
+                wanted=f"as from {names[0]}: {shown(first.out_tree)}, with {difference.wanted} there",
+                todo="return the same containers, with the same keys and lengths, from each branch")
+        wrong = type_differences(first.out_tree, other.closed.out_avals, first.closed.out_avals)
+        if wrong:
+            same_shape = all([d.got.partition("[")[2] == d.wanted.partition("[")[2] for d in wrong])
+            got, wanted = ["; ".join([f"{getattr(d, side)} at result{d.path}" for d in wrong[:_SHOWN]])
+                           for side in ("got", "wanted")]
+            raise CorejaxTypeError(
+                f"{what}: the branches return different types, at {', '.join([f'result{d.path}' for d in wrong])}",
+                got=f"from {name}: {got}", wanted=f"as from {names[0]}: {wanted}", where=here(),
+                todo="convert one of them: x.astype(...)" if same_shape else
+                "return arrays of the same shapes from each branch")
+
+
+def _check(avals: Sequence[ShapedArray], branches: Branches) -> None:
+    """Refuse operands, or branches, that are not those of a conditional."""
+    if type(branches) is not tuple or not branches or not all([isinstance(b, Jaxpr) for b in branches]):
+        raise _refused("the branches are no jaxprs", repr(branches)[:80], "a tuple of at least one jaxpr")
+    if not avals or not avals[0].matches(ShapedArray((), dtypes.int32)):
+        raise _refused("the first operand is no index", _text(avals[:1]), "i32[]")
+    first = branches[0]
+    for branch in branches:
+        if not _all_match(avals[1:], branch.in_avals):
+            raise _refused("the operands don't fit a branch", _text(avals[1:]), _text(branch.in_avals))
+        if not _all_match(branch.out_avals, first.out_avals):
+            raise _refused("the branches return different types", _text(branch.out_avals), _text(first.out_avals))
+
+
+def _all_match(avals: Sequence[ShapedArray], wanted: Sequence[ShapedArray]) -> bool:
+    return len(avals) == len(wanted) and all([a.matches(w) for a, w in zip(avals, wanted, strict=True)])
+
+
+def _refused(problem: str, got: str, wanted: str) -> CorejaxTypeError:
+    return CorejaxTypeError(f"cond: {problem}", primitive="cond", got=got, wanted=wanted, where=here(),
+                            todo="pass an index and then the operands of the branches, which all have the same types")
+
+
+def _text(avals: Sequence[ShapedArray]) -> str:
+    return ", ".join(map(str, avals)) or "nothing"
