@@ -1,0 +1,10 @@
+"""Wrong uses of corejax, each with what its error must say. `python -m tests.wrong_uses --write` makes the page."""
+
+from __future__ import annotations
+
+from . import control_flow, indexing, names, plugins, python_values, shapes, transformations
+from .case import Group, WrongUse
+
+GROUPS: tuple[Group, ...] = (*shapes.GROUPS, *indexing.GROUPS, *python_values.GROUPS, *transformations.GROUPS,
+                             *control_flow.GROUPS, *names.GROUPS, *plugins.GROUPS)
+CASES: tuple[WrongUse, ...] = tuple(case for group in GROUPS for case in group.cases)
