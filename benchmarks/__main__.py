@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks import report, rivals, rows
+from benchmarks import loops, report, rivals, rows
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -24,6 +24,7 @@ def main() -> None:
                                           rows.eager_add_ndarrays(found, options.rounds)]}
     for title, style in rows.STYLES.items():
         sections[f"Programs written with {title}"] = list(rows.measure(found, style, options.rounds))
+    sections["Loops"] = list(loops.measure(found, options.rounds))
     page = report.markdown(sections, options.rounds)
     print(page)
     if not options.no_write:

@@ -26,7 +26,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds: the median of the samples, and the quartiles around it."""
+    """Seconds (or bytes): the median of the samples, and the quartiles around it."""
 
     median: float
     low: float
@@ -36,6 +36,11 @@ class Timing:
     def of(cls, samples: Sequence[float]) -> Timing:
         low, median, high = statistics.quantiles(samples, n=4)
         return cls(median, low, high)
+
+    @classmethod
+    def exact(cls, value: float) -> Timing:
+        """A figure that is always the same."""
+        return cls(value, value, value)
 
     def per(self, units: int) -> Timing:
         """The same for one of `units` equal parts."""

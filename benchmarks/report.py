@@ -33,16 +33,21 @@ def setting() -> str:
     return f"{os.cpu_count()} cores, {python}, {', '.join(versions)}."
 
 
-def shown(timing: Timing) -> str:
+NAMES = {"s": "seconds", "B": "bytes"}
+UNITS = {"s": ((1, "s"), (1e3, "ms"), (1e6, "µs")), "B": ((1e-6, "MB"), (1e-3, "kB"), (1, "B"))}
+
+
+def shown(timing: Timing, base: str = "s") -> str:
     """`12.3 µs [12.0 to 12.9]`, in a readable unit."""
-    scale, unit = next((s, u) for s, u in ((1, "s"), (1e3, "ms"), (1e6, "µs")) if timing.median * s >= 1 or u == "µs")
+    units = UNITS[base]
+    scale, unit = next((s, u) for s, u in units if timing.median * s >= 1 or (s, u) == units[-1])
     median, low, high = (f"{seconds * scale:.3g}" if seconds * scale < 100 else f"{seconds * scale:,.0f}"
                          for seconds in (timing.median, timing.low, timing.high))
     return f"{median} {unit} [{low} to {high}]"
 
 
 def ratio(row: Row, rival: str) -> float:
-    """How many times faster corejax is."""
+    """How many times faster, or smaller, corejax is."""
     return row.timings[rival].median / row.timings["corejax"].median
 
 
@@ -52,7 +57,7 @@ def met(row: Row, rival: str) -> bool:
 
 def table(rows: Sequence[Row]) -> Iterator[str]:
     """Lines of Markdown: one for each rival of each row."""
-    yield "| what | corejax | rival | takes | times faster | target | met |"
+    yield "| what | corejax | rival | takes | times faster, or smaller | target | met |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
     for row in rows:
         first = True
@@ -61,9 +66,10 @@ def table(rows: Sequence[Row]) -> Iterator[str]:
                 continue
             target = row.targets.get(rival)
             verdict = "" if target is None else "yes" if met(row, rival) else "**no**"
-            lead = f"{row.what} | {shown(row.timings['corejax'])}" if first else " | "
+            lead = f"{row.what} | {shown(row.timings['corejax'], row.unit)}" if first else " | "
             wanted = "" if target is None else f"{target:.3g}"
-            yield f"| {lead} | {rival} | {shown(row.timings[rival])} | {ratio(row, rival):.3g} | {wanted} | {verdict} |"
+            takes = shown(row.timings[rival], row.unit)
+            yield f"| {lead} | {rival} | {takes} | {ratio(row, rival):.3g} | {wanted} | {verdict} |"
             first = False
 
 
@@ -79,6 +85,6 @@ def as_json(sections: Mapping[str, Sequence[Row]], rounds: int) -> str:
     """The same figures in seconds."""
     content = {
         title: [{"what": row.what, "targets": dict(row.targets),
-                 "seconds": {name: [t.median, t.low, t.high] for name, t in row.timings.items()}} for row in rows]
+                 NAMES[row.unit]: {name: [t.median, t.low, t.high] for name, t in row.timings.items()}} for row in rows]
         for title, rows in sections.items()}
     return json.dumps({"setting": setting(), "rounds": rounds, "sections": content}, indent=1) + "\n"

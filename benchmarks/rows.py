@@ -19,11 +19,12 @@ EQUATIONS = 300
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A quantity, and the factors by which corejax should be faster."""
+    """A quantity, in seconds or bytes, and the factors by which that of corejax should be smaller."""
 
     what: str
     timings: Mapping[str, Timing]
     targets: Mapping[str, float] = field(default_factory=dict)
+    unit: str = "s"
 
 
 def by_functions(rival: Rival, operations: int) -> Function:
