@@ -1,6 +1,6 @@
 """No dead and no duplicated work: programs have no more equations after a transformation than jax gives them.
 
-What jax gives is on record, so that the comparison needs no jax; `python -m tests.test_equation_counts`, run where jax
+What jax gives is on record, so that the comparison needs no jax; `python tests/test_equation_counts.py`, run where jax
 is installed, records it anew. Equations of programs within programs are counted where they stand. A call that is only
 a call (`xla_call` here, `jit` there) counts for what is in it.
 """
@@ -16,7 +16,7 @@ import pytest
 
 import corejax as cj
 from corejax.ir import dce, typecheck
-from tests.counted_programs import PROGRAMS, Counted, transformed
+from counted_programs import PROGRAMS, Counted, transformed
 
 RECORD = Path(__file__).with_name("jax_equation_counts.json")
 RECORDED = json.loads(RECORD.read_text()) if RECORD.exists() else {}

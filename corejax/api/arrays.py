@@ -7,7 +7,6 @@ from typing import Any
 from corejax import caches, trees
 from corejax.api.programs import clear_programs
 from corejax.errors import CorejaxTypeError
-from corejax.interpreters.functions import forget_functions
 from corejax.interpreters.trace import Tracer
 from corejax.leaves import is_single_leaf, namer, not_an_array
 from corejax.tracebacks import public
@@ -74,5 +73,4 @@ def block_until_ready(x: Any) -> Any:
 def clear_caches() -> None:
     """Empty every cache: what was traced and compiled is traced and compiled anew."""
     clear_programs()
-    forget_functions()
     caches.clear_all()

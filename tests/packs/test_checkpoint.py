@@ -69,7 +69,7 @@ def test_what_is_closed_over_is_kept_and_differentiated():
         y = lax.cos(x)
         return cj.checkpoint(lambda z: lax.sin(z * y))(x * 2.0).sum()
 
-    plain = lambda x: lax.sin(x * 2.0 * lax.cos(x)).sum()  # noqa: E731
+    plain = lambda x: lax.sin(x * 2.0 * lax.cos(x)).sum()
     np.testing.assert_allclose(cj.grad(outer)(X), cj.grad(plain)(X), rtol=1e-12)
 
 
@@ -244,7 +244,7 @@ def test_the_barrier_is_the_identity_on_trees_under_every_transformation():
         tree = lax.optimization_barrier({"a": lax.sin(x), "b": [x, 3, np.arange(2)]})
         return (tree["a"] * tree["b"][0] * tree["b"][1]).sum()
 
-    plain = lambda x: (lax.sin(x) * x * 3).sum()  # noqa: E731
+    plain = lambda x: (lax.sin(x) * x * 3).sum()
     for name, transform in TRANSFORMATIONS.items():
         np.testing.assert_allclose(transform(f)(X), transform(plain)(X), rtol=1e-12, err_msg=name)
     np.testing.assert_allclose(cj.hessian(f)(X), cj.hessian(plain)(X), rtol=1e-12)

@@ -381,9 +381,9 @@ def good(x, tree):
     (good, lambda r, ct: (ct,), r"returns a tuple with one cotangent for each(.|\n)*got: +a tuple of 1(.|\n)*of 2"),
     (good, lambda r, ct: (ct, ct), r"a cotangent of another structure than args\[1\](.|\n)*got: +an array"),
     (good, lambda r, ct: (ct, {"b": ct}), r"a cotangent of another structure than args\[1\](.|\n)*the keys 'b'"),
-    (good, lambda r, ct: (X, None), r"returns a cotangent of another type than its argument(.|\n)*f64\[3\] for args\[0\]"
-                                    r"(.|\n)*wanted: f64\[\] for args\[0\]"),
-    (good, lambda r, ct: (ct, {"a": np.float32(0)}), r"f32\[\] for args\[1\]\['a'\](.|\n)*f64\[\] for args\[1\]\['a'\]"),
+    (good, lambda r, ct: (X, None), r"returns a cotangent of another type than its argument(.|\n)*f64\[3\] for args"
+                                    r"\[0\](.|\n)*wanted: f64\[\] for args\[0\]"),
+    (good, lambda r, ct: (ct, {"a": np.float32(0)}), r"f32\[\] for args\[1\]\['a'\](.|\n)*wanted: f64\[\] for args"),
     (good, lambda r, ct: (ct, {"a": "no"}), r"a str for args\[1\]\['a'\]"),
 ])
 def test_wrong_rules_are_refused_with_their_function_and_the_leaf(fwd, bwd, message):
@@ -399,7 +399,7 @@ def test_a_fwd_rule_whose_output_is_not_that_of_the_program_is_refused():
     with pytest.raises(TypeError, match="returns an output of another structure than <lambda>"):
         cj.jit(cj.grad(lambda x: f(x, {"a": x})))(1.0)
     f = custom(lambda x, t: (X, None), lambda r, ct: (None, None))
-    with pytest.raises(TypeError, match=r"returns an output of another type than <lambda>(.|\n)*f64\[3\] for the output"):
+    with pytest.raises(TypeError, match=r"returns an output of another type than <lambda>(.|\n)*f64\[3\] for"):
         cj.jit(cj.grad(lambda x: f(x, {"a": x})))(1.0)
 
 

@@ -15,7 +15,7 @@ from corejax.core import eval_jaxpr
 from corejax.ir import ClosedJaxpr, count_eqns, jaxpr_text, parse_jaxpr, structural_key, typecheck
 from corejax.ir.parsing import JaxprSyntaxError
 from corejax.plugin import find
-from tests.structured_programs import PROGRAMS, Structured
+from structured_programs import PROGRAMS, Structured
 
 X = np.array([0.6, -0.3, 0.8])
 MODES: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {

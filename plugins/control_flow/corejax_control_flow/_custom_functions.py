@@ -175,7 +175,7 @@ class _Sum:
 def _check_rule(rule: Any, what: str) -> None:
     if not callable(rule):
         raise CorejaxTypeError(f"{what}: a rule is a function", got=f"{kind_of(rule)}: {rule!r:.80}", where=here(),
-                               wanted="a callable")
+                               wanted="a callable", todo=f"pass the function itself: {what}(rule)")
 
 
 def _signature(fun: Callable[..., Any]) -> tuple[inspect.Signature | None, int | None]:
