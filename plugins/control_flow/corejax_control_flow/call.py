@@ -20,7 +20,6 @@ from corejax.core import (
     Linear,
     ShapedArray,
     Var,
-    WeakCache,
     Zero,
     aval_of,
     context,
@@ -33,12 +32,10 @@ from corejax.core import (
     vmap_jaxpr,
 )
 from corejax.errors import CorejaxTypeError
-from corejax.ir.surgery import dce
 from corejax.plugin import Sample, define, hookimpl
+from corejax_control_flow._calls import Flags, check_operands, without_dead_code
 
 __all__ = ["xla_call"]
-
-Flags = tuple[bool, ...]
 
 
 class XlaCall:
@@ -56,7 +53,7 @@ class XlaCall:
         def xla_call(*args: Any, jaxpr: Jaxpr, name: str = "", donated: Flags | None = None, inline: bool = False,
                      keep_unused: bool = False) -> list[Any]:
             if inline and not isinstance(context.trace, EvalTrace):
-                _check_operands(jaxpr, [aval_of(x) for x in args])
+                check_operands("xla_call", jaxpr, [aval_of(x) for x in args])
                 return eval_jaxpr(jaxpr, (), *args)
             return bind(*args, jaxpr=jaxpr, name=name, donated=_canonical(donated or ()),  # type: ignore[no-any-return]
                         inline=inline, keep_unused=keep_unused)
@@ -65,7 +62,7 @@ class XlaCall:
     @hookimpl
     def abstract_eval(self, avals: Any, *, jaxpr: Jaxpr, name: str = "", donated: Flags = (), inline: bool = False,
                       keep_unused: bool = False) -> list[ShapedArray]:
-        _check_operands(jaxpr, avals)
+        check_operands("xla_call", jaxpr, avals)
         if donated and len(donated) != len(avals):
             raise CorejaxTypeError("xla_call: donated has one flag for each operand", primitive="xla_call",
                                    got=len(donated), wanted=len(avals), where=here(), todo="pass a tuple of booleans")
@@ -131,7 +128,7 @@ class XlaCall:
         jaxpr, donated = eqn.params["jaxpr"], _flags(eqn)
         if True not in used_out and not jaxpr.effects:
             return [False] * len(eqn.invars), None
-        smaller, used_in = _without_dead_code(jaxpr, tuple(used_out))
+        smaller, used_in = without_dead_code(jaxpr, used_out)
         if smaller is None:
             return list(used_in), eqn
         invars = [v for v, used in zip(eqn.invars, used_in, strict=True) if used]
@@ -178,26 +175,8 @@ def _flags(eqn: JaxprEqn) -> Flags:
     return eqn.params["donated"] or (False,) * len(eqn.invars)
 
 
-def _check_operands(jaxpr: Jaxpr, avals: Sequence[ShapedArray]) -> None:
-    wanted = jaxpr.in_avals
-    if len(avals) != len(wanted) or [a for a, w in zip(avals, wanted, strict=True) if not a.matches(w)]:
-        raise CorejaxTypeError("xla_call: the operands don't fit the called jaxpr", primitive="xla_call",
-                               got=", ".join(map(str, avals)) or "no operands", where=here(),
-                               wanted=", ".join(map(str, wanted)) or "no operands",
-                               todo="pass one operand of the right type for each input of the jaxpr")
-
-
 def _with_program(eqn: JaxprEqn, jaxpr: Jaxpr, invars: Sequence[Atom], outvars: Sequence[Var], donated: Flags
                   ) -> JaxprEqn:
     """The same call, of another jaxpr."""
     params = {**eqn.params, "jaxpr": jaxpr, "donated": _canonical(donated)}
     return eqn.replace(invars=invars, outvars=outvars, params=params, effects=jaxpr.effects)
-
-
-def _prune(jaxpr: Jaxpr, used_out: Flags) -> tuple[Jaxpr | None, Sequence[bool]]:
-    """The jaxpr for some of the outputs and which inputs it needs; None if nothing is dead."""
-    smaller, used_in = dce(jaxpr, used_out)
-    return (None if smaller is jaxpr else smaller), used_in
-
-
-_without_dead_code = WeakCache(_prune)

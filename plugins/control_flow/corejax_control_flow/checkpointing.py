@@ -32,13 +32,12 @@ from corejax.core import (
     values,
     vmap_jaxpr,
 )
-from corejax.errors import CorejaxNotImplementedError, CorejaxTypeError
+from corejax.errors import CorejaxNotImplementedError
 from corejax.ir.surgery import dce, select_outputs
 from corejax.plugin import Sample, define, hookimpl
+from corejax_control_flow._calls import Flags, check_operands, without_dead_code
 
 __all__ = ["checkpoint_call"]
-
-Flags = tuple[bool, ...]
 
 
 class CheckpointCall:
@@ -59,12 +58,7 @@ class CheckpointCall:
     @hookimpl
     def abstract_eval(self, avals: Any, *, jaxpr: Jaxpr, prevent_cse: bool = True, differentiated: bool = False
                       ) -> list[ShapedArray]:
-        wanted = jaxpr.in_avals
-        if len(avals) != len(wanted) or not all([a.matches(w) for a, w in zip(avals, wanted, strict=True)]):
-            raise CorejaxTypeError("checkpoint: the operands don't fit the called jaxpr", primitive="checkpoint_call",
-                                   got=", ".join(map(str, avals)) or "no operands", where=here(),
-                                   wanted=", ".join(map(str, wanted)) or "no operands",
-                                   todo="pass one operand of the right type for each input of the jaxpr")
+        check_operands("checkpoint_call", jaxpr, avals)
         return jaxpr.out_avals
 
     @hookimpl
@@ -127,7 +121,7 @@ class CheckpointCall:
         jaxpr = eqn.params["jaxpr"]
         if True not in used_out and not jaxpr.effects:
             return [False] * len(eqn.invars), None
-        smaller, used_in = _without_dead_code(jaxpr, tuple(used_out))
+        smaller, used_in = without_dead_code(jaxpr, used_out)
         if smaller is None:
             return list(used_in), eqn
         invars = [x for x, used in zip(eqn.invars, used_in, strict=True) if used]
@@ -215,12 +209,3 @@ def _needed(jaxpr: Jaxpr) -> tuple[Jaxpr, Flags]:
 
 
 _halves = WeakCache(_Halves)
-
-
-def _prune(jaxpr: Jaxpr, used_out: Flags) -> tuple[Jaxpr | None, Flags]:
-    """The jaxpr for some of the outputs and which inputs it needs; None if nothing is dead."""
-    smaller, used_in = dce(jaxpr, used_out)
-    return (None if smaller is jaxpr else smaller), used_in
-
-
-_without_dead_code = WeakCache(_prune)

@@ -32,6 +32,7 @@ from corejax.core import (
 from corejax.errors import CorejaxTypeError
 from corejax.ir.surgery import consts_to_operands, dce
 from corejax.plugin import Sample, define, hookimpl
+from corejax_control_flow._calls import check_operands
 from corejax_control_flow._derived_calls import MappedCall, MappedPullback, SelectedCall
 from corejax_control_flow._user_calls import Rules, UserCall
 
@@ -59,12 +60,7 @@ class CustomCall:
             if call.out_avals is not None:
                 return call.out_avals  # type: ignore[no-any-return]
             return stage(lambda *xs: call.primal(xs), avals, call.name).jaxpr.out_avals
-        wanted = jaxpr.in_avals
-        if len(avals) != len(wanted) or not all([a.matches(w) for a, w in zip(avals, wanted, strict=True)]):
-            raise CorejaxTypeError("custom_call: the operands don't fit the called jaxpr", primitive="custom_call",
-                                   got=", ".join(map(str, avals)) or "no operands", where=here(),
-                                   wanted=", ".join(map(str, wanted)) or "no operands",
-                                   todo="pass one operand of the right type for each input of the jaxpr")
+        check_operands("custom_call", jaxpr, avals)
         return jaxpr.out_avals
 
     @hookimpl
