@@ -83,7 +83,8 @@ def bodies(rival: Rival, steps: int) -> Program:
             p, v = state
             d = p[:, None, :] - p[None, :, :]
             r = (d * d).sum(2) + 0.01
-            v = v - 0.001 * (d / (r * lax.sqrt(r))[:, :, None]).sum(1)
+            force = 1.0 / (r * lax.sqrt(r))
+            v = v - 0.001 * (d * force[:, :, None]).sum(1)
             return (p + 0.001 * v, v), None
         (p, v), _ = lax.scan(step, (p, v), None, length=steps)
         return (p * p).sum() + (v * v).sum()

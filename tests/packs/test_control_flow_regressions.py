@@ -14,7 +14,6 @@ import pytest
 import corejax as cj
 from corejax import lax
 from corejax.core import EvalTrace, context
-from corejax.interpreters import functions
 
 XS = np.arange(3.0)
 
@@ -205,26 +204,6 @@ def test_each_caller_of_a_function_sees_the_change(call):
 
 
 # What is remembered of functions
-
-def test_a_function_that_reads_nothing_changeable_is_traced_once(monkeypatch):
-    traced = []
-
-    def counting(*args):
-        traced.append(args)
-        return stage(*args)
-
-    def body(carry, x):
-        return lax.sin(carry) * x + np.float64(2.0), scaled(carry)
-
-    stage = functions.stage
-    monkeypatch.setattr(functions, "stage", counting)
-    lax.scan(body, 0.0, XS)
-    count = len(traced)
-    assert count == 1
-    lax.scan(body, 0.0, XS)
-    cj.grad(lambda x: lax.scan(body, x, XS)[0])(0.5)
-    assert len(traced) == 1 + 1, "the derivative is taken at a strong type"
-
 
 def test_equal_programs_of_functions_made_anew_share_what_is_derived_from_them():
     def jaxpr():
