@@ -100,8 +100,8 @@ def gradient(rival: Rival, name: str, steps: int = STEPS) -> tuple[Function, tup
     """The compiled gradient of a program with respect to all but the inputs of its steps; and its arguments."""
     program, args = PROGRAMS[name](rival, steps)
     wanted = tuple([i for i, x in enumerate(args) if x.shape[:1] != (steps,)])
-    jit = rival.module.jit
-    return jit(rival.module.grad(program, wanted)), tuple([jit(_same)(x) for x in args])
+    jit, device_put = rival.module.jit, rival.module.device_put
+    return jit(rival.module.grad(program, wanted)), tuple([device_put(x) for x in args])
 
 
 def gradients(rivals: Mapping[str, Rival], rounds: int) -> Iterator[Row]:
@@ -156,7 +156,7 @@ def searching(rivals: Mapping[str, Rival], rounds: int) -> Row:
     for name in _both(rivals):
         module = rivals[name].module
         function = module.jit(module.vmap(_collatz(module.lax)))
-        tasks[name] = _run(function, (module.jit(_same)(numbers),))
+        tasks[name] = _run(function, (module.device_put(numbers),))
     return Row("10,000 while loops by vmap, of up to 261 steps", interleaved(tasks, rounds), {"jax": CLOSE})
 
 
@@ -186,10 +186,6 @@ def _both(rivals: Mapping[str, Rival]) -> list[str]:
 
 def _random() -> np.random.Generator:
     return np.random.default_rng(_RNG_SEED)
-
-
-def _same(x: Any) -> Any:
-    return x
 
 
 def _run(function: Function, args: tuple[Any, ...]) -> Task:

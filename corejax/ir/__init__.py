@@ -11,7 +11,7 @@ from corejax.ir.jaxpr import (
     no_effects,
     subjaxprs,
 )
-from corejax.ir.keys import atom, param_key, structural_key
+from corejax.ir.keys import atom, compiled_key, param_key, structural_key
 from corejax.ir.parsing import JaxprSyntaxError, parse_jaxpr
 from corejax.ir.printing import jaxpr_text
 from corejax.ir.surgery import (
@@ -32,7 +32,7 @@ from corejax.ir.surgery import (
 from corejax.ir.typecheck import typecheck
 
 __all__ = [
-    "Atom", "ClosedJaxpr", "Jaxpr", "JaxprEqn", "JaxprSyntaxError", "Literal", "Var", "atom", "close",
+    "Atom", "ClosedJaxpr", "Jaxpr", "JaxprEqn", "JaxprSyntaxError", "Literal", "Var", "atom", "close", "compiled_key",
     "consts_to_operands", "count_eqns", "dce", "dce_closed", "dedup_consts", "eval_jaxpr", "forwarded_outputs",
     "inline", "jaxpr_as_fun", "jaxpr_text", "join_consts", "move_invars", "no_effects", "param_key", "parse_jaxpr",
     "reorder_invars", "select_outputs", "structural_key", "subjaxprs", "substitute", "typecheck",

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from corejax.errors import CorejaxTypeError
-from corejax.ir.jaxpr import ClosedJaxpr, Jaxpr, Literal
+from corejax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from corejax.ir.typecheck import check_bound
 from corejax.source import here
 
@@ -53,9 +53,18 @@ _keys_lock = threading.Lock()
 
 def structural_key(jaxpr: Jaxpr) -> StructuralKey:
     """The identity of a jaxpr as a program; computed once for each jaxpr."""
-    key: StructuralKey | None = jaxpr._memo.get("key")
+    return _interned(jaxpr, "key", _eqn_param_key)
+
+
+def compiled_key(jaxpr: Jaxpr) -> StructuralKey:
+    """The identity of what a jaxpr compiles to: params that no lowering reads, such as rules, don't count."""
+    return _interned(jaxpr, "compiled key", _lowered_param_key)
+
+
+def _interned(jaxpr: Jaxpr, name: str, key_of_params: Callable[[JaxprEqn], tuple[Any, ...]]) -> StructuralKey:
+    key: StructuralKey | None = jaxpr._memo.get(name)
     if key is None:
-        key = StructuralKey(_canonical(jaxpr))
+        key = StructuralKey(_canonical(jaxpr, key_of_params))
         with _keys_lock:
             known = _keys.get(key)
             first = None if known is None else known()
@@ -63,24 +72,24 @@ def structural_key(jaxpr: Jaxpr) -> StructuralKey:
                 _keys[key] = weakref.ref(key)
             else:
                 key = first
-        jaxpr._memo["key"] = key
+        jaxpr._memo[name] = key
     return key
 
 
-def _canonical(jaxpr: Jaxpr) -> tuple[Any, ...]:
+def _canonical(jaxpr: Jaxpr, key_of_params: Callable[[JaxprEqn], tuple[Any, ...]]) -> tuple[Any, ...]:
     """The jaxpr as one flat tuple, with variables numbered in order of binding. Counts make it unambiguous."""
     number: dict[Any, int] = {var: i for i, var in enumerate((*jaxpr.constvars, *jaxpr.invars))}
     flat: list[Any] = [len(jaxpr.constvars), len(jaxpr.invars), len(jaxpr.outvars), jaxpr.effects]
     flat += [var.aval for var in number]
     try:
         for eqn in jaxpr.eqns:
-            invars, outvars, params = eqn.invars, eqn.outvars, eqn.params
+            invars, outvars = eqn.invars, eqn.outvars
             flat += (eqn.primitive, len(invars), len(outvars))
             flat += [_literal_atom(x) if type(x) is Literal else number[x] for x in invars]
             for var in outvars:
                 number[var] = len(number)
                 flat.append(var.aval)
-            flat += (param_key(params, eqn.primitive.name) if params else (), eqn.effects)
+            flat += (key_of_params(eqn) if eqn.params else (), eqn.effects)
         flat += [_literal_atom(x) if type(x) is Literal else number[x] for x in jaxpr.outvars]
     except KeyError:
         check_bound(jaxpr)
@@ -113,6 +122,27 @@ def param_key(params: Mapping[str, Any], owner: str = "") -> tuple[Any, ...]:
         error.message = f"{owner + ': ' if owner else ''}param {name!r}: {error.message}"
         error.args = (error.message,)
         raise
+
+
+def _eqn_param_key(eqn: JaxprEqn) -> tuple[Any, ...]:
+    return param_key(eqn.params, eqn.primitive.name)
+
+
+def _lowered_param_key(eqn: JaxprEqn) -> tuple[Any, ...]:
+    names = getattr(eqn.primitive, "lowered_params", None)
+    atoms = []
+    for name in sorted(eqn.params if names is None else names & eqn.params.keys()):
+        value = eqn.params[name]
+        atoms.append((name, _compiled_atom(value)))
+    return tuple(atoms)
+
+
+def _compiled_atom(value: Any) -> Hashable:
+    if type(value) is Jaxpr:
+        return compiled_key(value)
+    if type(value) is tuple and any([type(item) is Jaxpr for item in value]):
+        return tuple, *map(_compiled_atom, value)
+    return atom(value)
 
 
 def atom(value: Any) -> Hashable:

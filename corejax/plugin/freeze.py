@@ -40,6 +40,7 @@ def freeze(primitive: Any) -> dict[str, Any]:
         offers[hook], wrappers[hook] = _candidates(manager, sources, hook)
     params = _params_signature(offers)
     slots = _merge(owner, offers, params)
+    slots["lowered_params"] = _lowered_params([*offers["xla_translation"], *wrappers["xla_translation"]])
     draft = SimpleNamespace(**slots)  # not yet the primitive's own slots: other threads must not see them half done
     derive.fill(draft, primitive)
     for hook, check in checks.WHOLE_RESULTS.items():
@@ -120,6 +121,14 @@ def _merge(owner: Source, offers: dict[str, list[Offer]], params: Signature) -> 
         "params": frozenset(params.keywords), "open_params": params.open, "lowerings": lowerings,
         "multiple_results": getattr(owner.plugin, "multiple_results", False), "providers": providers,
         "jvp_binds_itself": False}
+
+
+def _lowered_params(offers: list[Offer]) -> frozenset[str] | None:
+    """The params that lowerings read: no others matter to what is compiled. None if that can't be told."""
+    signatures = [Signature.of(rule) for _, rule in offers if not isinstance(rule, Declaration)]
+    if all(source.platform is not None for source, _ in offers) or any(signature.open for signature in signatures):
+        return None
+    return frozenset([name for signature in signatures for name in signature.keywords])
 
 
 def _wrap(draft: Any, hook: str, wrappers: list[Offer], params: Signature) -> None:

@@ -66,8 +66,9 @@ def vmap(axis: Any, args: Any, dims: Any) -> Any:
 def xla_translation(ctx: Any, args: Any) -> Any:
     """`xla_translation(ctx, args, *, ...)`: StableHLO values, from StableHLO values.
 
-    Of the types `ctx.avals_out`. A plugin under `corejax.rules` with a `platform` gives the lowering for that one
-    only. Without it: from `decompose`, else compiled programs call back into `impl`, with a warning.
+    Of the types `ctx.avals_out`. Programs that differ in params that no lowering names compile once. A plugin under
+    `corejax.rules` with a `platform` gives the lowering for that one only. Without it: from `decompose`, else compiled
+    programs call back into `impl`, with a warning.
     """
 
 

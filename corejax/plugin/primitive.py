@@ -61,7 +61,8 @@ class Primitive:
     _IDENTITY = ("name", "plugin", "module", "function", "pack", "origin", "_cache", "inferred")
     _FROZEN = ("abstract_eval", "impl", "jvp", "transpose", "vmap", "xla_translation", "decompose", "samples",
                "evaluate", "partial_eval", "dce", "effects", "typecheck", "pretty", "linearize", "linear", "factors",
-               "symbolic_zeros", "jvp_binds_itself", "multiple_results", "lowerings", "providers", "open_params",
+               "symbolic_zeros", "jvp_binds_itself", "multiple_results", "lowerings", "lowered_params", "providers",
+               "open_params",
                "params")
     __slots__ = (*_IDENTITY, *_FROZEN, "__weakref__")
 

@@ -18,7 +18,7 @@ from corejax.avals import ShapedArray
 from corejax.caches import BoundedCache
 from corejax.errors import CorejaxError, CorejaxTypeError, CorejaxValueError
 from corejax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, subjaxprs
-from corejax.ir.keys import structural_key
+from corejax.ir.keys import compiled_key
 from corejax.source import here
 from corejax.xla import client
 from corejax.xla.array import Array, as_array
@@ -237,7 +237,7 @@ def compile_jaxpr(closed: ClosedJaxpr, *, donated: Sequence[int] = (), name: str
     place = client.place_of(device)
     baked = bake(closed.consts)
     settings = settings_of(options)
-    key = (structural_key(closed.jaxpr), tuple(None if c is None else (c.dtype, c.tobytes()) for c in baked),
+    key = (compiled_key(closed.jaxpr), tuple(None if c is None else (c.dtype, c.tobytes()) for c in baked),
            tuple(donated), settings, place)
 
     def make() -> Executable:

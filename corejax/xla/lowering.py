@@ -17,7 +17,7 @@ from corejax import _jaxlib, dtypes
 from corejax.avals import ShapedArray
 from corejax.errors import CorejaxError, CorejaxTypeError, kind_of
 from corejax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
-from corejax.ir.keys import structural_key
+from corejax.ir.keys import compiled_key
 from corejax.source import describe
 from corejax.tracebacks import is_from_beneath
 from corejax.xla.callback import checked_callback
@@ -119,7 +119,7 @@ class Lowering:
         return list(made.results)
 
     def _function(self, jaxpr: Jaxpr, name: str) -> tuple[Any, list[Any]]:
-        key = structural_key(jaxpr)
+        key = compiled_key(jaxpr)
         found = self._functions.get(key)
         if found is None:
             symbol = self._unique(_symbol(name))

@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 from toys import add, call, chain, emit, f64, free, mul, record, sin, vec, weak
 
 from corejax.avals import ShapedArray
+from corejax.core import stage
 from corejax.errors import CorejaxTypeError
-from corejax.ir import Jaxpr, JaxprEqn, Literal, Var, atom, close, param_key, structural_key
+from corejax.ir import Jaxpr, JaxprEqn, Literal, Var, atom, close, compiled_key, param_key, structural_key
+from corejax.plugin import define, hookimpl
 
 NAN = float("nan")
 PAYLOAD = np.frombuffer(b"\x01\0\0\0\0\0\xf8\x7f")[0].item()
@@ -232,3 +234,29 @@ def test_a_jaxpr_nested_deep_and_used_often_has_a_key() -> None:
         return jaxpr
 
     assert structural_key(build()) is structural_key(build())
+
+
+class Tagged:
+    """The identity, with a param that no lowering reads and one that it does."""
+
+    name = "tagged"
+
+    @hookimpl
+    def abstract_eval(self, avals: Any, *, tag: str, power: int) -> Any:
+        return avals[0]
+
+    @hookimpl
+    def xla_translation(self, ctx: Any, args: Any, *, power: int) -> Any:
+        return args[0]
+
+
+def test_what_no_lowering_reads_is_not_part_of_a_compiled_program() -> None:
+    tagged = define(Tagged()).primitive
+
+    def program(tag: str, power: int) -> Jaxpr:
+        inner = stage(lambda x: [tagged.bind(x, tag=tag, power=power)], [f64]).jaxpr
+        return record(lambda x: call.bind(x, jaxpr=inner), f64)
+
+    assert structural_key(program("a", 1)) is not structural_key(program("b", 1))
+    assert compiled_key(program("a", 1)) is compiled_key(program("b", 1))
+    assert compiled_key(program("a", 1)) is not compiled_key(program("a", 2))

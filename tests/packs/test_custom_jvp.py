@@ -13,6 +13,7 @@ from corejax import lax
 from corejax.core import Jaxpr, Zero, eval_jaxpr, subjaxprs
 from corejax.errors import CorejaxError
 from corejax.ir import count_eqns, dce, jaxpr_text, parse_jaxpr, typecheck
+from corejax.xla.compile import _executables
 
 X = np.array([0.3, -0.7, 1.1])
 V = np.array([0.5, 0.25, -1.0])
@@ -508,3 +509,17 @@ def test_parity_with_jax():
         for name in ("grad", "jit", "hessian")[: 2 if i == 3 else 3]:  # jax forgets the rule in a scan's hessian
             np.testing.assert_allclose(getattr(cj, name)(a)(X), np.asarray(getattr(jax, name)(b)(X)), rtol=2e-5,
                                        atol=2e-6, err_msg=f"{i} {name}")
+
+
+def test_a_rule_made_anew_compiles_nothing_anew():
+    def gradient():
+        @cj.custom_jvp
+        def f(x):
+            return lax.sin(x)
+
+        f.defjvp(lambda primals, tangents: (f(*primals), tangents[0] * lax.cos(primals[0])))
+        return cj.grad(lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=5)[0])(1.0)
+
+    first, count = gradient(), len(_executables._cache)
+    assert float(first) == float(gradient())
+    assert count == len(_executables._cache)

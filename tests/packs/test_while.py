@@ -48,6 +48,10 @@ class Note:
         return frozenset({"note"})
 
     @hookimpl
+    def vmap(self, axis, args, dims):
+        return note(*args), dims[0]
+
+    @hookimpl
     def xla_translation(self, ctx, args):
         def write(x):
             self._seen.append(np.array(x))
@@ -274,6 +278,14 @@ def test_a_loop_of_nothing_but_effects_runs():
     note_plugin._seen.clear()
     cj.jit(f)(5).block_until_ready()
     assert [5] == note_plugin._seen
+
+
+def test_effects_are_refused_where_each_element_has_its_own_end():
+    def f(limit, x):
+        return lax.while_loop(lambda v: v < limit, lambda v: note(v) + 1.0, x)
+
+    with pytest.raises(NotImplementedError, match=r"none may have effects(.|\n)*note(.|\n)*lax\.map"):
+        cj.make_jaxpr(cj.vmap(f, (0, None)))(X, 0.0)
 
 
 # Forward mode

@@ -97,8 +97,8 @@ class CustomCall:
         return _bind(*args, call=MappedCall(call, axis, own_dims, out_dims), jaxpr=program), out_dims
 
     @hookimpl
-    def xla_translation(self, ctx: Any, args: Any, *, call: Any, jaxpr: Jaxpr) -> Any:
-        return ctx.call(jaxpr, args, call.name)
+    def xla_translation(self, ctx: Any, args: Any, *, jaxpr: Jaxpr) -> Any:
+        return ctx.call(jaxpr, args)
 
     @hookimpl
     def partial_eval(self, eqn: Any, unknown_in: Any) -> Any:

@@ -121,6 +121,12 @@ class WhileLoop:
              body_nconsts: int) -> Any:
         loop = Loop(cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts)
         found = batched(loop, axis.size, axis.name, tuple(dims))
+        if loop.effects and found.loop.cond.out_avals[0].shape:
+            raise CorejaxNotImplementedError(
+                "while_loop: under vmap the steps of elements that have stopped run too, so none may have effects",
+                primitive="while_loop", hook="vmap", got=", ".join(sorted(map(str, loop.effects))), where=here(),
+                wanted="a condition that is the same for all elements, or a loop without effects",
+                todo="map with lax.map instead of vmap, or keep what the condition reads out of the mapped arguments")
         cond_consts, body_consts, carry = loop.operands(args)
         _, _, carry_dims = loop.operands(dims)
         carry = [x if wanted is None else to_dim(x, d, wanted, axis.size)
