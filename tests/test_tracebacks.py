@@ -537,4 +537,4 @@ def test_the_whole_text_of_an_error_is_short() -> None:
     lines = done.stderr.splitlines()
     assert [line for line in lines if line.startswith("  File")] == [
         '  File "<string>", line 3, in <module>', '  File "<string>", line 2, in loss']
-    assert len(lines) <= 8, json.dumps(lines)
+    assert len([line for line in lines if line[:4].strip()]) <= 8, json.dumps(lines)  # newer Pythons quote the source
