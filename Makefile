@@ -31,9 +31,9 @@ lint: .venv/stamp
 	.venv/bin/ruff check .
 	.venv/bin/mypy corejax $(PACKS:%=%/corejax_*) $(EXAMPLE_PACK)/corejax_softplus tools
 
-# The tests that compare with jax, which the product's environment does not have.
+# The tests that compare with jax, which the product's environment does not have: "jax" or "parity" is in their names.
 parity: .venv-parity/stamp
-	$(TEST_ENV) JAX_ENABLE_X64=1 .venv-parity/bin/python $(PYTEST) -m "not slow" $$(grep -rlE 'importorskip\("jax' tests)
+	$(TEST_ENV) JAX_ENABLE_X64=1 .venv-parity/bin/python $(PYTEST) -k "jax or parity" $$(grep -rlE 'importorskip\("jax' tests)
 
 bench: .venv-bench/stamp
 	.venv-bench/bin/python -m benchmarks

@@ -248,3 +248,15 @@ def test_eager_computation_loads_no_jaxlib() -> None:
 
 def test_no_computation_imports_jax() -> None:
     assert "False" == python(_PROGRAM.rpartition("print")[0] + "import sys; print('jax' in sys.modules)")
+
+
+# Tests that need jax
+
+def test_make_parity_selects_every_test_that_needs_jax() -> None:
+    needing = []
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        for node in tree(path).body:
+            if "importorskip('jax" in ast.unparse(node):
+                needing.append(f"{path.stem}::{getattr(node, 'name', '')}")
+    assert len(needing) > 5
+    assert [] == [name for name in needing if "jax" not in name and "parity" not in name]
