@@ -76,8 +76,6 @@ def test_every_ordering_agrees_with_the_unrolled_program(program, depth):
     table = transformations(cj, array)
     wanted: dict[tuple[str, ...], float] = {}
     for names in (n for n in ORDERINGS if len(n) == depth and program.allows(n)):
-        if depth == 3 and names[0] != "jit" and "jit" in names:
-            continue  # compile time: a jit inside is covered at depth two, and by the programs that contain one
         meaning = tuple("jvp" if n in ("grad", "linearize") else n for n in names if n != "jit")
         if meaning not in wanted:
             wanted[meaning] = float(apply(meaning, UNROLLED, lambda x: program.unrolled(Eager, x))(array(X)))
