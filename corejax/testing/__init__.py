@@ -1,0 +1,21 @@
+"""The conformance kit: checks that the rules of a primitive agree with each other and with mathematics.
+
+>>> from corejax.testing import check_primitive
+>>> check_primitive("neg")
+Report(1 primitive: ... checks held, 0 failed, ... s)
+
+A primitive's hook `samples` gives the inputs. `check_primitive` and `check_pack` raise a `ConformanceError` that lists
+each broken law with the primitive, the hook, the input and what to do; `pytest --corejax-pack NAME` makes a test of
+each primitive and check.
+"""
+
+from __future__ import annotations
+
+from corejax.plugin.declarations import Sample
+from corejax.testing.catalogue import CHECKS
+from corejax.testing.check import Check, check
+from corejax.testing.report import ConformanceError, Failure, Outcome, Report
+from corejax.testing.running import check_pack, check_primitive
+
+__all__ = ["CHECKS", "Check", "ConformanceError", "Failure", "Outcome", "Report", "Sample", "check", "check_pack",
+           "check_primitive"]

@@ -1,0 +1,1 @@
+"""Checks of batching: a map is a loop."""

@@ -1,0 +1,162 @@
+"""A case: one primitive with one input, and what checks need to know and do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from corejax import dtypes
+from corejax.avals import ShapedArray, aval_of
+from corejax.errors import CorejaxError
+from corejax.plugin.declarations import Sample
+from corejax.testing.comparing import host
+from corejax.testing.report import Mismatch, NotApplicable
+
+Function = Callable[..., Any]
+
+#: The dtypes with which a double-precision sample is tried, too, if `abstract_eval` takes them.
+_NARROWER = {np.dtype(np.float64): (dtypes.float32, dtypes.bfloat16), np.dtype(np.complex128): (dtypes.complex64,)}
+
+
+class Case:
+    """One primitive with one input.
+
+    `args` are the operands as the sample gives them (NumPy arrays, Python scalars), `avals` their types, `rng` a random
+    generator that belongs to this primitive, sample and check alone, so that a failure comes again.
+    """
+
+    def __init__(self, primitive: Any, sample: Sample, number: int, check: str = "", full: bool = False) -> None:
+        self.primitive, self.sample, self.number, self.full = primitive, sample, number, full
+        self.check = check
+        self.args = sample.args
+        self.params = sample.params
+        self.rng = np.random.default_rng(crc32(f"{primitive.name} {number} {check}".encode()))
+
+    def __repr__(self) -> str:
+        shown = ", ".join([_shown(x) for x in self.args])
+        params = ", ".join([f"{name}={_clipped(value)}" for name, value in self.params.items()])
+        return f"sample {self.number}: {self.primitive.name}({', '.join(filter(None, (shown, params)))})"
+
+    # What it is
+
+    @property
+    def avals(self) -> tuple[ShapedArray, ...]:
+        """The types of the operands."""
+        return tuple([aval_of(x) for x in self.args])
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:
+        """The types of the results, by `abstract_eval`."""
+        outs = self.primitive.infer(self.avals, self.params)
+        return list(outs) if self.primitive.multiple_results else [outs]
+
+    @property
+    def inexact(self) -> list[int]:
+        """The operands that can have tangents: the floating and complex ones."""
+        return [i for i, aval in enumerate(self.avals) if dtypes.is_inexact(aval.dtype)]
+
+    @property
+    def doubles(self) -> list[int]:
+        """The operands whose derivatives can be compared with differences: float64 and complex128, not empty."""
+        return [i for i, aval in enumerate(self.avals) if aval.dtype in _NARROWER and aval.size]
+
+    @property
+    def differentiable(self) -> list[int]:
+        """`doubles`, unless no result is floating: the operands for checks of derivatives; not applicable if none."""
+        if not any([dtypes.is_inexact(aval.dtype) for aval in self.out_avals]):
+            raise NotApplicable("no result has a derivative")
+        if not self.doubles:
+            raise NotApplicable("no operand is float64 or complex128")
+        return self.doubles
+
+    # What it does
+
+    def apply(self, *args: Any) -> list[Any]:
+        """The results of binding the primitive to these operands, always as a list."""
+        out = self.primitive.bind(*args, **self.params)
+        return list(out) if self.primitive.multiple_results else [out]
+
+    def function_of(self, positions: Sequence[int], args: Sequence[Any] | None = None) -> Callable[..., list[Any]]:
+        """The primitive as a function of some operands, a list of results; the others are fixed."""
+        fixed = list(self.args if args is None else args)
+
+        def function(*chosen: Any) -> list[Any]:
+            operands = list(fixed)
+            for i, x in zip(positions, chosen, strict=True):
+                operands[i] = x
+            return self.apply(*operands)
+        return function
+
+    def drawn(self) -> list[Any]:
+        """New operands in the sample's domain; the given ones where it has none."""
+        domains = self._domains()
+        return [x if domain is None or not dtypes.is_inexact(aval.dtype) else self._draw(aval, domain)
+                for x, aval, domain in zip(self.args, self.avals, domains, strict=True)]
+
+    def direction(self, x: Any) -> Any:
+        """A random tangent for an operand or result: an array of its type."""
+        aval = aval_of(x)
+        return self._fill(aval, self.rng.standard_normal(aval.shape), self.rng.standard_normal(aval.shape))
+
+    def variants(self) -> Iterator[Case]:
+        """This case, and it with narrower floats where `abstract_eval` takes them."""
+        yield self
+        double = {aval.dtype for aval in self.avals if aval.dtype in _NARROWER}
+        for dtype in double:
+            for narrow in _NARROWER[dtype]:
+                args = [host(x).astype(narrow) if aval.dtype == dtype and not aval.weak_type else x
+                        for x, aval in zip(self.args, self.avals, strict=True)]
+                variant = self.with_args(args)
+                if variant.is_accepted():
+                    yield variant
+
+    def with_args(self, args: Sequence[Any]) -> Case:
+        """The same with other operands."""
+        sample = Sample(args, self.params, self.sample.domain, self.sample.error, self.sample.exempt,
+                        self.sample.singular, self.sample.ulps)
+        return Case(self.primitive, sample, self.number, self.check, self.full)
+
+    def is_accepted(self) -> bool:
+        """Does `abstract_eval` take these operands?"""
+        try:
+            self.primitive.infer(self.avals, self.params)
+        except (CorejaxError, TypeError, ValueError):
+            return False
+        return True
+
+    # Verdicts
+
+    def fail(self, hook: str, problem: str, *, got: Any = None, wanted: Any = None, todo: str = "") -> Mismatch:
+        """To raise: the primitive breaks a law."""
+        return Mismatch(hook, problem, got=got, wanted=wanted, todo=todo)
+
+    def _domains(self) -> Sequence[Any]:
+        domain = self.sample.domain
+        if domain is None or (len(domain) == 2 and not isinstance(domain[0], (tuple, list, type(None)))):
+            return [domain] * len(self.args)
+        return list(domain)
+
+    def _draw(self, aval: ShapedArray, domain: tuple[float, float]) -> Any:
+        low, high = domain
+        parts = [self.rng.uniform(low, high, aval.shape) for _ in range(2)]
+        for point in self.sample.singular:
+            gap = 0.05 * (high - low)
+            parts = [np.where(np.abs(x - point) < gap, np.where(x < point, x - gap, x + gap), x) for x in parts]
+        return self._fill(aval, *[np.clip(x, low, high) for x in parts])
+
+    def _fill(self, aval: ShapedArray, real: Any, imag: Any) -> Any:
+        values = real + 1j * imag if dtypes.is_complex(aval.dtype) else real
+        return np.asarray(values).astype(aval.dtype)
+
+
+def _shown(x: Any) -> str:
+    aval = aval_of(x)
+    return f"{aval} {_clipped(host(x).tolist())}" if aval.size <= 6 else str(aval)
+
+
+def _clipped(value: Any) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,36 @@
+"""What a check is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from corejax.testing.case import Case
+
+Run = Callable[[Case], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A law, and the function that tests it on a case."""
+
+    name: str
+    hook: str
+    doc: str
+    run: Run
+    full: bool
+    errors: bool
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def check(hook: str, *, full: bool = False, errors: bool = False) -> Callable[[Run], Check]:
+    """Make a function a check: it returns if the law holds, or raises what `case.fail` gives, or `NotApplicable`.
+
+    Its name says the law. `hook` is blamed for what it raises by itself, `full` says that it is too slow for the quick
+    mode, `errors` that it is for the samples that must raise an error, and no others.
+    """
+    def made(run: Run) -> Check:
+        return Check(run.__name__.replace("_", " "), hook, (run.__doc__ or "").strip(), run, full, errors)
+    return made

@@ -1,0 +1,84 @@
+"""Equality of results: by type, to units in the last place, to a tolerance; NaN equals NaN.
+
+Distances are counted in units in the last place of the wanted value, so that one bound serves every magnitude:
+
+>>> import numpy as np
+>>> ulps_apart(np.array([1.0, np.nan, np.inf]), np.array([1.0 + 2**-52, np.nan, np.inf])).tolist()
+[1.0, 0.0, 0.0]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from corejax import dtypes
+from corejax.avals import aval_of
+
+
+def host(x: Any) -> np.ndarray:
+    """A result as an ndarray."""
+    return np.asarray(x)
+
+
+def ulps_apart(wanted: Any, got: Any) -> np.ndarray:
+    """For each element the distance in units in the last place of the wanted one; infinite where only one is NaN.
+
+    Subnormal numbers count as zeros, which the compiled program may make of them. Integers and booleans are equal or
+    infinitely far apart. A complex number's parts count in units of the larger one.
+    """
+    wanted, got = host(wanted), host(got)
+    if not dtypes.is_inexact(wanted.dtype):
+        return np.where(wanted == got, 0.0, np.inf)
+    real = np.dtype(wanted.real.dtype)
+    info: Any = ml_dtypes.finfo(real)  # type: ignore[no-untyped-call]
+    w, g = _wide(wanted), _wide(got)
+    with np.errstate(all="ignore"):
+        size = np.maximum(np.abs(w.real), np.abs(w.imag)) if np.iscomplexobj(w) else np.abs(w)
+        tiny, eps = float(info.smallest_normal), float(info.eps)
+        unit = np.where(np.isfinite(size), np.exp2(np.floor(np.log2(np.maximum(size, tiny)))), 1.0) * eps
+        parts = [(w.real, g.real), (w.imag, g.imag)] if np.iscomplexobj(w) else [(w, g)]
+        return np.asarray(np.max([_distance(a, b, unit, tiny) for a, b in parts], axis=0))
+
+
+def _distance(wanted: np.ndarray, got: np.ndarray, unit: np.ndarray, tiny: float) -> np.ndarray:
+    wanted, got = [np.where(np.abs(x) < tiny, 0.0, x) for x in (wanted, got)]
+    same = (wanted == got) | (np.isnan(wanted) & np.isnan(got))
+    return np.where(same, 0.0, np.where(np.isfinite(wanted) & np.isfinite(got), np.abs(wanted - got) / unit, np.inf))
+
+
+def _wide(x: np.ndarray) -> np.ndarray:
+    return x.astype(np.complex128 if np.iscomplexobj(x) else np.float64)
+
+
+def worst(wanted: Any, got: Any, distance: np.ndarray) -> str:
+    """Where two arrays are farthest apart, in words."""
+    wanted, got = host(wanted), host(got)
+    place = np.unravel_index(int(np.argmax(distance)), distance.shape) if distance.ndim else ()
+    at = f" at {tuple(map(int, place))}" if place else ""
+    return f"{got[place]!s} instead of {wanted[place]!s}{at}"
+
+
+def off(wanted: Any, got: Any, rtol: float, atol: float | None = None) -> str | None:
+    """None if the arrays agree to a tolerance relative to their largest finite element; else what differs."""
+    wanted, got = host(wanted), host(got)
+    if wanted.shape != got.shape:
+        return f"the shape {got.shape} instead of {wanted.shape}"
+    if not wanted.size:
+        return None
+    w, g = [_wide(x) if dtypes.is_inexact(x.dtype) else x.astype(np.float64) for x in (wanted, got)]
+    with np.errstate(all="ignore"):
+        finite = np.abs(w[np.isfinite(w)])
+        scale = max(1.0, float(finite.max())) if finite.size else 1.0
+        both_nan = np.isnan(w) & np.isnan(g)
+        distance = np.where((w == g) | both_nan, 0.0, np.where(np.isfinite(w) & np.isfinite(g), np.abs(w - g), np.inf))
+    limit = rtol * scale if atol is None else atol + rtol * scale
+    return None if float(distance.max()) <= limit else worst(wanted, got, distance)
+
+
+def wrong_type(wanted: Any, got: Any) -> str | None:
+    """None if a value has an aval (weak type included), else what it has."""
+    aval = aval_of(got)
+    return None if aval == wanted else str(aval)

@@ -1,0 +1,1 @@
+"""Checks of what a plugin declares: refusals, zero derivatives, fallbacks."""

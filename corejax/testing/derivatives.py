@@ -1,0 +1,1 @@
+"""Checks of derivatives: differences, linearity, symbolic zeros."""

@@ -1,0 +1,1 @@
+"""Checks of all orderings of transformations to depth three."""

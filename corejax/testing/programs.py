@@ -1,0 +1,1 @@
+"""Checks of programs: printing, keys, determinism, leaks."""

@@ -1,0 +1,154 @@
+"""Running checks: which there are, over which samples, and what comes out."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from corejax.errors import CorejaxError, CorejaxKeyError, CorejaxWarning
+from corejax.plugin import find, manifest, registry
+from corejax.plugin.declarations import Sample
+from corejax.source import here
+from corejax.testing.case import Case
+from corejax.testing.catalogue import CHECKS
+from corejax.testing.check import Check
+from corejax.testing.report import ConformanceError, Failure, Mismatch, NotApplicable, Outcome, Report
+from corejax.tracebacks import public
+
+
+@public
+def check_primitive(primitive: Any, samples: Iterable[Sample] | None = None, *, full: bool = False,
+                    checks: Iterable[str] | None = None, stop_at_first: bool = False) -> Report:
+    """Check all rules of a primitive against each other; a `ConformanceError` that lists what fails.
+
+    `primitive` is a name that an installed pack provides, a primitive, its public function or its plugin's handle.
+    `samples` stand in for those of its hook `samples`. `full` adds the slow checks, `checks` chooses some by name.
+
+    >>> check_primitive("sin", checks=["jvp agrees with differences"])
+    Report(1 primitive: 1 checks held, 0 failed, ... s)
+    """
+    report = Report(tuple(outcomes(primitive, samples, full=full, checks=checks, stop_at_first=stop_at_first)))
+    if report.failures:
+        raise ConformanceError(report.failures)
+    return report
+
+
+@public
+def check_pack(pack: str, *, full: bool = False, checks: Iterable[str] | None = None) -> Report:
+    """Check every primitive of an installed distribution; a `ConformanceError` that lists what fails.
+
+    >>> check_pack("corejax-reductions", checks=["params are hashable"])
+    Report(... primitives: ... checks held, 0 failed, ... s)
+    """
+    found = [outcome for name in primitives_of(pack) for outcome in outcomes(name, full=full, checks=checks)]
+    report = Report(tuple(found))
+    if report.failures:
+        raise ConformanceError(report.failures)
+    return report
+
+
+def primitives_of(pack: str) -> list[str]:
+    """The names of the primitives that a distribution provides."""
+    packs = manifest.read().packs
+    name = pack.lower().replace("_", "-").replace(".", "-")
+    if name not in packs:
+        raise CorejaxKeyError(f"no pack {pack!r} is in use", got=repr(pack), where=here(),
+                              wanted=f"one of: {', '.join(sorted(packs)) or 'none is installed'}",
+                              todo=registry.suggestion(name, packs) or "install it, so that its entry points are seen")
+    return sorted([entry.name for entry in packs[name].entries if entry.group == registry.PRIMITIVES])
+
+
+def outcomes(primitive: Any, samples: Iterable[Sample] | None = None, *, full: bool = False,
+             checks: Iterable[str] | None = None, stop_at_first: bool = False) -> Iterator[Outcome]:
+    """The outcome of each check, as they come."""
+    found = primitive_of(primitive)
+    chosen = chosen_checks(full, checks)
+    given = samples_of(found) if samples is None else list(samples)
+    if not given:
+        yield Outcome(found.name, "has samples", "samples", (_no_samples(found),), 0, (), (), 0.0)
+        return
+    for each in chosen:
+        outcome = run_check(each, found, given, full)
+        yield outcome
+        if stop_at_first and outcome.failures:
+            return
+
+
+def chosen_checks(full: bool, names: Iterable[str] | None = None) -> list[Check]:
+    """The checks of a mode, or those named."""
+    if names is None:
+        return [each for each in CHECKS.values() if full or not each.full]
+    chosen = list(names)
+    for name in chosen:
+        if name not in CHECKS:
+            raise CorejaxKeyError(f"there is no check {name!r}", got=repr(name), wanted=", ".join(CHECKS), where=here(),
+                                  todo=registry.suggestion(name, CHECKS) or "choose among these")
+    return [CHECKS[name] for name in chosen]
+
+
+def primitive_of(primitive: Any) -> Any:
+    """The primitive that somebody names, or shows by its function."""
+    if isinstance(primitive, str):
+        return find(primitive)
+    return getattr(primitive, "primitive", primitive)
+
+
+def samples_of(primitive: Any) -> list[Sample]:
+    """What its hook `samples` yields, always the same; an empty list if it has none."""
+    if primitive.samples is None:
+        return []
+    return list(primitive.samples(np.random.default_rng(crc32(primitive.name.encode()))))
+
+
+def run_check(each: Check, primitive: Any, samples: Sequence[Sample], full: bool = False) -> Outcome:
+    """One check over all the samples that it is for."""
+    failures, held, exempt, not_applicable = [], 0, [], []
+    start = time.perf_counter()
+    for number, sample in enumerate(samples):
+        if (sample.error is not None) is not each.errors:
+            continue
+        if each.name in sample.exempt:
+            exempt.append(sample.exempt[each.name])
+            continue
+        case = Case(primitive, sample, number, each.name, full)
+        try:
+            _run(each, case)
+            held += 1
+        except NotApplicable as reason:
+            not_applicable.append(str(reason))
+        except Mismatch as mismatch:
+            failures.append(_failure(each, case, mismatch))
+        except Exception as error:  # a rule that raises where it should work fails the check
+            failures.append(_failure(each, case, _raised(each, error), error))
+    return Outcome(primitive.name, each.name, each.hook, tuple(failures), held, tuple(dict.fromkeys(exempt)),
+                   tuple(dict.fromkeys(not_applicable)), time.perf_counter() - start)
+
+
+def _run(each: Check, case: Case) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CorejaxWarning)  # fallbacks have a check of their own
+        each.run(case)
+
+
+def _raised(each: Check, error: Exception) -> Mismatch:
+    hook = error.hook if isinstance(error, CorejaxError) and error.hook else each.hook
+    return Mismatch(hook, f"it raised {type(error).__name__}", got=str(error).replace("\n", "\n          "),
+                    wanted="the law to hold: " + each.doc.partition("\n")[0],
+                    todo="mend the rule; or exempt the sample from this check, with the reason")
+
+
+def _failure(each: Check, case: Case, mismatch: Mismatch, cause: BaseException | None = None) -> Failure:
+    return Failure(case.primitive.name, case.primitive.origin, each.name, mismatch.hook, repr(case), mismatch.problem,
+                   mismatch.got, mismatch.wanted, mismatch.todo, cause)
+
+
+def _no_samples(primitive: Any) -> Failure:
+    return Failure(primitive.name, primitive.origin, "has samples", "samples", "none",
+                   "there is nothing to check it on", "no hook `samples`",
+                   "samples of each shape, dtype and param that it takes",
+                   "write `samples(self, rng)` in the plugin, or pass samples to check_primitive")

@@ -1,0 +1,1 @@
+"""Checks of transposes and pullbacks: the dot-product identity."""
