@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import Task, Timing, interleaved
+from benchmarks.measure import Task, Timing, interleaved, rebuilt
 from benchmarks.rivals import Function, Rival, installed
 from benchmarks.rows import Row
 
@@ -107,8 +107,8 @@ def gradient(rival: Rival, name: str, steps: int = STEPS) -> tuple[Function, tup
 def gradients(rivals: Mapping[str, Rival], rounds: int) -> Iterator[Row]:
     """A compiled gradient, once for each body of a loop."""
     for name in PROGRAMS:
-        tasks = {rival: _run(*gradient(rivals[rival], name)) for rival in _both(rivals)}
-        yield Row(f"gradient of {STEPS:,} steps: {name}", interleaved(tasks, rounds), {"jax": CLOSE})
+        timings = rebuilt(lambda rival, name=name: _run(*gradient(rivals[rival], name)), _both(rivals), rounds)
+        yield Row(f"gradient of {STEPS:,} steps: {name}", timings, {"jax": CLOSE})
 
 
 def temporaries(rivals: Mapping[str, Rival]) -> Iterator[Row]:
@@ -151,13 +151,12 @@ def tracing(rivals: Mapping[str, Rival], rounds: int) -> Row:
 
 def searching(rivals: Mapping[str, Rival], rounds: int) -> Row:
     """A while loop that each of 10,000 numbers ends for itself."""
-    numbers = np.arange(1, 10_001)
-    tasks = {}
-    for name in _both(rivals):
-        module = rivals[name].module
+    def make(rival: str) -> Task:
+        module = rivals[rival].module
         function = module.jit(module.vmap(_collatz(module.lax)))
-        tasks[name] = _run(function, (module.device_put(numbers),))
-    return Row("10,000 while loops by vmap, of up to 261 steps", interleaved(tasks, rounds), {"jax": CLOSE})
+        return _run(function, (module.device_put(np.arange(1, 10_001)),))
+
+    return Row("10,000 while loops by vmap, of up to 261 steps", rebuilt(make, _both(rivals), rounds), {"jax": CLOSE})
 
 
 def _collatz(lax: Any) -> Function:
