@@ -8,7 +8,7 @@ Array(6., dtype=float64)
 from difflib import get_close_matches
 from typing import Any
 
-from corejax import core, errors, lax, tree
+from corejax import core, errors, lax, plugins, tree
 from corejax.api import (
     ShapeDtypeStruct,
     block_until_ready,
@@ -48,7 +48,7 @@ __all__ = [
     "Array", "ShapeDtypeStruct", "bfloat16", "block_until_ready", "checkpoint", "clear_caches", "config", "core",
     "custom_jvp", "custom_vjp", "device_get", "device_put", "devices", "errors", "eval_shape", "float0", "grad",
     "hessian", "jacfwd", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize", "make_jaxpr", "named_scope",
-    "remat", "tree", "value_and_grad", "vjp", "vmap",
+    "plugins", "remat", "tree", "value_and_grad", "vjp", "vmap",
 ]
 
 

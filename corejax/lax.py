@@ -26,18 +26,15 @@ def __getattr__(name: str) -> Any:
 def _find(name: str) -> Any:
     if name.startswith("__"):
         raise CorejaxAttributeError(f"module 'corejax.lax' has no attribute {name!r}")
-    manifest = plugin.manifest.read()
-    if manifest.choose(registry.FUNCTIONS, name) is not None:
-        found = registry.load(registry.FUNCTIONS, name)
-    elif manifest.choose(registry.PRIMITIVES, name) is not None:
-        found = plugin.find(name).function
-    else:
+    entry = plugin.manifest.read().choose_function(name)
+    if entry is None:
         hints = (registry.suggestion(name, __dir__()),
                  registry.install_hint(name, (registry.FUNCTIONS, registry.PRIMITIVES)))
         raise CorejaxAttributeError(
             f"no installed pack provides lax.{name}", got=registry.packs_in_use(), where=here(),
             wanted="a function or primitive of one of these: dir(lax) lists them",
             todo=" otherwise ".join([hint for hint in hints if hint]))
+    found = plugin.find(name).function if entry.group == registry.PRIMITIVES else registry.load(entry.group, name)
     globals()[name] = found
     return found
 

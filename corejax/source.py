@@ -66,9 +66,14 @@ def describe(place: Location) -> str | None:
     """`file:line (function)` of a location."""
     if place is None:
         return None
+    return f"{place[0].co_filename}:{line_of(place)} ({place[0].co_qualname})"
+
+
+def line_of(place: tuple[CodeType, int]) -> int:
+    """The line of a location."""
     code, offset = place
     line = next((line for start, stop, line in code.co_lines() if start <= offset < stop), None)
-    return f"{code.co_filename}:{line or code.co_firstlineno} ({code.co_qualname})"
+    return line or code.co_firstlineno
 
 
 def here() -> str | None:
@@ -77,11 +82,16 @@ def here() -> str | None:
     Where an equation that was recorded earlier is being evaluated, transformed or lowered, that is the place that
     the equation came from.
     """
+    return describe(place_here())
+
+
+def place_here() -> Location:
+    """The same as a location."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         place = place_in(frame, frame.f_lasti)
         if place is not None:
-            return describe(place)
+            return place
         frame = frame.f_back
     return None
 

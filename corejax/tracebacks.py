@@ -15,6 +15,7 @@ small hot functions write these lines out; `public` puts them around any other f
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 from functools import update_wrapper
 from inspect import signature
@@ -22,7 +23,7 @@ from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any, TypeVar
 
 from corejax.config import config
-from corejax.errors import CorejaxError, CorejaxTypeError, PackError
+from corejax.errors import CorejaxError, CorejaxRuntimeError, CorejaxTypeError, PackError
 from corejax.source import Location, describe, here, is_library, library_packages, package_of, place_in
 
 F = TypeVar("F")
@@ -102,7 +103,7 @@ def guarded(function: Any) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             trim(error)
             raise
     return call
@@ -128,12 +129,16 @@ def check_call(error: TypeError, what: str, fun: Any = None) -> None:
 
 # Trimming
 
-def trim(error: Exception) -> None:
+def trim(error: Exception | SystemExit) -> None:
     """Prepare an exception that leaves an entry: only the user's frames stay in its traceback, and in its causes'.
 
     Called in the entry's own `except` clause. An error of corejax that doesn't say where it happened learns it here.
-    What is raised by a pack's code and is no error of corejax keeps the pack's frames, and gets a note.
+    What is raised by a pack's code and is no error of corejax keeps the pack's frames, and gets a note. Packs can't end
+    the user's process: their exit becomes an error.
     """
+    if isinstance(error, SystemExit):
+        _refuse_exit(error)
+        return
     try:
         if isinstance(error, CorejaxError) and error.where is None:
             error.where = describe(_place(error.__traceback__))
@@ -256,6 +261,19 @@ def _blame(error: Exception) -> None:
     place = describe((code, innermost.tb_lasti))
     error.add_note(f"This is a bug of {whose}, not of your code: it was raised at {place}{rule}. "
                    "config.traceback_filtering = False shows all frames.")
+
+
+def _refuse_exit(error: SystemExit) -> None:
+    """Raise an error in the place of an exit that a pack's code asks for; the user's own passes."""
+    mine = [(part, owner) for part, owner in _owned(error) if package_of(part.tb_frame) not in sys.stdlib_module_names]
+    part, owner = mine[-1] if mine else (None, "")
+    if part is None or not owner or part.tb_frame.f_code in _callers:
+        return
+    raise CorejaxRuntimeError(
+        f"the code of {library_packages.get(owner, owner)} exits the process", got=f"SystemExit: {error.code}",
+        wanted="a result, or an exception", where=here(),
+        todo=f"report it to the pack's authors: it exits at {describe((part.tb_frame.f_code, part.tb_lasti))}"
+    ) from error
 
 
 def _set_culprit(error: BaseException, package: str) -> None:

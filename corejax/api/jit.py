@@ -88,7 +88,7 @@ def _jitted(staging: _Staging) -> Any:
                 return general(args, kwargs)
             outs = program.run(args)
             return outs[0] if program.out_tree is None else program.out_tree.unflatten(outs)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             trim(error)
             raise
 

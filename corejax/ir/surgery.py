@@ -257,7 +257,7 @@ def _shortened(hook: Any, eqn: JaxprEqn, used_out: tuple[bool, ...]) -> JaxprEqn
     elif len(result[0]) != len(eqn.invars):
         problem, got, wanted = "returned the wrong number of flags", len(result[0]), f"{len(eqn.invars)}, as operands"
     elif result[1] is None and (any(used_out) or eqn.effects):
-        problem, got, wanted = "dropped an equation that is needed", None, "an equation"
+        problem, got, wanted = "dropped an equation that is needed", "None", "an equation"
     elif result[1] is not None:
         used = [v for v, u in zip(eqn.outvars, used_out, strict=True) if u]
         operands = [x for x, u in zip(eqn.invars, result[0], strict=True) if u]

@@ -9,7 +9,7 @@ import numpy as np
 
 from corejax import dtypes
 from corejax.avals import ShapedArray, aval_of
-from corejax.errors import CorejaxTypeError
+from corejax.errors import CorejaxTypeError, RuleError
 from corejax.ir.jaxpr import Jaxpr, JaxprEqn, Literal, Var, no_effects, subjaxprs
 from corejax.ir.printing import Names, effect_texts, equation_lines
 from corejax.source import describe
@@ -92,7 +92,8 @@ def _check_literal(jaxpr: Jaxpr, k: int, literal: Literal) -> None:
 
 def _check_params(jaxpr: Jaxpr, k: int, eqn: JaxprEqn) -> None:
     known = getattr(eqn.primitive, "params", None)
-    if known is not None and known != eqn.params.keys():
+    at_least = getattr(eqn.primitive, "open_params", False)
+    if known is not None and known != eqn.params.keys() and not (at_least and known <= eqn.params.keys()):
         raise _error(jaxpr, k, "has not the params of its primitive", got=", ".join(sorted(eqn.params)) or "none",
                      wanted=", ".join(sorted(known)) or "none")
 
@@ -113,6 +114,8 @@ def _check_types(jaxpr: Jaxpr, k: int, eqn: JaxprEqn, avals: tuple[ShapedArray, 
     hook = primitive.typecheck
     try:
         inferred = hook(avals, **eqn.params) if hook is not None else primitive.infer(avals, eqn.params)
+    except RuleError:
+        raise
     except CorejaxTypeError as error:
         raise _error(jaxpr, k, f"has operands or params that {primitive.name} refuses",
                      got=str(error).replace("\n", "\n    ")) from error

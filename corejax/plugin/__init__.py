@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         over,
         partials,
     )
+    from corejax.plugin.extending import extend
     from corejax.plugin.primitive import Primitive, define, find
     from corejax.plugin.roles import operators, provide, roles
 
@@ -48,14 +49,16 @@ _HOME = {
     **dict.fromkeys(("Sample", "factors", "hookimpl", "linear", "not_differentiable", "not_linear", "over", "partials"),
                     "corejax.plugin.declarations"),
     **dict.fromkeys(("Primitive", "define", "find"), "corejax.plugin.primitive"),
+    "extend": "corejax.plugin.extending",
     **dict.fromkeys(("operators", "provide", "roles"), "corejax.plugin.roles"),
 }
-_MODULES = frozenset(("checks", "declarations", "derive", "families", "freeze", "hookspecs", "manifest", "registry"))
+_MODULES = frozenset(("checks", "declarations", "derive", "explaining", "families", "freeze", "hookspecs", "manifest",
+                      "registry"))
 
 __all__ = [
-    "API_VERSION", "Linear", "Primitive", "Sample", "Zero", "calls_users", "define", "factors", "families", "find",
-    "hookimpl", "linear", "not_differentiable", "not_linear", "operators", "over", "partials", "provide", "public",
-    "roles",
+    "API_VERSION", "Linear", "Primitive", "Sample", "Zero", "calls_users", "define", "extend", "factors", "families",
+    "find", "hookimpl", "linear", "not_differentiable", "not_linear", "operators", "over", "partials", "provide",
+    "public", "roles",
 ]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any, NamedTuple
 
 from corejax.errors import CorejaxRuntimeError
@@ -35,6 +36,27 @@ class Signature(NamedTuple):
     def __str__(self) -> str:
         star = ["*args"] if self.spread else ["*"] if self.keywords else []
         return f"({', '.join([*self.positional, *star, *self.keywords, *(['**params'] if self.open else [])])})"
+
+
+def place_of(function: Any) -> str | None:
+    """`file:line` of a function, if it is written in Python."""
+    code = getattr(inspect.unwrap(function) if callable(function) else None, "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code else None
+
+
+def takes(function: Rule, count: int) -> bool:
+    """Can a function be called with `count` positional arguments, as far as that can be told?"""
+    function = inspect.unwrap(function)
+    code = getattr(function, "__code__", None)
+    if type(function) is FunctionType and code is not None and not code.co_flags & inspect.CO_VARARGS:
+        return bool(code.co_argcount - len(function.__defaults__ or ()) <= count <= code.co_argcount)
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # some built-in functions have no signature
+        return True
+    named = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    most = count if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(named)
+    return len([p for p in named if p.default is p.empty]) <= count <= most
 
 
 def adapt(rule: Rule, signature: Signature, positional: Sequence[str], params: Signature) -> Rule:
@@ -84,6 +106,16 @@ def chain(rules: Sequence[Rule]) -> Rule:
                 return out
         return None
     return first
+
+
+def instantiated(rule: Rule, instantiate: Callable[[Any], Any], place: int) -> Rule:
+    """A rule that doesn't know symbolic zeros: it gets arrays in the sequence that is its argument at `place`."""
+    def call(*args: Any, **params: Any) -> Any:
+        values = args[place]
+        if type(values) in (list, tuple):
+            args = (*args[:place], [instantiate(x) for x in values], *args[place + 1:])
+        return rule(*args, **params)
+    return call
 
 
 def wrapped(wrapper: Rule, inner: Rule) -> Rule:

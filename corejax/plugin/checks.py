@@ -1,18 +1,21 @@
-"""Checks on what rules return, at the point where it enters the kernel.
+"""Checks on what rules return, where it enters the kernel: on its form. `interpreters.outputs` has those on values.
 
 Each `check_*` returns the result in the kernel's form or raises a `RuleError` that names the primitive, the hook, the
-pack, what was returned and what was wanted. The interpreters compare types themselves in the common case (two `is`
-tests) and come here only when something is off.
+pack, what was returned and what was wanted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from corejax.avals import ShapedArray, Zero, aval_of
-from corejax.errors import CorejaxError, RuleError
-from corejax.source import here
+import numpy as np
+
+from corejax import tracebacks
+from corejax.avals import Linear, ShapedArray, Zero, aval_of
+from corejax.dtypes import PYTHON_SCALARS
+from corejax.errors import CorejaxError, RuleError, kind_of
+from corejax.source import here, is_library, package_of
 
 
 def rule_error(primitive: Any, hook: str, problem: str, got: Any, wanted: Any, todo: str) -> RuleError:
@@ -24,33 +27,35 @@ def rule_error(primitive: Any, hook: str, problem: str, got: Any, wanted: Any, t
 def describe(value: Any) -> str:
     """The type of whatever a rule returned, for an error."""
     if isinstance(value, (list, tuple)):
-        inner = ", ".join(map(describe, value))
+        inner = ", ".join([*map(describe, value[:4]), *["..."] * (len(value) > 4)])
         return f"({inner})" if isinstance(value, tuple) else f"[{inner}]"
-    if value is None or isinstance(value, (Zero, ShapedArray)):
+    if value is None or isinstance(value, (Zero, Linear, ShapedArray)):
         return repr(value)
-    try:
-        return str(aval_of(value))
-    except CorejaxError:
+    if isinstance(value, (str, bytes, dict, set)):
         return f"{type(value).__name__} {value!r:.40}"
+    try:
+        return str(aval_of(value)) if hasattr(value, "__array__") or type(value) in PYTHON_SCALARS else kind_of(value)
+    except CorejaxError:
+        return f"an array of {value.dtype}" if isinstance(value, (np.ndarray, np.generic)) else kind_of(value)
 
 
-def check_avals(primitive: Any, result: Any) -> ShapedArray | tuple[ShapedArray, ...]:
+def check_avals(primitive: Any, result: Any, hook: str = "abstract_eval") -> ShapedArray | tuple[ShapedArray, ...]:
     """abstract_eval's result: one `ShapedArray`, or a sequence of them for a primitive with multiple results."""
     if not primitive.multiple_results:
         if isinstance(result, ShapedArray):
             return result
-        raise rule_error(primitive, "abstract_eval", "returned no type", describe(result), "a ShapedArray",
+        raise rule_error(primitive, hook, "returned no type", describe(result), "a ShapedArray",
                          "return ShapedArray(shape, dtype), or declare multiple_results = True")
     if isinstance(result, (list, tuple)) and all(isinstance(aval, ShapedArray) for aval in result):
         return tuple(result)
-    raise rule_error(primitive, "abstract_eval", "returned no sequence of types", describe(result),
+    raise rule_error(primitive, hook, "returned no sequence of types", describe(result),
                      "a sequence of ShapedArrays, as multiple_results is declared",
                      "return a list with one ShapedArray for each result")
 
 
 def check_jvp_pair(primitive: Any, result: Any) -> tuple[Any, Any]:
     """jvp's result: a pair (primals out, tangents out)."""
-    if isinstance(result, (list, tuple)) and len(result) == 2:
+    if type(result) in (list, tuple) and len(result) == 2:
         return result[0], result[1]
     raise rule_error(primitive, "jvp", "returned no pair", describe(result), "(output, output tangent)",
                      "return both, the output first")
@@ -64,43 +69,70 @@ def check_sequence(primitive: Any, hook: str, result: Any, count: int, what: str
                      f"a sequence of {count}", f"return one entry for each of the {what}")
 
 
-def check_output(primitive: Any, hook: str, out: Any, expected: ShapedArray) -> None:
-    """A primal output has the type that abstract_eval announced."""
-    aval = _aval_or_error(primitive, hook, out, expected)
-    if not aval.matches(expected):
-        raise rule_error(primitive, hook, f"returned {aval}, wanted {expected}", aval, expected,
-                         "return what binding the primitive itself gives")
+def check_types(primitive: Any, hook: str, avals: Sequence[Any], expected: Sequence[Any]) -> None:
+    """Types of results, weak types included, are those that abstract_eval announced."""
+    check_sequence(primitive, hook, avals, len(expected), "results")
+    for aval, wanted in zip(avals, expected, strict=True):
+        if aval is not wanted:
+            raise rule_error(primitive, hook, f"returned {aval}, wanted {wanted} as abstract_eval says", aval, wanted,
+                             f"make {hook} and abstract_eval agree")
 
 
-def check_tangent(primitive: Any, tangent: Any, expected: ShapedArray) -> None:
-    """An output tangent has the tangent type of its primal."""
-    aval = tangent.aval if type(tangent) is Zero else _aval_or_error(primitive, "jvp", tangent, expected)
-    if not aval.matches(expected):
-        raise rule_error(primitive, "jvp", f"returned tangent {aval}, wanted {expected} as its primal", aval, expected,
-                         "return a tangent of the primal's shape and dtype; for integers and zeros, Zero(aval.tangent)")
+def no_array(primitive: Any, hook: str, value: Any, expected: Any) -> RuleError:
+    """The error for a result that is no array."""
+    return rule_error(primitive, hook, "returned something that is no array", describe(value), expected,
+                      "return an array of that type")
 
 
-def check_cotangent(primitive: Any, index: int, cotangent: Any, expected: ShapedArray) -> None:
-    """The cotangent of an operand has the operand's type."""
-    aval = cotangent.aval if type(cotangent) is Zero else _aval_or_error(primitive, "transpose", cotangent, expected)
-    if not aval.matches(expected):
-        raise rule_error(primitive, "transpose", f"returned cotangent {aval} for operand {index}, wanted {expected}",
-                         aval, expected, "sum over what the operand was broadcast along; convert to its dtype")
+def no_host_array(primitive: Any, out: Any, expected: ShapedArray) -> RuleError:
+    """The error for an impl that returned no NumPy array."""
+    return rule_error(primitive, "impl", f"returned {kind_of(out)}", describe(out), f"a NumPy array {expected}",
+                      "return what NumPy computed, not None or a list")
 
 
-def check_batched(primitive: Any, out: Any, dim: Any, size: int, expected: ShapedArray) -> None:
-    """A batched output is the unbatched type with one more axis, of the batch's size, at `dim`."""
-    aval = _aval_or_error(primitive, "vmap", out, expected)
-    if dim is None:
-        wanted: Any = expected
-    elif type(dim) is int and 0 <= dim <= len(expected.shape):
-        wanted = expected.update(shape=(*expected.shape[:dim], size, *expected.shape[dim:]))
-    else:
-        raise rule_error(primitive, "vmap", "returned a bad output dimension", repr(dim),
-                         f"None or an int from 0 to {len(expected.shape)}", "return (output, dim of its batch axis)")
-    if not aval.matches(wanted):
-        raise rule_error(primitive, "vmap", f"returned {aval} with its batch axis at {dim}, wanted {wanted}", aval,
-                         wanted, "each slice along the batch axis has the type of the unbatched result")
+def wrong_host_array(primitive: Any, out: Any, expected: ShapedArray) -> RuleError:
+    """The error for an impl that returned an array of another type."""
+    got = describe(out) if out.dtype.isnative else f"{describe(out)} in another byte order"
+    return rule_error(primitive, "impl", f"returned {got}, wanted {expected} as abstract_eval says", got, expected,
+                      "make impl and abstract_eval agree; the compiled program follows abstract_eval")
+
+
+def wrong_count(primitive: Any, outs: Any, count: int) -> RuleError:
+    """The error for an impl that returned another number of results."""
+    got = len(outs) if isinstance(outs, (list, tuple)) else kind_of(outs)
+    return rule_error(primitive, "impl", "returned the wrong number of results", got, f"a sequence of {count} arrays",
+                      "return one array for each type that abstract_eval returns")
+
+
+def failed(primitive: Any, hook: str, error: Exception, where: str | None = None) -> Exception:
+    """What to raise for an exception that came out of a hook: the same, with a note that names the hook.
+
+    An error that names a hook needs none, and what a function of the user's raised is no affair of the hook's.
+    """
+    if hook == "impl" and isinstance(error, ValueError) and "read-only" in str(error):
+        wrong = rule_error(primitive, hook, "writes to its operands", str(error), "operands as they were",
+                           "compute into a new array: copy the operand first, or leave `out=` away")
+        wrong.__cause__, wrong.where = error, where or wrong.where
+        return wrong
+    plugin = getattr(primitive, "plugin", None)
+    if plugin is None or getattr(error, "hook", None) is not None or hasattr(error, "_hook") or (
+            getattr(error, "primitive", None) == primitive.name):
+        return error
+    own = type(plugin).__module__.partition(".")[0]
+    part = error.__traceback__ and error.__traceback__.tb_next
+    while part is not None:
+        frame = part.tb_frame
+        if not is_library(frame) and package_of(frame) not in (own, *tracebacks._TOOLS):
+            return error
+        part = part.tb_next
+    error._hook = hook  # type: ignore[attr-defined]
+    error.add_note(f"raised by {primitive.name}.{hook} ({primitive.origin}), for {where or here()}")
+    return error
+
+
+def describe_dim(dim: Any) -> str:
+    """Where a rule said that a batch axis is, for an error."""
+    return repr(dim) if isinstance(dim, (int, str, float)) else describe(dim)
 
 
 def wrong_count_of_partials(primitive: Any, n_operands: int, n_partials: int) -> RuleError:
@@ -118,43 +150,9 @@ def check_list(primitive: Any, hook: str, outs: Any) -> list[Any]:
                      "a sequence, as multiple_results is declared", "return a list with one array for each result")
 
 
-def check_array(primitive: Any, hook: str, out: Any) -> None:
-    """A value whose type is checked elsewhere is an array at all."""
-    if not hasattr(out, "aval"):
-        _aval_or_error(primitive, hook, out, "an array")
-
-
-def check_effects(primitive: Any, result: Any) -> frozenset[Any]:
-    """The effects of an equation."""
-    if isinstance(result, frozenset):
-        return result
-    raise rule_error(primitive, "effects", "returned no set of effects", describe(result), "a frozenset",
-                     "return frozenset((effect,)), or frozenset() where there is none")
-
-
-def check_partial_eval(primitive: Any, result: Any) -> Any:
-    """partial_eval's result: two equations, which outputs are unknown, and the residuals."""
-    if isinstance(result, (list, tuple)) and len(result) == 4:
-        return result
-    raise rule_error(primitive, "partial_eval", "didn't divide the equation", describe(result),
-                     "(known_eqn or None, staged_eqn or None, unknown_out, residual_vars)", "return these four")
-
-
-def check_pretty(primitive: Any, result: Any) -> Mapping[str, Any]:
-    """What to print of the params."""
-    if isinstance(result, Mapping):
-        return result
-    raise rule_error(primitive, "pretty", "returned no mapping", describe(result),
-                     "a mapping of names to what to print", "return a dict, such as {'axes': axes}")
-
-
-#: Hooks whose result is checked as a whole, whoever calls them.
-WHOLE_RESULTS = {"effects": check_effects, "partial_eval": check_partial_eval, "pretty": check_pretty}
-
-
-def _aval_or_error(primitive: Any, hook: str, value: Any, expected: ShapedArray | str) -> ShapedArray:
-    try:
-        return aval_of(value)
-    except CorejaxError:
-        raise rule_error(primitive, hook, "returned something that is no array", describe(value), expected,
-                         "return an array of that type") from None
+def check_linearized(primitive: Any, result: Any) -> tuple[Any, Any, Any]:
+    """linearize's result: what it computes, what it keeps, and the derivative as a function."""
+    if not isinstance(result, (list, tuple)) or len(result) != 3 or not callable(result[2]):
+        raise rule_error(primitive, "linearize", "returned no triple that ends in a function", describe(result),
+                         "(result, residuals, lin)", "return these three, with lin(residuals, tangents)")
+    return result[0], result[1], result[2]

@@ -156,21 +156,23 @@ class Sample:
     """An input for the conformance kit, from the hook `samples`: these together are the specification of a primitive.
 
     - `domain`: the interval from which the kit draws more floating operands of the same shapes, for complex ones in
-      both parts; or one interval for each operand, None where the given operand is to be kept.
+      both parts; or one interval for each operand, of integers too, None where the given operand is to be kept.
     - `singular`: points of the domain at which no derivative exists; the kit's derivatives keep away from them.
     - `ulps`: how many units in the last place `impl` and the compiled program may be apart.
     - `error`: the exception class that this input must raise.
+    - `results`: what this input gives, known from elsewhere: one array, or a list of several. Of use where nothing says
+      twice what the primitive computes, as it has a lowering and no `impl`.
     - `exempt`: names of checks, with the reason why each doesn't hold here.
 
     >>> Sample([1.0, 2.0], {"axis": 0})
     Sample(args=(1.0, 2.0), params={'axis': 0})
     """
 
-    __slots__ = ("args", "domain", "error", "exempt", "params", "singular", "ulps")
+    __slots__ = ("args", "domain", "error", "exempt", "params", "results", "singular", "ulps")
 
     def __init__(self, args: Sequence[Any], params: Mapping[str, Any] | None = None, domain: Any = None,
                  error: type[BaseException] | None = None, exempt: Mapping[str, str] | None = None,
-                 singular: Sequence[float] = (), ulps: float | None = None) -> None:
+                 singular: Sequence[float] = (), ulps: float | None = None, results: Any = None) -> None:
         self.args = tuple(args)
         self.params = dict(params or {})
         self.domain = domain
@@ -178,9 +180,11 @@ class Sample:
         self.exempt = dict(exempt or {})
         self.singular = tuple(singular)
         self.ulps = ulps
+        self.results = results
 
     def __repr__(self) -> str:
         fields = [(name, getattr(self, name))
-                  for name in ("args", "params", "domain", "error", "exempt", "singular", "ulps")]
-        shown = [f"{name}={value!r}" for name, value in fields if name == "args" or value not in (None, {}, ())]
+                  for name in ("args", "params", "domain", "error", "exempt", "singular", "ulps", "results")]
+        shown = [f"{name}={value!r}" for name, value in fields
+                 if name == "args" or not (value is None or (isinstance(value, (dict, tuple)) and not value))]
         return f"Sample({', '.join(shown)})"

@@ -1,62 +1,77 @@
 """Rules for hooks that a plugin left out: derived where they can be, refused by name where they can't.
 
 From `decompose`, every rule follows by transforming the composition. From a declaration (`linear`, `partials`), the
-jvp. Without either, vmap maps slice by slice and compiled code calls back into `impl`; each of these works at a cost
-that a warning names once.
+jvp. What is left to slow substitutes is in `fallbacks`.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from corejax.avals import ShapedArray, Zero, aval_of
 from corejax.caches import BoundedCache
-from corejax.config import config
-from corejax.errors import CorejaxNotImplementedError, CorejaxWarning, MissingRuleError
-from corejax.interpreters import batching, forward
+from corejax.errors import MissingRuleError
+from corejax.interpreters import batching, forward, outputs
+from corejax.interpreters.context import context
 from corejax.interpreters.reverse import transpose_function
 from corejax.interpreters.staging import stage, stage_closed
 from corejax.plugin import checks
 from corejax.plugin.declarations import NotDifferentiable, NotLinear, Partials, hookimpl
+from corejax.plugin.fallbacks import (
+    CALLBACK,
+    SEQUENTIAL,
+    Note,
+    Rule,
+    callback,
+    missing,
+    refused,
+    sequential_vmap,
+)
+from corejax.plugin.families.spreading import spread
 from corejax.plugin.roles import operators, roles
-from corejax.source import here, user_frame
+from corejax.plugin.weights import weighted
+from corejax.source import here
+from corejax.xla.array import Array
 
-Rule = Callable[..., Any]
+FROM_DECOMPOSE = Note("derived", "from decompose")
+MAPPED = Note("derived", "from decompose and jvp, both mapped")
+MISSING = Note("missing", "nothing says what it is, and using it is an error")
+COMPILED = Note("absent", "compiled for each call signature")
 
 
 def fill(slots: Any, primitive: Any) -> None:
     """Give every rule in `slots` a callable, for the primitive that is being frozen (`impl` may stay None).
 
-    The rules made here refer to `primitive`, never to `slots`, which is a draft of it.
+    The rules made here refer to `primitive`, never to `slots`, which is a draft of it. `slots.notes` says of each hook
+    that had no rule what was made of it.
     """
-    decomposes, own_jvp = slots.decompose is not None, slots.jvp is not None
+    notes, decomposes, own_jvp = slots.notes, slots.decompose is not None, slots.jvp is not None
     if slots.abstract_eval is None:
-        slots.abstract_eval = _abstract_eval(primitive)
+        slots.abstract_eval, notes["abstract_eval"] = _abstract_eval(primitive), FROM_DECOMPOSE
+    if slots.impl is None:
+        notes["impl"] = COMPILED if slots.evaluate is None else Note("absent", "evaluate is used")
     _fill_jvp(slots, primitive)
     if isinstance(slots.transpose, NotLinear):
-        slots.transpose = _refused(primitive, "transpose", slots.transpose.reason)
+        slots.transpose = refused(primitive, "transpose", slots.transpose.reason)
     elif slots.transpose is None:
-        slots.transpose = _transpose(primitive) if decomposes else _missing(primitive, "transpose")
+        slots.transpose, notes["transpose"] = ((_transpose(primitive), FROM_DECOMPOSE) if decomposes else
+                                               (missing(primitive, "transpose"), MISSING))
     if slots.vmap is None:
-        if decomposes and own_jvp:
-            slots.vmap = _vmap_keeping_jvp(primitive)
-        else:
-            slots.vmap = _vmap(primitive) if decomposes else _sequential_vmap(primitive)
+        slots.vmap, notes["vmap"] = (
+            (sequential_vmap(primitive), SEQUENTIAL) if not decomposes else
+            (_vmap_keeping_jvp(primitive), MAPPED) if own_jvp else (_vmap(primitive), FROM_DECOMPOSE))
     if slots.xla_translation is None:
-        if decomposes:
-            slots.xla_translation = _lowering(primitive)
-        elif slots.impl is not None:
-            slots.xla_translation = _callback(primitive)
-        else:
-            slots.xla_translation = _missing(primitive, "xla_translation")
+        slots.xla_translation, notes["xla_translation"] = (
+            (_lowering(primitive), FROM_DECOMPOSE) if decomposes else
+            (callback(primitive), CALLBACK) if slots.impl is not None else
+            (missing(primitive, "xla_translation"), MISSING))
 
 
 def _fill_jvp(slots: Any, primitive: Any) -> None:
     declared = slots.jvp
     if isinstance(declared, NotDifferentiable):
-        slots.jvp = _refused(primitive, "jvp", declared.reason)
+        slots.jvp = refused(primitive, "jvp", declared.reason)
     elif isinstance(declared, Partials):
         slots.jvp = _jvp_of_partials(primitive, declared.functions, slots.factors)
         slots.symbolic_zeros = slots.jvp_binds_itself = True
@@ -64,22 +79,43 @@ def _fill_jvp(slots: Any, primitive: Any) -> None:
         slots.jvp = _jvp_of_linear(primitive, slots.linear)
         slots.symbolic_zeros = slots.jvp_binds_itself = True
     elif declared is None and slots.decompose is not None:
-        slots.jvp = _jvp(primitive)
+        slots.jvp, slots.notes["jvp"] = _jvp(primitive), FROM_DECOMPOSE
         slots.symbolic_zeros = True
     elif declared is None:
-        slots.jvp = _missing(primitive, "jvp")
+        slots.jvp, slots.notes["jvp"] = missing(primitive, "jvp"), MISSING
+
+
+def fits(primitive: Any, abstract_eval: Rule, count: int | None, linear: Sequence[int]) -> Rule:
+    """`abstract_eval`, which also compares the number of operands with what is declared of each.
+
+    It is the first rule that is asked, and only once for each signature.
+    """
+    def checked(avals: Sequence[ShapedArray], /, **params: Any) -> Any:
+        result = abstract_eval(avals, **params)
+        if count is not None and len(avals) != count:
+            raise checks.wrong_count_of_partials(primitive, len(avals), count)
+        if linear and max(linear) >= len(avals):
+            raise checks.rule_error(
+                primitive, "jvp", f"is declared linear in operand {max(linear)}, which doesn't exist",
+                f"{len(avals)} operand{'s' * (len(avals) != 1)}", f"linear = {tuple(linear)}, as declared",
+                "count operands from 0")
+        return result
+    return checked
 
 
 # From declarations
 
 def _jvp_of_partials(primitive: Any, functions: Sequence[Rule | None], factors: Sequence[Any] | None) -> Rule:
     negated = [factor == -1 for factor in factors or [None] * len(functions)]
+    if factors is not None:
+        functions = [_times(primitive, factor) if callable(factor) else function
+                     for factor, function in zip(factors, functions, strict=True)]
 
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], /, **params: Any) -> tuple[Any, Any]:
         if len(tangents) != len(functions):
             raise checks.wrong_count_of_partials(primitive, len(tangents), len(functions))
         out = primitive.bind(*primals, **params)
-        out_dot = None
+        out_dot, expected, trace = None, out.aval.tangent, context.trace
         for partial, x_dot, minus in zip(functions, tangents, negated, strict=True):
             if partial is None or type(x_dot) is Zero:
                 continue
@@ -87,9 +123,22 @@ def _jvp_of_partials(primitive: Any, functions: Sequence[Rule | None], factors: 
                 out_dot = operators.sub(out_dot, x_dot)
                 continue
             term = partial(x_dot, out, *primals, **params)
+            if getattr(term, "aval", None) is not expected or (
+                    type(term) is not Array and getattr(term, "_trace", None) is not trace):
+                term = outputs.check_tangent(primitive, "jvp", term, expected, trace)
+                if type(term) is Zero:
+                    continue
             out_dot = term if out_dot is None else roles.accumulate(out_dot, term)
         return out, Zero(out.aval.tangent) if out_dot is None else out_dot
     return jvp
+
+
+def _times(primitive: Any, factor: Rule) -> Rule:
+    """The partial that multiplies the tangent by a factor, which is checked."""
+    def partial(x_dot: Any, out: Any, *primals: Any, **params: Any) -> Any:
+        weight = outputs.check_factor(primitive, factor(out, *primals, **params), out.aval, context.trace)
+        return spread(weighted(x_dot, weight), out)
+    return partial
 
 
 def _jvp_of_linear(primitive: Any, positions: Sequence[int]) -> Rule:
@@ -113,42 +162,17 @@ def _jvp_of_linear(primitive: Any, positions: Sequence[int]) -> Rule:
     return jvp
 
 
-def _refused(primitive: Any, hook: str, reason: str) -> Rule:
-    verb, what, todo = ("is not differentiable", "differentiated", "use lax.stop_gradient on its operands if a zero "
-                        "derivative is meant") if hook == "jvp" else (
-        "is not linear, so it has no transpose", "transposed", "differentiate first: cj.vjp transposes the derivative")
-
-    def rule(*_: Any, **__: Any) -> Any:
-        raise CorejaxNotImplementedError(
-            f"{primitive.name} ({primitive.origin}) {verb}: {reason}", primitive=primitive.name, hook=hook,
-            pack=primitive.origin, got=f"operands that depend on what is {what}", wanted="operands that don't",
-            where=here(), todo=todo)
-    return rule
-
-
-def _missing(primitive: Any, hook: str) -> Rule:
-    def rule(*_: Any, **__: Any) -> Any:
-        raise MissingRuleError(
-            f"{primitive.name} ({primitive.origin}) has no {hook} rule and none can be derived",
-            primitive=primitive.name, hook=hook, pack=primitive.origin, where=here(),
-            got=f"a plugin with {', '.join([h for h, whose in primitive.providers.items() if whose != 'derived'])}",
-            wanted=f"a hook `{hook}`, or `decompose`, from which every rule follows",
-            todo=f"write {hook} in the plugin, or provide it from another pack under corejax.rules; if it can't exist, "
-                 + ("declare jvp = not_differentiable(reason)" if hook == "jvp"
-                    else "declare transpose = not_linear(reason)"))
-    return rule
-
-
 # From decompose
 
 def _function(primitive: Any, params: dict[str, Any]) -> Callable[..., list[Any]]:
     """`decompose` as a function from positional operands to a list of outputs."""
     def fun(*args: Any) -> list[Any]:
-        out = primitive.decompose(args, **params)
-        if primitive.multiple_results:
-            return checks.check_list(primitive, "decompose", out)
-        checks.check_array(primitive, "decompose", out)
-        return [out]
+        try:
+            out = primitive.decompose(args, **params)
+        except Exception as error:
+            raise checks.failed(primitive, "decompose", error)  # noqa: B904
+        outs = checks.check_list(primitive, "decompose", out) if primitive.multiple_results else [out]
+        return [outputs.check_array(primitive, "decompose", x, "an array", context.trace) for x in outs]
     return fun
 
 
@@ -239,61 +263,6 @@ def _vmap_keeping_jvp(primitive: Any) -> Rule:
 def _lowering(primitive: Any) -> Rule:
     def lowering(ctx: Any, args: Sequence[Any], /, **params: Any) -> Any:
         jaxpr = stage_closed(_function(primitive, params), ctx.avals_in, primitive.name)
-        for x, aval in zip(jaxpr.outvars, ctx.avals_out, strict=True):
-            checks.check_output(primitive, "decompose", x, aval)
+        checks.check_types(primitive, "decompose", jaxpr.out_avals, ctx.avals_out)
         return _results(primitive, ctx.call(jaxpr, args))
-    return lowering
-
-
-# From impl and abstract_eval alone
-
-def _fallback(primitive: Any, hook: str, what: str) -> Callable[[], None]:
-    """Tell the user, once, that a fallback is at work; or refuse it, if the configuration says so."""
-    told = False
-
-    def notify() -> None:
-        nonlocal told
-        message = f"{primitive.name} ({primitive.origin}) has no {hook} rule: {what}. Writing {hook} removes this."
-        if config.fallbacks == "error":
-            raise MissingRuleError(message, primitive=primitive.name, hook=hook, pack=primitive.origin, where=here(),
-                                   got=f"no {hook}, and config.fallbacks = 'error'", wanted=f"the hook {hook}",
-                                   todo="write the hook, or set config.fallbacks = 'warn'")
-        if not told and config.fallbacks == "warn":
-            told = True
-            frame = user_frame()
-            if frame is None:
-                warnings.warn(message, CorejaxWarning, stacklevel=2)
-            else:
-                warnings.warn_explicit(message, CorejaxWarning, frame.f_code.co_filename, frame.f_lineno)
-    return notify
-
-
-def _sequential_vmap(primitive: Any) -> Rule:
-    notify = _fallback(primitive, "vmap", "it is mapped one slice after the other, which is slow")
-
-    def vmap(axis: Any, args: Sequence[Any], dims: Sequence[int | None], /, **params: Any) -> tuple[Any, Any]:
-        notify()
-        mapped = [roles.move_axis(x, d, 0) if d else x for x, d in zip(args, dims, strict=True) if d is not None]
-
-        def one(slices: Sequence[Any]) -> Any:
-            rest = iter(slices)
-            return primitive.bind(*[x if d is None else next(rest) for x, d in zip(args, dims, strict=True)], **params)
-
-        outs = roles.sequential_map(one, mapped)
-        return outs, ([0] * len(outs) if primitive.multiple_results else 0)
-    return vmap
-
-
-def _callback(primitive: Any) -> Rule:
-    notify = _fallback(primitive, "xla_translation", "compiled programs call back into Python for it, which is slow")
-
-    def lowering(ctx: Any, args: Sequence[Any], /, **params: Any) -> Any:
-        notify()
-        out_avals = ctx.avals_out
-
-        def call(*operands: Any) -> Sequence[Any]:
-            out = primitive.impl(operands, **params)
-            return out if primitive.multiple_results else (out,)
-
-        return _results(primitive, ctx.callback(call, args, out_avals))
     return lowering

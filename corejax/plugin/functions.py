@@ -34,7 +34,7 @@ def _default_function(bind: Function) -> Function:
     def function(*args: Any, **params: Any) -> Any:
         try:
             return bind(*args, **params)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             trim(error)
             raise
     return function

@@ -90,7 +90,8 @@ def evaluate(args: Any) -> Any:
     """`evaluate(args, *, ...)`: the results for concrete arrays, computed by binding other primitives.
 
     For primitives that carry programs and need not compile them: a branch is taken, a call is made. Gets `Array`s,
-    wherever they live, and returns a sequence. Without it: compiled for each call signature.
+    wherever they live, and returns a sequence: `multiple_results` must be declared. Without it: `impl`, else compiled
+    for each call signature.
     """
 
 
@@ -99,7 +100,8 @@ def partial_eval(eqn: Any, unknown_in: Any, saveable: Any) -> Any:
     """`partial_eval(eqn, unknown_in)`: split an equation in what is known now and what is not.
 
     Returns (known_eqn or None, staged_eqn or None, unknown_out, residual_vars). It may take a third argument
-    `saveable`, the policy that says which residuals may be kept. Without it: unknown as soon as an operand is.
+    `saveable`, the policy that says which residuals may be kept. Only with `multiple_results`. Without it: unknown as
+    soon as an operand is.
     """
 
 
@@ -138,6 +140,9 @@ HOOKS: dict[str, tuple[str, ...]] = {
 
 #: Hooks that get an equation or a generator, and no params.
 WITHOUT_PARAMS = frozenset(("samples", "partial_eval", "dce"))
+
+#: Hooks that know results only as a sequence: for primitives with `multiple_results`.
+FOR_SEVERAL = frozenset(("evaluate", "partial_eval"))
 
 #: Arguments that a hook is given only if it takes them.
 OPTIONAL_ARGS = frozenset(("saveable",))

@@ -46,7 +46,7 @@ _PLAIN = frozenset((int, str, type(None), Jaxpr))
 #: What Python says to a rule that takes apart another number of operands than it gets.
 _UNPACKED = re.compile("values to unpack|index out of range")
 
-_lock = threading.Lock()
+_lock = threading.RLock()  # a signal handler, or a property of a plugin, may come back here
 
 #: The primitive of each plugin object, by identity; a primitive holds its plugin, so an id can't be another's.
 _of_plugin: weakref.WeakValueDictionary[int, Primitive] = weakref.WeakValueDictionary()
@@ -124,8 +124,8 @@ class Primitive:
         self._check_params(params)
         try:
             result = self.abstract_eval(avals, **params)
-        except CorejaxError:
-            raise
+        except CorejaxError as error:
+            raise checks.failed(self, "abstract_eval", error)  # noqa: B904
         except Exception as error:
             if isinstance(error, (ValueError, IndexError)) and _UNPACKED.search(str(error)):
                 raise CorejaxTypeError(
@@ -133,8 +133,10 @@ class Primitive:
                     pack=self.origin, got=", ".join(map(str, avals)) or "no operands", where=here(),
                     wanted=f"operands for which its abstract_eval works, which says: {error}",
                     todo="check the call; params go by keyword") from None
-            error.add_note(f"raised by {self.name}.abstract_eval ({self.origin}), called with {list(avals)} "
-                           f"and {dict(params)}, for {here()}")
+            if not hasattr(error, "_hook"):
+                error._hook = "abstract_eval"  # type: ignore[attr-defined]
+                error.add_note(f"raised by {self.name}.abstract_eval ({self.origin}), called with {list(avals)} "
+                               f"and {dict(params)}, for {here()}")
             raise
         return self._cache.put(key, checks.check_avals(self, result))
 
@@ -248,21 +250,27 @@ def find(name: str) -> Primitive:
     found = registry.load(registry.PRIMITIVES, name)
     if not isinstance(found, Primitive):
         primitive = getattr(found, "primitive", None)
-        found = primitive if isinstance(primitive, Primitive) else _primitive_of(found, None)
+        found = primitive if isinstance(primitive, Primitive) else _primitive_of(found, None, name)
     if found.name != name:
         raise PluginError(f"the entry point {name!r} leads to the primitive {found.name!r}", primitive=name,
-                          pack=found.origin, got=found.name, wanted=name, todo="give both one name")
+                          pack=found.origin, got=f"{found.name!r} of {_whose(name)}", wanted=repr(name), where=here(),
+                          todo="give both one name")
     return found
 
 
-def _primitive_of(plugin: Any, module: str | None) -> Primitive:
-    """The one primitive of a plugin object."""
+def _whose(name: str) -> str:
+    entry = doors.manifest.read().choose(registry.PRIMITIVES, name)
+    return f"{entry.pack}, by `{entry}`" if entry else "no pack"
+
+
+def _primitive_of(plugin: Any, module: str | None, entry: str | None = None) -> Primitive:
+    """The one primitive of a plugin object, to which the entry point of this name led if one did."""
     name = getattr(plugin, "name", None)
     if isinstance(plugin, type) or not isinstance(name, str) or not name.isidentifier():
         is_class = isinstance(plugin, type)
-        raise PluginError("a plugin is an object with a name, which is an identifier", where=here(),
-                          got=f"the class {plugin.__name__}" if is_class else
-                          f"an object of {type(plugin).__name__}, named {name!r}",
+        got = f"the class {plugin.__name__}" if is_class else f"an object of {type(plugin).__name__}, named {name!r}"
+        raise PluginError("a plugin is an object with a name, which is an identifier", where=here(), primitive=entry,
+                          got=f"{got}, of {_whose(entry)}" if entry else got,
                           wanted='an instance of a class with `name = "..."`',
                           todo="make an instance: define(MyPrimitive())" if is_class else "give it a name")
     with _lock:

@@ -1,30 +1,61 @@
 """Loading what packs provide, by group and name, when it is first used.
 
-Nothing here knows what the groups mean. A pack that can't be imported is remembered as broken: each use of its names
-raises a `PackError` with the original cause, and all other packs work.
+Nothing here knows what the groups mean, but for which of them hold functions. A pack that can't be imported is
+remembered as broken: each use of its names raises a `PackError` with the original cause, and all other packs work.
 """
 
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
-from importlib import import_module
-from typing import Any
+from traceback import walk_tb
+from types import ModuleType
+from typing import Any, NamedTuple
 
 from corejax import plugin
-from corejax.errors import CorejaxError, CorejaxKeyError, CorejaxNotImplementedError, PackError
-from corejax.source import add_library_package, here
+from corejax.errors import (
+    CorejaxError,
+    CorejaxKeyError,
+    CorejaxNotImplementedError,
+    CorejaxWarning,
+    PackError,
+    kind_of,
+)
+from corejax.plugin.guards import Modules, Watch
+from corejax.source import add_library_package, here, line_of, package_of, place_here
 
 PRIMITIVES = "corejax.primitives"
 FUNCTIONS = "corejax.functions"
 ROLES = "corejax.roles"
 RULES = "corejax.rules"
+GROUPS = (PRIMITIVES, FUNCTIONS, ROLES, RULES, "corejax.backends", "corejax.transforms")
+
+
+class Failure(NamedTuple):
+    """Why a pack is broken; `place` is the line of it that raised."""
+
+    problem: str
+    cause: BaseException
+    place: str | None
+
+    @property
+    def words(self) -> str:
+        """What was raised, and where."""
+        return words(self.cause) + (f", at {self.place}" if self.place else "")
+
+    def __str__(self) -> str:
+        return f"{self.problem}: {self.words}"
+
 
 _objects: dict[tuple[str, str], Any] = {}
-_broken: dict[str, tuple[str, BaseException]] = {}
+_broken: dict[str, Failure] = {}
+_reported: set[str] = set()
 _MISSING = object()
 
+
+# Loading
 
 def load(group: str, name: str) -> Any:
     """The object that an installed pack provides under this name."""
@@ -42,53 +73,125 @@ def load_entry(entry: Any) -> Any:
     if entry.pack.name in _broken:
         raise _broken_error(entry)
     module = sys.modules.get(entry.module)
-    spec = getattr(module, "__spec__", None)
-    if module is None or getattr(spec, "_initializing", False):
+    if module is None or _is_importing(module):
         module = _import(entry)
     value: Any = module
     for attr in filter(None, entry.attr.split(".")):
-        value = getattr(value, attr, _MISSING)
-        if value is _MISSING:
-            raise PackError(
-                f"{entry.pack}: the {noun(entry.group)} {entry.name!r} leads nowhere", pack=str(entry.pack),
-                got=str(entry), wanted=f"an object {entry.attr!r} in the module {entry.module}", where=here(),
-                todo="correct the pack's entry points, or reinstall it if they are stale")
+        value = _attribute(entry, value, attr)
+    if isinstance(value, ModuleType):
+        raise entry_error(entry, "leads to a module", f"the module {value.__name__}", "an object in a module")
+    if entry.group in (FUNCTIONS, ROLES) and not callable(value):
+        raise entry_error(entry, "is no function", f"{kind_of(value)}, by `{entry}`", "something that can be called")
     add_library_package(entry.module.partition(".")[0], entry.pack)
     return value
 
 
+def _is_importing(module: Any) -> bool:
+    return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
+
+
 def _import(entry: Any) -> Any:
-    before = frozenset(sys.modules)
+    package, before, watch = entry.module.partition(".")[0], Modules(), Watch(entry.pack, entry.module)
     try:
-        # Without a lock of our own: a module that is being imported by another thread may be waiting for us.
-        return import_module(entry.module)
+        # Without a lock of our own: a module that is being imported by another thread may be waiting for us. Of two
+        # that wait for each other Python's `import` goes on with one half done, where `import_module` raises.
+        with watch:
+            __import__(entry.module)
+            module = sys.modules[entry.module]
     except BaseException as error:
-        _forget_modules(entry.module.partition(".")[0], before)
+        before.forget(package)
+        before.restore(package)
         if not isinstance(error, (Exception, SystemExit)):
             raise
-        what = "exits the process" if isinstance(error, SystemExit) else "can't be imported"
-        _broken.setdefault(entry.pack.name, (what, error))
-        raise _broken_error(entry) from error
+        what = "exits the process when it is imported" if isinstance(error, SystemExit) else "can't be imported"
+        failed = _break(entry, what, error)
+        raise failed from failed.__cause__  # which another thread may have met first
+    if entry.pack.name in _broken:  # by another thread, meanwhile
+        before.forget(package)
+        raise _broken_error(entry)
+    changed = before.restore(package)
+    if changed:
+        report(entry.pack.name, f"the pack {entry.pack} takes modules of others from sys.modules when it is imported, "
+                                f"or replaces them. They were put back: {', '.join(changed)}")
+    return module
+
+
+def _attribute(entry: Any, value: Any, attr: str) -> Any:
+    computed = isinstance(value, ModuleType) and "__getattr__" in vars(value)
+    before = Modules() if computed else None  # it may import
+    try:
+        return getattr(value, attr)
+    except AttributeError as error:
+        cause = error if computed else None
+        if isinstance(value, ModuleType) and _is_importing(value):
+            raise PackError(
+                f"{entry.pack}: the {noun(entry.group)} {entry.name!r} is used while its module is being imported",
+                pack=str(entry.pack), got=f"the module {value.__name__}, which has no {attr!r} yet", where=here(),
+                wanted="a use after the import", todo="use it within a function, not while modules are imported; if "
+                                                      "two packs need each other so, they must become one") from cause
+        raise entry_error(entry, "leads nowhere", str(entry),
+                          f"an object {entry.attr!r} in the module {entry.module}") from cause
+    except (Exception, SystemExit) as error:
+        if before is not None:
+            before.forget(entry.module.partition(".")[0])
+        failed = _break(entry, f"raises when its {attr!r} is asked for", error)
+        raise failed from failed.__cause__
+
+
+# Errors and reports
+
+def _break(entry: Any, problem: str, cause: BaseException) -> PackError:
+    """Remember a pack as broken, for the first reason that there was."""
+    place, package = None, entry.module.partition(".")[0]
+    for frame, line in walk_tb(cause.__traceback__):
+        if package_of(frame) == package:
+            place = f"{frame.f_code.co_filename}:{line} ({frame.f_code.co_qualname})"
+    _broken.setdefault(entry.pack.name, Failure(problem, cause, place))
+    return _broken_error(entry)
 
 
 def _broken_error(entry: Any) -> PackError:
-    what, cause = _broken[entry.pack.name]
+    failure = _broken[entry.pack.name]
     error = PackError(
-        f"the pack {entry.pack} {what}, so its {noun(entry.group)} {entry.name!r} can't be used", pack=str(entry.pack),
-        got=f"{type(cause).__name__}: {cause}", where=here(),
+        f"the pack {entry.pack} {failure.problem}, so its {noun(entry.group)} {entry.name!r} can't be used",
+        pack=str(entry.pack), got=failure.words, wanted=f"what `{entry}` leads to", where=here(),
         todo=f"repair or uninstall {entry.pack.name}; COREJAX_DISABLE_PACKS={entry.pack.name} leaves it out")
-    error.__cause__ = cause
+    error.__cause__ = failure.cause
     return error
 
 
-def _forget_modules(package: str, before: frozenset[str]) -> None:
-    """Take back what a failed import of `package` left in sys.modules."""
-    for name in set(sys.modules) - before:
-        if name == package or name.startswith(package + "."):
-            module = sys.modules.pop(name, None)
-            parent, _, child = name.rpartition(".")
-            if module is not None and getattr(sys.modules.get(parent), child, None) is module:
-                delattr(sys.modules[parent], child)
+def words(error: BaseException) -> str:
+    """An exception in one line: its type and text."""
+    try:
+        text = error.message if isinstance(error, CorejaxError) else str(error)
+    except Exception:  # an exception whose text fails is still one to report
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def entry_error(entry: Any, problem: str, got: str, wanted: str) -> PackError:
+    """The error for an entry point that doesn't lead to what its group holds; the rest of its pack works."""
+    return PackError(
+        f"{entry.pack}: the {noun(entry.group)} {entry.name!r} {problem}", pack=str(entry.pack), got=got,
+        wanted=wanted, where=here(), todo="correct the pack's entry points, or reinstall it if they are stale")
+
+
+def broken() -> dict[str, str]:
+    """The packs that failed in this process, and those left out for their metadata, each with the reason."""
+    found = {name: f"its metadata is broken: {why}" for name, why in plugin.manifest.read().broken.items()}
+    return found | {name: str(failure) for name, failure in _broken.items()}
+
+
+def report(key: Any, message: str) -> None:
+    """Warn, at most once in a process for each key: the name of a pack, for what breaks it."""
+    if key in _reported:
+        return
+    _reported.add(key)
+    place = place_here()
+    if place is None:
+        warnings.warn(message, CorejaxWarning, stacklevel=2)
+    else:
+        warnings.warn_explicit(message, CorejaxWarning, place[0].co_filename, line_of(place))
 
 
 def noun(group: str) -> str:
@@ -128,5 +231,7 @@ def install_hint(name: str, groups: Iterable[str]) -> str:
 
 def packs_in_use() -> str:
     """What is installed and not excluded, for an error."""
-    packs = plugin.manifest.read().packs
-    return f"packs in use: {', '.join(sorted(packs)) or 'none'}"
+    left_out = broken()
+    packs = sorted(plugin.manifest.read().packs.keys() - left_out.keys())
+    return f"packs in use: {', '.join(packs) or 'none'}" + \
+        "".join([f"; broken: {name} ({why})" for name, why in left_out.items()])

@@ -11,30 +11,37 @@ from typing import Any
 
 import pluggy
 
+from corejax.caches import WeakCache
 from corejax.errors import PluginError
 from corejax.plugin import API_VERSION, hookspecs, registry
-from corejax.plugin.adapters import Signature
-from corejax.plugin.declarations import Declaration, Linearity, NotDifferentiable, NotLinear, Partials
-from corejax.plugin.hookspecs import HOOKS, WITHOUT_PARAMS
-
-OWNER_DECLARATIONS = frozenset(("name", "multiple_results", "symbolic_zeros", "linear", "function", "api_version"))
-RULES_DECLARATIONS = frozenset(("name", "linear", "platform", "symbolic_zeros", "api_version"))
-_DECLARABLE: dict[str, tuple[type, ...]] = {"jvp": (Partials, Linearity, NotDifferentiable), "transpose": (NotLinear,)}
+from corejax.plugin.adapters import Signature, place_of
+from corejax.plugin.consistency import check_declaration, check_together
+from corejax.plugin.declarations import Declaration
+from corejax.plugin.hookspecs import FOR_SEVERAL, HOOKS, WITHOUT_PARAMS
 
 
 class Source:
-    """A plugin object, and who provides it."""
+    """A plugin object, and who provides it: the pack that owns the primitive, or others by an entry or `extend`."""
 
-    __slots__ = ("declared", "is_owner", "linear", "origin", "pack", "plugin", "primitive")
+    __slots__ = ("declared", "extends", "found", "is_owner", "linear", "origin", "pack", "plugin", "primitive",
+                 "replaces", "signatures")
 
-    def __init__(self, plugin: Any, primitive: str, pack: str | None, origin: str, is_owner: bool) -> None:
+    def __init__(self, plugin: Any, primitive: str, pack: str | None, origin: str, *, is_owner: bool = False,
+                 extends: bool = False, replaces: bool = False) -> None:
         self.plugin = plugin
         self.primitive = primitive
         self.pack = pack
         self.origin = origin
-        self.is_owner = is_owner
+        self.is_owner, self.extends, self.replaces = is_owner, extends, replaces
         self.declared: dict[str, Declaration] = {}
         self.linear: tuple[int, ...] | None = None
+        self.found: list[tuple[str, bool, Signature]] = []  # (hook, is a wrapper, signature) of each implementation
+        self.signatures: dict[Any, Signature] = {}
+
+    @property
+    def rules(self) -> dict[str, Signature]:
+        """The hooks that it implements, not counting wrappers."""
+        return {hook: signature for hook, is_wrapper, signature in self.found if not is_wrapper}
 
     @property
     def platform(self) -> str | None:
@@ -42,14 +49,17 @@ class Source:
 
     def error(self, problem: str, hook: str | None = None, **parts: Any) -> PluginError:
         """The error for this plugin; it says where its class, or the hook, is defined."""
-        at = getattr(getattr(self.plugin, hook, None), "__code__", None) if hook else None
-        where = f"{at.co_filename}:{at.co_firstlineno}" if at else _place_of(type(self.plugin))
         dotted = f"{self.primitive}.{hook}" if hook else self.primitive
         return PluginError(f"{dotted} ({self.origin}): {problem}", primitive=self.primitive, hook=hook,
-                           pack=self.origin, where=where, **parts)
+                           pack=self.origin, where=self.place(hook), **parts)
+
+    def place(self, hook: str | None = None) -> str:
+        """`file:line` of the hook's rule, or of the plugin's class."""
+        return place_of(getattr(self.plugin, hook, None) if hook else None) or _place_of_class(type(self.plugin))
 
 
-def _place_of(kind: type) -> str:
+@WeakCache
+def _place_of_class(kind: type) -> str:
     try:
         return f"{inspect.getsourcefile(kind)}:{inspect.getsourcelines(kind)[1]}"
     except (OSError, TypeError):  # made where there is no file
@@ -67,8 +77,23 @@ class Manager(pluggy.PluginManager):
     def add(self, source: Source) -> None:
         """Validate and register a plugin; an invalid one leaves no trace."""
         check_object(source)
+        if id(source.plugin) in self.sources:
+            raise source.error("the same object gives rules twice", got=repr(source.plugin),
+                               wanted="one entry point for each plugin object", todo="remove one of the entry points")
         self.sources[id(source.plugin)] = source
-        self.register(source.plugin, f"{source.origin} #{len(self.sources)}")
+        try:
+            self.register(source.plugin, f"{source.origin} #{id(source)}")
+            check_together(source)
+        except (pluggy.PluginValidationError, ValueError) as error:
+            raise source.error("pluggy refuses it", got=" ".join(str(error).split()),
+                               todo="see pluggy's documentation of hook implementations") from None
+
+    def remove(self, source: Source) -> None:
+        """Take a plugin back, as if it had never been added."""
+        if self.sources.get(id(source.plugin)) is source:
+            del self.sources[id(source.plugin)]
+            if self.is_registered(source.plugin):
+                self.unregister(source.plugin)
 
     def parse_hookspec_opts(self, module_or_class: Any, name: str) -> Any:
         """pluggy's options of a hook spec; it would inspect everything else in the module too, which takes longer."""
@@ -90,7 +115,9 @@ class Manager(pluggy.PluginManager):
         if options.get("hookwrapper"):
             raise source.error("old-style wrappers are not supported", name, got="hookwrapper=True",
                                wanted="hookimpl(wrapper=True)", todo="yield once and return the result")
-        check_signature(source, hook, name)
+        method = getattr(plugin, name)
+        signature = source.signatures[method] = check_signature(source, hook, name, method)
+        source.found.append((hook, bool(options.get("wrapper")), signature))
         return options
 
 
@@ -101,52 +128,21 @@ def check_object(source: Source) -> None:
         what = "class" if isinstance(plugin, type) else "module"
         raise source.error(f"a plugin is an instance, not a {what}", got=repr(plugin),
                            wanted="an object with hooks", todo="make an instance of a class: define(MyPrimitive())")
+    if hasattr(plugin, "primitive") and callable(plugin):
+        raise source.error("a primitive's function gives no rules", got=repr(plugin), wanted="an object with hooks",
+                           todo="name the plugin object itself, without define")
     version = getattr(plugin, "api_version", API_VERSION)
     if version != API_VERSION:
         raise source.error("it is written for another version of the plugin contract", got=f"api_version = {version!r}",
                            wanted=f"api_version = {API_VERSION}", todo="install a pack and a corejax that agree")
     if not source.is_owner and getattr(plugin, "name", source.primitive) != source.primitive:
         raise source.error("the rules name another primitive than their entry point", got=plugin.name,
-                           wanted=source.primitive, todo="make both the primitive's name")
+                           wanted=source.primitive, todo="make both the primitive's name, or leave `name` out")
 
 
-def check_declaration(source: Source, name: str) -> None:
-    """A public attribute that is no hook implementation is a declaration in its place, of the right type."""
-    value = getattr(source.plugin, name)
-    known = OWNER_DECLARATIONS if source.is_owner else RULES_DECLARATIONS
-    if name in HOOKS:
-        allowed = _DECLARABLE.get(name, ())
-        if name == "jvp" and isinstance(value, Linearity):
-            source.linear = value.operands
-            return
-        if isinstance(value, Declaration) and isinstance(value, allowed):
-            source.declared[name] = value
-            return
-        if callable(value):
-            raise source.error("it is not marked as a hook", name, got=f"def {name}(...)",
-                               wanted=f"@hookimpl def {name}(...)", todo="decorate it with corejax.plugin.hookimpl")
-        jvps = "partials(...), factors(...), linear(...) or not_differentiable(reason)"
-        names = jvps if name == "jvp" else "not_linear(reason)"
-        raise source.error("it is neither a rule nor a declaration", name, got=repr(value),
-                           wanted="a method marked with @hookimpl" + (f", or {names}" if allowed else ""),
-                           todo="leave the attribute out if there is no such rule")
-    if name not in known:
-        raise source.error(f"{name!r} is neither a hook nor a declaration", name, got=name,
-                           wanted=f"a hook ({', '.join(HOOKS)}) or a declaration ({', '.join(sorted(known))})",
-                           todo=registry.suggestion(name, (*HOOKS, *known)) or "begin helpers with an underscore")
-    if name in ("multiple_results", "symbolic_zeros") and not isinstance(value, bool):
-        raise source.error(f"{name} is True or False", got=repr(value), wanted="a bool", todo="declare True or False")
-    if name == "linear":
-        operands = value.operands if isinstance(value, Linearity) else value
-        if not isinstance(operands, tuple) or not all(type(i) is int and i >= 0 for i in operands):
-            raise source.error("linear names operands", got=repr(value), wanted="a tuple of operand numbers, as (0,)",
-                               todo="write linear = (0,)")
-        source.linear = operands
-
-
-def check_signature(source: Source, hook: str, name: str) -> Signature:
+def check_signature(source: Source, hook: str, name: str, method: Any) -> Signature:
     """A hook takes the positional arguments of its spec, or fewer, and params by keyword only."""
-    signature = Signature.of(getattr(source.plugin, name))
+    signature = Signature.of(method)
     wanted = f"def {name}({', '.join(('self', *HOOKS[hook], *(() if hook in WITHOUT_PARAMS else ('*', '...'))))})"
     got = f"def {name}{signature}"
     strangers = [arg for arg in signature.positional if arg not in HOOKS[hook]]
@@ -161,3 +157,26 @@ def check_signature(source: Source, hook: str, name: str) -> Signature:
     if hook in WITHOUT_PARAMS and (signature.keywords or signature.open):
         raise source.error("this hook is given no params", name, got=got, wanted=wanted, todo="read eqn.params instead")
     return signature
+
+
+def check_fit(source: Source, params: Signature, several: bool) -> None:
+    """Its hooks read only params that the primitive has, none named as an argument; and fit its number of results."""
+    for hook, _, signature in source.found:
+        if hook in FOR_SEVERAL and not several:
+            raise source.error("this hook is for primitives with several results", hook, got="multiple_results = False",
+                               wanted="multiple_results = True", todo="return a sequence of one, and declare "
+                               "multiple_results = True; or write impl and xla_translation instead")
+        unknown = [name for name in signature.keywords if name not in params.keywords]
+        if unknown and not params.open:
+            raise source.error(
+                f"it reads a param {unknown[0]!r} that the primitive doesn't have", hook, got=f"def {hook}{signature}",
+                wanted=f"params among: {', '.join(params.keywords) or 'none'}",
+                todo=registry.suggestion(unknown[0], params.keywords) or
+                "a primitive's params are the keyword-only arguments of abstract_eval (else of decompose): add it there"
+                if source.is_owner else "name params of the primitive, or read `**params`")
+        clash = sorted(set(signature.positional) & set(params.keywords))
+        if clash:
+            raise source.error(
+                f"its argument {clash[0]!r} has the name of a param", hook, got=f"def {hook}{signature}",
+                wanted=f"a param with another name, or a hook without the argument {clash[0]!r}",
+                todo="rename the param; or leave the argument out of the hook and read what it needs from the operands")

@@ -29,6 +29,7 @@ from corejax.xla.storage import (
     element,
     is_on_device,
     live,
+    read_only,
     scalar,
     scalar_error,
     to_numpy,
@@ -251,7 +252,7 @@ def as_array(value: Any, *, copy: bool) -> Array:
         return value
     aval = aval_of(value)
     if type(value) is np.ndarray and value.dtype is aval.dtype:
-        return Array.from_host(value.copy() if copy else value, aval)
+        return Array.from_host(read_only(value.copy()) if copy else value, aval)
     if type(value) in dtypes.PYTHON_SCALARS:
         if type(value) is int:
             dtypes.check_python_int(value, aval.dtype)

@@ -16,40 +16,57 @@ import numpy as np
 from corejax import dtypes
 from corejax.avals import ShapedArray
 from corejax.errors import RuleError
+from corejax.plugin import checks
+from corejax.xla.storage import read_only
 
 #: What callbacks raised and no caller has collected yet; bounded, as an abandoned result is never asked for.
 _raised: deque[tuple[Any, BaseException]] = deque(maxlen=64)
 
 
-def checked_callback(function: Callable[..., Sequence[Any]], out_avals: tuple[ShapedArray, ...], name: str,
-                     where: str | None) -> Callable[..., tuple[Any, ...]]:
-    """`function` as the runtime calls it, with results checked and exceptions kept."""
+def checked_callback(function: Callable[..., Sequence[Any]], out_avals: tuple[ShapedArray, ...], primitive: Any,
+                     where: str | None, before: Callable[[], None] | None = None) -> Callable[..., tuple[Any, ...]]:
+    """`function` as the runtime calls it, with results checked and exceptions kept.
+
+    `before` is called whenever a program that calls it is about to run, in the thread of whoever runs it.
+    """
     def called(*operands: Any) -> tuple[Any, ...]:
         try:
-            # The runtime's memory is reused after the call; a function may keep its arguments.
-            outs = function(*[np.array(x) for x in operands])
-            return tuple(_checked(outs, out_avals, name, where))
+            try:
+                outs = function(*map(_owned, operands))
+            except Exception as error:
+                raise checks.failed(primitive, hook, error, where) from error.__cause__
+            return tuple(_checked(outs, out_avals, primitive, where))
         except BaseException as error:
             _raised.append((called, error))
             raise
+    hook = getattr(function, "hook", "xla_translation")
+    called.before = before  # type: ignore[attr-defined]
     return called
 
 
-def _checked(outs: Any, avals: tuple[ShapedArray, ...], name: str, where: str | None) -> list[Any]:
+def _owned(operand: Any) -> Any:
+    """A copy: the runtime's memory is reused after the call, and a function may keep its arguments, not change them."""
+    return read_only(np.array(operand))
+
+
+def _checked(outs: Any, avals: tuple[ShapedArray, ...], primitive: Any, where: str | None) -> list[Any]:
     if not isinstance(outs, (list, tuple)) or len(outs) != len(avals):
-        got = len(outs) if isinstance(outs, (list, tuple)) else type(outs).__name__
-        raise RuleError(f"{name}: the function called from a compiled program returned the wrong number of results",
-                        primitive=name, hook="impl", got=got, wanted=f"a sequence of {len(avals)} arrays", where=where)
-    return [_checked_one(out, aval, name, where) for out, aval in zip(outs, avals, strict=True)]
+        raise _wrong(primitive, "another number of results", outs, f"a sequence of {len(avals)} arrays", where)
+    return [_checked_one(out, aval, primitive, where) for out, aval in zip(outs, avals, strict=True)]
 
 
-def _checked_one(out: Any, aval: ShapedArray, name: str, where: str | None) -> Any:
-    host = out if isinstance(out, np.ndarray) else np.asarray(out)
-    if host.shape != aval.shape or host.dtype != aval.dtype:
-        raise RuleError(f"{name}: the function called from a compiled program returned an array of the wrong type",
-                        primitive=name, hook="impl", got=f"{host.dtype}{list(host.shape)}", wanted=str(aval),
-                        where=where, todo="make impl and abstract_eval agree")
-    return np.zeros(aval.shape, np.bool_) if aval.dtype == dtypes.float0 else np.asarray(host, order="C")
+def _checked_one(out: Any, aval: ShapedArray, primitive: Any, where: str | None) -> Any:
+    is_array = isinstance(out, (np.ndarray, np.generic)) and not isinstance(out, np.ma.MaskedArray)
+    if not is_array or out.shape != aval.shape or out.dtype != aval.dtype:
+        raise _wrong(primitive, "an array of another type" if is_array else "what is no NumPy array", out, aval, where)
+    return np.zeros(aval.shape, np.bool_) if aval.dtype == dtypes.float0 else np.asarray(out, order="C")
+
+
+def _wrong(primitive: Any, what: str, got: Any, wanted: Any, where: str | None) -> RuleError:
+    error = checks.rule_error(primitive, "xla_translation", f"the function that it has called back returned {what}",
+                              checks.describe(got), wanted, "return arrays of the types that ctx.callback was given")
+    error.where = where
+    return error
 
 
 def take_raised(callbacks: Sequence[Callable[..., Any]]) -> BaseException | None:

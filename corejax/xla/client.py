@@ -20,12 +20,13 @@ from corejax.source import here
 class Place:
     """A device with what it takes to put arrays there: its sharding and the two ways of transfer."""
 
-    __slots__ = ("client", "device", "sharding", "platform", "put", "copying", "sharing", "_handlers")
+    __slots__ = ("client", "device", "sharding", "platform", "compiler", "put", "copying", "sharing", "_handlers")
 
     def __init__(self, client: Any, device: Any) -> None:
         self.client = client
         self.device = device
         self.platform: str = device.platform
+        self.compiler = compiler_of(device)
         self.sharding = _jaxlib.single_device_sharding(device)
         self.put = _jaxlib.batched_device_put
         self.copying = _jaxlib.put_arguments(device, self.sharding, shared=False)
@@ -46,6 +47,11 @@ class Place:
         if found is None:
             found = self._handlers[aval] = _jaxlib.result_handler(_PlainAval(aval), self.sharding)
         return found
+
+
+def compiler_of(device: Any) -> str:
+    """The platform for which programs are lowered: `cuda` or `rocm`, where a device calls itself `gpu`."""
+    return getattr(device.client, "_raw_platform", None) or str(device.platform)
 
 
 class _PlainAval:
@@ -143,5 +149,5 @@ def devices(platform: str | None = None) -> list[Any]:
 
 
 def default_platform() -> str:
-    """The platform of the default device, without starting the runtime if that can be told without."""
-    return _state.places[0].platform if _state.places else "cpu"
+    """The platform for which programs are lowered, without starting the runtime if that can be told without."""
+    return _state.places[0].compiler if _state.places else "cpu"

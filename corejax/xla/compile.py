@@ -83,7 +83,7 @@ def _make_call(executable: Executable) -> Callable[[Sequence[Any]], list[Array]]
     refer to the executable, which so goes with its last reference.
     """
     place, donated, callbacks = executable.place, executable.donated, executable.callbacks
-    execute = _waiting(executable.loaded) if callbacks else executable.loaded.execute_sharded
+    execute = _waiting(executable.loaded, callbacks) if callbacks else executable.loaded.execute_sharded
     out_avals, consts = executable.out_avals, executable._consts
     handlers = [place.handler(_device_aval(aval)) for aval in out_avals]
     float0 = any(aval.dtype == dtypes.float0 for aval in out_avals)
@@ -162,9 +162,13 @@ def _put(x: Any, aval: ShapedArray, place: client.Place) -> Any:
     return place.put_copy(aval, to_numpy(array).astype(aval.dtype, copy=False))
 
 
-def _waiting(loaded: Any) -> Callable[[Sequence[Any]], Any]:
+def _waiting(loaded: Any, callbacks: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
     """How to run a program that calls back: to its end, so that what a callback raises is raised here."""
+    announced = [callback.before for callback in callbacks if callback.before is not None]
+
     def execute(buffers: Sequence[Any]) -> Any:
+        for before in announced:
+            before()
         results = loaded.execute_sharded(buffers, with_tokens=True)
         results.consume_token().block_until_ready()
         return results
@@ -241,7 +245,7 @@ def compile_jaxpr(closed: ClosedJaxpr, *, donated: Sequence[int] = (), name: str
            tuple(donated), settings, place)
 
     def make() -> Executable:
-        lowered = lower_module(closed.jaxpr, baked, name, place.platform, donated)
+        lowered = lower_module(closed.jaxpr, baked, name, place.compiler, donated)
         return compile_lowered(lowered, closed, place, donated, settings)
 
     shared: Executable = _executables.get(key, make)
@@ -264,7 +268,7 @@ def compile_lowered(lowered: Lowering, closed: ClosedJaxpr, place: client.Place,
         try:
             loaded = _jaxlib.compile_module(place.client, lowered.module, place.device, options, lowered.callbacks)
         except _jaxlib.RuntimeFailure as error:
-            eqn = _first_invalid(closed.jaxpr, place.platform)
+            eqn = _first_invalid(closed.jaxpr, place.compiler)
             raise (refused_program(error) if eqn is None else failed_lowering(eqn, error)) from error
     return Executable(loaded, place, closed.in_avals, closed.out_avals, donated, lowered.callbacks, consts)
 

@@ -9,6 +9,7 @@ from corejax.avals import ShapedArray
 from corejax.caches import BoundedCache
 from corejax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from corejax.ir.keys import param_key
+from corejax.source import location
 from corejax.xla import client
 from corejax.xla.compile import Executable, compile_jaxpr
 from corejax.xla.stages import Compiled, Lowered, Traced, lower_jaxpr
@@ -48,6 +49,6 @@ def _compile(primitive: Any, avals: tuple[ShapedArray, ...], params: Mapping[str
     out = primitive.infer(avals, params)
     outvars = [Var(aval) for aval in (out if type(out) is tuple else (out,))]
     effects = primitive.effects(avals, **params) if getattr(primitive, "effects", None) else frozenset()
-    eqn = JaxprEqn(primitive, invars, outvars, params, effects)
+    eqn = JaxprEqn(primitive, invars, outvars, params, effects, location())
     jaxpr = Jaxpr((), invars, outvars, (eqn,), effects, primitive.name)
     return compile_jaxpr(ClosedJaxpr(jaxpr), name=primitive.name, device=device)

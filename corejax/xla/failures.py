@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from corejax.errors import CorejaxRuntimeError, RuleError
-from corejax.source import describe, here
+from corejax.errors import CorejaxError, CorejaxRuntimeError, RuleError, kind_of
+from corejax.plugin import checks
+from corejax.source import describe, here, package_of
 from corejax.tracebacks import is_from_beneath
 
 _SEE_MORE = "config.traceback_filtering = False shows what the compiler said"
@@ -29,7 +31,41 @@ def failed_lowering(eqn: Any, error: BaseException) -> RuleError:
                        f"correct the rule; {_SEE_MORE}")
 
 
+def foreign_value(eqn: Any, value: Any) -> RuleError:
+    """The error for a lowering rule that uses what is no value of the module at hand."""
+    kept = hasattr(value, "context")
+    return _rule_error(eqn, "uses a value of another program" if kept else "uses what is no value of the program",
+                       "a value that was made when another program was lowered" if kept else kind_of(value),
+                       "values made from this call's arguments, by this ctx", "keep no MLIR value from call to call; "
+                       "constants are made anew, by ctx.constant")
+
+
+def check_open(ir: Any, eqns: Sequence[Any]) -> None:
+    """No lowering rule wrote the end of the block in which it stands."""
+    operations = ir.InsertionPoint.current.block.operations
+    if eqns and len(operations) and operations[-1].name in ("func.return", "stablehlo.return"):
+        raise _rule_error(eqns[-1], "ends the block in which it stands", operations[-1].name,
+                          "no terminator but in regions of its own",
+                          "return the value; whoever lowers the program writes the end of its functions")
+
+
+def failed_rule(eqn: Any, error: Exception) -> Exception:
+    """What to raise for what a lowering rule raised: its own exception, or that it made an invalid operation."""
+    if not isinstance(error, CorejaxError) and not hasattr(error, "_hook"):
+        part = error.__traceback__
+        while part is not None and part.tb_next is not None:
+            part = part.tb_next
+        bindings = part is not None and package_of(part.tb_frame) in ("corejax", "jaxlib")
+        if is_from_beneath(error) or (bindings and isinstance(error, (IndexError, TypeError, ValueError))):
+            failed = failed_lowering(eqn, error)
+            failed.__cause__ = error
+            return failed
+    return checks.failed(eqn.primitive, "xla_translation", error)
+
+
 def _rule_error(eqn: Any, problem: str, got: Any, wanted: str, todo: str) -> RuleError:
+    if eqn is None:
+        return RuleError(f"lowering {problem}", got=got, wanted=wanted, where=here(), todo=todo)
     primitive = eqn.primitive
     origin = getattr(primitive, "origin", None)
     by = f" ({origin})" if origin else ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,10 @@ from corejax.ir.keys import compiled_key
 from corejax.source import describe
 from corejax.tracebacks import is_from_beneath
 from corejax.xla.callback import checked_callback
-from corejax.xla.failures import failed_lowering, wrong_lowering
+from corejax.xla.donation import donation
+from corejax.xla.failures import check_open, failed_lowering, failed_rule, foreign_value, wrong_lowering
 from corejax.xla.storage import to_numpy
-from corejax.xla.types import Types, dense_attribute, describe_type
+from corejax.xla.types import Types, dense_attribute, describe_type, row_major
 
 #: Array constants of at most this many elements are written into the module; larger ones become arguments.
 BAKED_ELEMENTS = 64
@@ -52,7 +54,7 @@ class Lowering:
             self.module.operation.attributes["sym_name"] = ir.StringAttr.get(_symbol(name))
         self.types = Types(ir)
         self.eqn: JaxprEqn | None = None
-        self.out_types: list[Any] = []
+        self.out_types: tuple[Any, ...] = ()
         self._create = ir.Operation.create
         self._made: Any = None
         self._functions: dict[Any, Any] = {}
@@ -92,6 +94,10 @@ class Lowering:
 
         The results' types are the equation's unless given. This is a third of the cost of the generated classes.
         """
+        context = self.context
+        for x in operands:
+            if getattr(x, "context", None) is not context:  # with a value of another one, the bindings crash
+                raise foreign_value(self.eqn, x)
         if out_types is None:
             made = self._create(name, self.out_types, operands, attributes, None, regions)
             if len(self.out_types) == 1:
@@ -113,10 +119,17 @@ class Lowering:
         consts: Sequence[Any] = ()
         if isinstance(jaxpr, ClosedJaxpr):
             consts, jaxpr = jaxpr.consts, jaxpr.jaxpr
-        args = [*map(self.constant, map(_const_to_numpy, consts)), *args]
+        args = [*map(self.constant, map(_const_to_numpy, consts)), *self._own(args)]
         function, out_types = self._function(jaxpr, name or jaxpr.name or "fn")
         made = self._create("func.call", out_types, args, {"callee": function})
         return list(made.results)
+
+    def _own(self, values: Sequence[Any]) -> Sequence[Any]:
+        """The same values, each of which belongs to this module's context."""
+        for x in values:
+            if getattr(x, "context", None) is not self.context:
+                raise foreign_value(self.eqn, x)
+        return values
 
     def _function(self, jaxpr: Jaxpr, name: str) -> tuple[Any, list[Any]]:
         key = compiled_key(jaxpr)
@@ -146,32 +159,27 @@ class Lowering:
                  "api_version": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), api_version),
                  "backend_config": ir.DictAttr.get(backend_config or {}), **(attributes or {})}
         out_types = self.out_types if out_types is None else out_types
-        return list(self._create("stablehlo.custom_call", out_types, args, attrs).results)
+        return list(self._create("stablehlo.custom_call", out_types, self._own(args), attrs).results)
 
     def callback(self, function: Callable[..., Sequence[Any]], args: Sequence[Any],
-                 out_avals: Sequence[ShapedArray], *, effectful: bool = False) -> list[Any]:
+                 out_avals: Sequence[ShapedArray], *, effectful: bool = False,
+                 before: Callable[[], None] | None = None) -> list[Any]:
         """The results of a Python function that the running program calls with NumPy arrays, one for each operand.
 
         It returns one array for each aval, of just that type; anything else is an error when the program runs. Unless
-        `effectful`, the call may be left out if nobody needs its results.
+        `effectful`, the call may be left out if nobody needs its results. `before` is called before each run of the
+        program, and may refuse it by an error.
         """
         ir = self.ir
-        name = self.eqn.primitive.name if self.eqn else getattr(function, "__name__", "callback")
+        primitive = self.eqn.primitive if self.eqn else SimpleNamespace(name="callback", origin="corejax")
         where = describe(self.eqn.source) if self.eqn else None
         index = ir.IntegerAttr.get(ir.IntegerType.get_unsigned(64), len(self.callbacks))
-        self.callbacks.append(checked_callback(function, tuple(out_avals), name, where))
+        self.callbacks.append(checked_callback(function, tuple(out_avals), primitive, where, before))
         out_types = [self.types[aval] for aval in out_avals]
-        layouts = {"operand_layouts": self._layouts([arg.type for arg in args]),
-                   "result_layouts": self._layouts(out_types)}
+        layouts = {"operand_layouts": row_major(ir, [arg.type for arg in args]),
+                   "result_layouts": row_major(ir, out_types)}
         return self.custom_call("xla_ffi_python_cpu_callback", args, out_types=out_types, has_side_effect=effectful,
                                 backend_config={"index": index}, attributes=layouts)
-
-    def _layouts(self, types: Sequence[Any]) -> Any:
-        """Row-major layouts, which is how NumPy reads memory."""
-        index = self.ir.IndexType.get()
-        return self.ir.ArrayAttr.get([
-            self.ir.DenseIntElementsAttr.get(np.arange(t.rank, dtype=np.int64)[::-1].copy(), type=index, shape=[t.rank])
-            for t in types])
 
     # The walk
 
@@ -218,9 +226,12 @@ def lower_equations(ctx: Lowering, jaxpr: Jaxpr, env: dict[Any, Any]) -> list[An
         if rule is None:
             rule = rules[primitive] = primitive.lowering(ctx.platform)
         ctx.eqn = eqn
-        ctx.out_types = wanted = [types[var.aval] for var in outvars]
+        ctx.out_types = wanted = tuple([types[var.aval] for var in outvars])
         ctx._made = None
-        out = rule(ctx, args, **eqn.params)
+        try:
+            out = rule(ctx, args, **eqn.params)
+        except Exception as error:
+            raise failed_rule(eqn, error) from error.__cause__
         if not primitive.multiple_results:
             if out is not ctx._made or out is None:
                 _check(ctx, out, wanted[0])
@@ -232,12 +243,15 @@ def lower_equations(ctx: Lowering, jaxpr: Jaxpr, env: dict[Any, Any]) -> list[An
         for var, value, kind in zip(outvars, out, wanted, strict=True):
             _check(ctx, value, kind)
             env[var] = value
+    check_open(ctx.ir, jaxpr.eqns)
     return [literal(x) if type(x) is Literal else env[x] for x in jaxpr.outvars]
 
 
 def _check(ctx: Lowering, value: Any, wanted: Any) -> None:
     if not isinstance(value, ctx.ir.Value):
         raise wrong_lowering(ctx.eqn, kind_of(value), f"a value of type {describe_type(wanted)}")
+    if value.context is not ctx.context:
+        raise foreign_value(ctx.eqn, value)
     if value.type != wanted:
         raise wrong_lowering(ctx.eqn, describe_type(value.type), describe_type(wanted))
 
@@ -251,7 +265,7 @@ def lower_module(jaxpr: Jaxpr, consts: Sequence[Any | None], name: str, platform
     free = [var for var, const in zip(jaxpr.constvars, baked, strict=True) if const is None]
 
     def attributes(ir: Any) -> list[Any]:
-        return _donation(ir, len(free), jaxpr, frozenset(donated))
+        return donation(ir, len(free), jaxpr, frozenset(donated))
 
     try:
         with ctx.context, ctx._location:
@@ -262,23 +276,6 @@ def lower_module(jaxpr: Jaxpr, consts: Sequence[Any | None], name: str, platform
         raise failed_lowering(ctx.eqn, error) from error
     ctx.eqn, ctx._literals = None, {}
     return ctx
-
-
-def _donation(ir: Any, offset: int, jaxpr: Jaxpr, donated: frozenset[int]) -> list[Any]:
-    """Argument attributes that let an output of the same type take over a donated argument's memory."""
-    free_outs = dict(enumerate(jaxpr.out_avals))
-    attributes = [ir.DictAttr.get({})] * offset
-    for index, aval in enumerate(jaxpr.in_avals):
-        entry = {}
-        if index in donated:
-            out = next((i for i, other in free_outs.items() if other.matches(aval)), None)
-            if out is None:
-                entry = {"jax.buffer_donor": ir.BoolAttr.get(True)}
-            else:
-                del free_outs[out]
-                entry = {"tf.aliasing_output": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), out)}
-        attributes.append(ir.DictAttr.get(entry))
-    return attributes
 
 
 def _const_to_numpy(value: Any) -> Any:

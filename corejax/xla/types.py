@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -70,3 +71,11 @@ def dense_attribute(ir: Any, host: Any, kind: Any) -> Any:
     if host.dtype == dtypes.float0:
         host = np.zeros(host.shape, np.bool_)
     return ir.DenseElementsAttr.get(np.ascontiguousarray(host), type=kind.element_type, shape=kind.shape)
+
+
+def row_major(ir: Any, types: Sequence[Any]) -> Any:
+    """Row-major layouts, which is how NumPy reads memory."""
+    index = ir.IndexType.get()
+    return ir.ArrayAttr.get([
+        ir.DenseIntElementsAttr.get(np.arange(t.rank, dtype=np.int64)[::-1].copy(), type=index, shape=[t.rank])
+        for t in types])

@@ -8,9 +8,10 @@ import types
 import numpy as np
 import pytest
 
+import corejax as cj
 from corejax.avals import ShapedArray
 from corejax.errors import PluginError
-from corejax.plugin import define, factors, hookimpl, linear, not_differentiable, not_linear, partials
+from corejax.plugin import define, factors, hookimpl, linear, not_differentiable, not_linear, over, partials
 from corejax.plugin.hookspecs import HOOKS
 
 F64 = ShapedArray((), "float64")
@@ -111,6 +112,94 @@ def test_linear_is_a_tuple_of_operand_numbers(operands):
     bad = Base()
     bad.linear = operands
     refused(bad, "linear names operands", "a tuple of operand numbers")
+
+
+@pytest.mark.parametrize(("operands", "problem"), [((), "linear names no operand"),
+                                                   ((0, 0), "linear names an operand twice")])
+def test_linear_names_each_operand_once(operands, problem):
+    for declared in ({"linear": operands}, {"jvp": linear(*operands)}):
+        bad = Base()
+        bad.__dict__.update(declared)
+        refused(bad, problem)
+
+
+def contradictory(*fragments, **declared):
+    bad = Base()
+    bad.__dict__.update(declared)
+    refused(bad, *fragments)
+
+
+def test_declarations_that_contradict_each_other_are_errors():
+    one_of = "linear is the whole derivative, and there is another"
+    contradictory(one_of, "partials(...)", linear=(0,), jvp=partials(None))
+    contradictory(one_of, "a jvp rule", linear=(0,), jvp=hookimpl(lambda primals, tangents: None))
+    contradictory(one_of, "not_differentiable('why')", linear=(0,), jvp=not_differentiable("why"))
+    contradictory("linearity is declared twice, differently", "(0,) and (1,)", linear=(1,), jvp=linear(0))
+    contradictory("it is declared linear, and not linear", "write transpose", linear=(0,), transpose=not_linear("why"))
+    contradictory("it is declared not differentiable, and has a linearize rule", jvp=not_differentiable("why"),
+                  linearize=hookimpl(lambda primals, nonzero: None))
+    good = Base()
+    good.__dict__.update(linear=(0,), jvp=linear(0))
+    frozen(good)
+
+
+@pytest.mark.parametrize(("hook", "value"), [("jvp", not_differentiable("")), ("jvp", not_differentiable("  ")),
+                                             ("transpose", not_linear("")), ("jvp", not_differentiable(3))])
+def test_what_is_declared_not_to_exist_says_why(hook, value):
+    contradictory(f"good.{hook}", "it doesn't say why", "give the reason", **{hook: value})
+
+
+@pytest.mark.parametrize(("hook", "maker"), [("jvp", partials), ("jvp", factors), ("jvp", linear),
+                                             ("jvp", not_differentiable), ("transpose", not_linear)])
+def test_a_declaration_that_is_not_called_says_so(hook, maker):
+    contradictory("the declaration isn't called", f"{hook} = {maker.__name__}(...)", **{hook: maker})
+    bad = type("Bad", (Base,), {hook: maker})()
+    refused(bad, "the declaration isn't called")
+
+
+def test_partials_and_factors_take_what_they_are_called_with():
+    contradictory("no operand has a derivative declared", jvp=partials())
+    contradictory("the partial of operand 0 doesn't take", "(tangent, out, x0, **params)", f"{__file__}:",
+                  jvp=partials(lambda t, out: t))
+    contradictory("the partial of operand 1 doesn't take", "(tangent, out, x0, x1, **params)",
+                  jvp=partials(None, lambda t, out, x: t))
+    contradictory("the factor of operand 0 doesn't take", "(out, x0, **params)", jvp=factors(lambda out, x, y: x))
+    contradictory("the factor of operand 0 doesn't take", jvp=factors(over(lambda out: out)))
+    contradictory("the partial of operand 0 doesn't take", "'x'", jvp=partials("x"))
+    for good in (partials(lambda t, out, x, *, axis: t), partials(lambda t, *rest, **params: t), factors(1, -1, None),
+                 factors(over(lambda out, x: out)), partials(lambda t, out, x, y=0: t), partials(max)):
+        plugin = Base()
+        plugin.__dict__["jvp"] = good
+        frozen(plugin)
+
+
+@pytest.mark.parametrize(("declared", "n", "problem"), [
+    ({"jvp": partials(None)}, 2, r"got:    2 operands\n  wanted: 1, as in its partials or factors"),
+    ({"jvp": factors(1, 1)}, 1, r"got:    1 operands\n  wanted: 2, as in its partials or factors"),
+    ({"linear": (0, 2)}, 2, r"good.jvp .*: is declared linear in operand 2, which doesn't exist\n  got:    2 oper")])
+def test_declarations_for_operands_that_do_not_exist_are_found_at_the_first_call(declared, n, problem):
+    plugin = Base()
+    plugin.__dict__.update(declared)
+    function = define(plugin)
+    for use in (lambda: function(*[1.0] * n, axis=0, keep=True), lambda: function(*[1.0] * n, axis=0, keep=True),
+                lambda: cj.make_jaxpr(lambda x: function(*[x] * n, axis=0, keep=True))(1.0)):
+        with pytest.raises(TypeError, match=problem):
+            use()
+
+
+def test_hooks_that_return_sequences_are_for_several_results():
+    problem = "this hook is for primitives with several results"
+    contradictory("good.evaluate", problem, evaluate=hookimpl(lambda args: args))
+    contradictory("good.partial_eval", problem, partial_eval=hookimpl(lambda eqn, unknown_in: None))
+
+
+def test_what_pluggy_refuses_is_an_error_of_the_plugin():
+    class Bad(Base):
+        @hookimpl(wrapper=True)
+        def jvp(self, primals, tangents):
+            return 3
+
+    refused(Bad(), "good", "pluggy refuses it", "generator")
 
 
 def test_wrong_argument_names_show_the_definition_wanted():
@@ -232,8 +321,7 @@ def test_an_error_while_freezing_leaves_nothing_behind_and_comes_again():
 
 @pytest.mark.parametrize("declared", [
     {"jvp": partials(None)}, {"jvp": factors(lambda out, x: out)}, {"linear": (0,)}, {"jvp": linear(0)},
-    {"jvp": not_differentiable("why")}, {"transpose": not_linear()}, {"linear": (0,), "transpose": not_linear()},
-    {"jvp": partials(None), "linear": ()}])
+    {"jvp": not_differentiable("why")}, {"transpose": not_linear()}])
 def test_declarations_stand_in_the_place_of_hooks(declared):
     good = Base()
     good.__dict__.update(declared)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from corejax import dtypes as types
-from corejax.avals import Linear, ShapedArray
+from corejax.avals import Linear, ShapedArray, aval_of
 from corejax.errors import CorejaxTypeError, MissingRuleError
 from corejax.plugin.declarations import Declaration, Partials, Sample, hookimpl, not_linear
 from corejax.plugin.families.scalars import match_scalars, matching
@@ -36,11 +37,15 @@ class Elementwise:
 
     def __init__(self, name: str, impl: Function, *, arity: int | None, hlo: str | Function, dtypes: str, jvp: Any,
                  doc: str, linear: tuple[int, ...] = (), transpose: Declaration | Sequence[Function | None] = (),
-                 result: Function | None = None, domain: tuple[float, float] = (-2.0, 2.0)) -> None:
+                 result: Function | None = None, domain: tuple[float, float] = (-2.0, 2.0),
+                 singular: Sequence[float] = (), ulps: float | None = None,
+                 exempt: Mapping[str, Mapping[str, str]] = MappingProxyType({})) -> None:
         self.name = name
         self.__doc__ = doc
         self._arity, self._kinds, self._result, self._domain = arity, dtypes, result, domain
+        self._singular, self._ulps, self._exempt = tuple(singular), ulps, exempt
         self._backward = () if isinstance(transpose, Declaration) else tuple(transpose)
+        self._refused_operands = frozenset([i for i, f in enumerate(self._backward) if f is None])
         self._bind: Function = _not_defined
         backward: Any = transpose or not_linear(f"{name} is not linear in any operand")
         hooks = {
@@ -109,17 +114,25 @@ class Elementwise:
         count = self._arity or 3
         patterns = [[shape] * count for shape in ((), (3,), (2, 3), (0,))]
         if count > 1:
-            patterns += [[(3,) if i == k else () for i in range(count)] for k in range(count)]
+            patterns += [[(2, 3) if i == k else () for i in range(count)] for k in range(count)]
+            patterns.append([(0,), *[()] * (count - 1)])
         for kind in self._kinds:
             dtype = np.dtype(_SAMPLE_DTYPES[kind])
             for shapes in patterns if kind in "fc" else patterns[1:2]:
-                yield Sample([draw(rng, shape, dtype, self._domain) for shape in shapes], {}, domain=self._domain)
+                yield self._sample([draw(rng, shape, dtype, self._domain) for shape in shapes])
         refused_kind = next((kind for kind in "bifc" if kind not in self._kinds), None)
         if refused_kind:
             yield Sample([np.ones(2, _SAMPLE_DTYPES[refused_kind])] * count, {}, error=TypeError)
         if count > 1:
             dtype = np.dtype(_SAMPLE_DTYPES[self._kinds[0]])
             yield Sample([np.ones(2 + i, dtype) for i in range(count)], {}, error=TypeError)
+
+
+    def _sample(self, args: Sequence[Any], params: Mapping[str, Any] | None = None) -> Sample:
+        """A sample of the row: with its domain, its singular points, and what is exempt for a dtype of this kind."""
+        kind = types.kind(aval_of(args[self._typed_from]).dtype)
+        return Sample(args, params, domain=self._domain, singular=self._singular, ulps=self._ulps,
+                      exempt=self._exempt.get(kind))
 
 
 # The rows
@@ -134,7 +147,10 @@ def unary(name: str, impl: Function, *, hlo: str | Function, dtypes: str, jvp: A
     - `result`: a function from the operands' dtype to the result's;
     - `transpose`: for each operand a function `(cotangent, *args) -> cotangent`, or None where it isn't linear;
     - `linear`: the operands in which it is linear jointly;
-    - `domain`: the interval that samples are drawn from.
+    - `domain`: the interval that samples are drawn from;
+    - `singular`: the points of the domain without a derivative;
+    - `ulps`: how many units in the last place `impl` and the compiled program may be apart;
+    - `exempt`: for a kind of dtypes, the names of checks that don't hold, with the reasons.
     """
     return Elementwise(name, impl, arity=1, hlo=hlo, dtypes=dtypes, jvp=jvp, doc=doc, **options)
 
@@ -180,7 +196,7 @@ def _of_one(bind: Function) -> Function:
     def function(x: Any) -> Any:
         try:
             return bind(x)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             trim(error)
             raise
     return function

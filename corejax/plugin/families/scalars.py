@@ -75,7 +75,7 @@ def matching(bind: Callable[..., Any]) -> Callable[..., Any]:
                 scalar = weak_scalar(x, aval_of(y).dtype)
                 return bind(x if scalar is None else scalar, y)
             return bind(x, y)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             trim(error)
             raise
     return function

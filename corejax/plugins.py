@@ -1,0 +1,83 @@
+"""What is installed, who provides it, and why it won.
+
+>>> import corejax as cj
+>>> from corejax.plugin import define, hookimpl
+>>> class Halved:
+...     name = "halved"
+...     @hookimpl
+...     def decompose(self, args):
+...         return args[0] / 2.0
+>>> halved = define(Halved())
+>>> explained = cj.plugins.explain(halved)
+halved (defined in corejax.plugins): a primitive
+  at ...
+  params: none
+  abstract_eval: derived from decompose at ...
+  impl: absent (without it: compiled for each call signature)
+  jvp: derived from decompose at ...
+  ...
+>>> explained.hooks["vmap"].how
+'derived'
+
+The same is printed by `python -m corejax explain NAME`, `... plugins` and `... primitives`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from corejax import plugin as doors
+from corejax.tracebacks import public
+
+if TYPE_CHECKING:
+    from corejax.plugin.explanation import Explanation, Listing
+
+__all__ = ["explain", "packs", "primitives"]
+
+
+@public
+def explain(what: Any) -> Explanation:
+    """Print who provides a name, and for a primitive each of its hooks, and why it won; also returned as an object.
+
+    `what` is the name of a primitive, function, role or operator, or a primitive or its function. Nothing is fixed by
+    looking: a primitive can still be extended. Of each hook, it says whether it is
+
+    - `written` or `declared`, by which pack and where; why that one counts, if there are several, and what became of
+      the others: other packs' rules, wrappers around it, lowerings for one platform;
+    - `derived`, and from what;
+    - a `fallback`, with what it costs and which hook removes it;
+    - `absent`, with what is done without it, or `missing`: an error as soon as it is needed.
+
+    >>> _ = explain("operators.add")
+    operators.add (corejax-lax-basic ...): a role, its only provider
+      at ...
+    """
+    found: Explanation = doors.explaining.explain(what)
+    print(found)
+    return found
+
+
+@public
+def packs() -> Listing:
+    """Print each pack with its version and how much it provides, and what the environment excludes.
+
+    >>> print(sorted(packs().rows["corejax-reductions 0.1.0"]))
+    corejax-...
+    ['functions', 'primitives', 'roles']
+    """
+    found: Listing = doors.explaining.packs()
+    print(found)
+    return found
+
+
+@public
+def primitives() -> Listing:
+    """Print the primitives of each pack. No pack is imported for it.
+
+    >>> "sin" in primitives().rows["corejax-lax-basic 0.1.0"]
+    corejax-...
+    True
+    """
+    found: Listing = doors.explaining.primitives()
+    print(found)
+    return found

@@ -1,0 +1,9 @@
+"""Packs that are broken, each with what must come of it. `python -m tests.plugin_faults --write` makes the page."""
+
+from __future__ import annotations
+
+from . import importing, objects, pointing, waiting
+from .fault import Fault, Group
+
+GROUPS: tuple[Group, ...] = (*importing.GROUPS, *pointing.GROUPS, *objects.GROUPS, *waiting.GROUPS)
+FAULTS: tuple[Fault, ...] = tuple(fault for group in GROUPS for fault in group.faults)
