@@ -7,13 +7,15 @@ from typing import Any, NamedTuple
 
 from corejax.avals import ShapedArray, aval_of
 from corejax.caches import WeakCache
+from corejax.interpreters import outputs
 from corejax.interpreters.context import context
 from corejax.interpreters.staging import stage_closed
-from corejax.interpreters.trace import Trace, Tracer, as_value, leak_error
+from corejax.interpreters.trace import Trace, Tracer, leak_error
 from corejax.ir.interpret import eval_jaxpr
 from corejax.ir.jaxpr import Jaxpr
 from corejax.plugin import checks
 from corejax.plugin.roles import roles
+from corejax.xla.array import Array
 
 
 class Axis(NamedTuple):
@@ -64,7 +66,10 @@ class BatchTrace(Trace):
             # a program that was not traced has the types of its results when it has run
             runs_first = primitive.evaluate is not None
             expected: Any = None if runs_first else primitive.infer(tuple([aval_of(x) for x in args]), params)
-            result = primitive.vmap(axis, vals, dims, **params)
+            try:
+                result = primitive.vmap(axis, vals, dims, **params)
+            except Exception as error:
+                raise checks.failed(primitive, "vmap", error)  # noqa: B904
             if runs_first:
                 expected = primitive.infer(tuple([aval_of(x) for x in args]), params)
             out, out_dim = checks.check_sequence(primitive, "vmap", result, 2, "(output, dim)")
@@ -79,10 +84,11 @@ class BatchTrace(Trace):
     def _box(self, primitive: Any, out: Any, dim: int | None, expected: ShapedArray) -> Any:
         aval = getattr(out, "aval", None)
         shape = expected.shape
-        if dim is None or type(dim) is not int or aval is None or aval.dtype is not expected.dtype or (
-                aval.shape != (*shape[:dim], self.axis.size, *shape[dim:])):
-            checks.check_batched(primitive, out, dim, self.axis.size, expected)
-            out = as_value(out)
+        if dim is None or type(dim) is not int or dim < 0 or aval is None or aval.dtype is not expected.dtype or (
+                aval.shape != (*shape[:dim], self.axis.size, *shape[dim:])) or (
+                aval.weak_type is not expected.weak_type) or (
+                type(out) is not Array and getattr(out, "_trace", None) is not self.parent):
+            out = outputs.check_batched(primitive, out, dim, self.axis.size, expected, self.parent)
         return out if dim is None else BatchTracer(self, out, dim, expected)
 
 

@@ -14,19 +14,20 @@ import numpy as np
 
 from corejax import dtypes
 from corejax.avals import ShapedArray
-from corejax.errors import RuleError, kind_of
-from corejax.interpreters.trace import Trace, Tracer, as_operand, as_value, leak_error
+from corejax.interpreters import outputs
+from corejax.interpreters.trace import Trace, Tracer, as_operand, leak_error
 from corejax.plugin import checks
-from corejax.source import here
 from corejax.xla.array import Array
 from corejax.xla.dispatch import apply_primitive
 from corejax.xla.storage import is_on_device
 
 _new = object.__new__
 
+ndarray = np.ndarray
+
 #: What a host array may hold: an ndarray, or for a 0-d value the NumPy scalar that a ufunc returned. Scalars are
 #: immutable, and a ufunc of scalars takes half the time.
-_STORAGE = frozenset((np.ndarray, *[dtype.type for dtype in dtypes.ALL]))
+_SCALARS = frozenset([dtype.type for dtype in dtypes.ALL])
 
 
 def _quiet_runner() -> Callable[..., Any]:
@@ -39,15 +40,20 @@ def _quiet_runner() -> Callable[..., Any]:
     return prepared.run
 
 
-def _run_nested(error: RuntimeError, impl: Callable[..., Any], data: Sequence[Any], params: dict[str, Any]) -> Any:
+def _run_again(error: Exception, primitive: Any, data: Sequence[Any], avals: tuple[ShapedArray, ...],
+               params: dict[str, Any]) -> tuple[Any, Any]:
     """Call `impl` after the runner refused because this thread is inside already: an `impl` that evaluates primitives.
 
-    Any other error passes on.
+    Any other error passes on, with a note if it is the impl's.
     """
-    if error.__traceback__ is None or error.__traceback__.tb_next is not None or (
-            not str(error).startswith("cannot enter context")):
-        raise error
-    return impl(data, **params)
+    expected = primitive.infer(avals, params)
+    if type(error) is RuntimeError and error.__traceback__ is not None and error.__traceback__.tb_next is None and (
+            str(error).startswith("cannot enter context")):
+        try:
+            return primitive.impl(data, **params), expected
+        except Exception as inner:
+            error = inner
+    raise checks.failed(primitive, "impl", error)
 
 
 class EvalTrace(Trace):
@@ -82,26 +88,30 @@ class EvalTrace(Trace):
             else:
                 expected = primitive.inferred(avals) or primitive.infer(avals, params)
                 out = self._run(impl, data)
-        except RuntimeError as error:
-            out = _run_nested(error, impl, data, params)
+        except Exception as error:
+            out, expected = _run_again(error, primitive, data, avals, params)
         if type(expected) is tuple:
             return _box_all(primitive, out, expected)
-        if type(out) not in _STORAGE:
+        if type(out) is ndarray:
+            out.setflags(0)  # type: ignore[call-arg,arg-type]  # so that no impl writes to its operands
+        elif type(out) not in _SCALARS:
             out = _as_ndarray(primitive, out, expected)
         if out.shape == expected.shape and (out.dtype is expected.dtype or out.dtype == expected.dtype):
             array = _new(Array)
             array.aval = expected
             array._host = out
             return array
-        raise _wrong_result(primitive, out, expected)
+        raise checks.wrong_host_array(primitive, out, expected)
 
     def _process_compiled(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
         for x in args:
             if isinstance(x, Tracer):
                 raise leak_error(x, primitive.name)
+        if primitive.evaluate is not None:  # its results may be its operands, which the user mustn't change then
+            args = [x.copy() if isinstance(x, np.ndarray) else x for x in args]
         arrays = [x if type(x) is Array else as_operand(primitive, i, x) for i, x in enumerate(args)]
         if primitive.evaluate is not None:
-            return _run_program(primitive, arrays, params)
+            return _run_program(self, primitive, arrays, params)
         primitive.infer(tuple([x.aval for x in arrays]), params)
         return apply_primitive(primitive, arrays, params)
 
@@ -114,6 +124,7 @@ class EvalTrace(Trace):
                     raise leak_error(x, primitive.name)
                 if isinstance(x, np.ndarray):
                     raw.append(x)
+                    x = x.view()  # as results are made read-only: one that is the operand is not the user's array
                 x = as_operand(primitive, i, x)
             elif is_on_device(x):
                 on_device = True
@@ -126,14 +137,14 @@ class EvalTrace(Trace):
         return out
 
 
-def _run_program(primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+def _run_program(trace: Trace, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
     """The results of a primitive that carries a program and runs it itself, checked."""
-    outs = primitive.evaluate(args, **params)
+    try:
+        outs = primitive.evaluate(tuple(args), **params)
+    except Exception as error:
+        raise checks.failed(primitive, "evaluate", error) from None
     expected = primitive.infer(tuple([x.aval for x in args]), params)
-    outs = checks.check_sequence(primitive, "evaluate", outs, len(expected), "results")
-    for out, aval in zip(outs, expected, strict=True):
-        checks.check_output(primitive, "evaluate", out, aval)
-    return [as_value(out) for out in outs]
+    return outputs.check_outputs(primitive, "evaluate", outs, expected, trace)
 
 
 def _unshare(out: Array, raw: list[Any]) -> Array:
@@ -147,32 +158,25 @@ def _unshare(out: Array, raw: list[Any]) -> Array:
 def _as_ndarray(primitive: Any, out: Any, expected: ShapedArray) -> Any:
     if isinstance(out, Array) and hasattr(out, "_host"):
         return out._host
-    if isinstance(out, np.ndarray):
-        return np.asarray(out)
-    raise RuleError(f"{primitive.name}.impl ({primitive.origin}) returned {kind_of(out)}",
-                    primitive=primitive.name, hook="impl", pack=primitive.origin, got=repr(out)[:80],
-                    wanted=f"a NumPy array {expected}", where=here(),
-                    todo="return what NumPy computed, not None or a list")
+    if isinstance(out, np.ndarray) and not isinstance(out, np.ma.MaskedArray):
+        out = np.asarray(out)
+        out.setflags(0)  # type: ignore[call-arg,arg-type]
+        return out
+    if isinstance(out, np.generic):
+        return out  # of a dtype that no array has: the caller says so
+    raise checks.no_host_array(primitive, out, expected)
 
 
 def _box_all(primitive: Any, outs: Any, expected: tuple[ShapedArray, ...]) -> list[Array]:
     if not isinstance(outs, (list, tuple)) or len(outs) != len(expected):
-        raise RuleError(f"{primitive.name}.impl ({primitive.origin}) returned the wrong number of results",
-                        primitive=primitive.name, hook="impl", pack=primitive.origin,
-                        got=len(outs) if isinstance(outs, (list, tuple)) else type(outs).__name__,
-                        wanted=f"a sequence of {len(expected)} arrays", where=here(),
-                        todo="return one array for each type that abstract_eval returns")
+        raise checks.wrong_count(primitive, outs, len(expected))
     boxed = []
     for out, aval in zip(outs, expected, strict=True):
-        out = out if type(out) is np.ndarray else _as_ndarray(primitive, out, aval)
+        if type(out) is ndarray:
+            out.setflags(0)  # type: ignore[call-arg,arg-type]
+        elif type(out) not in _SCALARS:
+            out = _as_ndarray(primitive, out, aval)
         if out.shape != aval.shape or out.dtype != aval.dtype:
-            raise _wrong_result(primitive, out, aval)
+            raise checks.wrong_host_array(primitive, out, aval)
         boxed.append(Array.from_host(out, aval))
     return boxed
-
-
-def _wrong_result(primitive: Any, out: Any, expected: ShapedArray) -> RuleError:
-    got = ShapedArray(out.shape, out.dtype) if out.dtype.kind not in "OSUMm" else f"{out.dtype}{list(out.shape)}"
-    message = f"{primitive.name}.impl ({primitive.origin}) returned {got}, wanted {expected} as abstract_eval says"
-    return RuleError(message, primitive=primitive.name, hook="impl", pack=primitive.origin, got=got, wanted=expected,
-                     where=here(), todo="make impl and abstract_eval agree; the compiled program follows abstract_eval")

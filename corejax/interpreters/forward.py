@@ -12,13 +12,15 @@ from typing import Any
 from corejax.avals import ShapedArray, Zero, aval_of
 from corejax.caches import WeakCache
 from corejax.dtypes import float0
+from corejax.interpreters import outputs
 from corejax.interpreters.context import context
-from corejax.interpreters.staging import stage_closed
-from corejax.interpreters.trace import Trace, Tracer, as_value, leak_error
+from corejax.interpreters.staging import StagingTrace, StagingTracer, stage_closed
+from corejax.interpreters.trace import Trace, Tracer, leak_error
 from corejax.ir.interpret import eval_jaxpr
 from corejax.ir.jaxpr import Jaxpr
 from corejax.plugin import checks
 from corejax.plugin.roles import roles
+from corejax.xla.array import Array
 
 
 class JVPTracer(Tracer):
@@ -40,9 +42,16 @@ class JVPTracer(Tracer):
 
 
 class JVPTrace(Trace):
-    """Applies a primitive's jvp rule where an operand has a tangent."""
+    """Applies a primitive's jvp rule where an operand has a tangent.
 
-    __slots__ = ()
+    Rules run under `parent`, what they return as results belongs to `base`: another trace if tangents are on a tape.
+    """
+
+    __slots__ = ("base",)
+
+    def __init__(self, parent: Trace) -> None:
+        super().__init__(parent)
+        self.base = parent
 
     def process(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
         primals, tangents, active = [], [], False
@@ -59,6 +68,7 @@ class JVPTrace(Trace):
         try:
             if not active:
                 return parent.process(primitive, primals, params)  # type: ignore[union-attr]
+            count = len(parent.eqns) if type(parent) is StagingTrace else 0
             keep_zeros = primitive.symbolic_zeros
             for i, t in enumerate(tangents):
                 if t is None:
@@ -66,40 +76,57 @@ class JVPTrace(Trace):
                     if not keep_zeros:
                         tangents[i] = instantiate(zero)
             try:
-                result = primitive.jvp(primals, tangents, **params)
-            except (ValueError, IndexError):  # of taking operands apart: if they are wrong, this says it better
-                primitive.infer(tuple(map(aval_of, primals)), params)
-                raise
-            out, out_dot = checks.check_jvp_pair(primitive, result)
+                result = primitive.jvp(tuple(primals), tuple(tangents), **params)
+            except Exception as error:
+                if isinstance(error, (ValueError, IndexError)):  # of taking operands apart, perhaps:
+                    primitive.infer(tuple(map(aval_of, primals)), params)  # if they are wrong, this says it better
+                raise checks.failed(primitive, "jvp", error)  # noqa: B904
+            if type(result) is not tuple or len(result) != 2:
+                result = checks.check_jvp_pair(primitive, result)
+            out, out_dot = result
+            if type(parent) is StagingTrace:
+                self._check_linear(primitive, parent, count, primals, tangents, out_dot)
             if primitive.multiple_results:
-                return self._box_all(primitive, primals, params, out, out_dot)
+                types = primitive.infer(tuple(map(aval_of, primals)), params)
+                return self.box_all(primitive, "jvp", out, out_dot, types)
             if not primitive.jvp_binds_itself:
-                checks.check_output(primitive, "jvp", out, primitive.infer(tuple(map(aval_of, primals)), params))
+                expected = primitive.infer(tuple(map(aval_of, primals)), params)
+                if getattr(out, "aval", None) is not expected or (
+                        type(out) is not Array and getattr(out, "_trace", None) is not self.base):
+                    out = outputs.check_value(primitive, "jvp", out, expected, self.base)
         finally:
             context.trace = self
-        return self._box(primitive, out, out_dot)
+        return self.box(primitive, "jvp", out, out_dot)
 
-    def _box(self, primitive: Any, out: Any, out_dot: Any) -> Any:
-        if not hasattr(out, "aval"):
-            out = as_value(out)
+    def _check_linear(self, primitive: Any, parent: StagingTrace, count: int, primals: Sequence[Any],
+                      tangents: Sequence[Any], dots: Any) -> None:
+        """A rule that was just traced is linear in the tangents, where all of them are variables of the program.
+
+        And no primals too, as where somebody differentiates along x itself.
+        """
+        if primitive.linear is not None or primitive.factors is not None:
+            return
+        dots_in = [t for t in tangents if type(t) is not Zero]
+        if all([type(t) is StagingTracer and t._trace is parent for t in dots_in]) and not any(
+                [t._var is getattr(x, "_var", None) for t in dots_in for x in primals]):
+            dots = dots if type(dots) in (list, tuple) else (dots,)
+            outputs.check_staged(primitive, parent.eqns[count:], tangents, dots)
+
+    def box(self, primitive: Any, hook: str, out: Any, out_dot: Any) -> Any:
+        """A result that was checked with its tangent, which is checked here."""
         expected = out.aval.tangent
-        if type(out_dot) is Zero:
-            if out_dot.aval is not expected:
-                checks.check_tangent(primitive, out_dot, expected)
-            return out
-        if getattr(out_dot, "aval", None) is not expected:
-            checks.check_tangent(primitive, out_dot, expected)
-            out_dot = as_value(out_dot)
-        return JVPTracer(self, out, out_dot)
+        if type(out_dot) is not Zero or out_dot.aval is not expected:
+            if getattr(out_dot, "aval", None) is not expected or (
+                    type(out_dot) is not Array and getattr(out_dot, "_trace", None) is not self.parent):
+                out_dot = outputs.check_tangent(primitive, hook, out_dot, expected, self.parent)
+            return JVPTracer(self, out, out_dot)
+        return out
 
-    def _box_all(self, primitive: Any, primals: Sequence[Any], params: dict[str, Any], outs: Any, dots: Any
-                 ) -> list[Any]:
-        expected = primitive.infer(tuple(map(aval_of, primals)), params)
-        outs = checks.check_sequence(primitive, "jvp", outs, len(expected), "outputs")
-        dots = checks.check_sequence(primitive, "jvp", dots, len(expected), "output tangents")
-        for out, aval in zip(outs, expected, strict=True):
-            checks.check_output(primitive, "jvp", out, aval)
-        return [self._box(primitive, out, dot) for out, dot in zip(outs, dots, strict=True)]
+    def box_all(self, primitive: Any, hook: str, outs: Any, dots: Any, expected: Sequence[ShapedArray]) -> list[Any]:
+        """The results of a primitive that has several, with their tangents."""
+        outs = outputs.check_outputs(primitive, hook, outs, expected, self.base)
+        dots = checks.check_sequence(primitive, hook, dots, len(expected), "output tangents")
+        return [self.box(primitive, hook, out, dot) for out, dot in zip(outs, dots, strict=True)]
 
 
 def instantiate(tangent: Any) -> Any:

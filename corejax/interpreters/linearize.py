@@ -12,10 +12,10 @@ from typing import Any
 
 from corejax.avals import Linear, Zero, aval_of
 from corejax.dtypes import float0
+from corejax.interpreters import outputs
 from corejax.interpreters.context import context
 from corejax.interpreters.forward import JVPTrace, JVPTracer, instantiate, run_jvp
 from corejax.interpreters.partial_eval import TapeEqn, TapeTrace, TapeTracer, needed, replay
-from corejax.interpreters.trace import Trace
 from corejax.plugin import checks
 from corejax.plugin.weights import Divisor, plus_weighted
 from corejax.xla.array import Array
@@ -48,12 +48,12 @@ weighted_sum = _WeightedSum()
 class LinearizeTrace(JVPTrace):
     """`JVPTrace` whose tangents are on a tape; `parent` is the tape's trace, `base` where primals are computed."""
 
-    __slots__ = ("base", "eqns")
+    __slots__ = ("eqns",)
     parent: TapeTrace
 
     def __init__(self, tape: TapeTrace) -> None:
         super().__init__(tape)
-        self.base: Trace = tape.parent  # type: ignore[assignment]
+        self.base = tape.parent
         self.eqns = tape.eqns
 
     def process(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -89,15 +89,15 @@ class LinearizeTrace(JVPTrace):
                     factor = factors[i]
                     if unknown is not None and factor is not None:
                         operands.append(unknown)
-                        operands.append(factor if type(factor) is int else self._weight(primitive, out, factor(
-                            out, *primals, **params) if params else factor(out, *primals)))
+                        operands.append(factor if type(factor) is int
+                                        else self._weight(primitive, factor, out, primals, params))
                 if not operands:
                     return out
                 primitive, params = weighted_sum, _no_params
         finally:
             context.trace = self
         var = Linear(out.aval.tangent)
-        self.eqns.append((primitive, operands, params, (var,)))
+        self.eqns.append((primitive, tuple(operands), params, (var,)))
         return JVPTracer(self, out, var)
 
     def _unary(self, primitive: Any, x: Any, params: dict[str, Any]) -> Any:
@@ -120,8 +120,8 @@ class LinearizeTrace(JVPTrace):
                 factor = primitive.factors[0]
                 if factor is None:
                     return out
-                operands = unknown, factor if type(factor) is int else self._weight(primitive, out, factor(
-                    out, primal, **params) if params else factor(out, primal))
+                operands = unknown, (factor if type(factor) is int
+                                     else self._weight(primitive, factor, out, (primal,), params))
                 primitive, params = weighted_sum, _no_params
         finally:
             context.trace = self
@@ -129,22 +129,24 @@ class LinearizeTrace(JVPTrace):
         self.eqns.append((primitive, operands, params, (var,)))
         return JVPTracer(self, out, var)
 
-    def _weight(self, primitive: Any, out: Any, weight: Any) -> Any:
+    def _weight(self, primitive: Any, factor: Any, out: Any, primals: Sequence[Any], params: dict[str, Any]) -> Any:
         """A factor as it stands on the tape: immutable, and of a type with which the tangent keeps its own."""
-        if type(weight) is Divisor:
-            return Divisor(self._weight(primitive, out, weight.value))
-        weight = weight if type(weight) is Array else self.parent.operand(weight)
-        aval, wanted = weight.aval, out.aval
-        if aval is not wanted and (aval.dtype != wanted.dtype or (aval.shape and aval.shape != wanted.shape)):
-            raise checks.rule_error(primitive, "jvp", "a factor doesn't fit the output", aval, wanted,
-                                    "return an array of the output's dtype, and of its shape or ()")
+        try:
+            weight = factor(out, *primals, **params) if params else factor(out, *primals)
+        except Exception as error:
+            raise checks.failed(primitive, "jvp", error)  # noqa: B904
+        value = weight.value if type(weight) is Divisor else weight
+        if (type(value) is not Array and getattr(value, "_trace", None) is not self.base) or value.aval is not out.aval:
+            value = outputs.check_factor(primitive, value, out.aval, self.base)
+            return Divisor(value) if type(weight) is Divisor else value
         return weight
 
-    def _box(self, primitive: Any, out: Any, out_dot: Any) -> Any:
-        boxed = super()._box(primitive, out, out_dot)
+    def box(self, primitive: Any, hook: str, out: Any, out_dot: Any) -> Any:
+        boxed = super().box(primitive, hook, out, out_dot)
         if type(boxed) is JVPTracer and boxed._trace is self:
             tangent = boxed.tangent
             if type(tangent) is not TapeTracer or tangent._trace is not self.parent:
+                outputs.check_constant(primitive, hook, tangent)
                 return boxed.primal  # a tangent that depends on no other is zero, as rules are linear
         return boxed
 
@@ -154,7 +156,11 @@ class LinearizeTrace(JVPTrace):
             if type(x) is JVPTracer and x._trace is self and type(x.tangent) is Linear:
                 x.tangent = TapeTracer(self.parent, x.tangent)
         if primitive.linearize is None:
-            return JVPTrace.process(self, primitive, args, params)
+            before = len(self.eqns)
+            out = JVPTrace.process(self, primitive, args, params)
+            if len(self.eqns) > before:
+                outputs.check_taped(primitive, self.eqns[before:])
+            return out
         return self._by_linearize(primitive, args, params)
 
     def _by_linearize(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -167,20 +173,18 @@ class LinearizeTrace(JVPTrace):
         try:
             context.trace = self.base
             expected = primitive.infer(tuple(map(aval_of, primals)), params)
-            result = primitive.linearize(primals, tuple(own), **params)
-            out, residuals, lin = checks.check_sequence(primitive, "linearize", result, 3, "(result, residuals, lin)")
+            result = primitive.linearize(tuple(primals), tuple(own), **params)
+            out, residuals, lin = checks.check_linearized(primitive, result)
             context.trace = self.parent
-            out_dot = lin(residuals, tangents)
+            out_dot = lin(residuals, tuple(tangents))
+        except Exception as error:
+            raise checks.failed(primitive, "linearize", error)  # noqa: B904
         finally:
             context.trace = self
-        if not primitive.multiple_results:
-            out, out_dot, expected = [out], [out_dot], (expected,)
-        outs = checks.check_sequence(primitive, "linearize", out, len(expected), "outputs")
-        dots = checks.check_sequence(primitive, "linearize", out_dot, len(expected), "output tangents")
-        for x, aval in zip(outs, expected, strict=True):
-            checks.check_output(primitive, "linearize", x, aval)
-        boxed = [self._box(primitive, x, t) for x, t in zip(outs, dots, strict=True)]
-        return boxed if primitive.multiple_results else boxed[0]
+        if primitive.multiple_results:
+            return self.box_all(primitive, "linearize", out, out_dot, expected)
+        out = outputs.check_value(primitive, "linearize", out, expected, self.base)
+        return self.box(primitive, "linearize", out, out_dot)
 
 
 _no_params: dict[str, Any] = {}

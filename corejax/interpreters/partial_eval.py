@@ -60,7 +60,7 @@ class TapeTrace(Trace):
                 context.trace = self
         if primitive.partial_eval is not None:
             return self._split(primitive, args, params)
-        operands = [self.operand(x) for x in args]
+        operands = tuple([self.operand(x) for x in args])
         out = primitive.infer(tuple([x.aval for x in operands]), params)
         if type(out) is tuple:
             outs = [Linear(aval) for aval in out]

@@ -7,12 +7,12 @@ from typing import Any
 
 from corejax.avals import Linear, ShapedArray, Zero, aval_of
 from corejax.caches import WeakCache
+from corejax.interpreters import outputs
 from corejax.interpreters.context import context
 from corejax.interpreters.forward import instantiate
 from corejax.interpreters.linearize import LinearMap, linearize, weighted_sum
 from corejax.interpreters.partial_eval import TapeEqn, record
 from corejax.interpreters.staging import stage_closed
-from corejax.interpreters.trace import as_value
 from corejax.ir.interpret import eval_jaxpr
 from corejax.ir.jaxpr import Jaxpr
 from corejax.plugin import checks
@@ -46,6 +46,7 @@ def linear_transpose(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Shape
 def backward(eqns: Sequence[TapeEqn], outs: Sequence[Any], cotangents: Sequence[Any]) -> dict[Linear, Any]:
     """Run a tape backward. Returns the cotangents of the `Linear`s that no equation of the tape defines."""
     found: dict[Linear, Any] = {}
+    trace = context.trace
     for x, ct in zip(outs, cotangents, strict=True):
         if type(x) is Linear and type(ct) is not Zero:
             found[x] = roles.accumulate(found[x], ct) if x in found else ct
@@ -68,18 +69,25 @@ def backward(eqns: Sequence[TapeEqn], outs: Sequence[Any], cotangents: Sequence[
             ct = found.pop(defined[0], None)
         if ct is None:
             continue
-        back = primitive.transpose(ct, operands, **params)
+        try:
+            back = primitive.transpose(ct, operands, **params)
+        except Exception as error:
+            raise checks.failed(primitive, "transpose", error)  # noqa: B904
         if type(back) not in (list, tuple) or len(back) != len(operands):
             checks.check_sequence(primitive, "transpose", back, len(operands), "operands")
         for i, x in enumerate(operands):
-            if type(x) is not Linear:
-                continue
             ct = back[i]
-            if ct is None or type(ct) is Zero:
+            if type(x) is not Linear:
+                if ct is not None:
+                    outputs.check_no_cotangent(primitive, i, ct)
                 continue
-            if getattr(ct, "aval", None) is not x.aval:
-                checks.check_cotangent(primitive, i, ct, x.aval)
-                ct = as_value(ct)
+            if ct is None:
+                continue
+            if getattr(ct, "aval", None) is not x.aval or (
+                    type(ct) is not Array and getattr(ct, "_trace", None) is not trace):
+                ct = outputs.check_cotangent(primitive, i, ct, x.aval, trace)
+                if ct is None:
+                    continue
             if x in found:
                 found[x] = roles.accumulate(found[x], ct)
             else:

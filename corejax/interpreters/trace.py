@@ -11,13 +11,15 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from corejax.avals import ShapedArray
 from corejax.datamodel import DataModel
 from corejax.errors import ConcretizationError, CorejaxTypeError, LeakedTracerError
 from corejax.source import Location, describe, here, location
 from corejax.tracebacks import as_entry, public, trim
 from corejax.xla.array import Array, as_array
-from corejax.xla.storage import scalar_error
+from corejax.xla.storage import read_only, scalar_error
 
 
 class Trace:
@@ -143,7 +145,8 @@ def as_value(x: Any) -> Any:
 def as_operand(primitive: Any, i: int, x: Any) -> Array:
     """The i-th operand of a primitive as an `Array`, which may share its memory; an error names it."""
     try:
-        return as_array(x, copy=False)
+        # no impl writes to the user's memory
+        return as_array(read_only(x.view()) if type(x) is np.ndarray else x, copy=False)
     except CorejaxTypeError as error:
         raise operand_error(primitive, i, error) from None
 

@@ -1,0 +1,33 @@
+"""`--write` makes the page; `--jax` asks jax again; `--show [WORD]` prints what is raised; `--bad` what is amiss."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+
+from . import CELLS, jax_rules, page
+from .run import complaints, run
+
+match sys.argv[1:]:
+    case ["--show", *words]:
+        for cell in CELLS:
+            if all(word in cell.title for word in words):
+                found = run(cell)
+                print(f"=== {cell.title}\n{cell.code}--> {found.kind}: {found.message}", *found.notes, sep="\n")
+    case ["--bad", *words]:
+        counts: Counter[str] = Counter()
+        for cell in CELLS:
+            if all(word in cell.title for word in words):
+                found = run(cell)
+                wrong = complaints(cell, found)
+                counts[f"{cell.expected} {'as it should be' if not wrong else 'AMISS'}"] += 1
+                counts["silent"] += found.silent
+                if wrong:
+                    print(f"{cell.title}: {'; '.join(wrong)}"[:400].replace("\n", " / "))
+        print(counts)
+    case ["--write"]:
+        page.write()
+    case ["--jax"]:
+        jax_rules.record()
+    case _:
+        print(__doc__)

@@ -1,0 +1,55 @@
+"""Rules that are wrong: none is silent, each is named, wherever it runs. docs/faulty-rules.md shows them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from corejax.testing import catalogue
+from faulty_rules import CELLS, FAULTS, jax_rules, page
+from faulty_rules.case import Fault
+from faulty_rules.run import complaints, run
+
+ADDRESS = re.compile(r"0x[0-9a-f]{5,}| object at |<function |<class |<bound method ")
+
+every_fault = pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.title)
+
+
+def test_each_fault_has_its_own_name() -> None:
+    assert len(FAULTS) == len({fault.title for fault in FAULTS})
+    assert len(CELLS) == len({cell.title for cell in CELLS})
+
+
+@every_fault
+def test_fault_is_named_wherever_it_runs_in_words_for_people(fault: Fault) -> None:
+    amiss = {cell.title: complaints(cell, run(cell)) for cell in fault.cells}
+    assert {} == {title: found for title, found in amiss.items() if found}
+    assert [] == ADDRESS.findall(run(fault.cells[0]).message)
+
+
+def test_what_no_trace_shows_is_found_by_the_conformance_kit() -> None:
+    assert set() == {fault.check for fault in FAULTS if fault.unseen} - catalogue.CHECKS.keys()
+    assert all(fault.check for fault in FAULTS if fault.unseen)
+
+
+def test_page_is_what_is_raised_now() -> None:
+    written, now = page.PAGE.read_text().splitlines(), page.page().splitlines()
+    assert [] == [line for line in now if line not in written], "run: python -m tests.faulty_rules --write"
+    assert written == now, "run: python -m tests.faulty_rules --write"
+
+
+def test_each_counterpart_is_recorded() -> None:
+    assert sorted({(fault.title, context) for fault, context in jax_rules.compared()}) == sorted(
+        (title, context) for title, answers in jax_rules.recorded().items() for context in answers)
+
+
+@pytest.mark.parametrize("hook", jax_rules.COMPARED)
+def test_parity_jax_does_what_is_recorded(hook: str) -> None:
+    jax = pytest.importorskip("jax")
+    if jax.__version__ != jax_rules.VERSION:
+        pytest.skip(f"answers were recorded of jax {jax_rules.VERSION}")
+    now = {(fault.title, context): jax_rules.answer(fault, context) for fault, context in jax_rules.compared()
+           if fault.hook == hook}
+    assert now == {(title, context): answer for title, answers in jax_rules.recorded().items()
+                   for context, answer in answers.items() if title.startswith(f"{hook}: ")}
