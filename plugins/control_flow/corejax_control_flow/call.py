@@ -156,6 +156,8 @@ class XlaCall:
         yield Sample([x], one)
         yield Sample([x, y], params(lambda x, y: [lax.mul(x, lax.sin(y)), x, lax.mul(2.0, y)], x, y))
         yield Sample([x, count], params(lambda x, count: [lax.mul(x, x), lax.add(count, count)], x, count))
+        yield Sample([x, count], params(lambda x, count: [
+            lax.mul(x, lax.convert_element_type(count, x.dtype)), lax.sin(_bind(x, **one)[0])], x, count))
         yield Sample([rng.standard_normal(4)], one, error=TypeError)
 
 

@@ -145,6 +145,8 @@ class CheckpointCall:
         yield Sample([x], {**one, "differentiated": True, "prevent_cse": False})
         yield Sample([x, y], params(lambda x, y: [lax.mul(x, lax.sin(y)), x, lax.mul(2.0, y)], x, y))
         yield Sample([x, count], params(lambda x, count: [lax.mul(x, x), lax.add(count, count)], x, count))
+        yield Sample([x, y], params(lambda x, y: [lax.mul(_bind(lax.mul(x, y), **one)[0], lax.cos(y)), lax.sin(x)],
+                                    x, y))
         yield Sample([rng.standard_normal(4)], one, error=TypeError)
 
 

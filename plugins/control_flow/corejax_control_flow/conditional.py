@@ -177,17 +177,19 @@ class Cond:
     def samples(self, rng: Any) -> Iterator[Sample]:
         def sample(index: int, args: list[Any], *funs: Any, **more: Any) -> Sample:
             avals = [aval_of(x) for x in args]
-            return Sample([np.int32(index), *args],
-                          {"branches": tuple([stage(fun, avals, f"branch_{i}").jaxpr for i, fun in enumerate(funs)])},
-                          **more)
+            branches = tuple([stage(fun, avals, f"branch_{i}").jaxpr for i, fun in enumerate(funs)])
+            return Sample([np.int32(index), *args], {"branches": branches},
+                          domain=[(0, len(funs) - 1), *[(-3, 3)] * len(args)], **more)
 
         x, y, n = rng.standard_normal(3), rng.standard_normal(3), np.arange(3, dtype=np.int32)
         two = (lambda x, y: [lax.mul(x, y), x], lambda x, y: [lax.sin(y), lax.cos(lax.mul(x, y))])
         yield sample(0, [x, y], *two)
-        yield sample(1, [x, y], *two)
+        yield sample(1, [x, y], *two, results=[np.sin(y), np.cos(x * y)])
         yield sample(2, [x, n], lambda x, n: [x, n], lambda x, n: [lax.mul(2.0, x), lax.add(n, n)],
                      lambda x, n: [lax.exp(x), n])
         yield sample(1, [np.float64(0.5)], lambda x: [1.0], lambda x: [lax.sin(x)])
+        yield sample(1, [np.int32(0), x, y], lambda i, x, y: [lax.mul(x, x), x[0]],
+                     lambda i, x, y: [switch(i, [lambda: lax.mul(lax.tanh(x), y), lambda: y]), lax.cos(y[0])])
         yield sample(0, [x, y], *two, lambda x, y: [x, lax.mul(y[0], 2.0)], error=TypeError)
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from corejax import lax
 from corejax.core import (
     Jaxpr,
@@ -27,6 +29,7 @@ from corejax.core import (
     is_staging,
     stage,
     to_dim,
+    values,
     vmap_jaxpr,
 )
 from corejax.errors import CorejaxTypeError
@@ -37,6 +40,8 @@ from corejax_control_flow._derived_calls import MappedCall, MappedPullback, Sele
 from corejax_control_flow._user_calls import Rules, UserCall
 
 __all__ = ["custom_call", "custom_pullback"]
+
+_OWN_KEY = {"params are hashable": "a user's function is equal to itself alone, and the samples make one anew"}
 
 
 class CustomCall:
@@ -145,8 +150,15 @@ class CustomCall:
         by_vjp = Rules(lambda x: lax.sin(x), "g")
         by_vjp.fwd, by_vjp.bwd = lambda x: (lax.sin(x), x), lambda x, ct: (lax.mul(ct, lax.cos(x)),)
         x, y = rng.standard_normal(3), rng.standard_normal(3)
-        yield sample(by_jvp, x, y)
-        yield sample(by_vjp, x, exempt={"jvp": "it has a fwd and a bwd rule"})
+        yield sample(by_jvp, x, y, exempt=_OWN_KEY)
+        yield sample(by_vjp, x, exempt=_OWN_KEY | dict.fromkeys((
+            "transformed programs are typed", "derivatives by any operands linearize",
+            "threads do not disturb each other", "maps of jvps and jvps of maps are loops",
+            "orderings to depth two agree", "orderings to depth three agree",
+            "jvp agrees with differences", "jvp agrees with complex steps", "second derivatives agree with differences",
+            "third derivatives agree with differences", "jvp is linear", "jvp computes the primal",
+            "symbolic zeros equal instantiated ones", "jvp under jit equals eager", "linearize equals jvp",
+            "hessians are symmetric", "pullback is the adjoint of jvp"), "a fwd and a bwd rule give no forward mode"))
         yield Sample([rng.standard_normal(4)], sample(by_vjp, x).params, error=TypeError)
 
 
@@ -163,6 +175,12 @@ class CustomPullback:
 
     @hookimpl
     def abstract_eval(self, avals: Any, *, pullback: Any, nonzero: tuple[bool, ...]) -> list[ShapedArray]:
+        wanted = [aval for aval, nz in zip(pullback.in_avals, nonzero, strict=True) if nz]
+        tangents = avals[len(avals) - len(wanted):]
+        if not all([t.matches(aval) for t, aval in zip(tangents, wanted, strict=True)]):
+            raise CorejaxTypeError("custom_pullback: the tangents don't fit", primitive="custom_pullback", where=here(),
+                                   got=", ".join(map(str, tangents)), wanted=", ".join(map(str, wanted)),
+                                   todo="pass a tangent for each input that has one, of its type")
         return [aval.tangent for aval in pullback.out_avals if dtypes.is_inexact(aval.dtype)]
 
     @hookimpl
@@ -211,6 +229,24 @@ class CustomPullback:
     @hookimpl
     def pretty(self, *, pullback: Any, nonzero: tuple[bool, ...]) -> Mapping[str, Any]:
         return {"name": pullback.name, "nonzero": nonzero, "pullback": pullback}
+
+    @hookimpl
+    def samples(self, rng: Any) -> Iterator[Sample]:
+        def sample(rules: Rules, **more: Any) -> Sample:
+            x, dot = rng.standard_normal(3), rng.standard_normal(3)
+            _, residuals, pullback = UserCall(rules, flatten((x,))[1], 1, {}).fwd(values([x], "f", str), (True,))
+            primals = [x] if rules.jvp else []
+            return Sample([*map(np.asarray, residuals), *primals, dot], {"pullback": pullback, "nonzero": (True,)},
+                          **more)
+
+        both = Rules(lambda x: lax.sin(x), "f")
+        both.fwd, both.bwd = lambda x: (lax.sin(x), x), lambda x, ct: (lax.mul(ct, lax.cos(x)),)
+        both.jvp = lambda xs, dots: (lax.sin(xs[0]), lax.mul(lax.cos(xs[0]), dots[0]))
+        yield sample(both, exempt=_OWN_KEY)
+        backward = Rules(lambda x: lax.sin(x), "g")
+        backward.fwd, backward.bwd = both.fwd, both.bwd
+        yield sample(backward, error=TypeError, exempt={
+            "unsupported inputs are refused": "it is refused when it is run: reverse mode stages it and never runs it"})
 
 
 custom_call: Any = define(CustomCall())

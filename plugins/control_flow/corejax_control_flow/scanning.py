@@ -10,6 +10,8 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from corejax import lax
 from corejax.core import (
     Jaxpr,
@@ -183,11 +185,12 @@ class Scan:
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
-        def sample(fun: Any, consts: list[Any], carry: list[Any], xs: list[Any], **params: Any) -> Sample:
+        def sample(fun: Any, consts: list[Any], carry: list[Any], xs: list[Any], results: Any = None, **params: Any
+                   ) -> Sample:
             avals = [*map_avals([*consts, *carry]), *[_row(aval_of(x)) for x in xs]]
             params = {"length": 3, "reverse": False, "unroll": 1, **params}
             return Sample([*consts, *carry, *xs], {"jaxpr": stage(fun, avals, "step").jaxpr, "num_consts": len(consts),
-                                                   "num_carry": len(carry), **params})
+                                                   "num_carry": len(carry), **params}, results=results)
 
         def map_avals(args: list[Any]) -> list[ShapedArray]:
             return [aval_of(x) for x in args]
@@ -203,8 +206,17 @@ class Scan:
         yield sample(lambda c, x: [x, lax.add(c, x)], [], [c], [xs], unroll=3)
         yield sample(lambda w, c: [lax.mul(c, w)], [w], [c], [])
         yield sample(lambda x: [lax.sin(x)], [], [], [xs])
+        yield sample(lambda w, v, c, n, x, k: [
+            lax.add(lax.mul(c, v), lax.mul(w, x)), lax.add(n, k), lax.mul(lax.convert_element_type(n, c.dtype), c), n],
+            [w[0], w[1]], [c[0], np.int32(0)], [xs[:, 0], np.arange(3, dtype=np.int32)])
         yield sample(step, [w], [c], [xs[:0]], length=0)
         yield sample(step, [w], [c], [xs[:1]], length=1)
+        yield sample(lambda w, c, x: [lax.add(c, x), w, lax.mul(c, x)], [w], [c], [xs],
+                     [c + xs[0] + xs[1] + xs[2], [w, w, w],
+                      [c * xs[0], (c + xs[0]) * xs[1], (c + xs[0] + xs[1]) * xs[2]]])
+        yield sample(lambda c, x: [lax.add(c, x), lax.mul(c, x)], [], [c], [xs],
+                     [c + xs[2] + xs[1] + xs[0], [(c + xs[2] + xs[1]) * xs[0], (c + xs[2]) * xs[1], c * xs[2]]],
+                     reverse=True)
         wrong = sample(step, [w], [c], [xs], length=4)
         yield Sample(wrong.args, wrong.params, error=TypeError)
 

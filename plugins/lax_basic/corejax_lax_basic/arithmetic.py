@@ -79,7 +79,7 @@ div: Any = define(families.binary(
 rem = define(families.binary(
     "rem", _remainder, hlo="remainder", dtypes="iuf",
     jvp=partials(lambda t, out, x, y: t, lambda t, out, x, y: mul(neg(t), _truncated_quotient(x, y))),
-    domain=(0.5, 3.0), doc="The remainder of x / y, with the sign of x."))
+    domain=(-3.0, 3.0), singular=(0.0,), doc="The remainder of x / y, with the sign of x."))
 
 
 class IntegerPow(families.Elementwise):
@@ -126,9 +126,10 @@ class IntegerPow(families.Elementwise):
     def samples(self, rng: Any) -> Iterator[Sample]:
         for y in (-3, -1, 0, 1, 2, 3, 7):
             for shape in ((), (3,), (0,)):
-                yield Sample([rng.uniform(0.5, 2, shape)], {"y": y})
+                yield Sample([rng.uniform(0.5, 2, shape)], {"y": y}, domain=(-2.0, 2.0) if y >= 0 else (0.5, 2.0))
         yield Sample([rng.standard_normal(3) + 1j], {"y": 3})
         yield Sample([np.array([0, -2, 3])], {"y": 5})
+        yield Sample([np.array([0, -2, 3])], {"y": 0})
         yield Sample([np.array([1, 2])], {"y": -1}, error=TypeError)
 
 
@@ -183,7 +184,9 @@ min = define(families.binary(
 # Signs and magnitudes
 
 def _sign(x: Any) -> Any:
-    return np.sign(x) if x.dtype.kind in "iuc" else np.copysign(np.sign(x), x)  # keeps the sign of zero
+    if x.dtype.kind == "c":
+        return np.where(np.isinf(x), np.nan, np.sign(x)).astype(x.dtype)
+    return np.sign(x) if x.dtype.kind in "iu" else np.copysign(np.sign(x), x)  # keeps the sign of zero
 
 
 def _lower_sign(ctx: Any, args: Sequence[Any]) -> Any:
@@ -218,8 +221,8 @@ def _magnitude(dtype: np.dtype) -> np.dtype:
 
 
 abs = define(families.unary(
-    "abs", np.abs, hlo="abs", dtypes="ifc", result=_magnitude, jvp=partials(_abs_tangent),
+    "abs", np.abs, hlo="abs", dtypes="ifc", result=_magnitude, jvp=partials(_abs_tangent), singular=(0.0,),
     doc="The absolute value; real for complex x. Its derivative at 0 counts as 1, of complex x as 0."))
 sign = define(families.unary(
-    "sign", _sign, hlo=_lower_sign, dtypes="iufc", jvp=partials(_sign_tangent),
+    "sign", _sign, hlo=_lower_sign, dtypes="iufc", jvp=partials(_sign_tangent), singular=(0.0,),
     doc="-1, 0 or 1; of a complex number x / |x|. Its derivative at 0 counts as 0."))

@@ -97,10 +97,11 @@ class ConvertElementType:
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
-        for have in ("bool", "int8", "uint32", "int64", "float32", "float64", "complex64"):
-            for want in ("bool", "int32", "uint8", "float32", "float64", "complex128"):
-                x = np.asarray(rng.uniform(0, 3, (2, 3))).astype(have)
-                yield Sample([x], {"new_dtype": np.dtype(want), "weak_type": False})
+        for i, have in enumerate(("bool", "int8", "uint32", "int64", "float32", "float64", "complex64")):
+            for k, want in enumerate(("bool", "int32", "uint8", "float32", "float64", "complex128")):
+                if (i + k) % 2 or have == "float64":  # about half of the pairs: each dtype with several others
+                    x = np.asarray(rng.uniform(0, 3, (2, 3))).astype(have)
+                    yield Sample([x], {"new_dtype": np.dtype(want), "weak_type": False})
         for shape in ((), (0,)):
             yield Sample([rng.standard_normal(shape)], {"new_dtype": dtypes.float32, "weak_type": True})
         yield Sample([np.array([np.nan, np.inf, -np.inf, 1e30, -0.0])], {"new_dtype": dtypes.int32, "weak_type": False})

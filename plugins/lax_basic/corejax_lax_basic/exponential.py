@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from corejax.core import aval_of, dtypes
-from corejax.plugin import define, factors, families, over
+from corejax.core import ShapedArray, aval_of, dtypes
+from corejax.plugin import Sample, define, factors, families, hookimpl, over
 from corejax_lax_basic.arithmetic import add, div, integer_pow, mul, sub
 from corejax_lax_basic.comparison import eq
 from corejax_lax_basic.conversion import convert_element_type
 from corejax_lax_basic.selection import select_n
 
 __all__ = ["exp", "expm1", "log", "log1p", "logistic", "pow", "rsqrt", "sqrt"]
+
+
+def _reciprocal_root(x: Any) -> Any:
+    root = np.reciprocal(np.sqrt(x))
+    return np.where(np.isinf(x), x.dtype.type(0), root) if x.dtype.kind == "c" else root
+
 
 exp = define(families.unary(
     "exp", np.exp, hlo="exponential", dtypes="fc", jvp=factors(lambda out, x: out), doc="e to the power of x."))
@@ -26,7 +32,7 @@ log = define(families.unary(
     doc="The natural logarithm."))
 log1p = define(families.unary(
     "log1p", np.log1p, hlo="log_plus_one", dtypes="fc", jvp=factors(over(lambda out, x: add(x, 1))),
-    domain=(-0.8, 2.0), doc="log(1 + x), exact also near 0."))
+    domain=(-0.8, 2.0), ulps=128.0, doc="log(1 + x), exact also near 0."))
 logistic = define(families.unary(
     "logistic", lambda x: np.reciprocal(x.dtype.type(1) + np.exp(-x)), hlo="logistic", dtypes="fc",
     jvp=factors(lambda out, x: mul(out, sub(1, out))), doc="The logistic function 1 / (1 + exp(-x))."))
@@ -34,7 +40,7 @@ sqrt = define(families.unary(
     "sqrt", np.sqrt, hlo="sqrt", dtypes="fc", jvp=factors(lambda out, x: div(0.5, out)), domain=(0.2, 3.0),
     doc="The square root. Its derivative at 0 is infinite."))
 rsqrt = define(families.unary(
-    "rsqrt", lambda x: np.reciprocal(np.sqrt(x)), hlo="rsqrt", dtypes="fc",
+    "rsqrt", _reciprocal_root, hlo="rsqrt", dtypes="fc",
     jvp=factors(lambda out, x: mul(div(out, x), -0.5)), domain=(0.2, 3.0), doc="1 / sqrt(x)."))
 
 
@@ -64,18 +70,58 @@ class _Pow(families.Elementwise):
             return bind(x, y)
         return pow
 
+    @hookimpl
+    def samples(self, rng: Any) -> Iterator[Sample]:
+        yield from super().samples(rng)
+        yield self._sample([np.array([0.0, 2.0]), np.array([2.0, 1.5])])
+        yield self._sample([np.array([0j, 1 + 1j]), np.array([1j, 2 - 1j])])
+
 
 def _power(x: Any, y: Any) -> Any:
     if x.dtype.kind == "c":  # zero to the power of a number that is not real has no value
         return np.where((x == 0) & (y.imag != 0), complex(np.nan, np.nan), np.power(x, y)).astype(x.dtype)
     if x.dtype.kind != "i":
-        return np.power(x, y)
+        return np.power(x, y) if any(y.strides) or not y.size or y.flat[0] != 0.5 else _root(x, y)
     # of integers, a negative power is 0 unless the base is 1 or -1; NumPy refuses it
     inverse = np.where(np.abs(x) == 1, np.where(y & 1, x, 1), 0).astype(x.dtype)
     return np.where(y < 0, inverse, np.power(x, np.maximum(y, 0)))
 
 
+def _root(x: Any, y: Any) -> Any:
+    """x to the power of 1/2: where all exponents are one number, NumPy takes square roots, which differ at -inf, -0."""
+    shape = np.broadcast_shapes(x.shape, y.shape)
+    bases = np.broadcast_to(x, shape).reshape(-1)
+    return np.power(bases, np.full_like(bases, 0.5)).reshape(shape)
+
+
+def _lower_power(ctx: Any, args: Sequence[Any]) -> Any:
+    """The compiler reads six bits of an integer exponent: so many at a time, as powers of x, of x^64, and so on."""
+    x, y = args
+    aval = ctx.avals_out[0]
+    plain = ctx.op("stablehlo.power", args)
+    if not dtypes.is_integer(aval.dtype) or aval.dtype == np.int8:
+        return plain
+
+    def constant(value: int) -> Any:
+        return families.constant_like(ctx, value, aval)
+
+    out = None
+    for start in range(0, 8 * aval.dtype.itemsize, 6):
+        digit = ctx.op("stablehlo.shift_right_logical", [y, constant(start)]) if start else y
+        part = ctx.op("stablehlo.power", [x, ctx.op("stablehlo.and", [digit, constant(63)])])
+        out = part if out is None else ctx.op("stablehlo.multiply", [out, part])
+        for _ in range(6):
+            x = ctx.op("stablehlo.multiply", [x, x])
+    if aval.dtype.kind == "u":
+        return out
+    direction = ctx.ir.Attribute.parse("#stablehlo<comparison_direction LT>")
+    negative = ctx.op("stablehlo.compare", [y, constant(0)], {"comparison_direction": direction},
+                      [ctx.type_of(ShapedArray(aval.shape, dtypes.bool_))])
+    return ctx.op("stablehlo.select", [negative, plain, out])
+
+
 pow = define(_Pow(
-    "pow", _power, arity=2, hlo="power", dtypes="iufc",
-    jvp=factors(_base_slope, _exponent_slope), domain=(0.3, 2.5),
+    "pow", _power, arity=2, hlo=_lower_power, dtypes="iufc",
+    jvp=factors(_base_slope, _exponent_slope), domain=(0.3, 2.5), exempt={
+        "c": {"nans and infinities agree": "where NumPy says NaN of infinite complex numbers, XLA finds a limit"}},
     doc="x to the power of y. Beside a float or complex x, y may be an integer."))

@@ -9,7 +9,7 @@ windows there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from corejax.errors import CorejaxValueError
 from corejax.plugin import Sample, define, hookimpl, not_differentiable, not_linear, partials
 from corejax_lax_basic._axes import Shape, as_ints, dtype_kind, insert, same_dtype, shape_of, shifted, wrong
 from corejax_lax_basic._lowering import axis_numbers, i64s
+from corejax_lax_basic._windows import READ, WRITTEN
 from corejax_lax_basic.creation import as_dtype, full
 from corejax_lax_basic.shapes import batch_in_front, broadcast_in_dim, move_axis, reshape
 
@@ -134,7 +135,7 @@ class Gather:
             indices = move_axis(indices, index_dim, 0)
             offset, index_batch = shifted(offset, 0), shifted(index_batch, 0)
         if index_dim is not None and dim is not None:
-            x, slice_sizes = move_axis(x, dim, 0), (1, *slice_sizes)
+            x, slice_sizes = move_axis(x, dim, 0), (min(1, axis.size), *slice_sizes)
             collapsed, index_map = shifted(collapsed, 0), shifted(index_map, 0)
             x_batch, index_batch = (0, *shifted(x_batch, 0)), (0, *index_batch)
         elif dim is not None:  # the batch axis is one more axis within each window
@@ -170,16 +171,12 @@ class Gather:
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
         plain = {"unique_indices": False, "indices_are_sorted": False, "mode": "clip", "fill_value": None}
-        for sizes, indices, numbers, wanted in [
-                ((5,), [[0], [4], [4]], ((), (0,), (0,), (), ()), (1,)),
-                ((5,), [[-3], [9]], ((), (0,), (0,), (), ()), (1,)),
-                ((3, 4), [[2], [0]], ((1,), (0,), (0,), (), ()), (1, 4)),
-                ((3, 4), [[2, 1], [0, 3]], ((1, 2), (), (0, 1), (), ()), (2, 2)),
-                ((2, 3, 4), [[[1], [2]], [[0], [0]]], ((2,), (1,), (1,), (0,), (0,)), (1, 1, 4))]:
+        for sizes, indices, numbers, wanted in READ:
             yield Sample([rng.standard_normal(sizes), np.array(indices, np.int32)],
                          {"dimension_numbers": numbers, "slice_sizes": wanted, **plain})
-        rows = {**plain, "dimension_numbers": ((1,), (0,), (0,), (), ()), "slice_sizes": (1, 4)}
-        yield Sample([rng.standard_normal((3, 4)), np.array([[2], [3]])], {**rows, "mode": "fill", "fill_value": 2})
+        rows = {**plain, "dimension_numbers": ((1,), (0,), (0,), (), ()), "slice_sizes": (1, 4), "fill_value": 2}
+        yield Sample([rng.standard_normal((3, 4)), np.array([[2], [3], [-1], [2]])], {**rows, "mode": "fill"})
+        yield Sample([np.ones((3, 4)), np.array([[2, 0]])], {**rows, "mode": "fill"}, error=TypeError)
 
 
 class _Scatter:
@@ -188,6 +185,7 @@ class _Scatter:
     name = ""
     _operation = ""
     _ufunc: Any = None
+    _exempt_of_overlaps: Mapping[str, str] = {}  # checks that don't hold where windows overlap, and why
 
     def function(self, bind: Any) -> Any:
         def scatter(operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, *,
@@ -271,22 +269,16 @@ class _Scatter:
         scalar = ctx.type_of(ShapedArray((), ctx.avals_in[0].dtype))
         body = out.owner.regions[0].blocks.append(scalar, scalar)
         with ctx.ir.InsertionPoint(body):
-            old, new = body.arguments
-            kept = ctx.op(self._operation, [old, new], None, [scalar]) if self._operation else new
+            kept = ctx.op(self._operation, [*body.arguments], None, [scalar]) if self._operation else body.arguments[1]
             ctx.op("stablehlo.return", [kept], None, [])
         return out
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
-        plain = {"unique_indices": False, "indices_are_sorted": False, "mode": "drop"}
-        for sizes, indices, new, numbers in [
-                ((5,), [[0], [4]], (2,), ((), (0,), (0,), (), ())),
-                ((5,), [[-3], [9]], (2,), ((), (0,), (0,), (), ())),
-                ((3, 4), [[2], [0]], (2, 4), ((1,), (0,), (0,), (), ())),
-                ((3, 4), [[1, 1], [0, 0]], (2, 2, 2), ((1, 2), (), (0, 1), (), ())),
-                ((2, 3, 4), [[[1], [2]], [[0], [2]]], (2, 2, 4), ((2,), (1,), (1,), (0,), (0,)))]:
-            yield Sample([rng.standard_normal(sizes), np.array(indices, np.int32), rng.standard_normal(new)],
-                         {"dimension_numbers": numbers, **plain})
+        for sizes, indices, new, numbers, mode in WRITTEN:
+            yield Sample([rng.standard_normal(sizes), np.array(indices, np.int32), rng.standard_normal(new)], {
+                "dimension_numbers": numbers, "mode": mode, "unique_indices": mode == "fill",
+                "indices_are_sorted": False}, exempt=self._exempt_of_overlaps if mode == "clip" else None)
 
 
 class Scatter(_Scatter):
@@ -356,6 +348,7 @@ class ScatterMul(_ScatterBy):
     name = "scatter_mul"
     _operation = "stablehlo.multiply"
     _ufunc = np.multiply
+    _exempt_of_overlaps = {"extreme numbers agree": "whether a product under- or overflows depends on its order"}
 
 
 class ScatterMin(_ScatterBy):
@@ -381,8 +374,7 @@ scatter_mul: Any = define(ScatterMul())
 scatter_min: Any = define(ScatterMin())
 scatter_max: Any = define(ScatterMax())
 
-_SCATTERS = {"scatter": scatter, "scatter_add": scatter_add, "scatter_mul": scatter_mul, "scatter_min": scatter_min,
-             "scatter_max": scatter_max}
+_SCATTERS = {f.primitive.name: f for f in (scatter, scatter_add, scatter_mul, scatter_min, scatter_max)}
 
 _MODES = {None: "fill", "fill": "fill", "drop": "fill", "clip": "clip", "promise_in_bounds": "promise_in_bounds"}
 
@@ -452,7 +444,7 @@ def _window_sizes(shape: Shape, updates: Shape, numbers: Numbers) -> Shape:
     """The size of a scatter's windows along each operand axis."""
     window_dims, inserted, _, x_batch, _ = numbers
     sizes = iter([updates[d] if d < len(updates) else 0 for d in window_dims])
-    return tuple([1 if d in inserted or d in x_batch else next(sizes, 0) for d in range(len(shape))])
+    return tuple([1 if d in inserted else min(1, n) if d in x_batch else next(sizes, 0) for d, n in enumerate(shape)])
 
 
 def _read_back(ct: Any, indices: Any, updates_shape: Shape, numbers: Numbers, mode: str) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax.core import ShapedArray, Zero, flatten, namer, values
+from corejax.core import Linear, ShapedArray, Zero, flatten, namer, values
 from corejax.plugin import Sample, define, hookimpl, not_linear, partials
 
 __all__ = ["copy", "optimization_barrier", "stop_gradient"]
@@ -80,9 +80,14 @@ class StopGradient:
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
-        # finite differences see the identity, so only the values of its derivatives are known, not their meaning
-        yield Sample([rng.standard_normal(3)], {}, exempt={"jvp": "the derivative is zero by definition"})
-        yield Sample([np.arange(3)], {}, exempt={"jvp": "the derivative is zero by definition"})
+        zero = "differences see the identity; that its derivative is zero is its purpose"
+        for shape in ((3,), ()):
+            yield Sample([rng.standard_normal(shape)], {}, exempt={
+                "jvp agrees with differences": zero, "jvp agrees with complex steps": zero,
+                "a zero derivative is of a constant": zero, "orderings to depth two agree": zero,
+                "orderings to depth three agree": zero})
+        yield Sample([np.ones((2, 0))], {})
+        yield Sample([np.arange(3)], {})
 
 
 class OptimizationBarrier:
@@ -120,7 +125,7 @@ class OptimizationBarrier:
 
     @hookimpl
     def transpose(self, cotangents: Any, args: Any) -> Any:
-        return _behind_barrier(cotangents)
+        return [ct if type(x) is Linear else None for ct, x in zip(_behind_barrier(cotangents), args, strict=True)]
 
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any) -> Any:

@@ -201,7 +201,8 @@ class Pad:
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
         for sizes, config in [((3,), ((1, 2, 0),)), ((3,), ((0, 0, 2),)), ((4,), ((-1, -2, 0),)), ((), ()),
-                              ((2, 3), ((1, 0, 1), (-1, 2, 2))), ((0,), ((1, 1, 3),)), ((5,), ((-3, 1, 1),))]:
+                              ((2, 3), ((1, 0, 1), (-1, 2, 2))), ((0,), ((1, 1, 3),)), ((5,), ((-3, 1, 1),)),
+                              ((3,), ((-2, -2, 1),)), ((3,), ((0, 0, 0),)), ((2,), ((-1, 3, 2),))]:
             yield Sample([rng.standard_normal(sizes), rng.standard_normal()], {"padding_config": config})
         yield Sample([np.ones(3), 1.0], {"padding_config": ((-4, 0, 0),)}, error=TypeError)
 

@@ -35,6 +35,9 @@ DotNumbers = tuple[tuple[Shape, Shape], tuple[Shape, Shape]]
 _PRECISIONS = {None: None, "default": "DEFAULT", "high": "HIGH", "highest": "HIGHEST", "fastest": "DEFAULT",
                "float32": "HIGHEST", "bfloat16": "DEFAULT", "tensorfloat32": "HIGH"}
 
+# Sums that cancel, in another order than the compiled program's.
+_SUM_ULPS = 1000.0
+
 
 class Plan(NamedTuple):
     """How to contract two arrays by one matrix product: bring axes into order, flatten, multiply."""
@@ -157,13 +160,29 @@ class DotGeneral:
         plain = {"precision": None, "preferred_element_type": None}
         for left, right, numbers in [((3,), (3,), (((0,), (0,)), ((), ()))), ((2, 3), (3, 4), (((1,), (0,)), ((), ()))),
                                      ((2, 3), (2, 4), (((0,), (0,)), ((), ()))), ((2,), (3,), (((), ()), ((), ()))),
+                                     ((2, 3), (4, 3), (((1,), (1,)), ((), ()))), ((), (3,), (((), ()), ((), ()))),
+                                     ((2, 3), (3,), (((1,), (0,)), ((), ()))), ((3,), (3, 2), (((0,), (0,)), ((), ()))),
+                                     ((3,), (3,), (((), ()), ((0,), (0,)))),
                                      ((5, 2, 3), (5, 3, 4), (((2,), (1,)), ((0,), (0,)))),
+                                     ((2, 3, 5), (3, 5, 4), (((1,), (0,)), ((2,), (1,)))),
+                                     ((2, 3, 4), (4, 3, 2), (((1,), (1,)), ((0, 2), (2, 0)))),
                                      ((3, 2, 5), (4, 5, 3), (((2, 0), (1, 2)), ((), ()))),
+                                     ((3, 2, 5), (4, 5, 3), (((0, 2), (2, 1)), ((), ()))),
+                                     ((2, 3, 4, 5), (3, 5, 2, 6), (((3,), (1,)), ((1, 0), (0, 2)))),
+                                     ((0, 2), (2, 3), (((1,), (0,)), ((), ()))),
                                      ((2, 0), (0, 3), (((1,), (0,)), ((), ()))), ((), (), (((), ()), ((), ())))]:
             operands = [rng.standard_normal(left), rng.standard_normal(right)]
-            yield Sample(operands, {"dimension_numbers": numbers, **plain})
+            terms = prod([left[axis] for axis in numbers[0][0]])
+            exempt = {} if numbers[0][0] else {"zeros keep their signs": "NumPy adds each product to 0, XLA doesn't"}
+            if terms > 2:
+                exempt = {"extreme numbers agree": "large products cancel to what rounding left of them"}
+            yield Sample(operands, {"dimension_numbers": numbers, **plain}, exempt=exempt,
+                         ulps=_SUM_ULPS if numbers[0][0] else None)
         matmul = {"dimension_numbers": (((1,), (0,)), ((), ())), **plain}
         yield Sample([rng.integers(-9, 9, (2, 3), np.int8), rng.integers(-9, 9, (3, 2), np.int8)], matmul)
+        for dtype in ("float32", "float64"):
+            yield Sample([rng.standard_normal((2, 3)).astype("float32"), rng.standard_normal((3, 2)).astype(dtype)],
+                         {**matmul, "preferred_element_type": np.dtype(np.float64)}, ulps=_SUM_ULPS)
         yield Sample([np.ones((2, 3)), np.ones((2, 3))], matmul, error=TypeError)
 
 

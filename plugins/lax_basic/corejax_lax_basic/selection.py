@@ -95,6 +95,7 @@ class SelectN(families.Elementwise):
             yield Sample([rng.integers(-1, 4, shape).astype(np.int32), *arrays(shape, shape, shape)])
             yield Sample([np.array(True), *arrays(shape, shape)])
         yield Sample([np.array([True, False]), *arrays((2,), ())])
+        yield Sample([np.array(False), *arrays((), (2, 3))])
         yield Sample([np.array([True, False]), *arrays((), ())])
         yield Sample([np.array([1, 0], np.int32), np.array([1, 2]), np.array([3, 4])])
         yield Sample([np.array([1.0, 0.0]), *arrays((2,), (2,))], error=TypeError)
@@ -154,7 +155,8 @@ class Clamp(families.Elementwise):
             jvp=partials(lambda t, out, low, x, high: _where(bitwise_and(gt(low, x), lt(low, high)), t),
                          lambda t, out, low, x, high: _where(bitwise_and(gt(x, low), lt(x, high)), t),
                          lambda t, out, low, x, high: _where(bitwise_or(lt(high, x), lt(high, low)), t)),
-            doc=str(Clamp.__doc__))
+            doc=str(Clamp.__doc__), exempt={"f": {
+                "derivatives agree at special points": "where x is equal to a bound, each derivative counts as 0"}})
 
     def function(self, bind: Any) -> Any:
         self._bind = bind

@@ -102,7 +102,8 @@ class BroadcastInDim:
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
         for sizes, shape, dims in [((), (), ()), ((), (2, 3), ()), ((3,), (2, 3), (1,)), ((1, 3), (2, 4, 3), (0, 2)),
-                                   ((0,), (2, 0), (1,)), ((2, 1), (2, 1, 5), (0, 1))]:
+                                   ((0,), (2, 0), (1,)), ((1,), (0,), (0,)), ((2, 1), (2, 1, 5), (0, 1)),
+                                   ((2, 1), (2, 5), (0, 1)), ((2, 3), (2, 3), (0, 1))]:
             yield Sample([rng.standard_normal(sizes)], {"shape": shape, "broadcast_dimensions": dims})
         yield Sample([np.arange(3, dtype=np.int32)], {"shape": (3, 2), "broadcast_dimensions": (0,)})
         yield Sample([np.ones(3)], {"shape": (4,), "broadcast_dimensions": (0,)}, error=TypeError)
@@ -253,7 +254,8 @@ class Transpose:
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
-        for sizes, permutation in [((), ()), ((3,), (0,)), ((2, 3), (1, 0)), ((2, 3, 4), (2, 0, 1)), ((0, 2), (1, 0))]:
+        for sizes, permutation in [((), ()), ((3,), (0,)), ((2, 3), (1, 0)), ((2, 3, 4), (2, 0, 1)),
+                                   ((2, 3, 4), (0, 2, 1)), ((0, 2), (1, 0))]:
             yield Sample([rng.standard_normal(sizes)], {"permutation": permutation})
         yield Sample([np.ones((2, 3))], {"permutation": (0, 0)}, error=TypeError)
 

@@ -163,6 +163,7 @@ class DynamicSlice:
                                       ((3, 4), (1, 2), (2, 1)), ((3, 4), (0, 7), (3, 0)), ((2, 0), (1, 0), (1, 0))]:
             yield Sample([rng.standard_normal(sizes), *map(np.int32, starts)], {"slice_sizes": wanted})
         yield Sample([np.ones(3), np.int32(0)], {"slice_sizes": (4,)}, error=TypeError)
+        yield Sample([np.ones((3, 2)), np.int32(0), np.int64(0)], {"slice_sizes": (1, 1)}, error=TypeError)
 
 
 class DynamicUpdateSlice:
@@ -311,7 +312,7 @@ def _gather_windows(axis: Any, x: Any, dim: int | None, starts: Any, start_dims:
         return lax.gather(x, indices, numbers, sizes, mode="clip")
     numbers = lax.GatherDimensionNumbers(tuple([a + 1 for a in axes]), (), tuple([a + (a >= dim) for a in axes]),
                                          operand_batching_dims=(dim,), start_indices_batching_dims=(0,))
-    return lax.gather(x, indices, numbers, insert(sizes, dim, 1), mode="clip")
+    return lax.gather(x, indices, numbers, insert(sizes, dim, min(1, axis.size)), mode="clip")
 
 
 def _scatter_windows(axis: Any, x: Any, update: Any, starts: Any, start_dims: Any) -> Any:

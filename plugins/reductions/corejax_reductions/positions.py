@@ -83,6 +83,8 @@ class _Position:
     def samples(self, rng: Any) -> Iterator[Sample]:
         for shape, axis in [((1,), 0), ((5,), 0), ((2, 3), 1), ((3, 2, 2), 0)]:
             yield Sample([rng.standard_normal(shape)], {"axes": (axis,), "index_dtype": np.dtype(np.int32)})
+        yield Sample([rng.standard_normal((2, 3, 4)).astype(np.float16)],
+                     {"axes": (1,), "index_dtype": np.dtype(np.uint8)})
         yield Sample([rng.integers(0, 3, (4, 3))], {"axes": (0,), "index_dtype": np.dtype(np.int64)})
         yield Sample([np.array([1.0, np.nan, 3.0, np.nan])], {"axes": (0,), "index_dtype": np.dtype(np.int64)})
         yield Sample([np.ones((0,))], {"axes": (0,), "index_dtype": np.dtype(np.int32)}, error=ValueError)
