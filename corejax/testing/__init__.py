@@ -11,11 +11,24 @@ each primitive and check.
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from corejax.plugin.declarations import Sample
 from corejax.testing.catalogue import CHECKS
 from corejax.testing.check import Check, check
 from corejax.testing.report import ConformanceError, Failure, Outcome, Report
 from corejax.testing.running import check_pack, check_primitive
 
+if TYPE_CHECKING:
+    from corejax.testing.pytest_plugin import pack_tests
+
 __all__ = ["CHECKS", "Check", "ConformanceError", "Failure", "Outcome", "Report", "Sample", "check", "check_pack",
-           "check_primitive"]
+           "check_primitive", "pack_tests"]
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded when it is asked for: pytest may be missing where the kit is used without it.
+    if name == "pack_tests":
+        return import_module("corejax.testing.pytest_plugin").pack_tests
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,1 +1,243 @@
 """Checks of batching: a map is a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from corejax import dtypes
+from corejax.api import jit, jvp, make_jaxpr, vmap
+from corejax.avals import aval_of
+from corejax.errors import CorejaxNotImplementedError
+from corejax.interpreters.batching import with_axis
+from corejax.ir.interpret import jaxpr_as_fun
+from corejax.testing.batches import Batch, Dims, another, carries_programs, eps_of, layouts, random_dims, stacked
+from corejax.testing.case import Case
+from corejax.testing.check import check
+from corejax.testing.comparing import host, off, ulps_apart, worst, wrong_type
+from corejax.testing.report import NotApplicable
+from corejax.xla.array import Array
+
+#: Units in the last place that a slice of a mapped result may be from the result of the slice, unless a sample says.
+ULPS = 8.0
+
+#: How far derivatives may be apart that are computed in two orders, relative to the largest, in units of precision.
+RTOL = 5e4
+
+
+def _most(case: Case) -> int:
+    """How many choices of mapped axes are tried: fewer where each compiles a program of its own."""
+    return 256 if case.full else 6 if carries_programs(case) else 16
+
+
+def mapped_function(case: Case, dims: Dims, out_axes: Any = 0, **options: Any) -> Callable[..., list[Any]]:
+    """The primitive mapped along `dims`."""
+    return vmap(case.apply, in_axes=dims, out_axes=out_axes, **options)
+
+
+def compare(case: Case, how: str, rows: Sequence[Sequence[Any]], outs: Sequence[Any], axes: Sequence[int]) -> None:
+    """Each result of a map is its slices' results, stacked along `axes`, in type and value."""
+    for i, (aval, out, axis) in enumerate(zip(case.out_avals, outs, axes, strict=True)):
+        wanted_type = with_axis(aval, axis, len(rows))
+        found = wrong_type(wanted_type, out)
+        if found:
+            raise case.fail("vmap", f"{how}: result {i} has another type than its slices", got=found,
+                            wanted=wanted_type, todo="return what binding it to the whole batch gives; weak types stay")
+        if not rows:
+            continue
+        difference = _differs(case, np.stack([host(row[i]) for row in rows], axis), out)
+        if difference:
+            raise case.fail("vmap", f"{how}: result {i} is not what a loop over the slices gives",
+                            got=difference, wanted="the loop's, to a few units in the last place",
+                            todo="follow each operand's batch axis through the rule, and return where it is in the "
+                                 "result; an operand whose dim is None has no batch axis")
+
+
+def _differs(case: Case, wanted: np.ndarray, got: Any) -> str | None:
+    """None if two results agree to a few ulps, each or of the largest, as sums may cancel; else what differs."""
+    distance, limit = ulps_apart(wanted, got), case.sample.ulps or ULPS
+    if not distance.size or distance.max() <= limit:
+        return None
+    return off(wanted, got, limit * eps_of(wanted.dtype)) if dtypes.is_inexact(wanted.dtype) else worst(
+        wanted, host(got), distance)
+
+
+def out_axes_of(case: Case, k: int) -> list[int]:
+    """The k-th choice of where results have the mapped axis."""
+    return [k % (aval.ndim + 1) for aval in case.out_avals]
+
+
+# The checks
+
+@check("vmap")
+def a_map_is_a_loop(case: Case) -> None:
+    """For every choice of mapped operands and axes, each slice of the result is the result of the slices."""
+    for variant in case.variants() if case.full else [case]:
+        batch = Batch(variant, 3)
+        loops: dict[tuple[bool, ...], list[list[Any]]] = {}
+        ranks = max([aval.ndim for aval in variant.out_avals], default=0) + 1
+        for n, dims in enumerate(layouts(variant, _most(case))):
+            subset = tuple([dim is not None for dim in dims])
+            rows = loops.get(subset) or loops.setdefault(subset, batch.loop(dims))
+            for k in range(ranks) if n == 0 else [n % ranks]:
+                axes = out_axes_of(variant, k)
+                outs = mapped_function(variant, dims, axes)(*batch.operands(dims))
+                compare(variant, f"vmap with in_axes={dims}, out_axes={axes}", rows, outs, axes)
+
+
+@check("vmap")
+def maps_of_no_slice_and_of_one_work(case: Case) -> None:
+    """A batch may have the size 0 or 1."""
+    for size in (0, 1):
+        batch = Batch(case, size)
+        for dims in layouts(case, 16 if case.full else 4):
+            axes = out_axes_of(case, case.number)
+            outs = mapped_function(case, dims, axes)(*batch.operands(dims))
+            compare(case, f"vmap over {size} with in_axes={dims}", batch.loop(dims), outs, axes)
+
+
+@check("vmap")
+def nested_maps_are_nested_loops(case: Case) -> None:
+    """A map of a map, along different axes of different operands, is a loop in a loop."""
+    for outer, inner in _pairs_of_layouts(case, 12 if case.full else 2 if carries_programs(case) else 4):
+        rows = [Batch(case, 3) for _ in range(2)]
+        for batch in rows:  # what only the outer map takes apart is the same for all of the inner slices
+            first = batch.rows[0] = another(case) if batch is rows[1] else list(case.args)
+            for row in batch.rows:
+                row[:] = [x if i is not None else y for x, y, i in zip(row, first, inner, strict=True)]
+        operands, in_axes = [], []
+        for i, (aval, o, d) in enumerate(zip(case.avals, outer, inner, strict=True)):
+            parts = [batch.rows[0][i] if d is None else stacked([row[i] for row in batch.rows], aval, d)
+                     for batch in rows]
+            operands.append(parts[0] if o is None else stacked(parts, aval_of(parts[0]), o))
+            in_axes.append(o)
+        outs = vmap(mapped_function(case, inner), in_axes=tuple(in_axes))(*operands)
+        loops = [[case.apply(*[rows[0 if o is None else a].rows[b][i] for i, o in enumerate(outer)])
+                  for b in range(3)] for a in range(2)]
+        how = f"vmap with in_axes={outer} of vmap with in_axes={inner}"
+        for a, loop in enumerate(loops):
+            compare(case, f"{how}, slice {a} of the outer", loop, [_slice(out, a) for out in outs],
+                    [0] * len(outs))
+
+
+def _pairs_of_layouts(case: Case, count: int) -> Iterator[tuple[Dims, Dims]]:
+    """Layouts of an outer and an inner map: all operands by both, then one by each, then at random."""
+    found = layouts(case, _most(case))
+    n = len(case.avals)
+    everything = (True,) * n
+    yield random_dims(case, everything), random_dims(case, everything)
+    alternating = tuple([i % 2 == 0 for i in range(n)])
+    yield random_dims(case, alternating), random_dims(case, everything if n == 1 else [not a for a in alternating])
+    for _ in range(count - 2):
+        yield found[case.rng.integers(len(found))], found[case.rng.integers(len(found))]
+
+
+def _slice(out: Any, k: int) -> Array:
+    """Slice `k` along the first axis, of the same weak type."""
+    aval = aval_of(out)
+    return Array.from_host(host(out)[k, ...], aval.update(shape=aval.shape[1:]))
+
+
+@check("vmap")
+def a_named_axis_changes_nothing(case: Case) -> None:
+    """With a name for the mapped axis the rule gives the same."""
+    batch = Batch(case, 3)
+    for dims in layouts(case, 16)[:1 if not case.full else 16]:
+        outs = mapped_function(case, dims, axis_name="rows")(*batch.operands(dims))
+        compare(case, f"vmap with in_axes={dims}, axis_name='rows'", batch.loop(dims), outs, [0] * len(outs))
+
+
+@check("vmap")
+def a_map_is_the_same_when_staged(case: Case) -> None:
+    """The rule gives the same program for traced values as for arrays; in the full mode also compiled."""
+    batch = Batch(case, 3)
+    found = layouts(case, 16)
+    for k, choice in enumerate(case.rng.permutation(len(found))[:8 if case.full else 2]):
+        dims = found[choice]
+        fun, operands = mapped_function(case, dims), batch.operands(dims)
+        rows = batch.loop(dims)
+        compare(case, f"a staged vmap with in_axes={dims}", rows, jaxpr_as_fun(make_jaxpr(fun)(*operands))(*operands),
+                [0] * len(case.out_avals))
+        if k == 0 and case.full:
+            compare(case, f"jit of vmap with in_axes={dims}", rows, jit(fun)(*operands), [0] * len(case.out_avals))
+
+
+@check("vmap")
+def rows_of_a_map_do_not_touch_each_other(case: Case) -> None:
+    """A row of NaN or of infinities leaves the other rows as they are."""
+    chosen = [i for i in case.inexact if case.avals[i].size and not case.keeps(i)]
+    if not chosen:
+        raise NotApplicable("no operand has a value that spreads")
+    dims = tuple([0 if i in chosen else None for i in range(len(case.args))])
+    batch = Batch(case, 3)
+    wanted = [case.apply(*batch.row(k, dims)) for k in (0, 2)]
+    for bad in (np.nan, np.inf):
+        for i in chosen:
+            batch.rows[1][i] = np.full(case.avals[i].shape, bad, case.avals[i].dtype)
+        outs = [np.delete(host(out), 1, 0) for out in mapped_function(case, dims)(*batch.operands(dims))]
+        for i, out in enumerate(outs):
+            difference = _differs(case, np.stack([host(row[i]) for row in wanted]), out)
+            if difference:
+                raise case.fail("vmap", f"a row of {bad} changes other rows of result {i}", got=difference,
+                                wanted="the rows of a loop",
+                                todo="compute each row from its own operands only")
+
+
+@check("vmap")
+def maps_of_jvps_and_jvps_of_maps_are_loops(case: Case) -> None:
+    """Differentiating and mapping commute."""
+    positions = case.differentiable
+    _require_jvp(case, positions)
+    batch = Batch(case, 3)
+    found = [dims for dims in layouts(case, 16) if any([dims[i] is not None for i in positions])]
+    for k in case.rng.permutation(len(found))[:12 if case.full else 3]:
+        dims = found[k]
+        own_dims = tuple([dims[i] for i in positions])
+        dots = [[case.direction(case.args[i]) for i in positions] for _ in range(3)]
+        dots = [[x if d is not None else y for x, y, d in zip(row, dots[0], own_dims, strict=True)] for row in dots]
+        loop = [_jvp(case, positions, batch.row(j, dims), dots[j]) for j in range(3)]
+        tangents = [dots[0][j] if d is None else stacked([row[j] for row in dots], aval_of(dots[0][j]), d)
+                    for j, d in enumerate(own_dims)]
+        operands = batch.operands(dims)
+        mapped = vmap(lambda xs, ts: _jvp(case, positions, xs, ts), in_axes=(list(dims), list(own_dims)))
+        _compare_tangents(case, f"vmap with in_axes={dims} of jvp", loop, mapped(operands, tangents))
+        _compare_tangents(case, f"jvp of vmap with in_axes={dims}", loop,
+                          _jvp_of_map(case, positions, dims, operands, tangents))
+
+
+def _jvp_of_map(case: Case, positions: Sequence[int], dims: Dims, operands: Sequence[Any], dots: Sequence[Any]
+                ) -> Sequence[Any]:
+    mapped = mapped_function(case, dims)
+
+    def fun(*xs: Any) -> list[Any]:
+        full = list(operands)
+        for i, x in zip(positions, xs, strict=True):
+            full[i] = x
+        return mapped(*full)
+    return jvp(fun, tuple([operands[i] for i in positions]), tuple(dots))[1]  # type: ignore[no-any-return]
+
+
+def _require_jvp(case: Case, positions: Sequence[int]) -> None:
+    try:
+        _jvp(case, positions, case.args, [case.direction(case.args[i]) for i in positions])
+    except CorejaxNotImplementedError as error:
+        raise NotApplicable(f"it has no derivative: {error.args[0]}".partition("\n")[0]) from None
+
+
+def _jvp(case: Case, positions: Sequence[int], args: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
+    """The tangents of the results that have any."""
+    outs = jvp(case.function_of(positions, args), tuple([args[i] for i in positions]), tuple(dots))[1]
+    return [out for out, aval in zip(outs, case.out_avals, strict=True) if dtypes.is_inexact(aval.dtype)]
+
+
+def _compare_tangents(case: Case, how: str, loop: Sequence[Sequence[Any]], outs: Sequence[Any]) -> None:
+    outs = [out for out in outs if dtypes.is_inexact(aval_of(out).dtype)]
+    for i, out in enumerate(outs):
+        wanted = np.stack([host(row[i]) for row in loop])
+        difference = off(wanted, out, RTOL * eps_of(wanted.dtype))
+        if difference:
+            raise case.fail("vmap", f"{how}: tangent {i} is not what a loop over the slices gives", got=difference,
+                            wanted="the tangents of the loop", todo="write the rule with operations that are "
+                            "differentiable in every operand that it gets, and keep each tangent with its slice")

@@ -28,8 +28,10 @@ class Case:
     generator that belongs to this primitive, sample and check alone, so that a failure comes again.
     """
 
-    def __init__(self, primitive: Any, sample: Sample, number: int, check: str = "", full: bool = False) -> None:
+    def __init__(self, primitive: Any, sample: Sample, number: int, check: str = "", full: bool = False,
+                 samples: Sequence[Sample] = ()) -> None:
         self.primitive, self.sample, self.number, self.full = primitive, sample, number, full
+        self.samples = samples or (sample,)
         self.check = check
         self.args = sample.args
         self.params = sample.params
@@ -72,6 +74,24 @@ class Case:
             raise NotApplicable("no operand is float64 or complex128")
         return self.doubles
 
+    @property
+    def representative(self) -> bool:
+        """Is this one for what is slow: in the quick mode, `largest`?"""
+        return self.full or self.largest
+
+    @property
+    def largest(self) -> bool:
+        """Is this the largest of the samples of its dtypes and params, the first of them?"""
+        mine = _dtypes(self.sample.args)
+        alike = [each for each in self.samples
+                 if each.error is None and each.params == self.params and _dtypes(each.args) == mine]
+        return not alike or max(alike, key=_elements) is self.sample
+
+    def declared(self, hook: str) -> Any:
+        """What the plugin declares in the place of a hook, unless another pack's rule goes before it."""
+        owner, found = self.primitive.origin, self.primitive.providers
+        return getattr(self.primitive.plugin, hook, None) if found.get(hook, owner) == owner else None
+
     # What it does
 
     def apply(self, *args: Any) -> list[Any]:
@@ -91,15 +111,29 @@ class Case:
         return function
 
     def drawn(self) -> list[Any]:
-        """New operands in the sample's domain; the given ones where it has none."""
+        """New operands in the sample's domain; the given ones where it has none, integers if none is theirs alone."""
         domains = self._domains()
-        return [x if domain is None or not dtypes.is_inexact(aval.dtype) else self._draw(aval, domain)
+        kinds = "fciu" if self.sample.domain is not None and domains == [*self.sample.domain] else "fc"
+        return [x if domain is None or dtypes.kind(aval.dtype) not in kinds else self._draw(aval, domain)
                 for x, aval, domain in zip(self.args, self.avals, domains, strict=True)]
+
+    def filled(self, value: float, positions: Sequence[int]) -> list[Any] | None:
+        """Drawn operands, some of them all of one number; None if that lies outside of the domain of one of these."""
+        domains = self._domains()
+        if value in self.sample.singular or any([domains[i] is None or not domains[i][0] <= value <= domains[i][1]
+                                                 for i in positions]):
+            return None
+        return [np.full(aval.shape, value, aval.dtype) if i in positions else x
+                for i, (x, aval) in enumerate(zip(self.drawn(), self.avals, strict=True))]
 
     def direction(self, x: Any) -> Any:
         """A random tangent for an operand or result: an array of its type."""
         aval = aval_of(x)
         return self._fill(aval, self.rng.standard_normal(aval.shape), self.rng.standard_normal(aval.shape))
+
+    def keeps(self, i: int) -> bool:
+        """Does the sample say that no other value may stand for this operand?"""
+        return self.sample.domain is not None and self._domains()[i] is None
 
     def variants(self) -> Iterator[Case]:
         """This case, and it with narrower floats where `abstract_eval` takes them."""
@@ -117,7 +151,7 @@ class Case:
         """The same with other operands."""
         sample = Sample(args, self.params, self.sample.domain, self.sample.error, self.sample.exempt,
                         self.sample.singular, self.sample.ulps)
-        return Case(self.primitive, sample, self.number, self.check, self.full)
+        return Case(self.primitive, sample, self.number, self.check, self.full, self.samples)
 
     def is_accepted(self) -> bool:
         """Does `abstract_eval` take these operands?"""
@@ -133,7 +167,7 @@ class Case:
         """To raise: the primitive breaks a law."""
         return Mismatch(hook, problem, got=got, wanted=wanted, todo=todo)
 
-    def _domains(self) -> Sequence[Any]:
+    def _domains(self) -> list[Any]:
         domain = self.sample.domain
         if domain is None or (len(domain) == 2 and not isinstance(domain[0], (tuple, list, type(None)))):
             return [domain] * len(self.args)
@@ -141,6 +175,8 @@ class Case:
 
     def _draw(self, aval: ShapedArray, domain: tuple[float, float]) -> Any:
         low, high = domain
+        if not dtypes.is_inexact(aval.dtype):
+            return np.asarray(self.rng.integers(int(low), int(high) + 1, aval.shape)).astype(aval.dtype)
         parts = [self.rng.uniform(low, high, aval.shape) for _ in range(2)]
         for point in self.sample.singular:
             gap = 0.05 * (high - low)
@@ -152,8 +188,19 @@ class Case:
         return np.asarray(values).astype(aval.dtype)
 
 
+def _dtypes(args: Sequence[Any]) -> list[np.dtype]:
+    return [aval_of(x).dtype for x in args]
+
+
+def _elements(sample: Sample) -> int:
+    return sum([aval_of(x).size for x in sample.args])
+
+
 def _shown(x: Any) -> str:
-    aval = aval_of(x)
+    try:
+        aval = aval_of(x)
+    except CorejaxError:  # an input that must be refused need not be an array
+        return _clipped(repr(x))
     return f"{aval} {_clipped(host(x).tolist())}" if aval.size <= 6 else str(aval)
 
 

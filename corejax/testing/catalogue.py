@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
-from corejax.testing import batching, declared, derivatives, orderings, programs, transposes, values
+from corejax.testing import (
+    batching,
+    declared,
+    derivatives,
+    memory,
+    orderings,
+    pieces,
+    programs,
+    refusals,
+    repetition,
+    special,
+    tangent_rules,
+    transposes,
+    values,
+    weak_types,
+)
 from corejax.testing.check import Check
 
-_MODULES = (declared, values, programs, derivatives, transposes, batching, orderings)
+_MODULES = (refusals, declared, weak_types, values, special, memory, programs, pieces, repetition, derivatives, tangent_rules,
+            transposes, batching, orderings)
 
 #: Every check by its name.
 CHECKS: dict[str, Check] = {

@@ -1,1 +1,193 @@
-"""Checks of what a plugin declares: refusals, zero derivatives, fallbacks."""
+"""Checks of what a plugin declares: zero derivatives, linearity, types, params."""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from corejax import dtypes
+from corejax.api import jvp, make_jaxpr, vjp
+from corejax.avals import ShapedArray, Zero, aval_of
+from corejax.errors import CorejaxError, CorejaxNotImplementedError, RuleError
+from corejax.interpreters import forward
+from corejax.ir.jaxpr import subjaxprs
+from corejax.plugin.adapters import Signature
+from corejax.plugin.declarations import NotDifferentiable, NotLinear, Partials
+from corejax.plugin.hookspecs import HOOKS
+from corejax.testing.case import Case
+from corejax.testing.check import check
+from corejax.testing.comparing import host, off, ulps_apart, worst
+from corejax.testing.report import NotApplicable
+from corejax.xla.array import Array
+
+# Derivatives
+
+@check("jvp")
+def a_zero_derivative_is_of_a_constant(case: Case) -> None:
+    """Where a tangent is known to be zero, the function is constant nearby: zero is not "not differentiable"."""
+    if not case.doubles:
+        raise NotApplicable("no operand is float64 or complex128")
+    if isinstance(case.declared("jvp"), NotDifferentiable):
+        raise NotApplicable("it is declared not differentiable")
+    args = case.drawn()  # away from points where it jumps
+    for i in case.doubles:
+        function = case.function_of([i], args)
+        x = args[i]
+        try:
+            outs, dots = forward.jvp(function, [_array(x)], [_array(case.direction(x))])
+        except CorejaxError as error:
+            if isinstance(error, RuleError):
+                raise
+            raise NotApplicable("its derivative is refused") from error
+        for k, (out, dot) in enumerate(zip(outs, dots, strict=True)):
+            if type(dot) is Zero and dtypes.is_inexact(aval_of(out).dtype):
+                _check_constant(case, function, i, k, host(x), host(out))
+        _check_float0(case, outs, dots)
+
+
+def _check_constant(case: Case, function: Callable[..., list[Any]], i: int, k: int, x: np.ndarray, out: np.ndarray
+                    ) -> None:
+    for size in (1e-6, -1e-6, 1e-4):
+        moved = host(function(x + size * case.direction(x))[k])
+        distance = ulps_apart(out, moved)
+        if distance.size and float(distance.max()) > 0:
+            raise case.fail("jvp", f"the derivative of result {k} by operand {i} is declared zero, and it changes",
+                            got=f"{worst(out, moved, distance)}, {abs(size):g} away", wanted="the same value nearby",
+                            todo="write the derivative; None in partials, and Zero, say that it is constant. "
+                                 "Is there none at all: not_differentiable(reason)")
+
+
+def _check_float0(case: Case, outs: Sequence[Any], dots: Sequence[Any]) -> None:
+    for k, (out, dot) in enumerate(zip(outs, dots, strict=True)):
+        wanted = aval_of(out).tangent
+        if not dtypes.is_inexact(aval_of(out).dtype) and (type(dot) is not Zero or dot.aval != wanted):
+            raise case.fail("jvp", f"the tangent of result {k}, which is of integers, is not Zero({wanted})",
+                            got=dot, wanted=f"Zero({wanted})", todo="return Zero(out.aval.tangent)")
+
+
+@check("jvp")
+def integers_have_no_tangents(case: Case) -> None:
+    """Integer operands take float0 tangents, and get float0 cotangents back, beside floating ones too."""
+    integers = [i for i, aval in enumerate(case.avals) if not dtypes.is_inexact(aval.dtype)]
+    if not integers or isinstance(case.declared("jvp"), NotDifferentiable):
+        raise NotApplicable("no operand is of integers" if not integers else "it is declared not differentiable")
+    dots = [np.zeros(aval.shape, dtypes.float0) if i in integers else case.direction(x)
+            for i, (x, aval) in enumerate(zip(case.args, case.avals, strict=True))]
+    jvp(case.apply, case.args, dots)
+    try:
+        outs, pullback = vjp(case.apply, *case.args)
+        back = pullback([_cotangent(case, out) for out in outs])
+    except CorejaxNotImplementedError:
+        return  # without a reverse mode there is no more to say; whether it may be missing others check
+    for i in integers:
+        if aval_of(back[i]).dtype != dtypes.float0:
+            raise case.fail("transpose", f"operand {i} of integers gets a cotangent", got=str(aval_of(back[i])),
+                            wanted=str(case.avals[i].tangent), todo="return None for it")
+
+
+# Linearity
+
+@check("jvp")
+def declared_linear_operands_are_linear(case: Case) -> None:
+    """f(a x + b y) = a f(x) + b f(y) in the operands that `linear` names, all together, the others fixed."""
+    linear = case.primitive.linear
+    if not linear:
+        raise NotApplicable("it declares no linear operands")
+    positions = [i for i in linear if i < len(case.args) and i in case.doubles]
+    if len(positions) < len([i for i in linear if i < len(case.args)]):
+        raise NotApplicable("a linear operand is not float64 or complex128")
+    function = case.function_of(positions)
+    xs, ys = [[case.direction(case.args[i]) for i in positions] for _ in range(2)]
+    a, b = 1.7, -0.6
+    both = function(*[a * x + b * y for x, y in zip(xs, ys, strict=True)])
+    for k, (out, fx, fy) in enumerate(zip(both, function(*xs), function(*ys), strict=True)):
+        problem = off(a * host(fx) + b * host(fy), host(out), 1e-9) if dtypes.is_inexact(aval_of(out).dtype) else None
+        if problem:
+            raise case.fail("jvp", f"result {k} is not linear in the operands {tuple(linear)} that `linear` names",
+                            got=f"f(a x + b y) is {problem}", wanted="a f(x) + b f(y)",
+                            todo="name only operands in which it is linear jointly, or write jvp")
+
+
+@check("transpose")
+def what_is_not_linear_is_never_transposed(case: Case) -> None:
+    """Reverse mode never asks for a transpose that is declared missing."""
+    declared = case.declared("transpose")
+    if not isinstance(declared, NotLinear) or not case.inexact:
+        raise NotApplicable("it declares no transpose to be missing" if case.inexact else "no operand has a derivative")
+    if isinstance(case.declared("jvp"), NotDifferentiable):
+        raise NotApplicable("it is declared not differentiable")
+    outs, pullback = vjp(case.function_of(case.inexact), *[case.args[i] for i in case.inexact])
+    try:
+        pullback([_cotangent(case, out) for out in outs])
+    except CorejaxError as error:
+        if error.primitive != case.primitive.name:
+            raise
+        raise case.fail("transpose", "it is declared not linear, and its own derivative needs its transpose",
+                        got=error.message, wanted="a transpose, as jvp binds the primitive to a tangent",
+                        todo="write transpose, or write jvp with other functions") from error
+
+
+# Types and params
+
+@check("abstract_eval")
+def abstract_eval_depends_on_types_alone(case: Case) -> None:
+    """Called again it gives equal types; staging the primitive gives one equation, of these types."""
+    wanted = case.out_avals
+    avals = case.avals
+    for given in (avals, list(avals), [ShapedArray(a.shape, a.dtype, a.weak_type) for a in avals]):
+        again = case.primitive.abstract_eval(given, **case.params)
+        again = list(again) if case.primitive.multiple_results else [again]
+        if again != wanted:
+            raise case.fail("abstract_eval", "it gives other types when called again", got=again, wanted=wanted,
+                            todo="use nothing but avals and params: no counter, no random numbers, no settings")
+
+    def applied(*args: Any) -> list[Any]:
+        case.primitive.abstract_eval(avals, **case.params)  # not by `infer`, which remembers
+        return case.apply(*args)
+
+    closed = make_jaxpr(applied)(*case.args)
+    if closed.out_avals != wanted:
+        raise case.fail("abstract_eval", "staging gives other types", got=closed.out_avals, wanted=wanted,
+                        todo="use nothing but avals and params")
+    extra = [eqn.primitive.name for eqn in closed.eqns if eqn.primitive is not case.primitive]
+    if extra:
+        raise case.fail("abstract_eval", "it applies primitives while it is staged", got=", ".join(extra),
+                        wanted="one equation", todo="compute with shapes and dtypes only, by Python and NumPy")
+
+
+@check("abstract_eval")
+def every_param_is_read(case: Case) -> None:
+    """Each param that abstract_eval names is read by some hook: one that changes nothing would be a trap."""
+    if not case.params:
+        raise NotApplicable("it has no params")
+    if any(True for _ in subjaxprs(case.params)) or case.primitive.open_params:
+        raise NotApplicable("its params are those of a program")
+    plugin = case.primitive.plugin
+    hooks: list[Any] = [getattr(plugin, hook, None) for hook in HOOKS]
+    partials = [f for rule in hooks if isinstance(rule, Partials) for f in rule.functions if f is not None]
+    rules = [rule for rule in [*hooks, *partials] if callable(rule)]
+    unread = [name for name in case.primitive.params if not any([_reads(rule, name) for rule in rules])]
+    if unread:
+        raise case.fail("abstract_eval", f"no hook reads the param {unread[0]!r}", got=", ".join(sorted(unread)),
+                        wanted="params that matter", todo="take it out of abstract_eval's arguments, or use it")
+
+
+def _reads(rule: Any, name: str) -> bool:
+    """Does the code of a rule read this keyword argument? Yes, too, where it takes them all."""
+    code = getattr(getattr(rule, "__func__", rule), "__code__", None)
+    if code is None or Signature.of(rule).open:
+        return True
+    return any([name in str(step.argval) and "STORE" not in step.opname and step.opname != "MAKE_CELL"
+                for step in dis.get_instructions(code) if isinstance(step.argval, (str, tuple))])
+
+
+def _cotangent(case: Case, out: Any) -> Any:
+    return case.direction(out) if dtypes.is_inexact(aval_of(out).dtype) else np.zeros(out.shape, dtypes.float0)
+
+
+def _array(x: Any) -> Array:
+    aval = aval_of(x)
+    return Array.from_host(np.array(host(x)), aval)

@@ -1,1 +1,192 @@
-"""Checks of derivatives: differences, linearity, symbolic zeros."""
+"""Checks of derivatives against differences, of first and higher order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from corejax import dtypes
+from corejax.api import jvp, vjp
+from corejax.avals import aval_of
+from corejax.testing import differences
+from corejax.testing.case import Case
+from corejax.testing.check import check
+from corejax.testing.comparing import host
+from corejax.testing.differences import vector
+from corejax.testing.report import NotApplicable
+from corejax.testing.tangents import (
+    Function,
+    beyond,
+    chosen,
+    is_holomorphic,
+    operands,
+    points,
+    refuse_refusals,
+    regular,
+    same,
+    smooth,
+    subsets,
+    with_complex,
+)
+
+_KINDS = {1: "the tangent", 2: "the second derivative", 3: "the third derivative"}
+
+
+# Differences
+
+@check("jvp")
+def jvp_agrees_with_differences(case: Case) -> None:
+    """Tangents are what differences say, along random directions of each subset of operands, at several points."""
+    for variant in with_complex(case):
+        parts = subsets(_differentiated(variant), case.full)
+        for positions in parts if variant is case else parts[-1:]:
+            _slopes_hold(variant, positions, 1)
+
+
+@check("jvp")
+def derivatives_agree_at_special_points(case: Case) -> None:
+    """Where operands are 0, 1 or -1, or all elements are equal, tangents are right as far as a derivative exists."""
+    for variant in with_complex(case):
+        positions = _differentiated(variant)
+        together = tuple(positions)
+        if variant.sample.domain is None:
+            raise NotApplicable("it has no domain from which to take special points")
+        ordinary = float(variant.rng.uniform(0.25, 0.75))
+        for value in (0.0, 1.0, -1.0, ordinary):
+            for part in dict.fromkeys([*[(i,) for i in positions], together]):
+                args = variant.filled(value, part)
+                if args is not None and (value != ordinary or part == together):
+                    _special(variant, args, part, together)
+
+
+def _special(case: Case, args: list[Any], part: tuple[int, ...], together: tuple[int, ...]) -> None:
+    """Along each operand, and along the line on which the chosen ones stay equal, where ties make no kink."""
+    for moved in dict.fromkeys([*[(i,) for i in together], part]):
+        xs = chosen(args, moved)
+        if moved == part:
+            _agrees(case, smooth(case, moved, args), xs, moved, 1, [np.ones_like(host(x)) for x in xs])
+        if len(moved) == 1:
+            _agrees(case, smooth(case, moved, args), xs, moved, 1)
+
+
+@check("jvp")
+def jvp_agrees_with_complex_steps(case: Case) -> None:
+    """Where the primitive takes complex numbers, too, f(x + ih) gives the derivative to the last digits."""
+    positions = _differentiated(case)
+    each = regular(case, positions)
+    xs = [host(x) for x in chosen(each.args, positions)]
+    if any([dtypes.is_complex(x.dtype) for x in xs]):
+        raise NotApplicable("its operands are complex already")
+    args = list(each.args)
+    for i, x in zip(positions, xs, strict=True):
+        args[i] = x.astype(np.complex128)
+    wide = each.with_args(args)
+    if not wide.is_accepted() or not all([dtypes.is_complex(aval.dtype) for aval in wide.out_avals]):
+        raise NotApplicable("it has no complex results for complex operands")
+    vs = [_along(case, x) for x in xs]
+    if not is_holomorphic(smooth(wide, positions), chosen(args, positions), vs):
+        raise NotApplicable("it is not holomorphic at real numbers")
+    function = smooth(wide, positions)
+    steps, others = [vector(function(*[x + 1j * h * v for x, v in zip(xs, vs, strict=True)])).imag / h
+                     for h in (1e-20, 1e-12)]
+    size = np.abs(steps)
+    if (np.abs(steps - others) > 1e-11 * (size + size.max(initial=0.0))).any():
+        raise NotApplicable("its complex form loses small imaginary parts")
+    outs, dots = jvp(smooth(each, positions), xs, vs)
+    found = beyond(outs, steps, vector(dots), 1e-12 * (size + size.max(initial=0.0)))
+    if found:
+        raise case.fail("jvp", "the tangent differs from f(x + ih).imag / h", got=found, wanted="the same to 1e-12",
+                        todo="look for a constant with too few digits, or a formula that loses some")
+
+
+@check("jvp")
+def second_derivatives_agree_with_differences(case: Case) -> None:
+    """The tangent of a tangent is what differences of tangents say: what jvp computes with has derivatives, too."""
+    positions = _differentiated(case)
+    for part in dict.fromkeys([*subsets(positions)[:len(positions)], tuple(positions)]):
+        _slopes_hold(case, part, 2)
+
+
+@check("jvp", full=True)
+def third_derivatives_agree_with_differences(case: Case) -> None:
+    """The same once more."""
+    _slopes_hold(case, tuple(_differentiated(case)), 3)
+
+
+@check("jvp")
+def hessians_are_symmetric(case: Case) -> None:
+    """Forward over reverse gives the matrix of second derivatives, reverse over forward its transpose: the same."""
+    positions = _differentiated(case)
+    each = regular(case, positions)
+    function, xs = smooth(each, positions), chosen(each.args, positions)
+    us, vs = [[each.direction(x) for x in xs] for _ in range(2)]
+    ws = [each.direction(out) for out in function(*xs)]
+
+    def gradient(*xs: Any) -> list[Any]:
+        return list(vjp(function, *xs)[1](ws))
+
+    def slope(*xs: Any) -> list[Any]:
+        return list(jvp(function, xs, vs)[1])
+
+    along_v, along_u = [jvp(gradient, xs, dots)[1] for dots in (vs, us)]
+    same(case, "jvp", "forward over reverse and reverse over forward differ: second derivatives are not symmetric",
+         along_v, vjp(slope, *xs)[1](ws))
+    same(case, "transpose", "forward over reverse and reverse over reverse differ", along_u, vjp(gradient, *xs)[1](us))
+
+
+def _differentiated(case: Case) -> list[int]:
+    positions = case.differentiable
+    refuse_refusals(case, positions)
+    return positions
+
+
+def _slopes_hold(case: Case, positions: tuple[int, ...], order: int) -> None:
+    """The derivative of some order is that of the one before, by differences, at enough points."""
+    wanted = 1 if case.sample.domain is None else 4 if case.full else 2
+    for each in points(case):
+        function, xs = _before(each, smooth(each, positions), chosen(each.args, positions), order)
+        wanted -= _agrees(case, function, xs, positions, order)
+        if not wanted:
+            return
+    if case.sample.domain is None or wanted > 1:
+        raise case.fail("samples", "most elements are where differences can't be believed: jumps, kinks, or no number",
+                        got=f"operands {positions}", wanted="operands around which the results are smooth",
+                        todo="give a domain= to draw others from, and singular= points to keep away from; or exempt it")
+
+
+def _before(case: Case, function: Function, xs: list[Any], order: int) -> tuple[Function, list[Any]]:
+    """The derivative of one order less, as a function of operands and of the tangents of lower orders."""
+    for _ in range(order - 1):
+        function, xs = _tangent_of(function, len(xs)), [*xs, *[_along(case, x) for x in xs]]
+    return function, xs
+
+
+def _tangent_of(function: Function, n: int) -> Function:
+    return lambda *args: list(jvp(function, args[:n], args[n:])[1])
+
+
+def _agrees(case: Case, function: Function, xs: list[Any], positions: tuple[int, ...], order: int,
+            ones: list[Any] | None = None) -> bool:
+    """Whether most elements could be compared; a failure if one that can be is wrong.
+
+    Along `ones` several operands may move so that together they pass through a point at which there is no derivative.
+    """
+    vs = ones or [_along(case, x) for x in xs]
+    outs, dots = jvp(function, xs, vs)
+    found = differences.of(function, xs, vs)
+    kept = found.trusted if ones is None else found.trusted & np.isfinite(vector(dots))
+    slope, got = np.where(kept, found.slope, 0), np.where(kept, vector(dots), 0)
+    wrong = beyond(outs, slope, got, found.tolerance)
+    if wrong:
+        raise case.fail("jvp", f"{_KINDS[order]} along {operands(positions)} is not what differences say", got=wrong,
+                        wanted=f"within {found.tolerance[kept].max():.1e}",
+                        todo="mend the derivative; or, if it does not exist there, say so in the sample: singular= "
+                        "points of its domain=")
+    return bool(2 * kept.sum() >= kept.size)
+
+
+def _along(case: Case, x: Any) -> Any:
+    """A direction with elements in proportion to those of x, if these are large."""
+    aval = aval_of(x)
+    return np.asarray(case.direction(x) * np.maximum(1.0, np.abs(host(x))), aval.dtype)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from traceback import extract_tb
 from typing import Any
 
 from corejax.errors import CorejaxError
+
+#: How many failed checks an error tells in full.
+_SHOWN = 20
+
+_KERNEL = str(Path(__file__).parent.parent)
 
 
 class Mismatch(Exception):
@@ -37,9 +44,18 @@ class Failure:
     cause: BaseException | None = None
 
     def __str__(self) -> str:
-        parts = (("input", self.sample), ("got", self.got), ("wanted", self.wanted), ("to do", self.todo))
+        parts = (("input", self.sample), ("got", self.got), ("wanted", self.wanted), ("in", _frames(self.cause)),
+                 ("to do", self.todo))
         lines = "".join(f"\n  {label + ':':<7} {text}" for label, text in parts if text not in (None, ""))
         return f"{self.primitive}.{self.hook} ({self.origin}), check {self.check!r}: {self.problem}{lines}"
+
+
+def _frames(cause: BaseException | None) -> str:
+    """Where in a pack an exception came from: the innermost frames that aren't the kernel's."""
+    found = [frame for frame in extract_tb(cause.__traceback__ if cause else None)
+             if not frame.filename.startswith(_KERNEL)]
+    lines = [f"{frame.filename}:{frame.lineno} ({frame.name}): {frame.line}" for frame in found[-3:]]
+    return "\n          ".join(lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +85,24 @@ class Outcome:
 
 
 class ConformanceError(CorejaxError, AssertionError):
-    """A primitive breaks laws; `failures` has them all."""
+    """A primitive breaks laws: `failures` has each; the message, one input for each problem."""
 
     def __init__(self, failures: Sequence[Failure]) -> None:
         self.failures = tuple(failures)
-        shown = "\n\n".join(map(str, self.failures[:20]))
-        more = f"\n\nand {len(self.failures) - 20} more" if len(self.failures) > 20 else ""
-        first = self.failures[0]
-        super().__init__(f"{len(self.failures)} failed check{'s' * (len(self.failures) > 1)}\n\n{shown}{more}",
+        groups: dict[tuple[str, ...], list[Failure]] = {}
+        for failure in self.failures:
+            groups.setdefault((failure.primitive, failure.check, failure.problem), []).append(failure)
+        shown = "\n\n".join([_told(group) for group in list(groups.values())[:_SHOWN]])
+        more = f"\n\nand {len(groups) - _SHOWN} more" if len(groups) > _SHOWN else ""
+        first, checks = self.failures[0], len({key[:2] for key in groups})
+        super().__init__(f"{checks} failed check{'s' * (checks > 1)}\n\n{shown}{more}",
                          primitive=first.primitive, hook=first.hook, pack=first.origin)
+
+
+def _told(group: Sequence[Failure]) -> str:
+    """The first failure of a check, and which other inputs have the same problem."""
+    others = [failure.sample.partition(":")[0] for failure in group[1:]]
+    return "\n".join([str(group[0]), *[f"  also:   {', '.join(others)}"] * bool(others)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +121,27 @@ class Report:
         """How long all checks took."""
         return sum([outcome.seconds for outcome in self.outcomes])
 
+    @property
+    def primitives(self) -> dict[str, list[Outcome]]:
+        """The outcomes of each primitive."""
+        found: dict[str, list[Outcome]] = {}
+        for outcome in self.outcomes:
+            found.setdefault(outcome.primitive, []).append(outcome)
+        return found
+
     def __str__(self) -> str:
+        return "\n".join([*self._lines(), repr(self)])
+
+    def _lines(self) -> Iterator[str]:
         width = max([len(outcome.check) for outcome in self.outcomes], default=0)
-        lines = [f"{o.primitive}: {o.check:<{width}}  {o.status:<14} {o.held:>4} samples  {o.seconds * 1e3:8.1f} ms"
-                 for o in self.outcomes]
-        exempt = [f"{o.primitive}: {o.check}: exempt: {reason}" for o in self.outcomes for reason in o.exempt]
-        return "\n".join([*lines, *exempt])
+        for name, found in self.primitives.items():
+            yield f"{name}: {sum([outcome.seconds for outcome in found]):.2f} s"
+            for o in found:
+                yield f"  {o.check:<{width}}  {o.status:<14} {o.held:>4} samples {o.seconds * 1e3:9.1f} ms"
+                yield from [f"    exempt: {reason}" for reason in o.exempt]
 
     def __repr__(self) -> str:
-        primitives = {outcome.primitive for outcome in self.outcomes}
+        primitives = self.primitives
         held = sum([outcome.status == "held" for outcome in self.outcomes])
         return (f"Report({len(primitives)} primitive{'s' * (len(primitives) != 1)}: {held} checks held, "
                 f"{len(self.failures)} failed, {self.seconds:.2f} s)")

@@ -6,7 +6,6 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from corejax.testing.case import Case
 from corejax.testing.catalogue import CHECKS
 from corejax.testing.check import Check
 from corejax.testing.report import ConformanceError, Failure, Mismatch, NotApplicable, Outcome, Report
+from corejax.testing.specification import HAS_SAMPLES, specified
 from corejax.tracebacks import public
 
 
@@ -32,10 +32,7 @@ def check_primitive(primitive: Any, samples: Iterable[Sample] | None = None, *, 
     >>> check_primitive("sin", checks=["jvp agrees with differences"])
     Report(1 primitive: 1 checks held, 0 failed, ... s)
     """
-    report = Report(tuple(outcomes(primitive, samples, full=full, checks=checks, stop_at_first=stop_at_first)))
-    if report.failures:
-        raise ConformanceError(report.failures)
-    return report
+    return _verdict(outcomes(primitive, samples, full=full, checks=checks, stop_at_first=stop_at_first))
 
 
 @public
@@ -45,10 +42,15 @@ def check_pack(pack: str, *, full: bool = False, checks: Iterable[str] | None = 
     >>> check_pack("corejax-reductions", checks=["params are hashable"])
     Report(... primitives: ... checks held, 0 failed, ... s)
     """
-    found = [outcome for name in primitives_of(pack) for outcome in outcomes(name, full=full, checks=checks)]
+    chosen = None if checks is None else [each.name for each in chosen_checks(full, checks)]
+    return _verdict(outcome for name in primitives_of(pack) for outcome in outcomes(name, full=full, checks=chosen))
+
+
+def _verdict(found: Iterable[Outcome]) -> Report:
     report = Report(tuple(found))
     if report.failures:
-        raise ConformanceError(report.failures)
+        causes = [failure.cause for failure in report.failures if failure.cause]
+        raise ConformanceError(report.failures) from (causes[0] if causes else None)
     return report
 
 
@@ -66,17 +68,25 @@ def primitives_of(pack: str) -> list[str]:
 def outcomes(primitive: Any, samples: Iterable[Sample] | None = None, *, full: bool = False,
              checks: Iterable[str] | None = None, stop_at_first: bool = False) -> Iterator[Outcome]:
     """The outcome of each check, as they come."""
-    found = primitive_of(primitive)
     chosen = chosen_checks(full, checks)
-    given = samples_of(found) if samples is None else list(samples)
-    if not given:
-        yield Outcome(found.name, "has samples", "samples", (_no_samples(found),), 0, (), (), 0.0)
+    found = primitive_of(primitive)
+    given, specification = specified(found, None if samples is None else list(samples), CHECKS)
+    if checks is None or specification.failures:
+        yield specification
+    if not given or (stop_at_first and specification.failures):
         return
     for each in chosen:
         outcome = run_check(each, found, given, full)
         yield outcome
         if stop_at_first and outcome.failures:
             return
+
+
+def outcome_of(primitive: Any, check: str, full: bool = False) -> Outcome:
+    """The outcome of one check by name, or of `has samples`, with the hook's samples."""
+    found = primitive_of(primitive)
+    given, specification = specified(found, None, CHECKS)
+    return specification if check == HAS_SAMPLES else run_check(CHECKS[check], found, given, full)
 
 
 def chosen_checks(full: bool, names: Iterable[str] | None = None) -> list[Check]:
@@ -98,57 +108,63 @@ def primitive_of(primitive: Any) -> Any:
     return getattr(primitive, "primitive", primitive)
 
 
-def samples_of(primitive: Any) -> list[Sample]:
-    """What its hook `samples` yields, always the same; an empty list if it has none."""
-    if primitive.samples is None:
-        return []
-    return list(primitive.samples(np.random.default_rng(crc32(primitive.name.encode()))))
-
-
 def run_check(each: Check, primitive: Any, samples: Sequence[Sample], full: bool = False) -> Outcome:
-    """One check over all the samples that it is for."""
-    failures, held, exempt, not_applicable = [], 0, [], []
+    """One check over all the samples that it is for. In the full mode, one of the exempt ones must break the law."""
     start = time.perf_counter()
+    failures: list[Failure] = []
+    held, exempt, not_applicable = 0, [], []
     for number, sample in enumerate(samples):
         if (sample.error is not None) is not each.errors:
             continue
-        if each.name in sample.exempt:
-            exempt.append(sample.exempt[each.name])
-            continue
         case = Case(primitive, sample, number, each.name, full)
+        if each.name in sample.exempt:
+            exempt.append(case)
+            continue
         try:
             _run(each, case)
             held += 1
         except NotApplicable as reason:
             not_applicable.append(str(reason))
-        except Mismatch as mismatch:
-            failures.append(_failure(each, case, mismatch))
-        except Exception as error:  # a rule that raises where it should work fails the check
-            failures.append(_failure(each, case, _raised(each, error), error))
-    return Outcome(primitive.name, each.name, each.hook, tuple(failures), held, tuple(dict.fromkeys(exempt)),
+        except (Exception, SystemExit) as error:  # a rule that raises where it should work fails the check
+            failures.append(_failed(each, case, error))
+    if full and exempt and not any([_is_broken(each, case) for case in exempt]):
+        failures.append(_failure(each, exempt[0], _stale(exempt[0].sample.exempt[each.name])))
+    reasons = dict.fromkeys([case.sample.exempt[each.name] for case in exempt])
+    return Outcome(primitive.name, each.name, each.hook, tuple(failures), held, tuple(reasons),
                    tuple(dict.fromkeys(not_applicable)), time.perf_counter() - start)
 
 
+def _is_broken(each: Check, case: Case) -> bool:
+    try:
+        _run(each, case)
+    except NotApplicable:
+        return False
+    except (Exception, SystemExit):
+        return True
+    return False
+
+
 def _run(each: Check, case: Case) -> None:
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", CorejaxWarning)  # fallbacks have a check of their own
         each.run(case)
 
 
-def _raised(each: Check, error: Exception) -> Mismatch:
+def _failed(each: Check, case: Case, error: BaseException) -> Failure:
+    if isinstance(error, Mismatch):
+        return _failure(each, case, error)
     hook = error.hook if isinstance(error, CorejaxError) and error.hook else each.hook
-    return Mismatch(hook, f"it raised {type(error).__name__}", got=str(error).replace("\n", "\n          "),
-                    wanted="the law to hold: " + each.doc.partition("\n")[0],
-                    todo="mend the rule; or exempt the sample from this check, with the reason")
+    raised = Mismatch(hook, f"it raised {type(error).__name__}", got=str(error).replace("\n", "\n          "),
+                      wanted="the law to hold: " + each.doc.partition("\n")[0],
+                      todo="mend the rule; or exempt the sample from this check, with the reason")
+    return _failure(each, case, raised, error)
+
+
+def _stale(reason: str) -> Mismatch:
+    return Mismatch("samples", "no sample that is exempt from this law breaks it", got=f"the exemption: {reason}",
+                    wanted="exemptions where a law is broken only", todo="take the name of this check out of `exempt`")
 
 
 def _failure(each: Check, case: Case, mismatch: Mismatch, cause: BaseException | None = None) -> Failure:
     return Failure(case.primitive.name, case.primitive.origin, each.name, mismatch.hook, repr(case), mismatch.problem,
                    mismatch.got, mismatch.wanted, mismatch.todo, cause)
-
-
-def _no_samples(primitive: Any) -> Failure:
-    return Failure(primitive.name, primitive.origin, "has samples", "samples", "none",
-                   "there is nothing to check it on", "no hook `samples`",
-                   "samples of each shape, dtype and param that it takes",
-                   "write `samples(self, rng)` in the plugin, or pass samples to check_primitive")

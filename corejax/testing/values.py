@@ -1,37 +1,173 @@
-"""Checks of values: impl, the compiled program and abstract_eval agree."""
+"""Checks of values: impl, the compiled program, the decomposition and abstract_eval agree."""
 
 from __future__ import annotations
 
-from corejax.api import jit
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from corejax import dtypes
+from corejax.api import device_put, eval_shape, jit
+from corejax.avals import aval_of
 from corejax.testing.case import Case
 from corejax.testing.check import check
-from corejax.testing.comparing import ulps_apart, worst, wrong_type
+from corejax.testing.comparing import host, off, ulps_apart, worst, wrong_type
+from corejax.testing.report import NotApplicable
 
 #: Units in the last place that `impl` and the compiled program may be apart, unless a sample says more.
 ULPS = 8.0
+
+_AGREE = "make them agree; XLA's values are the reference"
+
+#: The dtypes that are tried in the full mode; of the many with 8 bits two.
+_TRIED = [dtype for dtype in dtypes.ALL
+          if not dtype.name.startswith("float8") or dtype.name in ("float8_e4m3fn", "float8_e5m2")]
+
+#: Python's types of numbers, by the dtype that stands for them.
+_SCALARS: dict[np.dtype, type] = {
+    dtypes.bool_: bool, dtypes.int64: int, dtypes.float64: float, dtypes.complex128: complex}
 
 
 @check("impl")
 def impl_and_the_compiled_program_agree(case: Case) -> None:
     """Evaluating on the host and compiling give values of the announced type, equal to a few ulps."""
-    for variant in case.variants():
+    for variant in case.variants() if case.representative else [case]:
+        compiled = jit(variant.apply)
         for args in (variant.args, variant.drawn()):
-            outs = variant.apply(*args)
-            compiled = jit(variant.apply)(*args)
-            compare(variant, outs, compiled)
+            compare(variant, variant.apply(*args), compiled(*args))
 
 
-def compare(case: Case, evaluated: list[object], compiled: list[object]) -> None:
-    """Both have the announced types, and values that agree."""
-    for i, (aval, mine, other) in enumerate(zip(case.out_avals, evaluated, compiled, strict=True)):
-        for hook, out in (("impl", mine), ("xla_translation", other)):
-            found = wrong_type(aval, out)
+@check("impl")
+def results_are_those_that_the_sample_knows(case: Case) -> None:
+    """Where a sample says what it gives, evaluating and compiling give that."""
+    if case.sample.results is None:
+        raise NotApplicable("the sample doesn't say what it gives")
+    known = list(case.sample.results) if case.primitive.multiple_results else [case.sample.results]
+    evaluated = "impl" if case.primitive.impl else "xla_translation"
+    for hook, outs in ((evaluated, case.apply(*case.args)), ("xla_translation", jit(case.apply)(*case.args))):
+        if len(known) != len(outs):
+            raise case.fail("samples", "the sample knows another number of results", got=len(known), wanted=len(outs),
+                            todo="give one array for each result")
+        for i, (wanted, out) in enumerate(zip(known, outs, strict=True)):
+            found = off(wanted, out, 1e-12)
             if found:
-                raise case.fail(hook, f"result {i} has another type than abstract_eval announced", got=found,
-                                wanted=str(aval), todo="make them agree")
-        distance = ulps_apart(other, mine)
-        limit = case.sample.ulps or ULPS
-        if distance.size and distance.max() > limit:
-            raise case.fail("impl", f"result {i} differs from the compiled program's by {distance.max():.3g} ulps",
-                            got=worst(other, mine, distance), wanted=f"at most {limit:g} ulps",
-                            todo="mend impl or xla_translation; Sample(ulps=...) allows more where both are right")
+                raise case.fail(hook, f"result {i} is not what the sample knows", got=found,
+                                wanted="the results of the sample, to 12 digits", todo=f"mend {hook}, or the sample")
+
+
+@check("impl")
+def empty_arrays_and_scalars_work(case: Case) -> None:
+    """Where abstract_eval takes operands with an axis of size 0, or with one axis less, they can be computed with."""
+    if not case.largest:
+        raise NotApplicable("another sample stands for this one")
+    cuts: list[Callable[[np.ndarray], np.ndarray]] = [lambda x: x[:0], lambda x: x[..., :0], lambda x: x[0]]
+    known = [[aval_of(x) for x in sample.args] for sample in case.samples if sample.params == case.params]
+    tried = 0
+    for cut in cuts:
+        variant = case.with_args([cut(x) if isinstance(x, np.ndarray) and x.ndim and x.size else x for x in case.args])
+        if list(variant.avals) not in known and variant.is_accepted():
+            tried += 1
+            known.append(list(variant.avals))
+            compare(variant, variant.apply(*variant.args), jit(variant.apply)(*variant.args))
+    if not tried:
+        raise NotApplicable("it takes none, or the samples have them")
+
+
+@check("impl", full=True)
+def every_dtype_that_is_accepted_works(case: Case) -> None:
+    """What `abstract_eval` takes in other dtypes, of the same kind, can be computed, both ways."""
+    if not case.largest:
+        raise NotApplicable("another sample stands for this one")
+    for dtype in _TRIED:
+        args = [_converted(x, dtype) for x in case.args]
+        variant = case.with_args(args)
+        if all([new is x for new, x in zip(args, case.args, strict=True)]) or not variant.is_accepted():
+            continue
+        compare(variant, variant.apply(*args), jit(variant.apply)(*args), ulps=np.inf)
+
+
+@check("decompose")
+def the_decomposition_agrees(case: Case) -> None:
+    """`decompose` gives what `impl`, or the lowering, gives, if the plugin has both."""
+    primitive = case.primitive
+    if primitive.decompose is None:
+        raise NotApplicable("it has no decompose")
+    outs = primitive.decompose([device_put(x) if isinstance(x, np.ndarray) else x for x in case.args], **case.params)
+    compare(case, case.apply(*case.args), list(outs) if primitive.multiple_results else [outs], "decompose")
+
+
+@check("xla_translation")
+def operands_on_the_device_give_the_same(case: Case) -> None:
+    """Results don't depend on where operands live: all, or one of them, on the device."""
+    wanted = case.apply(*case.args)
+    for places in {tuple([True] * len(case.args)), *[tuple([i == k for i in range(len(case.args))])
+                                                     for k in range(min(len(case.args), 3))]}:
+        args = [device_put(x) if moved else x for x, moved in zip(case.args, places, strict=True)]
+        compare(case, wanted, case.apply(*args))
+
+
+@check("impl")
+def python_scalars_give_the_announced_weak_types(case: Case) -> None:
+    """With Python's numbers as scalars, all roads give one type, weak or not, and the same values."""
+    args = [_scalar(x) for x in case.args]
+    if all([type(x) not in dtypes.PYTHON_SCALARS for x in args]):
+        raise NotApplicable("no operand can be a Python number")
+    weak = case.with_args(args)
+    if not weak.is_accepted():
+        raise NotApplicable("it takes no Python numbers")
+    outs = weak.apply(*args)
+    compare(weak, outs, jit(weak.apply)(*args))
+    if not case.representative:
+        return
+    for i, (out, struct) in enumerate(zip(outs, eval_shape(weak.apply, *args), strict=True)):
+        if struct.weak_type is not aval_of(out).weak_type:
+            raise case.fail("abstract_eval", f"result {i} of Python numbers is weak on one road only",
+                            got=f"weak_type={struct.weak_type} when staged", wanted=f"{aval_of(out)}, as evaluated",
+                            todo="let abstract_eval depend on nothing but types and params")
+
+
+def compare(case: Case, evaluated: Sequence[Any], other: Sequence[Any], hook: str = "xla_translation",
+            ulps: float = 0.0) -> None:
+    """Two roads, the first being the evaluation: both have the announced types, and values that agree."""
+    limit = max(ulps, ULPS if case.sample.ulps is None else case.sample.ulps)
+    check_types(case, "impl" if case.primitive.impl else hook, evaluated)
+    check_types(case, hook, other)
+    for i, (x, y) in enumerate(zip(evaluated, other, strict=True)):
+        distance = ulps_apart(y, x)
+        if distance.size and float(distance.max()) > limit:
+            raise case.fail("impl" if hook == "xla_translation" else hook,
+                            f"result {i} of {_RULE[hook]} is {float(distance.max()):.3g} ulps from impl's",
+                            got=f"by impl {worst(y, x, distance)}", wanted=f"at most {limit:g} ulps apart",
+                            todo=f"mend impl or {hook}; Sample(ulps=...) allows more where both are right")
+
+
+_RULE = {"xla_translation": "the compiled program", "decompose": "decompose"}
+
+
+def check_types(case: Case, hook: str, outs: Sequence[Any]) -> None:
+    """Results are as many as abstract_eval announced, of its types."""
+    wanted = case.out_avals
+    if len(outs) != len(wanted):
+        raise case.fail(hook, "it gives another number of results than abstract_eval", got=len(outs),
+                        wanted=len(wanted), todo=_AGREE)
+    for i, (aval, out) in enumerate(zip(wanted, outs, strict=True)):
+        found = wrong_type(aval, out)
+        if found:
+            raise case.fail(hook, f"result {i} has another type than abstract_eval announced", got=found,
+                            wanted=str(aval), todo=_AGREE)
+
+
+def _scalar(x: Any) -> Any:
+    """An operand of rank 0 as a Python number, if there is one of its dtype."""
+    aval = aval_of(x)
+    if aval.shape or aval.dtype not in _SCALARS or type(x) in dtypes.PYTHON_SCALARS:
+        return x
+    return _SCALARS[aval.dtype](host(x)[()])
+
+
+def _converted(x: Any, dtype: np.dtype) -> Any:
+    """An operand in another dtype of its kind."""
+    aval = aval_of(x)
+    same = aval.dtype == dtype or dtypes.kind(aval.dtype) != dtypes.kind(dtype) or type(x) in dtypes.PYTHON_SCALARS
+    return x if same else host(x).astype(dtype)

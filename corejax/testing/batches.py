@@ -1,0 +1,101 @@
+"""Batches: several inputs for one primitive, and the axes along which a map can have them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from corejax import dtypes
+from corejax.avals import ShapedArray, aval_of
+from corejax.interpreters.batching import with_axis
+from corejax.ir.jaxpr import subjaxprs
+from corejax.testing.case import Case
+from corejax.testing.comparing import host
+from corejax.testing.report import NotApplicable
+from corejax.xla.array import Array
+
+Dims = tuple[int | None, ...]
+
+
+class Batch:
+    """Several inputs for one primitive: `rows[k][i]` is operand i of the k-th, the first being the sample's own."""
+
+    def __init__(self, case: Case, size: int) -> None:
+        self.case, self.size = case, size
+        self.rows = [list(case.args), *[another(case) for _ in range(size - 1)]][:size]
+
+    def row(self, k: int, dims: Dims) -> list[Any]:
+        """The operands of slice `k` of a map along `dims`: those not mapped are the first row's."""
+        return [x if dim is None else y for x, y, dim in zip(self.case.args, self.rows[k], dims, strict=True)]
+
+    def operands(self, dims: Dims) -> list[Any]:
+        """What the map gets: the mapped operands stacked along their dims."""
+        return [x if dim is None else stacked([row[i] for row in self.rows], aval, dim)
+                for i, (x, aval, dim) in enumerate(zip(self.case.args, self.case.avals, dims, strict=True))]
+
+    def loop(self, dims: Dims) -> list[list[Any]]:
+        """The results of each slice, computed one by one."""
+        return [self.case.apply(*self.row(k, dims)) for k in range(self.size)]
+
+
+def eps_of(dtype: np.dtype) -> float:
+    """The relative precision of a floating or complex dtype."""
+    info: Any = ml_dtypes.finfo(np.empty(0, dtype).real.dtype)  # type: ignore[no-untyped-call]
+    return float(info.eps)
+
+
+def carries_programs(case: Case) -> bool:
+    """Are there programs in its params, so that each transformation of it compiles another?"""
+    return any([True for _ in subjaxprs(case.params)])
+
+
+def another(case: Case) -> list[Any]:
+    """Other operands of the same types: drawn from the domain, else the given ones in another order and scaled down.
+
+    Operands whose domain is declared as None in a list of several stay as they are.
+    """
+    drawn = case.drawn()
+    return [x if case.keeps(i) else new if new is not x else _varied(case, x) for i, (x, new) in
+            enumerate(zip(case.args, drawn, strict=True))]
+
+
+def _varied(case: Case, x: Any) -> np.ndarray:
+    aval, rng = aval_of(x), case.rng
+    values = host(x).astype(aval.dtype)
+    shuffled = rng.permutation(values.ravel()).reshape(values.shape)
+    if dtypes.is_inexact(aval.dtype):
+        return np.asarray(shuffled * rng.uniform(0.5, 1.0, values.shape)).astype(aval.dtype)
+    if aval.dtype == np.bool_:
+        return shuffled ^ (rng.random(values.shape) < 0.5)
+    return shuffled if values.ndim else np.asarray(values + rng.integers(1, 3, dtype=np.int8).astype(aval.dtype))
+
+
+def stacked(values: Sequence[Any], aval: ShapedArray, dim: int) -> Array:
+    """Values of one type as an array with one axis more; weak where they are."""
+    batched = with_axis(aval, dim, len(values))
+    data = np.stack([host(x) for x in values], dim) if values else np.zeros(batched.shape)
+    return Array.from_host(np.ascontiguousarray(data.astype(aval.dtype)).reshape(batched.shape), batched)
+
+
+def layouts(case: Case, most: int) -> list[Dims]:
+    """Along which axis each operand is mapped: every choice, or `most` of them with as many subsets as there are."""
+    if not case.avals:
+        raise NotApplicable("it has no operands")
+    choices: list[list[int | None]] = [[None, *range(aval.ndim + 1)] for aval in case.avals]
+    if math.prod(map(len, choices)) <= most + 1:
+        return [dims for dims in itertools.product(*choices) if set(dims) != {None}]
+    subsets = itertools.islice(itertools.product((True, False), repeat=len(choices)), 2 ** min(len(choices), 12) - 1)
+    first, *others = [subset for subset in subsets if any(subset)]
+    chosen = [first, *[others[k] for k in case.rng.permutation(len(others))]]
+    return [random_dims(case, chosen[k % len(chosen)]) for k in range(most)]
+
+
+def random_dims(case: Case, mapped: Sequence[bool]) -> Dims:
+    """A random axis for each operand that is mapped."""
+    return tuple([int(case.rng.integers(aval.ndim + 1)) if flag else None
+                  for flag, aval in zip(mapped, case.avals, strict=True)])

@@ -1,0 +1,145 @@
+"""Checks of programs in pieces, and of a program in others: dead code, what is known, checkpoints, loops."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from corejax import dtypes
+from corejax.api import checkpoint, jit, jvp, linearize, vjp
+from corejax.errors import CorejaxKeyError, CorejaxNotImplementedError
+from corejax.interpreters.partial_eval import partial_eval_jaxpr
+from corejax.ir.interpret import eval_jaxpr, jaxpr_as_fun
+from corejax.ir.surgery import consts_to_operands, dce_closed
+from corejax.plugin import roles
+from corejax.testing.case import Case
+from corejax.testing.check import check
+from corejax.testing.comparing import ulps_apart, worst
+from corejax.testing.orderings import turn
+from corejax.testing.programs import program_of, same, subsets, transformed, typed
+from corejax.testing.report import NotApplicable
+
+#: Units in the last place between evaluating and compiling, unless a sample says more.
+ULPS = 8.0
+
+
+@check("dce")
+def dead_results_are_removed(case: Case) -> None:
+    """Without some of its results a program computes the others as before; without any, nothing, but for effects."""
+    closed = program_of(case)
+    plain = case.apply(*case.args)
+    todo = "return which operands are still used, and an equation of the results that are"
+    for used in subsets(case, len(plain)):
+        smaller, used_in = dce_closed(closed, used)
+        typed(case, "dce", f"the program without the results {_unset(used)}", smaller.jaxpr, todo)
+        operands = list(itertools.compress(case.args, used_in))
+        same(case, "dce", f"without the results {_unset(used)}", list(itertools.compress(plain, used)),
+             jaxpr_as_fun(smaller)(*operands), todo)
+        if not any(used) and smaller.jaxpr.eqns and not closed.effects:
+            raise case.fail("dce", "a program of no results still has equations", got=smaller, wanted="none",
+                            todo="return (all False, None) if no result is used")
+
+
+@check("partial_eval")
+def programs_split_by_what_is_known(case: Case) -> None:
+    """For every subset of known operands, what is computed now and what waits are together the whole."""
+    jaxpr, consts = consts_to_operands(program_of(case))
+    plain = case.apply(*case.args)
+    todo = "let the known and the staged equation together compute all results, with what passes between as residuals"
+    for flags in subsets(case, len(case.args)):
+        unknown_in = (*[False] * len(consts), *flags)
+        operands = [*consts, *case.args]
+        known, staged, unknown_out, n = partial_eval_jaxpr(jaxpr, unknown_in)
+        how = f"with the operands {_unset(flags)} known"
+        for part in (known, staged):
+            typed(case, "partial_eval", how, part, todo)
+        outs = eval_jaxpr(known, (), *[x for x, unknown in zip(operands, unknown_in, strict=True) if not unknown])
+        now, residuals = outs[: len(outs) - n], outs[len(outs) - n:]
+        waited = eval_jaxpr(staged, (), *residuals, *itertools.compress(operands, unknown_in))
+        found = iter(now), iter(waited)
+        same(case, "partial_eval", how, plain, [next(found[unknown]) for unknown in unknown_out], todo)
+
+
+@check("linearize")
+def derivatives_by_any_operands_linearize(case: Case) -> None:
+    """For every subset of operands to differentiate by, linearize gives the tangents that jvp gives."""
+    positions = case.differentiable
+    for flags in subsets(case, len(positions), 8):
+        chosen = list(itertools.compress(positions, flags))
+        if not chosen:
+            continue
+        fun, xs = case.function_of(chosen), [case.args[i] for i in chosen]
+        dots = [case.direction(x) for x in xs]
+        try:
+            outs, wanted = jvp(fun, tuple(xs), tuple(dots))
+        except CorejaxNotImplementedError as error:
+            raise NotApplicable(f"it has no derivative: {error.args[0]}".partition("\n")[0]) from None
+        found, lin = linearize(fun, *xs)
+        how = f"linearized by the operands {chosen}"
+        todo = "let lin(residuals, tangents) be the derivative that jvp computes"
+        same(case, "linearize", how, outs, found, todo)
+        same(case, "linearize", f"the derivative {how}", wanted, lin(*dots), todo)
+
+
+def _unset(flags: Sequence[bool]) -> str:
+    return str([i for i, flag in enumerate(flags) if not flag])
+
+
+# Inside other programs
+
+@check("jvp")
+def it_works_inside_checkpoints_and_loops(case: Case) -> None:
+    """Checkpointed it has the same value and pullback; in the full mode also as the body of a loop."""
+    _needs("checkpoint")
+    _same_inside(case, "checkpointed", checkpoint)
+    if case.full and case.args and turn(case)[0] == 0:  # a loop compiles: one of the samples is enough
+        _needs("sequential_map")
+        _same_inside(case, "in a loop", _looped)
+
+
+def _looped(fun: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+    """The function as a loop of one step."""
+    def loop(*args: Any) -> list[Any]:
+        outs = roles.sequential_map(lambda xs: fun(*xs), [roles.expand(x, 1, 0) for x in args])
+        return [roles.index(out, 0) for out in outs]
+    return jit(loop)  # type: ignore[no-any-return]
+
+
+def _same_inside(case: Case, how: str, wrap: Callable[..., Any]) -> None:
+    todo = "see whether its partial_eval, jvp and transpose depend on where it is bound"
+    same(case, "jvp", f"{how}: the value", case.apply(*case.args), wrap(case.apply)(*case.args), todo)
+    for name, hook, fun, args in transformed(case):
+        if name != "vjp":
+            continue
+        positions = case.differentiable
+        n = len(positions)
+        cts = iter(args[n:])
+        full = [next(cts) if dtypes.is_inexact(aval.dtype) else np.zeros(aval.shape, dtypes.float0)
+                for aval in case.out_avals]
+        back = vjp(wrap(case.function_of(positions)), *args[:n])[1](full)
+        same(case, hook, f"{how}: the pullback", fun(*args), list(back), todo)
+
+
+def _needs(role: str) -> None:
+    try:
+        getattr(roles, role)
+    except CorejaxKeyError:
+        raise NotApplicable(f"no pack in use fills the role {role!r}") from None
+
+
+@check("evaluate")
+def evaluate_and_the_compiled_program_agree(case: Case) -> None:
+    """What `evaluate` computes step by step is what the compiled program gives."""
+    if case.primitive.evaluate is None:
+        raise NotApplicable("it has no hook `evaluate`")
+    outs, compiled = case.apply(*case.args), jit(case.apply)(*case.args)
+    for i, (mine, other) in enumerate(zip(outs, compiled, strict=True)):
+        distance = ulps_apart(other, mine)
+        limit = case.sample.ulps or ULPS
+        if distance.size and distance.max() > limit:
+            raise case.fail("evaluate", f"result {i} differs from the compiled program's",
+                            wanted=f"at most {limit:g} ulps", got=worst(other, mine, distance),
+                            todo="mend evaluate or xla_translation")

@@ -1,0 +1,140 @@
+"""Checks of refusals: of inputs that don't fit, of derivatives that don't exist, of rules that would be slow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from corejax.api import eval_shape, jit, jvp, make_jaxpr, vjp, vmap
+from corejax.config import config
+from corejax.errors import CorejaxError, CorejaxNotImplementedError, MissingRuleError, PluginError, RuleError
+from corejax.plugin.declarations import NotDifferentiable
+from corejax.testing.case import Case
+from corejax.testing.check import check
+from corejax.testing.comparing import host
+from corejax.testing.report import NotApplicable
+
+#: What a message for users doesn't speak of.
+_INTERNALS = re.compile(r"NoneType|jaxlib|MLIR|StableHLO|stablehlo\.|object has no attribute|unexpected keyword|"
+                        r"<built-in|Traceback|XlaRuntimeError")
+
+
+@check("abstract_eval", errors=True)
+def unsupported_inputs_are_refused(case: Case) -> None:
+    """What must raise an error does, on each road, as that class and a CorejaxError that the user can understand."""
+    function = case.apply
+    roads: dict[str, Callable[[], Any]] = {
+        "evaluated": lambda: function(*case.args), "staged by make_jaxpr": lambda: make_jaxpr(function)(*case.args),
+        "in eval_shape": lambda: eval_shape(function, *case.args), "under jit": lambda: jit(function)(*case.args)}
+    if case.args:
+        stacked = [np.stack([host(x)] * 2) for x in case.args]
+        roads["under vmap"] = lambda: vmap(function)(*stacked)
+    for road, run in roads.items():
+        try:
+            out = run()
+        except Exception as error:
+            _check_refusal(case, road, error)
+        else:
+            raise case.fail("abstract_eval", f"it accepts what it must refuse, {road}", got=str(out)[:100],
+                            wanted=_name(case.sample.error), todo="refuse it in abstract_eval, which each road asks")
+
+
+def _check_refusal(case: Case, road: str, error: Exception) -> None:
+    wanted: Any = case.sample.error
+    where = f"{case.primitive.name} {road}"
+    if not isinstance(error, CorejaxError) or isinstance(error, (RuleError, PluginError)):
+        raise case.fail("abstract_eval", f"it is refused as if the pack were wrong: {where}", wanted=_name(wanted),
+                        got=f"{_name(type(error))}: {str(error).partition(chr(10))[0]}",
+                        todo="check the operands in abstract_eval, and raise a CorejaxError of that class")
+    if not isinstance(error, wanted):
+        raise case.fail("abstract_eval", f"it is refused as another class: {where}", got=_name(type(error)),
+                        wanted=_name(wanted), todo="raise the class that is also that built-in one")
+    text = f"{error} {error.primitive or ''}"
+    runs_first = case.primitive.evaluate is not None and "vmap" in road  # its types are known when it has run
+    if case.primitive.name not in text and _public_name(case.primitive) not in text and not runs_first:
+        raise case.fail("abstract_eval", f"the refusal doesn't name the primitive: {where}", got=error.message,
+                        wanted=f"an error that says {case.primitive.name}", todo="begin the message with its name")
+    found = _INTERNALS.search(str(error))
+    if found:
+        raise case.fail("abstract_eval", f"the refusal speaks of internals: {where}", got=str(error)[:200],
+                        wanted=f"words of the user's, not {found.group()!r}", todo="say what was got and wanted")
+    if error.todo is None and error.wanted is None:
+        raise case.fail("abstract_eval", f"the refusal doesn't say what would be right: {where}", got=str(error)[:200],
+                        wanted="an error with wanted= or todo=", todo="give them to the CorejaxError")
+
+
+def _public_name(primitive: Any) -> str:
+    return str(getattr(primitive.function, "__name__", primitive.name))
+
+
+def _name(kind: Any) -> str:
+    return getattr(kind, "__name__", str(kind))
+
+
+@check("vmap")
+def no_fallback_is_hidden(case: Case) -> None:
+    """With config.fallbacks = "error", mapping and compiling work: no rule is a slow substitute."""
+    with config(fallbacks="error"):
+        for hook, run in (("vmap", _map_once), ("xla_translation", _lower_once)):
+            try:
+                run(case)
+            except MissingRuleError as error:
+                if error.primitive != case.primitive.name or error.hook != hook:
+                    raise
+                raise case.fail(hook, "a slow substitute takes the place of the rule", got=error.message,
+                                wanted=f"a hook {hook}, or decompose",
+                                todo=f"write {hook}; or exempt the sample from this check, with the reason") from error
+
+
+def _map_once(case: Case) -> None:
+    if case.args:
+        types = [aval.update(shape=(2, *aval.shape), weak_type=False) for aval in case.avals]
+        make_jaxpr(vmap(case.apply))(*types)
+
+
+def _lower_once(case: Case) -> None:
+    jit(case.apply).lower(*case.args)
+
+
+@check("jvp")
+def a_derivative_is_given_or_declared_missing(case: Case) -> None:
+    """Differentiating works, or is refused by name with the declared reason, in each mode."""
+    if not case.inexact:
+        raise NotApplicable("no operand has a derivative")
+    declared = case.declared("jvp")
+    xs = [case.args[i] for i in case.inexact]
+    dots = [case.direction(x) for x in xs]
+    function = case.function_of(case.inexact)
+    roads: dict[str, Callable[[], Any]] = {
+        "jvp": lambda: jvp(function, xs, dots), "vjp": lambda: vjp(function, *xs),
+        "jvp under jit": lambda: make_jaxpr(lambda *given: jvp(function, given, dots))(*xs)}
+    for road, run in roads.items():
+        try:
+            run()
+        except CorejaxNotImplementedError as error:
+            _check_declared(case, road, error, declared)
+        except CorejaxError as error:
+            if isinstance(error, RuleError) or error.todo is None:  # else it is refused, with a way out
+                raise
+        else:
+            if isinstance(declared, NotDifferentiable):
+                raise case.fail("jvp", f"it is declared not differentiable, and {road} differentiates it",
+                                got="a derivative", wanted=f"a refusal: {declared.reason}",
+                                todo="take the declaration away, or the rule that goes before it")
+
+
+def _check_declared(case: Case, road: str, error: CorejaxNotImplementedError, declared: Any) -> None:
+    if isinstance(declared, NotDifferentiable):
+        if declared.reason in str(error) and case.primitive.name in str(error):
+            return
+        raise case.fail("jvp", f"{road} is refused in other words than declared", got=error.message,
+                        wanted=f"{case.primitive.name}, and {declared.reason!r}",
+                        todo="let the declaration refuse, not a rule of your own")
+    if error.primitive == case.primitive.name and isinstance(error, MissingRuleError):
+        raise case.fail("jvp", f"{road} fails: there is neither a derivative nor a word that there is none",
+                        got=error.message, wanted="a jvp rule or a declaration",
+                        todo="write jvp, or declare jvp = not_differentiable(reason), or partials(None) if it is zero")
+    raise error

@@ -1,0 +1,213 @@
+"""Checks of values at the edges: NaN, infinities, signed zeros, subnormal and extreme numbers, extreme integers."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from corejax import dtypes
+from corejax.api import jit
+from corejax.avals import ShapedArray
+from corejax.ir.jaxpr import subjaxprs
+from corejax.testing.case import Case
+from corejax.testing.check import check
+from corejax.testing.comparing import host, ulps_apart, worst
+from corejax.testing.report import NotApplicable
+from corejax.testing.values import ULPS
+
+Pool = Callable[[ShapedArray], Sequence[Any] | None]
+
+#: How many calls put special values in every place, in the quick and in the full mode.
+_DENSE = {False: 40, True: 400}
+
+_TODO = "make impl agree with the compiled program, which is the reference; or exempt the sample, with the reason"
+
+
+@check("impl")
+def nans_and_infinities_agree(case: Case) -> None:
+    """With NaN, infinities and ordinary numbers in all combinations, evaluating and compiling agree."""
+    def pool(aval: ShapedArray) -> Sequence[Any] | None:
+        if dtypes.is_complex(aval.dtype):
+            return [complex(np.nan, 0), complex(np.inf, 0), complex(0, -np.inf), 0.0, 1.0, 1 + 2j]
+        return [np.nan, np.inf, -np.inf, 0.0, 1.0, -1.0, 2.5, 0.5] if dtypes.is_float(aval.dtype) else None
+
+    _sweep(case, pool, _apart)
+
+
+@check("impl")
+def zeros_keep_their_signs(case: Case) -> None:
+    """With zeros of one sign, or of the other, the zeros that result have the same sign when evaluated and compiled.
+
+    Of zeros of both signs at once either may be the larger one.
+    """
+    def pool_with(zero: float) -> Pool:
+        return lambda aval: [zero, 1.0, -1.0] if dtypes.is_float(aval.dtype) else None
+
+    for zero in (0.0, -0.0):
+        _sweep(case, pool_with(zero), _apart_or_opposite)
+
+
+def _apart_or_opposite(wanted: np.ndarray, got: np.ndarray) -> np.ndarray:
+    distance = ulps_apart(wanted, got)
+    if not dtypes.is_float(wanted.dtype):
+        return distance
+    return np.where((wanted == 0) & (got == 0) & (np.signbit(wanted) != np.signbit(got)), np.inf, distance)
+
+
+@check("impl")
+def extreme_numbers_agree(case: Case) -> None:
+    """With the largest floats, and the smallest that are far from subnormal, evaluating and compiling agree.
+
+    What overflows may do so to infinity or to NaN.
+    """
+    def pool(aval: ShapedArray) -> Sequence[Any] | None:
+        if not dtypes.is_float(aval.dtype):
+            return None
+        info: Any = ml_dtypes.finfo(aval.dtype)  # type: ignore[no-untyped-call]
+        large, tiny = info.max / 8, info.smallest_normal * 16  # their reciprocals are not subnormal
+        return [large, -large, tiny, -tiny, info.eps, 1.0, -3.0]
+
+    def apart(wanted: np.ndarray, got: np.ndarray) -> np.ndarray:
+        both = ~np.isfinite(wanted) & ~np.isfinite(got) if dtypes.is_inexact(wanted.dtype) else False
+        return np.where(both, 0.0, ulps_apart(wanted, got))
+
+    _sweep(case, pool, apart)
+
+
+@check("impl")
+def subnormal_numbers_agree_or_count_as_zero(case: Case) -> None:
+    """Of subnormal floats the compiled program may make zeros, or numbers up to the smallest normal one."""
+    def pool(aval: ShapedArray) -> Sequence[Any] | None:
+        if not dtypes.is_float(aval.dtype):
+            return None
+        info: Any = ml_dtypes.finfo(aval.dtype)  # type: ignore[no-untyped-call]
+        return [info.smallest_subnormal, -info.smallest_subnormal, info.smallest_normal / 2, 1.0, -1.0]
+
+    _sweep(case, pool, _apart, rounded=(0, 1))
+
+
+@check("impl")
+def extreme_integers_agree(case: Case) -> None:
+    """With the smallest and the largest integers, and both booleans, evaluating and compiling agree."""
+    def pool(aval: ShapedArray) -> Sequence[Any] | None:
+        if aval.dtype == dtypes.bool_:
+            return [False, True]
+        if not dtypes.is_integer(aval.dtype):
+            return None
+        info = np.iinfo(aval.dtype)
+        return list(dict.fromkeys([info.min, info.max, 0, 1, 2, 3, max(info.min, -1), info.max - 1,
+                                   8 * aval.dtype.itemsize]))
+
+    _sweep(case, pool, _apart)
+
+
+def _sweep(case: Case, pool: Pool, apart: Callable[[np.ndarray, np.ndarray], np.ndarray], rounded: tuple[int, ...] = ()
+           ) -> None:
+    """Compare evaluation with the compiled program on operands filled from pools of values.
+
+    With `rounded`, results may also lie between those for subnormal operands rounded to these many smallest normal
+    numbers.
+    """
+    _check_applicable(case, pool)
+    for variant in case.variants():
+        compiled = jit(variant.apply)
+        tried = list(_operands(variant, pool))
+        wanted = _stacked([compiled(*args) for args in tried])
+        got = _stacked([variant.apply(*args) for args in tried])
+        bounds = [_stacked([variant.apply(*[_rounded(x, units) for x in args]) for args in tried]) for units in rounded]
+        for i, (reference, mine) in enumerate(zip(wanted, got, strict=True)):
+            distance = apart(reference, mine)
+            if bounds:
+                distance = np.where(_between(reference, [results[i] for results in bounds]), 0.0, distance)
+            limit = ULPS if case.sample.ulps is None else case.sample.ulps
+            if distance.size and float(distance.max()) > limit:
+                number = int(np.unravel_index(int(np.argmax(distance)), distance.shape)[0])
+                shown = variant.with_args(tried[number])
+                raise case.fail("impl", f"result {i} differs from the compiled program's for special values",
+                                got=f"{worst(reference[number], mine[number], distance[number])} for "
+                                    f"{_in_short(shown)}", wanted=f"at most {limit:g} ulps apart", todo=_TODO)
+
+
+def _check_applicable(case: Case, pool: Pool) -> None:
+    if not any([pool(aval) and not case.keeps(i) for i, aval in enumerate(case.avals)]):
+        raise NotApplicable("no operand takes such values")
+    if any(True for _ in subjaxprs(case.params)):
+        raise NotApplicable("it carries a program, which may loop forever with such values")
+    if not case.representative or not any([aval.size for aval in case.out_avals]):
+        raise NotApplicable("another sample stands for this one")
+
+
+def _operands(case: Case, pool: Pool) -> Iterator[list[Any]]:
+    """Operands full of special values, in all combinations if those are few; then with a single one each."""
+    pools = [None if case.keeps(i) else pool(aval) for i, aval in enumerate(case.avals)]
+    used = [i for i, values in enumerate(pools) if values]
+    combinations = np.array(list(itertools.islice(itertools.product(*[range(len(pools[i] or ())) for i in used]),
+                                                  100_000)))
+    size = max([case.avals[i].size for i in used])
+    rounds = min(-(-len(combinations) // max(size, 1)), _DENSE[case.full])
+    order = case.rng.permutation(len(combinations))
+    for k in range(rounds):
+        chosen = combinations[order[np.arange(k * size, (k + 1) * size) % len(order)]]
+        args = list(case.args)
+        for column, i in enumerate(used):
+            aval = case.avals[i]
+            args[i] = _array(np.asarray(pools[i])[chosen[: aval.size, column]].reshape(aval.shape), aval)
+        yield args
+    for i in used:
+        for value in pools[i] or ():
+            yield _with_one(case, i, value)
+
+
+def _with_one(case: Case, i: int, value: Any) -> list[Any]:
+    args = case.drawn()
+    aval = case.avals[i]
+    changed = np.array(host(args[i]), aval.dtype)
+    if aval.size:
+        changed.reshape(-1)[int(case.rng.integers(aval.size))] = value
+    args[i] = changed
+    return args
+
+
+def _array(values: np.ndarray, aval: ShapedArray) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return np.asarray(values).astype(aval.dtype)
+
+
+def _rounded(x: Any, units: int) -> Any:
+    """An array with so many smallest normal numbers, of their signs, for subnormal numbers."""
+    x = host(x)
+    if not dtypes.is_float(x.dtype):
+        return x
+    info: Any = ml_dtypes.finfo(x.dtype)  # type: ignore[no-untyped-call]
+    unit = x.dtype.type(info.smallest_normal * units)
+    return np.where((np.abs(x) < info.smallest_normal) & (x != 0), np.copysign(unit, x), x).astype(x.dtype)
+
+
+def _between(x: np.ndarray, bounds: Sequence[np.ndarray]) -> np.ndarray:
+    """Which elements lie between bounds, or are one of them."""
+    if dtypes.is_complex(x.dtype):
+        reals, imags = [bound.real for bound in bounds], [bound.imag for bound in bounds]
+        return np.asarray(_between(x.real, reals) & _between(x.imag, imags))
+    low, high = bounds
+    one = (x == low) | (x == high) | (x != x) & ((low != low) | (high != high))  # with NaN
+    return np.asarray(one | (np.minimum(low, high) <= x) & (x <= np.maximum(low, high)))
+
+
+def _stacked(results: Sequence[Sequence[Any]]) -> list[np.ndarray]:
+    return [np.stack([host(outs[i]) for outs in results]) for i in range(len(results[0]))]
+
+
+def _apart(wanted: np.ndarray, got: np.ndarray) -> np.ndarray:
+    """Distances in ulps; complex numbers that are not finite count as equal, whatever their parts."""
+    distance = ulps_apart(wanted, got)
+    if not dtypes.is_complex(wanted.dtype):
+        return distance
+    return np.where(~np.isfinite(wanted) & ~np.isfinite(got), 0.0, distance)
+
+
+def _in_short(case: Case) -> str:
+    return repr(case).partition(": ")[2]

@@ -1,0 +1,158 @@
+"""Checks of tangent rules: they are linear, compute the primal, and do the same in each form in which they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from corejax import dtypes
+from corejax.api import jvp, linearize
+from corejax.avals import aval_of
+from corejax.testing.case import Case
+from corejax.testing.check import check
+from corejax.testing.comparing import host, ulps_apart, worst, wrong_type
+from corejax.testing.differences import vector
+from corejax.testing.tangents import (
+    Function,
+    beyond,
+    chosen,
+    far,
+    is_holomorphic,
+    operands,
+    precision,
+    regular,
+    same,
+    smooth,
+    staged,
+    subsets,
+    tangible,
+    times,
+    zeros_like,
+)
+from corejax.testing.values import ULPS
+
+# Linearity
+
+@check("jvp")
+def jvp_is_linear(case: Case) -> None:
+    """Tangents add up, scale, and are zero for zeros, of the type of the result, in each precision."""
+    for variant in case.variants():
+        positions = tangible(variant)
+        each = regular(variant, positions)
+        xs = chosen(each.args, positions)
+        _linear_at(each, smooth(each, positions), xs)
+
+
+def _linear_at(case: Case, function: Function, xs: Sequence[Any]) -> None:
+    def tangents(vs: Sequence[Any]) -> list[Any]:
+        outs, dots = jvp(function, xs, vs)
+        for k, (out, dot) in enumerate(zip(outs, dots, strict=True)):
+            if not aval_of(dot).matches(aval_of(out).tangent):
+                raise case.fail("jvp", f"the tangent of result {k} has not its type", got=str(aval_of(dot)),
+                                wanted=str(aval_of(out).tangent), todo="return a tangent of the result's type")
+        return list(dots)
+
+    us, vs = [[case.direction(x) for x in xs] for _ in range(2)]
+    at_u, at_v = tangents(us), tangents(vs)
+    eps = precision(*xs, *at_u)
+    sizes = np.abs(vector(at_u)) + np.abs(vector(at_v))
+    loose = 64 * eps * (sizes + sizes.max(initial=0.0))
+    tight = 8 * eps * sizes + float(np.finfo(np.float32).tiny)
+    both = [np.asarray(u + v, host(u).dtype) for u, v in zip(us, vs, strict=True)]
+    laws = [("of zero tangents is not zero", [zeros_like(x) for x in xs], 0 * vector(at_u), tight * 0),
+            ("of -2 v is not -2 times that of v", [times(-2, u) for u in us], -2 * vector(at_u), tight),
+            ("of u + v is not the sum of theirs", both, vector(at_u) + vector(at_v), loose)]
+    if all([dtypes.is_complex(host(x).dtype) for x in (*xs, *at_u)]) and is_holomorphic(function, xs, us):
+        laws.append(("of i v is not i times that of v", [times(1j, u) for u in us], 1j * vector(at_u), loose))
+    for problem, tangent, wanted, tolerance in laws:
+        got = tangents(tangent)
+        found = beyond(got, wanted, vector(got), tolerance)
+        if found:
+            raise case.fail("jvp", f"the tangent {problem}", got=found, wanted="a linear rule",
+                            todo="each term of the tangent has exactly one factor that is a tangent")
+
+
+@check("jvp")
+def jvp_computes_the_primal(case: Case) -> None:
+    """The results beside tangents, in jvp and in linearize, are those of binding, in value and type."""
+    for variant in (*case.variants(), *_with_scalars(case)):
+        positions = tangible(variant)
+        xs = chosen(variant.args, positions)
+        function = variant.function_of(positions)
+        bound = variant.apply(*variant.args)
+        for name, outs in (("jvp", jvp(function, xs, [variant.direction(x) for x in xs])[0]),
+                           ("linearize", linearize(function, *xs)[0])):
+            for k, (aval, wanted, out) in enumerate(zip(variant.out_avals, bound, outs, strict=True)):
+                found = wrong_type(aval, out)
+                distance = ulps_apart(wanted, out) if not found else np.zeros(0)
+                if distance.size and distance.max() > (case.sample.ulps or ULPS):
+                    found = worst(wanted, out, distance)
+                if found:
+                    raise case.fail("jvp", f"result {k} beside the tangent in {name} is not what binding gives",
+                                    got=found, wanted=str(aval), todo="return what binding the primitive itself gives")
+
+
+def _with_scalars(case: Case) -> list[Case]:
+    """The case with Python numbers for operands of rank 0."""
+    args = [x.item() if isinstance(x, (np.ndarray, np.generic)) and x.shape == () and i in case.doubles else x
+            for i, x in enumerate(case.args)]
+    variant = case.with_args(args)
+    return [variant] if any([type(x) in (float, complex) for x in args]) and variant.is_accepted() else []
+
+
+# The forms in which a rule is used
+
+@check("jvp")
+def symbolic_zeros_equal_instantiated_ones(case: Case) -> None:
+    """A tangent that is known to be zero and an array of zeros are one, for each subset of operands."""
+    positions = tangible(case)
+    each = regular(case, positions)
+    every = range(len(each.args))
+    function = smooth(each, every)
+    for part in subsets(positions, case.full):
+        vs = {i: each.direction(each.args[i]) for i in part}
+        xs = chosen(each.args, part)
+        wanted = jvp(function, each.args, [vs.get(i, zeros_like(x)) for i, x in enumerate(each.args)])[1]
+        forms = {"a symbolic zero": jvp(smooth(each, part), xs, list(vs.values()))[1],
+                 "linearize": linearize(smooth(each, part), *xs)[1](*vs.values())}
+        for form, got in forms.items():
+            found = far(wanted, got, 1e-10)
+            if found:
+                raise case.fail("jvp", f"tangents of {operands(part)}: {form} gives another result than zeros for the "
+                                "other operands", got=found, wanted="the same",
+                                todo="a Zero(aval) in tangents stands for zeros of that type")
+
+
+@check("jvp")
+def jvp_under_jit_equals_eager(case: Case) -> None:
+    """The rule asks for no values: traced, it does the same. The quick mode traces it, the full mode compiles it."""
+    positions = tangible(case)
+    each = regular(case, positions)
+    xs = chosen(each.args, positions)
+    n = len(xs)
+    function = smooth(each, positions)
+
+    def both(*args: Any) -> list[Any]:
+        outs, dots = jvp(function, args[:n], args[n:])
+        return [*outs, *dots]
+
+    args = [*xs, *[each.direction(x) for x in xs]]
+    same(case, "jvp", "traced, jvp gives something else", both(*args), staged(case, both, *args)(*args))
+
+
+@check("jvp")
+def linearize_equals_jvp(case: Case) -> None:
+    """The linear function that linearize returns is jvp's, evaluated, traced, and when it is called again."""
+    positions = tangible(case)
+    each = regular(case, positions)
+    for part in dict.fromkeys([(positions[0],), tuple(positions)]):
+        function, xs = smooth(each, part), chosen(each.args, part)
+        us, vs = [[each.direction(x) for x in xs] for _ in range(2)]
+        linear: Function = linearize(function, *xs)[1]
+        hook = "linearize" if case.primitive.linearize else "jvp"
+        for name, called in (("", linear), (", traced,", staged(case, linear, *us))):
+            for tangents in (us, vs):
+                same(case, hook, f"linearize{name} gives another tangent than jvp",
+                      jvp(function, xs, tangents)[1], called(*tangents))

@@ -1,0 +1,202 @@
+"""What checks of derivatives have in common: which operands, at which points, with which tangents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from corejax import dtypes
+from corejax.api import jit, jvp, linearize, make_jaxpr, vjp
+from corejax.avals import aval_of
+from corejax.errors import CorejaxNotImplementedError
+from corejax.ir.interpret import eval_jaxpr
+from corejax.testing import differences
+from corejax.testing.case import Case
+from corejax.testing.comparing import host
+from corejax.testing.differences import vector
+from corejax.testing.report import NotApplicable
+
+Results = list[Any]
+Function = Callable[..., Results]
+
+#: How often operands are drawn to find some that will do.
+_DRAWS = 6
+
+
+def smooth(case: Case, positions: Sequence[int], args: Sequence[Any] | None = None) -> Function:
+    """The primitive as a function of some operands, to those of its results that have tangents."""
+    function = case.function_of(positions, args)
+    kept = [k for k, aval in enumerate(case.out_avals) if dtypes.is_inexact(aval.dtype)]
+
+    def smooth_results(*xs: Any) -> Results:
+        outs = function(*xs)
+        return [outs[k] for k in kept]
+    return smooth_results
+
+
+def chosen(args: Sequence[Any], positions: Sequence[int]) -> list[Any]:
+    """The operands at some positions."""
+    return [args[i] for i in positions]
+
+
+def tangible(case: Case) -> list[int]:
+    """The operands that have tangents, if the primitive says nothing against differentiating it."""
+    if not any([dtypes.is_inexact(aval.dtype) for aval in case.out_avals]):
+        raise NotApplicable("no result has a derivative")
+    if not case.inexact:
+        raise NotApplicable("no operand is floating")
+    refuse_refusals(case, case.inexact)
+    return case.inexact
+
+
+def refuse_refusals(case: Case, positions: Sequence[int]) -> None:
+    """`NotApplicable` if a plugin declares that there is no derivative. A rule that is missing is another thing.
+
+    Whatever else goes wrong here does so again in the check, if that is where it belongs.
+    """
+    try:
+        linearize(case.function_of(positions), *chosen(case.args, positions))
+    except CorejaxNotImplementedError as error:
+        if type(error) is CorejaxNotImplementedError and error.hook == "jvp":
+            raise NotApplicable(str(error).partition("\n")[0]) from error
+    except Exception:
+        return
+
+
+def regular(case: Case, positions: Sequence[int], backward: bool = False) -> Case:
+    """This case, or it with operands from its domain, with a derivative that is finite; by jvp, or by vjp."""
+    for each in points(case):
+        xs, function = chosen(each.args, positions), smooth(each, positions)
+        if backward:
+            outs, pull = vjp(function, *xs)
+            found = list(pull([each.direction(out) for out in outs]))
+        else:
+            found = jvp(function, xs, [each.direction(x) for x in xs])[1]
+        if np.isfinite(vector(found)).all():
+            return each
+    raise NotApplicable("no derivative is finite at these operands, and no domain is given to draw others from")
+
+
+def points(case: Case) -> Iterator[Case]:
+    """This case, and it with drawn operands if it has a domain."""
+    if not finite(case.args):
+        raise NotApplicable("not all operands are finite")
+    yield case
+    if case.sample.domain is not None:
+        for _ in range(_DRAWS):
+            yield case.with_args(case.drawn())
+
+
+def with_complex(case: Case) -> Iterator[Case]:
+    """This case, and it with complex numbers for its doubles if `abstract_eval` takes them."""
+    yield case
+    if case.doubles and not any([dtypes.is_complex(aval.dtype) for aval in case.avals]):
+        variant = case.with_args([host(x) + 1j * host(case.direction(x)) if i in case.doubles else x
+                                  for i, x in enumerate(case.args)])
+        if variant.is_accepted():
+            yield variant
+
+
+def finite(values: Sequence[Any]) -> bool:
+    """No NaN, no infinity."""
+    floats = [x for x in values if dtypes.is_inexact(aval_of(x).dtype)]
+    return bool(np.isfinite(vector(floats)).all())
+
+
+def subsets(positions: Sequence[int], everything: bool = False) -> list[tuple[int, ...]]:
+    """Choices among operands, single ones first; of many operands only these, the pairs of neighbours, and all."""
+    count = len(positions)
+    if count <= 3 or everything and count <= 6:
+        return [part for size in range(1, count + 1) for part in combinations(positions, size)]
+    pairs = zip(positions[:-1], positions[1:], strict=True)
+    return [*[(i,) for i in positions], *pairs, tuple(positions)]
+
+
+def staged(case: Case, function: Callable[..., Any], *args: Any) -> Callable[..., Any]:
+    """A function of a list of arrays as a program: compiled in full mode, else evaluated step by step."""
+    if case.full:
+        compiled: Function = jit(function)
+        return compiled
+    closed = make_jaxpr(function)(*args)
+    return lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs)
+
+
+def zeros_like(x: Any) -> np.ndarray:
+    """A tangent of zeros: of float0 for integers."""
+    aval = aval_of(x).tangent
+    return np.zeros(aval.shape, aval.dtype)
+
+
+def precision(*values: Any) -> float:
+    """The largest relative rounding error among the dtypes of some values."""
+    infos: list[Any] = [ml_dtypes.finfo(np.dtype(host(x).real.dtype))  # type: ignore[no-untyped-call]
+                        for x in values if dtypes.is_inexact(aval_of(x).dtype)]
+    return max([float(info.eps) for info in infos], default=2.0 ** -52)
+
+
+def operands(positions: Sequence[int]) -> str:
+    """Operands in words."""
+    return f"operand{'s' * (len(positions) != 1)} {', '.join(map(str, positions))}"
+
+
+def far(wanted: Sequence[Any], got: Sequence[Any], rtol: float = 1e-10) -> str | None:
+    """None if results agree, relative to their elements and to the largest of these; else where they don't, and how."""
+    rtol = max(rtol, 64 * precision(*wanted))
+    return beyond(wanted, vector(wanted), vector(got), rtol * _sizes(vector(wanted)))
+
+
+def beyond(results: Sequence[Any], wanted: np.ndarray, got: np.ndarray, tolerance: np.ndarray) -> str | None:
+    """None if no element is farther off than its tolerance; else the one that is most, and what it is."""
+    with np.errstate(all="ignore"):
+        same = (wanted == got) | (np.isnan(wanted) & np.isnan(got))
+        distance = np.where(same, 0.0, np.abs(wanted - got) - tolerance)
+    distance = np.where(np.isnan(distance), np.inf, distance)
+    if not distance.size or distance.max() <= 0:
+        return None
+    index = int(np.argmax(distance))
+    return f"{got[index]!s} instead of {wanted[index]!s}, {place(results, index)}"
+
+
+def _sizes(x: np.ndarray) -> np.ndarray:
+    sizes = np.abs(x)
+    finite = sizes[np.isfinite(sizes)]
+    return np.asarray(sizes + (finite.max() if finite.size else 0.0))
+
+
+def place(results: Sequence[Any], index: int) -> str:
+    """Where an element of the vector of some results is."""
+    for k, x in enumerate(results):
+        aval = aval_of(x)
+        if index < aval.size:
+            at = ", ".join([str(int(i)) for i in np.unravel_index(index, aval.shape)]) if aval.shape else ""
+            return f"result {k}" + f" at ({at})" * bool(at)
+        index -= aval.size
+    return "no result"
+
+
+def same(case: Case, hook: str, problem: str, wanted: Sequence[Any], got: Sequence[Any]) -> None:
+    """Results in two forms agree in types and values; a failure if they don't."""
+    types = [[str(aval_of(x).tangent) for x in results] for results in (wanted, got)]
+    found = far(wanted, got, 1e-9) if types[0] == types[1] else f"({', '.join(types[1])}), not ({', '.join(types[0])})"
+    if found:
+        raise case.fail(hook, problem, got=found, wanted="the same",
+                        todo="compute with operations that can be traced and differentiated, on arguments alone")
+
+
+def is_holomorphic(function: Function, xs: Sequence[Any], vs: Sequence[Any]) -> bool:
+    """Is the derivative along i v that along v times i, as differences see it?"""
+    real, imaginary = [differences.of(function, xs, [times(factor, v) for v in vs]) for factor in (1, 1j)]
+    both = real.trusted & imaginary.trusted
+    distance = np.abs(np.where(both, imaginary.slope - 1j * real.slope, 0))
+    return bool(both.all() and (distance <= real.tolerance + imaginary.tolerance).all())
+
+
+def times(factor: Any, x: Any) -> np.ndarray:
+    """An operand or a tangent times a number, of its type; complex if the number is."""
+    x = host(x)
+    rotated = isinstance(factor, complex) and not dtypes.is_complex(x.dtype)
+    return np.asarray(x * factor).astype(np.complex128 if rotated else x.dtype)

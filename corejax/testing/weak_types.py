@@ -1,0 +1,33 @@
+"""The check of weak types: a lost one shows only later, when a Python number beside an array decides its dtype."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from corejax.avals import ShapedArray
+from corejax.ir.jaxpr import subjaxprs
+from corejax.testing.case import Case
+from corejax.testing.check import check
+from corejax.testing.report import NotApplicable
+
+
+@check("abstract_eval")
+def weak_types_pass_through(case: Case) -> None:
+    """The result is weakly typed if all operands of its dtype are, else it isn't. Others, as indices, don't count."""
+    primitive, params, avals = case.primitive, case.params, case.avals
+    if primitive.multiple_results or any(True for _ in subjaxprs(params)):
+        raise NotApplicable("which operands decide about which result is for the primitive to say")
+    if any([isinstance(value, np.dtype) for value in params.values()]):
+        raise NotApplicable("a param says what the result is")
+    dtype = case.out_avals[0].dtype
+    alike = tuple([i for i, aval in enumerate(avals) if aval.dtype == dtype])
+    if not alike:
+        raise NotApplicable("no operand has the dtype of the result")
+    for weak in dict.fromkeys([(), alike, *[(i,) for i in alike]]):
+        given = tuple([ShapedArray(aval.shape, aval.dtype, i in weak) for i, aval in enumerate(avals)])
+        out = primitive.infer(given, params)
+        if out.weak_type is not (weak == alike):
+            raise case.fail("abstract_eval", "a weak type is " + ("lost" if weak == alike else "made up"),
+                            got=f"{out} for {', '.join(map(str, given))}",
+                            wanted="weak if all operands of the result's dtype are",
+                            todo="return ShapedArray(shape, dtype, all([aval.weak_type for aval in avals]))")

@@ -1,0 +1,39 @@
+"""What pytest loads wherever corejax is installed: the options of the conformance kit. The kit itself is loaded on use.
+
+It stands beside the package `corejax`, as importing something from within a package imports the package.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+def pytest_addoption(parser: Any) -> None:
+    """The options."""
+    group = parser.getgroup("corejax", "corejax: the rules of packs")
+    group.addoption("--corejax-pack", action="append", default=[], metavar="NAME", dest="corejax_packs",
+                    help="add a test for each primitive of this installed pack and check of the conformance kit; "
+                         "may be repeated")
+    group.addoption("--corejax-full", action="store_true", help="run the slow checks, too")
+
+
+def pytest_configure(config: Any) -> None:
+    """The marker, and the tests of the packs that are asked for."""
+    config.addinivalue_line("markers", "corejax: a check of a primitive by the conformance kit of corejax")
+    packs = list(dict.fromkeys(config.option.corejax_packs))
+    if packs:
+        kit = import_module("corejax.testing.pytest_plugin")
+        config.pluginmanager.register(kit.Packs(packs, config.option.corejax_full), "corejax_packs")
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Which laws were not held to, and why."""
+    stats = terminalreporter.stats
+    reports = [report for status in ("passed", "failed", "skipped") for report in stats.get(status, ())]
+    exempt = [text for report in reports if getattr(report, "when", "") == "call"
+              for name, text in report.user_properties if name == "corejax exemption"]
+    if exempt:
+        terminalreporter.section("exemptions of the conformance kit")
+        for text in dict.fromkeys(exempt):
+            terminalreporter.line(text)
