@@ -1,0 +1,19 @@
+"""Faults in the rules of the shipped packs, by which the conformance kit is tested. `python -m tests.mutants` helps."""
+
+from __future__ import annotations
+
+from . import (
+    arithmetic,
+    choosing,
+    control_flow,
+    families,
+    indexing,
+    products,
+    reductions,
+    structure,
+    transcendental,
+)
+from .mutant import Mutant, numbered
+
+TABLES = (arithmetic, transcendental, choosing, structure, indexing, products, reductions, control_flow, families)
+MUTANTS: tuple[Mutant, ...] = numbered([mutant for table in TABLES for mutant in table.MUTANTS])

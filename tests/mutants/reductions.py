@@ -1,0 +1,140 @@
+"""Faults in the rules that reduce along axes."""
+
+from __future__ import annotations
+
+from .mutant import mutants_of
+
+SUMS, PRODUCTS = "corejax_reductions.sums", "corejax_reductions.products"
+EXTREMA, POSITIONS, LOGIC = "corejax_reductions.extrema", "corejax_reductions.positions", "corejax_reductions.logic"
+SHARED, LOWERING = "corejax_reductions._reduction", "corejax_reductions._lowering"
+
+MUTANTS = (
+    *mutants_of("reduce_sum", SUMS, "spread", (
+        ("transpose", "axis", "if d not in axes", "if d < len(shape) - len(axes)"),
+    )),
+    *mutants_of("reduce_sum", SUMS, "ReduceSum", (
+        ("transpose", "lost cotangent", "return [spread(cotangents, shape, axes)]", "return [None]"),
+        ("transpose", "sign", "return [spread(cotangents, shape, axes)]",
+         "return [lax.neg(spread(cotangents, shape, axes))]"),
+        ("impl", "constant", "return 0", "return 1"),
+        ("impl", "dtype", "_wide = True", "_wide = False",
+         "impl and lowering then add in the narrow type both, and a sum has no law of how it is rounded"),
+        ("xla_translation", "wrong function", '_operation = "add"', '_operation = "maximum"'),
+        ("impl", "wrong function", "_ufunc = np.add", "_ufunc = np.logaddexp"),
+    )),
+    *mutants_of("reduce_sum", SHARED, "Reduction", (
+        ("vmap", "off by one", "batch_dim_after(dims[0], moved)", "dims[0]"),
+        ("vmap", "axis", "moved = shifted(axes, dims[0])", "moved = axes"),
+        ("abstract_eval", "weak type", "ShapedArray(without(x.shape, axes), x.dtype, x.weak_type)",
+         "ShapedArray(without(x.shape, axes), x.dtype)",
+         "whether a result is weak is for abstract_eval to say, and nothing else contradicts it"),
+        ("abstract_eval", "refusal", "check_axes(self.name, axes, x.ndim)", "pass"),
+        ("impl", "axis", "self._ufunc.reduce(x, axes, dtype)", "self._ufunc.reduce(x, axes[:1], dtype)"),
+        ("impl", "dtype", "np.asarray(self._ufunc.reduce(x, axes, wide)).astype(dtype)",
+         "np.asarray(self._ufunc.reduce(x, axes, wide))"),
+        ("xla_translation", "dtype", "_lowering.convert(ctx, out, out_aval.shape, dtype)", "out"),
+        ("xla_translation", "axis", "_lowering.reduce(ctx, x, out_aval, axes,", "_lowering.reduce(ctx, x, out_aval, "
+         "tuple([len(ctx.avals_in[0].shape) - 1 - a for a in axes]),"),
+    )),
+    *mutants_of("reduce_max", SHARED, "Reduction", (
+        ("impl", "missing case", "if not x.size:", "if x.size == 0 and not x.ndim:"),
+    )),
+    *mutants_of("reduce_sum", SHARED, "shifted", (
+        ("vmap", "comparison", "axis >= batch_dim", "axis > batch_dim"),
+    )),
+    *mutants_of("reduce_max argmax", SHARED, "batch_dim_after", (
+        ("vmap", "sign", "batch_dim - sum", "batch_dim + sum"),
+    )),
+    *mutants_of("cumsum", SUMS, "Cumsum", (
+        ("impl", "order", "if not reverse:", "if reverse:"),
+        ("impl", "axis", "np.ascontiguousarray(np.flip(sums, axis))", "np.ascontiguousarray(np.flip(sums))"),
+        ("impl", "order", "np.ascontiguousarray(np.flip(sums, axis))", "np.ascontiguousarray(sums)"),
+        ("transpose", "order", "reverse=not reverse", "reverse=reverse"),
+        ("transpose", "axis", "cotangents, axis=axis", "cotangents, axis=0"),
+        ("vmap", "comparison", "axis >= dim", "axis > dim"),
+        ("vmap", "param", "reverse=reverse), dim", "reverse=False), dim"),
+        ("vmap", "off by one", "reverse=reverse), dim", "reverse=reverse), 0"),
+        ("xla_translation", "order", "running_sum(ctx, x, aval, axis, reverse)",
+         "running_sum(ctx, x, aval, axis, False)"),
+        ("xla_translation", "axis", "running_sum(ctx, x, aval, axis, reverse)",
+         "running_sum(ctx, x, aval, aval.ndim - 1, reverse)"),
+        ("abstract_eval", "refusal", "check_axes(self.name, (axis,), x.ndim)", "pass"),
+    )),
+    *mutants_of("cumsum", LOWERING, "_running_sum_by_loop", (
+        ("xla_translation", "off by one", "integer(count - 1)", "integer(count - 2)"),
+        ("xla_translation", "off by one", "integer(count), \"LT\"", "integer(count - 1), \"LT\""),
+    )),
+    *mutants_of("reduce_prod", PRODUCTS, "_sum_of_products", (
+        ("jvp", "dropped term", "reduce_sum(lax.mul(x_dot, _product_of_others(x)), axes)",
+         "reduce_sum(x_dot, axes)"),
+        ("jvp", "permutation", "lax.reshape(_product_of_others(flat), moved), back)",
+         "lax.reshape(_product_of_others(flat), moved), order)"),
+        ("jvp", "dropped term", "reduce_sum(lax.mul(x_dot, others), axes)",
+         "reduce_sum(lax.mul(x_dot, out if not out.shape else others), axes)"),
+    )),
+    *mutants_of("reduce_prod", PRODUCTS, "_product_of_others", (
+        ("jvp", "constant", "return lax.full_like(x, 1)", "return lax.full_like(x, 0)"),
+        ("jvp", "constant", "1, x.dtype)], 0)", "0, x.dtype)], 0)"),
+        ("jvp", "swapped operands", "lax.concatenate([second, first], 0)", "lax.concatenate([first, second], 0)"),
+        ("jvp", "dropped term", "[lax.mul(beyond, second), lax.mul(beyond, first)]", "[second, first]"),
+    )),
+    *mutants_of("reduce_prod", PRODUCTS, "ReduceProd", (
+        ("impl", "constant", "return 1", "return 0"),
+        ("impl", "wrong function", "_ufunc = np.multiply", "_ufunc = np.add"),
+        ("jvp", "declaration", "jvp = partials(_sum_of_products)", "jvp = partials(None)"),
+    )),
+    *mutants_of("reduce_max", EXTREMA, "_shared_by_ties", (
+        ("jvp", "dropped term", "lax.div(reduce_sum(lax.mul(x_dot, chosen), axes), reduce_sum(chosen, axes))",
+         "reduce_sum(lax.mul(x_dot, chosen), axes)",
+         "it differs where elements tie, and there no derivative exists: which of the slopes a rule takes is a "
+         "convention, which tests/packs/test_reductions_derivatives.py holds"),
+        ("jvp", "comparison", "lax.eq(x, beside)", "lax.le(x, beside)"),
+        ("jvp", "dropped term", "lax.mul(x_dot, chosen)", "x_dot"),
+    )),
+    *mutants_of("reduce_max", EXTREMA, "ReduceMax", (
+        ("impl", "wrong function", "_ufunc = np.maximum", "_ufunc = np.fmax"),
+        ("xla_translation", "wrong function", '_operation = "maximum"', '_operation = "minimum"'),
+        ("impl", "sign", "return least(dtype)", "return greatest(dtype)"),
+    )),
+    *mutants_of("reduce_min", EXTREMA, "ReduceMin", (
+        ("impl", "wrong function", "_ufunc = np.minimum", "_ufunc = np.maximum"),
+        ("impl", "sign", "return greatest(dtype)", "return least(dtype)"),
+    )),
+    *mutants_of("reduce_max", EXTREMA, "_infinity_or_bound", (
+        ("impl", "constant", "sign * np.inf", "sign * 1e30",
+         "impl and lowering take their identity from here both: of no elements any least number will do"),
+    )),
+    *mutants_of("argmax", POSITIONS, "_Position", (
+        ("impl", "axis", "self._find(args[0], axes[0])", "self._find(args[0], -1)"),
+        ("impl", "dtype", ".astype(index_dtype)", ".astype(np.int16)"),
+        ("abstract_eval", "shape", "ShapedArray(without(x.shape, axes), index_dtype)",
+         "ShapedArray(x.shape, index_dtype)"),
+        ("abstract_eval", "dtype", "ShapedArray(without(x.shape, axes), index_dtype)",
+         "ShapedArray(without(x.shape, axes), np.int32)"),
+        ("abstract_eval", "refusal", "if size == 0:", "if size < 0:"),
+        ("vmap", "axis", "moved = shifted(axes, dims[0])", "moved = axes"),
+        ("vmap", "off by one", "batch_dim_after(dims[0], moved)", "dims[0]"),
+        ("xla_translation", "swapped operands", '(least if self._direction == "GT" else greatest)',
+         '(greatest if self._direction == "GT" else least)'),
+        ("jvp", "declaration", "jvp = partials(None)", "jvp = partials(lambda t, out, x, **params: t)"),
+    )),
+    *mutants_of("argmin", POSITIONS, "Argmin", (
+        ("xla_translation", "comparison", '_direction = "LT"', '_direction = "GT"'),
+        ("impl", "wrong function", "staticmethod(np.argmin)", "staticmethod(np.argmax)"),
+    )),
+    *mutants_of("argmax", LOWERING, "position", (
+        ("xla_translation", "comparison", 'compare(ctx, a_index, b_index, "LT")',
+         'compare(ctx, a_index, b_index, "GT")'),
+        ("xla_translation", "missing case", "if is_float else better", "if not is_float else better"),
+        ("xla_translation", "axis", "_integer(ctx, axis)", "_integer(ctx, 0)"),
+    )),
+    *mutants_of("reduce_and", LOGIC, "ReduceAnd", (
+        ("impl", "constant", "dtype == dtypes.bool_ or ~np.zeros((), dtype)[()]", "dtype == dtypes.bool_"),
+        ("impl", "wrong function", "_ufunc = np.bitwise_and", "_ufunc = np.bitwise_or"),
+        ("xla_translation", "wrong function", '_operation = "and"', '_operation = "or"'),
+    )),
+    *mutants_of("reduce_or", LOGIC, "ReduceOr", (
+        ("impl", "wrong function", "_ufunc = np.bitwise_or", "_ufunc = np.bitwise_xor"),
+        ("impl", "constant", "return 0", "return 1"),
+    )),
+)
