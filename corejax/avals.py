@@ -21,7 +21,7 @@ import numpy as np
 from corejax import dtypes
 from corejax.caches import BoundedCache
 from corejax.config import config
-from corejax.errors import CorejaxError, CorejaxOverflowError, CorejaxTypeError
+from corejax.errors import CorejaxAttributeError, CorejaxError, CorejaxOverflowError, CorejaxTypeError
 from corejax.source import here
 
 _interned: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
@@ -64,13 +64,19 @@ class ShapedArray:
                 _interned[key] = found
             return found
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise CorejaxAttributeError("a type can't be changed: it is the type of every value that has it", where=here(),
+                                    got=f"{self}.{name} = {value!r}"[:80], wanted="a type of its own",
+                                    todo="make another: aval.update(shape=...)")
+
     def _fill(self, shape: tuple[int, ...], dtype: np.dtype, weak_type: bool) -> None:
         if shape and (min(shape) < 0 or max(*shape, prod(shape) * dtype.itemsize) > _MOST):
             raise _impossible(shape)
-        self.shape, self.dtype, self.weak_type = shape, dtype, weak_type
+        for name, value in (("shape", shape), ("dtype", dtype), ("weak_type", weak_type)):
+            object.__setattr__(self, name, value)
         tangent_dtype = dtype if dtypes.is_inexact(dtype) else dtypes.float0
         own = tangent_dtype is dtype and not weak_type
-        self.tangent = self if own else ShapedArray(shape, tangent_dtype)
+        object.__setattr__(self, "tangent", self if own else ShapedArray(shape, tangent_dtype))
 
     @property
     def ndim(self) -> int:

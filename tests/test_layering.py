@@ -22,7 +22,7 @@ KERNEL = modules(ROOT / "corejax")
 PACK_API = ("corejax.plugin", "corejax.core", "corejax.ir", "corejax.lax", "corejax.errors")
 
 #: The doors that load late, on purpose.
-LATE = ("corejax._jaxlib", "corejax.plugin", "corejax.plugin.registry", "corejax.plugin.primitive")
+LATE = ("corejax._jaxlib", "corejax.plugin", "corejax.plugin.registry", "corejax.plugin.primitive", "corejax.testing")
 
 
 def rooms() -> dict[str, int]:

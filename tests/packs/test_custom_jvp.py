@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from functools import partial
 
 import numpy as np
@@ -117,7 +116,7 @@ def test_sizes_may_depend_on_values_where_nothing_is_staged():
     np.testing.assert_array_equal([2.0, 0.0, 0.0], cj.grad(lambda x: first(x).sum())(np.array([1.0, 5.0, 5.0])))
 
 
-# In every order
+# Under every transformation
 
 TRANSFORMATIONS = {
     "jit": lambda f: cj.jit(f),
@@ -153,16 +152,11 @@ def _programs(f):
 
 
 @pytest.mark.parametrize("which", range(5))
-@pytest.mark.parametrize("depth", [1, 2])
-def test_a_rule_that_says_the_truth_changes_no_value(which, depth):
-    f = pair()
-    for ordering in itertools.product(TRANSFORMATIONS, repeat=depth):
-        if depth == 2 and {"linearize", "checkpoint"} & set(ordering):
-            continue
-        custom, plain = _programs(f)[which], _programs(f.fun)[which]
-        for name in ordering:
-            custom, plain = TRANSFORMATIONS[name](custom), TRANSFORMATIONS[name](plain)
-        np.testing.assert_allclose(custom(X), plain(X), rtol=1e-9, atol=1e-12, err_msg=str(ordering))
+@pytest.mark.parametrize("name", TRANSFORMATIONS)
+def test_a_rule_that_says_the_truth_changes_no_value(which, name):
+    f, transform = pair(), TRANSFORMATIONS[name]
+    custom, plain = _programs(f)[which], _programs(f.fun)[which]
+    np.testing.assert_allclose(transform(custom)(X), transform(plain)(X), rtol=1e-9, atol=1e-12)
 
 
 def test_second_derivatives_differentiate_the_rule():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from structure_checks import assert_allclose
+from numpy.testing import assert_allclose
 
 import corejax as cj
 from corejax import lax

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from structure_checks import assert_allclose
+from numpy.testing import assert_allclose
 
 import corejax as cj
 from corejax import lax
