@@ -11,7 +11,7 @@ EDITABLE := $(PACKS:%=-e %) -e $(EXAMPLE_PACK)
 TEST_ENV := XLA_FLAGS=--xla_cpu_multi_thread_eigen=false OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 PYTEST := -m pytest -n 2 -q
 
-.PHONY: demo test test-quick lint parity bench entry-points clean
+.PHONY: demo test test-quick lint mutants parity bench entry-points clean
 
 demo: .venv/stamp
 	.venv/bin/python examples/quickstart.py
@@ -19,12 +19,16 @@ demo: .venv/stamp
 # The kernel's tests see no pack: they bring toy primitives of their own.
 test: lint
 	$(TEST_ENV) COREJAX_PACKS=none .venv/bin/python $(PYTEST) tests/kernel
-	$(TEST_ENV) .venv/bin/python $(PYTEST) tests examples/softplus_pack/tests --ignore tests/kernel
+	$(TEST_ENV) .venv/bin/python $(PYTEST) -m "not mutants" tests examples/softplus_pack/tests --ignore tests/kernel
 
 # Without the tests that build wheels and environments.
 test-quick: .venv/stamp
 	$(TEST_ENV) COREJAX_PACKS=none .venv/bin/python $(PYTEST) -m "not slow" tests/kernel
-	$(TEST_ENV) .venv/bin/python $(PYTEST) -m "not slow" tests examples/softplus_pack/tests --ignore tests/kernel
+	$(TEST_ENV) .venv/bin/python $(PYTEST) -m "not slow and not mutants" tests examples/softplus_pack/tests --ignore tests/kernel
+
+# Every fault in tests/mutants against the conformance kit; `make test` runs a spread of them.
+mutants: .venv/stamp
+	$(TEST_ENV) .venv/bin/python $(PYTEST) -m mutants tests/test_mutants.py
 
 lint: .venv/stamp
 	.venv/bin/python tools/entry_points.py --check

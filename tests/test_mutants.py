@@ -80,7 +80,7 @@ def test_one_of_a_spread_is_killed(mutant: Mutant) -> None:
     assert run(mutant).killed
 
 
-@pytest.mark.slow
+@pytest.mark.mutants
 @every_mutant
 def test_mutant_is_killed_unless_a_reason_is_given(mutant: Mutant) -> None:
     outcome = run(mutant)
