@@ -59,8 +59,8 @@ def lines(full: bool, rounds: int, names: Sequence[str], checks: bool) -> Iterat
         report = runs[-1][1]
         for outcome in report.outcomes:
             by_check[outcome.check] = by_check.get(outcome.check, 0.0) + outcome.seconds
-        failed = sum([bool(outcome.failures) for outcome in report.outcomes])
-        yield f"{name:<24} {medians[name]:8.2f} s" + f"  ({failed} failed)" * bool(failed)
+        failed = "; ".join([outcome.check for outcome in report.outcomes if outcome.failures])
+        yield f"{name:<24} {medians[name]:8.2f} s" + f"  failed: {failed}" * bool(failed)
     times = list(medians.values())
     yield (f"{len(times)} primitives: median {statistics.median(times):.2f} s, most {max(times):.2f} s, "
            f"sum {sum(times):.1f} s")

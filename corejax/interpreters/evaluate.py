@@ -124,7 +124,6 @@ class EvalTrace(Trace):
                     raise leak_error(x, primitive.name)
                 if isinstance(x, np.ndarray):
                     raw.append(x)
-                    x = x.view()  # as results are made read-only: one that is the operand is not the user's array
                 x = as_operand(primitive, i, x)
             elif is_on_device(x):
                 on_device = True
@@ -142,7 +141,7 @@ def _run_program(trace: Trace, primitive: Any, args: Sequence[Any], params: dict
     try:
         outs = primitive.evaluate(tuple(args), **params)
     except Exception as error:
-        raise checks.failed(primitive, "evaluate", error) from None
+        raise checks.failed(primitive, "evaluate", error)  # noqa: B904
     expected = primitive.infer(tuple([x.aval for x in args]), params)
     return outputs.check_outputs(primitive, "evaluate", outs, expected, trace)
 

@@ -159,9 +159,14 @@ def _check_linear(primitive: Any, applied: Any, operands: Sequence[Any], unknown
         for i in jointly:
             if i not in unknown and i < len(operands) and is_nonzero(operands[i]):
                 raise _not_linear(primitive, f"{applied.name} of a tangent and a constant")
-    elif (factors is not None and len(unknown) > 1) or getattr(applied.transpose, "refuses", False) or (
+    elif (factors is not None and len(unknown) > 1) or _refuses(applied, primitive) or (
             not getattr(applied.plugin, "_refused_operands", frozenset()).isdisjoint(unknown)):
         raise _not_linear(primitive, f"{applied.name} of {'a tangent' if len(unknown) == 1 else 'two tangents'}")
+
+
+def _refuses(applied: Any, primitive: Any) -> bool:
+    """Is it declared not to be linear? A rule that applies its own primitive hears the reason from that declaration."""
+    return applied is not primitive and getattr(applied.transpose, "refuses", False)
 
 
 def check_constant(primitive: Any, hook: str, tangent: Any) -> None:

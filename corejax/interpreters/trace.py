@@ -145,8 +145,8 @@ def as_value(x: Any) -> Any:
 def as_operand(primitive: Any, i: int, x: Any) -> Array:
     """The i-th operand of a primitive as an `Array`, which may share its memory; an error names it."""
     try:
-        # no impl writes to the user's memory
-        return as_array(read_only(x.view()) if type(x) is np.ndarray else x, copy=False)
+        # A view: no impl writes to the user's memory, and a result that is the operand is not the user's array.
+        return as_array(read_only(x.view()) if isinstance(x, np.ndarray) else x, copy=False)
     except CorejaxTypeError as error:
         raise operand_error(primitive, i, error) from None
 

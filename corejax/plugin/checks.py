@@ -114,9 +114,8 @@ def failed(primitive: Any, hook: str, error: Exception, where: str | None = None
                            "compute into a new array: copy the operand first, or leave `out=` away")
         wrong.__cause__, wrong.where = error, where or wrong.where
         return wrong
-    plugin = getattr(primitive, "plugin", None)
-    if plugin is None or getattr(error, "hook", None) is not None or hasattr(error, "_hook") or (
-            getattr(error, "primitive", None) == primitive.name):
+    plugin, named = getattr(primitive, "plugin", None), getattr(error, "primitive", None)
+    if plugin is None or hasattr(error, "_hook") or named == primitive.name or getattr(error, "hook", None) is not None:
         return error
     own = type(plugin).__module__.partition(".")[0]
     part = error.__traceback__ and error.__traceback__.tb_next

@@ -20,8 +20,8 @@ from corejax.testing import (
 )
 from corejax.testing.check import Check
 
-_MODULES = (refusals, declared, weak_types, values, special, memory, programs, pieces, repetition, derivatives, tangent_rules,
-            transposes, batching, orderings)
+_MODULES = (refusals, declared, weak_types, values, special, memory, programs, pieces, repetition, derivatives,
+            tangent_rules, transposes, batching, orderings)
 
 #: Every check by its name.
 CHECKS: dict[str, Check] = {

@@ -34,7 +34,7 @@ def checked_callback(function: Callable[..., Sequence[Any]], out_avals: tuple[Sh
             try:
                 outs = function(*map(_owned, operands))
             except Exception as error:
-                raise checks.failed(primitive, hook, error, where) from error.__cause__
+                raise checks.failed(primitive, hook, error, where)  # noqa: B904
             return tuple(_checked(outs, out_avals, primitive, where))
         except BaseException as error:
             _raised.append((called, error))
@@ -58,7 +58,7 @@ def _checked(outs: Any, avals: tuple[ShapedArray, ...], primitive: Any, where: s
 def _checked_one(out: Any, aval: ShapedArray, primitive: Any, where: str | None) -> Any:
     is_array = isinstance(out, (np.ndarray, np.generic)) and not isinstance(out, np.ma.MaskedArray)
     if not is_array or out.shape != aval.shape or out.dtype != aval.dtype:
-        raise _wrong(primitive, "an array of another type" if is_array else "what is no NumPy array", out, aval, where)
+        raise _wrong(primitive, "an array of another type" if is_array else "what is no NumPy array", out, str(aval), where)
     return np.zeros(aval.shape, np.bool_) if aval.dtype == dtypes.float0 else np.asarray(out, order="C")
 
 

@@ -43,8 +43,9 @@ def foreign_value(eqn: Any, value: Any) -> RuleError:
 def check_open(ir: Any, eqns: Sequence[Any]) -> None:
     """No lowering rule wrote the end of the block in which it stands."""
     operations = ir.InsertionPoint.current.block.operations
-    if eqns and len(operations) and operations[-1].name in ("func.return", "stablehlo.return"):
-        raise _rule_error(eqns[-1], "ends the block in which it stands", operations[-1].name,
+    last = operations[-1].name if len(operations) else None
+    if eqns and last in ("func.return", "stablehlo.return"):
+        raise _rule_error(eqns[-1], "ends the block in which it stands", last,
                           "no terminator but in regions of its own",
                           "return the value; whoever lowers the program writes the end of its functions")
 

@@ -231,7 +231,7 @@ def lower_equations(ctx: Lowering, jaxpr: Jaxpr, env: dict[Any, Any]) -> list[An
         try:
             out = rule(ctx, args, **eqn.params)
         except Exception as error:
-            raise failed_rule(eqn, error) from error.__cause__
+            raise failed_rule(eqn, error)  # noqa: B904
         if not primitive.multiple_results:
             if out is not ctx._made or out is None:
                 _check(ctx, out, wanted[0])

@@ -117,7 +117,8 @@ MUTANTS = (
     )),
     *mutants_of("convert_element_type", CONVERSION, "ConvertElementType", (
         ("abstract_eval", "weak type", "ShapedArray(x.shape, new_dtype, weak_type)",
-         "ShapedArray(x.shape, new_dtype, x.weak_type)"),
+         "ShapedArray(x.shape, new_dtype, x.weak_type)",
+         "a param says whether the result is weak, and what abstract_eval makes of it is consistent"),
         ("transpose", "dtype", "_to(cotangents, args[0].aval.dtype)", "cotangents"),
         ("vmap", "weak type", "new_dtype=new_dtype, weak_type=weak_type), dims[0]",
          "new_dtype=new_dtype, weak_type=False), dims[0]"),

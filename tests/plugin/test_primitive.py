@@ -216,8 +216,8 @@ def test_functions_of_partials_may_name_a_subset_too():
         jvp = partials(lambda t, out, x, *, by: seen.append(by) or t)
 
     marked = define(Marked())
-    out, out_dot = marked.primitive.jvp([3.0], [1.0], by=2.0, places=(0,))
-    assert (6.0, 1.0, [2.0]) == (float(out), out_dot, seen)
+    out, out_dot = marked.primitive.jvp([3.0], [np.float64(1.0)], by=2.0, places=(0,))
+    assert (6.0, 1.0, [2.0]) == (float(out), float(out_dot), seen)
 
 
 def test_adapters_pass_what_a_function_takes():
