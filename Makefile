@@ -32,8 +32,9 @@ mutants: .venv/stamp
 
 lint: .venv/stamp
 	.venv/bin/python tools/entry_points.py --check
+	.venv/bin/python tools/check_table.py --check
 	.venv/bin/ruff check .
-	.venv/bin/mypy corejax $(PACKS:%=%/corejax_*) $(EXAMPLE_PACK)/corejax_softplus tools
+	.venv/bin/mypy corejax $(PACKS:%=%/corejax_*) $(EXAMPLE_PACK)/corejax_softplus corejax_pytest.py tools
 
 # The tests that compare with jax, which the product's environment does not have: "jax" or "parity" is in their names.
 parity: .venv-parity/stamp

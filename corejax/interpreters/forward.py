@@ -107,8 +107,8 @@ class JVPTrace(Trace):
         if primitive.linear is not None or primitive.factors is not None:
             return
         dots_in = [t for t in tangents if type(t) is not Zero]
-        if all([type(t) is StagingTracer and t._trace is parent for t in dots_in]) and not any(
-                [t._var is getattr(x, "_var", None) for t in dots_in for x in primals]):
+        if all([type(t) is StagingTracer and t._trace is parent for t in dots_in]) and (
+                {t._var for t in dots_in}.isdisjoint([x._var for x in primals if type(x) is StagingTracer])):
             dots = dots if type(dots) in (list, tuple) else (dots,)
             outputs.check_staged(primitive, parent.eqns[count:], tangents, dots)
 

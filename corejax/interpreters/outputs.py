@@ -156,8 +156,8 @@ def _check_linear(primitive: Any, applied: Any, operands: Sequence[Any], unknown
     if factors is not None:
         jointly = [i for i, factor in enumerate(factors) if type(factor) is int]
     if not set(unknown).difference(jointly):
-        for i in jointly:
-            if i not in unknown and i < len(operands) and is_nonzero(operands[i]):
+        for i in set(jointly).difference(unknown):
+            if i < len(operands) and is_nonzero(operands[i]):
                 raise _not_linear(primitive, f"{applied.name} of a tangent and a constant")
     elif (factors is not None and len(unknown) > 1) or _refuses(applied, primitive) or (
             not getattr(applied.plugin, "_refused_operands", frozenset()).isdisjoint(unknown)):

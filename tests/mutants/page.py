@@ -30,7 +30,7 @@ fault; a fault in a helper of several hooks, or in a derived rule, shows where i
 | to do | command |
 | --- | --- |
 | run all and write this page | `python -m tests.mutants --write` |
-| run all as tests | `pytest tests/test_mutants.py` (`-m "not slow"`: a spread of them) |
+| run all as tests | `make mutants`, or `pytest -m mutants tests/test_mutants.py`; `make test` runs a spread |
 | what the kit says to some | `python -m tests.mutants WORD ...` (words of their names) |
 
 The tables of mutants are in `tests/mutants/`. A test runs each of them and compares with what is written here.
