@@ -120,7 +120,8 @@ def stripped(function: Any, namespace: dict[str, Any], owner: str | None = None)
     tree = ast.fix_missing_locations(Unused(transformer.visit(tree)).tree)
     assert transformer.removed, f"{function.__qualname__} has no checks"
     scope = dict(namespace)
-    exec(compile(tree, f"<{function.__qualname__} without checks>", "exec"), scope)
+    # the file, as the kernel tells by it which frames are the user's
+    exec(compile(tree, function.__code__.co_filename, "exec"), scope)
     return scope[function.__name__]
 
 

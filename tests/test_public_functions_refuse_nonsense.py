@@ -162,8 +162,8 @@ def complaint(error: Exception, mode: Callable[..., Any]) -> str | None:
     word = next((word for word in ("mlir", "stablehlo", "jaxlib", "xlaruntime") if word in whole.lower()), None)
     if word or "Traceback" in text:
         return f"its text speaks of {word or 'Traceback'}"
-    if getattr(error, "__notes__", None):
-        return error.__notes__[0]
+    if getattr(error, "__notes__", None) and not isinstance(error, CorejaxError):
+        return error.__notes__[0]  # it came out of a hook, which refuses nothing by itself
     if frames[-1].f_code.co_name == "<lambda>" and not isinstance(error, CorejaxError):
         return None  # raised by the function that is among the arguments
     if isinstance(error, CorejaxError):
