@@ -82,7 +82,7 @@ class Unused(ast.NodeTransformer):
     def visit_Assign(self, node: ast.Assign) -> Any:
         calls = [_name(call) for call in ast.walk(node) if isinstance(call, ast.Call)]
         match node.targets:
-            case [ast.Name(id=name)] if name not in self._read and not set(calls) - {"getattr", "len"}:
+            case [ast.Name(id=name)] if name not in self._read and not set(calls) - {"getattr", "get", "len", "type"}:
                 return None
         return node
 
@@ -104,7 +104,7 @@ def _only_checks(statement: ast.stmt) -> bool:
             return _is_check(call)
         case ast.Assign(value=ast.Call() as call):
             return _is_check(call)
-        case ast.Assign(targets=[ast.Name(id="expected")]):  # the type to compare with
+        case ast.Assign(targets=[ast.Name(id="expected")] | [ast.Subscript()]):  # the type to compare with, kept
             return True
         case ast.If(body=body, orelse=orelse):
             return all(_only_checks(inner) for inner in (*body, *orelse)) or all(

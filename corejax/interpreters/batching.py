@@ -40,11 +40,12 @@ class BatchTracer(Tracer):
 class BatchTrace(Trace):
     """Applies a primitive's vmap rule where an operand is batched, or where its params name the axis."""
 
-    __slots__ = ("axis",)
+    __slots__ = ("axis", "known")
 
     def __init__(self, parent: Trace, axis: Axis) -> None:
         super().__init__(parent)
         self.axis = axis
+        self.known: dict[tuple[ShapedArray, int | None], ShapedArray] = {}  # batched types, by slice and dim
 
     def process(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
         vals: list[Any] = []
@@ -72,7 +73,9 @@ class BatchTrace(Trace):
                 raise checks.failed(primitive, "vmap", error)  # noqa: B904
             if runs_first:
                 expected = primitive.infer(tuple([aval_of(x) for x in args]), params)
-            out, out_dim = checks.check_sequence(primitive, "vmap", result, 2, "(output, dim)")
+            if type(result) is not tuple or len(result) != 2:
+                result = checks.check_sequence(primitive, "vmap", result, 2, "(output, dim)")
+            out, out_dim = result
         finally:
             context.trace = self
         if not primitive.multiple_results:
@@ -82,13 +85,11 @@ class BatchTrace(Trace):
         return [self._box(primitive, o, d, aval) for o, d, aval in zip(outs, out_dims, expected, strict=True)]
 
     def _box(self, primitive: Any, out: Any, dim: int | None, expected: ShapedArray) -> Any:
-        aval = getattr(out, "aval", None)
-        shape = expected.shape
-        if dim is None or type(dim) is not int or dim < 0 or aval is None or aval.dtype is not expected.dtype or (
-                aval.shape != (*shape[:dim], self.axis.size, *shape[dim:])) or (
-                aval.weak_type is not expected.weak_type) or (
-                type(out) is not Array and getattr(out, "_trace", None) is not self.parent):
+        wanted = self.known.get((expected, dim)) if type(dim) is int else None
+        if wanted is None or (type(out) is not Array and getattr(out, "_trace", None) is not self.parent) or (
+                out.aval is not wanted):
             out = outputs.check_batched(primitive, out, dim, self.axis.size, expected, self.parent)
+            self.known[expected, dim] = out.aval
         return out if dim is None else BatchTracer(self, out, dim, expected)
 
 

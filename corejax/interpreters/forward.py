@@ -68,7 +68,8 @@ class JVPTrace(Trace):
         try:
             if not active:
                 return parent.process(primitive, primals, params)  # type: ignore[union-attr]
-            count = len(parent.eqns) if type(parent) is StagingTrace else 0
+            declared_neither = primitive.factors is None and primitive.linear is None
+            count = len(parent.eqns) if declared_neither and type(parent) is StagingTrace else -1
             keep_zeros = primitive.symbolic_zeros
             for i, t in enumerate(tangents):
                 if t is None:
@@ -81,15 +82,16 @@ class JVPTrace(Trace):
                 if isinstance(error, (ValueError, IndexError)):  # of taking operands apart, perhaps:
                     primitive.infer(tuple(map(aval_of, primals)), params)  # if they are wrong, this says it better
                 raise checks.failed(primitive, "jvp", error)  # noqa: B904
-            if type(result) is not tuple or len(result) != 2:
+            binds_itself = primitive.jvp_binds_itself
+            if not binds_itself and (type(result) is not tuple or len(result) != 2):
                 result = checks.check_jvp_pair(primitive, result)
             out, out_dot = result
-            if type(parent) is StagingTrace:
+            if count >= 0:
                 self._check_linear(primitive, parent, count, primals, tangents, out_dot)
             if primitive.multiple_results:
                 types = primitive.infer(tuple(map(aval_of, primals)), params)
                 return self.box_all(primitive, "jvp", out, out_dot, types)
-            if not primitive.jvp_binds_itself:
+            if not binds_itself:
                 expected = primitive.infer(tuple(map(aval_of, primals)), params)
                 if getattr(out, "aval", None) is not expected or (
                         type(out) is not Array and getattr(out, "_trace", None) is not self.base):
@@ -98,14 +100,12 @@ class JVPTrace(Trace):
             context.trace = self
         return self.box(primitive, "jvp", out, out_dot)
 
-    def _check_linear(self, primitive: Any, parent: StagingTrace, count: int, primals: Sequence[Any],
-                      tangents: Sequence[Any], dots: Any) -> None:
+    def _check_linear(self, primitive: Any, parent: Any, count: int, primals: Sequence[Any], tangents: Sequence[Any],
+                      dots: Any) -> None:
         """A rule that was just traced is linear in the tangents, where all of them are variables of the program.
 
         And no primals too, as where somebody differentiates along x itself.
         """
-        if primitive.linear is not None or primitive.factors is not None:
-            return
         dots_in = [t for t in tangents if type(t) is not Zero]
         if all([type(t) is StagingTracer and t._trace is parent for t in dots_in]) and (
                 {t._var for t in dots_in}.isdisjoint([x._var for x in primals if type(x) is StagingTracer])):
@@ -115,12 +115,14 @@ class JVPTrace(Trace):
     def box(self, primitive: Any, hook: str, out: Any, out_dot: Any) -> Any:
         """A result that was checked with its tangent, which is checked here."""
         expected = out.aval.tangent
-        if type(out_dot) is not Zero or out_dot.aval is not expected:
-            if getattr(out_dot, "aval", None) is not expected or (
-                    type(out_dot) is not Array and getattr(out_dot, "_trace", None) is not self.parent):
+        if type(out_dot) is Zero:
+            if out_dot.aval is not expected:
                 out_dot = outputs.check_tangent(primitive, hook, out_dot, expected, self.parent)
-            return JVPTracer(self, out, out_dot)
-        return out
+            return out
+        if (type(out_dot) is not Array and getattr(out_dot, "_trace", None) is not self.parent) or (
+                out_dot.aval is not expected):
+            out_dot = outputs.check_tangent(primitive, hook, out_dot, expected, self.parent)
+        return JVPTracer(self, out, out_dot)
 
     def box_all(self, primitive: Any, hook: str, outs: Any, dots: Any, expected: Sequence[ShapedArray]) -> list[Any]:
         """The results of a primitive that has several, with their tangents."""

@@ -115,7 +115,7 @@ def _jvp_of_partials(primitive: Any, functions: Sequence[Rule | None], factors: 
         if len(tangents) != len(functions):
             raise checks.wrong_count_of_partials(primitive, len(tangents), len(functions))
         out = primitive.bind(*primals, **params)
-        out_dot, expected, trace = None, out.aval.tangent, context.trace
+        out_dot = None
         for partial, x_dot, minus in zip(functions, tangents, negated, strict=True):
             if partial is None or type(x_dot) is Zero:
                 continue
@@ -123,9 +123,9 @@ def _jvp_of_partials(primitive: Any, functions: Sequence[Rule | None], factors: 
                 out_dot = operators.sub(out_dot, x_dot)
                 continue
             term = partial(x_dot, out, *primals, **params)
-            if getattr(term, "aval", None) is not expected or (
-                    type(term) is not Array and getattr(term, "_trace", None) is not trace):
-                term = outputs.check_tangent(primitive, "jvp", term, expected, trace)
+            if type(term) is not type(x_dot) or term.aval is not out.aval.tangent or (
+                    type(term) is not Array and term._trace is not x_dot._trace):
+                term = outputs.check_tangent(primitive, "jvp", term, out.aval.tangent, context.trace)
                 if type(term) is Zero:
                     continue
             out_dot = term if out_dot is None else roles.accumulate(out_dot, term)
@@ -136,7 +136,10 @@ def _jvp_of_partials(primitive: Any, functions: Sequence[Rule | None], factors: 
 def _times(primitive: Any, factor: Rule) -> Rule:
     """The partial that multiplies the tangent by a factor, which is checked."""
     def partial(x_dot: Any, out: Any, *primals: Any, **params: Any) -> Any:
-        weight = outputs.check_factor(primitive, factor(out, *primals, **params), out.aval, context.trace)
+        weight = factor(out, *primals, **params)
+        if type(weight) is not type(out) or weight.aval is not out.aval or (
+                type(out) is not Array and weight._trace is not out._trace):
+            weight = outputs.check_factor(primitive, weight, out.aval, context.trace)
         return spread(weighted(x_dot, weight), out)
     return partial
 
