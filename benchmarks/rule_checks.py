@@ -98,14 +98,14 @@ def _is_check(node: ast.AST) -> bool:
 def _only_checks(statement: ast.stmt) -> bool:
     """Can this statement only raise, or replace a value by its checked self?"""
     match statement:
-        case ast.Raise():
+        case ast.Raise() | ast.Assign(targets=[ast.Name(id="expected")]):  # the type to compare with
+            return True
+        case ast.Assign(targets=[ast.Subscript(value=ast.Attribute(attr="known"))]):  # the same, for the next time
             return True
         case ast.Expr(value=ast.Call() as call):
             return _is_check(call)
         case ast.Assign(value=ast.Call() as call):
             return _is_check(call)
-        case ast.Assign(targets=[ast.Name(id="expected")] | [ast.Subscript()]):  # the type to compare with, kept
-            return True
         case ast.If(body=body, orelse=orelse):
             return all(_only_checks(inner) for inner in (*body, *orelse)) or all(
                 isinstance(inner, ast.Continue) for inner in body)

@@ -58,7 +58,8 @@ def _checked(outs: Any, avals: tuple[ShapedArray, ...], primitive: Any, where: s
 def _checked_one(out: Any, aval: ShapedArray, primitive: Any, where: str | None) -> Any:
     is_array = isinstance(out, (np.ndarray, np.generic)) and not isinstance(out, np.ma.MaskedArray)
     if not is_array or out.shape != aval.shape or out.dtype != aval.dtype:
-        raise _wrong(primitive, "an array of another type" if is_array else "what is no NumPy array", out, str(aval), where)
+        what = "an array of another type" if is_array else "what is no NumPy array"
+        raise _wrong(primitive, what, out, str(aval), where)
     return np.zeros(aval.shape, np.bool_) if aval.dtype == dtypes.float0 else np.asarray(out, order="C")
 
 
