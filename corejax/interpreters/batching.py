@@ -45,7 +45,7 @@ class BatchTrace(Trace):
     def __init__(self, parent: Trace, axis: Axis) -> None:
         super().__init__(parent)
         self.axis = axis
-        self.known: dict[tuple[ShapedArray, int | None], ShapedArray] = {}  # batched types, by slice and dim
+        self.known: dict[ShapedArray, tuple[int | None, ShapedArray]] = {}  # a type, and the last dim that it had
 
     def process(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
         vals: list[Any] = []
@@ -85,11 +85,12 @@ class BatchTrace(Trace):
         return [self._box(primitive, o, d, aval) for o, d, aval in zip(outs, out_dims, expected, strict=True)]
 
     def _box(self, primitive: Any, out: Any, dim: int | None, expected: ShapedArray) -> Any:
-        wanted = self.known.get((expected, dim)) if type(dim) is int else None
-        if wanted is None or (type(out) is not Array and getattr(out, "_trace", None) is not self.parent) or (
-                out.aval is not wanted):
+        wanted = self.known.get(expected)
+        if wanted is None or dim is not wanted[0] or (
+                type(out) is not Array and getattr(out, "_trace", None) is not self.parent) or (
+                out.aval is not wanted[1]):
             out = outputs.check_batched(primitive, out, dim, self.axis.size, expected, self.parent)
-            self.known[expected, dim] = out.aval
+            self.known[expected] = dim, out.aval
         return out if dim is None else BatchTracer(self, out, dim, expected)
 
 

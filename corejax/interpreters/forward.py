@@ -106,11 +106,18 @@ class JVPTrace(Trace):
 
         And no primals too, as where somebody differentiates along x itself.
         """
-        dots_in = [t for t in tangents if type(t) is not Zero]
-        if all([type(t) is StagingTracer and t._trace is parent for t in dots_in]) and (
-                {t._var for t in dots_in}.isdisjoint([x._var for x in primals if type(x) is StagingTracer])):
-            dots = dots if type(dots) in (list, tuple) else (dots,)
-            outputs.check_staged(primitive, parent.eqns[count:], tangents, dots)
+        if type(dots) is StagingTracer and all([eqn.primitive is primitive for eqn in parent.eqns[count:]]):
+            return
+        variables = set()
+        for t in tangents:
+            if type(t) is StagingTracer and t._trace is parent:
+                variables.add(t._var)
+            elif type(t) is not Zero:
+                return
+        for x in primals:
+            if type(x) is StagingTracer and x._var in variables:
+                return
+        outputs.check_staged(primitive, parent.eqns[count:], variables, dots)
 
     def box(self, primitive: Any, hook: str, out: Any, out_dot: Any) -> Any:
         """A result that was checked with its tangent, which is checked here."""

@@ -16,10 +16,13 @@ from corejax import dtypes
 from corejax.avals import Linear, ShapedArray, Zero
 from corejax.errors import CorejaxError, RuleError
 from corejax.interpreters.trace import Trace, Tracer, leak_error
-from corejax.ir.jaxpr import JaxprEqn
+from corejax.ir.jaxpr import JaxprEqn, Var
 from corejax.plugin import checks
 from corejax.plugin.weights import Divisor
 from corejax.xla.array import Array, as_array
+
+#: What has elements at hand.
+_CONCRETE = (Array, np.ndarray, np.generic, *dtypes.PYTHON_SCALARS)
 
 #: What may stand for an array beside `Array` and tracers.
 _RAW = (np.ndarray, np.generic, *dtypes.PYTHON_SCALARS)
@@ -136,19 +139,22 @@ def check_batched(primitive: Any, out: Any, dim: Any, size: int, expected: Shape
 def check_taped(primitive: Any, eqns: Sequence[Any]) -> None:
     """What a jvp rule put on the tape is linear in the tangents, as far as the equations' own rules tell."""
     for applied, operands, _, _ in eqns:
-        _check_linear(primitive, applied, operands, [i for i, x in enumerate(operands) if type(x) is Linear])
+        if applied is not primitive:
+            _check_linear(primitive, applied, operands, [i for i, x in enumerate(operands) if type(x) is Linear])
 
 
-def check_staged(primitive: Any, eqns: Sequence[JaxprEqn], tangents: Sequence[Any], outs: Sequence[Any]) -> None:
-    """The same for equations of a jaxpr, by which a rule made the tangents `outs` of `tangents`."""
-    depend = {t._var for t in tangents if type(t) is not Zero}
+def check_staged(primitive: Any, eqns: Sequence[JaxprEqn], depend: set[Var], outs: Any) -> None:
+    """The same for equations of a jaxpr, by which a rule made the tangents `outs` of the variables `depend`."""
     for eqn in eqns:
-        unknown = [i for i, x in enumerate(eqn.invars) if x in depend]
-        if unknown:
+        if depend.isdisjoint(eqn.invars):
+            continue
+        if eqn.primitive is not primitive:
+            unknown = [i for i, x in enumerate(eqn.invars) if x in depend]
             _check_linear(primitive, eqn.primitive, [getattr(x, "val", None) for x in eqn.invars], unknown)
-            depend.update(eqn.outvars)
-    for out in outs:
-        check_constant(primitive, "jvp", out)
+        depend.update(eqn.outvars)
+    for out in outs if type(outs) in (list, tuple) else (outs,):
+        if not isinstance(out, Tracer):
+            check_constant(primitive, "jvp", out)
 
 
 def _check_linear(primitive: Any, applied: Any, operands: Sequence[Any], unknown: Sequence[int]) -> None:
@@ -159,14 +165,9 @@ def _check_linear(primitive: Any, applied: Any, operands: Sequence[Any], unknown
         for i in set(jointly).difference(unknown):
             if i < len(operands) and is_nonzero(operands[i]):
                 raise _not_linear(primitive, f"{applied.name} of a tangent and a constant")
-    elif (factors is not None and len(unknown) > 1) or _refuses(applied, primitive) or (
+    elif (factors is not None and len(unknown) > 1) or getattr(applied.transpose, "refuses", False) or (
             not getattr(applied.plugin, "_refused_operands", frozenset()).isdisjoint(unknown)):
         raise _not_linear(primitive, f"{applied.name} of {'a tangent' if len(unknown) == 1 else 'two tangents'}")
-
-
-def _refuses(applied: Any, primitive: Any) -> bool:
-    """Is it declared not to be linear? A rule that applies its own primitive hears the reason from that declaration."""
-    return applied is not primitive and getattr(applied.transpose, "refuses", False)
 
 
 def check_constant(primitive: Any, hook: str, tangent: Any) -> None:
@@ -177,7 +178,7 @@ def check_constant(primitive: Any, hook: str, tangent: Any) -> None:
 
 def is_nonzero(value: Any) -> bool:
     """Is it known to have an element that is not zero?"""
-    return isinstance(value, (Array, *_RAW)) and bool(np.asarray(value).any())
+    return isinstance(value, _CONCRETE) and bool(np.asarray(value).any())
 
 
 def _not_linear(primitive: Any, got: str, hook: str = "jvp") -> RuleError:

@@ -123,8 +123,9 @@ def _jvp_of_partials(primitive: Any, functions: Sequence[Rule | None], factors: 
                 out_dot = operators.sub(out_dot, x_dot)
                 continue
             term = partial(x_dot, out, *primals, **params)
-            if type(term) is not type(x_dot) or term.aval is not out.aval.tangent or (
-                    type(term) is not Array and term._trace is not x_dot._trace):
+            if factors is None and (
+                    type(term) is not type(x_dot) or getattr(term, "aval", None) is not out.aval.tangent or (
+                        type(term) is not Array and term._trace is not x_dot._trace)):
                 term = outputs.check_tangent(primitive, "jvp", term, out.aval.tangent, context.trace)
                 if type(term) is Zero:
                     continue
@@ -136,9 +137,9 @@ def _jvp_of_partials(primitive: Any, functions: Sequence[Rule | None], factors: 
 def _times(primitive: Any, factor: Rule) -> Rule:
     """The partial that multiplies the tangent by a factor, which is checked."""
     def partial(x_dot: Any, out: Any, *primals: Any, **params: Any) -> Any:
-        weight = factor(out, *primals, **params)
-        if type(weight) is not type(out) or weight.aval is not out.aval or (
-                type(out) is not Array and weight._trace is not out._trace):
+        weight, aval = factor(out, *primals, **params), out.aval
+        if type(weight) is not type(out) or (type(out) is not Array and weight._trace is not out._trace) or (
+                weight.aval is not aval and (weight.aval.dtype is not aval.dtype or weight.aval.shape != aval.shape)):
             weight = outputs.check_factor(primitive, weight, out.aval, context.trace)
         return spread(weighted(x_dot, weight), out)
     return partial

@@ -36,7 +36,7 @@ def foreign_value(eqn: Any, value: Any) -> RuleError:
     kept = hasattr(value, "context")
     return _rule_error(eqn, "uses a value of another program" if kept else "uses what is no value of the program",
                        "a value that was made when another program was lowered" if kept else kind_of(value),
-                       "values made from this call's arguments, by this ctx", "keep no MLIR value from call to call; "
+                       "values made from this call's arguments, by this ctx", "keep no value from call to call; "
                        "constants are made anew, by ctx.constant")
 
 

@@ -1,4 +1,4 @@
-"""That it is softplus: values and derivatives by what mathematics says. Its rules are checked in test_rules.py."""
+"""That it is softplus: values and derivatives by what mathematics says. test_softplus_rules.py checks its rules."""
 
 from __future__ import annotations
 
