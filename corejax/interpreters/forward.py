@@ -79,11 +79,8 @@ class JVPTrace(Trace):
             try:
                 result = primitive.jvp(tuple(primals), tuple(tangents), **params)
             except Exception as error:
-                if isinstance(error, (ValueError, IndexError)):  # of taking operands apart, perhaps:
-                    primitive.infer(tuple(map(aval_of, primals)), params)  # if they are wrong, this says it better
-                raise checks.failed(primitive, "jvp", error)  # noqa: B904
-            binds_itself = primitive.jvp_binds_itself
-            if not binds_itself and (type(result) is not tuple or len(result) != 2):
+                raise _failed(primitive, primals, params, error)  # noqa: B904
+            if type(result) is not tuple or len(result) != 2:
                 result = checks.check_jvp_pair(primitive, result)
             out, out_dot = result
             if count >= 0:
@@ -91,7 +88,7 @@ class JVPTrace(Trace):
             if primitive.multiple_results:
                 types = primitive.infer(tuple(map(aval_of, primals)), params)
                 return self.box_all(primitive, "jvp", out, out_dot, types)
-            if not binds_itself:
+            if not primitive.jvp_binds_itself:
                 expected = primitive.infer(tuple(map(aval_of, primals)), params)
                 if getattr(out, "aval", None) is not expected or (
                         type(out) is not Array and getattr(out, "_trace", None) is not self.base):
@@ -136,6 +133,13 @@ class JVPTrace(Trace):
         outs = outputs.check_outputs(primitive, hook, outs, expected, self.base)
         dots = checks.check_sequence(primitive, hook, dots, len(expected), "output tangents")
         return [self.box(primitive, hook, out, dot) for out, dot in zip(outs, dots, strict=True)]
+
+
+def _failed(primitive: Any, primals: Sequence[Any], params: dict[str, Any], error: Exception) -> Exception:
+    """What to raise for an exception of a jvp rule: if the operands are wrong, what abstract_eval says of them."""
+    if isinstance(error, (ValueError, IndexError)):  # of taking operands apart, perhaps
+        primitive.infer(tuple(map(aval_of, primals)), params)
+    return checks.failed(primitive, "jvp", error)
 
 
 def instantiate(tangent: Any) -> Any:

@@ -135,8 +135,9 @@ class LinearizeTrace(JVPTrace):
             weight = factor(out, *primals, **params) if params else factor(out, *primals)
         except Exception as error:
             raise checks.failed(primitive, "jvp", error)  # noqa: B904
-        value = weight.value if type(weight) is Divisor else weight
-        if (type(value) is not Array and getattr(value, "_trace", None) is not self.base) or value.aval is not out.aval:
+        value, aval = weight.value if type(weight) is Divisor else weight, out.aval
+        if (type(value) is not Array and getattr(value, "_trace", None) is not self.base) or (
+                value.aval is not aval and (value.aval.dtype is not aval.dtype or value.aval.shape != aval.shape)):
             value = outputs.check_factor(primitive, value, out.aval, self.base)
             return Divisor(value) if type(weight) is Divisor else value
         return weight

@@ -83,8 +83,7 @@ def backward(eqns: Sequence[TapeEqn], outs: Sequence[Any], cotangents: Sequence[
                 continue
             if ct is None:
                 continue
-            if getattr(ct, "aval", None) is not x.aval or (
-                    type(ct) is not Array and getattr(ct, "_trace", None) is not trace):
+            if (type(ct) is not Array and getattr(ct, "_trace", None) is not trace) or ct.aval is not x.aval:
                 ct = outputs.check_cotangent(primitive, i, ct, x.aval, trace)
                 if ct is None:
                     continue
