@@ -34,7 +34,7 @@ _KERNEL = "corejax"
 _FOR_PACKS = ("corejax.plugin.families", "corejax.plugin.declarations", "corejax.plugin.adapters")
 
 #: Packages that library code calls: their frames belong to whoever called them.
-_TOOLS = frozenset(("contextlib", "functools", "importlib_metadata", "jaxlib", "ml_dtypes", "numpy", "pluggy", "zipp"))
+TOOLS = frozenset(("contextlib", "functools", "importlib_metadata", "jaxlib", "ml_dtypes", "numpy", "pluggy", "zipp"))
 
 #: Exceptions that say nothing about the code that they were raised in.
 _NOBODYS = (RecursionError, MemoryError, Warning)
@@ -201,7 +201,7 @@ def _owned(error: BaseException) -> list[tuple[TracebackType, str]]:
     for part in _walk(error.__traceback__):
         if is_library(part.tb_frame):
             owner = package_of(part.tb_frame)
-        elif not owner or package_of(part.tb_frame) not in _TOOLS:
+        elif not owner or package_of(part.tb_frame) not in TOOLS:
             owner = ""
         found.append((part, owner))
     return found

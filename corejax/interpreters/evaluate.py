@@ -19,7 +19,7 @@ from corejax.interpreters.trace import Trace, Tracer, as_operand, leak_error
 from corejax.plugin import checks
 from corejax.xla.array import Array
 from corejax.xla.dispatch import apply_primitive
-from corejax.xla.storage import is_on_device
+from corejax.xla.storage import is_on_device, read_only
 
 _new = object.__new__
 
@@ -93,7 +93,7 @@ class EvalTrace(Trace):
         if type(expected) is tuple:
             return _box_all(primitive, out, expected)
         if type(out) is ndarray:
-            out.setflags(0)  # type: ignore[call-arg,arg-type]  # so that no impl writes to its operands
+            out.setflags(0)  # type: ignore[call-arg,arg-type]  # `read_only`, without the call
         elif type(out) not in _SCALARS:
             out = _as_ndarray(primitive, out, expected)
         if out.shape == expected.shape and (out.dtype is expected.dtype or out.dtype == expected.dtype):
@@ -158,9 +158,7 @@ def _as_ndarray(primitive: Any, out: Any, expected: ShapedArray) -> Any:
     if isinstance(out, Array) and hasattr(out, "_host"):
         return out._host
     if isinstance(out, np.ndarray) and not isinstance(out, np.ma.MaskedArray):
-        out = np.asarray(out)
-        out.setflags(0)  # type: ignore[call-arg,arg-type]
-        return out
+        return read_only(np.asarray(out))
     if isinstance(out, np.generic):
         return out  # of a dtype that no array has: the caller says so
     raise checks.no_host_array(primitive, out, expected)
@@ -172,7 +170,7 @@ def _box_all(primitive: Any, outs: Any, expected: tuple[ShapedArray, ...]) -> li
     boxed = []
     for out, aval in zip(outs, expected, strict=True):
         if type(out) is ndarray:
-            out.setflags(0)  # type: ignore[call-arg,arg-type]
+            read_only(out)
         elif type(out) not in _SCALARS:
             out = _as_ndarray(primitive, out, aval)
         if out.shape != aval.shape or out.dtype != aval.dtype:

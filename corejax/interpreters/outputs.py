@@ -21,11 +21,11 @@ from corejax.plugin import checks
 from corejax.plugin.weights import Divisor
 from corejax.xla.array import Array, as_array
 
-#: What has elements at hand.
-_CONCRETE = (Array, np.ndarray, np.generic, *dtypes.PYTHON_SCALARS)
-
 #: What may stand for an array beside `Array` and tracers.
 _RAW = (np.ndarray, np.generic, *dtypes.PYTHON_SCALARS)
+
+#: What has elements at hand.
+_CONCRETE = (Array, *_RAW)
 
 
 def check_value(primitive: Any, hook: str, value: Any, expected: ShapedArray, trace: Trace | None,

@@ -33,8 +33,10 @@ def describe(value: Any) -> str:
         return repr(value)
     if isinstance(value, (str, bytes, dict, set)):
         return f"{type(value).__name__} {value!r:.40}"
+    order = "" if getattr(getattr(value, "dtype", None), "isnative", True) else " in another byte order"
     try:
-        return str(aval_of(value)) if hasattr(value, "__array__") or type(value) in PYTHON_SCALARS else kind_of(value)
+        is_value = hasattr(value, "__array__") or type(value) in PYTHON_SCALARS
+        return f"{aval_of(value)}{order}" if is_value else kind_of(value)
     except CorejaxError:
         return f"an array of {value.dtype}" if isinstance(value, (np.ndarray, np.generic)) else kind_of(value)
 
@@ -92,7 +94,7 @@ def no_host_array(primitive: Any, out: Any, expected: ShapedArray) -> RuleError:
 
 def wrong_host_array(primitive: Any, out: Any, expected: ShapedArray) -> RuleError:
     """The error for an impl that returned an array of another type."""
-    got = describe(out) if out.dtype.isnative else f"{describe(out)} in another byte order"
+    got = describe(out)
     return rule_error(primitive, "impl", f"returned {got}, wanted {expected} as abstract_eval says", got, expected,
                       "make impl and abstract_eval agree; the compiled program follows abstract_eval")
 
@@ -121,7 +123,7 @@ def failed(primitive: Any, hook: str, error: Exception, where: str | None = None
     part = error.__traceback__ and error.__traceback__.tb_next
     while part is not None:
         frame = part.tb_frame
-        if not is_library(frame) and package_of(frame) not in (own, *tracebacks._TOOLS):
+        if not is_library(frame) and package_of(frame) not in (own, *tracebacks.TOOLS):
             return error
         part = part.tb_next
     error._hook = hook  # type: ignore[attr-defined]

@@ -6,18 +6,15 @@ jvp. What is left to slow substitutes is in `fallbacks`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from corejax.avals import ShapedArray, Zero, aval_of
-from corejax.caches import BoundedCache
+from corejax.avals import ShapedArray, Zero
 from corejax.errors import MissingRuleError
-from corejax.interpreters import batching, forward, outputs
+from corejax.interpreters import forward, outputs
 from corejax.interpreters.context import context
-from corejax.interpreters.reverse import transpose_function
-from corejax.interpreters.staging import stage, stage_closed
-from corejax.plugin import checks
-from corejax.plugin.declarations import NotDifferentiable, NotLinear, Partials, hookimpl
+from corejax.plugin import checks, decomposition
+from corejax.plugin.declarations import NotDifferentiable, NotLinear, Partials
 from corejax.plugin.fallbacks import (
     CALLBACK,
     SEQUENTIAL,
@@ -34,8 +31,6 @@ from corejax.plugin.weights import weighted
 from corejax.source import here
 from corejax.xla.array import Array
 
-FROM_DECOMPOSE = Note("derived", "from decompose")
-MAPPED = Note("derived", "from decompose and jvp, both mapped")
 MISSING = Note("missing", "nothing says what it is, and using it is an error")
 COMPILED = Note("absent", "compiled for each call signature")
 
@@ -46,29 +41,26 @@ def fill(slots: Any, primitive: Any) -> None:
     The rules made here refer to `primitive`, never to `slots`, which is a draft of it. `slots.notes` says of each hook
     that had no rule what was made of it.
     """
-    notes, decomposes, own_jvp = slots.notes, slots.decompose is not None, slots.jvp is not None
+    derived = {} if slots.decompose is None else decomposition.rules(primitive, own_jvp=slots.jvp is not None)
+    notes = slots.notes
     if slots.abstract_eval is None:
-        slots.abstract_eval, notes["abstract_eval"] = _abstract_eval(primitive), FROM_DECOMPOSE
+        slots.abstract_eval, notes["abstract_eval"] = derived["abstract_eval"]
     if slots.impl is None:
         notes["impl"] = COMPILED if slots.evaluate is None else Note("absent", "evaluate is used")
-    _fill_jvp(slots, primitive)
+    _fill_jvp(slots, primitive, derived.get("jvp"))
     if isinstance(slots.transpose, NotLinear):
         slots.transpose = refused(primitive, "transpose", slots.transpose.reason)
     elif slots.transpose is None:
-        slots.transpose, notes["transpose"] = ((_transpose(primitive), FROM_DECOMPOSE) if decomposes else
-                                               (missing(primitive, "transpose"), MISSING))
+        slots.transpose, notes["transpose"] = derived.get("transpose") or (missing(primitive, "transpose"), MISSING)
     if slots.vmap is None:
-        slots.vmap, notes["vmap"] = (
-            (sequential_vmap(primitive), SEQUENTIAL) if not decomposes else
-            (_vmap_keeping_jvp(primitive), MAPPED) if own_jvp else (_vmap(primitive), FROM_DECOMPOSE))
+        slots.vmap, notes["vmap"] = derived.get("vmap") or (sequential_vmap(primitive), SEQUENTIAL)
     if slots.xla_translation is None:
-        slots.xla_translation, notes["xla_translation"] = (
-            (_lowering(primitive), FROM_DECOMPOSE) if decomposes else
+        slots.xla_translation, notes["xla_translation"] = derived.get("xla_translation") or (
             (callback(primitive), CALLBACK) if slots.impl is not None else
             (missing(primitive, "xla_translation"), MISSING))
 
 
-def _fill_jvp(slots: Any, primitive: Any) -> None:
+def _fill_jvp(slots: Any, primitive: Any, derived: tuple[Rule, Note] | None) -> None:
     declared = slots.jvp
     if isinstance(declared, NotDifferentiable):
         slots.jvp = refused(primitive, "jvp", declared.reason)
@@ -78,8 +70,8 @@ def _fill_jvp(slots: Any, primitive: Any) -> None:
     elif declared is None and slots.linear is not None:
         slots.jvp = _jvp_of_linear(primitive, slots.linear)
         slots.symbolic_zeros = slots.jvp_binds_itself = True
-    elif declared is None and slots.decompose is not None:
-        slots.jvp, slots.notes["jvp"] = _jvp(primitive), FROM_DECOMPOSE
+    elif declared is None and derived is not None:
+        slots.jvp, slots.notes["jvp"] = derived
         slots.symbolic_zeros = True
     elif declared is None:
         slots.jvp, slots.notes["jvp"] = missing(primitive, "jvp"), MISSING
@@ -164,109 +156,3 @@ def _jvp_of_linear(primitive: Any, positions: Sequence[int]) -> Rule:
                 for i, (t, p) in enumerate(zip(tangents, primals, strict=True))]
         return outs, primitive.bind(*dots, **params)
     return jvp
-
-
-# From decompose
-
-def _function(primitive: Any, params: dict[str, Any]) -> Callable[..., list[Any]]:
-    """`decompose` as a function from positional operands to a list of outputs."""
-    def fun(*args: Any) -> list[Any]:
-        try:
-            out = primitive.decompose(args, **params)
-        except Exception as error:
-            raise checks.failed(primitive, "decompose", error)  # noqa: B904
-        outs = checks.check_list(primitive, "decompose", out) if primitive.multiple_results else [out]
-        return [outputs.check_array(primitive, "decompose", x, "an array", context.trace) for x in outs]
-    return fun
-
-
-def _results(primitive: Any, outs: Sequence[Any]) -> Any:
-    return outs if primitive.multiple_results else outs[0]
-
-
-def _abstract_eval(primitive: Any) -> Rule:
-    def abstract_eval(avals: Sequence[ShapedArray], /, **params: Any) -> Any:
-        return _results(primitive, stage(_function(primitive, params), avals, primitive.name).out_avals)
-    return abstract_eval
-
-
-def _jvp(primitive: Any) -> Rule:
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any], /, **params: Any) -> tuple[Any, Any]:
-        outs, dots = forward.jvp(_function(primitive, params), primals, tangents)
-        return _results(primitive, outs), _results(primitive, dots)
-    return jvp
-
-
-def _transpose(primitive: Any) -> Rule:
-    def transpose(cts: Any, args: Sequence[Any], /, **params: Any) -> list[Any]:
-        cts = cts if primitive.multiple_results else [cts]
-        return transpose_function(_function(primitive, params), args, cts)
-    return transpose
-
-
-def _vmap(primitive: Any) -> Rule:
-    def vmap(axis: Any, args: Sequence[Any], dims: Sequence[int | None], /, **params: Any) -> tuple[Any, Any]:
-        outs, out_dims = batching.vmap(_function(primitive, params), axis.size, axis.name, args, dims)
-        return _results(primitive, outs), _results(primitive, out_dims)
-    return vmap
-
-
-class _Mapped:
-    """A primitive with `decompose` and a jvp of its own, mapped along an axis: both are mapped, the jvp is not lost."""
-
-    def __init__(self, primitive: Any, axis: Any, dims: tuple[int | None, ...]) -> None:
-        self.name = f"mapped_{primitive.name}"
-        self.multiple_results = primitive.multiple_results
-        self.symbolic_zeros = True
-        self._primitive, self._axis, self._dims = primitive, axis, dims
-
-    @hookimpl
-    def decompose(self, args: Sequence[Any], **params: Any) -> Any:
-        return _results(self, self._map(_function(self._primitive, params), args, self._dims))
-
-    @hookimpl
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
-        rule, count, zero_dots = self._primitive, len(primals), [False]
-        outs_of: list[int] = []
-
-        def fun(*slices: Any) -> list[Any]:
-            given = iter(slices[count:])
-            dots = [Zero(aval_of(x).tangent) if type(t) is Zero else next(given)
-                    for x, t in zip(slices[:count], tangents, strict=True)]
-            if not rule.symbolic_zeros:
-                dots = [forward.instantiate(t) for t in dots]
-            out, out_dot = rule.jvp(slices[:count], dots, **params)
-            outs, out_dots = (out, out_dot) if rule.multiple_results else ([out], [out_dot])
-            out_dots = [forward.instantiate(t) for t in out_dots]
-            zero_dots[:] = [type(t) is Zero for t in out_dots]
-            outs_of[:] = [len(outs)]
-            return [*outs, *[t for t in out_dots if type(t) is not Zero]]
-
-        nonzero = [(t, d) for t, d in zip(tangents, self._dims, strict=True) if type(t) is not Zero]
-        mapped = self._map(fun, [*primals, *[t for t, _ in nonzero]], [*self._dims, *[d for _, d in nonzero]])
-        outs, found = mapped[: outs_of[0]], iter(mapped[outs_of[0]:])
-        dots = [Zero(aval_of(x).tangent) if zero else next(found) for x, zero in zip(outs, zero_dots, strict=True)]
-        return _results(self, outs), _results(self, dots)
-
-    def _map(self, fun: Rule, args: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
-        outs, out_dims = batching.vmap(fun, self._axis.size, self._axis.name, args, dims)
-        return [batching.to_dim(x, d, 0, self._axis.size) for x, d in zip(outs, out_dims, strict=True)]
-
-
-def _vmap_keeping_jvp(primitive: Any) -> Rule:
-    variants: BoundedCache[Any, Any] = BoundedCache(64)
-
-    def vmap(axis: Any, args: Sequence[Any], dims: Sequence[int | None], /, **params: Any) -> tuple[Any, Any]:
-        key = axis, tuple(dims)
-        mapped = variants.get(key) or variants.put(key, primitive.variant(_Mapped(primitive, *key)))
-        outs = mapped.bind(*args, **params)
-        return outs, ([0] * len(outs) if primitive.multiple_results else 0)
-    return vmap
-
-
-def _lowering(primitive: Any) -> Rule:
-    def lowering(ctx: Any, args: Sequence[Any], /, **params: Any) -> Any:
-        jaxpr = stage_closed(_function(primitive, params), ctx.avals_in, primitive.name)
-        checks.check_types(primitive, "decompose", jaxpr.out_avals, ctx.avals_out)
-        return _results(primitive, ctx.call(jaxpr, args))
-    return lowering

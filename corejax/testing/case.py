@@ -13,7 +13,7 @@ from corejax.avals import ShapedArray, aval_of
 from corejax.errors import CorejaxError
 from corejax.plugin.declarations import Sample
 from corejax.testing.comparing import host
-from corejax.testing.report import Mismatch, NotApplicable
+from corejax.testing.report import Mismatch, NotApplicable, clipped
 
 Function = Callable[..., Any]
 
@@ -39,7 +39,7 @@ class Case:
 
     def __repr__(self) -> str:
         shown = ", ".join([_shown(x) for x in self.args])
-        params = ", ".join([f"{name}={_clipped(value)}" for name, value in self.params.items()])
+        params = ", ".join([f"{name}={clipped(value)}" for name, value in self.params.items()])
         return f"sample {self.number}: {self.primitive.name}({', '.join(filter(None, (shown, params)))})"
 
     # What it is
@@ -113,7 +113,7 @@ class Case:
     def drawn(self) -> list[Any]:
         """New operands in the sample's domain; the given ones where it has none, integers if none is theirs alone."""
         domains = self._domains()
-        kinds = "fciu" if self.sample.domain is not None and domains == [*self.sample.domain] else "fc"
+        kinds = "fciu" if self._has_domain_for_each() else "fc"
         return [x if domain is None or dtypes.kind(aval.dtype) not in kinds else self._draw(aval, domain)
                 for x, aval, domain in zip(self.args, self.avals, domains, strict=True)]
 
@@ -169,9 +169,12 @@ class Case:
 
     def _domains(self) -> list[Any]:
         domain = self.sample.domain
-        if domain is None or (len(domain) == 2 and not isinstance(domain[0], (tuple, list, type(None)))):
-            return [domain] * len(self.args)
-        return list(domain)
+        return list(domain) if self._has_domain_for_each() else [domain] * len(self.args)
+
+    def _has_domain_for_each(self) -> bool:
+        """Does the sample give a domain for each operand, rather than one (low, high) for all?"""
+        domain = self.sample.domain
+        return domain is not None and (len(domain) != 2 or isinstance(domain[0], (tuple, list, type(None))))
 
     def _draw(self, aval: ShapedArray, domain: tuple[float, float]) -> Any:
         low, high = domain
@@ -200,10 +203,5 @@ def _shown(x: Any) -> str:
     try:
         aval = aval_of(x)
     except CorejaxError:  # an input that must be refused need not be an array
-        return _clipped(repr(x))
-    return f"{aval} {_clipped(host(x).tolist())}" if aval.size <= 6 else str(aval)
-
-
-def _clipped(value: Any) -> str:
-    text = " ".join(str(value).split())
-    return text if len(text) <= 80 else text[:77] + "..."
+        return clipped(repr(x))
+    return f"{aval} {clipped(host(x).tolist())}" if aval.size <= 6 else str(aval)

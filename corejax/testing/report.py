@@ -16,6 +16,12 @@ _SHOWN = 20
 _KERNEL = str(Path(__file__).parent.parent)
 
 
+def clipped(value: Any, length: int = 80) -> str:
+    """A value's text on one line, of at most so many characters."""
+    text = " ".join(str(value).split())
+    return text if len(text) <= length else text[:length - 3] + "..."
+
+
 class Mismatch(Exception):
     """Raised by a check: the primitive doesn't keep the law. Becomes a `Failure`."""
 

@@ -12,7 +12,7 @@ import numpy as np
 from corejax.plugin import registry
 from corejax.plugin.declarations import Sample
 from corejax.testing.comparing import host
-from corejax.testing.report import Failure, Outcome
+from corejax.testing.report import Failure, Outcome, clipped
 
 #: The name of what comes before all checks: it is of the samples together, and of no case.
 HAS_SAMPLES = "has samples"
@@ -60,7 +60,7 @@ def _faults(primitive: Any, samples: list[Any], checks: Collection[str],
                "inputs that it takes, too", "add samples without `error`")
     for number, sample in enumerate(samples):
         for problem, got, wanted, todo in _faults_of(sample, checks):
-            yield f"sample {number}: {_short(sample)}", problem, got, wanted, todo
+            yield f"sample {number}: {clipped(repr(sample), 100)}", problem, got, wanted, todo
     if from_hook and not _same(samples, samples_of(primitive)):
         yield ("all samples", "a second call with equal random numbers yields others", "different operands",
                "the same, so that a failure comes again", "take random numbers from the argument `rng` only")
@@ -69,7 +69,8 @@ def _faults(primitive: Any, samples: list[Any], checks: Collection[str],
 def _faults_of(sample: Any, checks: Collection[str]) -> Iterator[tuple[str, str, str, str]]:
     """Each fault of one sample: the problem, got, wanted, to do."""
     if not isinstance(sample, Sample):
-        yield "it is no sample", _short(sample), "a Sample", "yield Sample([operand, ...], {param: value, ...})"
+        yield ("it is no sample", clipped(repr(sample), 100), "a Sample",
+               "yield Sample([operand, ...], {param: value, ...})")
         return
     for name, reason in sample.exempt.items():
         if name not in checks:
@@ -108,11 +109,6 @@ def _same(ones: Sequence[Any], others: Sequence[Any]) -> bool:
 def _bytes(x: Any) -> tuple[Any, ...]:
     array = host(x)
     return type(x), array.shape, array.dtype, array.tobytes()
-
-
-def _short(value: Any) -> str:
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 100 else text[:97] + "..."
 
 
 def _failure(primitive: Any, sample: str, problem: str, got: str, wanted: str, todo: str,

@@ -29,17 +29,26 @@ def checked_callback(function: Callable[..., Sequence[Any]], out_avals: tuple[Sh
 
     `before` is called whenever a program that calls it is about to run, in the thread of whoever runs it.
     """
+    hook = getattr(function, "hook", "xla_translation")
+    who = "" if hook == "impl" else "the function that it has called back "
+
+    def wrong(out: Any, wanted: str) -> RuleError:
+        got = checks.describe(out)
+        error = checks.rule_error(primitive, hook, f"{who}returned {got}, wanted {wanted}", got, wanted,
+                                  f"make {hook} and abstract_eval agree; this was called by a compiled program")
+        error.where = where
+        return error
+
     def called(*operands: Any) -> tuple[Any, ...]:
         try:
             try:
                 outs = function(*map(_owned, operands))
             except Exception as error:
                 raise checks.failed(primitive, hook, error, where)  # noqa: B904
-            return tuple(_checked(outs, out_avals, primitive, where))
+            return tuple(_checked(outs, out_avals, wrong))
         except BaseException as error:
             _raised.append((called, error))
             raise
-    hook = getattr(function, "hook", "xla_translation")
     called.before = before  # type: ignore[attr-defined]
     return called
 
@@ -49,25 +58,15 @@ def _owned(operand: Any) -> Any:
     return read_only(np.array(operand))
 
 
-def _checked(outs: Any, avals: tuple[ShapedArray, ...], primitive: Any, where: str | None) -> list[Any]:
+def _checked(outs: Any, avals: tuple[ShapedArray, ...], wrong: Callable[[Any, str], RuleError]) -> list[Any]:
     if not isinstance(outs, (list, tuple)) or len(outs) != len(avals):
-        raise _wrong(primitive, "another number of results", outs, f"a sequence of {len(avals)} arrays", where)
-    return [_checked_one(out, aval, primitive, where) for out, aval in zip(outs, avals, strict=True)]
-
-
-def _checked_one(out: Any, aval: ShapedArray, primitive: Any, where: str | None) -> Any:
-    is_array = isinstance(out, (np.ndarray, np.generic)) and not isinstance(out, np.ma.MaskedArray)
-    if not is_array or out.shape != aval.shape or out.dtype != aval.dtype:
-        what = "an array of another type" if is_array else "what is no NumPy array"
-        raise _wrong(primitive, what, out, str(aval), where)
-    return np.zeros(aval.shape, np.bool_) if aval.dtype == dtypes.float0 else np.asarray(out, order="C")
-
-
-def _wrong(primitive: Any, what: str, got: Any, wanted: Any, where: str | None) -> RuleError:
-    error = checks.rule_error(primitive, "xla_translation", f"the function that it has called back returned {what}",
-                              checks.describe(got), wanted, "return arrays of the types that ctx.callback was given")
-    error.where = where
-    return error
+        raise wrong(outs, f"a sequence of {len(avals)} array{'s' * (len(avals) != 1)}")
+    for out, aval in zip(outs, avals, strict=True):
+        is_array = isinstance(out, (np.ndarray, np.generic)) and not isinstance(out, np.ma.MaskedArray)
+        if not is_array or out.shape != aval.shape or out.dtype != aval.dtype:
+            raise wrong(out, str(aval) if is_array else f"a NumPy array {aval}")
+    return [np.zeros(aval.shape, np.bool_) if aval.dtype == dtypes.float0 else np.asarray(out, order="C")
+            for out, aval in zip(outs, avals, strict=True)]
 
 
 def take_raised(callbacks: Sequence[Callable[..., Any]]) -> BaseException | None:

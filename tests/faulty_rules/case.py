@@ -54,7 +54,7 @@ COMPILED = ("impl", "xla_translation", "transpose")
 #: The right rules of a primitive that doubles its operand, and of one that has its double and its triple.
 ONE = {
     "abstract_eval": "return avals[0]",
-    "impl": "return args[0] * 2.0",
+    "impl": "return args[0] + args[0]",
     "jvp": "return twice(*primals), twice(*tangents)",
     "transpose": "return [twice(cotangents)]",
     "vmap": "return twice(*args), dims[0]",
@@ -63,7 +63,7 @@ ONE = {
 }
 SEVERAL = {
     "abstract_eval": "return [avals[0], avals[0]]",
-    "impl": "return [args[0] * 2.0, args[0] * 3.0]",
+    "impl": "return [args[0] + args[0], args[0] + args[0] + args[0]]",
     "jvp": "return twice(*primals), twice(*tangents)",
     "transpose": "return [cotangents[0] * 2.0 + cotangents[1] * 3.0]",
     "vmap": "return twice(*args), [dims[0], dims[0]]",
@@ -160,6 +160,11 @@ class Cell:
         return self._program(self._rules() | ({fault.hook: body} if body else {}), fault.declared)
 
     @property
+    def primitive_code(self) -> str:
+        """The program that gives, in place of a result, the primitive and an operand for it."""
+        return _giving_the_primitive(self.code)
+
+    @property
     def right_code(self) -> str:
         """The same without the fault."""
         rules = self._rules()
@@ -167,6 +172,11 @@ class Cell:
         if self.fault.hook in right:
             rules[self.fault.hook] = right[self.fault.hook]
         return self._program(rules, "")
+
+    @property
+    def right_primitive_code(self) -> str:
+        """The same without the fault."""
+        return _giving_the_primitive(self.right_code)
 
     def _rules(self) -> dict[str, str]:
         rules = {**(SEVERAL if self.several else ONE), **(self.fault.rules or {})}
@@ -186,6 +196,10 @@ class Cell:
             f = f.replace("(x):\n", "(x):\n    seen.append(x)\n", 1)
         head = _helpers(self.fault.before, str(rules) + declared)
         return f"{head}{_plugin(rules, declared.strip(), self.fault.params)}{f}result = {CONTEXTS[self.context]}\n"
+
+
+def _giving_the_primitive(code: str) -> str:
+    return f"{code.rpartition('result = ')[0]}result = twice.primitive, x\n"
 
 
 def _helpers(before: str, text: str) -> str:

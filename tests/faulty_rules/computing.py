@@ -486,12 +486,15 @@ decomposed += [
 ]
 decomposed += faults(
     "decompose",
-    [("calls itself", "return twice(args[0])", "return twice(args[0])")],
-    ("eager", "jit"),
+    [("applies itself", "return twice(args[0])", "return twice(args[0])")],
+    (*ANYWHERE, "linear_transpose"),
     without=PARTS,
-    caught="note",
-    raises="RecursionError",
-    named=("abstract_eval",),
+)
+decomposed += faults(
+    "decompose",
+    [("applies itself, beside abstract_eval", "return twice(args[0])", "return twice(args[0])")],
+    (*ANYWHERE, "linear_transpose"),
+    without=PARTS[:-1],
 )
 
 # evaluate

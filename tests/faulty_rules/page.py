@@ -29,11 +29,12 @@ the program, and what to do.
 | the rule's own exception, with a note that names the hook | {note} |
 | no effect: the rule was given copies | {harmless} |
 | seen by the conformance kit only, as no trace shows it | {unseen} |
-| **silent and wrong** | **{silent}** |
 
-The last but one are of two kinds. On concrete values, forward mode alone can't tell a tangent that has a constant part,
-or is a product of tangents, from one that is right; reverse mode and `jit` see the equations, and can. And a batch axis
-that is said to be where another axis of the same size is has the right type. The kit's checks find both:
+None is silent and wrong: the tests run every program, and the kit on the primitives of the last row.
+
+Those of the last row are of two kinds. On concrete values, forward mode alone can't tell a tangent that has a constant
+part, or is a product of tangents, from one that is right; reverse mode and `jit` see the equations, and can. And a
+batch axis that is said to be where another axis of the same size is has the right type. The kit's checks find both:
 {checks}.
 
 JAX {version}, with the same faults in its registries, where they have a counterpart ({compared} programs): {wrong} give
@@ -57,7 +58,6 @@ def page() -> str:
             cells=len(CELLS),
             faults=len(FAULTS),
             **{key: counts[key] for key in ("error", "note", "harmless", "unseen")},
-            silent=0,
             version=VERSION,
             compared=jax.total(),
             wrong=jax["wrong"],

@@ -108,6 +108,20 @@ def _plain(result: Any) -> Any:
         return ("unreadable", type(error).__name__)
 
 
+@cache
+def found_by_the_kit(cell: Cell) -> bool:
+    """Does the check that the fault names find it?"""
+    from corejax.plugin import Sample
+    from corejax.testing import ConformanceError, check_primitive
+
+    primitive, x = execute(cell.primitive_code, names())
+    try:
+        check_primitive(primitive, [Sample([x])], checks=[cell.fault.check])
+    except ConformanceError as error:
+        return any(failure.hook == cell.fault.hook for failure in error.failures)
+    return False
+
+
 def lines_of_use(cell: Cell) -> set[int]:
     """The lines of a program that an error may name: where the primitive is applied, and where the result is asked."""
     if cell.fault.check:  # an equation of the rule may be named
@@ -120,7 +134,8 @@ def complaints(cell: Cell, outcome: Outcome) -> list[str]:
     """What is missing from the answer to a fault; nothing if all is as it should be."""
     expected = cell.expected
     if expected == "unseen":
-        return [] if outcome.kind in ("right", "wrong") else [f"is seen here: {outcome.message}"]
+        seen = [] if outcome.kind in ("right", "wrong") else [f"is seen here: {outcome.message}"]
+        return seen if found_by_the_kit(cell) else [*seen, f"the check {cell.fault.check!r} doesn't find it"]
     if expected == "harmless":
         return [] if outcome.kind == "right" else [f"{outcome.kind}: {outcome.message}"]
     if outcome.kind in ("right", "wrong"):

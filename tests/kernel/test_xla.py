@@ -381,7 +381,7 @@ def test_callback_that_returns_another_type_is_named(wrong):
     e = compile_jaxpr(b.returns(b(toy, b.invars[0])))
     with pytest.raises(RuleError, match="wrong.xla_translation .* called back returned") as info:
         e([np.ones(3)])
-    assert "f64[3]" == info.value.wanted
+    assert info.value.wanted.endswith("f64[3]")
 
 
 def test_callback_may_keep_its_argument():

@@ -122,7 +122,7 @@ def test_what_impl_returns_to_a_compiled_program_is_checked(affine):
               (1.0, "~f64[]"), ("text", "str"), (np.array(["a"]), "<U1"), ((np.ones(3),), "(f64[3])")]
     for fault, got in faults:
         affine.plugin._fault = fault
-        with pytest.raises(RuleError, match=r"affine.impl \(defined in .*\) returned .*, wanted ") as caught:
+        with pytest.raises(RuleError, match=r"affine.impl \(defined in .*\): returned .*, wanted ") as caught:
             cj.jit(affine)(x)
         assert ("affine", "impl") == (caught.value.primitive, caught.value.hook)
         assert got in str(caught.value.got) and "f64[3]" in caught.value.wanted and __file__ in caught.value.where
@@ -137,7 +137,7 @@ def test_wrong_numbers_of_results_are_an_error_in_compiled_programs():
             return [args[0]]
 
     short = define(Short())
-    with pytest.raises(RuleError, match=r"short.impl .* returned \[f64\[3\]\], wanted a sequence of 2 arrays"):
+    with pytest.raises(RuleError, match=r"short.impl .*: returned \[f64\[3\]\], wanted a sequence of 2 arrays"):
         cj.jit(lambda x: short(x))(np.ones(3))
 
 
