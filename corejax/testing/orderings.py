@@ -205,8 +205,10 @@ class Orderings:
                     if len(names) > 1 else "see the checks of this rule alone")
 
 
-_MEANINGS = {"jit": "the same without jit", "vmap": "a loop over the slices", "jvp": "differences",
-             "linearize": "differences", "vjp": "<pullback(ct), tangent> = <ct, jvp(tangent)>"}
+_MEANINGS = {
+    "jit": "the same without jit", "vmap": "a loop over the slices",
+    "jvp": "difference quotients of the program within", "linearize": "difference quotients of the program within",
+    "vjp": "<pullback(ct), tangent> = <ct, jvp(tangent)>"}
 
 
 def orderings(steps: Sequence[str], depth: int) -> list[Names]:

@@ -403,6 +403,9 @@ callbacks += [
 # decompose
 
 PARTS = ("impl", "xla_translation", "jvp", "transpose", "vmap", "abstract_eval")
+#: Arrays, but for which only abstract_eval says that they are wrong.
+OTHER_TYPES = ("another shape", "another rank", "another dtype", "an integer dtype", "a complex dtype",
+               "a Python number", "an array of float0")
 ANYWHERE = ("eager", "jit", "vmap", "grad", "jit of grad", "scan", "jvp")
 decomposed = [
     Fault(
@@ -415,16 +418,7 @@ decomposed = [
         before=BOX if "Box" in text else "",
     )
     for way, text in (VALUES | PLACEHOLDERS | LEAKED).items()
-    if way
-    not in (
-        "another shape",
-        "another rank",
-        "another dtype",
-        "an integer dtype",
-        "a complex dtype",
-        "a Python number",
-        "an array of float0",
-    )
+    if way not in OTHER_TYPES
 ]
 decomposed += [
     Fault(
@@ -437,17 +431,7 @@ decomposed += [
         named=("vmap", "jvp"),
     )
     for way, text in (VALUES | WEAK).items()
-    if way
-    in (
-        "another shape",
-        "another rank",
-        "another dtype",
-        "an integer dtype",
-        "a complex dtype",
-        "a Python number",
-        "an array of float0",
-        "a weak type",
-    )
+    if way in (*OTHER_TYPES, "a weak type")
 ]
 decomposed += faults(
     "decompose",
