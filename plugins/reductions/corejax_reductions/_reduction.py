@@ -126,12 +126,11 @@ class Reduction:
         dtype = x.dtype
         if not x.size:
             return np.full(without(x.shape, axes), self._identity(dtype), dtype)
-        if prod([x.shape[axis] for axis in axes]) == 1:  # as XLA, which then adds no 0 to -0
-            return x.reshape(without(x.shape, axes))
         wide = accumulator(dtype) if self._wide else dtype
-        if wide is dtype:
-            return self._ufunc.reduce(x, axes, dtype)
-        return np.asarray(self._ufunc.reduce(x, axes, wide)).astype(dtype)
+        out = self._ufunc.reduce(x, axes, wide)
+        if out.size == x.size:  # as XLA, which adds no 0 to a single -0
+            return x.reshape(out.shape)
+        return out if wide is dtype else np.asarray(out).astype(dtype)
 
     @hookimpl
     def abstract_eval(self, avals: Any, *, axes: Axes) -> ShapedArray:
