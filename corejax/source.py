@@ -7,8 +7,11 @@ line only when somebody looks.
 from __future__ import annotations
 
 import sys
+import warnings
 from types import CodeType, FrameType
 from typing import Any, TypeAlias
+
+from corejax.errors import CorejaxWarning
 
 Location: TypeAlias = tuple[CodeType, int] | None
 
@@ -105,3 +108,12 @@ def place_in(frame: FrameType, offset: int) -> Location:
     # By convention `eqn` is the equation at hand, throughout the kernel and in hooks.
     place = getattr(frame.f_locals.get("eqn"), "source", None)
     return place if isinstance(place, tuple) else None
+
+
+def warn(message: str) -> None:
+    """Warn, at the line of the user's that led here."""
+    place = place_here()
+    if place is None:
+        warnings.warn(message, CorejaxWarning, stacklevel=2)
+    else:
+        warnings.warn_explicit(message, CorejaxWarning, place[0].co_filename, line_of(place))

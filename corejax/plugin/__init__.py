@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from corejax.plugin.extending import extend
     from corejax.plugin.primitive import Primitive, define, find
     from corejax.plugin.roles import operators, provide, roles
+    from corejax.xla.builtin import pjrt_client
 
 #: The contract between kernel and packs. A plugin may state the one that it was written for as `api_version`.
 API_VERSION = 1
@@ -50,6 +51,7 @@ _HOME = {
                     "corejax.plugin.declarations"),
     **dict.fromkeys(("Primitive", "define", "find"), "corejax.plugin.primitive"),
     "extend": "corejax.plugin.extending",
+    "pjrt_client": "corejax.xla.builtin",
     **dict.fromkeys(("operators", "provide", "roles"), "corejax.plugin.roles"),
 }
 _MODULES = frozenset(("checks", "declarations", "derive", "explaining", "families", "freeze", "hookspecs", "manifest",
@@ -57,8 +59,8 @@ _MODULES = frozenset(("checks", "declarations", "derive", "explaining", "familie
 
 __all__ = [
     "API_VERSION", "Linear", "Primitive", "Sample", "Zero", "calls_users", "define", "extend", "factors", "families",
-    "find", "hookimpl", "linear", "not_differentiable", "not_linear", "operators", "over", "partials", "provide",
-    "public", "roles",
+    "find", "hookimpl", "linear", "not_differentiable", "not_linear", "operators", "over", "partials", "pjrt_client",
+    "provide", "public", "roles",
 ]
 
 

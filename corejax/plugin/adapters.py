@@ -122,7 +122,12 @@ def wrapped(wrapper: Rule, inner: Rule) -> Rule:
     """`inner` inside a generator function that yields once, is sent the result and returns another."""
     def call(*args: Any, **params: Any) -> Any:
         generator = wrapper(*args, **params)
-        next(generator)
+        try:
+            next(generator)
+        except StopIteration:
+            raise CorejaxRuntimeError(f"the wrapper {wrapper!r} does not yield", wanted="one yield",
+                                      where=place_of(wrapper),
+                                      todo="yield once, whatever the operands: the rule runs there") from None
         try:
             out = inner(*args, **params)
         except BaseException as error:  # thrown into the wrapper, which raises it again or not
@@ -135,5 +140,5 @@ def wrapped(wrapper: Rule, inner: Rule) -> Rule:
             return stop.value
         generator.close()
         raise CorejaxRuntimeError(f"the wrapper {wrapper!r} yields more than once", wanted="one yield",
-                                  todo="return the result after the yield")
+                                  where=place_of(wrapper), todo="return the result after the yield")
     return call

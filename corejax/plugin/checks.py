@@ -20,8 +20,15 @@ from corejax.source import here, is_library, package_of
 
 def rule_error(primitive: Any, hook: str, problem: str, got: Any, wanted: Any, todo: str) -> RuleError:
     """The error for a rule of `primitive` that returned something wrong."""
-    return RuleError(f"{primitive.name}.{hook} ({primitive.origin}): {problem}", primitive=primitive.name, hook=hook,
-                     pack=primitive.origin, got=got, wanted=wanted, todo=todo, where=here())
+    pack = whose(primitive, hook)
+    return RuleError(f"{primitive.name}.{hook} ({pack}): {problem}", primitive=primitive.name, hook=hook, pack=pack,
+                     got=got, wanted=wanted, todo=todo, where=here())
+
+
+def whose(primitive: Any, hook: str) -> str:
+    """Who wrote a rule: the pack of the primitive, or another one that gives it rules, or wraps them."""
+    provider: str = getattr(primitive, "providers", {}).get(hook, "derived")
+    return primitive.origin + provider.removeprefix("derived") if provider.startswith("derived") else provider
 
 
 def describe(value: Any) -> str:
@@ -127,7 +134,7 @@ def failed(primitive: Any, hook: str, error: Exception, where: str | None = None
             return error
         part = part.tb_next
     error._hook = hook  # type: ignore[attr-defined]
-    error.add_note(f"raised by {primitive.name}.{hook} ({primitive.origin}), for {where or here()}")
+    error.add_note(f"raised by {primitive.name}.{hook} ({whose(primitive, hook)}), for {where or here()}")
     return error
 
 

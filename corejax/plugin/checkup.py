@@ -7,6 +7,7 @@ from typing import Any
 
 from corejax.plugin import manifest, registry
 from corejax.plugin.primitive import find
+from corejax.xla import backends
 
 
 def checkup() -> Iterator[tuple[str, str]]:
@@ -30,6 +31,8 @@ def _problem(installed: Any, entry: Any) -> str | None:
             registry.load_entry(entry)
         elif installed.choose(entry.group, entry.name) is entry:
             registry.load(entry.group, entry.name)
+            if entry.group == backends.GROUP:
+                backends.offer(entry.name)
             if entry.group == registry.PRIMITIVES:
                 assert find(entry.name).params is not None  # reading it validates the plugin
     except (Exception, SystemExit) as error:  # whatever it is, the other entries are looked at

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from corejax.errors import kind_of
 from corejax.plugin import manifest, registry
 from corejax.plugin.adapters import place_of, takes
 from corejax.plugin.declarations import (
@@ -68,6 +69,10 @@ def _check_in_place_of_hook(source: Source, name: str, value: Any) -> None:
     if maker is not None:
         raise source.error("the declaration isn't called", name, got=f"{name} = {maker.__name__}",
                            wanted=f"{name} = {maker.__name__}(...)", todo="call it: its arguments say what is declared")
+    if hasattr(value, "corejax_impl"):
+        raise source.error("it is marked as a hook, and is no method", name, got=f"{name} = {kind_of(value)}",
+                           wanted=f"@hookimpl def {name}(...)",
+                           todo="write a method that calls it: @hookimpl goes on a function, below no other decorator")
     if callable(value):
         raise source.error("it is not marked as a hook", name, got=f"def {name}(...)",
                            wanted=f"@hookimpl def {name}(...)", todo="decorate it with corejax.plugin.hookimpl")
@@ -145,6 +150,10 @@ def check_together(source: Source) -> None:
         raise source.error("it is declared not differentiable, and has a linearize rule", "linearize",
                            got=f"jvp = {declared['jvp']!r}, and a linearize rule", wanted="one of the two",
                            todo="leave one of them out")
+    if not source.is_owner and not source.found and not declared and source.linear is None:
+        raise source.error("it gives no rules", got=f"{kind_of(source.plugin)}, without a hook or a declaration",
+                           wanted="an object with a method that is marked @hookimpl",
+                           todo="name hooks as they are, without an underscore before them; or leave the object out")
     if source.platform is not None and not any(hook == "xla_translation" for hook, _, _ in source.found):
         raise source.error("it has a platform, and no lowering for it", got=f"platform = {source.platform!r}",
                            wanted="a hook xla_translation, which is all that `platform` speaks of",

@@ -22,6 +22,7 @@ from corejax.plugin.ranking import Offer, Ranking, by_platform, general, rank
 from corejax.plugin.resolving import Resolution
 from corejax.plugin.validate import Source
 from corejax.source import here
+from corejax.xla import backends as known_backends
 
 _EXCLUDED = "excluded by COREJAX_PACKS or COREJAX_DISABLE_PACKS"
 
@@ -57,6 +58,12 @@ def primitives() -> Listing:
             rows[str(pack)] = names
     text = "\n".join("\n".join([f"{pack}:", *[f"  {name}" for name in names]]) for pack, names in rows.items())
     return Listing(rows, text, f"{sum(map(len, rows.values()))} primitives")
+
+
+def backends() -> Listing:
+    """Each backend with whether it can be used on this machine. None is started for it."""
+    rows = dict(known_backends.states())
+    return Listing(rows, "\n".join(f"{name}: {state}" for name, state in rows.items()), f"{len(rows)} backends")
 
 
 # Names

@@ -8,16 +8,15 @@ pack decides for itself whether NumPy would be faster, and nothing is slower tha
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from corejax.config import config
-from corejax.errors import CorejaxNotImplementedError, CorejaxWarning, MissingRuleError
+from corejax.errors import CorejaxNotImplementedError, MissingRuleError
 from corejax.plugin.roles import roles
-from corejax.source import here, line_of, place_here
+from corejax.source import here, warn
 from corejax.xla.array import Array
 from corejax.xla.storage import to_numpy
 
@@ -89,11 +88,7 @@ def notifier(primitive: Any, hook: str, note: Note) -> Callable[[], None]:
         told = True
         message = (f"{problem}. This costs: {note.cost}. Writing the hook {hook} (or decompose) removes it; "
                    "config.fallbacks = 'error' refuses it, 'silent' says nothing.")
-        place = place_here()
-        if place is None:
-            warnings.warn(message, CorejaxWarning, stacklevel=2)
-        else:
-            warnings.warn_explicit(message, CorejaxWarning, place[0].co_filename, line_of(place))
+        warn(message)
     return notify
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from types import FunctionType
 from typing import Any
 
+from corejax.errors import PluginError, kind_of
+from corejax.source import here
 from corejax.tracebacks import as_entry, public, trim
 
 Function = Callable[..., Any]
@@ -19,6 +22,11 @@ def public_function(primitive: Any) -> Function:
     bind = primitive.bind if not defaults else _bind_with_defaults(primitive.bind, defaults)
     make = getattr(plugin, "function", None)
     made: Any = make(bind) if make is not None else _default_function(bind)
+    if not isinstance(made, FunctionType):
+        raise PluginError(
+            f"{primitive.name} (in {primitive.module}): its `function` makes no function", primitive=primitive.name,
+            got=kind_of(made), wanted="a function that calls bind(*arrays, **params)", where=here(),
+            todo="return the function that it defines: `function` gets bind, and is not called with operands")
     made.__name__ = made.__qualname__ = primitive.name
     made.__module__ = primitive.module
     made.__doc__ = made.__doc__ or inspect.getdoc(plugin)

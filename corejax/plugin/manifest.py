@@ -258,6 +258,14 @@ def _reason(error: Exception) -> str:
     return str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
 
 
+def distribution(name: str) -> Any:
+    """The installed distribution of this name, with `name`, `version` and `locate_file`; None if there is none."""
+    try:
+        return importlib_metadata.distribution(name)
+    except importlib_metadata.PackageNotFoundError:
+        return None
+
+
 _kept: dict[str, Manifest] = {}
 
 

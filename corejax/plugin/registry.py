@@ -7,7 +7,6 @@ remembered as broken: each use of its names raises a `PackError` with the origin
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
 from traceback import walk_tb
@@ -19,12 +18,11 @@ from corejax.errors import (
     CorejaxError,
     CorejaxKeyError,
     CorejaxNotImplementedError,
-    CorejaxWarning,
     PackError,
     kind_of,
 )
 from corejax.plugin.guards import Modules, Watch
-from corejax.source import add_library_package, here, line_of, package_of, place_here
+from corejax.source import add_library_package, here, package_of, warn
 
 PRIMITIVES = "corejax.primitives"
 FUNCTIONS = "corejax.functions"
@@ -187,11 +185,7 @@ def report(key: Any, message: str) -> None:
     if key in _reported:
         return
     _reported.add(key)
-    place = place_here()
-    if place is None:
-        warnings.warn(message, CorejaxWarning, stacklevel=2)
-    else:
-        warnings.warn_explicit(message, CorejaxWarning, place[0].co_filename, line_of(place))
+    warn(message)
 
 
 def noun(group: str) -> str:

@@ -114,7 +114,7 @@ class Case:
         """New operands in the sample's domain; the given ones where it has none, integers if none is theirs alone."""
         domains = self._domains()
         kinds = "fciu" if self._has_domain_for_each() else "fc"
-        return [x if domain is None or dtypes.kind(aval.dtype) not in kinds else self._draw(aval, domain)
+        return [x if domain is None or dtypes.kind(aval.dtype) not in kinds else _like(x, self._draw(aval, domain))
                 for x, aval, domain in zip(self.args, self.avals, domains, strict=True)]
 
     def filled(self, value: float, positions: Sequence[int]) -> list[Any] | None:
@@ -123,7 +123,7 @@ class Case:
         if value in self.sample.singular or any([domains[i] is None or not domains[i][0] <= value <= domains[i][1]
                                                  for i in positions]):
             return None
-        return [np.full(aval.shape, value, aval.dtype) if i in positions else x
+        return [_like(x, np.full(aval.shape, value, aval.dtype)) if i in positions else x
                 for i, (x, aval) in enumerate(zip(self.drawn(), self.avals, strict=True))]
 
     def direction(self, x: Any) -> Any:
@@ -189,6 +189,11 @@ class Case:
     def _fill(self, aval: ShapedArray, real: Any, imag: Any) -> Any:
         values = real + 1j * imag if dtypes.is_complex(aval.dtype) else real
         return np.asarray(values).astype(aval.dtype)
+
+
+def _like(x: Any, drawn: np.ndarray) -> Any:
+    """A drawn operand as a Python number where it stands for one."""
+    return type(x)(drawn[()]) if type(x) in dtypes.PYTHON_SCALARS else drawn
 
 
 def _dtypes(args: Sequence[Any]) -> list[np.dtype]:

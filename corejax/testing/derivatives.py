@@ -129,10 +129,12 @@ def hessians_are_symmetric(case: Case) -> None:
     def slope(*xs: Any) -> list[Any]:
         return list(jvp(function, xs, vs)[1])
 
+    first = gradient(*xs)
     along_v, along_u = [jvp(gradient, xs, dots)[1] for dots in (vs, us)]
     same(case, "jvp", "forward over reverse and reverse over forward differ: second derivatives are not symmetric",
-         along_v, vjp(slope, *xs)[1](ws))
-    same(case, "transpose", "forward over reverse and reverse over reverse differ", along_u, vjp(gradient, *xs)[1](us))
+         along_v, vjp(slope, *xs)[1](ws), first)
+    same(case, "transpose", "forward over reverse and reverse over reverse differ", along_u, vjp(gradient, *xs)[1](us),
+         first)
 
 
 def _differentiated(case: Case) -> list[int]:

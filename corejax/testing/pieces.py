@@ -94,6 +94,8 @@ def _unset(flags: Sequence[bool]) -> str:
 def it_works_inside_checkpoints_and_loops(case: Case) -> None:
     """Checkpointed it has the same value and pullback; in the full mode also as the body of a loop."""
     _needs("checkpoint")
+    if case.primitive.effects is not None and case.primitive.effects(case.avals, **case.params):
+        raise NotApplicable("it has effects, which what computes it again would repeat")
     _same_inside(case, "checkpointed", checkpoint)
     if case.full and case.args and turn(case)[0] == 0:  # a loop compiles: one of the samples is enough
         _needs("sequential_map")

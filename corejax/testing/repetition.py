@@ -14,9 +14,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any
-from zlib import crc32
-
-import numpy as np
 
 from corejax.api import jit, make_jaxpr
 from corejax.avals import aval_of
@@ -27,6 +24,7 @@ from corejax.testing.check import check
 from corejax.testing.comparing import host
 from corejax.testing.programs import program_of, transformed
 from corejax.testing.report import NotApplicable
+from corejax.testing.specification import samples_of
 
 Fingerprint = dict[str, str]
 
@@ -54,9 +52,8 @@ def fingerprint(case: Case, compiled: bool = True) -> Fingerprint:
 
 def fingerprints(primitive: Any) -> list[Fingerprint]:
     """The fingerprint of each sample of a primitive's hook; empty for those that raise an error."""
-    samples = primitive.samples(np.random.default_rng(crc32(primitive.name.encode())))
     return [{} if sample.error else fingerprint(Case(primitive, sample, number))
-            for number, sample in enumerate(samples)]
+            for number, sample in enumerate(samples_of(primitive))]
 
 
 def _digest(text: str) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from corejax.errors import CorejaxError, CorejaxKeyError, CorejaxWarning
 from corejax.plugin import find, manifest, registry
+from corejax.plugin.checks import whose
 from corejax.plugin.declarations import Sample
 from corejax.source import here
 from corejax.testing.case import Case
@@ -70,7 +71,7 @@ def outcomes(primitive: Any, samples: Iterable[Sample] | None = None, *, full: b
     """The outcome of each check, as they come."""
     chosen = chosen_checks(full, checks)
     found = primitive_of(primitive)
-    given, specification = specified(found, None if samples is None else list(samples), CHECKS)
+    given, specification = specified(found, samples, CHECKS, samples is None or checks is None)
     if checks is None or specification.failures:
         yield specification
     if not given or (stop_at_first and specification.failures):
@@ -116,7 +117,7 @@ def run_check(each: Check, primitive: Any, samples: Sequence[Sample], full: bool
     for number, sample in enumerate(samples):
         if (sample.error is not None) is not each.errors:
             continue
-        case = Case(primitive, sample, number, each.name, full)
+        case = Case(primitive, sample, number, each.name, full, samples)
         if each.name in sample.exempt:
             exempt.append(case)
             continue
@@ -166,5 +167,5 @@ def _stale(reason: str) -> Mismatch:
 
 
 def _failure(each: Check, case: Case, mismatch: Mismatch, cause: BaseException | None = None) -> Failure:
-    return Failure(case.primitive.name, case.primitive.origin, each.name, mismatch.hook, repr(case), mismatch.problem,
-                   mismatch.got, mismatch.wanted, mismatch.todo, cause)
+    return Failure(case.primitive.name, whose(case.primitive, mismatch.hook), each.name, mismatch.hook, repr(case),
+                   mismatch.problem, mismatch.got, mismatch.wanted, mismatch.todo, cause)

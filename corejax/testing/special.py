@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from corejax import dtypes
-from corejax.api import jit
+from corejax.api import device_put, jit
 from corejax.avals import ShapedArray
 from corejax.ir.jaxpr import subjaxprs
 from corejax.testing.case import Case
@@ -29,13 +29,14 @@ _TODO = "make impl agree with the compiled program, which is the reference; or e
 
 @check("impl")
 def nans_and_infinities_agree(case: Case) -> None:
-    """With NaN, infinities and ordinary numbers in all combinations, evaluating and compiling agree."""
+    """With NaN, infinities and ordinary numbers in all combinations, evaluating, compiling and decomposing agree."""
     def pool(aval: ShapedArray) -> Sequence[Any] | None:
         if dtypes.is_complex(aval.dtype):
             return [complex(np.nan, 0), complex(np.inf, 0), complex(0, -np.inf), 0.0, 1.0, 1 + 2j]
         return [np.nan, np.inf, -np.inf, 0.0, 1.0, -1.0, 2.5, 0.5] if dtypes.is_float(aval.dtype) else None
 
     _sweep(case, pool, _apart)
+    _sweep_decomposition(case, pool)
 
 
 @check("impl")
@@ -130,6 +131,24 @@ def _sweep(case: Case, pool: Pool, apart: Callable[[np.ndarray, np.ndarray], np.
                 raise case.fail("impl", f"result {i} differs from the compiled program's for special values",
                                 got=f"{worst(reference[number], mine[number], distance[number])} for "
                                     f"{_in_short(shown)}", wanted=f"at most {limit:g} ulps apart", todo=_TODO)
+
+
+def _sweep_decomposition(case: Case, pool: Pool) -> None:
+    """What rules are derived from gives what evaluation gives, if it is not that which is evaluated."""
+    rules = case.primitive
+    if rules.decompose is None or (rules.impl is None and rules.providers["xla_translation"] == "derived"):
+        return
+    limit = ULPS if case.sample.ulps is None else case.sample.ulps
+    for args in itertools.islice(_operands(case, pool), _DENSE[case.full]):
+        found = rules.decompose([device_put(x) if isinstance(x, np.ndarray) else x for x in args], **case.params)
+        for i, (x, y) in enumerate(zip(case.apply(*args), found if rules.multiple_results else [found], strict=True)):
+            distance = _apart(host(x), host(y))
+            if distance.size and float(distance.max()) > limit:
+                raise case.fail("decompose", f"result {i} of decompose is another one for special values",
+                                got=f"{worst(x, y, distance)} for {_in_short(case.with_args(args))}",
+                                wanted=f"at most {limit:g} ulps from what evaluation gives",
+                                todo="mend decompose: maps and derivatives that are derived compute with it; "
+                                     "or exempt the sample, with the reason")
 
 
 def _check_applicable(case: Case, pool: Pool) -> None:

@@ -2,47 +2,78 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 
+from corejax import dtypes
+from corejax.avals import aval_of
+from corejax.errors import CorejaxError, CorejaxTypeError
 from corejax.plugin import registry
-from corejax.plugin.declarations import Sample
+from corejax.plugin.declarations import NotDifferentiable, Sample
+from corejax.testing.case import Case
 from corejax.testing.comparing import host
 from corejax.testing.report import Failure, Outcome, clipped
+from corejax.testing.tangents import finite
 
 #: The name of what comes before all checks: it is of the samples together, and of no case.
 HAS_SAMPLES = "has samples"
 
 _HOOK = "samples"
 
+#: As many samples a primitive may have; a hook that never ends would take the process with it.
+_MOST = 1000
+
+#: What stands for narrower floats where a derivative is to be compared with differences.
+_DOUBLE = {"f": np.float64, "c": np.complex128}
+
+
+#: What is wrong with samples of which none shows whether a derivative is right: the arguments of a failure.
+_INCOMPARABLE = (
+    "all samples", "by none can derivatives be compared with differences, which take double precision",
+    "floats that are narrower, not finite, or of empty arrays", "finite operands of float64 or complex128",
+    "add a sample of these, as abstract_eval takes them: Sample([rng.normal(size=(2, 3))])")
+
 
 def samples_of(primitive: Any) -> list[Sample]:
     """What its hook `samples` yields, always the same; an empty list if it has none."""
     if primitive.samples is None:
         return []
-    return list(primitive.samples(np.random.default_rng(crc32(primitive.name.encode()))))
+    return _counted(primitive.samples(np.random.default_rng(crc32(primitive.name.encode()))))
 
 
-def specified(primitive: Any, samples: Sequence[Sample] | None,
-              checks: Collection[str]) -> tuple[list[Sample], Outcome]:
+def _counted(samples: Iterable[Any]) -> list[Any]:
+    found = list(islice(samples, _MOST + 1))
+    if len(found) > _MOST:
+        raise CorejaxTypeError(f"there are more than {_MOST} samples", got="an iterable that does not end, or late",
+                               wanted="some samples of each kind", todo="yield fewer: the kit draws more operands "
+                               "of the same shapes by itself, from domain=")
+    return found
+
+
+def specified(primitive: Any, samples: Iterable[Sample] | None,
+              checks: Collection[str], whole: bool = True) -> tuple[list[Sample], Outcome]:
     """The samples that can be used, those of the hook if none are given, and what is wrong with them.
 
-    `checks` are the names that an exemption may have.
+    `checks` are the names that an exemption may have. `whole` says that no other samples are to be seen.
     """
     start = time.perf_counter()
     given: list[Any] = []
     failures = []
     try:
-        given = samples_of(primitive) if samples is None else list(samples)
+        given = samples_of(primitive) if samples is None else _counted(samples)
         failures += [_failure(primitive, *fault) for fault in _faults(primitive, given, checks, samples is None)]
+        if whole and not _comparable(primitive, given):
+            failures.append(_failure(primitive, *_INCOMPARABLE))
     except (Exception, SystemExit) as error:
         failures.append(_failure(primitive, "the hook", f"it raised {type(error).__name__}", str(error),
                                  "samples, whatever the random numbers", "mend the hook", error))
-    usable = [sample for sample in given if isinstance(sample, Sample)]
+    usable = [sample for sample in given if isinstance(sample, Sample) and _misfit(primitive, sample) is None]
     return usable, Outcome(primitive.name, HAS_SAMPLES, _HOOK, tuple(failures), len(usable), (), (),
                            time.perf_counter() - start)
 
@@ -61,6 +92,9 @@ def _faults(primitive: Any, samples: list[Any], checks: Collection[str],
     for number, sample in enumerate(samples):
         for problem, got, wanted, todo in _faults_of(sample, checks):
             yield f"sample {number}: {clipped(repr(sample), 100)}", problem, got, wanted, todo
+        misfit = _misfit(primitive, sample)
+        if misfit:
+            yield f"sample {number}: {clipped(repr(sample), 100)}", *misfit
     if from_hook and not _same(samples, samples_of(primitive)):
         yield ("all samples", "a second call with equal random numbers yields others", "different operands",
                "the same, so that a failure comes again", "take random numbers from the argument `rng` only")
@@ -84,6 +118,55 @@ def _faults_of(sample: Any, checks: Collection[str]) -> Iterator[tuple[str, str,
     if not _is_domain(sample.domain, len(sample.args)):
         yield ("domain is no interval", repr(sample.domain), "(low, high), or one for each operand, None to keep it",
                f"give one interval, or {len(sample.args)}")
+    if not all([_is_finite(point) for point in sample.singular]):
+        yield "a singular point is no number", repr(sample.singular), "finite numbers", "singular=(0.0,)"
+    if sample.ulps is not None and not (_is_finite(sample.ulps) and sample.ulps >= 0):
+        yield ("ulps is no bound", repr(sample.ulps), "a finite number from 0 on",
+               "give the distance that is right; a law that doesn't hold at all goes to `exempt`, with the reason")
+
+
+def _misfit(primitive: Any, sample: Any) -> tuple[str, str, str, str] | None:
+    """Why a sample is no input of the primitive, whatever the rules say of it: the problem, got, wanted, to do."""
+    if not isinstance(sample, Sample) or sample.error is not None:
+        return None
+    for i, x in enumerate(sample.args):
+        try:
+            aval_of(x)
+        except CorejaxError as error:
+            return (f"operand {i} is no array: {error.message}", clipped(repr(x)),
+                    "arrays, NumPy scalars, or Python's numbers", "yield Sample([operand, ...], {param: value, ...}); "
+                    "what must be refused has an error=")
+    unknown, missing = sample.params.keys() - primitive.params, primitive.params - sample.params.keys()
+    if missing or (unknown and not primitive.open_params):
+        return ("its params are not those of the primitive", ", ".join(sorted(sample.params)) or "no params",
+                ", ".join(sorted(primitive.params)) or "no params", "give each param a value, defaults too")
+    return None
+
+
+def _comparable(primitive: Any, samples: Sequence[Any]) -> bool:
+    """Is there an input at which derivatives can be compared with differences, if there may be one?"""
+    possible = False
+    for number, sample in enumerate(samples):
+        if not isinstance(sample, Sample) or sample.error is not None or _misfit(primitive, sample):
+            continue
+        case = Case(primitive, sample, number)
+        if not case.inexact or isinstance(case.declared("jvp"), NotDifferentiable):
+            continue
+        if case.doubles and finite(case.args):
+            return True
+        wide = case.with_args([_doubled(x) for x in sample.args])
+        possible |= wide.is_accepted() and any([dtypes.is_inexact(aval.dtype) for aval in wide.out_avals])
+    return not possible
+
+
+def _doubled(x: Any) -> Any:
+    """An array of floats in double precision; anything else as it is."""
+    double = _DOUBLE.get(dtypes.kind(aval_of(x).dtype))
+    return x if double is None or type(x) in dtypes.PYTHON_SCALARS else host(x).astype(double)
+
+
+def _is_finite(x: Any) -> bool:
+    return isinstance(x, (int, float)) and math.isfinite(x)
 
 
 def _is_domain(domain: Any, operands: int) -> bool:
@@ -95,7 +178,8 @@ def _is_domain(domain: Any, operands: int) -> bool:
 
 def _is_interval(domain: Any) -> bool:
     return (isinstance(domain, (tuple, list)) and len(domain) == 2
-            and all([isinstance(end, (int, float)) for end in domain]) and domain[0] < domain[1])
+            and all([_is_finite(end) for end in domain]) and domain[0] < domain[1]
+            and math.isfinite(domain[1] - domain[0]))
 
 
 def _same(ones: Sequence[Any], others: Sequence[Any]) -> bool:

@@ -143,10 +143,10 @@ def operands(positions: Sequence[int]) -> str:
     return f"operand{'s' * (len(positions) != 1)} {', '.join(map(str, positions))}"
 
 
-def far(wanted: Sequence[Any], got: Sequence[Any], rtol: float = 1e-10) -> str | None:
-    """None if results agree, relative to their elements and to the largest of these; else where they don't, and how."""
+def far(wanted: Sequence[Any], got: Sequence[Any], rtol: float = 1e-10, size: float = 0.0) -> str | None:
+    """None if results agree, relative to their elements, to the largest of these, and to `size`; else where not."""
     rtol = max(rtol, 64 * precision(*wanted))
-    return beyond(wanted, vector(wanted), vector(got), rtol * _sizes(vector(wanted)))
+    return beyond(wanted, vector(wanted), vector(got), rtol * (_sizes(vector(wanted)) + size))
 
 
 def beyond(results: Sequence[Any], wanted: np.ndarray, got: np.ndarray, tolerance: np.ndarray) -> str | None:
@@ -178,10 +178,16 @@ def place(results: Sequence[Any], index: int) -> str:
     return "no result"
 
 
-def same(case: Case, hook: str, problem: str, wanted: Sequence[Any], got: Sequence[Any]) -> None:
-    """Results in two forms agree in types and values; a failure if they don't."""
+def same(case: Case, hook: str, problem: str, wanted: Sequence[Any], got: Sequence[Any],
+         beside: Sequence[Any] = ()) -> None:
+    """Results in two forms agree in types and values; a failure if they don't.
+
+    Where they are what is left of numbers that cancel, `beside` has numbers of the size of these.
+    """
     types = [[str(aval_of(x).tangent) for x in results] for results in (wanted, got)]
-    found = far(wanted, got, 1e-9) if types[0] == types[1] else f"({', '.join(types[1])}), not ({', '.join(types[0])})"
+    size = float(np.abs(vector(beside)).max(initial=0.0))
+    found = far(wanted, got, 1e-9, size) if types[0] == types[1] else (
+        f"({', '.join(types[1])}), not ({', '.join(types[0])})")
     if found:
         raise case.fail(hook, problem, got=found, wanted="the same",
                         todo="compute with operations that can be traced and differentiated, on arguments alone")

@@ -1,0 +1,111 @@
+"""Plugin objects that look right and are not, and who is blamed for what a rule does."""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from corejax import vmap
+from corejax.errors import CorejaxRuntimeError, PluginError, RuleError
+from corejax.plugin import define, extend, hookimpl
+
+X = np.arange(3.0)
+
+
+class Double:
+    """2 x."""
+
+    def __init__(self, **attributes: Any) -> None:
+        self.name = "odd_double"
+        vars(self).update(attributes)
+
+    @hookimpl
+    def abstract_eval(self, avals: Any) -> Any:
+        return avals[0]
+
+    @hookimpl
+    def impl(self, args: Any) -> Any:
+        return args[0] * 2.0
+
+
+class Called:
+    """An object that can be called."""
+
+    def __call__(self, args: Any) -> Any:
+        return args[0] * 2.0
+
+
+@pytest.mark.parametrize("marked", [hookimpl(Called()), hookimpl(partial(lambda by, args: args[0] * by, 2.0)),
+                                    hookimpl(lru_cache(lambda args: args[0] * 2.0))])
+def test_a_marked_object_that_is_no_method_is_told_so(marked: Any) -> None:
+    with pytest.raises(PluginError, match="odd_double.impl .*: it is marked as a hook, and is no method"):
+        define(Double(impl=marked))(X)
+
+
+@pytest.mark.parametrize("made", [None, 3, Called()])
+def test_a_function_declaration_that_makes_none_is_refused_by_name(made: Any) -> None:
+    with pytest.raises(PluginError, match="odd_double .*: its `function` makes no function"):
+        define(Double(function=lambda bind: made))
+
+
+@pytest.mark.parametrize("plugin", [None, SimpleNamespace(), SimpleNamespace(_impl=lambda args: args[0]),
+                                    SimpleNamespace(symbolic_zeros=True)])
+def test_an_extension_without_a_rule_is_refused(plugin: Any) -> None:
+    double = define(Double())
+    with pytest.raises(PluginError, match="odd_double .*: it gives no rules"):
+        extend(double, plugin)
+    np.testing.assert_array_equal(2.0 * X, double(X))
+
+
+class NeverYields:
+    """A wrapper that returns before it has yielded."""
+
+    @hookimpl(wrapper=True)
+    def impl(self, args: Any) -> Any:
+        if args is None:
+            yield
+        return args[0]
+
+
+def test_a_wrapper_that_does_not_yield_is_told_so() -> None:
+    double = define(Double())
+    extend(double, NeverYields())
+    with pytest.raises(CorejaxRuntimeError, match="does not yield") as raised:
+        double(X)
+    assert "test_odd_plugins.py" in str(raised.value)
+    assert any(["wrapped by extended in test_odd_plugins" in note for note in raised.value.__notes__])
+
+
+class Forgetful:
+    """A map that forgets where the batch axis is."""
+
+    @hookimpl
+    def vmap(self, axis: Any, args: Any, dims: Any) -> Any:
+        return args[0] * 2.0
+
+
+class Failing:
+    """A map that raises."""
+
+    @hookimpl
+    def vmap(self, axis: Any, args: Any, dims: Any) -> Any:
+        raise ZeroDivisionError
+
+
+def test_an_error_of_a_rule_names_who_wrote_that_rule() -> None:
+    double = define(Double())
+    extend(double, Forgetful())
+    with pytest.raises(RuleError, match=r"odd_double.vmap \(extended in test_odd_plugins\)") as wrong:
+        vmap(double)(X)
+    assert "extended in test_odd_plugins" == wrong.value.pack
+    double = define(Double(impl=hookimpl(lambda args: None)))
+    extend(double, Failing())
+    with pytest.raises(ZeroDivisionError) as raised:
+        vmap(double)(X)
+    assert any(["odd_double.vmap (extended in test_odd_plugins)" in note for note in raised.value.__notes__])
+    with pytest.raises(RuleError, match=r"odd_double.impl \(defined in test_odd_plugins\)"):
+        double(X)
