@@ -2,51 +2,120 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
 
 from corejax import trees
 from corejax.api.programs import Program, without_unused
-from corejax.api.signatures import avals_of
+from corejax.api.signatures import avals_of, plain_aval
 from corejax.api.staging import struct_of
 from corejax.api.statics import Statics
 from corejax.avals import ShapedArray
-from corejax.errors import CorejaxTypeError
+from corejax.errors import CorejaxTypeError, CorejaxValueError, kind_of
+from corejax.interpreters.trace import Tracer
 from corejax.ir.jaxpr import ClosedJaxpr
 from corejax.leaves import argument_namer
 from corejax.prefixes import check_same_structure
 from corejax.source import here
 from corejax.tracebacks import public
 from corejax.xla import stages
+from corejax.xla.array import Array
+from corejax.xla.options import settings_of
+from corejax.xla.storage import deleted_error
+
+
+def check_arguments(leaves: Sequence[Any], in_tree: Any, dynamic: Any, in_tree_wanted: Any,
+                    in_avals: Sequence[ShapedArray], name: str, made: str) -> None:
+    """Refuse arguments that are not of the types that a program was `made` ("compiled") for."""
+    if in_tree != in_tree_wanted:
+        check_same_structure(in_tree_wanted.unflatten(in_avals), dynamic,
+                             (f"the arguments it was {made} for", "(args, kwargs)"), name)
+    name_leaf = argument_namer(*dynamic)
+    for i, (got, wanted) in enumerate(zip(avals_of(leaves, name, name_leaf), in_avals, strict=True)):
+        if not got.matches(wanted):
+            raise CorejaxTypeError(f"{name}: {name_leaf(i)} has another type than it was {made} for",
+                                   got=str(got), wanted=str(wanted), where=here(), todo=(
+                                       "convert it, or call the jitted function itself, which compiles anew"
+                                       if made == "compiled" else f"convert it, or have it {made} for this type too"))
 
 
 @public
-class Traced:
+class Stage:
+    """What all stages know of their function: its name, and the types of its arguments and its result."""
+
+    _program: Program
+    _in_tree: Any
+
+    @property
+    def fun_name(self) -> str:
+        """The function's name."""
+        return self._program.name
+
+    @property
+    def in_avals(self) -> list[ShapedArray]:
+        """The types of the arguments' leaves."""
+        return list(self._program.closed.in_avals)
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:
+        """The types of the result's leaves."""
+        return list(self._program.closed.out_avals)
+
+    @property
+    def in_tree(self) -> Any:
+        """The structure of `(args, kwargs)`, without the static ones."""
+        return self._in_tree
+
+    @property
+    def out_tree(self) -> Any:
+        """The structure of the result."""
+        return trees.flatten(0)[1] if self._program.out_tree is None else self._program.out_tree
+
+    @property
+    def args_info(self) -> Any:
+        """The pair `(args, kwargs)`, with a `ShapeDtypeStruct` for each array."""
+        return self._in_tree.unflatten(list(map(struct_of, self.in_avals)))
+
+    @property
+    def out_info(self) -> Any:
+        """The result, with a `ShapeDtypeStruct` for each array."""
+        return self.out_tree.unflatten(list(map(struct_of, self.out_avals)))
+
+    @property
+    def donated(self) -> tuple[int, ...]:
+        """Which of the arguments' leaves the program may overwrite, by number."""
+        return tuple([i for i, flag in enumerate(self._program.donated) if flag])
+
+    def __reduce__(self) -> NoReturn:
+        kind = type(self).__name__.lower()
+        raise CorejaxTypeError(f"a {kind} function can't be pickled or copied", got=f"{kind} {self.fun_name}",
+                               wanted="what can be written down: a program without objects of this process",
+                               where=here(), todo="write cj.export.export(f)(*args).serialize(), which gives bytes")
+
+    def __repr__(self) -> str:
+        ins, outs = (", ".join(map(str, avals)) for avals in (self.in_avals, self.out_avals))
+        return f"{type(self).__name__}({self.fun_name}: ({ins}) -> ({outs}))"
+
+
+@public
+class Traced(Stage):
     """A function traced for arguments of certain types."""
 
-    def __init__(self, program: Program, in_tree: Any, statics: Statics) -> None:
-        self._program, self._in_tree, self._statics = program, in_tree, statics
+    def __init__(self, program: Program, in_tree: Any, statics: Statics, static_key: Any = ()) -> None:
+        self._program, self._in_tree = program, in_tree
+        self._statics, self._static_key = statics, static_key
 
     @property
     def jaxpr(self) -> ClosedJaxpr:
         """The program."""
         return self._program.closed
 
-    @property
-    def fun_name(self) -> str:
-        return self._program.name
-
-    @property
-    def in_avals(self) -> list[ShapedArray]:
-        return list(self.jaxpr.in_avals)
-
-    @property
-    def out_info(self) -> Any:
-        """The result, with a `ShapeDtypeStruct` for each array."""
-        return self._program.unflatten(list(map(struct_of, self.jaxpr.out_avals)))
-
     def lower(self, platform: str | None = None) -> Lowered:
         """Lower it for a platform; the default device's by default."""
+        if platform is not None and not (isinstance(platform, str) and platform.isidentifier()):
+            raise CorejaxTypeError("lower: a platform is known by its name", where=here(),
+                                   got=f"{kind_of(platform)}: {platform!r:.80}", wanted="'cpu', 'cuda' or another",
+                                   todo="leave it out for the default")
         closed, kept = self.jaxpr, list(range(len(self.jaxpr.in_avals)))
         if not self._program.keep_unused:
             closed, kept = without_unused(closed)
@@ -55,47 +124,107 @@ class Traced:
 
 
 @public
-class Lowered:
+class Lowered(Stage):
     """A function lowered to a StableHLO module."""
 
     def __init__(self, traced: Traced, flat: stages.Lowered, kept: list[int]) -> None:
         self.traced, self._flat, self._kept = traced, flat, kept
+        self._program, self._in_tree = traced._program, traced._in_tree
+
+    @property
+    def platform(self) -> str:
+        """The platform for which it was lowered."""
+        return self._flat.platform
 
     @property
     def module(self) -> Any:
         """The MLIR module itself."""
         return self._flat.module
 
-    def as_text(self) -> str:
-        """The module's text."""
-        return self._flat.as_text()
+    def as_text(self, dialect: str = "stablehlo", *, debug_info: bool = False) -> str:
+        """The module's text, which says nothing of what the compiler will make of it.
 
-    def compile(self, options: Mapping[str, Any] | None = None, device: Any = None) -> Compiled:
-        """Compile it, with options for the compiler."""
+        `dialect` is "stablehlo", or "hlo" for the form that the compiler optimises. With `debug_info`, operations say
+        which equation they come from, and where in the source.
+        """
+        return self._flat.as_text(dialect, debug_info=debug_info)
+
+    def cost_analysis(self) -> dict[str, float]:
+        """The compiler's estimates of work for the program as it is, not optimised: `flops` and others."""
+        return self._flat.cost_analysis()
+
+    def compile(self, compiler_options: Mapping[str, Any] | None = None, device: Any = None) -> Compiled:
+        """Compile it, with options for the compiler; those given to `jit` hold where these don't say otherwise.
+
+        >>> import corejax as cj
+        >>> lowered = cj.jit(lambda x: x * x).lower(3.0)
+        >>> lowered.compile({"xla_backend_optimization_level": 0})(4.0)
+        Array(16., dtype=float64, weak_type=True)
+        """
+        options = {**self._program.options, **dict(settings_of(compiler_options))}
         return Compiled(self.traced, self._flat.compile(options, device), self._kept)
 
 
 @public
-class Compiled:
-    """A function compiled for arguments of certain types: called with such, it runs; it never traces."""
+class Compiled(Stage):
+    """A function compiled for arguments of certain types: called with such, it runs; it never traces.
+
+    Static arguments may be left out of a call; their values are part of the program.
+    """
 
     def __init__(self, traced: Traced, flat: stages.Compiled, kept: list[int]) -> None:
         self.traced, self._flat, self._kept = traced, flat, kept
+        self._program, self._in_tree = traced._program, traced._in_tree
+        args, kwargs = self._in_tree.unflatten(self.in_avals)
+        plain = not kwargs and not self.donated and all([type(x) is ShapedArray for x in args])
+        #: The types of arguments with which there is nothing to check; None if they are not all leaves.
+        self._plain = args if plain and len(kept) == len(args) else None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        traced = self.traced
-        _, dynamic = traced._statics.split(args, kwargs)
+        if not kwargs and tuple([x.aval if type(x) is Array else plain_aval(x) for x in args]) == self._plain:
+            return self.out_tree.unflatten(self._flat.executable.calls.call(args))
+        return self._checked(args, kwargs)
+
+    def _checked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The call of arguments of any kind."""
+        traced, program = self.traced, self._program
+        dynamic = self._dynamic(args, kwargs)
         leaves, in_tree = trees.flatten(dynamic)
-        name = argument_namer(*dynamic)
-        if in_tree != traced._in_tree:
-            check_same_structure(traced._in_tree.unflatten(traced.in_avals), dynamic,
-                                 ("the arguments it was compiled for", "(args, kwargs)"), traced.fun_name)
-        for i, (got, wanted) in enumerate(zip(avals_of(leaves, traced.fun_name, name), traced.in_avals, strict=True)):
-            if not got.matches(wanted):
-                raise CorejaxTypeError(f"{traced.fun_name}: {name(i)} has another type than it was compiled for",
-                                       got=str(got), wanted=str(wanted), where=here(),
-                                       todo="convert it, or call the jitted function itself, which compiles anew")
-        return traced._program.unflatten(self._flat(*[leaves[i] for i in self._kept]))
+        check_arguments(leaves, in_tree, dynamic, traced._in_tree, traced.in_avals, program.name, "compiled")
+        for i, x in enumerate(leaves):
+            if isinstance(x, Tracer):
+                raise CorejaxTypeError(
+                    f"{program.name}: {argument_namer(*dynamic)(i)} is a traced value, and a compiled program runs on "
+                    "arrays", got=f"a tracer {x.aval}", wanted="an array", where=here(),
+                    todo="under transformations call the jitted function itself")
+        gone = [leaves[i] for i in self.donated if type(leaves[i]) is Array]
+        for x in gone:
+            if x.is_deleted():
+                raise deleted_error(x)  # here, as the runtime would write lines to stderr before it refuses
+        outs = self._flat(*[leaves[i] for i in self._kept])
+        for x in gone:
+            if not x.is_deleted():
+                x.delete()
+        return self.out_tree.unflatten(outs)
+
+    def _dynamic(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The arguments without the static ones, which have the values for which this was compiled or are left out."""
+        traced = self.traced
+        statics = traced._statics
+        if not traced._static_key:
+            return args, kwargs
+        if not statics.names & kwargs.keys() and len(args) == self._n_positional():
+            return args, kwargs
+        key = statics.key(args, kwargs)
+        if key != traced._static_key:
+            raise CorejaxValueError(
+                f"{self.fun_name}: the static arguments are others than it was compiled for",
+                got=_describe(key), wanted=_describe(traced._static_key), where=here(),
+                todo="leave them out, or call the jitted function itself, which compiles anew")
+        return statics.split(args, kwargs)[1]
+
+    def _n_positional(self) -> int:
+        return len(self._in_tree.children()[0].children())
 
     def as_text(self) -> str:
         """The optimised program, in HLO."""
@@ -106,5 +235,27 @@ class Compiled:
         return self._flat.cost_analysis()
 
     def memory_analysis(self) -> Any:
-        """What memory it takes: arguments, outputs, temporaries, code."""
+        """What memory it takes, in bytes: `argument_size_in_bytes`, `output_...`, `temp_...`, `generated_code_...`."""
         return self._flat.memory_analysis()
+
+    def runtime_executable(self) -> Any:
+        """The runtime's own object."""
+        return self._flat.executable.loaded
+
+    @property
+    def device(self) -> Any:
+        """The device for which it was compiled."""
+        return self._flat.executable.place.device
+
+
+def _describe(key: tuple[Any, ...]) -> str:
+    """The static part of a call in words."""
+    total, *chosen = key
+    named = [f"args[{at}]={_value(atom)!r:.60}" if isinstance(at, int) else f"{at}={_value(atom)!r:.60}"
+             for at, atom in chosen]
+    return f"{', '.join(named) or 'none'}, in a call with {total} positional arguments"
+
+
+def _value(atom: Any) -> Any:
+    """What an atom of a key stands for."""
+    return atom[1] if isinstance(atom, tuple) and len(atom) == 2 and isinstance(atom[0], type) else atom

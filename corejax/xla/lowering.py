@@ -24,6 +24,7 @@ from corejax.tracebacks import is_from_beneath
 from corejax.xla.callback import checked_callback
 from corejax.xla.donation import donation
 from corejax.xla.failures import check_open, failed_lowering, failed_rule, foreign_value, wrong_lowering
+from corejax.xla.locations import LocatedRules
 from corejax.xla.storage import to_numpy
 from corejax.xla.types import Types, dense_attribute, describe_type, row_major
 
@@ -257,9 +258,11 @@ def _check(ctx: Lowering, value: Any, wanted: Any) -> None:
 
 
 def lower_module(jaxpr: Jaxpr, consts: Sequence[Any | None], name: str, platform: str,
-                 donated: Sequence[int] = ()) -> Lowering:
+                 donated: Sequence[int] = (), located: bool = False) -> Lowering:
     """The module of a jaxpr. A const that is not None is baked in; the other constvars are leading arguments."""
     ctx = Lowering(platform, f"jit_{name}")
+    if located:
+        ctx._rules = LocatedRules(ctx)
     ctx._names["main"] = 1
     baked = list(consts)
     free = [var for var, const in zip(jaxpr.constvars, baked, strict=True) if const is None]

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from corejax import _jaxlib
 from corejax.avals import ShapedArray
+from corejax.errors import CorejaxError, CorejaxValueError
 from corejax.ir.jaxpr import ClosedJaxpr
+from corejax.source import here
 from corejax.xla import client
-from corejax.xla.compile import Executable, compile_lowered, hoisted_consts, settings_of
+from corejax.xla.compile import Executable, compile_lowered, hoisted_consts
+from corejax.xla.failures import refused_program
 from corejax.xla.lowering import Lowering, bake, lower_module
+from corejax.xla.options import settings_of
 
 
 class Compiled:
@@ -45,8 +50,10 @@ class Compiled:
 class Lowered:
     """A StableHLO module that is not compiled yet."""
 
-    def __init__(self, lowering: Lowering, closed: ClosedJaxpr, baked: Sequence[Any], donated: Sequence[int]) -> None:
+    def __init__(self, lowering: Lowering, closed: ClosedJaxpr, baked: Sequence[Any], donated: Sequence[int],
+                 name: str = "fn") -> None:
         self._lowering, self._closed, self._baked, self._donated = lowering, closed, baked, tuple(donated)
+        self._name = name
 
     @property
     def in_avals(self) -> list[ShapedArray]:
@@ -57,20 +64,56 @@ class Lowered:
         return self._closed.jaxpr.out_avals
 
     @property
+    def platform(self) -> str:
+        """The platform for which it was lowered."""
+        return self._lowering.platform
+
+    @property
     def module(self) -> Any:
         """The MLIR module itself."""
         return self._lowering.module
 
-    def as_text(self) -> str:
-        """The module's text; it says nothing of what XLA will make of it."""
-        return str(self._lowering.module)
+    def as_text(self, dialect: str = "stablehlo", *, debug_info: bool = False) -> str:
+        """The module's text; it says nothing of what XLA will make of it.
 
-    def compile(self, options: Mapping[str, Any] | None = None, device: Any = None) -> Compiled:
+        `dialect` is "stablehlo", or "hlo" for what the compiler makes of that before it optimises. With `debug_info`,
+        operations say which equation they come from, and where that is in the source.
+        """
+        if dialect not in ("stablehlo", "hlo"):
+            raise CorejaxValueError("as_text: there is no such dialect", got=f"{dialect!r:.80}", where=here(),
+                                    wanted="'stablehlo' or 'hlo'", todo="for the optimised program, compile it first")
+        module = self._located() if debug_info else self.module
+        if dialect == "stablehlo":
+            return str(module.operation.get_asm(enable_debug_info=True)) if debug_info else str(module)
+        return str(self._hlo(module).to_string())
+
+    def cost_analysis(self) -> dict[str, float]:
+        """The compiler's estimates of work for the program as it is, not optimised."""
+        return dict(_jaxlib.runtime.hlo_module_cost_analysis(client.places()[0].client, self._hlo(self.module)))
+
+    def compile(self, compiler_options: Mapping[str, Any] | None = None, device: Any = None) -> Compiled:
         """Compile it for a device, with options for the compiler."""
+        settings = settings_of(compiler_options)
         place = client.place_of(device)
+        if place.compiler != self.platform:
+            raise CorejaxValueError(f"a program lowered for {self.platform} can't be compiled for {place.compiler}",
+                                    got=f"the device {place.device}", wanted=f"a device of {self.platform}",
+                                    where=here(), todo=f"lower it for that one: .lower(platform={place.compiler!r})")
         consts = hoisted_consts(self._closed, self._baked, place)
-        settings = settings_of(options)
         return Compiled(compile_lowered(self._lowering, self._closed, place, self._donated, settings, consts))
+
+    def _located(self) -> Any:
+        return lower_module(self._closed.jaxpr, self._baked, self._name, self.platform, self._donated,
+                            located=True).module
+
+    def _hlo(self, module: Any) -> Any:
+        try:
+            return _jaxlib.runtime.mlir.mlir_module_to_xla_computation(
+                str(module.operation.get_asm(enable_debug_info=True))).get_hlo_module()
+        except CorejaxError:
+            raise
+        except Exception as error:  # the bindings have several, without a common base
+            raise refused_program(error) from error
 
 
 class Traced:
@@ -97,4 +140,4 @@ def lower_jaxpr(closed: ClosedJaxpr, donated: Sequence[int] = (), name: str = "f
     """Lower a closed jaxpr; `donated` are the indices of arguments that the program may overwrite."""
     baked = bake(closed.consts)
     lowering = lower_module(closed.jaxpr, baked, name, platform or client.default_platform(), donated)
-    return Lowered(lowering, closed, baked, donated)
+    return Lowered(lowering, closed, baked, donated, name)

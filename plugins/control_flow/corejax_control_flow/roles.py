@@ -10,12 +10,16 @@ from corejax.plugin import roles
 from corejax_control_flow._custom_functions import CustomDerivatives
 from corejax_control_flow.call import xla_call
 from corejax_control_flow.checkpointing import call_checkpointed
+from corejax_control_flow.exporting import exported_call as bind_exported
 from corejax_control_flow.scanning import map as map_by_scan
 
-__all__ = ["checkpoint", "custom_jvp", "custom_vjp", "sequential_map", "staged_call"]
+__all__ = ["checkpoint", "custom_jvp", "custom_vjp", "exported_call", "sequential_map", "staged_call"]
 
 #: The primitive behind `jit`.
 staged_call = xla_call
+
+#: A call of a program that was exported.
+exported_call = bind_exported
 
 #: A call whose intermediate values are computed again in reverse mode.
 checkpoint = call_checkpointed

@@ -1,0 +1,244 @@
+"""One function as portable StableHLO: made, checked, read, and called from another program."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache, partial
+from typing import Any
+
+from corejax import _jaxlib
+from corejax.avals import ShapedArray
+from corejax.errors import CorejaxError, CorejaxTypeError, CorejaxValueError
+from corejax.interpreters.trace import Tracer, leak_error
+from corejax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, subjaxprs
+from corejax.source import describe, here
+from corejax.xla.array import as_array
+from corejax.xla.linking import call_linked
+from corejax.xla.lowering import Lowering, lower_module
+from corejax.xla.storage import to_numpy
+from corejax.xla.types import Types, describe_type
+
+#: How the bytes of a module begin: MLIR's, then the name of the form.
+_MAGIC, _FORM = b"ML\xefR", b"StableHLO_v"
+
+#: Functions of the runtime that programs may call by name wherever they run, as compilers resolve them by themselves.
+STABLE_CALLS = frozenset(("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape"))
+
+
+_lock = threading.Lock()
+
+
+@cache
+def _register_passes() -> None:
+    _jaxlib.stablehlo.register_stablehlo_passes()
+
+
+class Artifact:
+    """A function of arrays: its types, and its program for one platform or several.
+
+    It is a param of the primitive that calls it, so it is told apart by its content.
+    """
+
+    __slots__ = ("name", "in_avals", "out_avals", "modules", "_key", "__weakref__")
+
+    def __init__(self, name: str, in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray],
+                 modules: Sequence[tuple[tuple[str, ...], bytes]]) -> None:
+        self.name, self.in_avals, self.out_avals = name, tuple(in_avals), tuple(out_avals)
+        self.modules = tuple(modules)
+        self._key = hashlib.sha256(repr((name, self.in_avals, self.out_avals, self.modules)).encode()).digest()
+
+    def __corejax_key__(self) -> bytes:
+        return self._key
+
+    def __repr__(self) -> str:
+        return f"<exported {self.name}>"
+
+    @property
+    def platforms(self) -> tuple[str, ...]:
+        """The platforms for which it was exported."""
+        return tuple([platform for platforms, _ in self.modules for platform in platforms])
+
+    def module_for(self, platform: str) -> bytes:
+        """The program for a platform."""
+        for platforms, module in self.modules:
+            if platform in platforms:
+                return module
+        raise CorejaxValueError(f"{self.name} was not exported for {platform}", got=platform, where=here(),
+                                wanted=" or ".join(self.platforms),
+                                todo=f"run it on one of these, or export it with platforms=({platform!r}, ...)")
+
+    def lower(self, ctx: Lowering, args: Sequence[Any]) -> list[Any]:
+        """Its results within the program that is being lowered."""
+        module = self.module_for(ctx.platform)
+        types = [ctx.type_of(aval) for aval in self.out_avals]
+        return call_linked(ctx, self._key, lambda context: read_module(context, module), self.name, args, types)
+
+
+# Making
+
+def make(closed: ClosedJaxpr, name: str, platforms: Sequence[str], allowed: frozenset[str]) -> Artifact:
+    """The artifact of a program, with its constants in it."""
+    if closed.effects:
+        raise CorejaxValueError(f"{name} can't be exported: it has effects", where=here(),
+                                got=", ".join(sorted(map(str, closed.effects))), wanted="a function of its arguments",
+                                todo="take what has the effect out of the function")
+    for const in closed.consts:
+        if isinstance(const, Tracer):
+            raise leak_error(const, name)
+    consts = [to_numpy(as_array(const, copy=False)) for const in closed.consts]
+    modules: dict[bytes, list[str]] = {}
+    for platform in platforms:
+        lowering = lower_module(closed.jaxpr, consts, name, platform)
+        _refuse_calls(lowering, closed.jaxpr, name, allowed)
+        modules.setdefault(portable(lowering.module), []).append(platform)
+    return Artifact(name, closed.in_avals, closed.out_avals, [(tuple(on), code) for code, on in modules.items()])
+
+
+def portable(module: Any) -> bytes:
+    """A module in the form that later and somewhat earlier releases can read.
+
+    It is as old a version of the form as twelve weeks allow, unless the module has what is newer.
+    """
+    stablehlo, ir = _jaxlib.stablehlo, _jaxlib.ir
+    with _lock:  # the table of passes is one for the process, and not safe by itself
+        _register_passes()
+    with module.context, module.operation.location, silent(module.context):
+        legal = ir.Module.parse(str(module))  # a copy, as passes change what they are given
+        # The form has no words for the dialect of composed functions.
+        _jaxlib.passmanager.PassManager.parse("builtin.module(func.func(chlo-legalize-to-stablehlo))").run(
+            legal.operation)
+        text = str(legal)
+        weeks = stablehlo.StablehloCompatibilityRequirement.WEEK_12
+        try:
+            return bytes(stablehlo.serialize_portable_artifact(
+                ir.Module.parse(text), stablehlo.get_version_from_compatibility_requirement(weeks)))
+        except ValueError:
+            return bytes(stablehlo.serialize_portable_artifact(ir.Module.parse(text), stablehlo.get_current_version()))
+
+
+@contextmanager
+def silent(context: Any) -> Iterator[None]:
+    """Nothing is said on stderr of what is refused: the exception is enough."""
+    handler = context.attach_diagnostic_handler(lambda _: True)
+    try:
+        yield
+    finally:
+        handler.detach()
+
+
+# Reading
+
+def version_of(module: bytes) -> str:
+    """The version of the form that a module is written in."""
+    start = module.find(_FORM) + len(_FORM)
+    return module[start: module.find(b"\0", start)].decode("ascii", "replace")
+
+
+def read_module(context: Any, module: bytes) -> Any:
+    """The MLIR module of the bytes, in a context; ValueError if there is none in them."""
+    if not module.startswith(_MAGIC):
+        raise ValueError("not in MLIR's binary form")  # what is text would be read as text
+    with context, silent(context):
+        return _jaxlib.stablehlo.deserialize_portable_artifact(context, module)
+
+
+def check(artifact: Artifact, allowed: frozenset[str]) -> None:
+    """Refuse an artifact whose modules can't be read, are not what they should be, or call what is not stable."""
+    for _, code in artifact.modules:
+        context = _jaxlib.mlir_context()
+        try:
+            module = read_module(context, code)
+        except ValueError as error:
+            raise _unreadable(artifact.name, code) from error
+        with context, module.operation.location:
+            _check_signature(artifact, module)
+        for target in _targets(module):
+            if target not in STABLE_CALLS and target not in allowed:
+                raise CorejaxValueError(
+                    f"{artifact.name}: the exported program calls a function of the runtime that may not be there",
+                    got=target, wanted="none, or one of those in allow_custom_calls", where=here(),
+                    todo=f"if you trust it, and this runtime has it, pass allow_custom_calls=({target!r},)")
+
+
+def _unreadable(name: str, code: bytes) -> CorejaxError:
+    written, newest = version_of(code), _jaxlib.stablehlo.get_current_version()
+    newer = _number(written) > _number(newest)
+    return CorejaxValueError(f"{name}: the exported program can't be read", got=f"StableHLO {written}", where=here(),
+                             wanted=f"StableHLO {_jaxlib.stablehlo.get_minimum_version()} to {newest}",
+                             todo="install a newer jaxlib" if newer else "export the function anew")
+
+
+def _number(version: str) -> tuple[int, ...]:
+    return tuple([int(part) for part in version.split(".") if part.isdecimal()])
+
+
+def _check_signature(artifact: Artifact, module: Any) -> None:
+    ir, functions = _jaxlib.ir, {}
+    for operation in module.body.operations:
+        if not isinstance(operation, _jaxlib.func.FuncOp):
+            raise _inconsistent(artifact, str(operation.operation.name), "functions, and nothing else")
+        functions[ir.StringAttr(operation.attributes["sym_name"]).value] = operation
+    if "main" not in functions:
+        raise _inconsistent(artifact, "no function `main`", "one, which is called")
+    kind, types = functions["main"].type, Types(ir)
+    for found, avals in ((kind.inputs, artifact.in_avals), (kind.results, artifact.out_avals)):
+        if list(found) != [types[aval] for aval in avals]:
+            raise _inconsistent(artifact, ", ".join(map(describe_type, found)), ", ".join(map(str, avals)))
+
+
+def _inconsistent(artifact: Artifact, got: str, wanted: str) -> CorejaxError:
+    return CorejaxValueError(f"{artifact.name}: the exported program is not what its description says", got=got,
+                             wanted=wanted, where=here(), todo="export the function anew")
+
+
+# What a program calls
+
+def _targets(module: Any) -> list[str]:
+    """The functions of the runtime that a module calls by name."""
+    found: list[str] = []
+
+    def visit(operation: Any) -> Any:
+        if isinstance(operation.opview, _jaxlib.stablehlo.CustomCallOp):
+            found.append(_jaxlib.ir.StringAttr(operation.attributes["call_target_name"]).value)
+        return _jaxlib.ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return found
+
+
+def _calls(target: str, lowering: Lowering) -> bool:
+    return target in _targets(lowering.module)
+
+
+def _refuse_calls(lowering: Lowering, jaxpr: Jaxpr, name: str, allowed: frozenset[str]) -> None:
+    """Refuse a program that calls back into this process, or what another runtime may not have."""
+    if lowering.callbacks:
+        eqn = _first(jaxpr, lowering.platform, lambda one: bool(one.callbacks))
+        raise _uncallable(name, eqn, "a call of a Python function of this process", "a program that needs no Python",
+                          "write the hook xla_translation (or decompose) of that primitive, or leave it out")
+    for target in _targets(lowering.module):
+        if target not in STABLE_CALLS and target not in allowed:
+            eqn = _first(jaxpr, lowering.platform, partial(_calls, target))
+            raise _uncallable(name, eqn, f"a call of {target!r}, a function of this runtime",
+                              "calls that every runtime has, or that allow_custom_calls names",
+                              f"pass allow_custom_calls=({target!r},) if it is there wherever this is to run")
+
+
+def _uncallable(name: str, eqn: JaxprEqn | None, got: str, wanted: str, todo: str) -> CorejaxError:
+    by = f"; {eqn.primitive.name} ({eqn.primitive.origin}) makes it" if eqn else ""
+    return CorejaxTypeError(f"{name} can't be exported: it calls what is not in the program", got=got + by,
+                            wanted=wanted, where=describe(eqn.source) if eqn and eqn.source else here(), todo=todo)
+
+
+def _first(jaxpr: Jaxpr, platform: str, is_it: Callable[[Lowering], bool]) -> JaxprEqn | None:
+    """The first equation, in the innermost program, whose lowering by itself is such."""
+    for eqn in jaxpr.eqns:
+        operands = list(dict.fromkeys([x for x in eqn.invars if type(x) is Var]))
+        alone = Jaxpr((), operands, eqn.outvars, (eqn,), eqn.effects)
+        if is_it(lower_module(alone, (), "one", platform)):
+            inner = [_first(program, platform, is_it) for program in subjaxprs(eqn.params)]
+            return next((found for found in inner if found is not None), eqn)
+    return None

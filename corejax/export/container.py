@@ -1,0 +1,125 @@
+"""Exported functions as bytes.
+
+    8 bytes   the mark of these files
+    4 bytes   version of the format           (integers are little-endian)
+    8 bytes   length of the whole
+    8 bytes   length of the description
+    ...       description: JSON, in ASCII
+    ...       the modules that it lists, one after the other
+    32 bytes  SHA-256 of all before
+
+The digest tells damage. It does not tell who wrote the bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+from corejax import _jaxlib
+from corejax.errors import CorejaxTypeError, CorejaxValueError, kind_of
+from corejax.export.artifact import Artifact
+from corejax.export.structures import Malformed, aval_from_data, aval_to_data, tree_from_data, tree_to_data
+from corejax.source import here
+
+#: A byte beyond ASCII, and both kinds of line ends: what treats the file as text changes it.
+_MARK = b"\x93CJEX\r\n\n"
+_VERSION = 1
+_PREFIX = struct.Struct("<8sIQQ")
+_DIGEST = 32
+
+#: A function with the structures of its arguments and of its result.
+Function = tuple[Artifact, Any, Any]
+
+
+def to_bytes(functions: Sequence[Function]) -> bytes:
+    """A function and its derivatives as bytes."""
+    described, modules = [], []
+    for artifact, in_tree, out_tree in functions:
+        described.append({
+            "name": artifact.name,
+            "in_tree": tree_to_data(in_tree, "(args, kwargs)"), "out_tree": tree_to_data(out_tree, "the result"),
+            "in_avals": list(map(aval_to_data, artifact.in_avals)),
+            "out_avals": list(map(aval_to_data, artifact.out_avals)),
+            "modules": [[list(platforms), len(module)] for platforms, module in artifact.modules]})
+        modules += [module for _, module in artifact.modules]
+    text = json.dumps({"jaxlib": _jaxlib.version, "functions": described}, separators=(",", ":")).encode("ascii")
+    body = b"".join([text, *modules])
+    whole = _PREFIX.pack(_MARK, _VERSION, _PREFIX.size + len(body) + _DIGEST, len(text)) + body
+    return whole + hashlib.sha256(whole).digest()
+
+
+def from_bytes(data: Any) -> list[Function]:
+    """The function and its derivatives that the bytes hold."""
+    text, modules = _parts(_as_bytes(data))
+    try:
+        described = json.loads(text)["functions"]
+        functions = []
+        for entry in described:
+            function, modules = _function(entry, modules)
+            functions.append(function)
+        if modules or not functions:
+            raise Malformed("there are other modules than it lists")
+    except (Malformed, KeyError, TypeError, ValueError, RecursionError) as error:
+        if isinstance(error, CorejaxTypeError):
+            raise
+        detail = str(error) if isinstance(error, Malformed) else f"no description: {type(error).__name__}"
+        raise CorejaxValueError("these bytes don't describe an exported function", got=detail, where=here(),
+                                wanted="what Exported.serialize() returned", todo="export the function anew") from error
+    return functions
+
+
+def _as_bytes(data: Any) -> bytes:
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise CorejaxTypeError("deserialize takes bytes", got=f"{kind_of(data)}: {data!r:.60}", where=here(),
+                               wanted="what Exported.serialize() returned",
+                               todo="read a file in binary mode: pathlib.Path(name).read_bytes()")
+    return bytes(data)
+
+
+def _parts(data: bytes) -> tuple[bytes, bytes]:
+    """The description and the modules, once all that can be wrong with the bytes is ruled out."""
+    if data[: len(_MARK)] != _MARK[: len(data)]:
+        raise CorejaxValueError(
+            "these bytes are not an exported function of corejax", got=f"{data[:8]!r}...", where=here(),
+            wanted=f"{_MARK!r} first",
+            todo="the file was written or copied as text: use binary mode" if b"CJEX" in data[:8] else
+                 "for what jax has exported, use jax.export")
+    if len(data) < _PREFIX.size:
+        raise _truncated(len(data), _PREFIX.size)
+    _, version, total, n_text = _PREFIX.unpack_from(data)
+    if version != _VERSION:
+        raise CorejaxValueError("the exported function is in another format", got=f"format {version}",
+                                wanted=f"format {_VERSION}", where=here(),
+                                todo="install a newer corejax" if version > _VERSION else "export it anew")
+    if len(data) < total:
+        raise _truncated(len(data), total)
+    whole, digest = data[:-_DIGEST], data[-_DIGEST:]
+    if len(data) > total or hashlib.sha256(whole).digest() != digest:
+        raise CorejaxValueError("the exported function is damaged", where=here(),
+                                got=f"{len(data)} bytes whose digest is another than the one they end with",
+                                wanted="the bytes as they were written", todo="get them anew from where they came")
+    return whole[_PREFIX.size: _PREFIX.size + n_text], whole[_PREFIX.size + n_text:]
+
+
+def _truncated(got: int, wanted: int) -> CorejaxValueError:
+    return CorejaxValueError("the exported function is cut off", got=f"{got} bytes", wanted=f"{wanted} bytes at least",
+                             where=here(), todo="get the whole of it from where it came")
+
+
+def _function(entry: Any, modules: bytes) -> tuple[Function, bytes]:
+    """The function of one entry, and the modules of those that follow."""
+    name, in_tree, out_tree = entry["name"], tree_from_data(entry["in_tree"]), tree_from_data(entry["out_tree"])
+    in_avals, out_avals = (list(map(aval_from_data, entry[side])) for side in ("in_avals", "out_avals"))
+    if type(name) is not str or (in_tree.num_leaves, out_tree.num_leaves) != (len(in_avals), len(out_avals)):
+        raise Malformed("its structures don't fit its types")
+    found = []
+    for platforms, size in entry["modules"]:
+        if type(size) is not int or not 0 < size <= len(modules) or not all([type(p) is str for p in platforms]):
+            raise Malformed("it lists modules that aren't there")
+        found.append((tuple(platforms), modules[:size]))
+        modules = modules[size:]
+    return (Artifact(name, in_avals, out_avals, found), in_tree, out_tree), modules

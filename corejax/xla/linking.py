@@ -1,0 +1,47 @@
+"""Functions of other modules as functions of the module that is being made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from corejax.xla.lowering import Lowering, _symbol
+
+
+def call_linked(ctx: Lowering, key: Hashable, read: Callable[[Any], Any], name: str, args: Sequence[Any],
+                out_types: Sequence[Any]) -> list[Any]:
+    """The results of the function `main` of another module, called as `name`.
+
+    `read(context)` gives that module, of which nothing but functions is taken over; for each key that happens once.
+    """
+    found = ctx._functions.get(("linked", key))
+    if found is None:
+        symbol = _link(ctx, read(ctx.context), name)
+        found = ctx._functions["linked", key] = ctx.ir.FlatSymbolRefAttr.get(symbol), list(out_types)
+    return list(ctx._create("func.call", found[1], ctx._own(args), {"callee": found[0]}).results)
+
+
+def _link(ctx: Lowering, other: Any, name: str) -> str:
+    """Move the functions of another module here, under names that are free in both."""
+    table, ir = ctx.ir.SymbolTable, ctx.ir
+    functions = list(other.body.operations)
+    taken = {ir.StringAttr(table.get_symbol_name(function)).value for function in functions}
+    entry = ""
+    for function in functions:
+        old = ir.StringAttr(table.get_symbol_name(function)).value
+        new = _free(ctx, _symbol(name) if old == "main" else old, taken)
+        table.replace_all_symbol_uses(old, new, other.operation)
+        table.set_symbol_name(function, new)
+        table.set_visibility(function, "private")
+        entry = new if old == "main" else entry
+    for function in functions:
+        ctx.module.body.append(function)
+    return entry
+
+
+def _free(ctx: Lowering, name: str, taken: set[str]) -> str:
+    # A name that another function of the module still has would be taken for that one by its callers.
+    while True:
+        new = ctx._unique(name)
+        if new not in taken:
+            return new
