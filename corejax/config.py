@@ -20,16 +20,20 @@ from functools import wraps
 from typing import Any
 
 from corejax.errors import CorejaxAttributeError, CorejaxValueError
+from corejax.settings import Name, OneOf, PathName, Refused, Values, Whole
 from corejax.source import here
+
+#: The backend that stands for the best one that works.
+AUTO = "auto"
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: its default, the values it allows, and what it means."""
+    """One setting: its default, the values it takes, and what it means."""
 
     name: str
     default: Any
-    allowed: tuple[Any, ...]
+    values: Values
     doc: str
 
     @property
@@ -38,35 +42,39 @@ class Setting:
         return f"COREJAX_{self.name.upper()}"
 
     def check(self, value: Any) -> Any:
-        """The allowed value equal to `value`, or an error."""
-        for allowed in self.allowed:
-            if type(value) is type(allowed) and value == allowed:
-                return allowed
-        raise self._refuse(value, f"config.{self.name}")
+        """The value as it is kept, or an error."""
+        try:
+            return self.values.check(value)
+        except Refused as refused:
+            raise self._error(value, f"config.{self.name}", refused.hint) from None
 
     def parse(self, text: str) -> Any:
-        """The value that the environment variable's text stands for."""
-        for allowed in self.allowed:
-            spellings = _BOOLEANS[allowed] if isinstance(allowed, bool) else (str(allowed),)
-            if text.strip().lower() in spellings:
-                return allowed
-        raise self._refuse(text, f"the environment variable {self.env_var}")
+        """The value that the environment variable's text stands for, or an error."""
+        try:
+            return self.values.parse(text)
+        except Refused as refused:
+            raise self._error(text, f"the environment variable {self.env_var}", refused.hint) from None
 
-    def _refuse(self, value: Any, what: str) -> CorejaxValueError:
-        close = get_close_matches(str(value).lower(), [str(allowed).lower() for allowed in self.allowed], n=1)
-        return CorejaxValueError(f"{what} can't be {value!r}", got=repr(value), where=here(),
-                                 wanted=" or ".join(map(repr, self.allowed)),
-                                 todo=f"did you mean {close[0]!r}?" if close else f"it says: {self.doc}")
+    def _error(self, value: Any, what: str, hint: str) -> CorejaxValueError:
+        return CorejaxValueError(f"{what} can't be {value!r:.200}", got=f"{value!r:.200}", where=here(),
+                                 wanted=self.values.wanted, todo=hint or f"it says: {self.doc}")
 
-
-_BOOLEANS = {True: ("1", "true", "yes", "on"), False: ("0", "false", "no", "off", "")}
 
 SETTINGS: dict[str, Setting] = {setting.name: setting for setting in (
-    Setting("default_bits", 64, (64, 32), "the width of Python scalars, and of what is created without a dtype"),
-    Setting("traceback_filtering", True, (True, False), "show only the user's frames in tracebacks"),
-    Setting("fallbacks", "warn", ("warn", "error", "silent"),
+    Setting("default_bits", 64, OneOf(64, 32), "the width of Python scalars, and of what is created without a dtype"),
+    Setting("traceback_filtering", True, OneOf(True, False), "show only the user's frames in tracebacks"),
+    Setting("fallbacks", "warn", OneOf("warn", "error", "silent"),
             "what to do when a primitive lacks a rule and a slow substitute is used"),
-    Setting("debug_typecheck", False, (False, True), "typecheck every jaxpr as it is staged"),
+    Setting("debug_typecheck", False, OneOf(False, True), "typecheck every jaxpr as it is staged"),
+    Setting("explain_retraces", False, OneOf(False, True), "warn when jit traces a function again, and say why"),
+    Setting("compilation_cache_dir", None, PathName(optional=True),
+            "the directory that keeps compiled programs for other processes; None keeps none"),
+    Setting("compilation_cache_max_size", 2**30, Whole(0),
+            "how many bytes that directory may take; what was not used for longest goes first"),
+    Setting("backend", AUTO, Name(),
+            "on which backend programs run, such as 'cpu' or 'cuda'; 'auto' takes the best one that works"),
+    Setting("num_cpu_devices", None, Whole(1, optional=True),
+            "how many devices the processor counts as; None leaves it to the runtime: one"),
 )}
 
 
@@ -95,6 +103,11 @@ class Config(threading.local):
     traceback_filtering: bool
     fallbacks: str
     debug_typecheck: bool
+    explain_retraces: bool
+    compilation_cache_dir: str | None
+    compilation_cache_max_size: int
+    backend: str
+    num_cpu_devices: int | None
 
     @_entry
     def __setattr__(self, name: str, value: Any) -> None:
@@ -107,7 +120,7 @@ class Config(threading.local):
     def __delattr__(self, name: str) -> None:
         setting = _setting(name)
         raise CorejaxAttributeError(f"config.{name} can't be deleted", where=here(), got=f"del config.{name}",
-                                    wanted=" or ".join(map(repr, setting.allowed)),
+                                    wanted=setting.values.wanted,
                                     todo=f"assign its default: config.{name} = {setting.default!r}")
 
     @_entry

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
 
+import numpy as np
 import pytest
 
 from corejax.avals import aval_of
-from corejax.config import SETTINGS, Config, config, values_from
+from corejax.config import SETTINGS, Config, Setting, config, values_from
 from corejax.errors import CorejaxAttributeError, CorejaxError, CorejaxValueError
+from corejax.settings import PathName, Whole
 
 
 @pytest.fixture(autouse=True)
@@ -72,7 +75,7 @@ def test_default_bits_decide_the_type_of_python_scalars():
 def test_values_that_are_not_allowed_are_refused_with_those_that_are(name, value):
     with pytest.raises(CorejaxValueError, match=f"config.{name} can't be") as caught:
         setattr(config, name, value)
-    assert " or ".join(map(repr, SETTINGS[name].allowed)) == caught.value.wanted
+    assert SETTINGS[name].values.wanted == caught.value.wanted
     with pytest.raises(CorejaxValueError), config(**{name: value}):
         pass
 
@@ -121,3 +124,83 @@ def test_the_environment_is_read_at_import():
 def test_all_settings_are_annotated_and_listed():
     assert set(SETTINGS) == set(Config.__annotations__) == set(dir(config))
     assert "default_bits=64" in repr(config)
+
+
+@pytest.mark.parametrize(("values", "taken"), [
+    (Whole(1), {1: 1, 7: 7, np.int64(3): 3}), (Whole(0, 9, optional=True), {0: 0, 9: 9, None: None})])
+def test_a_setting_may_be_a_whole_number_in_a_range(values, taken):
+    found = {given: values.check(given) for given in taken}
+    assert taken == found
+    assert {int, type(None)} >= {type(value) for value in found.values()}
+
+
+@pytest.mark.parametrize(("value", "todo"), [
+    (0, "it says: how many"), (10, "it says: how many"), (True, "it says: how many"), (None, "it says: how many"),
+    (3.0, "write 3"), ("3", "write 3"), ("three", "it says: how many"), (float("nan"), "it says: how many"),
+    (1.5, "it says: how many")])
+def test_a_number_out_of_range_or_no_number_is_refused(value, todo):
+    setting = Setting("workers", 1, Whole(1, 9), "how many")
+    with pytest.raises(CorejaxValueError, match="config.workers can't be") as caught:
+        setting.check(value)
+    assert ("an int from 1 to 9", todo) == (caught.value.wanted, caught.value.todo)
+
+
+@pytest.mark.parametrize("text", ["0", "10", "3.0", "three", "", "none"])
+def test_a_number_from_the_environment_is_refused_likewise(text):
+    setting = Setting("workers", 1, Whole(1, 9), "how many")
+    with pytest.raises(CorejaxValueError, match="the environment variable COREJAX_WORKERS can't be"):
+        setting.parse(text)
+
+
+def test_numbers_from_the_environment():
+    setting = Setting("workers", None, Whole(1, optional=True), "how many")
+    assert [4, 2000, None, None] == [setting.parse(text) for text in ("4", " 2_000 ", "", "None")]
+    assert "an int >= 1 or None" == setting.values.wanted
+
+
+def test_a_path_is_kept_as_an_absolute_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for given, kept in [("here", tmp_path / "here"), (tmp_path, tmp_path), ("~/x", tmp_path / "home" / "x")]:
+        config.compilation_cache_dir = given
+        assert str(kept) == config.compilation_cache_dir
+    config.compilation_cache_dir = None
+    assert config.compilation_cache_dir is None
+
+
+@pytest.mark.parametrize(("value", "todo"), [(3, "it says"), (b"x", "it says"), (True, "it says"), ("", "None turns"),
+                                             (" ", "None turns"), ("a\0b", "it says"), (["x"], "it says")])
+def test_what_is_no_path_is_refused(value, todo):
+    with pytest.raises(CorejaxValueError, match="config.compilation_cache_dir can't be") as caught:
+        config.compilation_cache_dir = value
+    assert "a path or None" == caught.value.wanted
+    assert todo in caught.value.todo
+
+
+def test_a_path_of_bytes_gets_the_next_step():
+    class Bytes(os.PathLike):
+        def __fspath__(self):
+            return b"x"
+
+    with pytest.raises(CorejaxValueError, match=r"give it as a str or a pathlib.Path"):
+        config.compilation_cache_dir = Bytes()
+
+
+def test_paths_from_the_environment(tmp_path):
+    name = "COREJAX_COMPILATION_CACHE_DIR"
+    found = [values_from({name: text})["compilation_cache_dir"] for text in (str(tmp_path), "", "none", " ")]
+    assert [str(tmp_path), None, None, None] == found
+
+
+def test_a_required_path_has_no_none():
+    setting = Setting("place", "/", PathName(), "where")
+    for refuse, value in ((setting.check, None), (setting.parse, "")):
+        with pytest.raises(CorejaxValueError) as caught:
+            refuse(value)
+        assert ("a path", "it says: where") == (caught.value.wanted, caught.value.todo)
+
+
+def test_a_long_value_is_quoted_in_part():
+    with pytest.raises(CorejaxValueError) as caught:
+        config.fallbacks = "x" * 10_000
+    assert 1000 > len(str(caught.value))
