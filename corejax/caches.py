@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import threading
 import weakref
 from collections import OrderedDict
@@ -48,6 +50,28 @@ class BoundedCache(Generic[K, V]):
         return len(self._entries)
 
 
+class SharedCache(BoundedCache[K, V]):
+    """The newest `maxsize` entries, and those whose values are still in use elsewhere."""
+
+    __slots__ = ("_alive",)
+
+    def __init__(self, maxsize: int) -> None:
+        super().__init__(maxsize)
+        self._alive: weakref.WeakValueDictionary[K, V] = weakref.WeakValueDictionary()
+
+    def get(self, key: K) -> V | None:
+        found = self._entries.get(key)
+        return self._alive.get(key) if found is None else found
+
+    def put(self, key: K, value: V) -> V:
+        """Store, or return what another thread stored first."""
+        return super().put(key, self._alive.setdefault(key, value))
+
+    def clear(self) -> None:
+        super().clear()
+        self._alive.clear()
+
+
 class WeakCache(Generic[V]):
     """Maps (object, key) to a value; the entry goes when the object goes.
 
@@ -86,3 +110,7 @@ def clear_all() -> None:
     """Empty every cache of the library: what was traced and compiled is traced and compiled anew."""
     for cache in list(_all_caches):
         cache.clear()
+    gc.collect()
+    trim = getattr(ctypes.pythonapi, "malloc_trim", None)
+    if trim is not None:  # else the C library keeps most of what was freed
+        trim(0)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 from corejax import trees
+from corejax.api import retraces
 from corejax.api.arguments import wraps
 from corejax.api.programs import Program, explain_leak, table_of
+from corejax.api.retraces import Signature
 from corejax.api.signatures import avals_of, plain_aval
 from corejax.api.stages import Traced
 from corejax.api.staging import abstract_leaves, trace_program
-from corejax.api.statics import Statics, choose, static_names, static_positions
+from corejax.api.statics import Statics, choose, key_atom, static_names, static_positions
 from corejax.config import config
 from corejax.errors import ConcretizationError, CorejaxTypeError, CorejaxValueError
 from corejax.interpreters.context import context
 from corejax.interpreters.evaluate import EvalTrace
+from corejax.ir.keys import param_key
 from corejax.leaves import (
     FlatFun,
     argument_namer,
@@ -30,6 +33,7 @@ from corejax.leaves import (
 from corejax.source import here
 from corejax.tracebacks import as_entry, public, trim
 from corejax.xla.array import Array
+from corejax.xla.options import settings_of
 
 Positions = int | Sequence[int] | None
 Names = str | Iterable[str] | None
@@ -42,17 +46,20 @@ class _Options(NamedTuple):
     donate_argnames: tuple[str, ...]
     inline: bool
     keep_unused: bool
+    compiler_options: tuple[Any, ...]
 
 
 @public
 def jit(fun: Callable[..., Any] | None = None, *, static_argnums: Positions = None, static_argnames: Names = None,
         donate_argnums: Positions = None, donate_argnames: Names = None, inline: bool = False,
-        keep_unused: bool = False) -> Any:
+        keep_unused: bool = False, compiler_options: Mapping[str, Any] | None = None) -> Any:
     """A function that does the same by one compiled program, made at the first call for arguments of these types.
 
     `static_*`: arguments that are no data; they are hashable, and each new value is traced anew. `donate_*`: arguments
     whose memory the program may overwrite; they can't be used afterwards. `inline`: when traced within another
     program, leave the equations there instead of a call. `keep_unused`: take arguments too that the program ignores.
+    `compiler_options`: options for the compiler by name, where this function is what is compiled; where it is called
+    within another program, those of that one hold.
 
     The result has the methods `trace`, `lower`, `eval_shape` (all with the arguments of a call) and `clear_cache`.
 
@@ -65,35 +72,67 @@ def jit(fun: Callable[..., Any] | None = None, *, static_argnums: Positions = No
     """
     if fun is None:
         return partial(jit, static_argnums=static_argnums, static_argnames=static_argnames, inline=inline,
-                       donate_argnums=donate_argnums, donate_argnames=donate_argnames, keep_unused=keep_unused)
+                       donate_argnums=donate_argnums, donate_argnames=donate_argnames, keep_unused=keep_unused,
+                       compiler_options=compiler_options)
     check_callable(fun, "jit")
     options = _Options(static_positions(static_argnums, "jit"), static_names(static_argnames, "jit"),
                        static_positions(donate_argnums, "jit", "donate_argnums"),
-                       static_names(donate_argnames, "jit", "donate_argnames"), bool(inline), bool(keep_unused))
+                       static_names(donate_argnames, "jit", "donate_argnames"), bool(inline), bool(keep_unused),
+                       settings_of(compiler_options))
     return _jitted(_Staging(fun, options))
 
 
 def _jitted(staging: _Staging) -> Any:
     """The function that `jit` returns. A plain one: calling it costs least, and it makes methods of classes."""
-    general, flat = staging.call, staging.table.flat
+    general, flat, signature = staging.call, staging.table.flat, staging.signature
+    on_device = True  # were the last arguments?
 
     @as_entry
     def jitted(*args: Any, **kwargs: Any) -> Any:
+        nonlocal on_device
         try:
-            if kwargs or type(context.trace) is not EvalTrace:
+            if type(context.trace) is not EvalTrace:
                 return general(args, kwargs)
+            if kwargs:
+                key, leaves = signature(args, kwargs)
+                program = flat[config.default_bits].get(key)
+                return general(args, kwargs) if program is None else program.run(leaves)
+            if on_device:
+                try:
+                    if len(args) == 2:
+                        x, y = args
+                        types: Any = (x.aval, y.aval)
+                        buffers = [x._buffer, y._buffer]
+                    else:
+                        types = tuple([x.aval for x in args])
+                        buffers = [x._buffer for x in args]
+                    program = flat[config.default_bits].get(types)
+                    if program is not None and program.direct is not None:
+                        return program.direct(buffers, args)
+                except AttributeError:
+                    pass
             types = tuple([x.aval if type(x) is Array else plain_aval(x) for x in args])
+            on_device = bool(args) and hasattr(args[0], "_buffer") and hasattr(args[-1], "_buffer")
             program = flat[config.default_bits].get(types)
-            if program is None:
-                return general(args, kwargs)
-            outs = program.run(args)
-            return outs[0] if program.out_tree is None else program.out_tree.unflatten(outs)
+            return general(args, kwargs) if program is None else program.run(args)
         except (Exception, SystemExit) as error:
             trim(error)
             raise
 
+    @as_entry
     def jitted_with_statics(*args: Any, **kwargs: Any) -> Any:
-        return general(args, kwargs)
+        try:
+            if type(context.trace) is not EvalTrace:
+                return general(args, kwargs)
+            key, leaves = signature(args, kwargs)
+            try:
+                program = flat[config.default_bits].get(key)
+            except Exception:  # of a static argument, which the general way names
+                program = None
+            return general(args, kwargs) if program is None else program.run(leaves)
+        except (Exception, SystemExit) as error:
+            trim(error)
+            raise
 
     result = wraps(staging.fun, jitted_with_statics if staging.has_statics else jitted)
     result.trace, result.lower, result.eval_shape = staging.trace, staging.lower, staging.eval_shape
@@ -116,7 +155,27 @@ class _Staging:
             raise CorejaxValueError("jit: an argument is either static or donated", got=f"{sorted(both)} is both",
                                     wanted="one of static_* and donate_*", where=here(),
                                     todo="leave it out of one of the two")
-        self.table = table_of(fun, options)
+        self.table = table_of(fun, options._replace(compiler_options=param_key(dict(options.compiler_options))))
+
+    def signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], list[Any]]:
+        """What tells a call from others if all that is not static is a leaf, and these leaves."""
+        nums, names = self.statics.nums, self.statics.names
+        key, leaves = [], []
+        for i, x in enumerate(args):
+            if i in nums:
+                key.append(key_atom(x))
+            else:
+                key.append(x.aval if type(x) is Array else plain_aval(x))
+                leaves.append(x)
+        for name in sorted(kwargs):
+            x = kwargs[name]
+            key.append(name)
+            if name in names:
+                key.append(key_atom(x))
+            else:
+                key.append(x.aval if type(x) is Array else plain_aval(x))
+                leaves.append(x)
+        return tuple(key), leaves
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call it with any arguments, under any transformation."""
@@ -128,21 +187,24 @@ class _Staging:
         avals = tuple([x.aval if type(x) is Array else plain_aval(x) for x in leaves])
         if None in avals:
             avals = avals_of(leaves, "jit", argument_namer(*dynamic))
-        key = (in_tree, avals, static_key, config.default_bits, context.axes)
+        key = Signature(in_tree, avals, static_key, config.default_bits, context.axes)
         try:
             program = self.table.general.get(key)
         except Exception as error:
             raise _incomparable(error) from error
         if program is None:
+            if config.explain_retraces and self.table.general:
+                retraces.tell(self.name, list(self.table.general), key, argument_namer(*dynamic))
             program = self._trace(function, dynamic, in_tree, avals)
             if program.cacheable:
+                self.table.put(key, program)
                 # the fast path looks up calls whose arguments are all leaves, known by their types
-                flat = not kwargs and not self.has_statics and not context.axes and all(map(is_single_leaf, args))
-                self.table.put(key, program, (config.default_bits, avals) if flat else None)
+                if not context.axes and all(map(is_single_leaf, [*dynamic[0], *dynamic[1].values()])):
+                    self.table.flat[config.default_bits][self.signature(args, kwargs)[0]] = program
         if type(context.trace) is not EvalTrace:
-            return program.unflatten(program.bind(values(leaves, "jit", argument_namer(*dynamic))))
+            return program.bind(values(leaves, "jit", argument_namer(*dynamic)))
         try:
-            return program.unflatten(program.run(leaves))
+            return program.run(leaves)
         except ConcretizationError as error:
             raise explain_leak(error, leaves, self.name) from error
 
@@ -150,7 +212,7 @@ class _Staging:
         flat = FlatFun(with_kwargs(function), in_tree, "jit")
         closed = trace_program(flat, avals, self.name)
         return Program(closed, flat.out_tree, self.name, self._donated(dynamic), self.options.inline,
-                       self.options.keep_unused)
+                       self.options.keep_unused, dict(self.options.compiler_options))
 
     def _donated(self, dynamic: Any) -> tuple[bool, ...]:
         """Whether each leaf is donated."""
@@ -172,7 +234,7 @@ class _Staging:
         leaves, in_tree = trees.flatten(dynamic, None, call_root)
         avals = abstract_leaves(leaves, "jit", argument_namer(*dynamic))
         program = self._trace(function, dynamic, in_tree, avals)
-        return Traced(program, in_tree, self.statics)
+        return Traced(program, in_tree, self.statics, self.statics.key(args, kwargs))
 
     @public
     def lower(self, *args: Any, **kwargs: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from corejax.errors import ConcretizationError
@@ -14,24 +14,35 @@ from corejax.ir.surgery import consts_to_operands
 from corejax.plugin.roles import roles
 from corejax.xla import client
 from corejax.xla.array import Array
-from corejax.xla.compile import compile_jaxpr
-from corejax.xla.storage import deleted_error, is_on_device
+from corejax.xla.compile import Executable, compile_jaxpr
+from corejax.xla.execution import Calls
+from corejax.xla.placement import common_place
+from corejax.xla.storage import deleted_error
 
-_MAX_PROGRAMS = 4096
+#: So many programs are kept of each function; one takes about 0.3 MB.
+_MAX_PROGRAMS = 1024
 
-Runner = Callable[[Sequence[Any]], list[Any]]
+#: From leaves to the function's result; and the same with their buffers, if they all are on the only device.
+Run = Callable[[Sequence[Any]], Any]
+RunDirect = Callable[[list[Any], Sequence[Any]], Any]
 
 
 class Program:
-    """A traced function: `run(leaves)` computes, `bind(leaves)` applies it under a transformation."""
+    """A traced function: `run(leaves)` computes its result, `bind(leaves)` applies it under a transformation.
 
-    __slots__ = ("closed", "out_tree", "name", "donated", "inline", "keep_unused", "run", "_call")
+    `direct(buffers, leaves)` does the same as `run` for leaves that are on the device; None if there is no such way.
+    """
+
+    __slots__ = ("closed", "out_tree", "name", "donated", "inline", "keep_unused", "options", "run", "direct",
+                 "executables", "_call")
 
     def __init__(self, closed: ClosedJaxpr, out_tree: Any, name: str, donated: tuple[bool, ...], inline: bool,
-                 keep_unused: bool) -> None:
+                 keep_unused: bool, options: Mapping[str, Any] | None = None) -> None:
         self.closed, self.out_tree, self.name = closed, out_tree, name
-        self.donated, self.inline, self.keep_unused = donated, inline, keep_unused
-        self.run: Runner = self._first_run
+        self.donated, self.inline, self.keep_unused, self.options = donated, inline, keep_unused, options or {}
+        self.run: Run = self._first_run
+        self.direct: RunDirect | None = None
+        self.executables: list[Executable] = []  # held here only: what runs them doesn't refer to them
         self._call: tuple[Jaxpr, tuple[Any, ...]] | None = None
 
     @property
@@ -43,58 +54,81 @@ class Program:
         """The result with these leaves."""
         return outs[0] if self.out_tree is None else self.out_tree.unflatten(outs)
 
-    def bind(self, leaves: Sequence[Any]) -> list[Any]:
+    def bind(self, leaves: Sequence[Any]) -> Any:
         """One call in the program of whoever is tracing."""
         if self._call is None:
             self._call = consts_to_operands(self.closed)
         jaxpr, consts = self._call
-        return roles.staged_call(*consts, *leaves, jaxpr=jaxpr, name=self.name,  # type: ignore[no-any-return]
+        outs = roles.staged_call(*consts, *leaves, jaxpr=jaxpr, name=self.name,
                                  donated=(False,) * len(consts) + self.donated, inline=self.inline,
                                  keep_unused=self.keep_unused)
+        return self.unflatten(outs)
 
-    def _first_run(self, leaves: Sequence[Any]) -> list[Any]:
+    def _first_run(self, leaves: Sequence[Any]) -> Any:
         for const in self.closed.consts:
             if isinstance(const, Tracer):
                 raise leak_error(const, self.name)
-        self.run = _runner(self) if len(client.places()) == 1 else _ByDevice(self)
+        client.check_settings()
+        if len(client.places()) == 1:
+            self.run, self.direct = _runners(self)
+        else:
+            self.run = _ByDevice(self)
         return self.run(leaves)
 
 
 class _ByDevice:
-    """Runs on the device on which the first argument lives that lives on any."""
+    """Runs on the device of its arguments and of what it closes over; on the default one if none is on any."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.runners: dict[Any, Runner] = {}
+        self.runners: dict[Any, Run] = {}
 
-    def __call__(self, leaves: Sequence[Any]) -> list[Any]:
-        device = next((x.device for x in leaves if type(x) is Array and is_on_device(x)), None)
-        run = self.runners.get(device)
+    def __call__(self, leaves: Sequence[Any]) -> Any:
+        place = common_place(leaves, self.program.closed.consts)
+        run = self.runners.get(place)
         if run is None:
-            run = self.runners[device] = _runner(self.program, device)
+            run = self.runners[place] = _runners(self.program, place and place.device)[0]
         return run(leaves)
 
 
-def _runner(program: Program, device: Any = None) -> Runner:
+def _runners(program: Program, device: Any = None) -> tuple[Run, RunDirect | None]:
     """The compiled program as a function of all leaves, though it may not take those it doesn't use."""
     closed, kept = program.closed, list(range(len(program.closed.jaxpr.invars)))
     if not program.keep_unused:
         closed, kept = without_unused(closed)
     donated = [k for k, i in enumerate(kept) if program.donated[i]]
-    call = compile_jaxpr(closed, donated=donated, name=program.name, device=device).call
-    if len(kept) == len(program.donated) and not any(program.donated):
-        return call
+    executable = compile_jaxpr(closed, donated=donated, name=program.name, options=program.options,
+                               device=device)
+    program.executables.append(executable)
+    run, direct = _unflattened(program.out_tree, executable.calls)
+    if len(kept) < len(program.donated):
+        run = _of_kept(run, kept)
+    elif not any(program.donated):
+        return run, direct
+    return (_donating(run, program.donated) if any(program.donated) else run), None
 
-    def run(leaves: Sequence[Any]) -> list[Any]:
-        for x, gone in zip(leaves, program.donated, strict=True):
+
+def _unflattened(out_tree: Any, calls: Calls) -> tuple[Run, RunDirect]:
+    if out_tree is None:
+        return calls.call_for_one, calls.direct_for_one
+    call, direct, unflatten = calls.call, calls.direct, out_tree.unflatten
+    return lambda leaves: unflatten(call(leaves)), lambda buffers, leaves: unflatten(direct(buffers, leaves))
+
+
+def _of_kept(run: Run, kept: Sequence[int]) -> Run:
+    return lambda leaves: run([leaves[i] for i in kept])
+
+
+def _donating(inner: Run, donated: Sequence[bool]) -> Run:
+    def run(leaves: Sequence[Any]) -> Any:
+        for x, gone in zip(leaves, donated, strict=True):
             if gone and type(x) is Array and x.is_deleted():
                 raise deleted_error(x)  # here, as the runtime would write lines to stderr before it refuses
-        outs = call([leaves[i] for i in kept])
-        for x, gone in zip(leaves, program.donated, strict=True):
+        out = inner(leaves)
+        for x, gone in zip(leaves, donated, strict=True):
             if gone and type(x) is Array and not x.is_deleted():
                 x.delete()
-        return outs
-
+        return out
     return run
 
 
@@ -123,18 +157,19 @@ class Table:
     __slots__ = ("flat", "general", "__weakref__")
 
     def __init__(self) -> None:
-        #: For each width of Python scalars: programs by the types of arguments that are all leaves.
+        #: For each width of Python scalars: programs of calls whose arguments are all leaves, by their signature.
         self.flat: dict[int, dict[Any, Program]] = {64: {}, 32: {}}
         self.general: dict[Any, Program] = {}
         _tables.add(self)
 
-    def put(self, key: Any, program: Program, flat_key: tuple[int, tuple[Any, ...]] | None) -> None:
-        """Remember a program; under `flat_key` too if its arguments are all leaves."""
-        if len(self.general) >= _MAX_PROGRAMS:
-            self.clear()
+    def put(self, key: Any, program: Program) -> None:
+        """Remember a program; of too many, the oldest are forgotten."""
         self.general[key] = program
-        if flat_key is not None:
-            self.flat[flat_key[0]][flat_key[1]] = program
+        if len(self.general) > _MAX_PROGRAMS:
+            gone = {id(self.general.pop(oldest, None)) for oldest in list(self.general)[: _MAX_PROGRAMS // 8]}
+            for programs in self.flat.values():
+                for signature in [each for each, known in list(programs.items()) if id(known) in gone]:
+                    programs.pop(signature, None)
 
     def clear(self) -> None:
         self.general.clear()
@@ -156,6 +191,7 @@ def table_of(fun: Callable[..., Any], options: Any) -> Table:
         return Table()  # a callable without hash or weak references has its own
 
 
+@client.when_there_are_more
 def clear_programs() -> None:
     """Forget all traced programs."""
     for table in list(_tables):

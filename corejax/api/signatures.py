@@ -22,10 +22,12 @@ _remembered: dict[Any, ShapedArray] = {}
 def plain_aval(x: Any) -> ShapedArray | None:
     """The type of a NumPy array or a Python scalar; None for everything else."""
     kind = type(x)
-    if kind is np.ndarray or issubclass(kind, np.generic):
+    if kind is np.ndarray:
         key: Any = (x.shape, x.dtype)
     elif kind in PYTHON_SCALARS:
         key = (kind, config.default_bits)
+    elif issubclass(kind, np.generic):
+        key = kind if kind is not np.void else ((), x.dtype)
     else:
         return None
     found = _remembered.get(key)

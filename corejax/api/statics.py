@@ -121,10 +121,25 @@ class Statics:
 
 def key_atom(value: Any) -> Any:
     """A hashable that is equal only for values that a function can't tell apart: 1, 1.0 and True differ, and -0.0."""
-    if type(value) is float:
-        return value.hex()
-    if type(value) is complex:
-        return value.real.hex(), value.imag.hex()
-    if type(value) is tuple:
-        return tuple([key_atom(x) for x in value])
-    return type(value), value
+    kind = type(value)
+    if kind is float:
+        return kind, value.hex()
+    if kind is complex:
+        return kind, value.real.hex(), value.imag.hex()
+    if isinstance(value, tuple):
+        return kind, *[key_atom(x) for x in value]
+    if kind is frozenset:
+        return kind, frozenset([key_atom(x) for x in value])
+    return kind, value
+
+
+def shown(atom: Any) -> str:
+    """The value for which an atom stands."""
+    kind, *rest = atom
+    if kind is float:
+        return repr(float.fromhex(rest[0]))
+    if kind is complex:
+        return repr(complex(*map(float.fromhex, rest)))
+    if issubclass(kind, tuple):
+        return f"({', '.join(map(shown, rest))}{',' * (len(rest) == 1)})"
+    return "{" + ", ".join(map(shown, rest[0])) + "}" if kind is frozenset else repr(rest[0])

@@ -12,36 +12,25 @@ from corejax.ir.keys import param_key
 from corejax.source import location
 from corejax.xla import client
 from corejax.xla.compile import Executable, compile_jaxpr
+from corejax.xla.placement import common_place
 from corejax.xla.stages import Compiled, Lowered, Traced, lower_jaxpr
-from corejax.xla.storage import is_on_device
 
 __all__ = ["Compiled", "Lowered", "Traced", "apply_primitive", "lower_jaxpr"]
 
-_programs: BoundedCache[Any, Executable] = BoundedCache(4096)
+_programs: BoundedCache[Any, Executable] = BoundedCache(1024)
 
 
 def apply_primitive(primitive: Any, args: Sequence[Any], params: Mapping[str, Any]) -> Any:
     """The primitive applied to concrete arrays by its compiled program."""
     avals = tuple([x.aval for x in args])
     key = (primitive, avals, param_key(params)) if params else (primitive, avals)
-    device = _device(args)
-    if device is not None:
-        key = (*key, device)
+    place = None if client.only_one_device() else common_place(args)
+    if place is not None:
+        key = (*key, place)
     program = _programs.get(key)
     if program is None:
-        program = _programs.put(key, _compile(primitive, avals, params, device))
-    outs = program.call(args)
-    return outs if primitive.multiple_results else outs[0]
-
-
-def _device(args: Sequence[Any]) -> Any:
-    """The device of the first operand that is on one; None stands for the default."""
-    if client.only_one_device():
-        return None
-    for x in args:
-        if is_on_device(x):
-            return x.device
-    return None
+        program = _programs.put(key, _compile(primitive, avals, params, place and place.device))
+    return program.calls.call(args) if primitive.multiple_results else program.calls.call_for_one(args)
 
 
 def _compile(primitive: Any, avals: tuple[ShapedArray, ...], params: Mapping[str, Any], device: Any) -> Executable:

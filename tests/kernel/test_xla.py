@@ -412,7 +412,7 @@ from corejax.xla.compile import compile_jaxpr
 F = ShapedArray((3,), np.float64)
 b = Build(F, F)
 e = compile_jaxpr(b.returns(b(add, *b.invars)))
-run = e.call
+run = e.calls.call
 x = device_put(np.ones(3))
 child = os.fork()
 if child == 0:

@@ -1,0 +1,65 @@
+"""Why a function is traced again: what differs from the most similar call before, for `config.explain_retraces`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any, NamedTuple
+
+from corejax import trees
+from corejax.api.statics import shown
+from corejax.leaves import Namer, call_root
+from corejax.source import warn
+
+
+class Signature(NamedTuple):
+    """What tells the calls of a function apart: calls with equal signatures share a traced program."""
+
+    in_tree: Any
+    avals: tuple[Any, ...]
+    statics: tuple[Any, ...]
+    default_bits: int
+    axes: Any
+
+
+def tell(name: str, before: Collection[Signature], now: Signature, namer: Namer) -> None:
+    """Warn that a function is traced again, and say why."""
+    changes = min([list(_changes(each, now, namer)) for each in before], key=len)
+    calls = "the call before" if len(before) == 1 else f"the most similar of {len(before)} calls before"
+    warn(f"jit traces {name} again, since {calls} had " + "; ".join(changes) +
+         ". config.explain_retraces = False says nothing.")
+
+
+def _changes(before: Signature, now: Signature, namer: Namer) -> Iterator[str]:
+    if before.in_tree != now.in_tree:
+        yield from _other_structure(before.in_tree, now.in_tree)
+    else:
+        for i, (old, new) in enumerate(zip(before.avals, now.avals, strict=True)):
+            if old is not new:
+                weak = ": a Python number, or made of such alone, is weak (~)" if old.matches(new) else ""
+                yield f"another type of {namer(i)}: {old} before, {new} now{weak}"
+    if before.statics[:1] != now.statics[:1]:  # static ones included
+        yield f"{before.statics[0]} positional arguments, not {now.statics[0]}"
+    olds, news = dict(before.statics[1:]), dict(now.statics[1:])
+    for key in [*olds, *[key for key in news if key not in olds]]:
+        if key not in olds or key not in news or olds[key] != news[key]:
+            where = f"args[{key}]" if isinstance(key, int) else key
+            yield f"another static argument {where}: {_shown(olds, key)} before, {_shown(news, key)} now"
+    if before.default_bits != now.default_bits:
+        yield f"config.default_bits = {before.default_bits}, which is {now.default_bits} now"
+    if before.axes != now.axes:
+        yield f"other mapped axes around it: {before.axes} before, {now.axes} now"
+
+
+def _other_structure(before: Any, now: Any) -> Iterator[str]:
+    olds, news = _leaves(before), _leaves(now)
+    changes = [f"no {name}" for name in news if name not in olds] + [
+        f"an argument {name}, which is gone" for name in olds if name not in news]
+    yield from changes or [f"arguments of another structure: {before} before, {now} now"]
+
+
+def _leaves(tree: Any) -> list[str]:
+    return [call_root(path) for path, _ in trees.flatten_with_path(tree.unflatten([0] * tree.num_leaves))[0]]
+
+
+def _shown(statics: dict[Any, Any], key: Any) -> str:
+    return f"{shown(statics[key]):.80}" if key in statics else "none"
