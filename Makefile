@@ -9,9 +9,10 @@ EDITABLE := $(PACKS:%=-e %) -e $(EXAMPLE_PACK)
 
 # Two test workers on few cores: one thread of XLA and BLAS in each.
 TEST_ENV := XLA_FLAGS=--xla_cpu_multi_thread_eigen=false OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
-PYTEST := -m pytest -n 2 -q
+WORKERS ?= 2
+PYTEST = -m pytest -n $(WORKERS) -q
 
-.PHONY: demo test test-quick lint mutants parity bench entry-points clean
+.PHONY: demo test test-quick test-matrix quick-suite quick-kernel quick-rest lint mutants parity bench entry-points clean
 
 demo: .venv/stamp
 	.venv/bin/python examples/quickstart.py
@@ -23,8 +24,23 @@ test: lint
 
 # Without the tests that build wheels and environments.
 test-quick: .venv/stamp
-	$(TEST_ENV) COREJAX_PACKS=none .venv/bin/python $(PYTEST) -m "not slow" tests/kernel
-	$(TEST_ENV) .venv/bin/python $(PYTEST) -m "not slow and not mutants" tests examples/softplus_pack/tests --ignore tests/kernel
+	$(MAKE) --no-print-directory quick-suite
+
+# The quick tests in an environment that is there.
+IN ?= .venv
+
+quick-suite: quick-kernel quick-rest
+
+quick-kernel:
+	$(TEST_ENV) COREJAX_PACKS=none $(IN)/bin/python $(PYTEST) -m "not slow" tests/kernel
+
+quick-rest:
+	$(TEST_ENV) $(IN)/bin/python $(PYTEST) -m "not slow and not mutants" tests examples/softplus_pack/tests --ignore tests/kernel
+
+# The quick tests under each release line of jaxlib on each CPython that is found, one after the other, and a table;
+# `make test-matrix ONLY="3.12-0.11 3.13-0.12"` runs some.
+test-matrix:
+	$(PYTHON) tools/matrix.py --workers $(WORKERS) --only $(ONLY)
 
 # Every fault in tests/mutants against the conformance kit; `make test` runs a spread of them.
 mutants: .venv/stamp
@@ -40,8 +56,9 @@ lint: .venv/stamp
 parity: .venv-parity/stamp
 	$(TEST_ENV) JAX_ENABLE_X64=1 .venv-parity/bin/python $(PYTEST) -k "jax or parity" $$(grep -rlE 'importorskip\("jax' tests)
 
+# Everything, into docs/, in some 15 minutes on a quiet machine; `make bench ONLY="calls real.greeks"` prints some of it.
 bench: .venv-bench/stamp
-	.venv-bench/bin/python -m benchmarks
+	.venv-bench/bin/python -m benchmarks $(ONLY)
 
 # Write the packs' entry points anew, and install them.
 entry-points: .venv/stamp
@@ -66,4 +83,4 @@ entry-points: .venv/stamp
 	touch $@
 
 clean:
-	rm -rf .venv .venv-parity .venv-bench build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-parity .venv-bench .venv-matrix build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,20 +1,15 @@
-"""Loops: their gradients compiled, the memory that these take, and what tracing costs by length."""
+"""Loops: their gradients compiled, the memory that these take by the compiler's word, and what tracing them costs."""
 
 from __future__ import annotations
 
-import gc
-import resource
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import Task, Timing, interleaved, rebuilt
-from benchmarks.rivals import Function, Rival, installed
-from benchmarks.rows import Row
+from benchmarks.measure import Effort, Task, Timing, measured
+from benchmarks.rivals import Function, Rival
+from benchmarks.rows import Measure, Row, ready
 
 STEPS = 10_000
 MANY = 1_000_000
@@ -104,14 +99,17 @@ def gradient(rival: Rival, name: str, steps: int = STEPS) -> tuple[Function, tup
     return jit(rival.module.grad(program, wanted)), tuple([device_put(x) for x in args])
 
 
-def gradients(rivals: Mapping[str, Rival], rounds: int) -> Iterator[Row]:
-    """A compiled gradient, once for each body of a loop."""
-    for name in PROGRAMS:
-        timings = rebuilt(lambda rival, name=name: _run(*gradient(rivals[rival], name)), _both(rivals), rounds)
-        yield Row(f"gradient of {STEPS:,} steps: {name}", timings, {"jax": CLOSE})
+def one_gradient(name: str) -> Measure:
+    """A compiled gradient, for one body of a loop."""
+    def measure(rivals: Mapping[str, Rival], effort: Effort) -> Iterator[Row]:
+        def make(rival: str) -> Task:
+            rivals[rival].module.clear_caches()
+            return _run(*gradient(rivals[rival], name))
+        yield Row(f"gradient of {STEPS:,} steps: {name}", measured(make, _both(rivals), effort), {"jax": CLOSE})
+    return measure
 
 
-def temporaries(rivals: Mapping[str, Rival]) -> Iterator[Row]:
+def temporaries(rivals: Mapping[str, Rival], _: Effort) -> Iterator[Row]:
     """What the compiled gradients allocate beside their arguments, as the compiler says."""
     for name in PROGRAMS:
         found = {}
@@ -122,41 +120,25 @@ def temporaries(rivals: Mapping[str, Rival]) -> Iterator[Row]:
         yield Row(f"temporary memory of {STEPS:,} steps: {name}", found, {"jax": CLOSE}, "B")
 
 
-def resident(rivals: Mapping[str, Rival], rounds: int) -> Row:
-    """By how much the most that a process has ever held grows when it runs a gradient of a long loop."""
-    samples: dict[str, list[float]] = {rival: [] for rival in _both(rivals)}
-    for _ in range(max(3, rounds // 8)):
-        for rival, found in samples.items():
-            found.append(_resident_once(rival))
-    return Row(f"growth of a process by {STEPS * 10:,} steps: an RNN of 64",
-               {rival: Timing.of(found) for rival, found in samples.items()}, {"jax": CLOSE}, "B")
-
-
-def _resident_once(rival: str) -> float:
-    root = Path(__file__).resolve().parent.parent
-    done = subprocess.run([sys.executable, "-m", "benchmarks.loops", rival], capture_output=True, text=True, check=True,
-                          cwd=root)
-    return float(done.stdout)
-
-
-def tracing(rivals: Mapping[str, Rival], rounds: int) -> Row:
+def tracing(rivals: Mapping[str, Rival], effort: Effort) -> Iterator[Row]:
     """What a gradient costs before it is compiled, for a long loop and for a short one: the same."""
-    tasks = {}
-    for rival in _both(rivals):
-        tasks[rival] = _lower(rivals[rival], MANY)
-    tasks["corejax, 1,000 steps"] = _lower(rivals["corejax"], 1_000)
-    return Row(f"tracing and lowering the gradient of {MANY:,} steps", interleaved(tasks, rounds),
-               {"jax": 1.0, "corejax, 1,000 steps": 0.9})
+    def make(name: str) -> Task:
+        return _lower(rivals[name], MANY) if name in rivals else _lower(rivals["corejax"], 1_000)
+
+    yield Row(f"tracing and lowering the gradient of {MANY:,} steps",
+              measured(make, [*_both(rivals), "corejax, 1,000 steps"], effort),
+              {"jax": 1.0, "corejax, 1,000 steps": 0.9})
 
 
-def searching(rivals: Mapping[str, Rival], rounds: int) -> Row:
+def searching(rivals: Mapping[str, Rival], effort: Effort) -> Iterator[Row]:
     """A while loop that each of 10,000 numbers ends for itself."""
     def make(rival: str) -> Task:
         module = rivals[rival].module
+        module.clear_caches()
         function = module.jit(module.vmap(_collatz(module.lax)))
         return _run(function, (module.device_put(np.arange(1, 10_001)),))
 
-    return Row("10,000 while loops by vmap, of up to 261 steps", rebuilt(make, _both(rivals), rounds), {"jax": CLOSE})
+    yield Row("10,000 while loops by vmap, of up to 261 steps", measured(make, _both(rivals), effort), {"jax": CLOSE})
 
 
 def _collatz(lax: Any) -> Function:
@@ -168,17 +150,6 @@ def _collatz(lax: Any) -> Function:
     return steps
 
 
-def measure(rivals: Mapping[str, Rival], rounds: int) -> Iterator[Row]:
-    """Each row of this section; none without the rival."""
-    if "jax" not in rivals:
-        return
-    yield from gradients(rivals, rounds)
-    yield from temporaries(rivals)
-    yield resident(rivals, rounds)
-    yield tracing(rivals, rounds)
-    yield searching(rivals, rounds)
-
-
 def _both(rivals: Mapping[str, Rival]) -> list[str]:
     return [name for name, rival in rivals.items() if rival.module is not None]
 
@@ -188,11 +159,7 @@ def _random() -> np.random.Generator:
 
 
 def _run(function: Function, args: tuple[Any, ...]) -> Task:
-    def run(_: Any) -> None:
-        found = function(*args)
-        for x in found if isinstance(found, (tuple, list)) else [found]:
-            x.block_until_ready()
-    return Task(run)
+    return Task(lambda _: ready(function(*args)))
 
 
 def _lower(rival: Rival, steps: int) -> Task:
@@ -203,28 +170,8 @@ def _lower(rival: Rival, steps: int) -> Task:
     return Task(lambda prepared: prepared[0].lower(*prepared[1]), prepare)
 
 
-def _grow(name: str) -> int:
-    """By how many bytes this process grows at most while it runs a gradient."""
-    function, args = gradient(installed()[name], "an RNN of 64", STEPS * 10)
-    short, short_args = gradient(installed()[name], "an RNN of 64", 100)
-    _run(short, short_args).run(None)
-    compiled = function.lower(*args).compile()
-    gc.collect()
-    before = _most_resident(forget=True)
-    _run(compiled, args).run(None)
-    return _most_resident() - before
-
-
-def _most_resident(forget: bool = False) -> int:
-    """The most memory that this process has held, in bytes; with `forget`, from now on (where Linux lets us)."""
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    if forget:
-        Path("/proc/self/clear_refs").write_text("5")
-    (line,) = [line for line in status.read_text().splitlines() if line.startswith("VmHWM")]
-    return int(line.split()[1]) * 1024
-
-
-if __name__ == "__main__":
-    print(_grow(sys.argv[1]))
+LOOPS: dict[str, Measure] = {
+    "scalar": one_gradient("a scalar recurrence"), "rnn": one_gradient("an RNN of 64"),
+    "outputs": one_gradient("xs and ys of 64"), "softmax": one_gradient("a softmax of 64"),
+    "bodies": one_gradient("five bodies"),
+    "temporaries": temporaries, "tracing": tracing, "while": searching}

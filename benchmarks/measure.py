@@ -1,19 +1,22 @@
 """Interleaved timing: every library takes its turn in every round, so that what disturbs one disturbs all.
 
-A warm-up comes first and is not counted. The cyclic garbage collector is off while the clock runs, as in `timeit`,
-because JAX hooks a callback into it that would slow its rivals down.
+What is timed is made anew a few times, with another library first each time: where a program's memory lies is settled
+when it is made, and whoever comes first in a process lies worse, by up to 20% for the same machine code. A warm-up
+comes before and is not counted. The cyclic garbage collector is off while the clock runs, as in `timeit`, because JAX
+hooks a callback into it that would slow its rivals down.
 """
 
 from __future__ import annotations
 
 import gc
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
 _SAMPLE_SECONDS = 0.004
+_SLOW_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,17 +28,32 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
+class Effort:
+    """How many samples of each figure are taken, how often what is timed is made anew, and when it is enough."""
+
+    rounds: int = 25
+    turns: int = 4
+    seconds: float = 15.0
+
+    @property
+    def few(self) -> int:
+        """How many samples of something that takes seconds."""
+        return max(2, self.rounds // 5)
+
+
+@dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds (or bytes): the median of the samples, and the quartiles around it."""
+    """Seconds (or bytes): the median of the samples, the quartiles around it, and how many there are."""
 
     median: float
     low: float
     high: float
+    count: int = 1
 
     @classmethod
     def of(cls, samples: Sequence[float]) -> Timing:
         low, median, high = statistics.quantiles(samples, n=4)
-        return cls(median, low, high)
+        return cls(median, low, high, len(samples))
 
     @classmethod
     def exact(cls, value: float) -> Timing:
@@ -44,43 +62,48 @@ class Timing:
 
     def per(self, units: int) -> Timing:
         """The same for one of `units` equal parts."""
-        return Timing(self.median / units, self.low / units, self.high / units)
+        return Timing(self.median / units, self.low / units, self.high / units, self.count)
 
 
-def interleaved(tasks: Mapping[str, Task], rounds: int) -> dict[str, Timing]:
-    """Time each task once in every round, with rotating order."""
-    return {name: Timing.of(times) for name, times in _samples(tasks, rounds).items()}
-
-
-def rebuilt(make: Callable[[str], Task], names: Sequence[str], rounds: int) -> dict[str, Timing]:
-    """The same for tasks of large arrays, which are made anew four times, with the names in turn the first.
-
-    Where a program's memory lies is settled when it is made, and whoever comes first in a process lies worse: by up to
-    20% for the same machine code.
-    """
+def measured(make: Callable[[str], Task | None], names: Iterable[str], effort: Effort) -> dict[str, Timing]:
+    """Time what `make` makes for each name, but for those for which it makes nothing."""
     pooled: dict[str, list[float]] = {name: [] for name in names}
-    for turn in range(4):
-        shift = turn % len(names)
-        tasks = {name: make(name) for name in [*names[shift:], *names[:shift]]}
-        for name, times in _samples(tasks, -(-rounds // 4)).items():
+    for turn in range(effort.turns):
+        tasks = {}
+        for name in _rotated(list(pooled), turn):
+            task = make(name)
+            if task is None:
+                del pooled[name]
+            else:
+                tasks[name] = task
+        for name, times in _samples(tasks, -(-effort.rounds // effort.turns), effort.seconds / effort.turns).items():
             pooled[name] += times
     return {name: Timing.of(times) for name, times in pooled.items()}
 
 
-def _samples(tasks: Mapping[str, Task], rounds: int) -> dict[str, list[float]]:
+def _rotated(names: list[str], by: int) -> list[str]:
+    shift = by % len(names)
+    return names[shift:] + names[:shift]
+
+
+def _samples(tasks: Mapping[str, Task], rounds: int, seconds: float) -> dict[str, list[float]]:
+    """A sample of each task in every round; fewer rounds, but at least two, where they take too long."""
     runs = {name: _calibrate(task) for name, task in tasks.items()}
     samples: dict[str, list[float]] = {name: [] for name in tasks}
-    names = list(tasks)
+    start = perf_counter()
     for turn in range(rounds):
-        shift = turn % len(names)
-        for name in names[shift:] + names[:shift]:
+        for name in _rotated(list(tasks), turn):
             samples[name].append(_sample(tasks[name], runs[name]))
+        if turn and perf_counter() - start > seconds:
+            break
     return samples
 
 
 def _calibrate(task: Task) -> int:
     """How many runs make a sample long enough to trust the clock; warms up on the way."""
-    _sample(task, 2)
+    _sample(task, 1)
+    if _sample(task, 1) > _SLOW_SECONDS:
+        return 1
     return max(1, min(20_000, round(_SAMPLE_SECONDS / _sample(task, 3))))
 
 

@@ -13,7 +13,10 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """A library: its functions, how it makes an array from an ndarray, and how it differentiates."""
+    """A library: its functions, how it makes an array from an ndarray, and its transformations, as far as it has them.
+
+    `module` is there for those with the names of `jax`.
+    """
 
     name: str
     sin: Function
@@ -22,6 +25,9 @@ class Rival:
     total: Function
     array: Function
     gradient: Callable[[Function], Function]
+    jvp: Function | None = None
+    vmap: Function | None = None
+    nests: bool = True
     module: Any = None
 
 
@@ -29,7 +35,8 @@ def corejax() -> Rival:
     """The library that this is about."""
     cj = import_module("corejax")
     lax = cj.lax
-    return Rival("corejax", lax.sin, lax.mul, lax.add, lambda x: x.sum(), _wrapped(cj), cj.grad, cj)
+    return Rival("corejax", lax.sin, lax.mul, lax.add, lambda x: x.sum(), _wrapped(cj), cj.grad, cj.jvp, cj.vmap,
+                 module=cj)
 
 
 def jax() -> Rival:
@@ -37,20 +44,26 @@ def jax() -> Rival:
     module = import_module("jax")
     module.config.update("jax_enable_x64", True)
     lax = module.lax
-    return Rival("jax", lax.sin, lax.mul, lax.add, lambda x: x.sum(), module.numpy.asarray, module.grad, module)
+    return Rival("jax", lax.sin, lax.mul, lax.add, lambda x: x.sum(), module.numpy.asarray, module.grad, module.jvp,
+                 module.vmap, module=module)
 
 
 def autograd() -> Rival:
     """autograd: NumPy's functions, a tape in Python."""
-    np = import_module("autograd.numpy")
-    return Rival("autograd", np.sin, np.multiply, np.add, np.sum, lambda x: x, import_module("autograd").grad)
+    np, module = import_module("autograd.numpy"), import_module("autograd")
+
+    def jvp(f: Function, primals: Any, tangents: Any) -> Any:
+        return module.make_jvp(f, tuple(range(len(primals))))(*primals)(tangents)
+
+    return Rival("autograd", np.sin, np.multiply, np.add, np.sum, lambda x: x, module.grad, jvp)
 
 
 def torch_func() -> Rival:
     """PyTorch by `torch.func`, its function transformations."""
     torch = import_module("torch")
     torch.set_num_threads(1)
-    return Rival("torch.func", torch.sin, torch.mul, torch.add, torch.sum, torch.from_numpy, torch.func.grad)
+    return Rival("torch.func", torch.sin, torch.mul, torch.add, torch.sum, torch.from_numpy, torch.func.grad,
+                 torch.func.jvp, torch.func.vmap)
 
 
 def torch_tape() -> Rival:
@@ -63,7 +76,8 @@ def torch_tape() -> Rival:
             return torch.autograd.grad(f(x, *rest), x)[0]
         return derivative
 
-    return Rival("torch tape", torch.sin, torch.mul, torch.add, torch.sum, torch.from_numpy, gradient)
+    return Rival("torch tape", torch.sin, torch.mul, torch.add, torch.sum, torch.from_numpy, gradient,
+                 nests=False)
 
 
 def _wrapped(cj: Any) -> Function:

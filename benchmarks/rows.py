@@ -1,17 +1,17 @@
-"""What is measured: one function for each row of the budgets, and the programs that they run."""
+"""What is measured before anything is compiled: importing, tracing, and eager calls; and what a row is."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import Task, Timing, interleaved
+from benchmarks.measure import Effort, Task, Timing, measured
 from benchmarks.rivals import Function, Rival
 
 EQUATIONS = 300
@@ -19,12 +19,46 @@ EQUATIONS = 300
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A quantity, in seconds or bytes, and the factors by which that of corejax should be smaller."""
+    """A quantity, in seconds, bytes or how often, and the factors by which that of corejax should be smaller."""
 
     what: str
     timings: Mapping[str, Timing]
     targets: Mapping[str, float] = field(default_factory=dict)
     unit: str = "s"
+
+
+#: What can be run by name. It yields its rows; none, where a rival that it needs is missing.
+Measure = Callable[[Mapping[str, Rival], Effort], Iterable[Row]]
+
+
+def timed(what: str, make: Callable[[Rival], Task | None], targets: Mapping[str, float] | None = None,
+          per: int = 1) -> Measure:
+    """One row of times: `make` says what is timed, or that a library has no such thing."""
+    def measure(rivals: Mapping[str, Rival], effort: Effort) -> Iterator[Row]:
+        timings = measured(lambda name: make(rivals[name]), rivals, effort)
+        yield Row(what, {name: timing.per(per) for name, timing in timings.items()}, targets or {})
+    return measure
+
+
+def timed_alike(what: str, make: Callable[[Any], Task], targets: Mapping[str, float] | None = None,
+                per: int = 1) -> Measure:
+    """The same for libraries with the names of `jax`, which compile anew each time: `make` takes the module."""
+    def make_anew(rival: Rival) -> Task | None:
+        if rival.module is None:
+            return None
+        rival.module.clear_caches()
+        return make(rival.module)
+    return timed(what, make_anew, targets, per)
+
+
+def ready(found: Any) -> Any:
+    """Wait until everything in some nested tuples, lists and dicts is there."""
+    if isinstance(found, (tuple, list)):
+        return [ready(x) for x in found]
+    if isinstance(found, dict):
+        return [ready(x) for x in found.values()]
+    wait = getattr(found, "block_until_ready", None)
+    return found if wait is None else wait()
 
 
 def by_functions(rival: Rival, operations: int) -> Function:
@@ -50,139 +84,138 @@ def by_operators(rival: Rival, operations: int) -> Function:
 
 
 Style = Callable[[Rival, int], Function]
-STYLES: dict[str, Style] = {"lax functions": by_functions, "operators": by_operators}
+
+
+def anew(function: Function) -> Function:
+    """The same program as another function, for which nothing is cached."""
+    return lambda *args: function(*args)
 
 
 def _call(function: Function, x: Any, y: Any) -> Task:
     return Task(lambda _: function(x, y))
 
 
-def _anew(function: Function) -> Function:
-    """The same program as another function, for which nothing is cached."""
-    return lambda *args: function(*args)
+def _small() -> np.ndarray:
+    return np.linspace(0.1, 0.9, 8)
 
 
-def _tracers(rivals: Mapping[str, Rival]) -> dict[str, Rival]:
-    return {name: rival for name, rival in rivals.items() if rival.module is not None}
-
-
-def _trace_row(what: str, rivals: Mapping[str, Rival], transform: Callable[[Rival], Function], target: float,
-               rounds: int) -> Row:
+def _traced(what: str, transform: Callable[[Rival], Function], target: float) -> Measure:
     """Tracing `transform(rival)`, a function of two arrays that comes from EQUATIONS source equations."""
-    x = np.linspace(0.1, 0.9, 8)
-    tasks = {}
-    for name, rival in _tracers(rivals).items():
-        tasks[name] = _trace(rival.module.make_jaxpr, transform(rival), x)
-    timings = interleaved(tasks, rounds)
-    return Row(what, {name: timing.per(EQUATIONS) for name, timing in timings.items()}, {"jax": target})
+    def make(rival: Rival) -> Task | None:
+        if rival.module is None:
+            return None
+        make_jaxpr, function, x = rival.module.make_jaxpr, transform(rival), _small()
+        return Task(lambda program: make_jaxpr(program)(x, x), lambda: anew(function))
+    return timed(what, make, {"jax": target}, EQUATIONS)
 
 
-def _trace(make_jaxpr: Function, function: Function, x: np.ndarray) -> Task:
-    return Task(lambda program: make_jaxpr(program)(x, x), lambda: _anew(function))
-
-
-def tracing(rivals: Mapping[str, Rival], style: Style, rounds: int) -> Row:
-    return _trace_row("`make_jaxpr`, per equation", rivals, lambda rival: style(rival, EQUATIONS), 4, rounds)
-
-
-def tracing_grad(rivals: Mapping[str, Rival], style: Style, rounds: int) -> Row:
+def tracing_grad(style: Style) -> Measure:
     def gradient(rival: Rival) -> Function:
         chain = style(rival, EQUATIONS)
         return lambda x, y: rival.gradient(lambda x: rival.total(chain(x, y)))(x)
-    return _trace_row("`make_jaxpr(grad)`, per source equation", rivals, gradient, 8, rounds)
+    return _traced("`make_jaxpr(grad)`, per source equation", gradient, 8)
 
 
-def tracing_vmap(rivals: Mapping[str, Rival], style: Style, rounds: int) -> Row:
+def tracing_vmap(style: Style) -> Measure:
     def mapped(rival: Rival) -> Function:
         chain = style(rival, EQUATIONS)
         return lambda x, y: rival.module.vmap(lambda x, y: chain(x, y))(x, y)
-    return _trace_row("`make_jaxpr(vmap)`, per source equation", rivals, mapped, 4, rounds)
+    return _traced("`make_jaxpr(vmap)`, per source equation", mapped, 4)
 
 
-def lowering(rivals: Mapping[str, Rival], style: Style, rounds: int) -> Row:
-    x = np.linspace(0.1, 0.9, 8)
-    tasks = {}
-    for name, rival in _tracers(rivals).items():
-        tasks[name] = _lower(rival.module.jit, style(rival, EQUATIONS), x)
-    timings = interleaved(tasks, rounds)
-    return Row("lowering to StableHLO, per equation",
-               {name: timing.per(EQUATIONS) for name, timing in timings.items()}, {"jax": 2.5})
+def lowering(style: Style) -> Measure:
+    def make(rival: Rival) -> Task | None:
+        if rival.module is None:
+            return None
+        jit, chain, x = rival.module.jit, style(rival, EQUATIONS), _small()
+        return Task(lambda traced: traced.lower(), lambda: jit(anew(chain)).trace(x, x))
+    return timed("lowering to StableHLO, per equation", make, {"jax": 2.5}, EQUATIONS)
 
 
-def _lower(jit: Function, chain: Function, x: np.ndarray) -> Task:
-    return Task(lambda traced: traced.lower(), lambda: jit(_anew(chain)).trace(x, x))
-
-
-def eager_add_ndarrays(rivals: Mapping[str, Rival], rounds: int) -> Row:
-    x = np.linspace(0.1, 0.9, 8)
-    tasks = {"numpy": _call(np.add, x, x)}
-    for name, rival in rivals.items():
-        array = x if rival.module else rival.array(x)
-        tasks[name] = _call(rival.add, array, array)
-    tasks.pop("torch tape", None)  # the same function as torch.func's
-    return Row("eager `add(x, y)` of two ndarrays of 8", interleaved(tasks, rounds), {"jax": 5})
-
-
-def eager_add(rivals: Mapping[str, Rival], style: Style, rounds: int) -> Row:
+def eager_add(style: Style) -> Measure:
     """The operands are the library's own arrays, as results of other computations are; ours stay on the host."""
-    x = np.linspace(0.1, 0.9, 8)
-    tasks = {}
-    for name, rival in _tracers(rivals).items():
-        array = rival.array(x)
-        tasks[name] = _call(rival.add, array, array) if style is by_functions else _operator_add(array)
-    return Row("eager `add` of two arrays of 8", interleaved(tasks, rounds), {"jax": 5})
+    def make(rival: Rival) -> Task | None:
+        if rival.module is None:
+            return None
+        array = rival.array(_small())
+        return _call(rival.add, array, array) if style is by_functions else Task(lambda _: array + array)
+    return timed("eager `add` of two arrays of 8", make, {"jax": 5})
 
 
-def _operator_add(x: Any) -> Task:
-    return Task(lambda _: x + x)
+def add_ndarrays(rivals: Mapping[str, Rival], effort: Effort) -> Iterator[Row]:
+    """Beside NumPy, which needs no transformation."""
+    x = _small()
+
+    def make(name: str) -> Task | None:
+        if name == "numpy":
+            return _call(np.add, x, x)
+        array = x if rivals[name].module else rivals[name].array(x)
+        return _call(rivals[name].add, array, array) if name != "torch tape" else None  # torch.func's own function
+    yield Row("eager `add(x, y)` of two ndarrays of 8", measured(make, ["numpy", *rivals], effort), {"jax": 5})
 
 
-def _eager_gradient(rivals: Mapping[str, Rival], style: Style, x: np.ndarray, rounds: int) -> dict[str, Timing]:
-    tasks = {}
-    for name, rival in rivals.items():
+def eager_grad_scalar(style: Style) -> Measure:
+    def make(rival: Rival) -> Task:
+        return _derivative(rival.gradient(style(rival, 30)), rival.array(np.array(0.7)))
+    return timed("eager `grad` of 30 scalar ops", make, {"jax": 30, "autograd": 2, "torch.func": 2})
+
+
+def eager_grad_array(style: Style) -> Measure:
+    def make(rival: Rival) -> Task:
         chain = style(rival, 30)
-        function = chain if x.ndim == 0 else _summed(rival.total, chain)
-        tasks[name] = _gradient(rival.gradient(function), rival.array(x))
-    return interleaved(tasks, rounds)
+        gradient = rival.gradient(lambda x, y: rival.total(chain(x, y)))
+        return _derivative(gradient, rival.array(np.linspace(0.1, 0.9, 1000)))
+    return timed("eager `grad` of 30 ops on 1,000 elements", make, {"jax": 20, "torch.func": 1.2})
 
 
-def _summed(total: Function, chain: Function) -> Function:
-    return lambda x, y: total(chain(x, y))
+def _derivative(gradient: Function, array: Any) -> Task:
+    return Task(lambda _: ready(gradient(array, array)))
 
 
-def _gradient(gradient: Function, array: Any) -> Task:
-    return Task(lambda _: _ready(gradient(array, array)))
+def nested_gradient(times: int) -> Measure:
+    """The gradient of a gradient, and so on."""
+    def make(rival: Rival) -> Task | None:
+        if not rival.nests:
+            return None
+        function = by_operators(rival, 30)
+        for _ in range(times):
+            function = rival.gradient(function)
+        return _derivative(function, rival.array(np.array(0.7)))
+    return timed(f"eager {'`grad` of ' * (times - 1)}`grad` of 30 scalar ops", make)
 
 
-def _ready(value: Any) -> Any:
-    wait = getattr(value, "block_until_ready", None)
-    return wait() if wait is not None else value
+def eager_jvp(rival: Rival) -> Task | None:
+    if rival.jvp is None:
+        return None
+    jvp, chain, x = rival.jvp, by_operators(rival, 30), rival.array(np.array(0.7))
+    return Task(lambda _: ready(jvp(chain, (x, x), (x, x))))
 
 
-def eager_grad_scalar(rivals: Mapping[str, Rival], style: Style, rounds: int) -> Row:
-    timings = _eager_gradient(rivals, style, np.array(0.7), rounds)
-    return Row("eager `grad` of 30 scalar ops", timings, {"jax": 30, "autograd": 2, "torch.func": 2})
+def eager_vmap(rival: Rival) -> Task | None:
+    if rival.vmap is None:
+        return None
+    vmap, chain, xs = rival.vmap, by_operators(rival, 30), rival.array(np.linspace(0.1, 0.9, 800).reshape(100, 8))
+    return Task(lambda _: ready(vmap(chain)(xs, xs)))
 
 
-def eager_grad_array(rivals: Mapping[str, Rival], style: Style, rounds: int) -> Row:
-    timings = _eager_gradient(rivals, style, np.linspace(0.1, 0.9, 1000), rounds)
-    return Row("eager `grad` of 30 ops on 1,000 elements", timings, {"jax": 20, "torch.func": 1.2})
+def eager_vmap_of_grad(rival: Rival) -> Task | None:
+    if rival.vmap is None:
+        return None
+    vmap, gradient, xs = rival.vmap, rival.gradient(by_operators(rival, 30)), rival.array(np.linspace(0.1, 0.9, 100))
+    return Task(lambda _: ready(vmap(gradient)(xs, xs)))
 
 
-def importing(rivals: Mapping[str, Rival], rounds: int) -> Row:
+def importing(rivals: Mapping[str, Rival], effort: Effort) -> Iterator[Row]:
     """Time of the import statement in a fresh interpreter."""
-    modules = [m for m in ("corejax", "jax", "autograd", "torch", "numpy") if m == "numpy" or _has(rivals, m)]
+    wanted = ("corejax", "jax", "autograd", "torch", "numpy")
+    modules = [m for m in wanted if m == "numpy" or any(name.startswith(m) for name in rivals)]
     samples: dict[str, list[float]] = {module: [] for module in modules}
-    for turn in range(rounds + 1):
-        for module in modules:
+    for turn in range(2 * effort.few + 1):
+        for module in modules[turn % len(modules):] + modules[:turn % len(modules)]:
             seconds = _import_once(module)
             if turn:  # the first may write bytecode and fill the disk's cache
                 samples[module].append(seconds)
-    return Row("`import`", {m: Timing.of(times) for m, times in samples.items()}, {"jax": 1 / 0.35})
-
-
-def _has(rivals: Mapping[str, Rival], module: str) -> bool:
-    return any(name.startswith(module) for name in rivals)
+    yield Row("`import`", {m: Timing.of(times) for m, times in samples.items()}, {"jax": 1 / 0.35})
 
 
 def _import_once(module: str) -> float:
@@ -193,10 +226,17 @@ def _import_once(module: str) -> float:
     return float(done.stdout)
 
 
-ROWS = (tracing, tracing_grad, tracing_vmap, lowering, eager_add, eager_grad_scalar, eager_grad_array)
+def styled(style: Style) -> dict[str, Measure]:
+    """The rows of section 7 of the design for programs in one style."""
+    return {
+        "make_jaxpr": _traced("`make_jaxpr`, per equation", lambda rival: style(rival, EQUATIONS), 4),
+        "make_jaxpr_grad": tracing_grad(style), "make_jaxpr_vmap": tracing_vmap(style), "lowering": lowering(style),
+        "add": eager_add(style), "grad": eager_grad_scalar(style), "grad_1000": eager_grad_array(style)}
 
 
-def measure(rivals: Mapping[str, Rival], style: Style, rounds: int) -> Iterator[Row]:
-    """Each row for programs in one style."""
-    for row in ROWS:
-        yield row(rivals, style, rounds)
+START: dict[str, Measure] = {"import": importing, "add": add_ndarrays}
+EAGER: dict[str, Measure] = {
+    "jvp": timed("eager `jvp` of 30 scalar ops", eager_jvp),
+    "vmap": timed("eager `vmap` of 30 ops over 100 arrays of 8", eager_vmap),
+    "vmap_grad": timed("eager `vmap` of `grad` of 30 scalar ops, 100 times", eager_vmap_of_grad),
+    "grad_2": nested_gradient(2), "grad_3": nested_gradient(3)}

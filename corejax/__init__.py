@@ -6,6 +6,7 @@ Array(6., dtype=float64)
 """
 
 from difflib import get_close_matches
+from importlib import import_module
 from typing import Any
 
 from corejax import core, errors, lax, plugins, tree
@@ -46,9 +47,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Array", "ShapeDtypeStruct", "bfloat16", "block_until_ready", "checkpoint", "clear_caches", "config", "core",
-    "custom_jvp", "custom_vjp", "device_get", "device_put", "devices", "errors", "eval_shape", "float0", "grad",
-    "hessian", "jacfwd", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize", "make_jaxpr", "named_scope",
-    "plugins", "remat", "tree", "value_and_grad", "vjp", "vmap",
+    "custom_jvp", "custom_vjp", "device_get", "device_put", "devices", "errors", "eval_shape", "export", "float0",
+    "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize", "make_jaxpr",
+    "named_scope", "plugins", "remat", "tree", "value_and_grad", "vjp", "vmap",
 ]
 
 
@@ -56,6 +57,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(name)
+    if name == "export":  # late, as nothing else needs what it takes of the standard library
+        return import_module("corejax.export")
     close = get_close_matches(name, __all__, 1)
     raise CorejaxAttributeError(
         f"corejax has no {name!r}", got=f"cj.{name}", wanted=f"one of: {', '.join(__all__)}", where=here(),

@@ -14,8 +14,10 @@ from __future__ import annotations
 import ctypes
 import importlib
 import os
+import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from io import BytesIO
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,7 @@ _SOURCES: dict[str, tuple[str, ...]] = {
     "xla_client": ("jaxlib.xla_client",),
     "version": ("jaxlib.version", "__version__"),
     "pytree": ("jaxlib._jax", "pytree"),
+    "Client": ("jaxlib._jax", "Client"),
     "CompileOptions": ("jaxlib._jax", "CompileOptions"),
     "Device": ("jaxlib._jax", "Device"),
     "DeviceAssignment": ("jaxlib._jax", "DeviceAssignment"),
@@ -107,11 +110,41 @@ def mlir_context() -> Any:
     return context
 
 
+# How the compiler refuses an option
+
+_REFUSED_OPTION = re.compile(r"No such compile option: '(?P<unknown>[^']*)'|"
+                             r"While setting option (?P<name>\w+), .* is not a valid (?P<kind>\w+) value")
+
+
+def refused_option(error: BaseException) -> tuple[str, str | None] | None:
+    """The compiler option that an error is about, and the type that it takes; None for one that is not known."""
+    found = _REFUSED_OPTION.search(str(error))
+    if found is None:
+        return None
+    return (found["unknown"], None) if found["unknown"] is not None else (found["name"], found["kind"])
+
+
 # Running programs
 
 def make_cpu_client(devices: int | None = None) -> Any:
     """A client of its own for the processor, with so many devices."""
     return _load("xla_client").make_cpu_client(asynchronous=True, num_devices=devices)
+
+
+def pjrt_client(name: str, library: str, options: Mapping[str, Any]) -> Any:
+    """A client of a PJRT library, which the process loads once under this name."""
+    xla = _load("xla_client")
+    if not xla.pjrt_plugin_loaded(name):
+        xla.load_pjrt_plugin_dynamically(name, library)
+    if not xla.pjrt_plugin_initialized(name):
+        xla.initialize_pjrt_plugin(name)
+    return xla.make_c_api_client(name, dict(options))
+
+
+def gpu_options() -> dict[str, Any]:
+    """Options for the client of a GPU from XLA's environment variables: its allocator, its share of the memory."""
+    found: dict[str, Any] = _load("xla_client").generate_pjrt_gpu_plugin_options()
+    return found
 
 
 def single_device_sharding(device: Any) -> Any:
@@ -164,6 +197,40 @@ def compile_module(client: Any, module: Any, device: Any, options: Any, callback
     if callbacks:
         return client.compile_and_load(module, devices, options, host_callbacks=list(callbacks))
     return client.compile_and_load(module, devices, options)
+
+
+# Keeping programs from process to process
+
+def program_bytes(module: Any) -> bytes:
+    """What a module computes, in bytes that are the same in every process; its name and locations don't count."""
+    copy = module.operation.clone(ip=False)
+    copy.attributes["sym_name"] = _load("ir").StringAttr.get("program", module.context)
+    _load("passmanager").PassManager.parse("builtin.module(strip-debuginfo)", module.context).run(copy)
+    out = BytesIO()
+    copy.write_bytecode(out)
+    return out.getvalue()
+
+
+def options_bytes(options: Any) -> bytes:
+    """Compile options, the compiler's flags and the device assignment among them, in bytes."""
+    return bytes(options.SerializeAsString())
+
+
+def compiler_facts(client: Any, device: Any) -> tuple[str, ...]:
+    """What else decides what the compiler makes of a program: its version, its platform, the device."""
+    facts = (_load("version"), client.platform, client.platform_version, client.runtime_type, device.device_kind,
+             getattr(device, "compute_capability", ""), device.id)
+    return tuple(map(str, facts))
+
+
+def executable_bytes(client: Any, loaded: Any) -> bytes:
+    """A loaded executable in bytes, for this release of jaxlib and this kind of machine."""
+    return bytes(client.serialize_executable(loaded))
+
+
+def load_executable(client: Any, data: bytes, device: Any, options: Any) -> Any:
+    """The loaded executable of such bytes. What is in them runs, and another release's are not refused."""
+    return client.deserialize_executable(data, _load("DeviceList")((device,)), options)
 
 
 class _Exported:

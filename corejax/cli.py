@@ -30,6 +30,11 @@ def primitives() -> Iterator[str]:
     yield str(explaining.primitives())
 
 
+def backends() -> Iterator[str]:
+    """Each backend with whether it can be used here. None is started for it."""
+    yield str(explaining.backends())
+
+
 def explain(name: str) -> Iterator[str]:
     """Who provides a primitive, function, role or operator; each hook of a primitive, and why it won."""
     yield str(explaining.explain(name))
@@ -48,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; 1 with the message on stderr if it can't be done."""
     parser = argparse.ArgumentParser(prog="python -m corejax", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    for command in (plugins, check, primitives, version):
+    for command in (plugins, check, primitives, backends, version):
         commands.add_parser(command.__name__, help=command.__doc__).set_defaults(run=command)
     commands.add_parser("explain", help=explain.__doc__).add_argument("name")
     options = parser.parse_args(arguments)

@@ -10,7 +10,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from corejax import plugin
 from corejax.errors import CorejaxAttributeError, CorejaxError, CorejaxTypeError
+from corejax.plugin import registry
 from corejax.plugin.roles import operators
 from corejax.source import here
 from corejax.tracebacks import as_entry, calls_users, public, trim
@@ -24,27 +26,71 @@ BINARY = ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "f
 #: Those that are asked for where unset is one of two answers: quick to refuse.
 _SLOTS = ("_host", "_buffer")
 
+#: What only values with elements have; and what would promise all of the array API standard.
+_ABSENT = frozenset(["device", "devices", "to_device", "is_ready", "block_until_ready", "delete", "is_deleted",
+                     "__dlpack__", "__dlpack_device__", "__array_namespace__"])
+
 
 class DataModel:
     """Operators and methods by role. Subclasses have an `aval`."""
 
     __slots__ = ()
     __array_priority__ = 1000.0  # ndarray + x asks x.__radd__ instead of looping over x's elements
+    aval: Any
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of an element."""
+        return self.aval.dtype.itemsize  # type: ignore[no-any-return]
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all elements."""
+        return self.aval.size * self.aval.dtype.itemsize  # type: ignore[no-any-return]
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
+        if name.startswith("_") and name not in _ABSENT:
             # An unset slot lands here too: private names are never roles.
             try:
                 raise AttributeError(name if name in _SLOTS else f"{type(self).__name__!r} object has no {name!r}")
             except AttributeError as error:
                 error.__traceback__ = None
                 raise
+        if name in _ABSENT:
+            raise _absent(self, name)
         try:
             function = _method_of(name)
             return function(self) if getattr(function, "is_property", False) else partial(_call, function, self)
         except Exception as error:
             trim(error)
             raise
+
+    def __dir__(self) -> list[str]:
+        roles = plugin.manifest.read().names(registry.ROLES)
+        methods = [name.removeprefix("operators.") for name in roles if name.startswith("operators.")]
+        return sorted({*super().__dir__(), *[name for name in methods if name not in _OPERATORS]})
+
+    def __contains__(self, value: Any) -> bool:
+        return bool((self == value).any())
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+    @public
+    def __reduce__(self) -> Any:
+        raise CorejaxTypeError("a traced value can't be pickled", got=str(self.aval), wanted="an array", where=here(),
+                               todo="return it from the transformed function, and pickle the result")
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """How IPython shows it: its lines below each other, wherever it stands."""
+        first, *others = repr(self).splitlines()
+        printer.text(first)
+        for line in others:
+            printer.break_()
+            printer.text(line)
 
     @public
     def __round__(self, ndigits: int | None = None) -> Any:
@@ -67,6 +113,16 @@ class DataModel:
         raise CorejaxTypeError("arrays are immutable", got=f"del x[{_written(index)}]", where=here(),
                                wanted="an array of the elements that stay",
                                todo="index what stays, as in x[keep], or join it with lax.concatenate")
+
+
+def _absent(x: Any, name: str) -> CorejaxAttributeError:
+    if name == "__array_namespace__":
+        return CorejaxAttributeError("arrays have no namespace of the array API standard", got=f"x.{name}()",
+                                     wanted="functions that the installed packs provide", where=here(),
+                                     todo="use cj.lax; for other libraries convert with np.asarray(x)")
+    return CorejaxAttributeError(f"a traced value has no {name!r}", got=f"x.{name} of a traced {x.aval}",
+                                 wanted="an array", where=here(),
+                                 todo="do this outside of the transformed function, with what it returns")
 
 
 def _written(index: Any) -> str:
@@ -116,6 +172,8 @@ def _binary(name: str) -> Callable[[Any, Any], Any]:
             raise
     return method
 
+
+_OPERATORS = frozenset([*UNARY, *BINARY])
 
 for _make, _names in ((_unary, UNARY), (_binary, BINARY)):
     for _name in _names:

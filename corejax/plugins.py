@@ -19,7 +19,7 @@ halved (defined in corejax.plugins): a primitive
 >>> explained.hooks["vmap"].how
 'derived'
 
-The same is printed by `python -m corejax explain NAME`, `... plugins` and `... primitives`.
+The same is printed by `python -m corejax explain NAME`, `... plugins`, `... primitives` and `... backends`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,21 @@ from corejax.tracebacks import public
 if TYPE_CHECKING:
     from corejax.plugin.explanation import Explanation, Listing
 
-__all__ = ["explain", "packs", "primitives"]
+__all__ = ["backends", "explain", "packs", "primitives"]
+
+
+@public
+def backends() -> Listing:
+    """Print each backend, and why those can't be used here that can't. None is started for it.
+
+    >>> backends().rows["cpu"]
+    cpu: can be used
+    ...
+    'can be used'
+    """
+    found: Listing = doors.explaining.backends()
+    print(found)
+    return found
 
 
 @public

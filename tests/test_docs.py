@@ -18,7 +18,7 @@ import pytest
 from corejax.plugin import hookspecs, manifest, registry
 from imports import PACKS, ROOT
 
-SKIPPED = (".venv", ".venv-parity", ".venv-bench", "node_modules", "build", "dist", ".git")
+SKIPPED = (".venv", ".venv-parity", ".venv-bench", ".venv-matrix", "node_modules", "build", "dist", ".git")
 PAGES = sorted(path for path in ROOT.rglob("*.md")
                if not set(SKIPPED) & set(path.relative_to(ROOT).parts) and not path.is_relative_to(ROOT / "shared"))
 PACKAGES = ("corejax", *PACKS, "corejax_softplus")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import re
 import subprocess
 import sys
@@ -108,3 +109,249 @@ def test_inverse_of_another_primitive_can_be_added(invert: ModuleType) -> None:
 def test_inverse_refuses_what_is_no_chain(invert: ModuleType, function: Any) -> None:
     with pytest.raises(CorejaxValueError, match="twice|chain"):
         invert.inverse(function)(1.0)
+
+
+@pytest.fixture(scope="module")
+def mlp() -> ModuleType:
+    return load("mlp_training")
+
+
+def test_perceptron_computes_what_numpy_does(mlp: ModuleType) -> None:
+    params, x = mlp.layers(np.random.default_rng(1), 2, 5, 3), np.random.default_rng(2).normal(size=(4, 2))
+    hidden = np.tanh(x @ params[0]["w"] + params[0]["b"])
+    scores = hidden @ params[1]["w"] + params[1]["b"]
+    np.testing.assert_allclose(mlp.logits(params, x), scores, rtol=1e-13)
+    shares = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    labels = np.eye(3)[[0, 2, 1, 2]]
+    np.testing.assert_allclose(mlp.loss(params, x, labels), -np.log((shares * labels).sum(axis=1)).mean(), rtol=1e-13)
+
+
+def test_perceptron_steps_against_the_slopes_that_differences_find(mlp: ModuleType) -> None:
+    rng = np.random.default_rng(3)
+    params, (x, labels) = mlp.layers(rng, 2, 4, 2), mlp.spirals(rng, 16)
+    still = cj.tree.map(np.zeros_like, params)
+    _, velocity, value = cj.jit(mlp.training_step)(params, still, x, labels)
+    np.testing.assert_allclose(value, mlp.loss(params, x, labels), rtol=1e-13)
+    for layer, name in ((0, "w"), (0, "b"), (1, "w"), (1, "b")):
+        way = rng.normal(size=params[layer][name].shape)
+        ends = []
+        for sign in (1, -1):
+            moved = [dict(each) for each in params]
+            moved[layer][name] = params[layer][name] + sign * 1e-5 * way
+            ends.append(float(mlp.loss(moved, x, labels)))
+        np.testing.assert_allclose((np.asarray(velocity[layer][name]) * way).sum(), -0.2 * (ends[0] - ends[1]) / 2e-5,
+                                   rtol=1e-6)
+
+
+def test_perceptron_tells_the_spirals_apart(mlp: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    mlp.main()
+    lines = capsys.readouterr().out.splitlines()
+    shares = [int(re.findall(r"(\d+)%", line)[0]) for line in lines]
+    assert 6 == len(shares)
+    assert shares[0] < 70
+    assert shares[-1] > 98
+
+
+@pytest.fixture(scope="module")
+def logistic() -> ModuleType:
+    return load("logistic_hessian")
+
+
+@pytest.fixture(scope="module")
+def fitted(logistic: ModuleType) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(4)
+    x, y = logistic.observations(rng, 200, np.array([1.0, -0.5, 0.25]))
+    return rng.normal(size=3), x, y
+
+
+def test_logistic_curvature_is_symmetric_and_the_one_of_the_formula(logistic: ModuleType, fitted: Any) -> None:
+    w, x, y = fitted
+    slope, curvature = map(np.asarray, cj.jit(logistic.slope_and_curvature)(w, x, y))
+    np.testing.assert_allclose(curvature, curvature.T, rtol=1e-12)
+    p = 1 / (1 + np.exp(-x @ w))
+    np.testing.assert_allclose(slope, -(x.T @ (y * (1 - np.where(y > 0, p, 1 - p)))) + w, rtol=1e-11)
+    np.testing.assert_allclose(curvature, (x.T * (p * (1 - p))) @ x + np.eye(3), rtol=1e-11)
+
+
+def test_logistic_curvature_is_the_difference_of_slopes(logistic: ModuleType, fitted: Any) -> None:
+    w, x, y = fitted
+    curvature = np.asarray(cj.hessian(logistic.loss)(w, x, y))
+    for i, way in enumerate(np.eye(3)):
+        ends = [np.asarray(cj.grad(logistic.loss)(w + sign * 1e-5 * way, x, y)) for sign in (1, -1)]
+        np.testing.assert_allclose(curvature[i], (ends[0] - ends[1]) / 2e-5, rtol=1e-6)
+
+
+def test_newton_ends_where_the_slope_is_zero(logistic: ModuleType, fitted: Any) -> None:
+    _, x, y = fitted
+    *_, last = logistic.newton(x, y, 8)
+    assert np.abs(np.asarray(cj.grad(logistic.loss)(last, x, y))).max() < 1e-10
+
+
+@pytest.fixture(scope="module")
+def n_body() -> ModuleType:
+    return load("n_body")
+
+
+def test_bodies_are_back_after_one_period_with_the_energy_they_had(n_body: ModuleType) -> None:
+    masses, steps = np.ones(3), 3000
+    x, v, way = n_body.travel(n_body.PLACES, n_body.SPEEDS, masses, n_body.PERIOD / steps, steps)
+    assert (steps, 3, 2) == way.shape
+    np.testing.assert_array_equal(x, way[-1])
+    np.testing.assert_allclose(x, n_body.PLACES, atol=2e-5)
+    np.testing.assert_allclose(v, n_body.SPEEDS, atol=2e-5)
+    energies = [float(n_body.energy(x, v, masses)) for x, v in ((n_body.PLACES, n_body.SPEEDS), (x, v))]
+    np.testing.assert_allclose(energies[0], energies[1], rtol=1e-8)
+
+
+def test_bodies_move_as_loops_over_pairs_move_them_and_keep_momentum(n_body: ModuleType) -> None:
+    rng = np.random.default_rng(5)
+    x, v, masses = rng.normal(size=(4, 2)), rng.normal(size=(4, 2)), rng.uniform(0.5, 2.0, 4)
+
+    def drawn(x: np.ndarray) -> np.ndarray:
+        total = np.zeros_like(x)
+        for i in range(4):
+            for j in range(4):
+                if i != j:
+                    total[i] += masses[j] * (x[j] - x[i]) / np.linalg.norm(x[j] - x[i]) ** 3
+        return total
+
+    np.testing.assert_allclose(n_body.accelerations(x, masses), drawn(x), rtol=1e-12)
+    found_x, found_v, _ = n_body.travel(x, v, masses, 1e-3, 20)
+    np.testing.assert_allclose(masses @ np.asarray(found_v), masses @ v, rtol=1e-11)
+    for _ in range(20):
+        v = v + 0.5e-3 * drawn(x)
+        x = x + 1e-3 * v
+        v = v + 0.5e-3 * drawn(x)
+    np.testing.assert_allclose(found_x, x, rtol=1e-10)
+    np.testing.assert_allclose(found_v, v, rtol=1e-10)
+
+
+def test_bodies_go_back_when_time_does(n_body: ModuleType) -> None:
+    x, v, _ = n_body.travel(n_body.PLACES, n_body.SPEEDS, np.ones(3), 0.01, 100)
+    x, v, _ = n_body.travel(x, -v, np.ones(3), 0.01, 100)
+    np.testing.assert_allclose(x, n_body.PLACES, atol=1e-12)
+    np.testing.assert_allclose(-v, n_body.SPEEDS, atol=1e-12)
+
+
+def test_slope_through_the_bodies_way_is_the_difference_of_ways(n_body: ModuleType) -> None:
+    def end(x: Any) -> Any:
+        return (n_body.travel(x, n_body.SPEEDS, np.ones(3), 0.01, 50)[0] * np.arange(6.0).reshape(3, 2)).sum()
+
+    way = np.random.default_rng(6).normal(size=(3, 2))
+    difference = (float(end(n_body.PLACES + 1e-5 * way)) - float(end(n_body.PLACES - 1e-5 * way))) / 2e-5
+    np.testing.assert_allclose((np.asarray(cj.grad(end)(n_body.PLACES)) * way).sum(), difference, rtol=1e-7)
+
+
+@pytest.fixture(scope="module")
+def mandelbrot() -> ModuleType:
+    return load("mandelbrot")
+
+
+def test_mandelbrot_counts_as_a_loop_in_python_does(mandelbrot: ModuleType) -> None:
+    points = mandelbrot.plane(12, 16)
+
+    def count(c: complex) -> int:
+        z, steps = c, 0
+        while abs(z) <= 2.0 and steps < 40:
+            z, steps = z * z + c, steps + 1
+        return steps
+
+    expected = [[count(complex(c)) for c in row] for row in points]
+    np.testing.assert_array_equal(expected, cj.jit(mandelbrot.picture)(points, 40))
+
+
+def test_mandelbrot_is_its_own_mirror_image_and_has_the_known_area(mandelbrot: ModuleType) -> None:
+    counts = np.asarray(cj.jit(mandelbrot.picture)(mandelbrot.plane(201, 250), 200))
+    np.testing.assert_array_equal(counts, counts[::-1])
+    assert abs((counts == 200).mean() * 3.0 * 2.4 - 1.5066) < 0.06
+
+
+@pytest.fixture(scope="module")
+def attention() -> ModuleType:
+    return load("attention_block")
+
+
+@pytest.fixture(scope="module")
+def sequences(attention: ModuleType) -> tuple[Any, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(7)
+    x = rng.normal(size=(2, 5, 8))
+    return attention.blocks(rng, count=3, width=8, heads=2), x, np.roll(x, 1, axis=1)
+
+
+def test_attention_block_is_the_one_of_loops_over_positions(attention: ModuleType, sequences: Any) -> None:
+    params, (x, _), _ = sequences
+    block = {name: array[0] for name, array in params.items()}
+
+    def normalized(x: np.ndarray) -> np.ndarray:
+        return (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-6)
+
+    inner, heads = normalized(x), np.zeros((2, 5, 4))
+    for head in range(2):
+        q, k, v = (inner @ block[name][head] for name in ("query", "key", "value"))
+        for i in range(5):
+            weights = np.exp([q[i] @ k[j] / 2.0 for j in range(i + 1)])
+            heads[head, i] = weights @ v[:i + 1] / weights.sum()
+    expected = x + np.concatenate(list(heads), axis=1) @ block["mix"]
+    expected = expected + np.tanh(normalized(expected) @ block["up"]) @ block["down"]
+    np.testing.assert_allclose(attention.apply_block(x, block), expected, rtol=1e-10)
+
+
+def test_attention_does_not_look_ahead(attention: ModuleType, sequences: Any) -> None:
+    params, (x, _), _ = sequences
+    block = {name: array[1] for name, array in params.items()}
+    changed = np.concatenate([x[:3], x[3:] + 1.0])
+    before, after = (np.asarray(attention.apply_block(y, block)) for y in (x, changed))
+    np.testing.assert_array_equal(before[:3], after[:3])
+    assert np.abs(before[3:] - after[3:]).min() > 0.0
+
+
+def test_attention_has_the_same_slopes_with_checkpoint_for_less_memory(attention: ModuleType, sequences: Any) -> None:
+    params, x, target = sequences
+    slopes = cj.jit(cj.value_and_grad(attention.loss), static_argnums=3)
+    compiled = [slopes.lower(params, x, target, again).compile() for again in (False, True)]
+    remembered, recomputed = [each.memory_analysis().temp_size_in_bytes for each in compiled]
+    assert recomputed < remembered * 0.7
+    (value, found), (same_value, same) = [each(params, x, target) for each in compiled]
+    np.testing.assert_allclose(same_value, value, rtol=1e-12)
+    for name, slope in found.items():
+        np.testing.assert_allclose(same[name], slope, rtol=1e-9, atol=1e-13)
+    way = {name: np.random.default_rng(8).normal(size=array.shape) for name, array in params.items()}
+    ends = [float(attention.loss({name: params[name] + sign * 1e-6 * way[name] for name in params}, x, target, False))
+            for sign in (1, -1)]
+    along = sum([(np.asarray(found[name]) * way[name]).sum() for name in params])
+    np.testing.assert_allclose(along, (ends[0] - ends[1]) / 2e-6, rtol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def options() -> ModuleType:
+    return load("black_scholes")
+
+
+OPTIONS = [(100.0, 80.0, 0.2, 0.5, 0.03), (100.0, 100.0, 0.4, 2.0, 0.0), (90.0, 120.0, 0.15, 0.25, -0.01)]
+
+
+def test_normal_distribution_is_that_of_erf(options: ModuleType) -> None:
+    for x in np.linspace(-7.0, 7.0, 57):
+        np.testing.assert_allclose(options.cumulative(x), 0.5 * math.erfc(-x / math.sqrt(2.0)), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(cj.grad(options.cumulative)(0.7), options.density(0.7), rtol=1e-15)
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_greeks_are_those_of_the_closed_forms(options: ModuleType, option: tuple[float, ...]) -> None:
+    spot, strike, volatility, years, rate = option
+    spread = volatility * math.sqrt(years)
+    up = (math.log(spot / strike) + (rate + volatility ** 2 / 2) * years) / spread
+    down, paid = up - spread, strike * math.exp(-rate * years)
+    within = [0.5 * math.erfc(-x / math.sqrt(2.0)) for x in (up, down)]
+    bell = math.exp(-up * up / 2) / math.sqrt(2 * math.pi)
+    expected = [spot * within[0] - paid * within[1], within[0], bell / (spot * spread), spot * bell * math.sqrt(years),
+                -spot * bell * volatility / (2 * math.sqrt(years)) - rate * paid * within[1], years * paid * within[1]]
+    np.testing.assert_allclose(cj.jit(options.greeks)(*option), expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_greeks_solve_the_equation_of_black_and_scholes(options: ModuleType, option: tuple[float, ...]) -> None:
+    spot, _, volatility, _, rate = option
+    price, delta, gamma, _, theta, _ = map(float, options.greeks(*option))
+    np.testing.assert_allclose(theta + 0.5 * (volatility * spot) ** 2 * gamma + rate * (spot * delta - price), 0,
+                               atol=1e-10)

@@ -22,7 +22,8 @@ KERNEL = modules(ROOT / "corejax")
 PACK_API = ("corejax.plugin", "corejax.core", "corejax.ir", "corejax.lax", "corejax.errors")
 
 #: The doors that load late, on purpose.
-LATE = ("corejax._jaxlib", "corejax.plugin", "corejax.plugin.registry", "corejax.plugin.primitive", "corejax.testing")
+LATE = ("corejax", "corejax._jaxlib", "corejax.plugin", "corejax.plugin.registry", "corejax.plugin.primitive",
+        "corejax.testing", "corejax.xla.persistent")
 
 
 def rooms() -> dict[str, int]:

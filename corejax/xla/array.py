@@ -15,16 +15,13 @@ import numpy as np
 from corejax import _jaxlib, dtypes
 from corejax.avals import ShapedArray, aval_of
 from corejax.datamodel import DataModel
-from corejax.errors import CorejaxTypeError, CorejaxValueError, kind_of
+from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax.source import here
 from corejax.tracebacks import as_entry, public, trim
-from corejax.xla import client
+from corejax.xla import client, exchange
 from corejax.xla.failures import runtime_error
 from corejax.xla.storage import (
     DELETED,
-    DLPACK_CPU,
-    DLPACK_CUDA,
-    DLPACK_PINNED,
     check_has_value,
     element,
     is_on_device,
@@ -105,14 +102,6 @@ class Array(DataModel):
         """Did only Python scalars give it its dtype?"""
         return self.aval.weak_type
 
-    @property
-    def itemsize(self) -> int:
-        return self.aval.dtype.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        return self.aval.size * self.aval.dtype.itemsize
-
     # Where it is
 
     @property
@@ -168,20 +157,18 @@ class Array(DataModel):
 
     def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
                    dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
-        kind, _ = self.__dlpack_device__()
-        if kind != DLPACK_CPU:
-            self.block_until_ready()
-            return _jaxlib.buffer_to_dlpack(live(self), stream)
-        view = to_numpy(self)
-        if max_version is None:
-            # The first version of the protocol can't say that memory is read-only; a consumer may write to its copy.
-            return view.copy().__dlpack__()
-        return view.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+        return exchange.to_dlpack(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        if not is_on_device(self) or live(self).platform() == "cpu":
-            return DLPACK_CPU, 0
-        return DLPACK_CUDA, self.device.local_hardware_id
+        return exchange.device_of(self)
+
+    @public
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Array:
+        """The array on a device, as by `cj.device_put`."""
+        if stream is not None:
+            raise CorejaxValueError("to_device knows no streams", got=f"stream={stream!r}"[:80], wanted="stream=None",
+                                    where=here(), todo="leave it out: the runtime orders its work by itself")
+        return device_put(self, device)
 
     def item(self, *index: int) -> Any:
         """One element as a Python scalar: the only one, or the one at `index`."""
@@ -210,10 +197,14 @@ class Array(DataModel):
     def __iter__(self) -> Iterator[Any]:
         if not self.aval.shape:
             raise scalar_error(self, "can't be iterated over")
-        if is_on_device(self):
-            return iter([self[i] for i in range(len(self))])  # type: ignore[index]
         row = ShapedArray(self.aval.shape[1:], self.aval.dtype, self.aval.weak_type)
-        return iter([Array.from_host(self._host[i, ...], row) for i in range(len(self))])
+        host = getattr(self, "_host", None)
+        if host is not None:
+            return iter([Array.from_host(host[i, ...], row) for i in range(len(self))])
+        if live(self).platform() != "cpu":
+            return iter([self[i] for i in range(len(self))])  # type: ignore[index]
+        rows, place = to_numpy(self), client.place_of(self.device)
+        return iter([Array.from_device(place.put_copy(row, rows[i, ...]), row) for i in range(len(self))])
 
     def __format__(self, spec: str) -> str:
         return format(to_numpy(self)[()] if not self.aval.shape else str(self), spec)
@@ -231,14 +222,16 @@ class Array(DataModel):
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (np.array(to_numpy(self)), self.aval.weak_type)
 
-    def __copy__(self) -> Array:
-        return self
-
     def __deepcopy__(self, memo: Any) -> Array:
-        return self
+        # An array of its own: the original may be deleted, or donated to a program.
+        host = getattr(self, "_host", None)
+        if host is not None:
+            return Array.from_host(host, self.aval)
+        return Array.from_device(client.place_of(self.device).put_copy(self.aval, to_numpy(self)), self.aval)
 
 
 def _restore(host: Any, weak_type: bool) -> Array:
+    """An array as it comes out of a pickle: in host memory."""
     return Array.from_host(host, ShapedArray(host.shape, host.dtype, weak_type))
 
 
@@ -289,11 +282,5 @@ def from_dlpack(x: Any) -> Array:
     """An array that shares the memory of any object with `__dlpack__`: treat that object as read-only from here on."""
     if type(x) is Array:
         return x
-    if not hasattr(x, "__dlpack__"):
-        raise CorejaxTypeError(f"{kind_of(x)} has no __dlpack__", got=repr(x)[:80], where=here())
-    kind, _ = x.__dlpack_device__()
-    if kind not in (DLPACK_CPU, DLPACK_PINNED):
-        raise CorejaxValueError("from_dlpack takes memory of the host", got=f"a DLPack device of kind {kind}",
-                                where=here(), todo="copy it to the host first")
-    host = np.from_dlpack(x)
+    host = exchange.from_dlpack(x)
     return Array.from_host(host, aval_of(host))

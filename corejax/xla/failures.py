@@ -86,3 +86,10 @@ def runtime_error(error: BaseException) -> CorejaxRuntimeError:
     """The error for a compiled program that failed when it ran."""
     return CorejaxRuntimeError("the runtime failed to run a compiled program", got=plain(error), where=here(),
                                wanted="enough memory and valid arguments", todo=_SEE_MORE)
+
+
+def no_such_analysis(error: BaseException) -> CorejaxRuntimeError:
+    """The error for a backend whose runtime can't say of a program what it costs."""
+    return CorejaxRuntimeError("the runtime of this backend can't say that of a program", got=plain(error),
+                               wanted="a backend whose runtime can", where=here(),
+                               todo="ask on the processor: cj.config.backend = 'cpu' before first use")

@@ -24,9 +24,6 @@ from corejax.source import here
 from corejax.xla import client
 from corejax.xla.failures import runtime_error
 
-#: DLPack's numbers for kinds of memory.
-DLPACK_CPU, DLPACK_CUDA, DLPACK_PINNED = 1, 2, 3
-
 
 class _Deleted:
     """Stands in for the buffer of an array that was deleted."""
@@ -65,13 +62,14 @@ def read_only(host: Any) -> Any:
 
 def to_numpy(array: Any) -> Any:
     """Its value as a read-only ndarray that shares its memory where possible; waits until it is computed."""
-    if is_on_device(array):
+    try:
+        host = array._host
+    except AttributeError:  # on a device; also if another thread has just deleted it
         client.check_not_forked()
         try:
             return _jaxlib.buffer_to_numpy(live(array), array.aval.shape, array.aval.dtype)
         except _jaxlib.RuntimeFailure as error:
             raise runtime_error(error) from error
-    host = array._host
     view = host.view() if type(host) is np.ndarray else np.asarray(host)
     view.flags.writeable = False
     return view

@@ -205,7 +205,19 @@ def test_pickle_and_copies_keep_value_and_type(place):
         assert x.aval is again.aval
         np.testing.assert_array_equal(host, again)
     assert as_array(1.0, copy=True).aval is pickle.loads(pickle.dumps(as_array(1.0, copy=True))).aval
-    assert copy.copy(x) is x and copy.deepcopy(x) is x
+    assert copy.copy(x) is x
+
+
+def test_a_deep_copy_lives_on_when_the_original_is_deleted(place):
+    for host in (np.arange(3.0), np.ones(2, ml_dtypes.bfloat16), np.float32(2.5), np.zeros((0, 3), np.int8)):
+        x = place(host)
+        twin, again = copy.deepcopy([x, x])
+        assert twin is again is not x
+        assert (x.aval, is_on_device(x)) == (twin.aval, is_on_device(twin))
+        x.delete()
+        np.testing.assert_array_equal(host, twin)
+        with pytest.raises(CorejaxError, match="deleted"):
+            copy.deepcopy(x)
 
 
 def test_weak_references_work(place):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .mutant import mutants_of
 
 SLICING, GATHERING = "corejax_lax_basic.slicing", "corejax_lax_basic.gathering"
+SCATTERING, PLACING = "corejax_lax_basic.scattering", "corejax_lax_basic._placing"
 
 MUTANTS = (
     *mutants_of("slice", SLICING, "Slice", (
@@ -67,8 +68,8 @@ MUTANTS = (
         ("impl", "axis", "if d not in (*collapsed, *x_batch)]))", "if s != 1]))"),
         ("abstract_eval", "weak type", "for d in range(ndim)], x.dtype,\n                           x.weak_type)",
          "for d in range(ndim)], x.dtype)"),
-        ("transpose", "param", "mode=mode,\n                            unique",
-         'mode="drop",\n                            unique'),
+        ("transpose", "param", "mode=mode,\n                                unique",
+         'mode="drop",\n                                unique'),
         ("vmap", "axis", "(0, *shifted(x_batch, 0)), (0, *index_batch)",
          "(*shifted(x_batch, 0), 0), (0, *index_batch)"),
         ("vmap", "off by one", "out_dim = offset[rank - 1] + 1 if rank else 0",
@@ -80,26 +81,26 @@ MUTANTS = (
          "in a gather that clips, nobody reads the fill value"),
         ("xla_translation", "missing case", 'if mode == "fill":', 'if mode == "fill" and fill_value is None:'),
     )),
-    *mutants_of("gather scatter", GATHERING, "_places", (
+    *mutants_of("gather scatter", PLACING, "places_of", (
         ("impl", "off by one", "last = shape[d] - sizes[d]", "last = shape[d] - 1"),
         ("impl", "axis", "indices[..., index_map.index(d)]", "indices[..., 0]"),
     )),
     *mutants_of("gather", GATHERING, "_filled", (
-        ("xla_translation", "comparison", "lax.le(indices, _uppers", "lax.lt(indices, _uppers"),
-        ("xla_translation", "swapped operands", "full(shape, _fill_number(dtype, fill_value), dtype), out)",
-         "out, full(shape, _fill_number(dtype, fill_value), dtype))"),
+        ("xla_translation", "comparison", "lax.le(indices, uppers", "lax.lt(indices, uppers"),
+        ("xla_translation", "swapped operands", "full(shape, fill_number(dtype, fill_value), dtype), out)",
+         "out, full(shape, fill_number(dtype, fill_value), dtype))"),
         ("xla_translation", "missing case", "lax.bitwise_and(lax.ge(indices, as_dtype(0, aval_of(indices).dtype)),\n"
-         "                             lax.le(indices, _uppers(indices, upper, numbers[2])))",
-         "lax.le(indices, _uppers(indices, upper, numbers[2]))"),
+         "                             lax.le(indices, uppers(indices, upper, numbers[2])))",
+         "lax.le(indices, uppers(indices, upper, numbers[2]))"),
     )),
-    *mutants_of("gather", GATHERING, "_check", (
+    *mutants_of("gather", PLACING, "check_numbers", (
         ("abstract_eval", "refusal", "or indices.shape[-1] != len(index_map)", ""),
     )),
-    *mutants_of("scatter", GATHERING, "_clamped", (
-        ("xla_translation", "missing case", "lax.max(lax.min(indices, _uppers(indices, upper, numbers[2])), zero)",
-         "lax.min(indices, _uppers(indices, upper, numbers[2]))"),
+    *mutants_of("scatter", SCATTERING, "_clamped", (
+        ("xla_translation", "missing case", "lax.max(lax.min(indices, uppers(indices, upper, numbers[2])), zero)",
+         "lax.min(indices, uppers(indices, upper, numbers[2]))"),
     )),
-    *mutants_of("scatter_add", GATHERING, "_Scatter", (
+    *mutants_of("scatter_add", SCATTERING, "_Scatter", (
         ("impl", "missing case", "self._ufunc.at(out, tuple(places), new)",
          "out[tuple(places)] = self._ufunc(out[tuple(places)], new)"),
         ("impl", "side effect", "out = np.array(x)", "out = np.asarray(x)"),
@@ -110,11 +111,11 @@ MUTANTS = (
          "a promise about indices that the CPU's compiler makes no use of"),
         ("abstract_eval", "weak type", "x.weak_type and updates.weak_type", "x.weak_type"),
     )),
-    *mutants_of("scatter", GATHERING, "_Scatter", (
+    *mutants_of("scatter", SCATTERING, "_Scatter", (
         ("impl", "swapped operands", 'clamp = mode == "clip"', 'clamp = mode != "clip"'),
         ("xla_translation", "swapped operands", "else body.arguments[1]", "else body.arguments[0]"),
     )),
-    *mutants_of("scatter", GATHERING, "Scatter", (
+    *mutants_of("scatter", SCATTERING, "Scatter", (
         ("transpose", "dropped term", "if not unique_indices:  #", "if False:  #"),
         ("transpose", "dropped term",
          "x_bar = scatter.primitive.bind(ct, indices, full(sizes, 0, aval_of(ct).dtype), **fixed)",
@@ -123,25 +124,39 @@ MUTANTS = (
          "lax.select_n(won, updates_bar, full(sizes, 0, aval_of(ct).dtype))"),
         ("jvp", "declaration", "linear = (0, 2)", "linear = (0,)"),
     )),
-    *mutants_of("scatter_add", GATHERING, "ScatterAdd", (
+    *mutants_of("scatter_add", SCATTERING, "ScatterAdd", (
         ("transpose", "lost cotangent", "return [cotangents if type(x) is Linear else None, None, updates_bar]",
          "return [None, None, updates_bar]"),
         ("transpose", "param", "dimension_numbers, mode)", 'dimension_numbers, "clip")'),
         ("impl", "wrong function", "np.add", "np.maximum"),
     )),
-    *mutants_of("scatter_min", GATHERING, "ScatterMin", (
+    *mutants_of("scatter_min", SCATTERING, "ScatterMin", (
         ("xla_translation", "wrong function", "stablehlo.minimum", "stablehlo.maximum"),
         ("impl", "missing case", "np.minimum", "np.fmin"),
     )),
-    *mutants_of("scatter_mul", GATHERING, "_ScatterBy", (
-        ("jvp", "declaration",
-         'not_differentiable("where indices repeat, its derivative depends on the order in which updates arrive")',
-         "partials(lambda t, out, *args, **params: t, None, None)"),
+    *mutants_of("scatter_mul", SCATTERING, "ScatterMul", (
+        ("jvp", "swapped operands", "scatter_mul.primitive.bind(t, indices, y, **params), None,",
+         "scatter_mul.primitive.bind(t, indices, x, **params), None,"),
+        ("transpose", "dropped term", "scatter_mul.primitive.bind(cotangents, indices, updates,",
+         "scatter_add.primitive.bind(cotangents, indices, updates,"),
     )),
-    *mutants_of("scatter", GATHERING, "_read_back", (
+    *mutants_of("scatter_mul", SCATTERING, "_product_tangent", (
+        ("jvp", "missing case", 'if params["unique_indices"]:', "if True:"),
+        ("jvp", "swapped operands", "before = _read_back(product, i,", "before = _read_back(tangent, i,"),
+    )),
+    *mutants_of("scatter_mul", SCATTERING, "_one_by_one", (
+        ("jvp", "axis", "for d in index_batch]))", "for d in batches]))",
+         "the batching axes of all samples are in order"),
+    )),
+    *mutants_of("scatter_max", SCATTERING, "_shared", (
+        ("jvp", "dropped term", "lax.convert_element_type(lax.max(ties, np.int32(1)), aval_of(t).dtype)",
+         "full(shape_of(t), 1, aval_of(t).dtype)",
+         "updates that tie are a kink, where differences say nothing: tests of the pack hold what they share"),
+    )),
+    *mutants_of("scatter", SCATTERING, "_read_back", (
         ("transpose", "param", 'mode="fill" if mode == "drop" else mode', 'mode="clip"'),
     )),
-    *mutants_of("scatter", GATHERING, "_window_sizes", (
+    *mutants_of("scatter", PLACING, "window_sizes", (
         ("impl", "axis", "for d in window_dims]", "for d in window_dims[::-1]]"),
     )),
 )

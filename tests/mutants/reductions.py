@@ -28,9 +28,8 @@ MUTANTS = (
         ("abstract_eval", "weak type", "ShapedArray(without(x.shape, axes), x.dtype, x.weak_type)",
          "ShapedArray(without(x.shape, axes), x.dtype)"),
         ("abstract_eval", "refusal", "check_axes(self.name, axes, x.ndim)", "pass"),
-        ("impl", "axis", "self._ufunc.reduce(x, axes, dtype)", "self._ufunc.reduce(x, axes[:1], dtype)"),
-        ("impl", "dtype", "np.asarray(self._ufunc.reduce(x, axes, wide)).astype(dtype)",
-         "np.asarray(self._ufunc.reduce(x, axes, wide))"),
+        ("impl", "axis", "self._ufunc.reduce(x, axes, wide)", "self._ufunc.reduce(x, axes[:1], wide)"),
+        ("impl", "dtype", "np.asarray(out).astype(dtype)", "np.asarray(out)"),
         ("xla_translation", "dtype", "_lowering.convert(ctx, out, out_aval.shape, dtype)", "out"),
         ("xla_translation", "axis", "_lowering.reduce(ctx, x, out_aval, axes,", "_lowering.reduce(ctx, x, out_aval, "
          "tuple([len(ctx.avals_in[0].shape) - 1 - a for a in axes]),"),

@@ -140,11 +140,62 @@ def test_modes_of_get() -> None:
         cj.jit(lambda x, i: at(x)[i].get(mode="wrap"))(x, np.array([0]))
 
 
+def test_a_mode_treats_static_and_computed_indices_alike() -> None:
+    x = np.arange(3.0)
+    for i in (9, -9, np.array([9, 0, -9]), [0, 9], np.uint64(2**63), 2**70):
+        for mode, expected in (("clip", x[np.clip(np.array(i, float), -3, 2).astype(int)]),
+                               ("fill", np.where(np.abs(np.array(i, float)) > 3, np.nan, 0.0))):
+            assert_array_equal(np.asarray(at(x)[i].get(mode=mode)), expected)
+        assert_array_equal(np.asarray(at(x)[i].set(7.0, mode="drop"))[1:], x[1:])
+        with pytest.raises(CorejaxIndexError, match="out of bounds"):
+            at(x)[i].get(mode="promise_in_bounds")
+    assert_array_equal(np.asarray(at(x)[np.array([2, 9])].apply(lax.exp, mode="drop")), [0, 1, np.exp(2.0)])
+
+
+def test_negative_indices_wrap_unless_told_otherwise() -> None:
+    x, i = np.arange(3.0), np.array([-1, 1])
+    assert_array_equal(np.asarray(at(x)[i].get(mode="fill", fill_value=-5.0, wrap_negative_indices=False)), [-5, 1])
+    assert_array_equal(np.asarray(cj.jit(lambda x, i: at(x)[i].set(9.0, wrap_negative_indices=False))(x, i)), [0, 9, 2])
+    assert_array_equal(np.asarray(at(x)[i].add(9.0, mode="clip", wrap_negative_indices=False)), [9, 10, 2])
+
+
+def test_lists_of_traced_integers_of_any_depth() -> None:
+    read = cj.jit(lambda x, i, j: (getitem(x, [i, 0]), getitem(x, [[i, 1], [j, i]]), getitem(x, ([i, 0], slice(2)))))
+    for found, index in zip(read(X, 2, 1), ([2, 0], [[2, 1], [1, 2]], ([2, 0], slice(2))), strict=True):
+        assert_array_equal(np.asarray(found), X[np.array(index) if index == [[2, 1], [1, 2]] else index])
+    mask = [cj.device_put(True), False, True]
+    assert_array_equal(np.asarray(getitem(X, mask)), X[[True, False, True]])
+    mixed = [cj.device_put(True), 2]
+    for x in (X, cj.device_put(X)):
+        assert_array_equal(np.asarray(getitem(x, mixed)), X[[True, 2]])
+        with pytest.raises(CorejaxTypeError, match="integers or booleans"):
+            getitem(x, [cj.device_put(1.5), 0])
+
+
+def test_unsigned_indices_beyond_the_signed_ones_are_out_of_bounds() -> None:
+    x = np.arange(3.0)
+    for dtype in (np.uint8, np.uint16, np.uint32, np.uint64):
+        i = np.array([np.iinfo(dtype).max, 1], dtype)
+        assert_array_equal(np.asarray(cj.jit(lambda x, i: getitem(x, i))(x, i)), [2, 1])
+        assert_array_equal(np.asarray(cj.jit(lambda x, i: at(x)[i].set(9.0))(x, i)), [0, 9, 2])
+
+
+def test_empty_axes_are_read_from_only_where_something_stands_for_them() -> None:
+    x = np.zeros((0, 2))
+    i = cj.device_put(np.array([1, 0]))
+    assert_array_equal(np.asarray(at(x)[i].get(mode="fill", fill_value=4.0)), np.full((2, 2), 4.0))
+    assert (0, 2) == at(x)[i].set(1.0).shape == getitem(x, np.zeros(0, int)).shape
+    with pytest.raises(CorejaxIndexError, match="axis 0 is empty"):
+        getitem(x, i)
+
+
 def test_divide_power_and_apply() -> None:
     x = np.arange(1.0, 5.0)
     assert_allclose(np.asarray(at(x)[1:3].divide(2.0)), [1, 1, 1.5, 4])
     assert_allclose(np.asarray(at(x)[1:3].power(2.0)), [1, 4, 9, 4])
     assert_allclose(np.asarray(at(x)[1:3].apply(lax.neg)), [1, -2, -3, 4])
+    with pytest.raises(CorejaxTypeError, match="doesn't hold quotients"):
+        at(np.arange(3))[0].divide(2)
     assert_allclose(np.asarray(at(x)[np.array([0, 0])].apply(lax.neg)), [-1, 2, 3, 4])
 
 

@@ -11,11 +11,13 @@ from value_checks import check_value
 
 import corejax as cj
 from corejax import lax
-from corejax.errors import CorejaxError, CorejaxTypeError, CorejaxValueError
-from corejax_lax_basic import creation, gathering, identity, joining, linear_algebra, shapes, slicing
-from corejax_lax_basic.gathering import GatherDimensionNumbers, ScatterDimensionNumbers
+from corejax.errors import CorejaxTypeError, CorejaxValueError
+from corejax_lax_basic import creation, gathering, identity, joining, linear_algebra, scattering, shapes, slicing
+from corejax_lax_basic.gathering import GatherDimensionNumbers
+from corejax_lax_basic.scattering import ScatterDimensionNumbers
 
-PRIMITIVES = [function.primitive for module in (creation, gathering, identity, joining, linear_algebra, shapes, slicing)
+PRIMITIVES = [function.primitive for module in (creation, gathering, identity, joining, linear_algebra, scattering,
+                                    shapes, slicing)
               for function in vars(module).values()
               if hasattr(function, "primitive") and function.__module__ == module.__name__]
 
@@ -29,12 +31,6 @@ def test_impl_takes_numpy_scalars_as_arrays_without_axes(primitive: Any) -> None
             found = primitive.impl([x[()] for x in args], **sample.params)
             for x, y in zip(cj.tree.leaves([found]), cj.tree.leaves([expected]), strict=True):
                 assert_array_equal(x, y)
-
-
-def test_scatter_of_products_has_no_derivative_and_says_why() -> None:
-    numbers = ScatterDimensionNumbers((), (0,), (0,))
-    with pytest.raises(CorejaxError, match="scatter_mul .*not differentiable"):
-        cj.jvp(lambda x: lax.scatter_mul(x, np.array([[0]]), np.ones(1), numbers), (np.ones(3),), (np.ones(3),))
 
 
 def test_dynamic_slices_at_mapped_places() -> None:

@@ -9,7 +9,7 @@ X = "x = cj.device_put(np.ones((2, 3)))\n"
 indexing = Group("Indexing")
 
 
-def add(name: str, code: str, error: type[Exception], *words: str, jax: str = "") -> None:
+def add(name: str, code: str, error: type[Exception], *words: str, jax: str | None = "") -> None:
     indexing.add(name, X + code, error, *words, jax=jax and X + jax)
 
 
@@ -34,6 +34,10 @@ add("an unknown option of an update", "x.at[0].set(0.0, uniq_indices=True)", Typ
     "'unique_indices'")
 add("a value of another kind", "x.at[0].set(1j)", TypeError, "c128", "float64", ".astype")
 add("a list of lists that is no array", "x[[[0], [1, 2]]]", TypeError, "list")
+add("a computed index into an empty axis", "cj.jit(lambda i: x[:0][i])(1)", IndexError, "empty", "fill", jax=None)
+add("a negative index where none wraps", "x.at[-1].get(wrap_negative_indices=False)", IndexError, "-1", "0 to 1",
+    jax=None)
+add("quotients in an array of integers", "x.astype(int).at[0].divide(2)", TypeError, "i64[2,3]", "float", jax=None)
 add("an unknown mode", "x.at[0].set(0.0, mode='wrap around')", ValueError, "wrap around")
 
 GROUPS = (indexing,)

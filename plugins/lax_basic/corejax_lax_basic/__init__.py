@@ -8,16 +8,7 @@ from corejax_lax_basic.complex_parts import complex, conj, imag, real
 from corejax_lax_basic.conversion import convert_element_type
 from corejax_lax_basic.creation import broadcasted_iota, full, full_like, iota
 from corejax_lax_basic.exponential import exp, expm1, log, log1p, logistic, pow, rsqrt, sqrt
-from corejax_lax_basic.gathering import (
-    GatherDimensionNumbers,
-    ScatterDimensionNumbers,
-    gather,
-    scatter,
-    scatter_add,
-    scatter_max,
-    scatter_min,
-    scatter_mul,
-)
+from corejax_lax_basic.gathering import GatherDimensionNumbers, gather
 from corejax_lax_basic.identity import copy, optimization_barrier, stop_gradient
 from corejax_lax_basic.joining import concatenate, pad, stack
 from corejax_lax_basic.linear_algebra import batch_matmul, dot, dot_general
@@ -31,6 +22,14 @@ from corejax_lax_basic.logic import (
     shift_right_logical,
 )
 from corejax_lax_basic.rounding import RoundingMethod, ceil, floor, is_finite, round
+from corejax_lax_basic.scattering import (
+    ScatterDimensionNumbers,
+    scatter,
+    scatter_add,
+    scatter_max,
+    scatter_min,
+    scatter_mul,
+)
 from corejax_lax_basic.selection import clamp, select, select_n
 from corejax_lax_basic.shapes import (
     broadcast,

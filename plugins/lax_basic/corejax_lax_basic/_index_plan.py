@@ -1,11 +1,13 @@
 """What an index expression means: each entry of `x[entries]` checked, resolved, and given its axis of `x`.
 
 Python integers, slices, None, Ellipsis and NumPy arrays are static and checked here. Arrays and tracers of integers
-are computed with: what lies out of bounds is treated when the program runs.
+are computed with: what lies out of bounds is treated when the program runs. A mode, where the user names one, treats
+both alike.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +32,7 @@ class Along(NamedTuple):
 
 
 class At(NamedTuple):
-    """An index along one axis: an integer, or an array or tracer of integers."""
+    """An index along one axis: an integer, or an array or tracer of integers; static if it is known to be inside."""
 
     axis: int
     where: Any
@@ -54,7 +56,17 @@ class Dots(NamedTuple):
 Entry = Along | At | Flag | New | Dots
 
 
-def resolve(shape: Shape, index: Any) -> list[Entry]:
+class Bounds(NamedTuple):
+    """What becomes of indices: `mode` treats those out of bounds, which are errors without it; `wrap` negative ones."""
+
+    mode: str | None = None
+    wrap: bool = True
+
+
+STRICT = Bounds()
+
+
+def resolve(shape: Shape, index: Any, bounds: Bounds = STRICT) -> list[Entry]:
     """The entries of an index into an array of this shape, each axis covered by one of them."""
     raw = [_plain(entry) for entry in (index if type(index) is tuple else (index,))]
     used = sum([_axes_of(entry) for entry in raw])
@@ -71,7 +83,7 @@ def resolve(shape: Shape, index: Any) -> list[Entry]:
     entries: list[Entry] = []
     axis = 0
     for entry in raw:
-        entries.extend(_entry(entry, shape, axis))
+        entries.extend(_entry(entry, shape, axis, bounds))
         axis += _axes_of(entry)
     return entries
 
@@ -101,12 +113,27 @@ def _refused(entry: Any) -> CorejaxError:
 def _from_list(entry: list[Any]) -> Any:
     if not entry:
         return np.zeros(0, np.int64)
-    if any([isinstance(item, (Array, Tracer)) for item in entry]):
-        return lax.concatenate([lax.reshape(lax.convert_element_type(item, np.int64), (1,)) for item in entry], 0)
+    if _holds_arrays(entry):
+        return _stacked(entry)
     try:
         return np.asarray(entry)
     except ValueError as error:
         raise _refused(entry) from error
+
+
+def _holds_arrays(entry: list[Any]) -> bool:
+    return any([isinstance(item, (Array, Tracer)) or (isinstance(item, list) and _holds_arrays(item))
+                for item in entry])
+
+
+def _stacked(entry: Sequence[Any]) -> Any:
+    """A list with arrays or tracers of integers in it as one of them; as a mask, if all are flags."""
+    parts = [_checked_array(_stacked(item) if isinstance(item, list) else
+                            item if isinstance(item, (Array, Tracer)) else np.asarray(item)) for item in entry]
+    flags = [type(part) is bool or (isinstance(part, np.ndarray) and part.dtype.kind == "b") for part in parts]
+    if all(flags):
+        return np.asarray(parts)
+    return lax.stack([lax.convert_element_type(part, np.int64) for part in parts], 0)
 
 
 def _checked_array(entry: Any) -> Any:
@@ -131,12 +158,12 @@ def _axes_of(entry: Any) -> int:
     return entry.ndim if isinstance(entry, np.ndarray) and entry.dtype.kind == "b" else 1
 
 
-def _entry(entry: Any, shape: Shape, axis: int) -> list[Entry]:
+def _entry(entry: Any, shape: Shape, axis: int, bounds: Bounds) -> list[Entry]:
     kind = type(entry)
     if kind is slice:
         return [_along(entry, shape[axis], axis)]
     if kind is int:
-        return [At(axis, _in_bounds(entry, shape[axis], axis), True)]
+        return [_at_number(entry, shape[axis], axis, bounds)]
     if entry is None:
         return [New()]
     if entry is Ellipsis:
@@ -144,18 +171,46 @@ def _entry(entry: Any, shape: Shape, axis: int) -> list[Entry]:
     if kind is bool:
         return [Flag(int(entry))]
     if not isinstance(entry, np.ndarray):
-        return [At(axis, _from_end(entry, shape[axis]), False)]
+        return [At(axis, _from_end(entry, shape[axis], bounds.wrap), False)]
     if entry.dtype.kind == "b":
         if entry.shape != shape[axis:axis + entry.ndim]:
             raise wrong("indexing", "a mask doesn't fit the axes that it covers", got=f"shape {entry.shape}",
                         wanted=f"shape {shape[axis:axis + entry.ndim]}", todo="make the mask as long as the array",
                         kind=CorejaxIndexError)
         return [At(axis + k, positions, True) for k, positions in enumerate(entry.nonzero())]
-    size = shape[axis]
-    for extreme in (entry.min(), entry.max()) if entry.size else ():
-        _in_bounds(int(extreme), size, axis)
-    positions = entry.astype(np.int64)
-    return [At(axis, np.where(positions < 0, positions + size, positions), True)]
+    return [_at_numbers(entry, shape[axis], axis, bounds)]
+
+
+def _at_number(number: int, size: int, axis: int, bounds: Bounds) -> At:
+    """A static integer, counted from the start."""
+    if (-size if bounds.wrap else 0) <= number < size:
+        return At(axis, number + size if number < 0 else number, True)
+    if bounds.mode == "fill":  # out of bounds: whatever number says so
+        return At(axis, np.array(size if number > 0 else -1), False)
+    if bounds.mode == "clip" and size:
+        return At(axis, size - 1 if number > 0 else 0, True)
+    if bounds.mode == "clip":
+        return At(axis, np.array(0), False)
+    raise wrong("indexing", f"index {number} is out of bounds for axis {axis} of size {size}", got=number,
+                wanted=f"an index from {-size if bounds.wrap else 0} to {size - 1}" if size
+                else "no index: the axis is empty", kind=CorejaxIndexError,
+                todo='check the index, or say what is out of bounds becomes: x.at[i].get(mode="clip")')
+
+
+def _at_numbers(numbers: Any, size: int, axis: int, bounds: Bounds) -> At:
+    """A static array of integers, counted from the start."""
+    least, most = (int(numbers.min()), int(numbers.max())) if numbers.size else (0, -1)
+    inside = (-size if bounds.wrap else 0) <= least and most < size
+    if not inside and bounds.mode not in ("clip", "fill"):
+        _at_number(most if most >= size else least, size, axis, bounds)
+    if most > np.iinfo(np.int64).max:
+        numbers = np.minimum(numbers, np.asarray(size, numbers.dtype))
+    positions = numbers.astype(np.int64)
+    if bounds.wrap:
+        positions = np.where(positions < 0, positions + size, positions)
+    if not inside and bounds.mode == "clip" and size:
+        return At(axis, np.clip(positions, 0, size - 1), True)
+    return At(axis, positions, inside)
 
 
 def _along(entry: slice, size: int, axis: int) -> Along:
@@ -183,23 +238,17 @@ def _bounds(entry: slice) -> str:
     return ":".join(parts if parts[2] else parts[:2])
 
 
-def _in_bounds(number: int, size: int, axis: int) -> int:
-    if -size <= number < size:
-        return number + size if number < 0 else number
-    raise wrong("indexing", f"index {number} is out of bounds for axis {axis} of size {size}", got=number,
-                wanted=f"an index from {-size} to {size - 1}" if size else "no index: the axis is empty",
-                todo="check the index; only indices that are computed with are clamped", kind=CorejaxIndexError)
-
-
-def _from_end(index: Any, size: int) -> Any:
-    """A computed index of at least 32 bits, negative ones counted from the end."""
+def _from_end(index: Any, size: int, wrap: bool) -> Any:
+    """A computed index of at least 32 bits and with a sign, negative ones counted from the end if they wrap."""
     aval = aval_of(index)
     dtype = aval.dtype
-    if dtype.itemsize < 4 or size > np.iinfo(dtype).max:
-        dtype = np.dtype(np.int32 if size <= np.iinfo(np.int32).max else np.int64)
+    if dtype.kind == "u" and dtype.itemsize > 2:
+        index = lax.min(index, as_dtype(min(size, np.iinfo(dtype).max), dtype))
+    if dtype.itemsize < 4 or dtype.kind == "u" or size > np.iinfo(dtype).max:
+        dtype = np.dtype(np.int32 if size < np.iinfo(np.int32).max else np.int64)
     if dtype != aval.dtype:
         index = lax.convert_element_type(index, dtype)
-    if aval.dtype.kind == "u":
+    if aval.dtype.kind == "u" or not wrap:
         return index
     zero, total = as_dtype(0, dtype), as_dtype(size, dtype)
     return lax.select_n(lax.lt(index, zero), index, lax.add(index, total))

@@ -58,6 +58,9 @@ class Iota:
 
     @hookimpl
     def abstract_eval(self, avals: Any, *, dtype: np.dtype, shape: Shape, dimension: int) -> ShapedArray:
+        if avals:
+            raise wrong(self.name, "it takes no operands", got=f"{len(avals)} operands", wanted="params alone",
+                        todo="give dtype, shape and dimension by keyword")
         check_shape(self.name, "shape", shape)
         if dtype_kind(dtype) not in "iufc":
             raise wrong(self.name, f"it does not count in {dtype}", got=str(dtype),

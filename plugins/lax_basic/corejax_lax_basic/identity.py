@@ -29,7 +29,8 @@ class Copy:
 
     @hookimpl
     def abstract_eval(self, avals: Any) -> ShapedArray:
-        return avals[0]  # type: ignore[no-any-return]
+        (x,) = avals
+        return x  # type: ignore[no-any-return]
 
     @hookimpl
     def transpose(self, cotangents: Any, args: Any) -> Any:
@@ -65,7 +66,8 @@ class StopGradient:
 
     @hookimpl
     def abstract_eval(self, avals: Any) -> ShapedArray:
-        return avals[0]  # type: ignore[no-any-return]
+        (x,) = avals
+        return x  # type: ignore[no-any-return]
 
     jvp = partials(None)
     transpose = not_linear("its derivative is zero, so no tangent ever passes through it")

@@ -1,7 +1,8 @@
 """`x[index]` and `x.at[index]`: every index that NumPy has, on arrays and tracers.
 
 Static indices become slices, reversals and gathers; computed ones dynamic slices, gathers and scatters. A static index
-out of bounds is an error. A computed one is clamped when read, and left out when written, as in JAX.
+out of bounds is an error. A computed one is clamped when read, and left out when written, as in JAX. With a `mode`,
+both are what the mode says.
 """
 
 from __future__ import annotations
@@ -13,182 +14,18 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import aval_of, check_callable, here
-from corejax.errors import CorejaxAttributeError, CorejaxError, CorejaxIndexError, CorejaxTypeError
+from corejax.errors import CorejaxAttributeError, CorejaxError, CorejaxTypeError
 from corejax.plugin import calls_users, public, registry
-from corejax_lax_basic import shapes, slicing
 from corejax_lax_basic._axes import Shape, dtype_kind, shape_of, wrong
-from corejax_lax_basic._index_plan import Along, At, Dots, Entry, Flag, New, resolve, spread
+from corejax_lax_basic._index_plan import Along, At, Bounds, Entry, New, resolve, spread
+from corejax_lax_basic._placing import ScatterDimensionNumbers, canonical_mode
+from corejax_lax_basic._reading import Layout, common_shape, index_shape, is_array, join, read, span
+from corejax_lax_basic._reading import getitem as getitem
 from corejax_lax_basic.creation import as_dtype
-from corejax_lax_basic.gathering import GatherDimensionNumbers, ScatterDimensionNumbers, canonical_mode
 
 __all__: list[str] = []  # nothing of this is a function of lax: the operators use it
 
-_slice, _squeeze = slicing.slice.primitive.bind, shapes.squeeze.primitive.bind
-_ZEROS = (0,) * 64  # NumPy's greatest number of axes
 
-
-def getitem(x: Any, index: Any) -> Any:
-    """`x[index]`.
-
-    >>> getitem(np.arange(12.0).reshape(3, 4), (slice(None, None, -2), [0, -1])).tolist()
-    [[8.0, 11.0], [0.0, 3.0]]
-    """
-    shape = shape_of(x)
-    if type(index) is int and shape and -shape[0] <= index < shape[0]:  # by far the most common
-        first = index + shape[0] if index < 0 else index
-        row = _slice(x, start_indices=(first, *_ZEROS[1:len(shape)]), limit_indices=(first + 1, *shape[1:]),
-                     strides=None)
-        return _squeeze(row, dimensions=(0,))
-    return _read(x, resolve(shape, index), None, None)
-
-
-def _read(x: Any, entries: Sequence[Entry], mode: str | None, fill_value: Any) -> Any:
-    if any([_is_array(e) for e in entries]) or (mode is not None and any([type(e) is At and not e.static
-                                                                          for e in entries])):
-        return _read_gather(x, entries, mode, fill_value)
-    entries = [e for e in entries if type(e) is not Dots]
-    x = _cut(x, [e for e in entries if type(e) is Along or (type(e) is At and e.static)])
-    computed = {e.axis: e.where for e in entries if type(e) is At and not e.static}
-    if computed:
-        sizes = tuple([1 if d in computed else n for d, n in enumerate(shape_of(x))])
-        dtype = max([aval_of(i).dtype for i in computed.values()], key=lambda d: d.itemsize)
-        starts = [_to_dtype(computed[d], dtype) if d in computed else as_dtype(0, dtype) for d in range(len(sizes))]
-        x = slicing.dynamic_slice.primitive.bind(x, *starts, slice_sizes=sizes)
-    dropped = tuple([e.axis for e in entries if type(e) is At])
-    if not any([type(e) is New for e in entries]):
-        return _squeeze(x, dimensions=dropped) if dropped else x
-    shape = shape_of(x)
-    if dropped:
-        kept = [e for e in entries if type(e) is not At]
-        return lax.reshape(x, tuple([shape[e.axis] if type(e) is Along else 1 for e in kept]))
-    return lax.expand_dims(x, [i for i, e in enumerate(entries) if type(e) is New])
-
-
-def _is_array(entry: Entry) -> bool:
-    """Does it make the index an advanced one, in which scalars broadcast against arrays?"""
-    return type(entry) is Flag or (type(entry) is At and len(np.shape(entry.where) if entry.static
-                                                             else entry.where.shape) > 0)
-
-
-def _to_dtype(x: Any, dtype: np.dtype) -> Any:
-    return x if aval_of(x).dtype == dtype else lax.convert_element_type(x, dtype)
-
-
-def _cut(x: Any, entries: Sequence[Along | At]) -> Any:
-    """Slices, reversals and static integers, whose axes stay with size 1."""
-    shape = shape_of(x)
-    starts, limits, steps = [0] * len(shape), list(shape), [1] * len(shape)
-    backward, whole = [], True
-    for e in entries:
-        if type(e) is At:
-            starts[e.axis], limits[e.axis], whole = e.where, e.where + 1, whole and shape[e.axis] == 1
-            continue
-        assert type(e) is Along
-        if e.full:
-            continue
-        first, last = _span(e)
-        starts[e.axis], limits[e.axis], steps[e.axis] = first, last + 1 if e.length else first, abs(e.step)
-        if e.length < 2:
-            steps[e.axis] = 1
-        elif e.step < 0:
-            backward.append(e.axis)
-        whole = whole and e.length == shape[e.axis]
-    if not whole:
-        strides = None if max(steps) == 1 else tuple(steps)
-        x = _slice(x, start_indices=tuple(starts), limit_indices=tuple(limits), strides=strides)
-    return lax.rev(x, tuple(backward)) if backward else x
-
-
-def _span(e: Along) -> tuple[int, int]:
-    """The least and the greatest position of a slice; the least is 0 for an empty one."""
-    if not e.length:
-        return 0, 0
-    ends = e.start, e.start + (e.length - 1) * e.step
-    return min(ends), max(ends)
-
-
-class Layout:
-    """The result of an advanced index, axis by axis: ("index", k), ("axis", entry) or ("new", None).
-
-    The axes of the broadcast index arrays stand where the arrays stood if these were next to each other, else in front.
-    """
-
-    def __init__(self, entries: Sequence[Entry]) -> None:
-        self.advanced = [e for e in entries if type(e) in (At, Flag)]
-        self.shape = _common_shape([_index_shape(e) for e in self.advanced])
-        spots = [i for i, e in enumerate(entries) if type(e) in (At, Flag)]
-        together = bool(spots) and spots[-1] - spots[0] == len(spots) - 1
-        before = len([e for e in entries[:spots[0]] if type(e) in (New, Along)]) if together else 0
-        rest: list[tuple[str, Any]] = [("new", None) if type(e) is New else ("axis", e) for e in entries
-                                       if type(e) in (New, Along)]
-        index_axes: list[tuple[str, Any]] = [("index", k) for k in range(len(self.shape))]
-        self.axes = [*rest[:before], *index_axes, *rest[before:]]
-
-    def result_shape(self) -> Shape:
-        """The shape of `x[index]`."""
-        return tuple([1 if kind == "new" else self.shape[e] if kind == "index" else e.length for kind, e in self.axes])
-
-
-def _index_shape(entry: Any) -> Shape:
-    if type(entry) is Flag:
-        return (entry.length,)
-    return np.shape(entry.where) if entry.static else entry.where.shape
-
-
-def _common_shape(shapes: Sequence[Shape]) -> Shape:
-    try:
-        return np.broadcast_shapes(*shapes)
-    except ValueError as error:
-        raise wrong("indexing", "index arrays don't broadcast against each other",
-                    got=" and ".join(map(str, shapes)), wanted="shapes that broadcast",
-                    todo="for an outer product of indices, add axes: x[i[:, None], j]",
-                    kind=CorejaxIndexError) from error
-
-
-def _read_gather(x: Any, entries: Sequence[Entry], mode: str | None, fill_value: Any) -> Any:
-    layout = Layout(entries)
-    x = _cut(x, [e for e in entries if type(e) is Along])
-    axes = [(kind, e) for kind, e in layout.axes if kind != "new"]
-    indexed = [e for e in layout.advanced if type(e) is At]
-    offset = tuple([i for i, (kind, _) in enumerate(axes) if kind == "axis"])
-    if indexed:
-        indices = _join([(e, tuple(range(len(layout.shape)))) for e in indexed], layout.shape)
-        at = tuple([e.axis for e in indexed])
-        sizes = tuple([1 if d in at else n for d, n in enumerate(shape_of(x))])
-        numbers = GatherDimensionNumbers(offset, tuple(sorted(at)), at)
-        known = all([e.static for e in indexed])
-        x = lax.gather(x, indices, numbers, sizes, mode=mode or ("promise_in_bounds" if known else "clip"),
-                       fill_value=fill_value)
-    else:
-        shape = tuple([layout.shape[e] if kind == "index" else e.length for kind, e in axes])
-        x = lax.broadcast_in_dim(x, shape, offset)
-    new = [i for i, (kind, _) in enumerate(layout.axes) if kind == "new"]
-    return lax.expand_dims(x, new) if new else x
-
-
-def _join(parts: Sequence[tuple[Any, Shape]], shape: Shape) -> Any:
-    """Indices as one array `(*shape, coordinate)`; each part broadcasts along the given axes of `shape`."""
-    if all([e.static for e, _ in parts]):
-        spread_out = [np.broadcast_to(_placed(np.asarray(e.where, np.int64), axes, shape), shape) for e, axes in parts]
-        joined = np.stack(spread_out, -1)
-        small = not joined.size or joined.max() <= np.iinfo(np.int32).max
-        return joined.astype(np.int32) if small else joined
-    wide = any([aval_of(e.where).dtype.itemsize > 4 for e, _ in parts if not e.static])
-    dtype = np.dtype(np.int64 if wide else np.int32)
-    columns = []
-    for e, axes in parts:
-        index = np.asarray(e.where, dtype) if e.static else _to_dtype(e.where, dtype)
-        ndim = len(shape_of(index))
-        kept = spread(index, tuple([shape[a] for a in axes[len(axes) - ndim:]]), "an index")
-        columns.append(lax.broadcast_in_dim(kept, (*shape, 1), axes[len(axes) - ndim:]))
-    return columns[0] if len(columns) == 1 else lax.concatenate(columns, len(shape))
-
-
-def _placed(index: Any, axes: Shape, shape: Shape) -> Any:
-    sizes = [1] * len(shape)
-    for a, n in zip(axes[len(axes) - index.ndim:], index.shape, strict=True):
-        sizes[a] = n
-    return index.reshape(sizes)
 
 
 @public
@@ -224,23 +61,24 @@ class Indexer:
 class Part:
     """A part of an array: each method gives the array with that part changed.
 
-    Values broadcast to the part and take the array's dtype. `mode` treats computed indices out of bounds: by default
-    they are clamped when read and left out when written; "clip", "fill" (or "drop") and "promise_in_bounds" say
-    otherwise.
+    Values broadcast to the part and take the array's dtype. Without a `mode` indices that are computed with are
+    clamped when read and left out when written, and a static one out of bounds is an error. A mode treats both alike:
+    "clip" takes the nearest place, "fill" (or "drop") reads `fill_value` there and writes nothing, and
+    "promise_in_bounds" says that there are none. `wrap_negative_indices=False` makes negative ones out of bounds.
     """
 
-    __slots__ = ("_x", "_entries")
+    __slots__ = ("_x", "_index")
 
     def __init__(self, x: Any, index: Any) -> None:
         self._x = x
-        self._entries = resolve(shape_of(x), index)
+        self._index = index
 
-    def get(self, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None,
-            fill_value: Any = None) -> Any:
-        """The part itself."""
-        if mode is not None:
-            canonical_mode("x.at[...]", mode)
-        return _read(self._x, self._entries, mode, fill_value)
+    def get(self, *, fill_value: Any = None, **options: Any) -> Any:
+        """The part itself. `fill_value` stands for what is out of bounds; by default NaN, or the dtype's end."""
+        _check_options(options)
+        bounds = _bounds(options)
+        promises = {name: bool(options.get(name)) for name in ("indices_are_sorted", "unique_indices")}
+        return read(self._x, resolve(shape_of(self._x), self._index, bounds), bounds.mode, fill_value, promises)
 
     def set(self, values: Any, **options: Any) -> Any:
         """The array with the part replaced."""
@@ -260,13 +98,15 @@ class Part:
 
     def divide(self, values: Any, **options: Any) -> Any:
         """The array with the part divided by values."""
-        ones = lax.full_like(self._x, 1)
-        return lax.div(self._x, Part.of(ones, self._entries).multiply(values, **options))
+        divisor = self._ones().multiply(values, **options)
+        if dtype_kind(aval_of(divisor).dtype) not in "fc":
+            raise wrong("indexing", "an array of integers doesn't hold quotients", got=str(aval_of(divisor)),
+                        wanted="a float or complex dtype", todo="convert the array first: x.astype(float).at[...]")
+        return lax.div(self._x, divisor)
 
     def power(self, values: Any, **options: Any) -> Any:
         """The array with the part raised to values."""
-        ones = lax.full_like(self._x, 1)
-        return lax.pow(self._x, Part.of(ones, self._entries).multiply(values, **options))
+        return lax.pow(self._x, self._ones().multiply(values, **options))
 
     def min(self, values: Any, **options: Any) -> Any:
         """The array with the lesser of the part and values."""
@@ -280,16 +120,19 @@ class Part:
     def apply(self, function: Callable[[Any], Any], **options: Any) -> Any:
         """The array with an elementwise function applied to the part, once for each place."""
         check_callable(function, "x.at[...].apply")
-        return self.set(function(self.get()), **options)
+        _check_options(options)
+        bounds = _bounds(options)
+        return self.set(function(self._before(resolve(shape_of(self._x), self._index, bounds), bounds)), **options)
 
     mul = multiply
 
-    @classmethod
-    def of(cls, x: Any, entries: Sequence[Entry]) -> Part:
-        """The part of another array of the same shape."""
-        part: Part = object.__new__(cls)
-        part._x, part._entries = x, list(entries)
-        return part
+    def _before(self, entries: Sequence[Entry], bounds: Bounds) -> Any:
+        """The part, as it was, of what is written: any element stands for those that are left out, yet no NaN."""
+        return read(self._x, entries, "clip" if bounds.mode == "fill" and 0 not in shape_of(self._x) else bounds.mode)
+
+    def _ones(self) -> Part:
+        """The same part of ones."""
+        return Part(lax.full_like(self._x, 1), self._index)
 
     def __getattr__(self, name: str) -> Any:
         raise _no_attribute("x.at[...]", name, _UPDATES, registry.suggestion(name, _UPDATES) or "use one of them")
@@ -299,15 +142,19 @@ class Part:
 
     def _write(self, scatter: Any, combine: Any, values: Any, options: dict[str, Any]) -> Any:
         """`scatter` where places may repeat; else read, `combine` and replace."""
-        x, entries = self._x, self._entries
+        x = self._x
         _check_options(options)
-        values = _fitting(values, x)
-        computed = any([_is_array(e) or (type(e) is At and not e.static) for e in entries])
-        repeated = combine is not None and any([_is_array(e) for e in entries]) and not _distinct(x, entries)
+        bounds = _bounds(options)
+        entries, values = resolve(shape_of(x), self._index, bounds), _fitting(values, x)
+        if 0 in shape_of(x):
+            spread(values, Layout(entries).result_shape(), "the value")
+            return x
+        computed = any([is_array(e) or (type(e) is At and not e.static) for e in entries])
+        repeated = combine is not None and any([is_array(e) for e in entries]) and not _distinct(x, entries)
         if repeated and not options.get("unique_indices"):
             return _scatter(scatter, x, entries, values, options, unique=False)
         if combine is not None:
-            part = _read(x, entries, None, None)
+            part = self._before(entries, bounds)
             values = combine(part, spread(values, shape_of(part), "the value"))
         if not computed:
             return _replace(x, entries, values)
@@ -316,7 +163,7 @@ class Part:
 
 #: What can be done with a part.
 _UPDATES = tuple([name for name, value in vars(Part).items() if callable(value) and not name.startswith("_")])
-_OPTIONS = ("indices_are_sorted", "unique_indices", "mode")
+_OPTIONS = ("indices_are_sorted", "unique_indices", "mode", "wrap_negative_indices")
 
 
 def _no_attribute(of: str, name: str, names: Sequence[str], todo: str) -> CorejaxError:
@@ -330,8 +177,12 @@ def _check_options(options: dict[str, Any]) -> None:
             raise CorejaxTypeError(f"x.at[...] has no option {name!r}", got=name, where=here(),
                                    wanted=f"one of: {', '.join(_OPTIONS)}",
                                    todo=registry.suggestion(name, _OPTIONS) or "leave it out")
-    if options.get("mode") is not None:
-        canonical_mode("x.at[...]", options["mode"])
+
+
+def _bounds(options: dict[str, Any]) -> Bounds:
+    mode = options.get("mode")
+    return Bounds(None if mode is None else canonical_mode("x.at[...]", mode),
+                  bool(options.get("wrap_negative_indices", True)))
 
 
 def at(x: Any) -> Indexer:
@@ -358,14 +209,14 @@ def _fitting(values: Any, x: Any) -> Any:
 
 def _distinct(x: Any, entries: Sequence[Entry]) -> bool:
     """Is each place indexed at most once, as far as is known now?"""
-    arrays = [e for e in entries if _is_array(e) and type(e) is At]
+    arrays = [e for e in entries if is_array(e) and type(e) is At]
     if not arrays:
         return True
     indexed = [e for e in entries if type(e) is At]
     if not all([e.static for e in indexed]):
         return False
     sizes = shape_of(x)
-    common = _common_shape([_index_shape(e) for e in indexed])
+    common = common_shape([index_shape(e) for e in indexed])
     places = [np.broadcast_to(e.where, common) for e in indexed]
     flat = np.ravel_multi_index([p.ravel() for p in places], [sizes[e.axis] for e in indexed])
     return len(np.unique(flat)) == flat.size
@@ -385,7 +236,7 @@ def _replace(x: Any, entries: Sequence[Entry], values: Any) -> Any:
         values = lax.rev(values, backward)
     if sizes == shape:
         return lax.copy(values)
-    starts = [e.where if isinstance(e, At) else _span(e)[0] for e in sliced]
+    starts = [e.where if isinstance(e, At) else span(e)[0] for e in sliced]
     steps = [abs(e.step) if type(e) is Along and e.length > 1 else 1 for e in sliced]
     if all([step == 1 for step in steps]):
         dtype = np.dtype(np.int32 if max(shape) <= np.iinfo(np.int32).max else np.int64)
@@ -421,6 +272,7 @@ def _scatter(scatter: Any, x: Any, entries: Sequence[Entry], values: Any, option
         return _replace(x, sliced, lax.reshape(values, tuple([e.length for e in sliced])))
     numbers = ScatterDimensionNumbers(window, tuple(sorted(at)), at)
     known = all([e.static for e, _ in parts])
-    return scatter(x, _join(parts, shape), values, numbers, mode="promise_in_bounds" if known else options.get("mode"),
-                   unique_indices=unique or bool(options.get("unique_indices")),
-                   indices_are_sorted=bool(options.get("indices_are_sorted")))
+    # the user's promise is about the user's indices: positions of slices are none of them
+    in_order = bool(options.get("indices_are_sorted")) and len(parts) == len(layout.advanced)
+    return scatter(x, join(parts, shape), values, numbers, mode="promise_in_bounds" if known else options.get("mode"),
+                   unique_indices=unique or bool(options.get("unique_indices")), indices_are_sorted=in_order)

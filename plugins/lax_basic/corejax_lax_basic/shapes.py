@@ -281,8 +281,9 @@ class Rev:
 
     @hookimpl
     def abstract_eval(self, avals: Any, *, dimensions: Shape) -> ShapedArray:
-        check_axes(self.name, "dimensions", dimensions, avals[0].ndim)
-        return avals[0]  # type: ignore[no-any-return]
+        (x,) = avals
+        check_axes(self.name, "dimensions", dimensions, x.ndim)
+        return x  # type: ignore[no-any-return]
 
     @hookimpl
     def transpose(self, cotangents: Any, args: Any, *, dimensions: Shape) -> Any:

@@ -1,0 +1,325 @@
+"""Writing many windows of an array at once, at places that an array of indices holds.
+
+XLA's law is that a scatter leaves out a window that does not lie within the operand. Where windows overlap, each one
+counts: sums, products and extremes don't ask in which order they arrive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from corejax import lax
+from corejax.core import Linear, ShapedArray, aval_of, stage
+from corejax.plugin import Sample, define, hookimpl, not_linear, partials
+from corejax_lax_basic._axes import Shape, same_dtype, shape_of, shifted, wrong
+from corejax_lax_basic._lowering import axis_numbers
+from corejax_lax_basic._placing import (
+    GatherDimensionNumbers,
+    Numbers,
+    ScatterDimensionNumbers,
+    canonical_mode,
+    canonical_numbers,
+    check_numbers,
+    places_of,
+    uppers,
+    wide,
+    window_sizes,
+)
+from corejax_lax_basic._windows import WRITTEN
+from corejax_lax_basic.creation import as_dtype, full
+from corejax_lax_basic.shapes import batch_in_front, move_axis, reshape
+
+__all__ = ["ScatterDimensionNumbers", "scatter", "scatter_add", "scatter_max", "scatter_min", "scatter_mul"]
+
+
+class _Scatter:
+    """What all scatters share; each adds its name, its operation, and what it has of derivatives."""
+
+    name = ""
+    _operation = ""
+    _ufunc: Any = None
+    _exempt_of_overlaps: Mapping[str, str] = {}  # checks that don't hold where windows overlap, and why
+
+    def function(self, bind: Any) -> Any:
+        def scatter(operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, *,
+                    indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None) -> Any:
+            numbers = canonical_numbers(dimension_numbers)
+            mode = canonical_mode(self.name, mode)
+            return bind(operand, wide(scatter_indices), updates, dimension_numbers=numbers,
+                        unique_indices=bool(unique_indices), indices_are_sorted=bool(indices_are_sorted),
+                        mode="drop" if mode == "fill" else mode)
+        scatter.__name__ = scatter.__qualname__ = self.name
+        return scatter
+
+    @hookimpl
+    def impl(self, args: Any, *, dimension_numbers: Numbers, mode: str) -> Any:
+        x, indices, updates = args
+        window_dims, _, index_map, x_batch, index_batch = dimension_numbers
+        sizes = window_sizes(x.shape, updates.shape, dimension_numbers)
+        clamp = mode == "clip"
+        places, valid = places_of(x.shape, indices, index_map, x_batch, index_batch, sizes, clamp=clamp,
+                                  check=not clamp)
+        windows = [d for d in range(updates.ndim) if d not in window_dims]
+        new = updates.transpose((*windows, *window_dims)).reshape((*indices.shape[:-1], *sizes))
+        if not valid.all():
+            places, new = [np.broadcast_to(p, (*valid.shape, *p.shape[valid.ndim:]))[valid] for p in places], new[valid]
+        out = np.array(x)
+        if self._ufunc is None:
+            out[tuple(places)] = new
+        else:
+            self._ufunc.at(out, tuple(places), new)
+        return out
+
+    @hookimpl
+    def abstract_eval(self, avals: Any, *, dimension_numbers: Numbers, indices_are_sorted: bool, unique_indices: bool,
+                      mode: str) -> ShapedArray:
+        x, indices, updates = avals
+        window_dims, inserted, index_map, x_batch, index_batch = dimension_numbers
+        same_dtype(self.name, (x, updates))
+        check_numbers(self.name, x, indices, index_map, inserted, x_batch, index_batch)
+        windows = tuple([n for d, n in enumerate(updates.shape) if d not in window_dims])
+        fits = windows == indices.shape[:-1] and len(window_dims) + len(inserted) + len(x_batch) == x.ndim
+        if not fits or any([s > n for s, n in zip(window_sizes(x.shape, updates.shape, dimension_numbers), x.shape,
+                                                  strict=True)]):
+            raise wrong(self.name, "the updates don't fit the operand and the indices",
+                        got=f"{updates} into {x} at {indices} with {ScatterDimensionNumbers(*dimension_numbers)}",
+                        wanted="the indices' axes but the last, and a window axis for each operand axis not inserted",
+                        todo="for x[i] along axis 0: inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)")
+        return ShapedArray(x.shape, x.dtype, x.weak_type and updates.weak_type)
+
+    @hookimpl
+    def vmap(self, axis: Any, args: Any, dims: Any, *, dimension_numbers: Numbers, indices_are_sorted: bool,
+             unique_indices: bool, mode: str) -> Any:
+        (x, indices, updates), (dim, index_dim, updates_dim) = args, dims
+        x, updates = batch_in_front(x, dim, axis.size), batch_in_front(updates, updates_dim, axis.size)
+        window_dims, inserted, index_map, x_batch, index_batch = [shifted(d, 0) for d in dimension_numbers]
+        if index_dim is None:  # the batch axis is one more axis within each window
+            window_dims, index_batch = (0, *window_dims), dimension_numbers[4]
+        else:
+            indices = move_axis(indices, index_dim, 0)
+            x_batch, index_batch = (0, *x_batch), (0, *index_batch)
+        numbers = (window_dims, inserted, index_map, x_batch, index_batch)
+        primitive = _SCATTERS[self.name].primitive
+        return primitive.bind(x, indices, updates, dimension_numbers=numbers, unique_indices=unique_indices, mode=mode,
+                              indices_are_sorted=indices_are_sorted and index_dim is None), 0
+
+    @hookimpl
+    def xla_translation(self, ctx: Any, args: Any, *, dimension_numbers: Numbers, indices_are_sorted: bool,
+                        unique_indices: bool, mode: str) -> Any:
+        if mode == "clip":
+            inside = {"dimension_numbers": dimension_numbers, "mode": "promise_in_bounds",
+                      "unique_indices": unique_indices, "indices_are_sorted": indices_are_sorted}
+            clipped = stage(lambda x, i, y: [_SCATTERS[self.name].primitive.bind(
+                x, _clamped(i, shape_of(x), shape_of(y), dimension_numbers), y, **inside)], ctx.avals_in)
+            return ctx.call(clipped, args, self.name)[0]
+        window_dims, inserted, index_map, x_batch, index_batch = dimension_numbers
+        numbers = axis_numbers(ctx, "scatter", {
+            "update_window_dims": window_dims, "inserted_window_dims": inserted, "input_batching_dims": x_batch,
+            "scatter_indices_batching_dims": index_batch, "scatter_dims_to_operand_dims": index_map,
+            "index_vector_dim": len(ctx.avals_in[1].shape) - 1})
+        out = ctx.op("stablehlo.scatter", args, {
+            "scatter_dimension_numbers": numbers, "indices_are_sorted": ctx.ir.BoolAttr.get(indices_are_sorted),
+            "unique_indices": ctx.ir.BoolAttr.get(unique_indices)}, regions=1)
+        scalar = ctx.type_of(ShapedArray((), ctx.avals_in[0].dtype))
+        body = out.owner.regions[0].blocks.append(scalar, scalar)
+        with ctx.ir.InsertionPoint(body):
+            kept = ctx.op(self._operation, [*body.arguments], None, [scalar]) if self._operation else body.arguments[1]
+            ctx.op("stablehlo.return", [kept], None, [])
+        return out
+
+    @hookimpl
+    def samples(self, rng: Any) -> Iterator[Sample]:
+        for sizes, indices, new, numbers, mode in WRITTEN:
+            yield Sample([rng.standard_normal(sizes), np.array(indices, np.int32), rng.standard_normal(new)], {
+                "dimension_numbers": numbers, "mode": mode, "unique_indices": mode == "fill",
+                "indices_are_sorted": False}, exempt=self._exempt_of_overlaps if mode == "clip" else None)
+
+
+class Scatter(_Scatter):
+    """`scatter(operand, scatter_indices, updates, dimension_numbers, ...)`: the operand with windows replaced.
+
+    `mode` says what happens to windows out of bounds: "fill" or "drop" leaves them out, "clip" moves them inside,
+    "promise_in_bounds" says that there are none. Where windows overlap, one of them wins.
+
+    >>> numbers = ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
+    >>> scatter(np.zeros(4), np.array([[3], [1]]), np.ones(2), numbers).tolist()
+    [0.0, 1.0, 0.0, 1.0]
+    """
+
+    name = "scatter"
+    linear = (0, 2)
+
+    @hookimpl
+    def transpose(self, cotangents: Any, args: Any, *, dimension_numbers: Numbers, indices_are_sorted: bool,
+                  unique_indices: bool, mode: str) -> Any:
+        x, indices, updates = args
+        ct, sizes = cotangents, shape_of(updates)
+        fixed = {"dimension_numbers": dimension_numbers, "indices_are_sorted": indices_are_sorted,
+                 "unique_indices": unique_indices, "mode": mode}
+        x_bar = updates_bar = None
+        if type(x) is Linear:
+            x_bar = scatter.primitive.bind(ct, indices, full(sizes, 0, aval_of(ct).dtype), **fixed)
+        if type(updates) is Linear:
+            updates_bar = _read_back(ct, indices, sizes, dimension_numbers, mode)
+            if not unique_indices:  # only the window that won has a derivative: mark each element, see which arrived
+                marks = reshape(lax.iota(np.int32, updates.aval.size), sizes)
+                arrived = scatter.primitive.bind(full(shape_of(ct), -1, np.int32), indices, marks, **fixed)
+                won = lax.eq(_read_back(arrived, indices, sizes, dimension_numbers, mode), marks)
+                updates_bar = lax.select_n(won, full(sizes, 0, aval_of(ct).dtype), updates_bar)
+        return [x_bar, None, updates_bar]
+
+
+class ScatterAdd(_Scatter):
+    """`scatter_add(operand, scatter_indices, updates, dimension_numbers, ...)`: adds windows; repeated ones all count.
+
+    `mode` is as in `scatter`.
+    """
+
+    name = "scatter_add"
+    linear = (0, 2)
+    _operation = "stablehlo.add"
+    _ufunc = np.add
+
+    @hookimpl
+    def transpose(self, cotangents: Any, args: Any, *, dimension_numbers: Numbers, mode: str) -> Any:
+        x, indices, updates = args
+        updates_bar = None
+        if type(updates) is Linear:
+            updates_bar = _read_back(cotangents, indices, shape_of(updates), dimension_numbers, mode)
+        return [cotangents if type(x) is Linear else None, None, updates_bar]
+
+
+class ScatterMul(_Scatter):
+    """`scatter_mul(operand, scatter_indices, updates, dimension_numbers, ...)`: multiplies windows by others.
+
+    Its derivative by updates that may overlap (not `unique_indices`) takes one window after another, by `lax.scan`.
+    """
+
+    name = "scatter_mul"
+    _operation = "stablehlo.multiply"
+    _ufunc = np.multiply
+    _exempt_of_overlaps = {"extreme numbers agree": "whether a product under- or overflows depends on its order"}
+    jvp = partials(lambda t, out, x, indices, y, **params: scatter_mul.primitive.bind(t, indices, y, **params), None,
+                   lambda t, out, x, indices, y, **params: _product_tangent(t, x, indices, y, params))
+
+    @hookimpl
+    def transpose(self, cotangents: Any, args: Any, *, dimension_numbers: Numbers, indices_are_sorted: bool,
+                  unique_indices: bool, mode: str) -> Any:
+        _, indices, updates = args
+        return [scatter_mul.primitive.bind(cotangents, indices, updates, dimension_numbers=dimension_numbers, mode=mode,
+                                           indices_are_sorted=indices_are_sorted, unique_indices=unique_indices),
+                None, None]
+
+
+def _product_tangent(t: Any, x: Any, indices: Any, y: Any, params: dict[str, Any]) -> Any:
+    """What a tangent of the updates adds to the tangent of the product."""
+    numbers, mode = params["dimension_numbers"], params["mode"]
+    zeros = full(shape_of(x), 0, aval_of(t).dtype)
+    if params["unique_indices"]:
+        before = _read_back(x, indices, shape_of(y), numbers, mode)
+        return scatter_add.primitive.bind(zeros, indices, lax.mul(t, before), **params)
+    windows, one = _one_by_one(indices, (y, t), numbers)
+    alone = {**params, "dimension_numbers": one, "unique_indices": True}
+
+    def step(carry: Any, window: Any) -> Any:
+        (product, tangent), (i, factor, factor_t) = carry, window
+        before = _read_back(product, i, shape_of(factor), one, mode)
+        tangent = scatter_mul.primitive.bind(tangent, i, factor, **alone)
+        return (scatter_mul.primitive.bind(product, i, factor, **alone),
+                scatter_add.primitive.bind(tangent, i, lax.mul(factor_t, before), **alone)), None
+
+    return lax.scan(step, (x, zeros), windows)[0][1]
+
+
+def _one_by_one(indices: Any, updates: Any, numbers: Numbers) -> tuple[Any, Numbers]:
+    """Indices and updates along one new axis of windows, batches apart; and the numbers for one of these."""
+    window_dims, inserted, index_map, x_batch, index_batch = numbers
+    rank, sizes = len(shape_of(indices)) - 1, shape_of(indices)
+    batches = sorted(index_batch)
+    order = [d for d in range(rank) if d not in batches] + batches
+    kept = tuple([sizes[d] for d in batches])
+    count = int(np.prod([sizes[d] for d in order[:rank - len(batches)]], dtype=int))
+    indices = reshape(lax.transpose(indices, (*order, rank)), (count, *kept, sizes[-1]))
+    scattered = [d for d in range(len(shape_of(updates[0]))) if d not in window_dims]
+    within = tuple([shape_of(updates[0])[d] for d in window_dims])
+    parts = [reshape(lax.transpose(y, (*[scattered[d] for d in order], *window_dims)), (count, *kept, *within))
+             for y in updates]
+    one = (tuple(range(len(batches), len(batches) + len(window_dims))), inserted, index_map, x_batch,
+           tuple([batches.index(d) for d in index_batch]))
+    return (indices, *parts), one
+
+
+class _ScatterExtreme(_Scatter):
+    """The tangent is that of whoever gave the extreme; those who tie share it evenly."""
+
+    jvp = partials(lambda t, out, x, indices, y, **params: _of_operand(t, out, x, indices, y, params), None,
+                   lambda t, out, x, indices, y, **params: _of_updates(t, out, x, indices, y, params))
+    transpose = not_linear("extremes are not linear")
+
+
+def _of_operand(t: Any, out: Any, x: Any, indices: Any, y: Any, params: dict[str, Any]) -> Any:
+    return _shared(_where(lax.eq(x, out), t), out, x, indices, y, params)
+
+
+def _of_updates(t: Any, out: Any, x: Any, indices: Any, y: Any, params: dict[str, Any]) -> Any:
+    zeros, won = full(shape_of(x), 0, aval_of(t).dtype), _where(_winners(out, indices, y, params), t)
+    return _shared(scatter_add.primitive.bind(zeros, indices, won, **params), out, x, indices, y, params)
+
+
+def _where(condition: Any, x: Any) -> Any:
+    """x, or 0 where the condition doesn't hold."""
+    return lax.select_n(condition, full(shape_of(x), 0, aval_of(x).dtype), x)
+
+
+def _winners(out: Any, indices: Any, y: Any, params: dict[str, Any]) -> Any:
+    """Which of the updates are the extreme of their place."""
+    return lax.eq(_read_back(out, indices, shape_of(y), params["dimension_numbers"], params["mode"]), y)
+
+
+def _shared(t: Any, out: Any, x: Any, indices: Any, y: Any, params: dict[str, Any]) -> Any:
+    """A tangent over the number of those who tie."""
+    ones = lax.convert_element_type(_winners(out, indices, y, params), np.int32)
+    ties = scatter_add.primitive.bind(lax.convert_element_type(lax.eq(x, out), np.int32), indices, ones, **params)
+    return lax.div(t, lax.convert_element_type(lax.max(ties, np.int32(1)), aval_of(t).dtype))
+
+
+class ScatterMin(_ScatterExtreme):
+    """`scatter_min(operand, scatter_indices, updates, dimension_numbers, ...)`: the lesser of old and new."""
+
+    name = "scatter_min"
+    _operation = "stablehlo.minimum"
+    _ufunc = np.minimum
+
+
+class ScatterMax(_ScatterExtreme):
+    """`scatter_max(operand, scatter_indices, updates, dimension_numbers, ...)`: the greater of old and new."""
+
+    name = "scatter_max"
+    _operation = "stablehlo.maximum"
+    _ufunc = np.maximum
+
+
+scatter: Any = define(Scatter())
+scatter_add: Any = define(ScatterAdd())
+scatter_mul: Any = define(ScatterMul())
+scatter_min: Any = define(ScatterMin())
+scatter_max: Any = define(ScatterMax())
+
+_SCATTERS = {f.primitive.name: f for f in (scatter, scatter_add, scatter_mul, scatter_min, scatter_max)}
+
+
+def _read_back(ct: Any, indices: Any, updates_shape: Shape, numbers: Numbers, mode: str) -> Any:
+    """What stands in the windows that a scatter wrote; 0 for those that it left out."""
+    sizes = window_sizes(shape_of(ct), updates_shape, numbers)
+    return lax.gather(ct, indices, GatherDimensionNumbers(*numbers), sizes, mode="fill" if mode == "drop" else mode,
+                      fill_value=0)
+
+
+def _clamped(indices: Any, shape: Shape, updates: Shape, numbers: Numbers) -> Any:
+    """The indices of a scatter, moved so that each window lies within the operand."""
+    zero, sizes = as_dtype(0, aval_of(indices).dtype), window_sizes(shape, updates, numbers)
+    upper = [n - s for n, s in zip(shape, sizes, strict=True)]
+    return lax.max(lax.min(indices, uppers(indices, upper, numbers[2])), zero)
