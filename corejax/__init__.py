@@ -21,6 +21,7 @@ from corejax.api import (
     device_put,
     devices,
     eval_shape,
+    from_dlpack,
     grad,
     hessian,
     jacfwd,
@@ -48,8 +49,8 @@ __version__ = "0.1.0"
 __all__ = [
     "Array", "ShapeDtypeStruct", "bfloat16", "block_until_ready", "checkpoint", "clear_caches", "config", "core",
     "custom_jvp", "custom_vjp", "device_get", "device_put", "devices", "errors", "eval_shape", "export", "float0",
-    "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize", "make_jaxpr",
-    "named_scope", "plugins", "remat", "tree", "value_and_grad", "vjp", "vmap",
+    "from_dlpack", "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize",
+    "make_jaxpr", "named_scope", "plugins", "remat", "tree", "value_and_grad", "vjp", "vmap",
 ]
 
 

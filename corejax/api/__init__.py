@@ -1,6 +1,6 @@
 """The functions that users call: argument handling, no mechanics."""
 
-from corejax.api.arrays import block_until_ready, clear_caches, device_get, device_put, devices
+from corejax.api.arrays import block_until_ready, clear_caches, device_get, device_put, devices, from_dlpack
 from corejax.api.autodiff import jvp, linear_transpose, linearize, vjp
 from corejax.api.batching import vmap
 from corejax.api.gradients import grad, value_and_grad
@@ -11,6 +11,6 @@ from corejax.api.wrappers import checkpoint, custom_jvp, custom_vjp, remat
 
 __all__ = [
     "ShapeDtypeStruct", "block_until_ready", "checkpoint", "clear_caches", "custom_jvp", "custom_vjp", "device_get",
-    "device_put", "devices", "eval_shape", "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp", "linear_transpose",
-    "linearize", "make_jaxpr", "remat", "value_and_grad", "vjp", "vmap",
+    "device_put", "devices", "eval_shape", "from_dlpack", "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp",
+    "linear_transpose", "linearize", "make_jaxpr", "remat", "value_and_grad", "vjp", "vmap",
 ]

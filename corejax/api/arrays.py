@@ -1,4 +1,4 @@
-"""Arrays and where they are: `device_put`, `device_get`, `devices`, `block_until_ready`; and `clear_caches`."""
+"""Arrays and where they are: `device_put`, `device_get`, `from_dlpack`, `devices`, ...; and `clear_caches`."""
 
 from __future__ import annotations
 
@@ -58,6 +58,19 @@ def _on_leaves(function: Any, x: Any, what: str) -> Any:
 def devices(platform: str | None = None) -> list[Any]:
     """The devices that programs can run on, those of one platform if it is named."""
     return client.devices(platform)
+
+
+@public
+def from_dlpack(x: Any) -> Array:
+    """The array of another library, with which it shares memory: treat that one as read-only from here on.
+
+    It has a method `__dlpack__`, and lives in the memory of the host.
+
+    >>> import corejax as cj, numpy as np
+    >>> cj.from_dlpack(np.array([1.0, 2.0]))
+    Array([1., 2.], dtype=float64)
+    """
+    return arrays.from_dlpack(x)
 
 
 @public
