@@ -22,6 +22,7 @@ HOME = ROOT / ".venv-matrix"
 PYTHONS = ("3.11", "3.12", "3.13")
 #: The release lines that corejax supports: how to call one, and what to ask pip for.
 JAXLIBS = {"0.10": "jaxlib==0.10.2", "0.11": "jaxlib==0.11.*", "0.12": "jaxlib==0.12.*"}
+_PIP_FAILED = "pip failed: "
 _OUTCOMES = re.compile(r"^(?=.*\b(?:passed|failed|errors?)\b).* in [\d.]+s.*$", re.MULTILINE)
 
 
@@ -63,7 +64,7 @@ def prepare(python: str, jaxlib: str, folder: Path) -> str | None:
         shutil.rmtree(folder)
         if "No matching distribution found for jaxlib" in found.stderr:
             return "no such release"
-        return "pip failed: " + (found.stderr.strip().splitlines() or ["without a word"])[-1]
+        return _PIP_FAILED + (found.stderr.strip().splitlines() or ["without a word"])[-1]
     done.touch()
     return None
 
@@ -126,6 +127,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             good, outcome = run(folder, options.workers)
             passed.append(good)
             problem = f"{release(folder)}: {outcome}"
+        elif problem.startswith(_PIP_FAILED):
+            passed.append(False)
         cells[python, line] = problem
         print(f"{name}: {problem}", flush=True)
     print("\n" + table(cells))

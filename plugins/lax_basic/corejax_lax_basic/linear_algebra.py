@@ -138,6 +138,9 @@ class DotGeneral:
             lb, rb = (l_dim, *lb), (r_dim, *rb)
         elif l_dim is not None:  # one more free axis of lhs, wherever it stands
             out_dim = len(lb) + _free(len(shape_of(args[0])), lc, lb).index(l_dim)
+        elif len(shape_of(args[1])) == len(rc) + len(rb) + 1:  # no free axis but the new one: it comes first
+            args, out_dim = (args[1], args[0]), len(rb)
+            (lc, rc), (lb, rb) = (rc, lc), (rb, lb)
         else:
             free = len(shape_of(args[0])) - len(lc) - len(lb)
             out_dim = len(rb) + free + _free(len(shape_of(args[1])), rc, rb).index(r_dim)
