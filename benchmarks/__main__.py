@@ -60,18 +60,21 @@ def measure(wanted: Sequence[str], effort: Effort) -> report.Report:
     found = rivals.installed()
     result = report.Report(report.setting(), effort)
     begin = perf_counter()
-    for i, name in enumerate(wanted):
-        section, _, last = name.partition(".")
-        start = perf_counter()
-        gc.collect()
-        gc.freeze()  # what libraries keep for good is not gone through before each sample
-        if section == "growth":
-            result.growth[name] = _tried(growth.GROWTH[last], found, result, name)
-        else:
-            title, measures = SECTIONS[section]
-            result.sections.setdefault(title, {})[name] = _tried(measures[last], found, result, name)
-        now = perf_counter()
-        print(f"{i + 1:3}/{len(wanted)}  {now - start:6.1f} s  {name}", file=sys.stderr, flush=True)
+    try:
+        for i, name in enumerate(wanted):
+            section, _, last = name.partition(".")
+            start = perf_counter()
+            gc.collect()
+            gc.freeze()  # what libraries keep for good is not gone through before each sample
+            if section == "growth":
+                result.growth[name] = _tried(growth.GROWTH[last], found, result, name)
+            else:
+                title, measures = SECTIONS[section]
+                result.sections.setdefault(title, {})[name] = _tried(measures[last], found, result, name)
+            now = perf_counter()
+            print(f"{i + 1:3}/{len(wanted)}  {now - start:6.1f} s  {name}", file=sys.stderr, flush=True)
+    finally:
+        gc.unfreeze()
     print(f"{(perf_counter() - begin) / 60:.1f} minutes", file=sys.stderr)
     return result
 
