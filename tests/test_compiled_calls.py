@@ -12,6 +12,7 @@ import pytest
 import corejax as cj
 from corejax.config import config
 from corejax.errors import CorejaxOverflowError, CorejaxValueError, CorejaxWarning
+from corejax.plugin import define, hookimpl
 
 Pair = namedtuple("Pair", "x y")
 
@@ -123,6 +124,58 @@ def test_the_result_of_one_leaf_is_no_list_and_a_list_of_one_is():
     assert [2.0, 2.0] == cj.jit(lambda x: [x * 2])(x)[0].tolist()
     assert () == cj.jit(lambda x: ())(x)
     assert cj.jit(lambda x: None)(x) is None
+
+
+def test_what_a_callback_raises_is_raised_and_nothing_runs_again():
+    runs, raising = [], []
+
+    class Asked:
+        name = "asked"
+
+        @hookimpl
+        def abstract_eval(self, avals):
+            return avals[0]
+
+        @hookimpl
+        def impl(self, args):
+            runs.append(1)
+            return args[0].missing if raising else args[0]
+
+    f = cj.jit(define(Asked()))
+    x = cj.device_put(np.ones(2))
+    with config(fallbacks="silent"):
+        f(x), f(x)
+        runs.clear(), raising.append(True)
+        with pytest.raises(AttributeError, match="missing"):
+            f(x)
+    assert [1] == runs
+
+
+class Mode(tuple):
+    """A tuple with an equality of its own."""
+
+    def __new__(cls, name):
+        self = super().__new__(cls)
+        self.name = name
+        return self
+
+    def __eq__(self, other):
+        return self.name == other.name
+
+    def __hash__(self):
+        return hash(self.name)
+
+
+def test_static_tuples_with_an_equality_of_their_own_are_told_apart_by_it():
+    f = cj.jit(lambda x, mode: x if mode.name == "same" else -x, static_argnums=1)
+    assert [1.0, -1.0, 1.0] == [float(f(1.0, Mode(name))) for name in ("same", "other", "same")]
+
+
+def test_a_compiled_function_names_static_values_as_they_are():
+    compiled = cj.jit(lambda x, k: x * k, static_argnums=1).lower(1.0, 2.5).compile()
+    with pytest.raises(CorejaxValueError) as caught:
+        compiled(1.0, 3.5)
+    assert "3.5" in caught.value.got and "2.5" in caught.value.wanted
 
 
 # config.explain_retraces

@@ -106,11 +106,12 @@ def _jitted(staging: _Staging) -> Any:
                     else:
                         types = tuple([x.aval for x in args])
                         buffers = [x._buffer for x in args]
+                except AttributeError:
+                    pass
+                else:
                     program = flat[config.default_bits].get(types)
                     if program is not None and program.direct is not None:
                         return program.direct(buffers, args)
-                except AttributeError:
-                    pass
             types = tuple([x.aval if type(x) is Array else plain_aval(x) for x in args])
             on_device = bool(args) and hasattr(args[0], "_buffer") and hasattr(args[-1], "_buffer")
             program = flat[config.default_bits].get(types)
@@ -160,17 +161,12 @@ class _Staging:
     def signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], list[Any]]:
         """What tells a call from others if all that is not static is a leaf, and these leaves."""
         nums, names = self.statics.nums, self.statics.names
-        key, leaves = [], []
-        for i, x in enumerate(args):
-            if i in nums:
-                key.append(key_atom(x))
-            else:
-                key.append(x.aval if type(x) is Array else plain_aval(x))
-                leaves.append(x)
-        for name in sorted(kwargs):
-            x = kwargs[name]
-            key.append(name)
-            if name in names:
+        keywords = sorted(kwargs)
+        key: list[Any] = [*keywords]
+        leaves = []
+        given = [(i in nums, x) for i, x in enumerate(args)]
+        for static, x in [*given, *[(name in names, kwargs[name]) for name in keywords]]:
+            if static:
                 key.append(key_atom(x))
             else:
                 key.append(x.aval if type(x) is Array else plain_aval(x))

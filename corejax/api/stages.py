@@ -9,7 +9,7 @@ from corejax import trees
 from corejax.api.programs import Program, without_unused
 from corejax.api.signatures import avals_of, plain_aval
 from corejax.api.staging import struct_of
-from corejax.api.statics import Statics
+from corejax.api.statics import Statics, shown
 from corejax.avals import ShapedArray
 from corejax.errors import CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.interpreters.trace import Tracer
@@ -251,11 +251,6 @@ class Compiled(Stage):
 def _describe(key: tuple[Any, ...]) -> str:
     """The static part of a call in words."""
     total, *chosen = key
-    named = [f"args[{at}]={_value(atom)!r:.60}" if isinstance(at, int) else f"{at}={_value(atom)!r:.60}"
+    named = [f"args[{at}]={shown(atom):.60}" if isinstance(at, int) else f"{at}={shown(atom):.60}"
              for at, atom in chosen]
     return f"{', '.join(named) or 'none'}, in a call with {total} positional arguments"
-
-
-def _value(atom: Any) -> Any:
-    """What an atom of a key stands for."""
-    return atom[1] if isinstance(atom, tuple) and len(atom) == 2 and isinstance(atom[0], type) else atom

@@ -126,8 +126,10 @@ def key_atom(value: Any) -> Any:
         return kind, value.hex()
     if kind is complex:
         return kind, value.real.hex(), value.imag.hex()
-    if isinstance(value, tuple):
+    if kind is tuple:
         return kind, *[key_atom(x) for x in value]
+    if isinstance(value, tuple):  # which may have an equality of its own
+        return kind, value, *[key_atom(x) for x in value]
     if kind is frozenset:
         return kind, frozenset([key_atom(x) for x in value])
     return kind, value
@@ -140,6 +142,6 @@ def shown(atom: Any) -> str:
         return repr(float.fromhex(rest[0]))
     if kind is complex:
         return repr(complex(*map(float.fromhex, rest)))
-    if issubclass(kind, tuple):
+    if kind is tuple:
         return f"({', '.join(map(shown, rest))}{',' * (len(rest) == 1)})"
     return "{" + ", ".join(map(shown, rest[0])) + "}" if kind is frozenset else repr(rest[0])
