@@ -161,12 +161,17 @@ class _Staging:
     def signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], list[Any]]:
         """What tells a call from others if all that is not static is a leaf, and these leaves."""
         nums, names = self.statics.nums, self.statics.names
-        keywords = sorted(kwargs)
-        key: list[Any] = [*keywords]
-        leaves = []
-        given = [(i in nums, x) for i, x in enumerate(args)]
-        for static, x in [*given, *[(name in names, kwargs[name]) for name in keywords]]:
-            if static:
+        key, leaves = [], []
+        for i, x in enumerate(args):
+            if i in nums:
+                key.append(key_atom(x))
+            else:
+                key.append(x.aval if type(x) is Array else plain_aval(x))
+                leaves.append(x)
+        for name in sorted(kwargs):  # the same again: one loop over both takes a tenth of the call longer
+            x = kwargs[name]
+            key.append(name)
+            if name in names:
                 key.append(key_atom(x))
             else:
                 key.append(x.aval if type(x) is Array else plain_aval(x))
