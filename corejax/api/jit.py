@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 from corejax import trees
 from corejax.api import retraces
 from corejax.api.arguments import wraps
+from corejax.api.calls import Lookup, make_call
 from corejax.api.programs import Program, explain_leak, table_of
 from corejax.api.retraces import Signature
 from corejax.api.signatures import avals_of, plain_aval
 from corejax.api.stages import Traced
 from corejax.api.staging import abstract_leaves, trace_program
-from corejax.api.statics import Statics, choose, key_atom, static_names, static_positions
+from corejax.api.statics import Statics, choose, static_names, static_positions
 from corejax.config import config
 from corejax.errors import ConcretizationError, CorejaxTypeError, CorejaxValueError
 from corejax.interpreters.context import context
@@ -25,13 +26,12 @@ from corejax.leaves import (
     argument_namer,
     call_root,
     check_callable,
-    is_single_leaf,
     name_of,
     values,
     with_kwargs,
 )
 from corejax.source import here
-from corejax.tracebacks import as_entry, public, trim
+from corejax.tracebacks import public
 from corejax.xla.array import Array
 from corejax.xla.options import settings_of
 
@@ -79,63 +79,8 @@ def jit(fun: Callable[..., Any] | None = None, *, static_argnums: Positions = No
                        static_positions(donate_argnums, "jit", "donate_argnums"),
                        static_names(donate_argnames, "jit", "donate_argnames"), bool(inline), bool(keep_unused),
                        settings_of(compiler_options))
-    return _jitted(_Staging(fun, options))
-
-
-def _jitted(staging: _Staging) -> Any:
-    """The function that `jit` returns. A plain one: calling it costs least, and it makes methods of classes."""
-    general, flat, signature = staging.call, staging.table.flat, staging.signature
-    on_device = True  # were the last arguments?
-
-    @as_entry
-    def jitted(*args: Any, **kwargs: Any) -> Any:
-        nonlocal on_device
-        try:
-            if type(context.trace) is not EvalTrace:
-                return general(args, kwargs)
-            if kwargs:
-                key, leaves = signature(args, kwargs)
-                program = flat[config.default_bits].get(key)
-                return general(args, kwargs) if program is None else program.run(leaves)
-            if on_device:
-                try:
-                    if len(args) == 2:
-                        x, y = args
-                        types: Any = (x.aval, y.aval)
-                        buffers = [x._buffer, y._buffer]
-                    else:
-                        types = tuple([x.aval for x in args])
-                        buffers = [x._buffer for x in args]
-                except AttributeError:
-                    pass
-                else:
-                    program = flat[config.default_bits].get(types)
-                    if program is not None and program.direct is not None:
-                        return program.direct(buffers, args)
-            types = tuple([x.aval if type(x) is Array else plain_aval(x) for x in args])
-            on_device = bool(args) and hasattr(args[0], "_buffer") and hasattr(args[-1], "_buffer")
-            program = flat[config.default_bits].get(types)
-            return general(args, kwargs) if program is None else program.run(args)
-        except (Exception, SystemExit) as error:
-            trim(error)
-            raise
-
-    @as_entry
-    def jitted_with_statics(*args: Any, **kwargs: Any) -> Any:
-        try:
-            if type(context.trace) is not EvalTrace:
-                return general(args, kwargs)
-            key, leaves = signature(args, kwargs)
-            try:
-                program = flat[config.default_bits].get(key)
-            except Exception:  # of a static argument, which the general way names
-                program = None
-            return general(args, kwargs) if program is None else program.run(leaves)
-        except (Exception, SystemExit) as error:
-            trim(error)
-            raise
-
-    result = wraps(staging.fun, jitted_with_statics if staging.has_statics else jitted)
+    staging = _Staging(fun, options)
+    result = wraps(fun, make_call(staging.call, staging.lookup))
     result.trace, result.lower, result.eval_shape = staging.trace, staging.lower, staging.eval_shape
     result.clear_cache = staging.table.clear
     return result
@@ -148,7 +93,6 @@ class _Staging:
         self.fun, self.options = fun, options
         self.name = name_of(fun)
         self.statics = Statics(fun, options.static_argnums, options.static_argnames, "jit")
-        self.has_statics = bool(self.statics.nums or self.statics.names)
         self.donate_nums, self.donate_names = choose(fun, options.donate_argnums, options.donate_argnames, "jit",
                                                      "donate_arg")
         both: Any = (self.statics.nums & self.donate_nums) or (self.statics.names & self.donate_names)
@@ -157,33 +101,12 @@ class _Staging:
                                     wanted="one of static_* and donate_*", where=here(),
                                     todo="leave it out of one of the two")
         self.table = table_of(fun, options._replace(compiler_options=param_key(dict(options.compiler_options))))
-
-    def signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], list[Any]]:
-        """What tells a call from others if all that is not static is a leaf, and these leaves."""
-        nums, names = self.statics.nums, self.statics.names
-        key, leaves = [], []
-        for i, x in enumerate(args):
-            if i in nums:
-                key.append(key_atom(x))
-            else:
-                key.append(x.aval if type(x) is Array else plain_aval(x))
-                leaves.append(x)
-        for name in sorted(kwargs):  # the same again: one loop over both takes a tenth of the call longer
-            x = kwargs[name]
-            key.append(name)
-            if name in names:
-                key.append(key_atom(x))
-            else:
-                key.append(x.aval if type(x) is Array else plain_aval(x))
-                leaves.append(x)
-        return tuple(key), leaves
+        self.lookup = Lookup(self.table, self.statics)
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call it with any arguments, under any transformation."""
-        function, dynamic, static_key = self.fun, (args, kwargs), ()
-        if self.has_statics:
-            function, dynamic = self.statics.split(args, kwargs)
-            static_key = self.statics.key(args, kwargs)
+        function, dynamic = self.statics.split(args, kwargs)
+        static_key = self.statics.key(args, kwargs)
         leaves, in_tree = trees.flatten(dynamic, None, call_root)
         avals = tuple([x.aval if type(x) is Array else plain_aval(x) for x in leaves])
         if None in avals:
@@ -199,9 +122,8 @@ class _Staging:
             program = self._trace(function, dynamic, in_tree, avals)
             if program.cacheable:
                 self.table.put(key, program)
-                # the fast path looks up calls whose arguments are all leaves, known by their types
-                if not context.axes and all(map(is_single_leaf, [*dynamic[0], *dynamic[1].values()])):
-                    self.table.flat[config.default_bits][self.signature(args, kwargs)[0]] = program
+                if not context.axes:
+                    self.lookup.remember(args, kwargs, program)
         if type(context.trace) is not EvalTrace:
             return program.bind(values(leaves, "jit", argument_namer(*dynamic)))
         try:

@@ -22,18 +22,17 @@ from corejax.xla.storage import deleted_error
 #: So many programs are kept of each function; one takes about 0.3 MB.
 _MAX_PROGRAMS = 1024
 
-#: From leaves to the function's result; and the same with their buffers, if they all are on the only device.
+#: From leaves to the function's result.
 Run = Callable[[Sequence[Any]], Any]
-RunDirect = Callable[[list[Any], Sequence[Any]], Any]
 
 
 class Program:
     """A traced function: `run(leaves)` computes its result, `bind(leaves)` applies it under a transformation.
 
-    `direct(buffers, leaves)` does the same as `run` for leaves that are on the device; None if there is no such way.
+    `plain` is `run` in parts, for leaves that are all on the only device: see `Calls`; None if there is more to it.
     """
 
-    __slots__ = ("closed", "out_tree", "name", "donated", "inline", "keep_unused", "options", "run", "direct",
+    __slots__ = ("closed", "out_tree", "name", "donated", "inline", "keep_unused", "options", "run", "plain",
                  "executables", "_call")
 
     def __init__(self, closed: ClosedJaxpr, out_tree: Any, name: str, donated: tuple[bool, ...], inline: bool,
@@ -41,7 +40,7 @@ class Program:
         self.closed, self.out_tree, self.name = closed, out_tree, name
         self.donated, self.inline, self.keep_unused, self.options = donated, inline, keep_unused, options or {}
         self.run: Run = self._first_run
-        self.direct: RunDirect | None = None
+        self.plain: Any = None
         self.executables: list[Executable] = []  # held here only: what runs them doesn't refer to them
         self._call: tuple[Jaxpr, tuple[Any, ...]] | None = None
 
@@ -70,7 +69,7 @@ class Program:
                 raise leak_error(const, self.name)
         client.check_settings()
         if len(client.places()) == 1:
-            self.run, self.direct = _runners(self)
+            self.run, self.plain = _runners(self)
         else:
             self.run = _ByDevice(self)
         return self.run(leaves)
@@ -91,7 +90,7 @@ class _ByDevice:
         return run(leaves)
 
 
-def _runners(program: Program, device: Any = None) -> tuple[Run, RunDirect | None]:
+def _runners(program: Program, device: Any = None) -> tuple[Run, Any]:
     """The compiled program as a function of all leaves, though it may not take those it doesn't use."""
     closed, kept = program.closed, list(range(len(program.closed.jaxpr.invars)))
     if not program.keep_unused:
@@ -100,19 +99,19 @@ def _runners(program: Program, device: Any = None) -> tuple[Run, RunDirect | Non
     executable = compile_jaxpr(closed, donated=donated, name=program.name, options=program.options,
                                device=device)
     program.executables.append(executable)
-    run, direct = _unflattened(program.out_tree, executable.calls)
+    run = _unflattened(program.out_tree, executable.calls)
     if len(kept) < len(program.donated):
         run = _of_kept(run, kept)
-    elif not any(program.donated):
-        return run, direct
+    elif program.out_tree is None and not donated:
+        return run, executable.calls.plain
     return (_donating(run, program.donated) if any(program.donated) else run), None
 
 
-def _unflattened(out_tree: Any, calls: Calls) -> tuple[Run, RunDirect]:
+def _unflattened(out_tree: Any, calls: Calls) -> Run:
     if out_tree is None:
-        return calls.call_for_one, calls.direct_for_one
-    call, direct, unflatten = calls.call, calls.direct, out_tree.unflatten
-    return lambda leaves: unflatten(call(leaves)), lambda buffers, leaves: unflatten(direct(buffers, leaves))
+        return calls.call_for_one
+    call, unflatten = calls.call, out_tree.unflatten
+    return lambda leaves: unflatten(call(leaves))
 
 
 def _of_kept(run: Run, kept: Sequence[int]) -> Run:
@@ -157,7 +156,7 @@ class Table:
     __slots__ = ("flat", "general", "__weakref__")
 
     def __init__(self) -> None:
-        #: For each width of Python scalars: programs of calls whose arguments are all leaves, by their signature.
+        #: For each width of Python scalars: programs by what `Lookup` tells of a call.
         self.flat: dict[int, dict[Any, Program]] = {64: {}, 32: {}}
         self.general: dict[Any, Program] = {}
         _tables.add(self)
@@ -196,3 +195,7 @@ def clear_programs() -> None:
     """Forget all traced programs."""
     for table in list(_tables):
         table.clear()
+
+
+# What of a program is in a table runs without a look at whether this process was forked.
+client.refuse_after_fork(clear_programs, lambda _: clear_programs())

@@ -28,6 +28,8 @@ def plain_aval(x: Any) -> ShapedArray | None:
         key = (kind, config.default_bits)
     elif issubclass(kind, np.generic):
         key = kind if kind is not np.void else ((), x.dtype)
+    elif issubclass(kind, np.ndarray):
+        key = (x.shape, x.dtype)
     else:
         return None
     found = _remembered.get(key)
@@ -41,6 +43,13 @@ def plain_aval(x: Any) -> ShapedArray | None:
         _remembered.clear()
     _remembered[key] = aval
     return aval
+
+
+def types_of(values: Sequence[Any]) -> tuple[ShapedArray | None, ...]:
+    """The types of arrays, NumPy's among them, and of scalars; None for everything else."""
+    known = _remembered.get
+    return tuple([x.aval if (kind := type(x)) is Array else
+                  known((x.shape, x.dtype)) or plain_aval(x) if kind is np.ndarray else plain_aval(x) for x in values])
 
 
 def avals_of(leaves: Sequence[Any], what: str, name: Namer) -> tuple[ShapedArray, ...]:

@@ -119,9 +119,14 @@ class Statics:
         return key_atom(value)
 
 
+_PLAIN = frozenset([int, bool, str, type(None)])
+
+
 def key_atom(value: Any) -> Any:
     """A hashable that is equal only for values that a function can't tell apart: 1, 1.0 and True differ, and -0.0."""
     kind = type(value)
+    if kind in _PLAIN:
+        return kind, value
     if kind is float:
         return kind, value.hex()
     if kind is complex:

@@ -22,6 +22,7 @@ from corejax.xla import client, exchange
 from corejax.xla.failures import runtime_error
 from corejax.xla.storage import (
     DELETED,
+    as_scalar,
     check_has_value,
     element,
     is_on_device,
@@ -114,15 +115,24 @@ class Array(DataModel):
         """The devices that it lives on."""
         return {self.device}
 
+    @as_entry
     def block_until_ready(self) -> Array:
         """Wait until it is computed; an error of the computation is raised here."""
-        if is_on_device(self):
+        try:
+            try:
+                buffer = self._buffer
+            except AttributeError:  # in host memory
+                return self
             client.check_not_forked()
             try:
-                live(self).block_until_ready()
-            except _jaxlib.RuntimeFailure as error:
+                buffer.block_until_ready()
+            except Exception as error:
+                live(self)  # an error of its own if it was deleted
                 raise runtime_error(error) from error
-        return self
+            return self
+        except Exception as error:
+            trim(error)
+            raise
 
     def is_ready(self) -> bool:
         """Is it computed, so that reading it won't wait?"""
@@ -245,6 +255,8 @@ def as_array(value: Any, *, copy: bool) -> Array:
         return value
     aval = aval_of(value)
     if type(value) is np.ndarray and value.dtype is aval.dtype:
+        if not aval.shape:
+            return Array.from_host(as_scalar(value), aval)
         return Array.from_host(read_only(value.copy()) if copy else value, aval)
     if type(value) in dtypes.PYTHON_SCALARS:
         if type(value) is int:

@@ -20,11 +20,12 @@ from corejax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, subjaxprs
 from corejax.ir.keys import compiled_key, param_key
 from corejax.xla import client, persistent
 from corejax.xla.array import Array, as_array
-from corejax.xla.execution import device_aval, make_calls
+from corejax.xla.execution import make_calls
 from corejax.xla.failures import failed_lowering, no_such_analysis, refused_program
 from corejax.xla.lowering import Lowering, bake, lower_module
 from corejax.xla.options import settings_of, wrong_option
 from corejax.xla.storage import is_on_device, to_numpy
+from corejax.xla.transfers import device_aval
 
 
 class Executable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,33 +13,42 @@ from corejax.avals import ShapedArray
 from corejax.errors import CorejaxError, CorejaxValueError
 from corejax.source import here
 from corejax.xla import client
-from corejax.xla.array import Array, as_array
+from corejax.xla.array import Array
 from corejax.xla.callback import take_raised
 from corejax.xla.failures import runtime_error
-from corejax.xla.storage import deleted_error, is_on_device, to_numpy
+from corejax.xla.mailboxes import Box
+from corejax.xla.storage import deleted_error, is_on_device
+from corejax.xla.transfers import Transfers, device_aval
+
+
+@dataclass(slots=True)
+class Plain:
+    """The parts of a call of a program with one result, for who writes it out.
+
+    How its arguments get to the device, what runs it, what makes the buffer of its result, the type of that, what
+    tells a failure in words, and what to do with the mailboxes in use.
+    """
+
+    start: Callable[[Sequence[Any]], tuple[list[Any], Box | None]]
+    execute: Callable[[list[Any]], Any]
+    handlers: list[Any]
+    aval: ShapedArray
+    failure: Callable[[Exception, Sequence[Any]], BaseException]
+    finish: Callable[[Box, Any], None]
 
 
 class Calls(NamedTuple):
-    """The ways to run a program: with its arguments, or with their buffers; for all results, or for the only one.
-
-    The arguments go beside their buffers for the sake of errors.
-    """
+    """The ways to run a program: for all its results, for the only one, and that in parts if there is no more to it."""
 
     call: Callable[[Sequence[Any]], list[Array]]
     call_for_one: Callable[[Sequence[Any]], Array]
-    direct: Callable[[list[Any], Sequence[Any]], list[Array]]
-    direct_for_one: Callable[[list[Any], Sequence[Any]], Array]
+    plain: Plain | None
 
 
 _new = object.__new__
 
-#: Types of scalars whose buffers are kept, so that 2.0 need not be put on the device again. Not complex ones, as a
-#: dictionary can't tell 1-0j from 1+0j.
-_SCALARS = frozenset([kind for kind in (*dtypes.PYTHON_SCALARS, *[dtype.type for dtype in dtypes.ALL])
-                      if not issubclass(kind, (complex, np.complexfloating, np.void))])
-
-#: So many buffers of scalars a program keeps for each argument.
-_MOST_SCALARS = 64
+#: What running a program raises.
+FAILURES = (RuntimeError, TypeError, ValueError)
 
 
 def make_calls(loaded: Any, place: client.Place, in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray],
@@ -50,122 +60,64 @@ def make_calls(loaded: Any, place: client.Place, in_avals: Sequence[ShapedArray]
     """
     execute = _waiting(loaded, callbacks) if callbacks else loaded.execute_sharded
     handlers = [place.handler(device_aval(aval)) for aval in out_avals]
-    wrap = _wrap_float0 if any(aval.dtype == dtypes.float0 for aval in out_avals) else Array.from_device
-    to_buffers = _make_to_buffers(place, in_avals, keep_scalars=not donated)
-    from_host = False
-
-    def buffers_of(args: Sequence[Any]) -> list[Any]:
-        nonlocal from_host
-        # Arguments tend to come from the same memory as last time; a wrong guess costs a caught AttributeError.
-        if not from_host:
-            try:
-                return [x._buffer for x in args]
-            except AttributeError:
-                pass
-        buffers, from_host = to_buffers(args)
-        return buffers
+    without_elements = [i for i, aval in enumerate(out_avals) if aval.dtype == dtypes.float0]
+    transfers = Transfers(place, in_avals, reuse=not donated and not without_elements)
+    only_aval: Any = out_avals[0] if out_avals else None
 
     def direct(buffers: list[Any], args: Sequence[Any]) -> list[Array]:
         try:
             outs = execute(consts + buffers if consts else buffers).consume_with_handlers(handlers)
-        except (RuntimeError, TypeError, ValueError) as error:
-            raise _failure(error, args, place, donated, callbacks) from None
-        return [wrap(out, aval) for out, aval in zip(outs, out_avals, strict=True)]
+        except FAILURES as error:
+            raise failure(error, args) from None
+        arrays = []
+        for out, aval in zip(outs, out_avals, strict=True):
+            array = _new(Array)  # `Array.from_device`, without the call
+            array.aval = aval
+            array._buffer = out
+            arrays.append(array)
+        for i in without_elements:
+            arrays[i] = Array.from_host(np.zeros(out_avals[i].shape, dtypes.float0), out_avals[i])
+        return arrays
 
     def direct_for_one(buffers: list[Any], args: Sequence[Any]) -> Array:
+        if without_elements:
+            return direct(buffers, args)[0]
         try:
             outs = execute(consts + buffers if consts else buffers).consume_with_handlers(handlers)
-        except (RuntimeError, TypeError, ValueError) as error:
-            raise _failure(error, args, place, donated, callbacks) from None
-        array = _new(Array)  # `Array.from_device`, without the call
+        except FAILURES as error:
+            raise failure(error, args) from None
+        array = _new(Array)
         array.aval = only_aval
         array._buffer = outs[0]
         return array
 
-    def call(args: Sequence[Any]) -> list[Array]:
-        return direct(buffers_of(args), args)
+    def failure(error: Exception, args: Sequence[Any]) -> BaseException:
+        return _failure(error, args, place, donated, callbacks)
 
     def refuse(function: Callable[..., Any]) -> None:
-        nonlocal execute, to_buffers
-        execute = to_buffers = function
+        nonlocal execute
+        execute = function
 
-    client.refuse_after_fork(call, refuse)
-    if len(out_avals) != 1 or wrap is _wrap_float0:
-        return Calls(call, lambda args: call(args)[0], direct, lambda buffers, args: direct(buffers, args)[0])
-    only_aval, = out_avals
-    return Calls(call, lambda args: direct_for_one(buffers_of(args), args), direct, direct_for_one)
+    client.refuse_after_fork(direct, refuse)
+    start, finish = transfers.start, transfers.finish
 
+    def call(args: Sequence[Any]) -> list[Array]:
+        buffers, box = start(args)
+        arrays = direct(buffers, args)
+        if box is not None:
+            finish(box, arrays[0]._buffer if arrays else None)
+        return arrays
 
-def device_aval(aval: ShapedArray) -> ShapedArray:
-    """The type that stands for this one on a device: float0 has none there and travels as bool."""
-    return ShapedArray(aval.shape, np.bool_) if aval.dtype == dtypes.float0 else aval
+    def call_for_one(args: Sequence[Any]) -> Array:
+        buffers, box = start(args)
+        array = direct_for_one(buffers, args)
+        if box is not None:
+            finish(box, array._buffer)
+        return array
 
-
-def _wrap_float0(buffer: Any, aval: ShapedArray) -> Array:
-    if aval.dtype == dtypes.float0:
-        return Array.from_host(np.zeros(aval.shape, dtypes.float0), aval)
-    return Array.from_device(buffer, aval)
-
-
-def _make_to_buffers(place: client.Place, in_avals: Sequence[ShapedArray],
-                     keep_scalars: bool) -> Callable[[Sequence[Any]], tuple[list[Any], bool]]:
-    """The function that puts arguments on the device: their buffers, and whether any came from host memory."""
-    put, sharding, (devices, committed, force, copying, wide) = place.put, place.sharding, place.copying
-    sharing = place.sharing[3]
-    scalars: list[dict[Any, Any]] = [{} for _ in in_avals]
-    in_types = [(aval, None if aval.dtype == dtypes.float0 else aval.dtype, kept)
-                for aval, kept in zip(in_avals, scalars, strict=True)]
-    ndarray = np.ndarray
-
-    def to_buffers(args: Sequence[Any]) -> tuple[list[Any], bool]:
-        buffers = []
-        from_host = False
-        for x, (aval, dtype, kept) in zip(args, in_types, strict=True):
-            kind = type(x)
-            if kind is ndarray and x.dtype is dtype:
-                from_host = True
-                buffers.append(put(aval, sharding, (x,), devices, committed, force, copying, wide))
-                continue
-            if kind is Array and dtype is not None:
-                buffer = getattr(x, "_buffer", None)
-                if buffer is not None:
-                    buffers.append(buffer)
-                    continue
-                host = x._host
-                if type(host) is ndarray:
-                    from_host = True
-                    # An Array's storage never changes, so the device may read it where it is; memory that the runtime
-                    # didn't allocate is not written to, not even if it is donated.
-                    buffers.append(put(aval, sharding, (host,), devices, committed, force, sharing, wide))
-                    continue
-                x, kind = host, type(host)
-            from_host = True
-            if keep_scalars and kind in _SCALARS and x:  # not zeros: 0.0 and -0.0 are equal
-                found = kept.get(x)
-                if found is None:
-                    found = _put(x, aval, place)
-                    if len(kept) < _MOST_SCALARS:
-                        kept[x] = found
-                buffers.append(found)
-            else:
-                buffers.append(_put(x, aval, place))
-        return buffers, from_host
-
-    return to_buffers
-
-
-def _put(x: Any, aval: ShapedArray, place: client.Place) -> Any:
-    """The buffer of an argument that is no plain case."""
-    if aval.dtype == dtypes.float0:
-        return place.put_shared(device_aval(aval), np.zeros(aval.shape, np.bool_))
-    if type(x) in dtypes.PYTHON_SCALARS:
-        if type(x) is int:
-            dtypes.check_python_int(x, aval.dtype)
-        return place.put_copy(aval, np.asarray(x, aval.dtype))
-    array = as_array(x, copy=False)
-    if is_on_device(array):
-        return array._buffer
-    return place.put_copy(aval, to_numpy(array).astype(aval.dtype, copy=False))
+    if consts or without_elements or len(out_avals) != 1:
+        return Calls(call, call_for_one, None)
+    return Calls(call, call_for_one, Plain(start, execute, handlers, only_aval, failure, finish))
 
 
 def _waiting(loaded: Any, callbacks: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:

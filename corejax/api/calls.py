@@ -1,0 +1,159 @@
+"""Calls of compiled functions: which program a call means, told as fast as can be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from corejax import trees
+from corejax.api.programs import Program, Table
+from corejax.api.signatures import types_of
+from corejax.api.statics import Statics, key_atom
+from corejax.config import config
+from corejax.interpreters.context import context
+from corejax.interpreters.evaluate import EvalTrace
+from corejax.tracebacks import as_entry, trim
+from corejax.xla.array import Array
+from corejax.xla.execution import FAILURES
+
+_new = object.__new__
+
+#: A function whose arguments came from host memory looks after so many calls whether they still do.
+_LOOK_AGAIN = 16
+
+
+class Lookup:
+    """Finds the program of a call by the types of its arguments, and by what else tells it from other calls.
+
+    What is odd in any way it doesn't find: the general way does, and says what is wrong with it.
+    """
+
+    __slots__ = ("flat", "nums", "names", "special", "_positions")
+
+    def __init__(self, table: Table, statics: Statics) -> None:
+        self.flat = table.flat
+        self.nums, self.names = sorted(statics.nums), statics.names
+        self.special = bool(self.nums or self.names)
+        #: For so many arguments by position: where those are that are data, and where static ones.
+        self._positions: dict[int, tuple[list[int], list[int]]] = {}
+
+    def parts(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Sequence[Any], tuple[Any, ...] | None]:
+        """The arguments that are data, in the program's order; then static ones and the names of keywords, if any."""
+        names = tuple(kwargs) if len(kwargs) < 2 else tuple(sorted(kwargs))
+        if not self.special:
+            return ((*args, *[kwargs[name] for name in names]), names) if names else (args, None)
+        n_args = len(args)
+        data_at, static_at = self._positions.get(n_args) or self._count(n_args)
+        data = [args[i] for i in data_at]
+        others = (n_args, *[key_atom(args[i]) for i in static_at])
+        for name in names:
+            if name in self.names:
+                others = (*others, name, key_atom(kwargs[name]))
+            else:
+                others = (*others, name)
+                data.append(kwargs[name])
+        return data, others
+
+    def _count(self, n_args: int) -> tuple[list[int], list[int]]:
+        data_at = [i for i in range(n_args) if i not in self.nums]
+        found = self._positions[n_args] = data_at, [i for i in self.nums if i < n_args]
+        return found
+
+    def key(self, data: Sequence[Any], others: tuple[Any, ...] | None) -> tuple[Any, Sequence[Any]]:
+        """What stands for a call with these parts, and its leaves; None if there is no quick way to tell."""
+        types: Any = types_of(data)
+        if None in types:  # a container, perhaps
+            try:
+                data, tree = trees.registry().flatten(tuple(data))
+            except Exception:
+                return None, data
+            types = types_of(data)
+            if None in types:
+                return None, data
+            types = (tree, *types)
+        return types if others is None else (others, *types), data
+
+    def find(self, data: Sequence[Any], others: tuple[Any, ...] | None) -> tuple[Program | None, Sequence[Any]]:
+        """The program of a call with these parts, and its leaves."""
+        known = self.flat[config.default_bits]
+        try:
+            types = types_of(data)
+            program = known.get(types if others is None else (others, *types))
+            if program is not None:
+                return program, data
+            key, data = self.key(data, others)
+            return known.get(key), data
+        except Exception:  # raised by the == of a static argument, or of a container's static part
+            return None, data
+
+    def remember(self, args: tuple[Any, ...], kwargs: dict[str, Any], program: Program) -> None:
+        """Find this program for calls like this one."""
+        key, _ = self.key(*self.parts(args, kwargs))
+        if key is not None:
+            self.flat[config.default_bits][key] = program
+
+
+def make_call(general: Callable[..., Any], lookup: Lookup) -> Callable[..., Any]:
+    """The function that users call. A plain one: calling it costs least, and it makes methods of classes.
+
+    It finds the program of a call; where there is none, and under a transformation, `general` does all the rest.
+    """
+    flat, parts, find, special = lookup.flat, lookup.parts, lookup.find, lookup.special
+    on_device, calls = True, 0
+
+    @as_entry
+    def jitted(*args: Any, **kwargs: Any) -> Any:
+        nonlocal on_device, calls
+        try:
+            if type(context.trace) is not EvalTrace:
+                return general(args, kwargs)
+            data: Sequence[Any] = args
+            others = plain = None
+            if special or len(kwargs) > 1:
+                data, others = parts(args, kwargs)
+            elif kwargs:
+                data, others = (*args, *kwargs.values()), tuple(kwargs)
+            if on_device:  # as arguments were last time; a wrong guess costs a caught AttributeError
+                try:
+                    if len(data) == 2:
+                        x, y = data
+                        types: Any = (x.aval, y.aval)
+                        buffers = [x._buffer, y._buffer]
+                    else:
+                        types = tuple([x.aval for x in data])
+                        buffers = [x._buffer for x in data]
+                    if others is not None:
+                        types = (others, *types)
+                    plain = flat[config.default_bits][types].plain
+                    box = None
+                except AttributeError:
+                    on_device = False
+                except Exception:  # it is not known yet, or a static argument can't be looked up
+                    pass
+            else:
+                calls += 1
+                on_device = not calls % _LOOK_AGAIN
+            if plain is None:
+                program, data = find(data, others)
+                if program is None:
+                    return general(args, kwargs)
+                plain = program.plain
+                if plain is None:
+                    return program.run(data)
+                buffers, box = plain.start(data)
+            # What `Calls.call_for_one` does, without the call
+            try:
+                outs = plain.execute(buffers).consume_with_handlers(plain.handlers)
+            except FAILURES as error:
+                raise plain.failure(error, data) from None
+            array = _new(Array)
+            array.aval = plain.aval
+            array._buffer = out = outs[0]
+            if box is not None:
+                plain.finish(box, out)
+            return array
+        except (Exception, SystemExit) as error:
+            trim(error)
+            raise
+
+    return jitted
