@@ -163,11 +163,13 @@ def _run(function: Function, args: tuple[Any, ...]) -> Task:
 
 
 def _lower(rival: Rival, steps: int) -> Task:
-    """Tracing and lowering a program that is new each time."""
-    def prepare() -> tuple[Function, tuple[Any, ...]]:
-        program, args = scalar(rival, steps)
-        return rival.module.jit(rival.module.grad(program)), args
-    return Task(lambda prepared: prepared[0].lower(*prepared[1]), prepare)
+    """Tracing and lowering a program that is new each time, for the same arguments: new ones would empty the caches."""
+    _, args = scalar(rival, steps)
+
+    def prepare() -> Function:
+        program, _ = scalar(rival, 1)
+        return rival.module.jit(rival.module.grad(program))  # type: ignore[no-any-return]
+    return Task(lambda prepared: prepared.lower(*args), prepare)
 
 
 LOOPS: dict[str, Measure] = {

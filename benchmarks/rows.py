@@ -205,6 +205,16 @@ def eager_vmap_of_grad(rival: Rival) -> Task | None:
     return Task(lambda _: ready(vmap(gradient)(xs, xs)))
 
 
+def indexing(what: str, use: Function) -> Measure:
+    """Reading or changing a part of an array that was computed before; ours is on the host."""
+    def make(rival: Rival) -> Task | None:
+        if rival.module is None:
+            return None
+        x = rival.array(np.linspace(0.1, 0.9, 100))
+        return Task(lambda _: ready(use(x)))
+    return timed(f"eager `{what}` of 100 numbers", make)
+
+
 def importing(rivals: Mapping[str, Rival], effort: Effort) -> Iterator[Row]:
     """Time of the import statement in a fresh interpreter."""
     wanted = ("corejax", "jax", "autograd", "torch", "numpy")
@@ -239,4 +249,6 @@ EAGER: dict[str, Measure] = {
     "jvp": timed("eager `jvp` of 30 scalar ops", eager_jvp),
     "vmap": timed("eager `vmap` of 30 ops over 100 arrays of 8", eager_vmap),
     "vmap_grad": timed("eager `vmap` of `grad` of 30 scalar ops, 100 times", eager_vmap_of_grad),
-    "grad_2": nested_gradient(2), "grad_3": nested_gradient(3)}
+    "grad_2": nested_gradient(2), "grad_3": nested_gradient(3),
+    "index": indexing("x[3]", lambda x: x[3]), "at_add": indexing("x.at[3].add(1.0)", lambda x: x.at[3].add(1.0)),
+    "at_set": indexing("x.at[indices].set(0.0)", lambda x: x.at[np.array([3, 5, 7])].set(0.0))}

@@ -23,8 +23,8 @@ BINARY = ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "f
           "lshift", "rlshift", "rshift", "rrshift", "eq", "ne", "lt", "le", "gt", "ge", "getitem")
 
 
-#: Those that are asked for where unset is one of two answers: quick to refuse.
-_SLOTS = ("_host", "_buffer")
+#: What is asked for where not to have it is one of two answers: quick to refuse.
+_OFTEN_ABSENT = frozenset(["_host", "_buffer", "__array_struct__", "__array_interface__", "__dlpack_c_exchange_api__"])
 
 #: What only values with elements have; and what would promise all of the array API standard.
 _ABSENT = frozenset(["device", "devices", "to_device", "is_ready", "block_until_ready", "delete", "is_deleted",
@@ -49,10 +49,11 @@ class DataModel:
         return self.aval.size * self.aval.dtype.itemsize  # type: ignore[no-any-return]
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") and name not in _ABSENT:
-            # An unset slot lands here too: private names are never roles.
+        if name in _OFTEN_ABSENT:
+            raise AttributeError(name)
+        if name.startswith("_") and name not in _ABSENT:  # private names are never roles
             try:
-                raise AttributeError(name if name in _SLOTS else f"{type(self).__name__!r} object has no {name!r}")
+                raise AttributeError(f"{type(self).__name__!r} object has no {name!r}")
             except AttributeError as error:
                 error.__traceback__ = None
                 raise
@@ -153,10 +154,14 @@ def _call(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         raise
 
 
+#: The roles that were looked up: a subscription costs half of what `getattr` does.
+_filled = operators.__dict__
+
+
 def _unary(name: str) -> Callable[[Any], Any]:
     def method(self: Any) -> Any:
         try:
-            return getattr(operators, name)(self)
+            return (_filled[name] if name in _filled else getattr(operators, name))(self)
         except Exception as error:
             trim(error)
             raise
@@ -166,7 +171,7 @@ def _unary(name: str) -> Callable[[Any], Any]:
 def _binary(name: str) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
         try:
-            return getattr(operators, name)(self, other)
+            return (_filled[name] if name in _filled else getattr(operators, name))(self, other)
         except Exception as error:
             trim(error)
             raise

@@ -22,6 +22,7 @@ from corejax.xla import client, exchange
 from corejax.xla.failures import runtime_error
 from corejax.xla.storage import (
     DELETED,
+    Stored,
     as_scalar,
     check_has_value,
     element,
@@ -50,13 +51,11 @@ def _conversion(convert: Callable[[Any], Any], todo: str) -> Callable[[Any], Any
 
 
 @public
-class Array(DataModel):
+class Array(Stored, DataModel):
     """An immutable array, made by computing or by `cj.device_put`."""
 
-    __slots__ = ("aval", "_host", "_buffer", "__weakref__")
+    __slots__ = ("aval", "__weakref__")
     aval: ShapedArray
-    _host: Any
-    _buffer: Any
 
     @public
     def __new__(cls, *_: Any, **__: Any) -> Self:
@@ -109,7 +108,7 @@ class Array(DataModel):
     @public
     def device(self) -> Any:
         """The device that it lives on; for an array in host memory, the default one."""
-        return _jaxlib.buffer_device(live(self)) if is_on_device(self) else client.place_of().device
+        return client.place_with(live(self)._sharding).device if is_on_device(self) else client.place_of().device
 
     def devices(self) -> set[Any]:
         """The devices that it lives on."""

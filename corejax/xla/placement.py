@@ -5,10 +5,42 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
+from corejax import _jaxlib
+from corejax.avals import ShapedArray
 from corejax.errors import CorejaxValueError
 from corejax.source import here
 from corejax.xla import client
 from corejax.xla.array import Array
+from corejax.xla.storage import host_of
+
+
+def in_memory(x: Array) -> tuple[Any, client.Place | None] | None:
+    """The elements of an array, to be read and not written, if the processor has them now; and where the array is.
+
+    They are an ndarray or a scalar. None for an array that is not computed yet, or is on a device with memory of its
+    own. The place of an array in host memory is None.
+    """
+    try:
+        return host_of(x), None
+    except AttributeError:
+        buffer = x._buffer
+    client.check_not_forked()
+    if buffer.is_deleted() or buffer.platform() != "cpu" or not buffer.is_ready():
+        return None
+    place = client.place_of(_jaxlib.buffer_device(buffer))
+    try:
+        return _jaxlib.buffer_to_numpy(buffer, x.aval.shape, x.aval.dtype), place
+    except _jaxlib.RuntimeFailure:  # whoever reads it in another way is told of the failure
+        return None
+
+
+def array_at(place: client.Place | None, host: Any, aval: ShapedArray) -> Array:
+    """An array of these elements, to which nobody else writes, at such a place."""
+    if place is None:
+        return Array.from_host(host, aval)
+    return Array.from_device(place.put_shared(aval, np.asarray(host)), aval)
 
 
 def common_place(values: Iterable[Any], closed_over: Iterable[Any] = ()) -> client.Place | None:

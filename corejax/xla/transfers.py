@@ -12,7 +12,7 @@ from corejax.avals import ShapedArray
 from corejax.xla import client
 from corejax.xla.array import Array, as_array
 from corejax.xla.mailboxes import Box, Mailboxes
-from corejax.xla.storage import to_numpy
+from corejax.xla.storage import buffer_of, host_of, to_numpy
 
 _SCALARS = frozenset([kind for kind in (*dtypes.PYTHON_SCALARS, *[dtype.type for dtype in dtypes.ALL])
                       if not issubclass(kind, np.void)])
@@ -30,10 +30,6 @@ _MOST_KEPT = 64
 #: A program that so often still ran when its call returned gets no more mailboxes: making new ones takes longer than
 #: to put its arguments on the device.
 _MOST_UNFINISHED = 8
-
-_buffer_of = vars(Array)["_buffer"].__get__  # quicker to refuse than `x._buffer`
-_host_of = vars(Array)["_host"].__get__
-
 
 class Transfers:
     """How the arguments of one program get to its device.
@@ -62,7 +58,7 @@ class Transfers:
             hosts, buffers = box = self.mailboxes.free.pop()  # type: ignore[union-attr]
             for i in from_host:
                 x = args[i]
-                hosts[i][...] = x if type(x) in _WRITABLE else _host_of(x)
+                hosts[i][...] = x if type(x) in _WRITABLE else host_of(x)
             if from_device:
                 buffers = buffers[:]
                 for i in from_device:
@@ -92,7 +88,7 @@ class Transfers:
         from_device: list[int] = []
         for i, x in enumerate(args):
             try:
-                buffers[i] = _buffer_of(x)
+                buffers[i] = buffer_of(x)
                 from_device.append(i)
                 continue
             except (AttributeError, TypeError):

@@ -107,6 +107,36 @@ def places_of(shape: Shape, indices: Any, index_map: Shape, x_batch: Shape, inde
     return places, valid
 
 
+def rows_of(shape: Shape, indices: Any, index_map: Shape, dropped: Shape, sizes: Shape, *, clamp: bool
+            ) -> tuple[Shape, tuple[Any, ...]] | None:
+    """The windows of `places_of` where NumPy's indexing knows them, which is much sooner: `x.transpose(axes)[where]`.
+
+    That is one window, or windows that are whole along each axis that isn't indexed and dropped. None for others, and
+    for windows out of bounds that `clamp` doesn't move inside.
+    """
+    if indices.ndim == 1:
+        first = [0] * len(shape)
+        for d, start in zip(index_map, indices.tolist(), strict=True):
+            first[d] = inside = min(max(start, 0), shape[d] - sizes[d])
+            if inside != start and not clamp:
+                return None
+        return tuple(range(len(shape))), tuple([slice(n, n + size) for n, size in zip(first, sizes, strict=True)])
+    rest = tuple([d for d in range(len(shape)) if d not in index_map])
+    if not index_map or set(index_map) != set(dropped) or any([sizes[d] != shape[d] for d in rest]):
+        return None
+    starts: list[Any] = []
+    for k, d in enumerate(index_map):
+        start, last = indices[..., k], shape[d] - 1
+        if sizes[d] != 1:
+            return None
+        if start.size and not (start.min() >= 0 and start.max() <= last):
+            if not clamp:
+                return None
+            start = np.clip(start, 0, last)
+        starts.append(start)
+    return (*index_map, *rest), tuple(starts)
+
+
 def window_sizes(shape: Shape, updates: Shape, numbers: Numbers) -> Shape:
     """The size of a scatter's windows along each operand axis."""
     window_dims, inserted, _, x_batch, _ = numbers

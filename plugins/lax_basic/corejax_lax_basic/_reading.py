@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from corejax import lax
-from corejax.core import Array, EvalTrace, ShapedArray, aval_of, context
+from corejax.core import Array, EvalTrace, aval_of, context
 from corejax.errors import CorejaxIndexError
-from corejax_lax_basic import shapes, slicing
+from corejax_lax_basic import _in_memory, shapes, slicing
 from corejax_lax_basic._axes import Shape, shape_of, wrong
 from corejax_lax_basic._index_plan import Along, At, Dots, Entry, Flag, New, resolve, spread
 from corejax_lax_basic._placing import GatherDimensionNumbers, fill_number
@@ -47,50 +47,12 @@ def getitem(x: Any, index: Any) -> Any:
 
 # The short ways
 
-_PLAIN = frozenset([int, slice, type(None), type(Ellipsis), bool])
-
-
 def _of_array(x: Array, index: Any) -> Any:
-    """The part of an array in memory; None if this way is not for it."""
-    host = getattr(x, "_host", None)
-    if host is not None:
-        return _of_host(x, host, index)
-    if x.__dlpack_device__()[0] == 1 and x.is_ready():  # in memory of the host, and nothing to wait for
-        found = _of_host(x, np.asarray(x), index)
-        return None if found is None else found.to_device(x.device)
+    """The part of an array that is computed with here and now; None if this way is not for it."""
+    found = _in_memory.read(x, index)
+    if found is not None or hasattr(x, "_host"):
+        return found
     return _window(x, resolve(x.aval.shape, index))
-
-
-def _of_host(x: Array, host: Any, index: Any) -> Array | None:
-    """The part as NumPy reads it; None if NumPy refuses, or may understand the index in another way than we do."""
-    if type(host) is not np.ndarray:
-        return None
-    kind = type(index)
-    if kind is tuple:
-        for entry in index:
-            if type(entry) not in _PLAIN:
-                index = tuple([e if type(e) in _PLAIN else _of_numpy(e) for e in index])
-                break
-    elif kind not in _PLAIN:
-        index = _of_numpy(index)
-    try:
-        out = host[index]
-    except Exception:  # the long way says what is wrong, and clamps what is computed
-        return None
-    if type(out) is np.ndarray:
-        out.setflags(write=False)
-    aval = x.aval
-    return Array.from_host(out, ShapedArray(out.shape, aval.dtype, aval.weak_type))
-
-
-def _of_numpy(entry: Any) -> Any:
-    """An entry as NumPy takes it; text, which it refuses, stands for those that need a closer look."""
-    kind = type(entry)
-    if kind is Array:
-        entry = getattr(entry, "_host", "")
-    elif kind is not np.ndarray and kind is not list and not isinstance(entry, np.generic):
-        return ""
-    return entry
 
 
 def _window(x: Array, entries: Sequence[Entry]) -> Any:

@@ -28,6 +28,7 @@ from corejax_lax_basic._placing import (
     check_numbers,
     fill_number,
     places_of,
+    rows_of,
     uppers,
     wide,
 )
@@ -71,14 +72,22 @@ class Gather:
     def impl(self, args: Any, *, dimension_numbers: Numbers, slice_sizes: Shape, mode: str, fill_value: Any) -> Any:
         x, indices = args
         offset_dims, collapsed, index_map, x_batch, index_batch = dimension_numbers
-        places, valid = places_of(x.shape, indices, index_map, x_batch, index_batch, slice_sizes, clamp=True,
-                                check=mode == "fill")
-        out = x[tuple(places)]  # windows first, then the axes within a window, of which some have size 1
-        n = indices.ndim - 1
-        if not valid.all():
-            out = out.copy()
-            out[~valid] = fill_number(x.dtype, fill_value)
+        n, rows = indices.ndim - 1, None
+        if not x_batch:
+            rows = rows_of(x.shape, indices, index_map, collapsed, slice_sizes, clamp=mode != "fill")
+        if rows is not None:
+            axes, where = rows
+            out = x.transpose(axes)[where]
+        else:
+            places, valid = places_of(x.shape, indices, index_map, x_batch, index_batch, slice_sizes, clamp=True,
+                                      check=mode == "fill")
+            out = x[tuple(places)]  # windows first, then the axes within a window, of which some have size 1
+            if not valid.all():
+                out = out.copy()
+                out[~valid] = fill_number(x.dtype, fill_value)
         out = out.reshape((*out.shape[:n], *[s for d, s in enumerate(slice_sizes) if d not in (*collapsed, *x_batch)]))
+        if offset_dims == tuple(range(n, out.ndim)):
+            return out
         windows = [d for d in range(out.ndim) if d not in offset_dims]
         return np.moveaxis(out, range(out.ndim), (*windows, *offset_dims))
 

@@ -16,7 +16,9 @@ from corejax import lax
 from corejax.core import aval_of, check_callable, here
 from corejax.errors import CorejaxAttributeError, CorejaxError, CorejaxTypeError
 from corejax.plugin import calls_users, public, registry
+from corejax_lax_basic import _in_memory
 from corejax_lax_basic._axes import Shape, dtype_kind, shape_of, wrong
+from corejax_lax_basic._in_memory import KINDS
 from corejax_lax_basic._index_plan import Along, At, Bounds, Entry, New, resolve, spread
 from corejax_lax_basic._placing import ScatterDimensionNumbers, canonical_mode
 from corejax_lax_basic._reading import Layout, common_shape, index_shape, is_array, join, read, span
@@ -75,6 +77,8 @@ class Part:
 
     def get(self, *, fill_value: Any = None, **options: Any) -> Any:
         """The part itself. `fill_value` stands for what is out of bounds; by default NaN, or the dtype's end."""
+        if not options and fill_value is None:
+            return getitem(self._x, self._index)
         _check_options(options)
         bounds = _bounds(options)
         promises = {name: bool(options.get(name)) for name in ("indices_are_sorted", "unique_indices")}
@@ -141,24 +145,31 @@ class Part:
         return f"<part of {aval_of(self._x)}: .get(), .set(v), .add(v), ...>"
 
     def _write(self, scatter: Any, combine: Any, values: Any, options: dict[str, Any]) -> Any:
-        """`scatter` where places may repeat; else read, `combine` and replace."""
+        """Sums and products scatter; so do extremes where places may repeat. Else read, `combine` and replace."""
         x = self._x
+        out = None if options else _in_memory.changed(x, self._index, values, combine)
+        if out is not None:
+            return out
         _check_options(options)
         bounds = _bounds(options)
         entries, values = resolve(shape_of(x), self._index, bounds), _fitting(values, x)
         if 0 in shape_of(x):
             spread(values, Layout(entries).result_shape(), "the value")
             return x
-        computed = any([is_array(e) or (type(e) is At and not e.static) for e in entries])
-        repeated = combine is not None and any([is_array(e) for e in entries]) and not _distinct(x, entries)
-        if repeated and not options.get("unique_indices"):
-            return _scatter(scatter, x, entries, values, options, unique=False)
+        sums = combine in (lax.add, lax.mul) and aval_of(x).dtype.kind != "b"  # booleans are no numbers
+        arrays = [e for e in entries if is_array(e)]
+        if sums and _is_window(entries):
+            return _into_window(scatter, x, entries, values, bounds)
+        unique = _distinct(x, entries)
+        repeated = not (unique or options.get("unique_indices"))
+        if combine is not None and (repeated or (sums and At in map(type, arrays))):
+            return _scatter(scatter, x, entries, values, options, unique=unique)
         if combine is not None:
             part = self._before(entries, bounds)
             values = combine(part, spread(values, shape_of(part), "the value"))
-        if not computed:
-            return _replace(x, entries, values)
-        return _scatter(lax.scatter, x, entries, values, options, unique=_distinct(x, entries))
+        if arrays or not all([e.static for e in entries if type(e) is At]):
+            return _scatter(lax.scatter, x, entries, values, options, unique=unique)
+        return _replace(x, entries, values)
 
 
 #: What can be done with a part.
@@ -193,13 +204,10 @@ def at(x: Any) -> Indexer:
 at.is_property = True  # type: ignore[attr-defined]
 
 
-_KINDS = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
-
-
 def _fitting(values: Any, x: Any) -> Any:
     """The values in the array's dtype; an error where that would lose their kind."""
     have, want = aval_of(values), aval_of(x)
-    if _KINDS[dtype_kind(have.dtype)] > _KINDS[dtype_kind(want.dtype)]:
+    if KINDS[dtype_kind(have.dtype)] > KINDS[dtype_kind(want.dtype)]:
         raise wrong("indexing", f"{have} can't be put into {want} without losing its kind", got=str(have),
                     wanted=str(want.dtype), todo="convert one of them with .astype(...)")
     if have.dtype == want.dtype and (want.weak_type or not have.weak_type):
@@ -247,6 +255,31 @@ def _replace(x: Any, entries: Sequence[Entry], values: Any) -> Any:
               for n, start, count, step in zip(shape, starts, sizes, steps, strict=True)]
     inside = lax.pad(lax.full(sizes, True), False, config)
     return lax.select_n(inside, x, lax.pad(values, as_dtype(0, aval_of(values).dtype), config))
+
+
+def _is_window(entries: Sequence[Entry]) -> bool:
+    """Do they name one part without gaps, but not all of the array?"""
+    return (not any([is_array(e) or (type(e) is Along and e.step != 1 and e.length > 1) for e in entries])
+            and any([type(e) is At or (type(e) is Along and not e.full) for e in entries]))
+
+
+def _into_window(scatter: Any, x: Any, entries: Sequence[Entry], values: Any, bounds: Bounds) -> Any:
+    """Scatter to one part without gaps: a window that starts at static or computed integers."""
+    part = tuple([e.length if type(e) is Along else 1 for e in entries if type(e) in (New, Along)])
+    sizes = tuple([e.length for e in entries if type(e) is Along])
+    values = spread(values, part, "the value")
+    if sizes != part:
+        values = lax.reshape(values, sizes)
+    starts = [At(e.axis, span(e)[0], True) if isinstance(e, Along) else e for e in entries
+              if isinstance(e, At) or (isinstance(e, Along) and not e.full)]
+    inserted = tuple([e.axis for e in entries if type(e) is At])
+    numbers = ScatterDimensionNumbers(tuple(range(len(sizes))), inserted, tuple([e.axis for e in starts]))
+    known = all([e.static for e in starts])
+    small = max(shape_of(x)) <= np.iinfo(np.int32).max
+    where = (np.array([e.where for e in starts], np.int32 if small else np.int64) if known
+             else join([(e, ()) for e in starts], ()))
+    return scatter(x, where, values, numbers, unique_indices=True,
+                   mode="promise_in_bounds" if known else bounds.mode)
 
 
 def _scatter(scatter: Any, x: Any, entries: Sequence[Entry], values: Any, options: dict[str, Any], *,

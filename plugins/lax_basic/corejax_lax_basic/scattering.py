@@ -24,6 +24,7 @@ from corejax_lax_basic._placing import (
     canonical_numbers,
     check_numbers,
     places_of,
+    rows_of,
     uppers,
     wide,
     window_sizes,
@@ -57,9 +58,12 @@ class _Scatter:
     @hookimpl
     def impl(self, args: Any, *, dimension_numbers: Numbers, mode: str) -> Any:
         x, indices, updates = args
-        window_dims, _, index_map, x_batch, index_batch = dimension_numbers
+        window_dims, inserted, index_map, x_batch, index_batch = dimension_numbers
         sizes = window_sizes(x.shape, updates.shape, dimension_numbers)
         clamp = mode == "clip"
+        rows = None if x_batch else rows_of(x.shape, indices, index_map, inserted, sizes, clamp=clamp)
+        if rows is not None:
+            return self._in_rows(x, updates, window_dims, sizes, *rows)
         places, valid = places_of(x.shape, indices, index_map, x_batch, index_batch, sizes, clamp=clamp,
                                   check=not clamp)
         windows = [d for d in range(updates.ndim) if d not in window_dims]
@@ -71,6 +75,22 @@ class _Scatter:
             out[tuple(places)] = new
         else:
             self._ufunc.at(out, tuple(places), new)
+        return out
+
+    def _in_rows(self, x: Any, updates: Any, window_dims: Shape, sizes: Shape, axes: Shape, where: Any) -> Any:
+        """Windows where NumPy's indexing knows them."""
+        out = np.array(x)
+        part = out.transpose(axes)
+        windows = [d for d in range(updates.ndim) if d not in window_dims]
+        new = updates.transpose((*windows, *window_dims))
+        if not windows:
+            new = new.reshape(sizes)
+        if self._ufunc is None:
+            part[where] = new
+        elif windows:
+            self._ufunc.at(part, where, new)
+        else:  # one, in which no place repeats
+            part[where] = self._ufunc(part[where], new)
         return out
 
     @hookimpl

@@ -1,0 +1,173 @@
+"""The short way of arrays that the processor has in its memory: what NumPy's own indexing reads and writes.
+
+It is taken where nothing is transformed. Each function gives None for whatever it may not take: an index, or values,
+that NumPy refuses or may understand in another way than we do. The long way then does it, or says what is wrong.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from corejax.core import Array, EvalTrace, ShapedArray, array_at, context, in_memory
+from corejax_lax_basic._axes import Shape, dtype_kind
+from corejax_lax_basic.creation import as_dtype
+
+#: Entries of an index that NumPy takes as they are.
+_PLAIN = frozenset([int, slice, type(None), type(Ellipsis), bool])
+
+#: What does in place, where places repeat, what an operation does; and to each bit the same.
+_AT = {"add": np.add, "mul": np.multiply}
+
+#: The kinds of numbers in order: none is put into a lesser one.
+KINDS = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
+
+_PYTHON = {bool: 0, int: 1, float: 2}
+
+#: So many bytes a device's program copies sooner than two copies here are made.
+_MANY = 1 << 18
+
+_MOST = np.iinfo(np.int64).max
+_NUMPYS_OWN = 256  # dtypes with smaller numbers; structured ones, such as float0, are among them
+
+
+def read(x: Array, index: Any) -> Array | None:
+    """`x[index]`."""
+    found = in_memory(x)
+    if found is None:
+        return None
+    host, place = found
+    if type(host) is not np.ndarray:
+        return None
+    kind = type(index)
+    try:
+        if kind is tuple:
+            for entry in index:
+                if type(entry) not in _PLAIN:
+                    index = tuple([e if type(e) in _PLAIN else _of_numpy(e, place) for e in index])
+                    break
+        elif kind not in _PLAIN:
+            index = _of_numpy(index, place)
+        out = host[index]
+    except Exception:  # the long way says what is wrong, and clamps what is computed
+        return None
+    if type(out) is np.ndarray:
+        out.setflags(write=False)
+    return array_at(place, out, _part_of(x.aval, out.shape))
+
+
+@lru_cache(maxsize=1024)
+def _part_of(aval: ShapedArray, shape: Shape) -> ShapedArray:
+    """The type of a part of an array of this type."""
+    return ShapedArray(shape, aval.dtype, aval.weak_type)
+
+
+def _of_numpy(entry: Any, place: Any) -> Any:
+    """An entry as NumPy takes it; text, which it refuses, stands for those that need a closer look."""
+    kind = type(entry)
+    if kind is Array:
+        found = in_memory(entry)
+        if found is None or found[1] not in (None, place):
+            return ""
+        entry = found[0]
+    elif kind is list:
+        if not entry:
+            return entry
+        entry = np.asarray(entry)
+    elif kind is not np.ndarray:
+        return entry if isinstance(entry, np.generic) else ""
+    if entry.dtype.kind == "u" and entry.dtype.itemsize > 4 and entry.size and entry.max() > _MOST:
+        return ""  # NumPy would take it for a negative one
+    return entry
+
+
+def changed(x: Any, index: Any, values: Any, operation: Any) -> Array | None:
+    """`x.at[index].set(values)`, or with an operation the part combined with values by it.
+
+    A place that is indexed twice is combined twice.
+    """
+    if type(x) is not Array or type(context.trace) is not EvalTrace or x.aval.weak_type:
+        return None
+    found, dtype = in_memory(x), x.aval.dtype
+    if found is None or (dtype.kind == "V" and dtype.num < _NUMPYS_OWN):
+        return None
+    host, place = found
+    if type(host) is not np.ndarray or not host.size or (place is not None and host.nbytes > _MANY):
+        return None
+    try:
+        places, new = _places(index, place), _values(values, dtype, place)
+        if places is None or new is None:
+            return None
+        out = host.copy()
+        if operation is None:
+            out[places.entries] = new
+        elif not _combined(out, places, new, operation):
+            return None
+    except Exception:  # the long way says what is wrong, and leaves out what is computed and out of bounds
+        return None
+    out.setflags(write=False)
+    return array_at(place, out, x.aval)
+
+
+class _Places(NamedTuple):
+    """An index as NumPy takes it: has it arrays of integers, and what `ufunc.at` doesn't understand?"""
+
+    entries: tuple[Any, ...]
+    integers: bool
+    special: bool
+
+
+def _places(index: Any, place: Any) -> _Places | None:
+    entries, integers, special = [], False, False
+    for e in index if type(index) is tuple else (index,):
+        kind = type(e)
+        if kind in _PLAIN:
+            special = special or e is None or kind is bool
+        else:
+            if kind is list and set(map(type, e)) != _INTEGER:
+                return None
+            e = _of_numpy(e, place)
+            if type(e) is str:
+                return None
+            if e.dtype.kind == "b":
+                special = True
+            elif e.ndim == 1:  # of more axes, NumPy need not take the last one last
+                e, integers = np.ascontiguousarray(e), True
+            elif e.ndim:
+                return None
+        entries.append(e)
+    return _Places(tuple(entries), integers, special)
+
+
+_INTEGER = frozenset([int])
+
+
+def _values(values: Any, dtype: np.dtype, place: Any) -> Any:
+    """Values of the dtype as NumPy has them; None for those that have to be converted, or refused."""
+    kind = type(values)
+    rank = _PYTHON.get(kind)
+    if rank is not None:
+        return as_dtype(values, dtype)._host if rank <= KINDS[dtype_kind(dtype)] else None
+    if kind is Array and values.aval.dtype == dtype:
+        found = in_memory(values)
+        return None if found is None or found[1] not in (None, place) else found[0]
+    return values if (kind is np.ndarray or isinstance(values, np.generic)) and values.dtype == dtype else None
+
+
+def _combined(out: Any, places: _Places, new: Any, operation: Any) -> bool:
+    """Combine a part of `out`, in place; False if that needs more than is done here."""
+    ufunc, impl = _AT.get(operation.primitive.name), operation.primitive.impl
+    if out.dtype.kind not in "iuf" or impl is None or (places.integers and (places.special or ufunc is None)):
+        return False
+    with np.errstate(all="ignore"):
+        if places.integers:
+            ufunc.at(out, places.entries, new)  # type: ignore[union-attr]
+            return True
+        part = out[places.entries]
+        new = impl((part, new))
+    if new.shape != part.shape or new.dtype != out.dtype:
+        return False
+    out[places.entries] = new
+    return True
