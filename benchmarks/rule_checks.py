@@ -29,12 +29,13 @@ from corejax.plugin import Primitive, derive
 
 #: Which argument of a check is handed on as its result; the others return nothing.
 HANDED_ON = {"check_jvp_pair": 1, "check_avals": 1, "check_factor": 1, "check_sequence": 2, "check_list": 2,
-             "check_array": 2, "check_value": 2, "check_outputs": 2, "check_tangent": 2, "check_batched": 1}
+             "check_array": 2, "check_value": 2, "check_outputs": 2, "check_tangent": 2, "check_batched": 1,
+             "_check_weight": 1}
 
 #: What is rewritten: the functions through which results of rules enter the kernel.
 METHODS = (
     (forward, forward.JVPTrace, ("process", "box", "box_all")),
-    (linearize, linearize.LinearizeTrace, ("_weight", "box", "_by_rule", "_by_linearize")),
+    (linearize, linearize.LinearizeTrace, ("process_one", "_weight", "box", "_by_rule", "_by_linearize")),
     (batching, batching.BatchTrace, ("process", "_box")),
 )
 FUNCTIONS = ((reverse, "backward"),)

@@ -32,6 +32,7 @@ _MOST = 2 ** 63 - 1
 # Making an aval costs microseconds, finding one that is known a tenth of that.
 _of_numpy: BoundedCache[tuple[tuple[int, ...], np.dtype], ShapedArray] = BoundedCache(4096)
 _of_scalar: BoundedCache[tuple[str, int], ShapedArray] = BoundedCache(64)
+_known = _of_numpy._entries.get
 
 
 class ShapedArray:
@@ -171,7 +172,7 @@ def _of_ndarray(value: Any) -> ShapedArray:
 def aval_of(value: Any) -> ShapedArray:
     """The type of a value; an error if it is no array, scalar or tracer."""
     if type(value) is np.ndarray:
-        return _of_ndarray(value)
+        return _known((value.shape, value.dtype)) or _of_ndarray(value)
     aval = getattr(value, "aval", None)
     if isinstance(aval, ShapedArray):
         return aval

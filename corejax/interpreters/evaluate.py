@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import contextvars
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from corejax import dtypes
 from corejax.avals import ShapedArray
+from corejax.dtypes import float0
 from corejax.interpreters import outputs
 from corejax.interpreters.trace import Trace, Tracer, as_operand, leak_error
 from corejax.plugin import checks
 from corejax.xla.array import Array
 from corejax.xla.dispatch import apply_primitive
-from corejax.xla.storage import is_on_device, read_only
+from corejax.xla.storage import as_scalar, is_on_device, read_only
 
-_new = object.__new__
+_new_array: Callable[[], Array] = partial(object.__new__, Array)  # which costs less than to call object.__new__
 
 ndarray = np.ndarray
 
@@ -65,6 +67,75 @@ class EvalTrace(Trace):
         super().__init__(None)
         self._run = _quiet_runner()
 
+    def process_one(self, primitive: Any, x: Any) -> Any:
+        function = primitive.of_one
+        if function is None:
+            return self.process(primitive, (x,), {})
+        try:
+            expected, data = primitive.evaluated[x.aval], x._host
+        except KeyError:
+            return self._process_new(primitive, (x,))
+        except AttributeError:  # no array in host memory
+            return self._process_mixed(primitive, (x,), {})
+        try:
+            out = self._run(function, data)
+        except Exception as error:
+            out = _run_again(error, primitive, (data,), (x.aval,), {})[0]
+        if type(out) is ndarray:
+            if out.shape != expected.shape or out.dtype is not expected.dtype:
+                return _boxed(primitive, out, expected)
+            if expected.shape:
+                out.setflags(0)  # type: ignore[call-arg,arg-type]  # `read_only`, without the call
+            else:
+                out = out[()]
+        elif type(out) is not expected.dtype.type or expected.shape:
+            return _boxed(primitive, out, expected)
+        array = _new_array()
+        array.aval = expected
+        array._host = out
+        return array
+
+    def process_two(self, primitive: Any, x: Any, y: Any, alike: ShapedArray | None = None) -> Any:
+        function = primitive.of_two
+        if function is None:
+            return self.process(primitive, (x, y), {})
+        try:
+            if alike is None:
+                alike = x.aval
+                expected = primitive.evaluated[alike if y.aval is alike else (alike, y.aval)]
+            else:
+                expected = primitive.evaluated[alike]
+            data, other = x._host, y._host
+        except KeyError:
+            return self._process_new(primitive, (x, y))
+        except AttributeError:
+            return self._process_mixed(primitive, (x, y), {})
+        try:
+            out = self._run(function, data, other)
+        except Exception as error:
+            out = _run_again(error, primitive, (data, other), (x.aval, y.aval), {})[0]
+        if type(out) is ndarray:
+            if out.shape != expected.shape or out.dtype is not expected.dtype:
+                return _boxed(primitive, out, expected)
+            if expected.shape:
+                out.setflags(0)  # type: ignore[call-arg,arg-type]
+            else:
+                out = out[()]
+        elif type(out) is not expected.dtype.type or expected.shape:
+            return _boxed(primitive, out, expected)
+        array = _new_array()
+        array.aval = expected
+        array._host = out
+        return array
+
+    def _process_new(self, primitive: Any, args: Sequence[Any]) -> Any:
+        """For arrays of types that the primitive hasn't met; next time it will have."""
+        out = self.process(primitive, args, {})
+        if out.aval.dtype is not float0:
+            avals = tuple([x.aval for x in args])
+            primitive.remember(avals[0] if avals[0] is avals[-1] else avals, out.aval)
+        return out
+
     def process(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
         impl = primitive.impl
         if impl is None:
@@ -93,13 +164,13 @@ class EvalTrace(Trace):
         if type(expected) is tuple:
             return _box_all(primitive, out, expected)
         if type(out) is ndarray:
-            out.setflags(0)  # type: ignore[call-arg,arg-type]  # `read_only`, without the call
+            out.setflags(0)  # type: ignore[call-arg,arg-type]
         elif type(out) not in _SCALARS:
             out = _as_ndarray(primitive, out, expected)
         if out.shape == expected.shape and (out.dtype is expected.dtype or out.dtype == expected.dtype):
-            array = _new(Array)
+            array = _new_array()
             array.aval = expected
-            array._host = out
+            array._host = out if expected.shape or type(out) is not ndarray else as_scalar(out)
             return array
         raise checks.wrong_host_array(primitive, out, expected)
 
@@ -120,17 +191,20 @@ class EvalTrace(Trace):
         arrays, raw, on_device = [], [], False
         for i, x in enumerate(args):
             if type(x) is not Array:
-                if isinstance(x, Tracer):
-                    raise leak_error(x, primitive.name)
-                if isinstance(x, np.ndarray):
+                if isinstance(x, ndarray):
                     raw.append(x)
+                elif isinstance(x, Tracer):
+                    raise leak_error(x, primitive.name)
                 x = as_operand(primitive, i, x)
             elif is_on_device(x):
                 on_device = True
             arrays.append(x)
         if on_device:
             return apply_primitive(primitive, arrays, params)
-        out = self.process(primitive, arrays, params)
+        if len(arrays) == 2 and not params:
+            out = self.process_two(primitive, arrays[0], arrays[1])
+        else:
+            out = self.process(primitive, arrays, params)
         if raw:
             return [_unshare(o, raw) for o in out] if primitive.multiple_results else _unshare(out, raw)
         return out
@@ -149,8 +223,14 @@ def _run_program(trace: Trace, primitive: Any, args: Sequence[Any], params: dict
 def _unshare(out: Array, raw: list[Any]) -> Array:
     """A result must not change when the user writes to an ndarray that was an operand."""
     host = getattr(out, "_host", None)
-    if type(host) is not np.ndarray or (host.base is None and not any([host is x for x in raw])):
+    if type(host) is not ndarray:
         return out
+    if host.base is None:
+        for x in raw:
+            if host is x:
+                break
+        else:
+            return out
     return Array.from_host(host.copy(), out.aval) if any([np.may_share_memory(host, x) for x in raw]) else out
 
 
@@ -164,16 +244,18 @@ def _as_ndarray(primitive: Any, out: Any, expected: ShapedArray) -> Any:
     raise checks.no_host_array(primitive, out, expected)
 
 
+def _boxed(primitive: Any, out: Any, expected: ShapedArray) -> Array:
+    """What an impl returned as an `Array`, if it is of this type."""
+    if type(out) is ndarray:
+        read_only(out)
+    elif type(out) not in _SCALARS:
+        out = _as_ndarray(primitive, out, expected)
+    if out.shape != expected.shape or out.dtype != expected.dtype:
+        raise checks.wrong_host_array(primitive, out, expected)
+    return Array.from_host(out if expected.shape or type(out) is not ndarray else as_scalar(out), expected)
+
+
 def _box_all(primitive: Any, outs: Any, expected: tuple[ShapedArray, ...]) -> list[Array]:
     if not isinstance(outs, (list, tuple)) or len(outs) != len(expected):
         raise checks.wrong_count(primitive, outs, len(expected))
-    boxed = []
-    for out, aval in zip(outs, expected, strict=True):
-        if type(out) is ndarray:
-            read_only(out)
-        elif type(out) not in _SCALARS:
-            out = _as_ndarray(primitive, out, aval)
-        if out.shape != aval.shape or out.dtype != aval.dtype:
-            raise checks.wrong_host_array(primitive, out, aval)
-        boxed.append(Array.from_host(out, aval))
-    return boxed
+    return [_boxed(primitive, out, aval) for out, aval in zip(outs, expected, strict=True)]

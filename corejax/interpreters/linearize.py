@@ -8,9 +8,10 @@ factors and declared linearity: it writes what the rule would have recorded with
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
-from corejax.avals import Linear, Zero, aval_of
+from corejax.avals import Linear, ShapedArray, Zero, aval_of
 from corejax.dtypes import float0
 from corejax.interpreters import outputs
 from corejax.interpreters.context import context
@@ -45,6 +46,10 @@ class _WeightedSum:
 weighted_sum = _WeightedSum()
 
 
+_new_linear: Callable[[], Linear] = partial(object.__new__, Linear)
+_new_tracer: Callable[[], JVPTracer] = partial(object.__new__, JVPTracer)
+
+
 class LinearizeTrace(JVPTrace):
     """`JVPTrace` whose tangents are on a tape; `parent` is the tape's trace, `base` where primals are computed."""
 
@@ -60,8 +65,6 @@ class LinearizeTrace(JVPTrace):
         factors = primitive.factors
         if (factors is None and primitive.linear is None) or primitive.linearize is not None:
             return self._by_rule(primitive, args, params)
-        if len(args) == 1:
-            return self._unary(primitive, args[0], params)
         primals: list[Any] = []
         unknowns: list[Linear | None] = []
         active = 0
@@ -85,8 +88,7 @@ class LinearizeTrace(JVPTrace):
             operands: Any = unknowns
             if factors is not None:
                 operands = []
-                for i, unknown in enumerate(unknowns):
-                    factor = factors[i]
+                for factor, unknown in zip(factors, unknowns, strict=True):
                     if unknown is not None and factor is not None:
                         operands.append(unknown)
                         operands.append(factor if type(factor) is int
@@ -96,38 +98,71 @@ class LinearizeTrace(JVPTrace):
                 primitive, params = weighted_sum, _no_params
         finally:
             context.trace = self
-        var = Linear(out.aval.tangent)
-        self.eqns.append((primitive, tuple(operands), params, (var,)))
-        return JVPTracer(self, out, var)
+        return self._taped(primitive, tuple(operands), params, out)
 
-    def _unary(self, primitive: Any, x: Any, params: dict[str, Any]) -> Any:
-        """The same for one operand: half of all steps, and half of the work."""
-        if type(x) is not JVPTracer or x._trace is not self:
-            primal, unknown = x, None
-        elif primitive.multiple_results:
-            return self._by_rule(primitive, (x,), params)
-        else:
-            primal, unknown = x.primal, x.tangent
+    def process_one(self, primitive: Any, x: Any) -> Any:
+        factors = primitive.factors
+        if factors is None or primitive.linearize is not None or type(x) is not JVPTracer or x._trace is not self:
+            return super().process_one(primitive, x)
+        primal, t = x.primal, x.tangent
         context.trace = base = self.base
         try:
-            out = base.process(primitive, (primal,), params)
-            if unknown is None:
+            out = base.process_one(primitive, primal)
+            weight = factors[0]
+            if weight is None:
                 return out
-            if type(unknown) is not Linear:
-                unknown = unknown._var
-            operands: Any = (unknown,)
-            if primitive.factors is not None:
-                factor = primitive.factors[0]
-                if factor is None:
-                    return out
-                operands = unknown, (factor if type(factor) is int
-                                     else self._weight(primitive, factor, out, (primal,), params))
-                primitive, params = weighted_sum, _no_params
+            if type(weight) is not int:
+                try:
+                    weight = weight(out, primal)
+                except Exception as error:
+                    raise checks.failed(primitive, "jvp", error)  # noqa: B904
+                if type(weight) is not Array or weight.aval is not out.aval:
+                    weight = self._check_weight(primitive, weight, out)
         finally:
             context.trace = self
-        var = Linear(out.aval.tangent)
+        return self._taped(weighted_sum, (t if type(t) is Linear else t._var, weight), _no_params, out)
+
+    def process_two(self, primitive: Any, x: Any, y: Any, alike: ShapedArray | None = None) -> Any:
+        factors = primitive.factors
+        if factors is None or primitive.linearize is not None:
+            return super().process_two(primitive, x, y)
+        p, q, t, u = x, y, None, None
+        if type(x) is JVPTracer and x._trace is self:
+            p, t = x.primal, x.tangent
+            if type(t) is not Linear:
+                t = t._var
+        if type(y) is JVPTracer and y._trace is self:
+            q, u = y.primal, y.tangent
+            if type(u) is not Linear:
+                u = u._var
+        if alike is None and ((t is not None and not t.aval.shape and _has_axes(q))
+                              or (u is not None and not u.aval.shape and _has_axes(p))):
+            return self._by_rule(primitive, (x, y), {})
+        context.trace = base = self.base
+        try:
+            out = base.process_two(primitive, p, q, alike)
+            operands: Any = ()
+            if t is not None and (f := factors[0]) is not None:
+                operands = t, f if type(f) is int else self._weight(primitive, f, out, (p, q), _no_params)
+            if u is not None and (f := factors[1]) is not None:
+                w = f if type(f) is int else self._weight(primitive, f, out, (p, q), _no_params)
+                operands = (*operands, u, w)
+        finally:
+            context.trace = self
+        return self._taped(weighted_sum, operands, _no_params, out) if operands else out
+
+    def _taped(self, primitive: Any, operands: tuple[Any, ...], params: dict[str, Any], out: Any) -> JVPTracer:
+        """The result `out`, whose tangent is this equation's."""
+        aval = out.aval
+        var = _new_linear()
+        var.aval = aval.tangent
         self.eqns.append((primitive, operands, params, (var,)))
-        return JVPTracer(self, out, var)
+        tracer = _new_tracer()
+        tracer._trace = self
+        tracer.aval = aval
+        tracer.primal = out
+        tracer.tangent = var
+        return tracer
 
     def _weight(self, primitive: Any, factor: Any, out: Any, primals: Sequence[Any], params: dict[str, Any]) -> Any:
         """A factor as it stands on the tape: immutable, and of a type with which the tangent keeps its own."""
@@ -135,6 +170,12 @@ class LinearizeTrace(JVPTrace):
             weight = factor(out, *primals, **params) if params else factor(out, *primals)
         except Exception as error:
             raise checks.failed(primitive, "jvp", error)  # noqa: B904
+        if type(weight) is Array and weight.aval is out.aval:
+            return weight
+        return self._check_weight(primitive, weight, out)
+
+    def _check_weight(self, primitive: Any, weight: Any, out: Any) -> Any:
+        """What a factor returned, if it is one."""
         value, aval = weight.value if type(weight) is Divisor else weight, out.aval
         if (type(value) is not Array and getattr(value, "_trace", None) is not self.base) or (
                 value.aval is not aval and (value.aval.dtype is not aval.dtype or value.aval.shape != aval.shape)):
@@ -195,11 +236,12 @@ def _spreads(primals: Sequence[Any], unknowns: Sequence[Linear | None]) -> bool:
     """Does an operand with a tangent have rank 0 and another one not? Then the tangent has to be broadcast."""
     for t in unknowns:
         if t is not None and not t.aval.shape:
-            for p in primals:
-                if getattr(p, "shape", ()):
-                    return True
-            return False
+            return any(map(_has_axes, primals))
     return False
+
+
+def _has_axes(x: Any) -> bool:
+    return bool(x.aval.shape if type(x) is Array else getattr(x, "shape", ()))
 
 
 class LinearMap:

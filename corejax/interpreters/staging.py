@@ -69,6 +69,30 @@ class StagingTrace(Trace):
         self.eqns.append(JaxprEqn(primitive, atoms, (var,), params, effects, location(), context.names))
         return StagingTracer(self, var)
 
+    def process_one(self, primitive: Any, x: Any) -> Any:
+        # Written out, as is `process_two`: each frame of ours makes finding the user's slower.
+        if primitive.effects is not None or primitive.params or primitive.multiple_results:
+            return super().process_one(primitive, x)
+        atom = x._var if type(x) is StagingTracer and x._trace is self else self._atom(primitive, 0, x)
+        var = Var(primitive.infer((atom.aval,), {}))
+        self.eqns.append(JaxprEqn(primitive, (atom,), (var,), {}, no_effects, location(), context.names))
+        return StagingTracer(self, var)
+
+    def process_two(self, primitive: Any, x: Any, y: Any, alike: ShapedArray | None = None) -> Any:
+        if primitive.effects is not None or primitive.params or primitive.multiple_results:
+            return super().process_two(primitive, x, y)
+        left = x._var if type(x) is StagingTracer and x._trace is self else self._atom(primitive, 0, x)
+        right = y._var if type(y) is StagingTracer and y._trace is self else self._atom(primitive, 1, y)
+        var = Var(primitive.infer((left.aval, right.aval), {}))
+        self.eqns.append(JaxprEqn(primitive, (left, right), (var,), {}, no_effects, location(), context.names))
+        return StagingTracer(self, var)
+
+    def _atom(self, primitive: Any, i: int, x: Any) -> Atom:
+        try:
+            return self.lift(x)
+        except CorejaxTypeError as error:
+            raise operand_error(primitive, i, error) from None
+
     def origin(self, tracer: Any) -> Any:
         return next((eqn.source for eqn in self.eqns if any([var is tracer._var for var in eqn.outvars])), None)
 

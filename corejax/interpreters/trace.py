@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from corejax.avals import ShapedArray
+from corejax.avals import ShapedArray, aval_of
 from corejax.datamodel import DataModel
 from corejax.errors import ConcretizationError, CorejaxTypeError, LeakedTracerError
 from corejax.source import Location, describe, here, location
 from corejax.tracebacks import as_entry, public, trim
 from corejax.xla.array import Array, as_array
-from corejax.xla.storage import read_only, scalar_error
+from corejax.xla.storage import as_scalar, read_only, scalar_error
 
 
 class Trace:
@@ -40,6 +40,18 @@ class Trace:
     def process(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Apply the primitive: its result, or the list of its results if it has several."""
         raise NotImplementedError(type(self).__name__)
+
+    def process_one(self, primitive: Any, x: Any) -> Any:
+        """`process` for one operand and no params: a trace may have a shorter way for that, with the same result."""
+        if primitive.params:
+            primitive.check_params({})
+        return self.process(primitive, (x,), {})
+
+    def process_two(self, primitive: Any, x: Any, y: Any, alike: ShapedArray | None = None) -> Any:
+        """The same for two operands, which are of the type `alike` if that is given."""
+        if primitive.params:
+            primitive.check_params({})
+        return self.process(primitive, (x, y), {})
 
     def origin(self, tracer: Any) -> Location:
         """Where in the user's code it boxed this value, if it knows."""
@@ -146,6 +158,10 @@ def as_operand(primitive: Any, i: int, x: Any) -> Array:
     """The i-th operand of a primitive as an `Array`, which may share its memory; an error names it."""
     try:
         # A view: no impl writes to the user's memory, and a result that is the operand is not the user's array.
+        if type(x) is np.ndarray:
+            aval = aval_of(x)
+            if x.dtype is aval.dtype:
+                return Array.from_host(read_only(x.view()) if aval.shape else as_scalar(x), aval)
         return as_array(read_only(x.view()) if isinstance(x, np.ndarray) else x, copy=False)
     except CorejaxTypeError as error:
         raise operand_error(primitive, i, error) from None

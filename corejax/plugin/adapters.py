@@ -83,6 +83,15 @@ def _without_params(rule: Rule, count: int) -> Rule:
     return lambda *args, **_: rule(*args)
 
 
+def of_operands(rule: Any, count: int) -> Rule | None:
+    """The function of `count` operands, one by one, that a rule says it was made from.
+
+    It says so by an attribute `made_from`: itself, how many operands the function takes, and the function.
+    """
+    made, arity, function = getattr(rule, "made_from", (None, None, None))
+    return function if made is rule and arity == count else None  # functools.wraps copies attributes to other rules
+
+
 def adapt_partial(function: Rule | None, params: Signature) -> Rule | None:
     """A function of `partials` or `factors` as one that takes all the params."""
     if function is None or not params.keywords:

@@ -58,12 +58,12 @@ class Primitive:
     `bind` applies it: arrays positional, params by keyword. Each rule is a plain callable, see the hook reference.
     """
 
-    _IDENTITY = ("name", "plugin", "module", "function", "pack", "origin", "_cache", "inferred")
+    _IDENTITY = ("name", "plugin", "module", "function", "pack", "origin", "_cache", "inferred", "evaluated",
+                 "remember")
     _FROZEN = ("abstract_eval", "impl", "jvp", "transpose", "vmap", "xla_translation", "decompose", "samples",
                "evaluate", "partial_eval", "dce", "effects", "typecheck", "pretty", "linearize", "linear", "factors",
                "symbolic_zeros", "jvp_binds_itself", "multiple_results", "lowerings", "lowered_params", "providers",
-               "open_params",
-               "params")
+               "open_params", "of_one", "of_two", "params")
     __slots__ = (*_IDENTITY, *_FROZEN, "__weakref__")
 
     if TYPE_CHECKING:  # the rules, each as docs/hooks.md describes it
@@ -75,6 +75,8 @@ class Primitive:
         self.module = module
         self._cache: BoundedCache[Any, Any] = BoundedCache(_SIGNATURES_PER_PRIMITIVE)
         self.inferred = self._cache._entries.get  # what `infer` knows of calls without params, by the tuple of avals
+        met: BoundedCache[Any, ShapedArray] = BoundedCache(_SIGNATURES_PER_PRIMITIVE)
+        self.evaluated, self.remember = met._entries, met.put  # of `EvalTrace`: results' types by those of operands
         if entry is not None:
             self.pack, self.origin = entry.pack.name, str(entry.pack)
 
@@ -82,10 +84,18 @@ class Primitive:
         """Apply it as the current trace says: the result, or the list of results."""
         if params:
             if params.keys() != self.params:
-                self._check_params(params)
+                self.check_params(params)
         elif self.params:
-            self._check_params(params)
+            self.check_params(params)
         return context.trace.process(self, args, params)
+
+    def bind_one(self, x: Any) -> Any:
+        """`bind` with one operand and no params."""
+        return context.trace.process_one(self, x)
+
+    def bind_two(self, x: Any, y: Any, alike: ShapedArray | None = None) -> Any:
+        """`bind` with two operands and no params; `alike` is their type, for a caller that knows them to have one."""
+        return context.trace.process_two(self, x, y, alike)
 
     def infer(self, avals: Avals, params: Mapping[str, Any]) -> Any:
         """The type of the result, or a tuple of types, by abstract_eval; remembered."""
@@ -121,7 +131,7 @@ class Primitive:
         return self.lowerings.get(platform) or self.xla_translation  # type: ignore[no-any-return]
 
     def _infer(self, avals: Avals, params: Mapping[str, Any], key: Any) -> Any:
-        self._check_params(params)
+        self.check_params(params)
         try:
             result = self.abstract_eval(avals, **params)
         except CorejaxError as error:
@@ -140,7 +150,7 @@ class Primitive:
             raise
         return self._cache.put(key, checks.check_avals(self, result))
 
-    def _check_params(self, params: Mapping[str, Any]) -> None:
+    def check_params(self, params: Mapping[str, Any]) -> None:
         wanted = self.params
         if params.keys() == wanted or (self.open_params and params.keys() >= wanted):
             return

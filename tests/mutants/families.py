@@ -38,7 +38,8 @@ MUTANTS = (
          "self._bind(args[0], **{name: 2 for name in params}), dims[0]"),
     )),
     *mutants_of("sub", ELEMENTWISE, "_on_sequence", (
-        ("impl", "swapped operands", "impl(args[0], args[1])", "impl(args[1], args[0])"),
+        ("impl", "swapped operands", "rule.made_from = rule, arity, impl",
+         "rule.made_from = rule, arity, lambda *operands: impl(*operands[::-1])"),
     )),
     *mutants_of("sub", ELEMENTWISE, "_spreading", (
         ("jvp", "broadcast sum", "spread(partial(tangent, out, *args, **params), out)",

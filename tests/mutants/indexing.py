@@ -85,6 +85,11 @@ MUTANTS = (
         ("impl", "off by one", "last = shape[d] - sizes[d]", "last = shape[d] - 1"),
         ("impl", "axis", "indices[..., index_map.index(d)]", "indices[..., 0]"),
     )),
+    *mutants_of("gather scatter", PLACING, "rows_of", (
+        ("impl", "off by one", "max(start, 0), shape[d] - sizes[d])", "max(start, 0), shape[d] - 1)"),
+        ("impl", "missing case", "start = np.clip(start, 0, last)", "start = start % (last + 1)"),
+        ("impl", "axis", "start, last = indices[..., k], shape[d] - 1", "start, last = indices[..., 0], shape[d] - 1"),
+    )),
     *mutants_of("gather", GATHERING, "_filled", (
         ("xla_translation", "comparison", "lax.le(indices, uppers", "lax.lt(indices, uppers"),
         ("xla_translation", "swapped operands", "full(shape, fill_number(dtype, fill_value), dtype), out)",
@@ -104,6 +109,8 @@ MUTANTS = (
         ("impl", "missing case", "self._ufunc.at(out, tuple(places), new)",
          "out[tuple(places)] = self._ufunc(out[tuple(places)], new)"),
         ("impl", "side effect", "out = np.array(x)", "out = np.asarray(x)"),
+        ("impl", "missing case", "self._ufunc.at(part, where, new)", "part[where] = self._ufunc(part[where], new)"),
+        ("impl", "dropped term", "part[where] = self._ufunc(part[where], new)", "part[where] = new"),
         ("vmap", "missing case", "if index_dim is None:  #", "if False:  #"),
         ("vmap", "axis", "(0, *x_batch), (0, *index_batch)", "x_batch, index_batch"),
         ("vmap", "param", "indices_are_sorted=indices_are_sorted and index_dim is None",

@@ -7,11 +7,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from value_checks import check_value
 
 import corejax as cj
-from corejax import lax
+from corejax import _jaxlib, lax
 from corejax.errors import CorejaxError, CorejaxIndexError, CorejaxOverflowError, CorejaxTypeError, CorejaxValueError
 
 RNG = np.random.default_rng(0)
@@ -32,6 +32,20 @@ def test_shapes_are_changed_as_numpy_does_it() -> None:
     check_value(lambda x: lax.squeeze(x, 2), [x], np.squeeze(x, 2))
     check_value(lambda y: lax.transpose(y, (2, 0, 1)), [y], y.transpose(2, 0, 1))
     check_value(lambda y: lax.rev(y, (0, 2)), [y], np.flip(y, (0, 2)))
+
+
+def test_a_vector_is_put_in_place_before_it_is_repeated() -> None:
+    weights, x = np.linspace(0.1, 1.0, 32), arr(1000, 32)
+
+    def weighted(x: Any) -> Any:
+        return weights * (lax.exp(x) / 2.5)
+
+    lowered = cj.jit(cj.vmap(weighted)).lower(x)
+    text, compiled = lowered.as_text(), lowered.compile()
+    assert "(tensor<32xf64>) -> tensor<1x32xf64>" in text and "(tensor<1x32xf64>) -> tensor<1000x32xf64>" in text
+    if _jaxlib.version.startswith("0.10."):  # of those releases it is known what they make of it
+        assert 1 == compiled.as_text().count(" multiply(")
+    assert_allclose(compiled(x), weights * (np.exp(x) / 2.5), rtol=1e-14)
 
 
 @pytest.mark.parametrize(("sizes", "dims"), [((), (0,)), ((3,), (0, -1)), ((2, 3), (1,)), ((0,), (1,)), ((2,), ())])

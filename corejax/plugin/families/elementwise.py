@@ -192,6 +192,8 @@ def draw(rng: Any, shape: tuple[int, ...], dtype: np.dtype, domain: tuple[float,
 # From what a row says to hooks
 
 def _of_one(bind: Function) -> Function:
+    bind = getattr(getattr(bind, "__self__", None), "bind_one", bind)
+
     @as_entry
     def function(x: Any) -> Any:
         try:
@@ -203,11 +205,15 @@ def _of_one(bind: Function) -> Function:
 
 
 def _on_sequence(impl: Function, arity: int | None) -> Function:
+    """The hook, of which evaluation finds the function: it calls that without making a sequence."""
     if arity == 1:
-        return lambda args: impl(args[0])
-    if arity == 2:
-        return lambda args: impl(args[0], args[1])
-    return lambda args: impl(*args)
+        rule: Any = lambda args: impl(args[0])
+    elif arity == 2:
+        rule = lambda args: impl(args[0], args[1])
+    else:
+        return lambda args: impl(*args)
+    rule.made_from = rule, arity, impl
+    return rule  # type: ignore[no-any-return]
 
 
 def _lowering(hlo: str | Function, arity: int | None) -> Function:

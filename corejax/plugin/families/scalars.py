@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from corejax.source import here
 from corejax.tracebacks import as_entry, trim
 from corejax.xla.array import Array
 
+_new_array: Callable[[], Array] = partial(object.__new__, Array)
 _SCALARS = dtypes.PYTHON_SCALARS
 _RANK = {bool: 0, int: 1, float: 2, complex: 3}
 _RANK_OF_KIND = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3, "V": -1}
@@ -35,7 +37,10 @@ def weak_scalar(value: Any, dtype: np.dtype) -> Any:
     if _RANK[type(value)] > rank:
         return None
     try:
-        return Array.from_host(make(value), aval)
+        array = _new_array()
+        array.aval = aval
+        array._host = make(value)
+        return array
     except OverflowError as error:
         raise CorejaxOverflowError(f"the Python number {value} doesn't fit {aval}", got=value,
                                    wanted=f"a number of the range of {aval.dtype}", where=here(),
@@ -63,6 +68,7 @@ def match_scalars(operands: Sequence[Any]) -> Sequence[Any]:
 def matching(bind: Callable[..., Any]) -> Callable[..., Any]:
     """The public function of two operands that binds them with scalars matched."""
     scalars = _SCALARS
+    bind = getattr(getattr(bind, "__self__", None), "bind_two", bind)  # which takes two and need not count them
 
     @as_entry
     def function(x: Any, y: Any) -> Any:

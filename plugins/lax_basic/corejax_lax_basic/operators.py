@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax.core import Array, Tracer, aval_of, dtypes
+from corejax.core import Array, Primitive, Tracer, aval_of, context, dtypes
 from corejax.plugin import families
 from corejax_lax_basic import (
     arithmetic,
@@ -105,50 +105,38 @@ def _common_shape(x: tuple[int, ...], y: tuple[int, ...], operands: Sequence[Any
 
 # Binary operators
 
-class _Direct(dict[np.dtype, bool]):
-    """Is a dtype of one of these kinds? A plain lookup after the first time."""
-
-    def __init__(self, kinds: str) -> None:
-        super().__init__()
-        self._kinds = kinds
-
-    def __missing__(self, dtype: np.dtype) -> bool:
-        self[dtype] = found = dtypes.kind(dtype) in self._kinds
-        return found
-
-
-def _never(x: Any, y: Any) -> Any:
-    raise AssertionError("an operator without kinds has no fast way")
-
-
-def _pair(name: str, apply: Function, fast: Function = _never, kinds: str = "", at_least: str = "b",
+def _pair(name: str, apply: Function, fast: Any = None, kinds: str = "", at_least: str = "b",
           prepare: Function = promoted) -> tuple[Function, Function]:
     """An operator and its reflection.
 
-    `apply(x, y)` gets promoted operands. `fast` is what it comes to for an array whose dtype is of one of `kinds`
-    beside another array of just its type or a Python scalar of its kind: the way most operations go.
+    `apply(x, y)` gets promoted operands. `fast` is the function that it comes to for an array whose dtype is of one of
+    `kinds` beside another array of just its type or a Python scalar of its kind: the way most operations go.
     """
-    direct = _Direct(kinds)
+    primitive: Primitive | None = getattr(fast, "primitive", None)
+    direct = frozenset([dtype for dtype in dtypes.ALL if dtypes.kind(dtype) in kinds])
 
     def forward(x: Any, y: Any) -> Any:
         aval = x.aval
-        if direct[aval.dtype]:
-            if type(y) in _SCALARS:
+        if aval.dtype in direct:
+            if type(y) is type(x):
+                if y.aval is aval:
+                    return context.trace.process_two(primitive, x, y, aval)
+            elif type(y) in _SCALARS:
                 scalar = _weak_scalar(y, aval.dtype)
                 if scalar is not None:
-                    return fast(x, scalar)
+                    return context.trace.process_two(primitive, x, scalar)
             elif getattr(y, "aval", None) is aval:
-                return fast(x, y)
+                return context.trace.process_two(primitive, x, y, aval)
         if not _is_operand(y):
             return NotImplemented
         return apply(*prepare((x, y), at_least))
 
     def reflected(x: Any, y: Any) -> Any:
         aval = x.aval
-        if direct[aval.dtype] and type(y) in _SCALARS:
+        if aval.dtype in direct and type(y) in _SCALARS:
             scalar = _weak_scalar(y, aval.dtype)
             if scalar is not None:
-                return fast(scalar, x)
+                return context.trace.process_two(primitive, scalar, x)
         if not _is_operand(y):
             return NotImplemented
         return apply(*prepare((y, x), at_least))
@@ -159,8 +147,12 @@ def _pair(name: str, apply: Function, fast: Function = _never, kinds: str = "", 
     return forward, reflected
 
 
+def _primitive(function: Any) -> Primitive:
+    return function.primitive  # type: ignore[no-any-return]
+
+
 def _bind(function: Any) -> Function:
-    return function.primitive.bind  # type: ignore[no-any-return]
+    return _primitive(function).bind
 
 
 def _unless_bool(function: Any, on_bool: Any) -> Function:
@@ -214,25 +206,25 @@ def _shift_right(x: Any, y: Any) -> Any:
     return (logic.shift_right_logical if unsigned else logic.shift_right_arithmetic)(x, y)
 
 
-add, radd = _pair("add", _unless_bool(arithmetic.add, logic.bitwise_or), _bind(arithmetic.add), "iufc")
-sub, rsub = _pair("sub", _bind(arithmetic.sub), _bind(arithmetic.sub), "iufc")
-mul, rmul = _pair("mul", _unless_bool(arithmetic.mul, logic.bitwise_and), _bind(arithmetic.mul), "iufc")
-truediv, rtruediv = _pair("truediv", _bind(arithmetic.div), _bind(arithmetic.div), "fc", at_least="f")
+add, radd = _pair("add", _unless_bool(arithmetic.add, logic.bitwise_or), arithmetic.add, "iufc")
+sub, rsub = _pair("sub", _bind(arithmetic.sub), arithmetic.sub, "iufc")
+mul, rmul = _pair("mul", _unless_bool(arithmetic.mul, logic.bitwise_and), arithmetic.mul, "iufc")
+truediv, rtruediv = _pair("truediv", _bind(arithmetic.div), arithmetic.div, "fc", at_least="f")
 floordiv, rfloordiv = _pair("floordiv", _floor_divide, at_least="i")
 mod, rmod = _pair("mod", _modulo, at_least="i")
 matmul, rmatmul = _pair("matmul", linear_algebra.matmul, prepare=of_one_dtype)
-lshift, rlshift = _pair("lshift", _bind(logic.shift_left), _bind(logic.shift_left), "iu", at_least="i")
+lshift, rlshift = _pair("lshift", _bind(logic.shift_left), logic.shift_left, "iu", at_least="i")
 rshift, rrshift = _pair("rshift", _shift_right, at_least="i")
-and_, rand = _pair("and", _bind(logic.bitwise_and), _bind(logic.bitwise_and), "biu")
-or_, ror = _pair("or", _bind(logic.bitwise_or), _bind(logic.bitwise_or), "biu")
-xor, rxor = _pair("xor", _bind(logic.bitwise_xor), _bind(logic.bitwise_xor), "biu")
-eq, _ = _pair("eq", _bind(comparison.eq), _bind(comparison.eq), "biufc")
-ne, _ = _pair("ne", _bind(comparison.ne), _bind(comparison.ne), "biufc")
-lt, _ = _pair("lt", _bind(comparison.lt), _bind(comparison.lt), "biuf")
-le, _ = _pair("le", _bind(comparison.le), _bind(comparison.le), "biuf")
-gt, _ = _pair("gt", _bind(comparison.gt), _bind(comparison.gt), "biuf")
-ge, _ = _pair("ge", _bind(comparison.ge), _bind(comparison.ge), "biuf")
-_power, rpow = _pair("pow", _bind(exponential.pow), _bind(exponential.pow), "fc", at_least="i")
+and_, rand = _pair("and", _bind(logic.bitwise_and), logic.bitwise_and, "biu")
+or_, ror = _pair("or", _bind(logic.bitwise_or), logic.bitwise_or, "biu")
+xor, rxor = _pair("xor", _bind(logic.bitwise_xor), logic.bitwise_xor, "biu")
+eq, _ = _pair("eq", _bind(comparison.eq), comparison.eq, "biufc")
+ne, _ = _pair("ne", _bind(comparison.ne), comparison.ne, "biufc")
+lt, _ = _pair("lt", _bind(comparison.lt), comparison.lt, "biuf")
+le, _ = _pair("le", _bind(comparison.le), comparison.le, "biuf")
+gt, _ = _pair("gt", _bind(comparison.gt), comparison.gt, "biuf")
+ge, _ = _pair("ge", _bind(comparison.ge), comparison.ge, "biuf")
+_power, rpow = _pair("pow", _bind(exponential.pow), exponential.pow, "fc", at_least="i")
 
 
 def pow(x: Any, y: Any) -> Any:
@@ -255,8 +247,8 @@ def rdivmod(x: Any, y: Any) -> Any:
 
 # Unary operators
 
-neg = _bind(arithmetic.neg)
-invert = _bind(logic.bitwise_not)
+neg = _primitive(arithmetic.neg).bind_one
+invert = _primitive(logic.bitwise_not).bind_one
 getitem, at = indexing.getitem, indexing.at
 
 

@@ -15,10 +15,10 @@ __all__ = ["accumulate", "broadcast", "convert", "expand", "index", "move_axis",
            "stack", "standard_basis", "zeros"]
 
 #: x + y, of two values of one type.
-accumulate = arithmetic.add.primitive.bind  # type: ignore[attr-defined]
+accumulate = arithmetic.add.primitive.bind_two  # type: ignore[attr-defined]
 
 #: x * y, of two values of one dtype, of which one may be a scalar.
-multiply = arithmetic.mul.primitive.bind
+multiply = arithmetic.mul.primitive.bind_two
 
 _spread = shapes.broadcast_in_dim.primitive.bind
 

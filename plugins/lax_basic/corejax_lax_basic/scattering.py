@@ -61,25 +61,25 @@ class _Scatter:
         window_dims, inserted, index_map, x_batch, index_batch = dimension_numbers
         sizes = window_sizes(x.shape, updates.shape, dimension_numbers)
         clamp = mode == "clip"
+        out = np.array(x)
         rows = None if x_batch else rows_of(x.shape, indices, index_map, inserted, sizes, clamp=clamp)
         if rows is not None:
-            return self._in_rows(x, updates, window_dims, sizes, *rows)
+            self._change_rows(out, updates, window_dims, sizes, *rows)
+            return out
         places, valid = places_of(x.shape, indices, index_map, x_batch, index_batch, sizes, clamp=clamp,
                                   check=not clamp)
         windows = [d for d in range(updates.ndim) if d not in window_dims]
         new = updates.transpose((*windows, *window_dims)).reshape((*indices.shape[:-1], *sizes))
         if not valid.all():
             places, new = [np.broadcast_to(p, (*valid.shape, *p.shape[valid.ndim:]))[valid] for p in places], new[valid]
-        out = np.array(x)
         if self._ufunc is None:
             out[tuple(places)] = new
         else:
             self._ufunc.at(out, tuple(places), new)
         return out
 
-    def _in_rows(self, x: Any, updates: Any, window_dims: Shape, sizes: Shape, axes: Shape, where: Any) -> Any:
-        """Windows where NumPy's indexing knows them."""
-        out = np.array(x)
+    def _change_rows(self, out: Any, updates: Any, window_dims: Shape, sizes: Shape, axes: Shape, where: Any) -> None:
+        """Change windows where NumPy's indexing knows them."""
         part = out.transpose(axes)
         windows = [d for d in range(updates.ndim) if d not in window_dims]
         new = updates.transpose((*windows, *window_dims))
@@ -91,7 +91,6 @@ class _Scatter:
             self._ufunc.at(part, where, new)
         else:  # one, in which no place repeats
             part[where] = self._ufunc(part[where], new)
-        return out
 
     @hookimpl
     def abstract_eval(self, avals: Any, *, dimension_numbers: Numbers, indices_are_sorted: bool, unique_indices: bool,

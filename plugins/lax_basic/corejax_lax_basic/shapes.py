@@ -96,8 +96,17 @@ class BroadcastInDim:
         return broadcast_in_dim(x, insert(shape, at, axis.size), placed), at
 
     @hookimpl
-    def xla_translation(self, ctx: Any, args: Any, *, broadcast_dimensions: Shape) -> Any:
-        return ctx.op("stablehlo.broadcast_in_dim", args, {"broadcast_dimensions": i64s(ctx, broadcast_dimensions)})
+    def xla_translation(self, ctx: Any, args: Any, *, shape: Shape, broadcast_dimensions: Sequence[int]) -> Any:
+        (x,), (aval,) = args, ctx.avals_in
+        if 0 < aval.ndim < len(shape):
+            # With the axes in place, the compiler of jaxlib 0.10 multiplies a vector that is constant by the scalars it
+            # meets later, once and for all; across one operation that both adds axes and repeats it doesn't.
+            placed = [1] * len(shape)
+            for size, dim in zip(aval.shape, broadcast_dimensions, strict=True):
+                placed[dim] = size
+            x = ctx.op("stablehlo.reshape", args, None, [ctx.type_of(ShapedArray(placed, aval.dtype))])
+            broadcast_dimensions = range(len(shape))
+        return ctx.op("stablehlo.broadcast_in_dim", [x], {"broadcast_dimensions": i64s(ctx, broadcast_dimensions)})
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
