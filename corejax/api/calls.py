@@ -39,14 +39,14 @@ class Lookup:
 
     def parts(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Sequence[Any], tuple[Any, ...] | None]:
         """The arguments that are data, in the program's order; then static ones and the names of keywords, if any."""
-        names = tuple(kwargs) if len(kwargs) < 2 else tuple(sorted(kwargs))
         if not self.special:
+            names = tuple(sorted(kwargs))
             return ((*args, *[kwargs[name] for name in names]), names) if names else (args, None)
         n_args = len(args)
         data_at, static_at = self._positions.get(n_args) or self._count(n_args)
         data = [args[i] for i in data_at]
         others = (n_args, *[key_atom(args[i]) for i in static_at])
-        for name in names:
+        for name in sorted(kwargs) if len(kwargs) > 1 else kwargs:
             if name in self.names:
                 others = (*others, name, key_atom(kwargs[name]))
             else:
@@ -59,38 +59,28 @@ class Lookup:
         found = self._positions[n_args] = data_at, [i for i in self.nums if i < n_args]
         return found
 
-    def key(self, data: Sequence[Any], others: tuple[Any, ...] | None) -> tuple[Any, Sequence[Any]]:
-        """What stands for a call with these parts, and its leaves; None if there is no quick way to tell."""
-        types: Any = types_of(data)
-        if None in types:  # a container, perhaps
-            try:
-                data, tree = trees.registry().flatten(tuple(data))
-            except Exception:
-                return None, data
-            types = types_of(data)
-            if None in types:
-                return None, data
-            types = (tree, *types)
-        return types if others is None else (others, *types), data
+    def find(self, data: Sequence[Any], others: tuple[Any, ...] | None) -> tuple[Program | None, Any, Sequence[Any]]:
+        """The program of a call with these parts, what it is kept under, and its leaves.
 
-    def find(self, data: Sequence[Any], others: tuple[Any, ...] | None) -> tuple[Program | None, Sequence[Any]]:
-        """The program of a call with these parts, and its leaves."""
-        known = self.flat[config.default_bits]
+        What it is kept under is None if there is no quick way to tell.
+        """
+        types: tuple[Any, ...] = types_of(data)
         try:
-            types = types_of(data)
-            program = known.get(types if others is None else (others, *types))
-            if program is not None:
-                return program, data
-            key, data = self.key(data, others)
-            return known.get(key), data
-        except Exception:  # raised by the == of a static argument, or of a container's static part
-            return None, data
+            if None in types:  # a container, perhaps
+                data, tree = trees.flatten(tuple(data))
+                types = types_of(data)
+                if None in types:
+                    return None, None, data
+                types = (tree, *types)
+            if others is not None:
+                types = (others, *types)
+            return self.flat[config.default_bits].get(types), types, data
+        except Exception:  # raised by a container, or by the == of a static argument or of a container's static part
+            return None, None, data
 
-    def remember(self, args: tuple[Any, ...], kwargs: dict[str, Any], program: Program) -> None:
-        """Find this program for calls like this one."""
-        key, _ = self.key(*self.parts(args, kwargs))
-        if key is not None:
-            self.flat[config.default_bits][key] = program
+    def remember(self, key: Any, program: Program) -> None:
+        """Find this program for calls like the one for which `find` gave this key."""
+        self.flat[config.default_bits][key] = program
 
 
 def make_call(general: Callable[..., Any], lookup: Lookup) -> Callable[..., Any]:
@@ -134,9 +124,9 @@ def make_call(general: Callable[..., Any], lookup: Lookup) -> Callable[..., Any]
                 calls += 1
                 on_device = not calls % _LOOK_AGAIN
             if plain is None:
-                program, data = find(data, others)
+                program, key, data = find(data, others)
                 if program is None:
-                    return general(args, kwargs)
+                    return general(args, kwargs, key)
                 plain = program.plain
                 if plain is None:
                     return program.run(data)

@@ -103,27 +103,27 @@ class _Staging:
         self.table = table_of(fun, options._replace(compiler_options=param_key(dict(options.compiler_options))))
         self.lookup = Lookup(self.table, self.statics)
 
-    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call it with any arguments, under any transformation."""
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any = None) -> Any:
+        """Call it with any arguments, under any transformation; find its program by `key` from then on."""
         function, dynamic = self.statics.split(args, kwargs)
         static_key = self.statics.key(args, kwargs)
         leaves, in_tree = trees.flatten(dynamic, None, call_root)
         avals = tuple([x.aval if type(x) is Array else plain_aval(x) for x in leaves])
         if None in avals:
             avals = avals_of(leaves, "jit", argument_namer(*dynamic))
-        key = Signature(in_tree, avals, static_key, config.default_bits, context.axes)
+        signature = Signature(in_tree, avals, static_key, config.default_bits, context.axes)
         try:
-            program = self.table.general.get(key)
+            program = self.table.general.get(signature)
         except Exception as error:
             raise _incomparable(error) from error
         if program is None:
             if config.explain_retraces and self.table.general:
-                retraces.tell(self.name, list(self.table.general), key, argument_namer(*dynamic))
+                retraces.tell(self.name, list(self.table.general), signature, argument_namer(*dynamic))
             program = self._trace(function, dynamic, in_tree, avals)
             if program.cacheable:
-                self.table.put(key, program)
-                if not context.axes:
-                    self.lookup.remember(args, kwargs, program)
+                self.table.put(signature, program)
+        if key is not None and program.cacheable and not context.axes:
+            self.lookup.remember(key, program)
         if type(context.trace) is not EvalTrace:
             return program.bind(values(leaves, "jit", argument_namer(*dynamic)))
         try:
