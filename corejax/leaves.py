@@ -56,7 +56,10 @@ def is_value(x: Any) -> bool:
 
 def is_single_leaf(x: Any) -> bool:
     """Is it certainly a leaf, as can be told without flattening it?"""
-    return type(x) is Array or isinstance(x, (Tracer, np.ndarray, np.generic)) or type(x) in PYTHON_SCALARS
+    kind = type(x)
+    if kind is Array or kind is np.ndarray or kind in PYTHON_SCALARS:
+        return True
+    return isinstance(x, (Tracer, np.ndarray, np.generic)) and not trees.is_registered(kind)
 
 
 def not_an_array(x: Any, what: str, name: str, error: CorejaxError) -> CorejaxTypeError:

@@ -133,6 +133,11 @@ def _register(cls: Any, enter: Callable[[Any], None]) -> None:
         _registered[cls] = enter
 
 
+def is_registered(cls: type) -> bool:
+    """Was a class made a container by one of the functions below?"""
+    return cls in _registered
+
+
 def register_node(cls: type, flatten: Callable[[Any], tuple[Iterable[Any], Any]], unflatten: Callable[[Any, Any], Any],
                   flatten_with_keys: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]] | None = None) -> None:
     """Make a class a container.

@@ -126,6 +126,41 @@ def test_the_result_of_one_leaf_is_no_list_and_a_list_of_one_is():
     assert cj.jit(lambda x: None)(x) is None
 
 
+def test_a_container_with_the_attributes_of_its_array_is_no_array():
+    class Scaled:
+        def __init__(self, value, scale):
+            self.value, self.scale = value, scale
+
+        def __getattr__(self, name):
+            if name in ("value", "scale"):
+                raise AttributeError(name)
+            return getattr(self.value, name)
+
+    cj.tree.register_node(Scaled, lambda s: ((s.value,), s.scale), lambda scale, children: Scaled(*children, scale))
+    for put in (cj.device_put, np.asarray):
+        x = put(np.ones(2))
+        f = cj.jit(lambda *p: [q.value * q.scale if isinstance(q, Scaled) else q + 0.0 for q in p])
+        for args, wanted in [((x,), [1]), ((Scaled(x, 10.0),), [10]), ((Scaled(x, 20.0),), [20]), ((x, x), [1, 1]),
+                             ((Scaled(x, 10.0), x), [10, 1]), ((x, Scaled(x, 20.0)), [1, 20])] * 2:
+            assert wanted == [float(out[0]) for out in f(*args)]
+
+
+def test_a_program_is_found_under_the_width_for_which_it_was_asked():
+    def f(x):
+        config.default_bits = 64
+        return x * 1
+
+    compiled = cj.jit(f)
+    config.default_bits = 32
+    try:
+        assert "int32" == str(compiled(2).dtype)
+        assert "int64" == str(compiled(2).dtype)
+        config.default_bits = 32
+        assert "int32" == str(compiled(2).dtype)
+    finally:
+        config.default_bits = 64
+
+
 def test_what_a_callback_raises_is_raised_and_nothing_runs_again():
     runs, raising = [], []
 

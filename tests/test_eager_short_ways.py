@@ -12,7 +12,7 @@ import pytest
 
 import corejax as cj
 from corejax import lax
-from corejax.core import Array, ShapedArray
+from corejax.core import Array, EvalTrace, ShapedArray, StagingTrace, Trace, context
 from corejax.errors import CorejaxError, CorejaxOverflowError, CorejaxTypeError, LeakedTracerError, RuleError
 from corejax.plugin import define, extend, factors, families, hookimpl, not_differentiable, roles
 
@@ -203,6 +203,31 @@ def test_wrapper_around_an_impl_sees_every_call() -> None:
     for _ in range(3):
         np.testing.assert_array_equal([0, -1, -2], np.asarray(fun(x)))
     assert [1, 1, 1] == seen
+
+
+@pytest.mark.parametrize("mixed", [False, True], ids=["derived", "mixed in"])
+@pytest.mark.parametrize("base", [EvalTrace, StagingTrace], ids=lambda kind: kind.__name__)
+def test_trace_that_has_only_a_process_of_its_own_is_asked_for_everything(base, mixed) -> None:
+    seen = []
+
+    class Watch(Trace if mixed else base):
+        def process(self, primitive: Any, args: Any, params: Any) -> Any:
+            seen.append(primitive.name)
+            return super().process(primitive, args, params)
+
+    class Watching(*((Watch, base) if mixed else (Watch,))):
+        pass
+
+    trace = Watching() if base is EvalTrace else Watching(context.trace)
+    x = lax.copy(np.arange(3.0)) if base is EvalTrace else trace.new_arg(ShapedArray((3,), np.float64))
+    context.trace, before = trace, context.trace
+    try:
+        -lax.sin(x * 2.0 + x)
+        seen.clear()
+        -lax.sin(x * 2.0 + x)
+    finally:
+        context.trace = before
+    assert ["mul", "add", "sin", "neg"] == list(dict.fromkeys(seen))
 
 
 def test_floating_point_events_stay_quiet_and_the_callers_settings_stand() -> None:

@@ -95,6 +95,22 @@ def test_subclasses_of_ndarray_are_told_apart_by_their_types():
         assert x.dtype == out.dtype
 
 
+def test_a_subclass_of_ndarray_that_is_registered_is_a_container():
+    class Quantity(np.ndarray):
+        unit = 1.0
+
+    cj.tree.register_node(Quantity, lambda q: ((q.view(np.ndarray),), q.unit), lambda unit, parts: (unit, *parts))
+    inch, foot = np.ones(2).view(Quantity), np.ones(2).view(Quantity)
+    inch.unit, foot.unit = 2.54, 30.48
+
+    def metric(q):
+        return q[0] * q[1] if type(q) is tuple else q * 1.0
+    f = cj.jit(metric)
+    for _ in range(2):
+        assert [2.54, 30.48, 1.0] == [float(f(x)[0]) for x in (inch, foot, np.ones(2))]
+    assert (30.48, [30.48] * 2) == (lambda unit, x: (unit, x.tolist()))(*cj.grad(lambda q: metric(q).sum())(foot))
+
+
 def test_a_masked_array_is_refused_at_each_call_whatever_was_called_before():
     f = cj.jit(lambda x: x + 1)
     for _ in range(3):
@@ -152,6 +168,19 @@ def test_where_a_device_reads_no_memory_of_ours_arguments_are_put_there(monkeypa
     monkeypatch.setattr(mailboxes, "_make", lambda aval, place: (np.empty(aval.shape, aval.dtype), None))
     f = cj.jit(lambda x, y: x - y)
     assert [[i - 2.0] * 3 for i in range(5)] == [f(np.full(3, float(i)), 2.0).tolist() for i in range(5)]
+
+
+def test_mailboxes_are_made_once_whatever_comes_beside(monkeypatch):
+    make, made = mailboxes._make, []
+    monkeypatch.setattr(mailboxes, "_make", lambda aval, place: (made.append(aval.shape), make(aval, place))[1])
+    f = cj.jit(lambda x, y: x[0] + y[0])
+    large, small = np.ones(10_000), np.ones(4)
+    for i in range(6):
+        small[0] = large[0] = i
+        for x, y in ((small, large), (small, cj.device_put(large)), (cj.device_put(small), large),
+                     (cj.device_put(small), cj.device_put(large)), (small, large.astype(">f8"))):
+            assert 2.0 * i == float(f(x, y))
+    assert [(4,)] == made
 
 
 def test_containers_are_told_from_arguments():

@@ -18,6 +18,8 @@ from corejax.xla.execution import FAILURES
 
 _new = object.__new__
 
+_ARRAYS = {Array}
+
 #: A function whose arguments came from host memory looks after so many calls whether they still do.
 _LOOK_AGAIN = 16
 
@@ -60,9 +62,9 @@ class Lookup:
         return found
 
     def find(self, data: Sequence[Any], others: tuple[Any, ...] | None) -> tuple[Program | None, Any, Sequence[Any]]:
-        """The program of a call with these parts, what it is kept under, and its leaves.
+        """The program of a call with these parts, where to keep it, and its leaves.
 
-        What it is kept under is None if there is no quick way to tell.
+        Where to keep it is None if there is no quick way to tell.
         """
         types: tuple[Any, ...] = types_of(data)
         try:
@@ -74,13 +76,10 @@ class Lookup:
                 types = (tree, *types)
             if others is not None:
                 types = (others, *types)
-            return self.flat[config.default_bits].get(types), types, data
+            known = self.flat[config.default_bits]
+            return known.get(types), (known, types), data
         except Exception:  # raised by a container, or by the == of a static argument or of a container's static part
             return None, None, data
-
-    def remember(self, key: Any, program: Program) -> None:
-        """Find this program for calls like the one for which `find` gave this key."""
-        self.flat[config.default_bits][key] = program
 
 
 def make_call(general: Callable[..., Any], lookup: Lookup) -> Callable[..., Any]:
@@ -107,9 +106,13 @@ def make_call(general: Callable[..., Any], lookup: Lookup) -> Callable[..., Any]
                 try:
                     if len(data) == 2:
                         x, y = data
+                        if type(x) is not Array or type(y) is not Array:
+                            raise AttributeError
                         types: Any = (x.aval, y.aval)
                         buffers = [x._buffer, y._buffer]
                     else:
+                        if data and set(map(type, data)) != _ARRAYS:
+                            raise AttributeError
                         types = tuple([x.aval for x in data])
                         buffers = [x._buffer for x in data]
                     if others is not None:
@@ -124,9 +127,9 @@ def make_call(general: Callable[..., Any], lookup: Lookup) -> Callable[..., Any]
                 calls += 1
                 on_device = not calls % _LOOK_AGAIN
             if plain is None:
-                program, key, data = find(data, others)
+                program, place, data = find(data, others)
                 if program is None:
-                    return general(args, kwargs, key)
+                    return general(args, kwargs, place)
                 plain = program.plain
                 if plain is None:
                     return program.run(data)

@@ -103,8 +103,8 @@ class _Staging:
         self.table = table_of(fun, options._replace(compiler_options=param_key(dict(options.compiler_options))))
         self.lookup = Lookup(self.table, self.statics)
 
-    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any = None) -> Any:
-        """Call it with any arguments, under any transformation; find its program by `key` from then on."""
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any], place: Any = None) -> Any:
+        """Call it with any arguments, under any transformation; `place` is where `Lookup` will find its program."""
         function, dynamic = self.statics.split(args, kwargs)
         static_key = self.statics.key(args, kwargs)
         leaves, in_tree = trees.flatten(dynamic, None, call_root)
@@ -122,8 +122,9 @@ class _Staging:
             program = self._trace(function, dynamic, in_tree, avals)
             if program.cacheable:
                 self.table.put(signature, program)
-        if key is not None and program.cacheable and not context.axes:
-            self.lookup.remember(key, program)
+        if place is not None and program.cacheable and not context.axes:
+            known, key = place
+            known[key] = program
         if type(context.trace) is not EvalTrace:
             return program.bind(values(leaves, "jit", argument_namer(*dynamic)))
         try:

@@ -29,7 +29,7 @@ Run = Callable[[Sequence[Any]], Any]
 class Program:
     """A traced function: `run(leaves)` computes its result, `bind(leaves)` applies it under a transformation.
 
-    `plain` is `run` in parts, for leaves that are all on the only device: see `Calls`; None if there is more to it.
+    `plain` is `run` in parts, where there is one device and one result: see `Calls`; None if there is more to it.
     """
 
     __slots__ = ("closed", "out_tree", "name", "donated", "inline", "keep_unused", "options", "run", "plain",

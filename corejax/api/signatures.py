@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from corejax import trees
 from corejax.avals import ShapedArray, aval_of
 from corejax.config import config
 from corejax.dtypes import PYTHON_SCALARS
@@ -28,7 +29,7 @@ def plain_aval(x: Any) -> ShapedArray | None:
         key = (kind, config.default_bits)
     elif issubclass(kind, np.generic):
         key = kind if kind is not np.void else ((), x.dtype)
-    elif issubclass(kind, np.ndarray):
+    elif issubclass(kind, np.ndarray) and not trees.is_registered(kind):
         key = (x.shape, x.dtype)
     else:
         return None

@@ -37,6 +37,15 @@ class Trace:
         self.live = True
         self.begun = None if parent is None else location()
 
+    def __init_subclass__(cls) -> None:
+        """A `process` of its own holds for one operand and for two as well, unless these have their own ways too."""
+        def place(name: str) -> int:
+            return next(i for i, kind in enumerate(cls.__mro__) if name in vars(kind))
+
+        for name in ("process_one", "process_two"):
+            if place("process") < place(name):
+                setattr(cls, name, vars(Trace)[name])
+
     def process(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Apply the primitive: its result, or the list of its results if it has several."""
         raise NotImplementedError(type(self).__name__)

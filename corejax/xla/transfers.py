@@ -31,6 +31,7 @@ _MOST_KEPT = 64
 #: to put its arguments on the device.
 _MOST_UNFINISHED = 8
 
+
 class Transfers:
     """How the arguments of one program get to its device.
 
@@ -46,26 +47,32 @@ class Transfers:
             (aval, None if aval.dtype == dtypes.float0 else aval.dtype, {}) for aval in in_avals]
         self.mailboxes = Mailboxes(in_avals, place) if reuse and place.platform == "cpu" else None
         self.unfinished = 0
-        #: Which arguments came from the host last time, and which from the device: they tend to do so again.
-        self.whence: tuple[list[int], list[int]] = [], list(range(len(in_avals)))
+        #: Which arguments were written to mailboxes last time, which the device had already, and which were put there:
+        #: they tend to be so again.
+        self.whence: tuple[list[int], list[int], list[int]] = [], list(range(len(in_avals))), []
 
     def start(self, args: Sequence[Any]) -> tuple[list[Any], Box | None]:
         """The buffers of arguments, and the mailboxes in use, which `finish` wants back."""
-        from_host, from_device = self.whence
+        written, from_device, put = self.whence
+        box: Box | None = None
         try:
-            if not from_host:
+            if not written:
                 return [x._buffer for x in args], None
             hosts, buffers = box = self.mailboxes.free.pop()  # type: ignore[union-attr]
-            for i in from_host:
+            for i in written:
                 x = args[i]
                 hosts[i][...] = x if type(x) in _WRITABLE else host_of(x)
-            if from_device:
+            if from_device or put:
                 buffers = buffers[:]
                 for i in from_device:
                     buffers[i] = args[i]._buffer
+                if put:
+                    client.check_not_forked()
+                    for i in put:
+                        buffers[i] = self._put(i, args[i])
             return buffers, box
         except Exception:  # one is elsewhere, is missing, or can't be written just so
-            pass
+            self._give_back(box)
         return self._sorted_out(args)
 
     def finish(self, box: Box, result: Any) -> None:
@@ -79,28 +86,37 @@ class Transfers:
                 if self.unfinished > _MOST_UNFINISHED:
                     self.mailboxes = None
 
+    def _give_back(self, box: Box | None) -> None:
+        """Mailboxes that no program was given are free at once."""
+        mailboxes = self.mailboxes
+        if box is not None and mailboxes is not None:
+            mailboxes.free.append(box)
+
     def _sorted_out(self, args: Sequence[Any]) -> tuple[list[Any], Box | None]:
         client.check_not_forked()
-        mailboxes, used = self.mailboxes, False
+        mailboxes = self.mailboxes
         box: Box = mailboxes.take() if mailboxes is not None else ([], [None] * len(args))
         buffers = box[1][:]
-        from_host: list[int] = []
-        from_device: list[int] = []
+        whence: tuple[list[int], list[int], list[int]] = [], [], []
+        written, from_device, put = whence
         for i, x in enumerate(args):
             try:
                 buffers[i] = buffer_of(x)
                 from_device.append(i)
                 continue
             except (AttributeError, TypeError):
-                from_host.append(i)
-            plain = self._plain(i, x)
+                plain = self._plain(i, x)
             if plain is not None and mailboxes is not None and mailboxes.write(box, i, plain):
                 buffers[i] = box[1][i]
-                used = True
+                written.append(i)
             else:
                 buffers[i] = self._put(i, x)
-        self.whence = from_host, from_device
-        return buffers, box if used else None
+                put.append(i)
+        self.whence = whence
+        if written:
+            return buffers, box
+        self._give_back(box)
+        return buffers, None
 
     def _plain(self, i: int, x: Any) -> Any:
         """The i-th argument as something to write to a mailbox; None if it is no plain ndarray or scalar."""

@@ -140,6 +140,14 @@ def test_the_last_of_several_that_are_set_wins(put: Any) -> None:
     assert_array_equal(np.asarray(x.at[two].set(v.reshape(2, 3))), [6, 4, 0, 5])
 
 
+@pytest.mark.parametrize("index", [(slice(None), [0, 1]), (..., np.array([0, 1])), ([0, 1],), (0, [0, 1]), ([1, 1], 0)])
+@pytest.mark.parametrize("shape", [(1, 1, 1, 1), (2, 2, 2), (1, 1), (1, 2), (3, 1), (2,), ()], ids=str)
+def test_values_of_more_axes_than_the_part_never_reach_numpy(index: Any, shape: tuple[int, ...], long_way: Any) -> None:
+    x, v = host(np.arange(12.0).reshape(3, 4)), np.full(shape, 2.0)
+    for use in (lambda: x.at[index].add(v), lambda: x.at[index].multiply(host(v)), lambda: x.at[index].set(v)):
+        assert_same(long_way(use), outcome(use))
+
+
 def test_results_are_read_only_and_share_no_memory_with_operands() -> None:
     x, v = host(np.zeros(3)), np.ones(3)
     out = x.at[:].set(v)
@@ -198,6 +206,13 @@ def test_errors_name_the_line_and_deleted_arrays() -> None:
     for use in (lambda: gone[1], lambda: gone.at[1].set(1.0)):
         with pytest.raises(CorejaxRuntimeError, match="deleted"):
             use()
+
+
+@pytest.mark.parametrize("index", ["float0", b"float0", np.str_("float0"), ["float0"], np.array(["float0"]), [0.0]])
+def test_names_of_fields_are_no_indices(index: Any, long_way: Any) -> None:
+    x = host(np.zeros((3, 2), cj.float0))
+    assert_same(long_way(lambda: x[index]), outcome(lambda: x[index]))
+    assert isinstance(outcome(lambda: x[index]), CorejaxError)
 
 
 def test_an_operation_of_booleans_is_refused_as_it_was(long_way: Any) -> None:

@@ -2,10 +2,12 @@
 
 It is taken where nothing is transformed. Each function gives None for whatever it may not take: an index, or values,
 that NumPy refuses or may understand in another way than we do. The long way then does it, or says what is wrong.
+No `impl` of `gather`, `scatter` and their like is asked here, whoever brings it; that of an operation is.
 """
 
 from __future__ import annotations
 
+import operator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -18,8 +20,10 @@ from corejax_lax_basic.creation import as_dtype
 #: Entries of an index that NumPy takes as they are.
 _PLAIN = frozenset([int, slice, type(None), type(Ellipsis), bool])
 
-#: What does in place, where places repeat, what an operation does; and to each bit the same.
-_AT = {"add": np.add, "mul": np.multiply}
+_SCALARS = np.integer, np.bool_
+
+#: What does in place, where places repeat, what an `impl` does, and to each bit the same.
+_IN_PLACE = {operator.add: np.add, operator.mul: np.multiply}
 
 #: The kinds of numbers in order: none is put into a lesser one.
 KINDS = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
@@ -77,8 +81,11 @@ def _of_numpy(entry: Any, place: Any) -> Any:
             return entry
         entry = np.asarray(entry)
     elif kind is not np.ndarray:
-        return entry if isinstance(entry, np.generic) else ""
-    if entry.dtype.kind == "u" and entry.dtype.itemsize > 4 and entry.size and entry.max() > _MOST:
+        return entry if isinstance(entry, _SCALARS) else ""
+    letter = entry.dtype.kind
+    if letter not in "biu":
+        return ""  # NumPy would take text for the name of a field, such as float0 has
+    if letter == "u" and entry.dtype.itemsize > 4 and entry.size and entry.max() > _MOST:
         return ""  # NumPy would take it for a negative one
     return entry
 
@@ -158,11 +165,14 @@ def _values(values: Any, dtype: np.dtype, place: Any) -> Any:
 
 def _combined(out: Any, places: _Places, new: Any, operation: Any) -> bool:
     """Combine a part of `out`, in place; False if that needs more than is done here."""
-    ufunc, impl = _AT.get(operation.primitive.name), operation.primitive.impl
+    impl, ufunc = operation.primitive.impl, _IN_PLACE.get(operation.primitive.of_two)
     if out.dtype.kind not in "iuf" or impl is None or (places.integers and (places.special or ufunc is None)):
         return False
     with np.errstate(all="ignore"):
         if places.integers:
+            dropped = [e for e in places.entries if type(e) not in (slice, type(Ellipsis))]
+            if new.ndim > out.ndim + 1 - len(dropped):  # NumPy 2.4 reads memory that isn't there
+                return False
             ufunc.at(out, places.entries, new)  # type: ignore[union-attr]
             return True
         part = out[places.entries]

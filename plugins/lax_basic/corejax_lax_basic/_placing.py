@@ -87,7 +87,7 @@ def check_numbers(primitive: str, x: ShapedArray, indices: ShapedArray, index_ma
 
 
 def places_of(shape: Shape, indices: Any, index_map: Shape, x_batch: Shape, index_batch: Shape, sizes: Shape, *,
-            clamp: bool, check: bool) -> tuple[list[Any], Any]:
+              clamp: bool, check: bool) -> tuple[list[Any], Any]:
     """For each operand axis the positions (windows..., 1, .., size, .., 1), and if asked which windows lie within."""
     windows, ndim = indices.shape[:-1], len(shape)
     valid, places = np.ones(windows, np.bool_), []

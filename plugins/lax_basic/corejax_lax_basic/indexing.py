@@ -28,8 +28,6 @@ from corejax_lax_basic.creation import as_dtype
 __all__: list[str] = []  # nothing of this is a function of lax: the operators use it
 
 
-
-
 @public
 class Indexer:
     """`x.at`: index it to name a part, then say what the part becomes. `x` itself never changes.
