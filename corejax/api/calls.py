@@ -18,8 +18,6 @@ from corejax.xla.execution import FAILURES
 
 _new = object.__new__
 
-_ARRAYS = {Array}
-
 #: A function whose arguments came from host memory looks after so many calls whether they still do.
 _LOOK_AGAIN = 16
 
@@ -104,17 +102,25 @@ def make_call(general: Callable[..., Any], lookup: Lookup) -> Callable[..., Any]
                 data, others = (*args, *kwargs.values()), tuple(kwargs)
             if on_device:  # as arguments were last time; a wrong guess costs a caught AttributeError
                 try:
-                    if len(data) == 2:
+                    types: Any
+                    count = len(data)
+                    if count == 2:  # written out, as is one: a comprehension costs 0.1 µs
                         x, y = data
                         if type(x) is not Array or type(y) is not Array:
                             raise AttributeError
-                        types: Any = (x.aval, y.aval)
+                        types = (x.aval, y.aval)
                         buffers = [x._buffer, y._buffer]
-                    else:
-                        if data and set(map(type, data)) != _ARRAYS:
+                    elif count == 1:
+                        x, = data
+                        if type(x) is not Array:
                             raise AttributeError
-                        types = tuple([x.aval for x in data])
+                        types = (x.aval,)
+                        buffers = [x._buffer]
+                    else:
+                        types = tuple([x.aval for x in data if type(x) is Array])
                         buffers = [x._buffer for x in data]
+                        if len(types) != count:
+                            raise AttributeError
                     if others is not None:
                         types = (others, *types)
                     plain = flat[config.default_bits][types].plain
