@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from corejax import _jaxlib
+
 pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc")
+
+#: From release 0.11 on, the runtime gives back 84% instead of 94% of what programs took that have run, and does so too
+#: where they are compiled and run without corejax.
+GIVEN_BACK = 0.9 if _jaxlib.version.startswith("0.10.") else 0.75
 
 HEAD = """
 import gc, os, weakref
@@ -82,7 +88,7 @@ def test_clearing_the_caches_gives_back_nine_tenths() -> None:
         print(megabytes())
         """)
     assert full - start > 30
-    assert full - cleared > 0.9 * (full - start)
+    assert full - cleared > GIVEN_BACK * (full - start)
 
 
 @pytest.mark.slow
