@@ -12,7 +12,7 @@ from corejax.api.arguments import wraps
 from corejax.api.calls import Lookup, make_call
 from corejax.api.programs import Program, explain_leak, table_of
 from corejax.api.retraces import Signature
-from corejax.api.signatures import avals_of, plain_aval
+from corejax.api.signatures import avals_of, types_of
 from corejax.api.stages import Traced
 from corejax.api.staging import abstract_leaves, trace_program
 from corejax.api.statics import Statics, choose, static_names, static_positions
@@ -32,7 +32,6 @@ from corejax.leaves import (
 )
 from corejax.source import here
 from corejax.tracebacks import public
-from corejax.xla.array import Array
 from corejax.xla.options import settings_of
 
 Positions = int | Sequence[int] | None
@@ -108,7 +107,7 @@ class _Staging:
         function, dynamic = self.statics.split(args, kwargs)
         static_key = self.statics.key(args, kwargs)
         leaves, in_tree = trees.flatten(dynamic, None, call_root)
-        avals = tuple([x.aval if type(x) is Array else plain_aval(x) for x in leaves])
+        avals: tuple[Any, ...] = types_of(leaves)
         if None in avals:
             avals = avals_of(leaves, "jit", argument_namer(*dynamic))
         signature = Signature(in_tree, avals, static_key, config.default_bits, context.axes)
