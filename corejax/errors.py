@@ -75,6 +75,10 @@ class ConcretizationError(CorejaxTypeError):
     """A value was needed where only its type is known."""
 
 
+class LostDerivativeError(ConcretizationError):
+    """The value of a differentiated array would have gone where its derivative can't follow."""
+
+
 class LeakedTracerError(CorejaxRuntimeError):
     """A tracer was used after its transformation had ended, or outside it."""
 

@@ -6,8 +6,10 @@ line only when somebody looks.
 
 from __future__ import annotations
 
+import linecache
 import sys
 import warnings
+from itertools import islice
 from types import CodeType, FrameType
 from typing import Any, TypeAlias
 
@@ -18,7 +20,11 @@ Location: TypeAlias = tuple[CodeType, int] | None
 #: Top-level packages whose frames are not the user's, and whose they are: the kernel's, and each loaded pack's.
 library_packages: dict[str, Any] = {"corejax": "corejax"}
 
+#: Packages that users call and that call corejax, by NumPy's protocols: the user's line is the one that called them.
+_BETWEEN = frozenset(["numpy", "scipy"])
+
 _is_library: dict[str, bool] = {}
+_is_users: dict[str, bool] = {}
 
 
 def add_library_package(name: str, owner: Any = None) -> None:
@@ -27,6 +33,7 @@ def add_library_package(name: str, owner: Any = None) -> None:
         return
     library_packages[name] = name if owner is None else owner
     _is_library.clear()
+    _is_users.clear()
 
 
 def package_of(frame: FrameType) -> str:
@@ -47,13 +54,24 @@ def _classify(frame: FrameType) -> bool:
     return verdict
 
 
+def is_users(frame: FrameType) -> bool:
+    """Does the frame run the user's code?"""
+    known = _is_users.get(frame.f_code.co_filename)
+    if known is not None:
+        return known
+    verdict = not is_library(frame) and package_of(frame) not in _BETWEEN
+    if verdict or not frame.f_code.co_filename.startswith("<"):
+        _is_users[frame.f_code.co_filename] = verdict
+    return verdict
+
+
 def user_frame(depth: int = 1) -> FrameType | None:
-    """The innermost frame that is not library code, starting `depth` frames above the caller."""
+    """The innermost frame of the user's code, starting `depth` frames above the caller."""
     frame: FrameType | None = sys._getframe(depth)
-    known_files = _is_library
+    known_files = _is_users
     while frame is not None:
         known = known_files.get(frame.f_code.co_filename)
-        if known is False or (known is None and not _classify(frame)):
+        if known or (known is None and is_users(frame)):
             return frame
         frame = frame.f_back
     return None
@@ -79,6 +97,22 @@ def line_of(place: tuple[CodeType, int]) -> int:
     return line or code.co_firstlineno
 
 
+def expression(place: Location) -> str | None:
+    """What runs at a location as it is written there, in one line; None if the source isn't at hand."""
+    if place is None:
+        return None
+    code, offset = place
+    line, last, start, stop = next(islice(code.co_positions(), offset // 2, None), (None,) * 4)
+    if line is None or start is None or stop is None:
+        return None
+    text = linecache.getline(code.co_filename, line)
+    found = text.encode()[start:stop if last == line else None].decode(errors="replace")
+    if "(" not in found and not found.isidentifier():
+        found = text  # an assignment's position is its target
+    found = found.strip()
+    return found[:57] + "..." if len(found) > 60 else found or None
+
+
 def here() -> str | None:
     """`file:line (function)` of the place in the user's code that is running now.
 
@@ -101,7 +135,7 @@ def place_here() -> Location:
 
 def place_in(frame: FrameType, offset: int) -> Location:
     """What one frame says of the place in the user's code: it is the user's, or it deals with an equation."""
-    if not is_library(frame):
+    if is_users(frame):
         return frame.f_code, offset
     if "eqn" not in frame.f_code.co_varnames and "eqn" not in frame.f_code.co_cellvars:
         return None

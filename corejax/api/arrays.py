@@ -36,7 +36,9 @@ def device_get(x: Any) -> Any:
     >>> cj.device_get({"x": cj.device_put(1.0)})
     {'x': array(1.)}
     """
-    return _on_leaves(arrays.device_get, x, "device_get")
+    def get(leaf: Any) -> Any:
+        return arrays.device_get(leaf.concrete("cj.device_get(x)") if isinstance(leaf, Tracer) else leaf)
+    return _on_leaves(get, x, "device_get")
 
 
 def _on_leaves(function: Any, x: Any, what: str) -> Any:

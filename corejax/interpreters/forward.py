@@ -9,18 +9,21 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from corejax.avals import ShapedArray, Zero, aval_of
 from corejax.caches import WeakCache
-from corejax.dtypes import float0
+from corejax.dtypes import float0, is_inexact
 from corejax.interpreters import outputs
 from corejax.interpreters.context import context
 from corejax.interpreters.staging import StagingTrace, StagingTracer, stage_closed
-from corejax.interpreters.trace import Trace, Tracer, leak_error
+from corejax.interpreters.trace import Trace, Tracer, derivative_error, leak_error
 from corejax.ir.interpret import eval_jaxpr
 from corejax.ir.jaxpr import Jaxpr
 from corejax.plugin import checks
 from corejax.plugin.roles import roles
 from corejax.xla.array import Array
+from corejax.xla.storage import to_numpy
 
 
 class JVPTracer(Tracer):
@@ -34,11 +37,33 @@ class JVPTracer(Tracer):
         self.primal = primal
         self.tangent = tangent
 
-    def concrete(self, wanted: str) -> Any:
+    def peek(self, wanted: str) -> Any:
         if not self._trace.live:
             raise leak_error(self, wanted)
         primal = self.primal
-        return primal.concrete(wanted) if isinstance(primal, Tracer) else primal
+        return primal.peek(wanted) if isinstance(primal, Tracer) else primal
+
+    def concrete(self, wanted: str) -> Any:
+        value = self.peek(wanted)
+        if is_inexact(self.aval.dtype):  # integers have no derivative
+            raise derivative_error(self, wanted)
+        return value
+
+    def __repr__(self) -> str:
+        value = self._visible()
+        shown = "" if value is None else f": {np.array2string(value, separator=', ')}"
+        return f"JVPTracer<{self.aval}{shown}>"
+
+    def __str__(self) -> str:
+        value = self._visible()
+        return repr(self) if value is None else str(value)
+
+    def _visible(self) -> Any:
+        """The value to show; None if it isn't known, or no longer."""
+        x: Any = self
+        while type(x) is JVPTracer and x._trace.live:
+            x = x.primal
+        return to_numpy(x) if type(x) is Array and not x.is_deleted() else None
 
 
 class JVPTrace(Trace):

@@ -7,6 +7,7 @@ with its *parent* current. So interpreters nest by context, and no levels are co
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -15,8 +16,8 @@ import numpy as np
 
 from corejax.avals import ShapedArray, aval_of
 from corejax.datamodel import DataModel
-from corejax.errors import ConcretizationError, CorejaxTypeError, LeakedTracerError
-from corejax.source import Location, describe, here, location
+from corejax.errors import ConcretizationError, CorejaxTypeError, LeakedTracerError, LostDerivativeError
+from corejax.source import Location, describe, expression, here, location, place_here
 from corejax.tracebacks import as_entry, public, trim
 from corejax.xla.array import Array, as_array
 from corejax.xla.storage import as_scalar, read_only, scalar_error
@@ -91,8 +92,15 @@ class Tracer(DataModel):
     size = property(lambda self: self.aval.size)
     weak_type = property(lambda self: self.aval.weak_type)
 
+    def peek(self, wanted: str) -> Any:
+        """The value behind it, to decide by it or to show it; `wanted` is a phrase for the error.
+
+        Interpreters that know it override this, and `concrete` too if a value that leaves them loses something.
+        """
+        return self.concrete(wanted)
+
     def concrete(self, wanted: str) -> Any:
-        """The value behind it, for `wanted` (a phrase for the error); interpreters that know it override this."""
+        """The value behind it, to give it away: to NumPy, to Python, to another library."""
         if not self._trace.live:
             raise leak_error(self, wanted)
         raise ConcretizationError(
@@ -103,13 +111,27 @@ class Tracer(DataModel):
     @as_entry
     def __bool__(self) -> bool:
         try:
-            return bool(self.concrete("bool(x), as in `if x:`,"))
+            return bool(self.peek("bool(x), as in `if x:`,"))
         except Exception as error:
             trim(error)
             raise
 
+    # Integers are given away: they have no derivative, and that of rounding to one is zero.
+
     def __int__(self) -> int:
-        return int(self.concrete("int(x)"))
+        return int(self.peek("int(x)"))
+
+    def __trunc__(self) -> int:
+        return math.trunc(float(self.peek("math.trunc(x)")))
+
+    def __floor__(self) -> int:
+        return math.floor(float(self.peek("math.floor(x)")))
+
+    def __ceil__(self) -> int:
+        return math.ceil(float(self.peek("math.ceil(x)")))
+
+    def __index__(self) -> int:
+        return self.peek("an index or a shape").__index__()  # type: ignore[no-any-return]
 
     def __float__(self) -> float:
         return float(self.concrete("float(x)"))
@@ -117,18 +139,15 @@ class Tracer(DataModel):
     def __complex__(self) -> complex:
         return complex(self.concrete("complex(x)"))
 
-    def __index__(self) -> int:
-        return self.concrete("an index or a shape").__index__()  # type: ignore[no-any-return]
-
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return self.concrete("conversion to a NumPy array").__array__(dtype, copy)
 
     def __format__(self, spec: str) -> str:
-        return format(self.concrete("a format as in f\"{x:.2f}\"").item(), spec) if spec else repr(self)
+        return format(self.peek("a format as in f\"{x:.2f}\"").item(), spec) if spec else str(self)
 
-    def item(self) -> Any:
-        """The element of an array of size 1 as a Python scalar."""
-        return self.concrete("x.item()").item()
+    def item(self, *index: int) -> Any:
+        """One element as a Python scalar: the only one, or the one at `index`."""
+        return self.concrete("x.item()").item(*index)
 
     def tolist(self) -> Any:
         """The elements as nested lists."""
@@ -182,6 +201,18 @@ def operand_error(primitive: Any, i: int, error: CorejaxTypeError) -> CorejaxTyp
         return error
     return CorejaxTypeError(f"{primitive.name}: operand {i}: {error.message}", primitive=primitive.name,
                             got=error.got, wanted=error.wanted, where=here(), todo=error.todo)
+
+
+def derivative_error(tracer: Tracer, wanted: str) -> LostDerivativeError:
+    """The error for a differentiated value that would be given away, for `wanted`."""
+    what = expression(place_here())
+    return LostDerivativeError(
+        (f"{what}: " if what and what != wanted else "") + f"{wanted} would lose the derivative of x",
+        got=_history(tracer).replace("traced", "differentiated", 1), where=here(),
+        wanted="functions that are differentiated: cj.lax, operators, array methods, and those of NumPy's functions "
+               "for which a pack has one",
+        todo="use these in its place; or, if the value alone is wanted, lax.stop_gradient(x), which is a plain array "
+             "here. print(x) and f\"{x:.3f}\" show the value")
 
 
 def leak_error(tracer: Tracer, doing: str) -> LeakedTracerError:
