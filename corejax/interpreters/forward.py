@@ -14,7 +14,8 @@ import numpy as np
 from corejax.avals import ShapedArray, Zero, aval_of
 from corejax.caches import WeakCache
 from corejax.dtypes import float0, is_inexact
-from corejax.interpreters import outputs
+from corejax.errors import RuleError
+from corejax.interpreters import linearity, outputs
 from corejax.interpreters.context import context
 from corejax.interpreters.staging import StagingTrace, StagingTracer, stage_closed
 from corejax.interpreters.trace import Trace, Tracer, derivative_error, leak_error
@@ -118,6 +119,8 @@ class JVPTrace(Trace):
                 if getattr(out, "aval", None) is not expected or (
                         type(out) is not Array and getattr(out, "_trace", None) is not self.base):
                     out = outputs.check_value(primitive, "jvp", out, expected, self.base)
+        except RuleError as error:
+            raise checks.of_user(error, primitive, params)  # noqa: B904
         finally:
             context.trace = self
         return self.box(primitive, "jvp", out, out_dot)
@@ -139,7 +142,7 @@ class JVPTrace(Trace):
         for x in primals:
             if type(x) is StagingTracer and x._var in variables:
                 return
-        outputs.check_staged(primitive, parent.eqns[count:], variables, dots)
+        linearity.check_staged(primitive, parent.eqns[count:], variables, dots)
 
     def box(self, primitive: Any, hook: str, out: Any, out_dot: Any) -> Any:
         """A result that was checked with its tangent, which is checked here."""

@@ -13,10 +13,13 @@ from typing import Any
 
 from corejax.avals import Linear, ShapedArray, Zero, aval_of
 from corejax.dtypes import float0
-from corejax.interpreters import outputs
+from corejax.errors import RuleError
+from corejax.interpreters import linearity, outputs
 from corejax.interpreters.context import context
 from corejax.interpreters.forward import JVPTrace, JVPTracer, instantiate, run_jvp
+from corejax.interpreters.linearity import NotLinearError
 from corejax.interpreters.partial_eval import TapeEqn, TapeTrace, TapeTracer, needed, replay
+from corejax.interpreters.trace import as_value
 from corejax.plugin import checks
 from corejax.plugin.weights import Divisor, plus_weighted
 from corejax.xla.array import Array
@@ -188,7 +191,7 @@ class LinearizeTrace(JVPTrace):
         if type(boxed) is JVPTracer and boxed._trace is self:
             tangent = boxed.tangent
             if type(tangent) is not TapeTracer or tangent._trace is not self.parent:
-                outputs.check_constant(primitive, hook, tangent)
+                linearity.check_constant(primitive, hook, tangent)
                 return boxed.primal  # a tangent that depends on no other is zero, as rules are linear
         return boxed
 
@@ -197,13 +200,49 @@ class LinearizeTrace(JVPTrace):
         for x in args:
             if type(x) is JVPTracer and x._trace is self and type(x.tangent) is Linear:
                 x.tangent = TapeTracer(self.parent, x.tangent)
-        if primitive.linearize is None:
-            before = len(self.eqns)
+        if primitive.linearize is not None:
+            return self._by_linearize(primitive, args, params)
+        before = len(self.eqns)
+        try:
             out = JVPTrace.process(self, primitive, args, params)
             if len(self.eqns) > before:
-                outputs.check_taped(primitive, self.eqns[before:])
-            return out
-        return self._by_linearize(primitive, args, params)
+                linearity.check_taped(primitive, self.eqns[before:])
+        except NotLinearError as error:
+            if error.primitive != primitive.name:
+                raise
+            del self.eqns[before:]
+            return self._without_zero_terms(primitive, args, params)
+        return out
+
+    def _without_zero_terms(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """`_by_rule`, telling a term made of zero tangents, which is dropped, from a constant, which is an error.
+
+        Zero times infinity is not zero, so the value doesn't tell. Here zero tangents are unknown like the others, and
+        what was made of them alone is taken off the tape again.
+        """
+        before = len(self.eqns)
+        zeros: set[Any] = set()
+        active = []
+        for x in args:
+            aval = aval_of(x).tangent
+            if (type(x) is JVPTracer and x._trace is self) or aval.dtype is float0:
+                active.append(x)
+                continue
+            zero = TapeTracer(self.parent, Linear(aval))
+            zeros.add(zero._var)
+            active.append(JVPTracer(self, as_value(x), zero))
+        out = JVPTrace.process(self, primitive, active, params)
+        context.trace = self.base
+        try:
+            self.eqns[before:] = without(zeros, self.eqns[before:])
+            linearity.check_taped(primitive, self.eqns[before:])
+        except RuleError as error:
+            raise checks.of_user(error, primitive, params)  # noqa: B904
+        finally:
+            context.trace = self
+        outs = [x.primal if type(x) is JVPTracer and x._trace is self and x.tangent._var in zeros else x
+                for x in (out if primitive.multiple_results else [out])]
+        return outs if primitive.multiple_results else outs[0]
 
     def _by_linearize(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Run the primitive's own linearize rule: its first part on primals, what it returns on the tape."""
@@ -230,6 +269,25 @@ class LinearizeTrace(JVPTrace):
 
 
 _no_params: dict[str, Any] = {}
+
+
+def without(zeros: set[Linear], eqns: Sequence[TapeEqn]) -> list[TapeEqn]:
+    """A tape on which these unknowns are zero; those that are zero then, too, are added to them."""
+    kept = []
+    for primitive, operands, params, outs in eqns:
+        unknown = [x for x in operands if type(x) is Linear]
+        if zeros.issuperset(unknown):
+            zeros.update(outs)
+            continue
+        if not zeros.isdisjoint(unknown):
+            if primitive is weighted_sum:
+                pairs = [operands[i:i + 2] for i in range(0, len(operands), 2) if operands[i] not in zeros]
+                operands = tuple([x for pair in pairs for x in pair])
+            else:
+                operands = tuple([instantiate(Zero(x.aval)) if type(x) is Linear and x in zeros else x
+                                  for x in operands])
+        kept.append((primitive, operands, params, outs))
+    return kept
 
 
 def _spreads(primals: Sequence[Any], unknowns: Sequence[Linear | None]) -> bool:

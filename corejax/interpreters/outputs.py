@@ -7,25 +7,20 @@ raises a `RuleError`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from corejax import dtypes
-from corejax.avals import Linear, ShapedArray, Zero
-from corejax.errors import CorejaxError, RuleError
+from corejax.avals import ShapedArray, Zero
+from corejax.errors import CorejaxError
 from corejax.interpreters.trace import Trace, Tracer, leak_error
-from corejax.ir.jaxpr import JaxprEqn, Var
 from corejax.plugin import checks
 from corejax.plugin.weights import Divisor
 from corejax.xla.array import Array, as_array
 
 #: What may stand for an array beside `Array` and tracers.
 _RAW = (np.ndarray, np.generic, *dtypes.PYTHON_SCALARS)
-
-#: What has elements at hand.
-_CONCRETE = (Array, *_RAW)
 
 
 def check_value(primitive: Any, hook: str, value: Any, expected: ShapedArray, trace: Trace | None,
@@ -134,54 +129,3 @@ def check_batched(primitive: Any, out: Any, dim: Any, size: int, expected: Shape
                                 "return (output, dim of its batch axis)")
     return check_value(primitive, "vmap", out, wanted, trace, f"{{}} with its batch axis at {dim}, wanted {{}}",
                        "each slice along the batch axis has the type of the unbatched result")
-
-
-def check_taped(primitive: Any, eqns: Sequence[Any]) -> None:
-    """What a jvp rule put on the tape is linear in the tangents, as far as the equations' own rules tell."""
-    for applied, operands, _, _ in eqns:
-        if applied is not primitive:
-            _check_linear(primitive, applied, operands, [i for i, x in enumerate(operands) if type(x) is Linear])
-
-
-def check_staged(primitive: Any, eqns: Sequence[JaxprEqn], depend: set[Var], outs: Any) -> None:
-    """The same for equations of a jaxpr, by which a rule made the tangents `outs` of the variables `depend`."""
-    for eqn in eqns:
-        if depend.isdisjoint(eqn.invars):
-            continue
-        if eqn.primitive is not primitive:
-            unknown = [i for i, x in enumerate(eqn.invars) if x in depend]
-            _check_linear(primitive, eqn.primitive, [getattr(x, "val", None) for x in eqn.invars], unknown)
-        depend.update(eqn.outvars)
-    for out in outs if type(outs) in (list, tuple) else (outs,):
-        if not isinstance(out, Tracer):
-            check_constant(primitive, "jvp", out)
-
-
-def _check_linear(primitive: Any, applied: Any, operands: Sequence[Any], unknown: Sequence[int]) -> None:
-    factors, jointly = applied.factors, applied.linear or ()
-    if factors is not None:
-        jointly = [i for i, factor in enumerate(factors) if type(factor) is int]
-    if not set(unknown).difference(jointly):
-        for i in set(jointly).difference(unknown):
-            if i < len(operands) and is_nonzero(operands[i]):
-                raise _not_linear(primitive, f"{applied.name} of a tangent and a constant")
-    elif (factors is not None and len(unknown) > 1) or getattr(applied.transpose, "refuses", False) or (
-            not getattr(applied.plugin, "_refused_operands", frozenset()).isdisjoint(unknown)):
-        raise _not_linear(primitive, f"{applied.name} of {'a tangent' if len(unknown) == 1 else 'two tangents'}")
-
-
-def check_constant(primitive: Any, hook: str, tangent: Any) -> None:
-    """A tangent that depends on no other is zero."""
-    if is_nonzero(tangent):
-        raise _not_linear(primitive, "a tangent that depends on no tangent of an operand", hook)
-
-
-def is_nonzero(value: Any) -> bool:
-    """Is it known to have an element that is not zero?"""
-    return isinstance(value, _CONCRETE) and bool(np.asarray(value).any())
-
-
-def _not_linear(primitive: Any, got: str, hook: str = "jvp") -> RuleError:
-    return checks.rule_error(primitive, hook, "is not linear in the tangents", got,
-                             "sums of tangents, each multiplied by what depends on primals only",
-                             "leave out constant terms, and products or other functions of tangents")

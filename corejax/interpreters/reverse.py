@@ -7,6 +7,7 @@ from typing import Any
 
 from corejax.avals import Linear, ShapedArray, Zero, aval_of
 from corejax.caches import WeakCache
+from corejax.errors import RuleError
 from corejax.interpreters import outputs
 from corejax.interpreters.context import context
 from corejax.interpreters.forward import instantiate
@@ -84,7 +85,10 @@ def backward(eqns: Sequence[TapeEqn], outs: Sequence[Any], cotangents: Sequence[
             if ct is None:
                 continue
             if (type(ct) is not Array and getattr(ct, "_trace", None) is not trace) or ct.aval is not x.aval:
-                ct = outputs.check_cotangent(primitive, i, ct, x.aval, trace)
+                try:
+                    ct = outputs.check_cotangent(primitive, i, ct, x.aval, trace)
+                except RuleError as error:
+                    raise checks.of_user(error, primitive, params)  # noqa: B904
                 if ct is None:
                     continue
             if x in found:

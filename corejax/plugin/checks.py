@@ -6,7 +6,7 @@ pack, what was returned and what was wanted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,26 @@ from corejax.errors import CorejaxError, RuleError, kind_of
 from corejax.source import here, is_library, package_of
 
 
-def rule_error(primitive: Any, hook: str, problem: str, got: Any, wanted: Any, todo: str) -> RuleError:
+def rule_error(primitive: Any, hook: str, problem: str, got: Any, wanted: Any, todo: str,
+               kind: type[RuleError] = RuleError) -> RuleError:
     """The error for a rule of `primitive` that returned something wrong."""
     pack = whose(primitive, hook)
-    return RuleError(f"{primitive.name}.{hook} ({pack}): {problem}", primitive=primitive.name, hook=hook, pack=pack,
-                     got=got, wanted=wanted, todo=todo, where=here())
+    return kind(f"{primitive.name}.{hook} ({pack}): {problem}", primitive=primitive.name, hook=hook, pack=pack,
+                got=got, wanted=wanted, todo=todo, where=here())
+
+
+def of_user(error: RuleError, primitive: Any, params: Mapping[str, Any]) -> RuleError:
+    """An error for a rule that a param holds, as a function of the user's, which it names in place of the primitive.
+
+    Such a param has a method `__corejax_rule__`, from the name of a hook to what that rule is called.
+    """
+    if error.primitive == primitive.name and error.hook is not None:
+        for value in params.values():
+            name_of = getattr(value, "__corejax_rule__", None)
+            if name_of is not None:
+                problem = error.message.removeprefix(f"{primitive.name}.{error.hook} ({error.pack}): ")
+                error.message = f"{name_of(error.hook)}: {problem}"
+    return error
 
 
 def whose(primitive: Any, hook: str) -> str:

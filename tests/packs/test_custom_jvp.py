@@ -517,3 +517,14 @@ def test_a_rule_made_anew_compiles_nothing_anew():
     first, count = gradient(), len(_executables._cache)
     assert float(first) == float(gradient())
     assert count == len(_executables._cache)
+
+
+@pytest.mark.parametrize("tangent", [0.0, 0, lax.full((), 0.0)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_weak_tangents_are_taken_in_the_dtype_of_the_output(tangent, dtype):
+    f = cj.custom_jvp(lax.sin)
+    f.defjvp(lambda primals, tangents: (lax.sin(primals[0]), tangent))
+    x = dtype(0.5)
+    for transformed in (cj.grad(f), cj.grad(cj.jit(f)), cj.jit(cj.grad(f)), lambda x: cj.jvp(f, (x,), (x,))[1]):
+        slope = transformed(x)
+        assert (0.0, dtype) == (float(slope), slope.dtype)

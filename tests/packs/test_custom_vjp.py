@@ -205,6 +205,33 @@ def test_none_stands_for_zeros_of_a_leaf_or_of_an_argument():
         assert ({"a": 1.0, "b": 0.0}, 0.0) == grads
 
 
+@pytest.mark.parametrize("residual, bwd", [
+    (None, lambda kept, ct: (1.0,)), (None, lambda kept, ct: (1,)), (None, lambda kept, ct: (lax.full((), 1.0),)),
+    (1.0, lambda kept, ct: (kept,)), (2.0, lambda kept, ct: (kept * ct - 1.0,)),
+    (lax.full((), 1.0), lambda kept, ct: (kept,))])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_weak_cotangents_are_taken_in_the_dtype_of_the_argument(residual, bwd, dtype):
+    f = cj.custom_vjp(lax.sin)
+    f.defvjp(lambda x: (lax.sin(x), residual), bwd)
+    x = dtype(0.5)
+    for transformed in (cj.grad(f), cj.grad(cj.jit(f)), cj.jit(cj.grad(f)), cj.grad(cj.checkpoint(f)),
+                        lambda x: cj.vmap(cj.grad(f))(np.array([x]))[0],
+                        cj.grad(lambda x: lax.fori_loop(0, 1, lambda i, c: f(c), x))):
+        slope = transformed(x)
+        assert (1.0, dtype) == (float(slope), slope.dtype)
+
+
+def test_newtons_method_by_implicit_differentiation():
+    @cj.custom_vjp
+    def root(a):
+        return lax.while_loop(lambda x: lax.abs(x * x - a) > 1e-12, lambda x: x - (x * x - a) / (2 * x), 1.0)
+
+    root.defvjp(lambda a: (root(a), root(a)), lambda x, ct: (ct / (2 * x),))
+    for transformed in (cj.grad(root), cj.jit(cj.grad(root)), cj.grad(cj.jit(root))):
+        assert np.isclose(0.25, float(transformed(4.0)))
+    assert np.isclose(-1 / 32, float(cj.grad(cj.grad(root))(4.0)))
+
+
 def test_integers_have_no_cotangent():
     f = cj.custom_vjp(lambda x, n: (x * n, n + 1))
     f.defvjp(lambda x, n: (f(x, n), n), lambda n, ct: (ct[0] * n, np.zeros((), cj.float0)))

@@ -30,6 +30,9 @@ class MappedCall:
     def __corejax_key__(self) -> Any:
         return self.call.__corejax_key__(), self.axis.size, _name_key(self.axis.name), self.dims, tuple(self.out_dims)
 
+    def __corejax_rule__(self, hook: str) -> str:
+        return self.call.__corejax_rule__(hook)  # type: ignore[no-any-return]
+
     def as_program(self, jaxpr: Jaxpr, n_consts: int) -> MappedCall:
         """The same call, which has a program."""
         call = MappedCall(self.call, self.axis, self.dims, self.out_dims)
@@ -105,6 +108,9 @@ class MappedPullback:
     def __corejax_key__(self) -> Any:
         return self._key
 
+    def __corejax_rule__(self, hook: str) -> str:
+        return self.pullback.__corejax_rule__(hook)  # type: ignore[no-any-return]
+
     def bwd(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
         call = self.call
         flows = [type(ct) is not Zero for ct in cotangents]
@@ -142,6 +148,9 @@ class SelectedCall:
     def __corejax_key__(self) -> Any:
         return self.call.__corejax_key__(), self.used
 
+    def __corejax_rule__(self, hook: str) -> str:
+        return self.call.__corejax_rule__(hook)  # type: ignore[no-any-return]
+
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         outs, dots = self.call.jvp(primals, tangents)
         return self._of(outs), self._of(dots)
@@ -165,6 +174,9 @@ class SelectedPullback:
 
     def __corejax_key__(self) -> Any:
         return self._key
+
+    def __corejax_rule__(self, hook: str) -> str:
+        return self.pullback.__corejax_rule__(hook)  # type: ignore[no-any-return]
 
     def bwd(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
         given = iter(cotangents)

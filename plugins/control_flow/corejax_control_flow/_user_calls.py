@@ -82,6 +82,9 @@ class UserCall:
     def __corejax_key__(self) -> Any:
         return self._key
 
+    def __corejax_rule__(self, hook: str) -> str:
+        return f"the {hook} rule of {self.name}"
+
     def as_program(self, jaxpr: Jaxpr, n_consts: int) -> UserCall:
         """The same call, which has a program: its rules have to return outputs of the same types."""
         call = copy(self)
@@ -175,6 +178,9 @@ class UserPullback:
 
     def __corejax_key__(self) -> Any:
         return self._key
+
+    def __corejax_rule__(self, hook: str) -> str:
+        return f"the {'bwd' if hook == 'transpose' else hook} rule of {self.name}"
 
     def residuals_of(self, kept: Any) -> list[Any]:
         """The arrays among what `fwd` keeps."""
@@ -270,7 +276,7 @@ def _fit(x: Any, wanted: ShapedArray) -> Any:
         aval = aval_of(x)
     except CorejaxError:
         return None
-    if aval.matches(wanted):
+    if aval.matches(wanted) and not aval.weak_type:
         return Zero(wanted) if wanted.dtype is dtypes.float0 else values([x], "", str)[0]
     if not aval.weak_type or aval.shape != wanted.shape or wanted.dtype is dtypes.float0 or (
             dtypes.promote((aval.dtype, True), (wanted.dtype, False))[0] != wanted.dtype):

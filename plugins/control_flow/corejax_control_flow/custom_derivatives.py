@@ -14,6 +14,7 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import (
+    Array,
     Jaxpr,
     Literal,
     ShapedArray,
@@ -27,6 +28,7 @@ from corejax.core import (
     here,
     instantiate,
     is_staging,
+    split_jaxpr,
     stage,
     to_dim,
     values,
@@ -107,14 +109,22 @@ class CustomCall:
 
     @hookimpl
     def partial_eval(self, eqn: Any, unknown_in: Any) -> Any:
-        """Nothing is known yet; but what waits is a program, as it may be used where one is staged."""
+        """What depends on known operands only is a call of its own; what waits is a program, as it may be staged."""
         call, jaxpr = eqn.params["call"], eqn.params["jaxpr"]
         if jaxpr is None:
             closed = stage(lambda *xs: call.primal(xs), [x.aval for x in eqn.invars], call.name)
             jaxpr, consts = consts_to_operands(closed)
             eqn = eqn.replace(invars=[*[Literal(c, aval_of(c)) for c in consts], *eqn.invars], effects=jaxpr.effects,
                               params={"call": call.as_program(jaxpr, len(consts)), "jaxpr": jaxpr})
-        return None, eqn, [True] * len(eqn.outvars), []
+            unknown_in = (*[False] * len(consts), *unknown_in)
+        unknown_out = split_jaxpr(jaxpr, unknown_in).unknown_out
+        if all(unknown_out) or jaxpr.effects:
+            return None, eqn, [True] * len(eqn.outvars), []
+        _, known = self.dce(eqn, tuple([not unknown for unknown in unknown_out]))
+        # its program reads none of the unknown operands; its rules are given something in their place
+        known = known.replace(invars=[_zero(x.aval) if unknown else x
+                                      for x, unknown in zip(eqn.invars, unknown_in, strict=True)])
+        return known, self.dce(eqn, unknown_out)[1], unknown_out, []
 
     @hookimpl
     def dce(self, eqn: Any, used_out: Any) -> Any:
@@ -255,6 +265,10 @@ custom_pullback: Any = define(CustomPullback())
 
 def _bind(*args: Any, **params: Any) -> list[Any]:
     return custom_call.primitive.bind(*args, **params)  # type: ignore[no-any-return]
+
+
+def _zero(aval: ShapedArray) -> Literal:
+    return Literal(Array.from_host(np.zeros(aval.shape, aval.dtype), aval), aval)
 
 
 def _run(args: Sequence[Any], call: Any, jaxpr: Jaxpr | None) -> list[Any]:

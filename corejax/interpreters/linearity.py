@@ -1,0 +1,125 @@
+"""Rules for tangents are linear: what a jvp rule did to its tangents is looked through for what is not.
+
+Nothing is computed for it. A rule has left equations, on a tape or in a jaxpr; an operand of theirs depends on a
+tangent or it doesn't, and the rules of the primitives applied say what may be done to one that does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from corejax import dtypes
+from corejax.avals import Linear
+from corejax.errors import RuleError
+from corejax.interpreters.trace import Tracer
+from corejax.ir.jaxpr import JaxprEqn, Var, subjaxprs
+from corejax.plugin import checks
+from corejax.xla.array import Array
+
+#: What has elements at hand.
+_CONCRETE = (np.ndarray, np.generic, *dtypes.PYTHON_SCALARS)
+
+Reached: TypeAlias = Callable[[JaxprEqn, set[Var]], Iterable[Var]]
+
+
+class NotLinearError(RuleError):
+    """A rule does to a tangent what is not linear, or adds to it what doesn't depend on one."""
+
+
+def check_taped(primitive: Any, eqns: Sequence[Any]) -> None:
+    """What a jvp rule put on the tape is linear in the tangents, as far as the equations' own rules tell."""
+    for applied, operands, _, _ in eqns:
+        if applied is not primitive:
+            problem = _not_linear(applied, operands, [i for i, x in enumerate(operands) if type(x) is Linear])
+            if problem is not None:
+                raise _error(primitive, problem)
+
+
+def check_staged(primitive: Any, eqns: Sequence[JaxprEqn], tangents: Iterable[Var], outs: Any) -> None:
+    """The same for equations of a jaxpr, by which a rule made the tangents `outs` of the variables `tangents`.
+
+    An equation that carries a program may have results that depend on no tangent though an operand does. What depends
+    on what there is asked for only where it decides.
+    """
+    problem = _first_problem(primitive, eqns, {*tangents}, _all_outputs)
+    if problem is not None:
+        problem = _first_problem(primitive, eqns, {*tangents}, _reached_outputs)
+    if problem is not None:
+        raise _error(primitive, problem)
+    for out in outs if type(outs) in (list, tuple) else (outs,):
+        if not isinstance(out, Tracer):
+            check_constant(primitive, "jvp", out)
+
+
+def check_constant(primitive: Any, hook: str, tangent: Any) -> None:
+    """A tangent that depends on no other is zero."""
+    if _is_nonzero(tangent):
+        raise _error(primitive, "a tangent that depends on no tangent of an operand", hook)
+
+
+def _first_problem(primitive: Any, eqns: Sequence[JaxprEqn], depend: set[Var], reached: Reached) -> str | None:
+    """What is not linear in the variables `depend`, to which those made of them are added."""
+    for eqn in eqns:
+        if depend.isdisjoint(eqn.invars):
+            continue
+        if eqn.primitive is not primitive:
+            unknown = [i for i, x in enumerate(eqn.invars) if x in depend]
+            problem = _not_linear(eqn.primitive, [getattr(x, "val", None) for x in eqn.invars], unknown)
+            if problem is not None:
+                return problem
+        depend.update(reached(eqn, depend))
+    return None
+
+
+def _all_outputs(eqn: JaxprEqn, depend: set[Var]) -> Iterable[Var]:
+    return eqn.outvars
+
+
+def _reached_outputs(eqn: JaxprEqn, depend: set[Var]) -> Iterable[Var]:
+    """The results that depend on one of these operands for certain, as the primitive's own rules for programs tell."""
+    if next(subjaxprs(eqn.params), None) is None:
+        return eqn.outvars
+    if eqn.primitive.partial_eval is not None and not eqn.effects:
+        unknown = eqn.primitive.partial_eval(eqn, tuple([x in depend for x in eqn.invars]))[2]
+        if not all(unknown):
+            return [v for v, u in zip(eqn.outvars, unknown, strict=True) if u]
+    return () if eqn.primitive.dce is None else _by_dce(eqn, depend)
+
+
+def _by_dce(eqn: JaxprEqn, depend: set[Var]) -> Iterator[Var]:
+    none = (False,) * len(eqn.outvars)
+    if True in eqn.primitive.dce(eqn, none)[0] and not eqn.effects:
+        return  # it keeps what nobody uses, so what it keeps tells nothing
+    for k, var in enumerate(eqn.outvars):
+        used, _ = eqn.primitive.dce(eqn, (*none[:k], True, *none[k + 1:]))
+        if any([u and x in depend for x, u in zip(eqn.invars, used, strict=True)]):
+            yield var
+
+
+def _not_linear(applied: Any, operands: Sequence[Any], unknown: Sequence[int]) -> str | None:
+    """What a primitive does to operands at `unknown`, which are tangents, that is not linear; None if all is."""
+    factors, jointly = applied.factors, applied.linear or ()
+    if factors is not None:
+        jointly = [i for i, factor in enumerate(factors) if type(factor) is int]
+    if not set(unknown).difference(jointly):
+        for i in set(jointly).difference(unknown):
+            if i < len(operands) and _is_nonzero(operands[i]):
+                return f"{applied.name} of a tangent and a constant"
+    elif (factors is not None and len(unknown) > 1) or getattr(applied.transpose, "refuses", False) or (
+            not getattr(applied.plugin, "_refused_operands", frozenset()).isdisjoint(unknown)):
+        return f"{applied.name} of {'a tangent' if len(unknown) == 1 else 'two tangents'}"
+    return None
+
+
+def _is_nonzero(value: Any) -> bool:
+    """Is it known to have an element that is not zero?"""
+    return (type(value) is Array or isinstance(value, _CONCRETE)) and bool(np.asarray(value).any())
+
+
+def _error(primitive: Any, got: str, hook: str = "jvp") -> RuleError:
+    return checks.rule_error(primitive, hook, "is not linear in the tangents", got,
+                             "sums of tangents, each multiplied by what depends on primals only",
+                             "leave out constant terms, and products or other functions of tangents", NotLinearError)
