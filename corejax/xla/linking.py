@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+from corejax.xla.folding import protect_divisions
 from corejax.xla.lowering import Lowering, _symbol
 
 
@@ -24,6 +25,7 @@ def call_linked(ctx: Lowering, key: Hashable, read: Callable[[Any], Any], name: 
 def _link(ctx: Lowering, other: Any, name: str) -> str:
     """Move the functions of another module here, under names that are free in both."""
     table, ir = ctx.ir.SymbolTable, ctx.ir
+    protect_divisions(other)
     functions = list(other.body.operations)
     taken = {ir.StringAttr(table.get_symbol_name(function)).value for function in functions}
     entry = ""

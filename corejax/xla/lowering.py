@@ -24,6 +24,7 @@ from corejax.tracebacks import is_from_beneath
 from corejax.xla.callback import checked_callback
 from corejax.xla.donation import donation
 from corejax.xla.failures import check_open, failed_lowering, failed_rule, foreign_value, wrong_lowering
+from corejax.xla.folding import DIVISIONS, divisible
 from corejax.xla.locations import LocatedRules
 from corejax.xla.storage import to_numpy
 from corejax.xla.types import Types, dense_attribute, describe_type, row_major
@@ -93,12 +94,15 @@ class Lowering:
            out_types: Sequence[Any] | None = None, regions: int = 0) -> Any:
         """An operation by its name: its result, or the list of its results if it has not exactly one.
 
-        The results' types are the equation's unless given. This is a third of the cost of the generated classes.
+        The results' types are the equation's unless given. This is a third of the cost of the generated classes, and
+        it keeps the compiler from dividing integers by zero while it reads the program, which ends the process.
         """
         context = self.context
         for x in operands:
             if getattr(x, "context", None) is not context:  # with a value of another one, the bindings crash
                 raise foreign_value(self.eqn, x)
+        if name in DIVISIONS:
+            operands = divisible(operands)
         if out_types is None:
             made = self._create(name, self.out_types, operands, attributes, None, regions)
             if len(self.out_types) == 1:
