@@ -12,7 +12,7 @@ TEST_ENV := XLA_FLAGS=--xla_cpu_multi_thread_eigen=false OMP_NUM_THREADS=1 OPENB
 WORKERS ?= 2
 PYTEST = -m pytest -n $(WORKERS) -q
 
-.PHONY: demo test test-quick test-matrix quick-suite quick-kernel quick-rest lint mutants parity bench entry-points clean
+.PHONY: demo test test-quick test-matrix quick-suite quick-kernel quick-rest lint mutants parity bench bench-against entry-points clean
 
 demo: .venv/stamp
 	.venv/bin/python examples/quickstart.py
@@ -60,6 +60,10 @@ parity: .venv-parity/stamp
 bench: .venv-bench/stamp
 	.venv-bench/bin/python -m benchmarks $(ONLY)
 
+# This checkout beside another revision, in pairs of processes: `make bench-against REV=main~3 ONLY="calls eager"`.
+bench-against: .venv-bench/stamp
+	.venv-bench/bin/python -m benchmarks.against $(REV) $(ONLY)
+
 # Write the packs' entry points anew, and install them.
 entry-points: .venv/stamp
 	.venv/bin/python tools/entry_points.py
@@ -83,4 +87,4 @@ entry-points: .venv/stamp
 	touch $@
 
 clean:
-	rm -rf .venv .venv-parity .venv-bench .venv-matrix build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-parity .venv-bench .venv-matrix .venv-against build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

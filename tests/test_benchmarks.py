@@ -14,7 +14,7 @@ import pytest
 import corejax as cj
 from imports import ROOT
 
-MODULES = ("__main__", "growth", "measure", "plot", "real", "report", "rivals", "rows")
+MODULES = ("__main__", "against", "growth", "measure", "plot", "real", "report", "rivals", "rows")
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -48,6 +48,19 @@ def test_page_says_which_targets_are_met_and_what_could_not_be_measured(bench: A
     assert "|  |  | autograd | 1 µs [1 to 1] | 0.5 | 0.25 | yes |" in page
     assert "| memory | 2 kB | jax | 5 kB | 2.5 |  |  |" in page
     assert "| make_jaxpr | corejax | 10 µs | 4 µs |\n|  | jax | 50 µs |  |" in page
+
+
+def test_revisions_are_compared_by_the_ratios_of_pairs(bench: Any) -> None:
+    def reports(*medians: float) -> list[Any]:
+        rows = [[bench.rows.Row("eager `add`", {"corejax": bench.measure.Timing.exact(median)})] for median in medians]
+        return [bench.report.Report("", bench.measure.Effort(), {"Some": {"some.add": each}}) for each in rows]
+
+    slow, = bench.against.compared(reports(2.0, 4.4, 2.1, 2.2, 2.0, 4.0), reports(1.0, 2.0, 1.0, 1.0, 1.0, 2.0))
+    assert (2.05, 2.0, 2.2, "**slower**") == (slow.median, slow.low, slow.high, slow.verdict)
+    equal, = bench.against.compared(reports(1.0, 1.1, 0.9), reports(1.0, 1.0, 1.0))
+    assert (1.0, "") == (equal.median, equal.verdict)
+    assert "slower by more than 3%: some.add." in bench.against.table([slow])
+    assert (2, 8) == bench.against.interval(range(1, 10))
 
 
 def test_figures_are_read_back_as_they_were_written(bench: Any, found: Any) -> None:
