@@ -22,10 +22,11 @@ from corejax.interpreters.staging import StagingTrace, is_staging, stage
 from corejax.interpreters.trace import Trace, Tracer
 from corejax.ir.interpret import eval_jaxpr, jaxpr_as_fun
 from corejax.ir.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
+from corejax.keypaths import keystr
 from corejax.leaves import call_user, check_callable, name_of, namer, not_an_array, values
 from corejax.plugin.primitive import Primitive
 from corejax.source import here
-from corejax.trees import flatten, keystr, paths_of
+from corejax.trees import flatten, paths_of
 from corejax.xla.array import Array
 from corejax.xla.placement import array_at, in_memory
 

@@ -12,6 +12,7 @@ from corejax.datamodel import DataModel
 from corejax.dtypes import PYTHON_SCALARS
 from corejax.errors import CorejaxError, CorejaxTypeError, kind_of
 from corejax.interpreters.trace import Tracer
+from corejax.keypaths import Path, keystr
 from corejax.source import here
 from corejax.tracebacks import calls_users, check_call
 from corejax.xla.array import Array, as_array
@@ -44,9 +45,9 @@ def argument_namer(args: Any, kwargs: Any) -> Namer:
     return lambda i: call_root(trees.flatten_with_path((args, kwargs))[0][i][0])
 
 
-def call_root(path: trees.Path) -> str:
+def call_root(path: Path) -> str:
     """Names a node of `(args, kwargs)`."""
-    return ("args", "kwargs")[path[0].idx] + trees.keystr(path[1:]) if path else "the arguments"
+    return ("args", "kwargs")[path[0].idx] + keystr(path[1:]) if path else "the arguments"
 
 
 def is_value(x: Any) -> bool:

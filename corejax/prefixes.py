@@ -6,8 +6,9 @@ from typing import Any
 
 from corejax.avals import ShapedArray
 from corejax.errors import CorejaxTypeError, CorejaxValueError
+from corejax.keypaths import Path, keystr
 from corejax.source import here
-from corejax.trees import IsLeaf, Path, TreeDef, flatten, keystr, one_level
+from corejax.trees import IsLeaf, TreeDef, flatten, one_level
 
 
 def flatten_up_to(treedef: TreeDef, prefix: Any, full: Any, *, names: tuple[str, str], is_leaf: IsLeaf = None

@@ -13,17 +13,18 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
-from corejax import trees
+from corejax import keypaths, trees
 from corejax.errors import CorejaxError, CorejaxTypeError
+from corejax.keypaths import DictKey, FlattenedIndexKey, GetAttrKey, Path, SequenceKey
 from corejax.prefixes import broadcast_prefix, flatten_up_to
 from corejax.source import here
 from corejax.tracebacks import calls_users, check_call, public
-from corejax.trees import DictKey, FlattenedIndexKey, GetAttrKey, IsLeaf, Path, SequenceKey, TreeDef
+from corejax.trees import IsLeaf, TreeDef
 
 __all__ = [
-    "DictKey", "FlattenedIndexKey", "GetAttrKey", "SequenceKey", "all", "broadcast", "flatten", "flatten_with_path",
-    "keystr", "leaves", "leaves_with_path", "map", "map_with_path", "reduce", "register_dataclass", "register_node",
-    "register_node_class", "register_static", "structure", "transpose", "unflatten",
+    "DictKey", "FlattenedIndexKey", "GetAttrKey", "Partial", "SequenceKey", "all", "broadcast", "flatten",
+    "flatten_with_path", "keystr", "leaves", "leaves_with_path", "map", "map_with_path", "reduce", "register_dataclass",
+    "register_node", "register_node_class", "register_static", "structure", "transpose", "unflatten",
 ]
 
 _missing = object()
@@ -32,6 +33,50 @@ flatten = public(trees.flatten)
 flatten_with_path = public(trees.flatten_with_path)
 register_static = public(trees.register_static)
 C = TypeVar("C", bound=type)
+
+
+class Partial(functools.partial[Any]):
+    """`functools.partial` as a container: the arguments that it holds are its children, its function is static.
+
+    So a function can be an argument or a result of transformed functions together with the arrays it closes over. What
+    a `functools.partial` inside it holds belongs to the function.
+
+    >>> half = Partial(lambda w, x: w * x, 0.5)
+    >>> half(4.0), leaves(half)
+    (2.0, [0.5])
+    """
+
+    @public
+    def __new__(cls, func: Callable[..., Any], /, *args: Any, **keywords: Any) -> Partial:
+        _check_function(func, "tree.Partial")
+        if type(func) is functools.partial:
+            func = _Whole(func)  # else the new object would take over its arguments
+        return super().__new__(cls, func, *args, **keywords)
+
+
+class _Whole:
+    """A callable that equals what calls the same one."""
+
+    def __init__(self, func: Callable[..., Any]) -> None:
+        self.func = func
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        return self.func(*args, **keywords)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Whole and self.func == other.func
+
+    def __hash__(self) -> int:
+        return hash(self.func)
+
+    def __repr__(self) -> str:
+        return repr(self.func)
+
+
+trees.register_node(
+    Partial, lambda partial: ((partial.args, partial.keywords), partial.func),
+    lambda func, children: Partial(func, *children[0], **children[1]),
+    lambda partial: (((GetAttrKey("args"), partial.args), (GetAttrKey("keywords"), partial.keywords)), partial.func))
 
 
 @public
@@ -45,12 +90,12 @@ def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
 
 
 @public
-@wraps(trees.keystr)
+@wraps(keypaths.keystr)
 def keystr(path: Path) -> str:
     if not isinstance(path, (tuple, list)):
         raise _refused("keystr takes the path of a leaf", path, "a tuple of keys",
                        "take it from tree.flatten_with_path; put a single key into a tuple")
-    return trees.keystr(path)
+    return keypaths.keystr(path)
 
 
 @public

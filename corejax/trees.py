@@ -11,6 +11,7 @@ library isn't known here, and the other way round.
 
 from __future__ import annotations
 
+import copyreg
 import dataclasses
 import threading
 from collections import OrderedDict, defaultdict
@@ -19,83 +20,13 @@ from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from corejax import _jaxlib
 from corejax.errors import CorejaxTypeError, CorejaxValueError
+from corejax.keypaths import DictKey, Path, Root, keystr, own_key
 from corejax.source import here
 from corejax.tracebacks import calls_users
 
 TreeDef: TypeAlias = Any
 IsLeaf: TypeAlias = Callable[[Any], bool] | None
 C = TypeVar("C", bound=type)
-
-
-# Key paths
-
-class Key:
-    """One step from a container to a child; `str` of it is how Python code would write the step."""
-
-    __slots__ = ("key",)
-    pattern = "[<flat index {0!r}>]"
-
-    def __init__(self, key: Any) -> None:
-        self.key = key
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.key == other.key
-
-    def __hash__(self) -> int:
-        return hash((type(self), self.key))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.key!r})"
-
-    def __str__(self) -> str:
-        return self.pattern.format(self.key)
-
-
-class FlattenedIndexKey(Key):
-    """The child's number in a custom node that gives no better name."""
-
-    __slots__ = ()
-
-
-class SequenceKey(Key):
-    """`[idx]`"""
-
-    __slots__ = ()
-    pattern = "[{0}]"
-    idx = property(lambda self: self.key)
-
-
-class DictKey(Key):
-    """`['key']`"""
-
-    __slots__ = ()
-    pattern = "[{0!r}]"
-
-
-class GetAttrKey(Key):
-    """`.name`"""
-
-    __slots__ = ()
-    pattern = ".{0}"
-    name = property(lambda self: self.key)
-
-
-Path: TypeAlias = tuple[Any, ...]
-Root: TypeAlias = str | Callable[[Path], str] | None
-_KEYS = {cls.__name__: cls for cls in (SequenceKey, DictKey, GetAttrKey, FlattenedIndexKey)}
-
-
-def _own_key(key: Any) -> Any:
-    """jaxlib's key as one of ours; any other object stays what it is."""
-    cls = _KEYS.get(type(key).__name__)
-    if cls is None or isinstance(key, Key):
-        return key
-    return cls(next(getattr(key, name) for name in ("key", "idx", "name") if hasattr(key, name)))
-
-
-def keystr(path: Path) -> str:
-    """A path as Python code: `[0]['w'].bias`."""
-    return "".join([str(key) for key in path])
 
 
 # The registry
@@ -115,7 +46,19 @@ def registry() -> Any:
             for enter in _registered.values():
                 enter(made)
             _registry = made
+            copyreg.pickle(_jaxlib.pytree.PyTreeDef, _reduced)
         return _registry
+
+
+def _reduced(treedef: TreeDef) -> Any:
+    """A structure in a form that can be pickled and copied: its root, and the structures below it."""
+    if treedef.__getstate__()[0] is not _registry:  # another library's
+        return object.__reduce_ex__(treedef, 2)
+    return _rebuilt, (treedef.node_data(), treedef.children())
+
+
+def _rebuilt(node: Any, children: Sequence[TreeDef]) -> TreeDef:
+    return _jaxlib.pytree.PyTreeDef.from_node_data_and_children(registry(), node, children)
 
 
 def _register(cls: Any, enter: Callable[[Any], None]) -> None:
@@ -231,7 +174,7 @@ def flatten_with_path(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[tuple[Pat
         pairs, treedef = registry().flatten_with_path(tree, predicate)
     except Exception as error:
         _explain_failure(tree, is_leaf, error)
-    return [(tuple([_own_key(key) for key in path]), leaf) for path, leaf in pairs], treedef
+    return [(tuple([own_key(key) for key in path]), leaf) for path, leaf in pairs], treedef
 
 
 def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
@@ -252,7 +195,7 @@ def paths_of(tree: Any, is_leaf: IsLeaf = None) -> list[str]:
 def one_level(tree: Any) -> tuple[list[tuple[Any, Any]], Any] | None:
     """The (key, child) pairs of a container with its static part; None for a leaf."""
     found = registry().flatten_one_level_with_keys(tree)
-    return None if found is None else ([(_own_key(key), child) for key, child in found[0]], found[1])
+    return None if found is None else ([(own_key(key), child) for key, child in found[0]], found[1])
 
 
 def _place(path: Path, root: Root) -> str:

@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from corejax import trees
-from corejax.api.arguments import finish_cotangent, tangents_like
+from corejax.api.arguments import finish_cotangent
+from corejax.api.linear_functions import Ends, Pullback, Tangents, fitting_tangents
 from corejax.api.staging import abstract_leaves
-from corejax.avals import ShapedArray, Zero
 from corejax.dtypes import is_inexact
 from corejax.errors import CorejaxTypeError, kind_of
 from corejax.interpreters import forward, reverse
 from corejax.interpreters import linearize as linearizing
-from corejax.leaves import FlatFun, check_callable, is_single_leaf, namer, values
-from corejax.prefixes import check_same_structure
+from corejax.interpreters.linearize import LinearMap
+from corejax.leaves import FlatFun, check_callable, namer, values
 from corejax.source import here
 from corejax.tracebacks import public
 
@@ -36,20 +36,13 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     primals = tuple(primals)
     leaves, in_tree = trees.flatten(primals, None, "primals")
     xs = values(leaves, "jvp", namer("primals", primals))
-    dots = _tangents("jvp", tuple(tangents), in_tree, [x.aval for x in xs])
+    dots = fitting_tangents("jvp", tuple(tangents), in_tree, [x.aval for x in xs])
     flat = FlatFun(fun, in_tree, "jvp", has_aux)
     outs, out_dots = forward.jvp(flat, xs, dots)
     n = flat.n_outs
     found = [finish_cotangent(t, x.aval) for t, x in zip(out_dots[:n], outs[:n], strict=True)]
     pair = flat.unflatten(outs), flat.unflatten(found)
     return (*pair, flat.aux(outs)) if has_aux else pair
-
-
-def _tangents(what: str, tangents: Any, in_tree: Any, avals: Sequence[ShapedArray]) -> list[Any]:
-    leaves, tree = trees.flatten(tangents, None, "tangents")
-    if tree != in_tree:
-        check_same_structure(in_tree.unflatten(avals), tangents, ("primals", "tangents"), what)
-    return tangents_like(leaves, [aval.tangent for aval in avals], what, namer("tangents", tangents), "its primal")
 
 
 @public
@@ -66,17 +59,17 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     xs = values(leaves, "linearize", namer("primals", primals))
     flat = FlatFun(fun, in_tree, "linearize", has_aux)
     outs, linear_map = linearizing.linearize(flat, xs)
-    linear_map.outs = linear_map.outs[: flat.n_outs]
-    in_avals, out_avals = [x.aval for x in xs], [x.aval for x in outs[: flat.n_outs]]
-
-    @public
-    def f_lin(*tangents: Any) -> Any:
-        dots = _tangents("linearize", tangents, in_tree, in_avals)
-        results = linear_map(*dots)
-        return flat.unflatten([finish_cotangent(t, aval) for t, aval in zip(results, out_avals, strict=True)])
-
+    f_lin = Tangents(linear_map, _ends(flat, linear_map, in_tree, xs, outs, "linearize"))
     pair = flat.unflatten(outs), f_lin
     return (*pair, flat.aux(outs)) if has_aux else pair
+
+
+def _ends(flat: FlatFun, linear_map: LinearMap, in_tree: Any, ins: Sequence[Any], outs: Sequence[Any], what: str
+          ) -> Ends:
+    """The ends of the linear map of `flat`, which from now on has no aux outputs."""
+    n = flat.n_outs
+    linear_map.outs = linear_map.outs[:n]
+    return Ends(in_tree, tuple([x.aval for x in ins]), flat.out_tree, tuple([x.aval for x in outs[:n]]), what)
 
 
 @public
@@ -94,30 +87,10 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     leaves, in_tree = trees.flatten(primals, None, "primals")
     xs = values(leaves, "vjp", namer("primals", primals))
     flat = FlatFun(fun, in_tree, "vjp", has_aux)
-    outs, pull = reverse.vjp(flat, xs)
-    out_avals = [x.aval for x in outs]
-    pullback = _pullback(flat, pull, in_tree, [x.aval for x in xs], out_avals, "vjp")
+    outs, linear_map = linearizing.linearize(flat, xs)
+    pullback = Pullback(linear_map, _ends(flat, linear_map, in_tree, xs, outs, "vjp"))
     pair = flat.unflatten(outs), pullback
     return (*pair, flat.aux(outs)) if has_aux else pair
-
-
-def _pullback(flat: FlatFun, pull: Callable[[Sequence[Any]], list[Any]], in_tree: Any, in_avals: Sequence[ShapedArray],
-              out_avals: Sequence[ShapedArray], what: str) -> Callable[[Any], Any]:
-    """`pull` on pytrees, with its argument checked; the avals of aux outputs come last."""
-    aux_zeros = [Zero(aval.tangent) for aval in out_avals[flat.n_outs:]]
-    wanted = [aval.tangent for aval in out_avals[: flat.n_outs]]
-
-    @public
-    def pullback(ct: Any) -> Any:
-        leaves, tree = ([ct], None) if flat.out_tree is None and is_single_leaf(ct) else trees.flatten(
-            ct, None, "the cotangent")
-        if tree is not None and (flat.out_tree is None or tree != flat.out_tree):
-            check_same_structure(flat.unflatten(out_avals), ct, ("the output", "the cotangent"), what)
-        cts = tangents_like(leaves, wanted, what, namer("the cotangent", ct), "the output")
-        back = pull(cts + aux_zeros)
-        return in_tree.unflatten([finish_cotangent(x, aval) for x, aval in zip(back, in_avals, strict=True)])
-
-    return pullback
 
 
 @public
@@ -139,5 +112,5 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
                                    got=f"{aval} at primals{trees.paths_of(primals)[i]}", where=here(),
                                    wanted="floats or complex numbers", todo="close over that argument")
     flat = FlatFun(fun, in_tree, "linear_transpose")
-    out_avals, pull = reverse.linear_transpose(flat, avals)
-    return _pullback(flat, pull, in_tree, avals, out_avals, "linear_transpose")
+    out_avals, linear_map = reverse.linear_map_of(flat, avals)
+    return Pullback(linear_map, Ends(in_tree, tuple(avals), flat.out_tree, tuple(out_avals), "linear_transpose"))

@@ -10,6 +10,7 @@ from corejax import trees
 from corejax.api.arguments import wraps
 from corejax.errors import CorejaxIndexError, CorejaxTypeError, CorejaxValueError
 from corejax.interpreters import batching
+from corejax.keypaths import keystr
 from corejax.leaves import FlatFun, Namer, argument_namer, as_value, call_root, check_callable, namer, with_kwargs
 from corejax.prefixes import broadcast_prefix
 from corejax.source import here
@@ -74,7 +75,7 @@ def _check_axes(axes: Any, what: str) -> None:
         return
     for path, axis in trees.flatten_with_path(axes, _is_none)[0]:
         if axis is not None and not _is_axis(axis):
-            raise CorejaxTypeError(f"vmap: {what}{trees.keystr(path)} is no axis", got=repr(axis)[:80],
+            raise CorejaxTypeError(f"vmap: {what}{keystr(path)} is no axis", got=repr(axis)[:80],
                                    wanted="an int or None", where=here(),
                                    todo=f"{what} is a pytree of ints and None that is a prefix of what it is for")
 

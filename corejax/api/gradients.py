@@ -12,6 +12,7 @@ from corejax.api.arguments import check_argnums, finish_cotangent, positions, wr
 from corejax.avals import ShapedArray, Zero
 from corejax.errors import CorejaxTypeError, kind_of
 from corejax.interpreters import reverse
+from corejax.keypaths import keystr
 from corejax.leaves import FlatFun, check_callable, is_single_leaf, values
 from corejax.source import here
 from corejax.tracebacks import calls_users, public
@@ -101,7 +102,7 @@ class Chosen:
         for x in picked:
             if not is_single_leaf(x):
                 leaves, in_tree = trees.flatten(
-                    picked, None, lambda path: f"args[{at[path[0].idx]}]" + trees.keystr(path[1:]))
+                    picked, None, lambda path: f"args[{at[path[0].idx]}]" + keystr(path[1:]))
                 break
         self._in_tree = in_tree
 
@@ -122,7 +123,7 @@ class Chosen:
     def name(self, i: int) -> str:
         """What the i-th leaf is called in errors."""
         (first, *rest), _ = trees.flatten_with_path(tuple([self._args[i] for i in self._at]))[0][i]
-        return f"args[{self._at[first.idx]}]{trees.keystr(tuple(rest))}"
+        return f"args[{self._at[first.idx]}]{keystr(tuple(rest))}"
 
 
 def _leaf_tree() -> Any:

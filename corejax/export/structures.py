@@ -12,6 +12,7 @@ from typing import Any
 from corejax import dtypes, trees
 from corejax.avals import ShapedArray
 from corejax.errors import CorejaxError, CorejaxTypeError, CorejaxValueError, kind_of
+from corejax.keypaths import keystr
 from corejax.source import here
 from corejax.tracebacks import public
 
@@ -68,7 +69,7 @@ def _to_data(node: Any, what: str, path: tuple[Any, ...]) -> Any:
                                               zip(kind._fields, children, strict=True)]]
     named = issubclass(kind, tuple) and hasattr(kind, "_fields")
     raise CorejaxTypeError(
-        f"{what}{trees.keystr(path)} is {kind_of(node)}, which an exported function can't take or return", where=here(),
+        f"{what}{keystr(path)} is {kind_of(node)}, which an exported function can't take or return", where=here(),
         got=kind.__qualname__, wanted="dicts, OrderedDicts, lists, tuples, None, and registered namedtuples",
         todo=f"call cj.export.register_namedtuple({kind.__name__}, name) first" if named else
              "make it a dict around the function that is exported")
@@ -76,7 +77,7 @@ def _to_data(node: Any, what: str, path: tuple[Any, ...]) -> Any:
 
 def _plain_key(key: Any, what: str, path: tuple[Any, ...]) -> Any:
     if type(key) not in (str, int, bool):
-        raise CorejaxTypeError(f"{what}{trees.keystr(path)} is a dict with a key that can't be exported", where=here(),
+        raise CorejaxTypeError(f"{what}{keystr(path)} is a dict with a key that can't be exported", where=here(),
                                got=f"{kind_of(key)}: {key!r:.80}", wanted="keys that are strings, ints or bools",
                                todo="rename the key")
     return key

@@ -26,22 +26,21 @@ def vjp(fun: Callable[..., Sequence[Any]], primals: Sequence[Any]
         ) -> tuple[list[Any], Callable[[Sequence[Any]], list[Any]]]:
     """Outputs of `fun`, and its pullback: cotangents of the outputs to cotangents of the inputs (maybe `Zero`)."""
     outs, linear_map = linearize(fun, primals)
-    return outs, lambda cotangents: _pull_back(linear_map, cotangents)
+    return outs, lambda cotangents: pull_back(linear_map, cotangents)
 
 
-def _pull_back(linear_map: LinearMap, cotangents: Sequence[Any]) -> list[Any]:
+def pull_back(linear_map: LinearMap, cotangents: Sequence[Any]) -> list[Any]:
     """One cotangent for each input: `Zero` where nothing flows, None for an input without tangents."""
     found = backward(linear_map.eqns, linear_map.outs, cotangents)
     return [None if var is None else found.get(var, Zero(var.aval)) for var in linear_map.ins]
 
 
-def linear_transpose(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray]
-                     ) -> tuple[list[ShapedArray], Callable[[Sequence[Any]], list[Any]]]:
-    """The output types of a linear `fun`, and its transpose."""
+def linear_map_of(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray]
+                     ) -> tuple[list[ShapedArray], LinearMap]:
+    """The output types of a linear `fun`, and what it does as a `LinearMap`."""
     ins = [Linear(aval) for aval in in_avals]
     eqns, outs = record(fun, ins)
-    linear_map = LinearMap(eqns, ins, outs)
-    return [aval_of(x) for x in outs], lambda cotangents: _pull_back(linear_map, cotangents)
+    return [aval_of(x) for x in outs], LinearMap(eqns, ins, outs)
 
 
 def backward(eqns: Sequence[TapeEqn], outs: Sequence[Any], cotangents: Sequence[Any]) -> dict[Linear, Any]:

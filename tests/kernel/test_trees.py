@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import pickle
 import subprocess
 import sys
 from collections import OrderedDict, defaultdict, namedtuple
@@ -247,3 +249,21 @@ def test_the_registry_is_not_the_default_one_of_jaxlib():
 
     assert trees.registry() is not _jaxlib.pytree.default_registry()
     assert _jaxlib.pytree.default_registry().flatten([Pair(1, 2)])[0] != [1, 2]
+
+
+# Copies
+
+@pytest.mark.parametrize("example", [1, None, (), [1], (1, (2, None)), {"b": 1, "a": [2]}, Point(1, {"z": 2}),
+                                  OrderedDict(b=1, a=2), defaultdict(list, a=1)], ids=lambda example: str(example)[:20])
+def test_structures_are_copied_and_pickled(example):
+    structure = tree.structure(example)
+    copies = [copy.copy(structure), copy.deepcopy(structure),
+              *[pickle.loads(pickle.dumps(structure, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)]]
+    assert [structure] * len(copies) == copies
+    assert [hash(structure)] * len(copies) == list(map(hash, copies))
+    assert example == copies[-1].unflatten(tree.leaves(example))
+
+
+def test_a_structure_says_which_part_of_it_can_not_be_pickled():
+    with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
+        pickle.dumps(tree.structure(defaultdict(lambda: 0, a=1)))

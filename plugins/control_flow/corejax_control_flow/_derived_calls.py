@@ -28,7 +28,12 @@ class MappedCall:
         self.out_avals: Sequence[ShapedArray] | None = None
 
     def __corejax_key__(self) -> Any:
-        return self.call.__corejax_key__(), self.axis.size, _name_key(self.axis.name), self.dims, tuple(self.out_dims)
+        return self.call.__corejax_key__(), *self.mapping
+
+    @property
+    def mapping(self) -> tuple[Any, ...]:
+        """How it is mapped."""
+        return self.axis.size, _name_key(self.axis.name), self.dims, tuple(self.out_dims)
 
     def __corejax_rule__(self, hook: str) -> str:
         return self.call.__corejax_rule__(hook)  # type: ignore[no-any-return]
@@ -103,10 +108,9 @@ class MappedPullback:
         size = call.axis.size
         self.in_avals = [_with_axis(a, d, size) for a, d in zip(pullback.in_avals, call.dims, strict=True)]
         self.out_avals = tuple([_with_axis(a, d, size) for a, d in zip(pullback.out_avals, call.out_dims, strict=True)])
-        self._key = object()
 
     def __corejax_key__(self) -> Any:
-        return self._key
+        return self.pullback.__corejax_key__(), *self.call.mapping, self.residual_dims
 
     def __corejax_rule__(self, hook: str) -> str:
         return self.pullback.__corejax_rule__(hook)  # type: ignore[no-any-return]
@@ -170,10 +174,9 @@ class SelectedPullback:
         self.call, self.pullback = call, pullback
         self.name, self.n_residuals, self.in_avals = pullback.name, pullback.n_residuals, pullback.in_avals
         self.out_avals = tuple(call._of(pullback.out_avals))
-        self._key = object()
 
     def __corejax_key__(self) -> Any:
-        return self._key
+        return self.pullback.__corejax_key__(), self.call.used
 
     def __corejax_rule__(self, hook: str) -> str:
         return self.pullback.__corejax_rule__(hook)  # type: ignore[no-any-return]

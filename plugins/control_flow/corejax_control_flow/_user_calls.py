@@ -12,7 +12,7 @@ and know the types of their results, `out_avals`, when they have run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -89,10 +89,7 @@ class UserCall:
         """The same call, which has a program: its rules have to return outputs of the same types."""
         call = copy(self)
         call.out_avals, call.n_consts, call._is_traced = jaxpr.out_avals, n_consts, True
-        try:
-            call._key = (self.rules.identity, self.in_tree, *[(i, atom(x)) for i, x in self.fixed.items()])
-        except CorejaxTypeError:
-            call._key = object()  # an argument that can't be compared: no other call is the same
+        call._key = _key_of((self.rules.identity, self.in_tree), self.fixed.items())
         return call
 
     # Calls
@@ -174,9 +171,13 @@ class UserPullback:
         leaves, self._tree = flatten(kept)
         self._statics = [None if _is_array(x) else (x,) for x in leaves]
         self.n_residuals = self._statics.count(None)
-        self._key = object()
+        self._key: Any = None
 
     def __corejax_key__(self) -> Any:
+        if self._key is None:
+            call = self.call
+            self._key = _key_of((call.rules.identity, call.in_tree, call._is_traced, self.out_tree, self._tree,
+                                 *self.in_avals, *self.out_avals), [*call.fixed.items(), *self._statics])
         return self._key
 
     def __corejax_rule__(self, hook: str) -> str:
@@ -204,6 +205,14 @@ class UserPullback:
         leaves = [x for i, (ct, tree) in enumerate(zip(back, trees, strict=True)) for x in _up_to(tree, ct, i, what)]
         return _fitted(leaves, self.in_avals, [f"args{path}" for path in leaf_paths(call.in_tree)],
                        f"{what} returns a cotangent", "its argument")
+
+
+def _key_of(known: tuple[Any, ...], values: Iterable[Any]) -> Any:
+    """A key of these parts and of values that users gave; one of its own, if these can't be compared."""
+    try:
+        return *known, *[atom(x) for x in values]
+    except CorejaxTypeError:
+        return object()
 
 
 def _call(fun: Any, args: Sequence[Any], what: str) -> Any:

@@ -1,0 +1,80 @@
+"""Where a leaf is in a pytree: the steps to it, one for each container on the way.
+
+>>> keystr((DictKey("w"), SequenceKey(0), GetAttrKey("bias")))
+"['w'][0].bias"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+
+class Key:
+    """One step from a container to a child; `str` of it is how Python code would write the step."""
+
+    __slots__ = ("key",)
+    pattern = "[<flat index {0!r}>]"
+
+    def __init__(self, key: Any) -> None:
+        self.key = key
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.key))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.key!r})"
+
+    def __str__(self) -> str:
+        return self.pattern.format(self.key)
+
+
+class FlattenedIndexKey(Key):
+    """The child's number in a custom node that gives no better name."""
+
+    __slots__ = ()
+
+
+class SequenceKey(Key):
+    """`[idx]`"""
+
+    __slots__ = ()
+    pattern = "[{0}]"
+    idx = property(lambda self: self.key)
+
+
+class DictKey(Key):
+    """`['key']`"""
+
+    __slots__ = ()
+    pattern = "[{0!r}]"
+
+
+class GetAttrKey(Key):
+    """`.name`"""
+
+    __slots__ = ()
+    pattern = ".{0}"
+    name = property(lambda self: self.key)
+
+
+Path: TypeAlias = tuple[Any, ...]
+#: What errors call a tree: text, or a function from the path of a node to what it is called.
+Root: TypeAlias = str | Callable[[Path], str] | None
+_KEYS = {cls.__name__: cls for cls in (SequenceKey, DictKey, GetAttrKey, FlattenedIndexKey)}
+
+
+def own_key(key: Any) -> Any:
+    """jaxlib's key as one of ours; any other object stays what it is."""
+    cls = _KEYS.get(type(key).__name__)
+    if cls is None or isinstance(key, Key):
+        return key
+    return cls(next(getattr(key, name) for name in ("key", "idx", "name") if hasattr(key, name)))
+
+
+def keystr(path: Path) -> str:
+    """A path as Python code: `[0]['w'].bias`."""
+    return "".join([str(key) for key in path])
