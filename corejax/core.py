@@ -15,6 +15,7 @@ from corejax.interpreters.context import context, named_scope, tracing
 from corejax.interpreters.evaluate import EvalTrace
 from corejax.interpreters.forward import JVPTrace, instantiate, jvp_jaxpr
 from corejax.interpreters.functions import Staged, stage_function
+from corejax.interpreters.numpy_calls import from_array_like
 from corejax.interpreters.partial_eval import TapeTrace, partial_eval_jaxpr
 from corejax.interpreters.reverse import transpose_jaxpr
 from corejax.interpreters.splitting import Split, split_jaxpr
@@ -34,7 +35,8 @@ __all__ = [
     "Array", "Atom", "Axis", "BatchTrace", "ClosedJaxpr", "EvalTrace", "JVPTrace", "Jaxpr", "JaxprEqn", "Linear",
     "Literal", "Primitive", "ShapedArray", "Split", "Staged", "StagingTrace", "TapeTrace", "Trace", "Tracer", "Var",
     "WeakCache", "Zero", "array_at", "aval_of", "call_user", "check_callable", "context", "dtypes", "eval_jaxpr",
-    "flatten", "here", "in_memory", "instantiate", "is_staging", "jaxpr_as_fun", "jvp_jaxpr", "keystr", "name_of",
-    "named_scope", "namer", "not_an_array", "partial_eval_jaxpr", "paths_of", "split_jaxpr", "stage",
-    "stage_function", "subjaxprs", "to_dim", "tracing", "transpose_jaxpr", "values", "vmap_flat", "vmap_jaxpr",
+    "flatten", "from_array_like", "here", "in_memory", "instantiate", "is_staging", "jaxpr_as_fun", "jvp_jaxpr",
+    "keystr", "name_of", "named_scope", "namer", "not_an_array", "partial_eval_jaxpr", "paths_of", "split_jaxpr",
+    "stage", "stage_function", "subjaxprs", "to_dim", "tracing", "transpose_jaxpr", "values", "vmap_flat",
+    "vmap_jaxpr",
 ]

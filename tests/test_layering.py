@@ -161,6 +161,7 @@ def test_packs_depend_on_the_basic_one_never_the_reverse() -> None:
 #: A primitive's name is also a word of Python or of the hook specifications: where that word may stand as a string.
 OTHER_MEANINGS = {
     "corejax.datamodel": "Python's own operator names, each a role",
+    "corejax.interpreters.numpy_calls": "the same, for the ufuncs that are operators",
 }
 
 

@@ -4,9 +4,9 @@
 
 A name in a module's `__all__` is public. A function with a `.primitive` is that primitive's entry point, and every
 public function is one of `corejax.functions`. In `roles.py` the public names are roles, in `operators.py` they are
-operators and array methods (`and_` fills the role `operators.and`). Modules whose name begins with an underscore are
-private; a name that the package re-exports belongs to the module where it comes from. `--check` writes nothing and
-fails if a table is out of date.
+operators and array methods (`and_` fills the role `operators.and`), in `numpy_tables.py` they are tables of NumPy's
+functions, which are roles too. Modules whose name begins with an underscore are private; a name that the package
+re-exports belongs to the module where it comes from. `--check` writes nothing and fails if a table is out of date.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def enter(tables: Tables, module: str, public: str, value: object) -> None:
     """One public name into the tables that it belongs to."""
     target = f"{module}:{public}"
     kind = module.rpartition(".")[2]
-    if kind == "roles":
+    if kind in ("roles", "numpy_tables"):
         tables["roles"].setdefault(public, target)
     elif kind == "operators":
         tables["roles"].setdefault(f"operators.{public.rstrip('_')}", target)

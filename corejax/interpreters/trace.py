@@ -17,6 +17,7 @@ import numpy as np
 from corejax.avals import ShapedArray, aval_of
 from corejax.datamodel import DataModel
 from corejax.errors import ConcretizationError, CorejaxTypeError, LeakedTracerError, LostDerivativeError
+from corejax.interpreters import numpy_calls
 from corejax.source import Location, describe, expression, here, location, place_here
 from corejax.tracebacks import as_entry, public, trim
 from corejax.xla.array import Array, as_array
@@ -103,9 +104,10 @@ class Tracer(DataModel):
         """The value behind it, to give it away: to NumPy, to Python, to another library."""
         if not self._trace.live:
             raise leak_error(self, wanted)
+        called = f"{expression(place_here())}: " if wanted == _TO_NUMPY else ""
         raise ConcretizationError(
-            f"{wanted} needs the value of an array of which only the type is known here", got=_history(self),
-            wanted="a concrete value", where=here(), todo=next(
+            f"{called.removeprefix('None: ')}{wanted} needs the value of an array of which only the type is known here",
+            got=_history(self), wanted="a concrete value", where=here(), todo=next(
                 (todo for start, todo in _INSTEAD.items() if wanted.startswith(start)), _INSTEAD["else"]))
 
     @as_entry
@@ -139,8 +141,26 @@ class Tracer(DataModel):
     def __complex__(self) -> complex:
         return complex(self.concrete("complex(x)"))
 
+    # NumPy's functions of traced values; arrays leave them to NumPy.
+
+    @as_entry
+    def __array_ufunc__(self, ufunc: Any, method: str, /, *inputs: Any, **kwargs: Any) -> Any:
+        try:
+            return numpy_calls.ufunc(ufunc, method, inputs, kwargs)
+        except Exception as error:
+            trim(error)
+            raise
+
+    @as_entry
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        try:
+            return numpy_calls.function(function, types, args, kwargs)
+        except Exception as error:
+            trim(error)
+            raise
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return self.concrete("conversion to a NumPy array").__array__(dtype, copy)
+        return self.concrete(_TO_NUMPY).__array__(dtype, copy)
 
     def __format__(self, spec: str) -> str:
         return format(self.peek("a format as in f\"{x:.2f}\"").item(), spec) if spec else str(self)
@@ -164,6 +184,8 @@ class Tracer(DataModel):
     def __repr__(self) -> str:
         return f"{type(self).__name__}<{self.aval}>"
 
+
+_TO_NUMPY = "conversion to a NumPy array"
 
 #: What to do instead of asking for a value, by the beginning of what it was asked for.
 _INSTEAD = {
@@ -205,9 +227,9 @@ def operand_error(primitive: Any, i: int, error: CorejaxTypeError) -> CorejaxTyp
 
 def derivative_error(tracer: Tracer, wanted: str) -> LostDerivativeError:
     """The error for a differentiated value that would be given away, for `wanted`."""
-    what = expression(place_here())
+    called = expression(place_here())
     return LostDerivativeError(
-        (f"{what}: " if what and what != wanted else "") + f"{wanted} would lose the derivative of x",
+        ("" if called in (None, wanted) else f"{called}: ") + f"{wanted} would lose the derivative of x",
         got=_history(tracer).replace("traced", "differentiated", 1), where=here(),
         wanted="functions that are differentiated: cj.lax, operators, array methods, and those of NumPy's functions "
                "for which a pack has one",

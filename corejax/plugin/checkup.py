@@ -27,7 +27,7 @@ def checkup() -> Iterator[tuple[str, str]]:
 def _problem(installed: Any, entry: Any) -> str | None:
     """What is wrong with an entry; of a broken pack, what is wrong with the pack."""
     try:
-        if entry.group == registry.RULES:
+        if entry.group == registry.RULES or (entry.group == registry.ROLES and entry.name in registry.TABLES):
             registry.load_entry(entry)
         elif installed.choose(entry.group, entry.name) is entry:
             registry.load(entry.group, entry.name)

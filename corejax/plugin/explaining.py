@@ -95,13 +95,25 @@ def _by_name(name: str) -> Iterator[Provided]:
                             *[entry.group for pack in installed.packs.values() for entry in pack.entries]])
     for group in groups:
         for key in (name, f"operators.{name}") if group == registry.ROLES else (name,):
-            if installed.providers(group, key) and group != registry.RULES:
+            if group == registry.ROLES and key in registry.TABLES:
+                yield from map(_table, installed.providers(group, key))
+            elif installed.providers(group, key) and group != registry.RULES:
                 yield _provided(group, key)
     idle = [f"rules of {pack} do nothing" for primitive, pack, _ in idle_rules() if primitive == name]
     if idle:
         near = registry.suggestion(name, installed.names(registry.PRIMITIVES))
         yield Provided("primitive", name, None, why="which no installed pack provides", lost=tuple(idle),
                        problem=near or registry.install_hint(name, (registry.PRIMITIVES,)))
+
+
+def _table(entry: Any) -> Provided:
+    """One pack's part of a role that every pack may fill."""
+    why, problem = "joined with those of other packs", None
+    try:
+        why = f"a table of {len(registry.load_entry(entry))} functions, {why}"
+    except CorejaxError as error:
+        problem = str(error)
+    return Provided("role", entry.name, str(entry.pack), f"{entry.module}:{entry.attr}", why, problem=problem)
 
 
 def _provided(group: str, name: str) -> Provided:

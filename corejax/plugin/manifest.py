@@ -100,16 +100,17 @@ class Manifest:
 
     def choose(self, group: str, name: str) -> Entry | None:
         """The one entry for a name; an error if packs conflict and the user made no choice."""
-        return self._one(group, name, self.providers(group, name))
+        return self.one_of(group, name, self.providers(group, name))
 
     def choose_function(self, name: str) -> Entry | None:
         """The entry for a public function: it may be the primitive of a pack that has no function of that name."""
         functions, primitives = self.providers(FUNCTIONS, name), self.providers(PRIMITIVES, name)
         packs = [entry.pack for entry in functions]
         entries = [*functions, *[entry for entry in primitives if entry.pack not in packs]]
-        return self._one(FUNCTIONS if functions else PRIMITIVES, name, entries)
+        return self.one_of(FUNCTIONS if functions else PRIMITIVES, name, entries)
 
-    def _one(self, group: str, name: str, entries: list[Entry]) -> Entry | None:
+    def one_of(self, group: str, name: str, entries: list[Entry]) -> Entry | None:
+        """The one that counts of several entries for one thing; an error if the user made no choice."""
         if len(entries) < 2:
             return entries[0] if entries else None
         preferred = [entry for wanted in self.prefer for entry in entries if entry.pack.name == wanted]

@@ -7,7 +7,7 @@ remembered as broken: each use of its names raises a `PackError` with the origin
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from traceback import walk_tb
 from types import ModuleType
@@ -29,6 +29,11 @@ FUNCTIONS = "corejax.functions"
 ROLES = "corejax.roles"
 RULES = "corejax.rules"
 GROUPS = (PRIMITIVES, FUNCTIONS, ROLES, RULES, "corejax.backends", "corejax.transforms")
+
+
+#: Roles that every pack may fill: each by a table whose keys are functions of NumPy's, and these tables are joined.
+NUMPY_UFUNC, NUMPY_FUNCTION = "numpy_ufunc", "numpy_function"
+TABLES = frozenset([NUMPY_UFUNC, NUMPY_FUNCTION])
 
 
 class Failure(NamedTuple):
@@ -60,6 +65,8 @@ def load(group: str, name: str) -> Any:
     found = _objects.get((group, name), _MISSING)
     if found is not _MISSING:
         return found
+    if group == ROLES and name in TABLES:
+        return _objects.setdefault((group, name), _joined(name))
     entry = plugin.manifest.read().choose(group, name)
     if entry is None:
         raise unknown(group, name)
@@ -78,10 +85,46 @@ def load_entry(entry: Any) -> Any:
         value = _attribute(entry, value, attr)
     if isinstance(value, ModuleType):
         raise entry_error(entry, "leads to a module", f"the module {value.__name__}", "an object in a module")
-    if entry.group in (FUNCTIONS, ROLES) and not callable(value):
+    if entry.group == ROLES and entry.name in TABLES:
+        if not isinstance(value, Mapping) or not all([callable(f) for pair in value.items() for f in pair]):
+            raise entry_error(entry, "is not a table of functions", f"{kind_of(value)}, by `{entry}`",
+                              "a mapping of NumPy's functions to functions of the same arguments")
+    elif entry.group in (FUNCTIONS, ROLES) and not callable(value):
         raise entry_error(entry, "is no function", f"{kind_of(value)}, by `{entry}`", "something that can be called")
     add_library_package(entry.module.partition(".")[0], entry.pack)
     return value
+
+
+def _joined(name: str) -> dict[Any, Any]:
+    """The tables of all packs for one role as one, without those of broken packs. A clash is an error at its use."""
+    offers: dict[Any, list[Any]] = {}
+    functions: dict[Any, Any] = {}
+    for entry in plugin.manifest.read().providers(ROLES, name):
+        try:
+            table = load_entry(entry)
+        except PackError as error:
+            report((entry.pack.name, name), f"{error.message}: {error.got}")
+            continue
+        for key, function in table.items():
+            offers.setdefault(key, []).append(entry)
+            functions[key, entry] = function
+    return {key: functions[key, entries[0]] if len(entries) == 1 else _chosen(name, key, entries, functions)
+            for key, entries in offers.items()}
+
+
+def _chosen(name: str, key: Any, entries: list[Any], functions: dict[Any, Any]) -> Any:
+    """The function for a key that several packs have: of the one that the user prefers."""
+    def choose() -> Any:
+        entry = plugin.manifest.read().one_of(ROLES, f"{name} of {key.__name__}", entries)
+        return functions[key, entry]
+
+    def clash(*_: Any, **__: Any) -> Any:
+        return choose()  # which raises
+
+    try:
+        return choose()
+    except PackError:
+        return clash
 
 
 def _is_importing(module: Any) -> bool:

@@ -1,0 +1,203 @@
+"""NumPy's functions of traced values that make, choose, compare and round elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from corejax.core import aval_of, dtypes, from_array_like
+from corejax_lax_basic import creation, logic, operators, selection, trigonometric
+from corejax_lax_basic._axes import as_int, wrong
+from corejax_lax_basic._numpy_products import diagonal
+from corejax_lax_basic._numpy_shapes import broadcast_to
+from corejax_lax_basic._numpy_ufuncs import is_finite, is_infinite, truncated
+from corejax_lax_basic.operators import promoted
+
+# Creation
+
+def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *,
+              device: Any = None) -> Any:
+    """`np.full_like`."""
+    aval = aval_of(a)
+    sizes = aval.shape if shape is None else tuple(np.empty(shape, np.bool_).shape)
+    value = operators.astype(from_array_like(fill_value), aval.dtype if dtype is None else dtype)
+    return broadcast_to(value, sizes)
+
+
+def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *,
+               device: Any = None) -> Any:
+    """`np.zeros_like`; `np.empty_like` too."""
+    return full_like(a, 0, dtype, order, subok, shape, device=device)
+
+
+def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *,
+              device: Any = None) -> Any:
+    """`np.ones_like`."""
+    return full_like(a, 1, dtype, order, subok, shape, device=device)
+
+
+def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
+             axis: int = 0) -> Any:
+    """`np.linspace`, along the first axis."""
+    count = as_int("linspace", "a count", num)
+    if axis != 0 or retstep:
+        raise wrong("linspace", "the numbers of traced values go along the first axis", got=f"axis={axis}",
+                    wanted="axis=0, retstep=False", todo="move the axis afterwards")
+    start, stop = promoted((from_array_like(start), from_array_like(stop)), "f")
+    divisor = count - 1 if endpoint else count
+    places = np.arange(count).reshape(count, *[1] * max(aval_of(start).ndim, aval_of(stop).ndim))
+    step = operators.truediv(operators.sub(stop, start), float(max(divisor, 1)))
+    line = operators.add(operators.mul(step, places.astype(aval_of(step).dtype)), start)
+    if endpoint and count > 1:
+        line = where(places == count - 1, stop, line)
+    return line if dtype is None else operators.astype(line, dtype)
+
+
+def diag(v: Any, k: int = 0) -> Any:
+    """`np.diag`: a matrix with this diagonal, or the diagonal of a matrix."""
+    v = from_array_like(v)
+    if v.ndim == 2:
+        return diagonal(v, k)
+    if v.ndim != 1:
+        raise wrong("diag", "takes vectors and matrices", got=str(v.aval), wanted="one axis or two",
+                    todo="np.diagonal takes more axes")
+    size = v.size + abs(k)
+    at = np.arange(v.size)
+    return operators.at(creation.full((size, size), 0, v.dtype))[at + max(-k, 0), at + max(k, 0)].set(v)
+
+
+def tril(m: Any, k: int = 0) -> Any:
+    """`np.tril`: the elements above the k-th diagonal are zero."""
+    m = from_array_like(m)
+    return where(_triangle(m, k), m, 0)
+
+
+def _triangle(m: Any, k: int) -> Any:
+    rows, columns = m.shape[-2:]
+    return np.tri(rows, columns, k, bool)
+
+
+def triu(m: Any, k: int = 0) -> Any:
+    """`np.triu`: the elements below the k-th diagonal are zero."""
+    m = from_array_like(m)
+    return where(_triangle(m, k - 1), 0, m)
+
+
+# Choosing
+
+def where(condition: Any, /, *cases: Any) -> Any:
+    """`np.where` of three arguments; that of one has a shape that values decide."""
+    if len(cases) != 2:
+        raise wrong("where", "np.where(condition) has a shape that the values decide", got=f"{len(cases) + 1} argument",
+                    wanted="np.where(condition, x, y)", todo="write a mask, or use it outside")
+    condition = from_array_like(condition)
+    if condition.dtype != dtypes.bool_:
+        condition = operators.ne(condition, 0)
+    x, y = [case if type(case) in dtypes.PYTHON_SCALARS else from_array_like(case) for case in cases]
+    x, y = [from_array_like(case) for case in operators.of_one_dtype((x, y))]
+    mask, x, y = operators.broadcast([condition, x, y])
+    shape = np.broadcast_shapes(*[aval_of(part).shape for part in (mask, x, y)])
+    return selection.select_n(*[broadcast_to(part, shape) for part in (mask, y, x)])
+
+
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    """`np.select`: for each element, of the first choice whose condition holds."""
+    out = default
+    for condition, choice in reversed(list(zip(condlist, choicelist, strict=True))):
+        out = where(condition, choice, out)
+    return out
+
+
+def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+    """`np.clip`."""
+    return operators.clip(from_array_like(a), a_min if min is None else min, a_max if max is None else max)
+
+
+def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    """`np.nan_to_num`."""
+    x = from_array_like(x)
+    if dtypes.is_complex(x.dtype):
+        raise wrong("nan_to_num", "takes real numbers", got=str(x.aval), wanted="a real dtype",
+                    todo="apply it to x.real and x.imag")
+    if not dtypes.is_inexact(x.dtype):
+        return x
+    largest = float(np.finfo(x.dtype).max)
+    x = where(operators.ne(x, x), nan, x)
+    x = where(operators.eq(x, np.inf), largest if posinf is None else posinf, x)
+    return where(operators.eq(x, -np.inf), -largest if neginf is None else neginf, x)
+
+
+# Rounding and parts
+
+def around(a: Any, decimals: int = 0) -> Any:
+    """`np.around`."""
+    return operators.round(from_array_like(a), decimals)
+
+
+def fix(x: Any) -> Any:
+    """`np.fix`: rounded towards zero."""
+    return truncated(from_array_like(x))
+
+
+def angle(z: Any, deg: bool = False) -> Any:
+    """`np.angle`."""
+    z = from_array_like(z)
+    if not dtypes.is_inexact(z.dtype):
+        z = operators.astype(z, dtypes.default_dtype("f"))
+    found = trigonometric.atan2(operators.imag(z), operators.real(z))
+    return operators.mul(found, 180 / np.pi) if deg else found
+
+
+def sinc(x: Any) -> Any:
+    """`np.sinc`: sin(pi x) / (pi x), 1 at 0."""
+    (x,) = promoted((from_array_like(x),), "f")
+    zero = operators.eq(x, 0)
+    scaled = operators.mul(where(zero, 1.0, x), np.pi)
+    return where(zero, 1.0, operators.truediv(trigonometric.sin(scaled), scaled))
+
+
+def polyval(p: Any, x: Any) -> Any:
+    """`np.polyval`, by Horner's rule."""
+    x, out = from_array_like(x), None
+    for coefficient in from_array_like(p):
+        out = operators.add(operators.mul(x, 0), coefficient) if out is None else operators.add(
+            operators.mul(out, x), coefficient)
+    return operators.mul(x, 0) if out is None else out
+
+
+# Comparing
+
+def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+    """`np.isclose`."""
+    a, b = map(from_array_like, promoted((from_array_like(a), from_array_like(b)), "f"))
+    bound = operators.add(operators.mul(operators.abs(b), rtol), atol)
+    near = logic.bitwise_and(operators.le(operators.abs(operators.sub(a, b)), bound), is_finite(b))
+    near = operators.or_(near, operators.eq(a, b))
+    return operators.or_(near, operators.and_(operators.ne(a, a), operators.ne(b, b))) if equal_nan else near
+
+
+def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+    """`np.allclose`, as a boolean array."""
+    return isclose(a, b, rtol, atol, equal_nan).all()
+
+
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+    """`np.array_equal`, as a boolean array unless the shapes decide."""
+    a1, a2 = from_array_like(a1), from_array_like(a2)
+    if a1.shape != a2.shape:
+        return False
+    same = operators.eq(a1, a2)
+    if equal_nan:
+        same = operators.or_(same, operators.and_(operators.ne(a1, a1), operators.ne(a2, a2)))
+    return same.all()
+
+
+def isposinf(x: Any) -> Any:
+    """`np.isposinf`."""
+    return operators.and_(is_infinite(from_array_like(x)), operators.gt(from_array_like(x), 0))
+
+
+def isneginf(x: Any) -> Any:
+    """`np.isneginf`."""
+    return operators.and_(is_infinite(from_array_like(x)), operators.lt(from_array_like(x), 0))

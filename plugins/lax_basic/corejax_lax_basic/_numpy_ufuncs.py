@@ -1,0 +1,262 @@
+"""NumPy's ufuncs of traced values, but for those that are Python's operators, which are the kernel's affair.
+
+Dtypes are those of operators; a function that has no integer results is computed of integers in the float that NumPy's
+own loop for them has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import log as real_log
+from math import pi
+from typing import Any
+
+import numpy as np
+
+from corejax.core import aval_of, dtypes, from_array_like
+from corejax_lax_basic import (
+    arithmetic,
+    comparison,
+    exponential,
+    linear_algebra,
+    logic,
+    operators,
+    rounding,
+    selection,
+    shapes,
+    trigonometric,
+)
+from corejax_lax_basic._axes import wrong
+from corejax_lax_basic.operators import of_one_dtype, promoted
+from corejax_lax_basic.roles import convert
+
+Function = Callable[..., Any]
+
+
+# Operands
+
+def inexact(ufunc: np.ufunc, x: Any) -> Any:
+    """An operand of a ufunc with inexact results, as an array: an integer one in the dtype that NumPy computes in."""
+    aval = aval_of(x)
+    if dtypes.is_inexact(aval.dtype):
+        return convert(x, aval.dtype, aval.weak_type)
+    own = dtypes.canonical(ufunc.resolve_dtypes((aval.dtype, *[None] * ufunc.nout))[-1])
+    default = dtypes.default_dtype("f")
+    return convert(x, own if own.itemsize < default.itemsize else default, aval.weak_type)
+
+
+def _of_floats(ufunc: np.ufunc, function: Function) -> Function:
+    def apply(x: Any) -> Any:
+        return function(inexact(ufunc, x))
+    return apply
+
+
+def _of_two(function: Function, at_least: str = "b") -> Function:
+    def apply(x: Any, y: Any) -> Any:
+        return function(*map(from_array_like, promoted((x, y), at_least)))
+    return apply
+
+
+def _scalar(value: float, like: Any) -> Any:
+    """A number in the dtype of an array."""
+    return convert(value, aval_of(like).dtype, True)
+
+
+def _is_nan(x: Any) -> Any:
+    return comparison.ne(x, x)
+
+
+def _truth(x: Any) -> Any:
+    return x if aval_of(x).dtype == dtypes.bool_ else comparison.ne(x, _scalar(0, x))
+
+
+def _real(name: str, x: Any) -> Any:
+    if dtypes.is_complex(aval_of(x).dtype):
+        raise wrong(name, "only real numbers are known here", got=str(aval_of(x)), wanted="a real dtype",
+                    todo="write it with the functions of cj.lax")
+    return x
+
+
+# Of one operand
+
+def _same_if_exact(function: Function) -> Function:
+    """Rounding: of integers and booleans, x itself."""
+    return lambda x: function(x) if dtypes.is_inexact(aval_of(x).dtype) else x
+
+
+@_same_if_exact
+def truncated(x: Any) -> Any:
+    """Rounded towards zero."""
+    return selection.select(comparison.lt(x, _scalar(0, x)), rounding.ceil(x), rounding.floor(x))
+
+
+def _to_even(x: Any) -> Any:
+    return rounding.round(x, rounding.RoundingMethod.TO_NEAREST_EVEN)
+
+
+def is_finite(x: Any) -> Any:
+    """Neither infinite nor NaN."""
+    dtype = aval_of(x).dtype
+    if dtypes.is_complex(dtype):
+        return logic.bitwise_and(rounding.is_finite(operators.real(x)), rounding.is_finite(operators.imag(x)))
+    return rounding.is_finite(x) if dtypes.is_inexact(dtype) else comparison.eq(x, x)
+
+
+def is_infinite(x: Any) -> Any:
+    """An infinity; a complex number with one in it."""
+    dtype = aval_of(x).dtype
+    if dtypes.is_complex(dtype):
+        return logic.bitwise_or(is_infinite(operators.real(x)), is_infinite(operators.imag(x)))
+    return comparison.eq(arithmetic.abs(x), _scalar(np.inf, x)) if dtypes.is_inexact(dtype) else comparison.ne(x, x)
+
+
+def _times(factor: float) -> Function:
+    return lambda x: arithmetic.mul(_real("a conversion of angles", x), _scalar(factor, x))
+
+
+def _over(divisor: float, function: Function) -> Function:
+    return lambda x: arithmetic.div(function(x), _scalar(divisor, x))
+
+
+def _reciprocal(x: Any) -> Any:
+    if not dtypes.is_inexact(aval_of(x).dtype):
+        raise wrong("reciprocal", "that of an integer is no integer", got=str(aval_of(x)), wanted="an inexact dtype",
+                    todo="write 1 / x, which is a float")
+    return arithmetic.div(_scalar(1, x), x)
+
+
+def _inverse_hyperbolic_tangent(x: Any) -> Any:
+    return arithmetic.mul(_scalar(0.5, x), arithmetic.sub(exponential.log1p(x), exponential.log1p(arithmetic.neg(x))))
+
+
+# Of two operands
+
+def _ignoring_nan(choose: Any) -> Function:
+    def apply(x: Any, y: Any) -> Any:
+        chosen = choose(x, y)
+        if not dtypes.is_inexact(aval_of(x).dtype):
+            return chosen
+        return _where(_is_nan(x), y, _where(_is_nan(y), x, chosen))
+    return apply
+
+
+def _where(condition: Any, x: Any, y: Any) -> Any:
+    return selection.select_n(*operators.broadcast([condition, y, x]))
+
+
+def _remainder_of_dividend(x: Any, y: Any) -> Any:
+    if dtypes.is_integer(aval_of(x).dtype):
+        y = selection.select(comparison.eq(y, _scalar(0, y)), arithmetic.add(y, _scalar(1, y)), y)
+    return arithmetic.rem(x, y)
+
+
+def _float_power(x: Any, y: Any) -> Any:
+    return exponential.pow(*map(from_array_like, promoted((x, y, np.float64(0)))[:2]))
+
+
+def _hypotenuse(x: Any, y: Any) -> Any:
+    """Without overflow, and with a derivative of 0 where both are 0."""
+    x, y = arithmetic.abs(_real("hypot", x)), arithmetic.abs(y)
+    long, short = arithmetic.max(x, y), arithmetic.min(x, y)
+    plain = logic.bitwise_and(comparison.gt(long, _scalar(0, x)), rounding.is_finite(long))
+    ratio = arithmetic.div(_where(plain, short, _scalar(0, x)), _where(plain, long, _scalar(1, x)))
+    found = arithmetic.mul(long, exponential.sqrt(arithmetic.add(arithmetic.square(ratio), _scalar(1, x))))
+    infinite = logic.bitwise_or(is_infinite(x), is_infinite(y))
+    return _where(infinite, _scalar(np.inf, x), found)
+
+
+def _log_of_sum(x: Any, y: Any) -> Any:
+    """log(exp(x) + exp(y)), of which no part overflows."""
+    x, y = _real("logaddexp", x), y
+    gap = arithmetic.abs(_where(comparison.eq(x, y), _scalar(0, x), arithmetic.sub(x, y)))
+    return arithmetic.add(arithmetic.max(x, y), exponential.log1p(exponential.exp(arithmetic.neg(gap))))
+
+
+def _logical(combine: Any) -> Function:
+    def apply(x: Any, y: Any) -> Any:
+        return combine(*operators.broadcast([_truth(from_array_like(x)), _truth(from_array_like(y))]))
+    return apply
+
+
+def vector_product(x: Any, y: Any) -> Any:
+    """Sums of products along the last axes, of which those before are broadcast; x is conjugated."""
+    x, y = of_one_dtype((from_array_like(x), from_array_like(y)))
+    if not x.aval.ndim or not y.aval.ndim or x.aval.shape[-1] != y.aval.shape[-1]:
+        raise wrong("vecdot", "the last axes don't fit together", got=f"{x.aval} and {y.aval}",
+                    wanted="last axes of one size", todo="transpose or slice one of the operands")
+    x, y = operators.broadcast([x, y])
+    last = aval_of(x).ndim - 1
+    lead = tuple(range(last))
+    return linear_algebra.dot_general(operators.conj(x), y, (((last,), (last,)), (lead, lead)))
+
+
+def _matrix_vector(x: Any, y: Any) -> Any:
+    x, y = of_one_dtype((x, y))
+    column = shapes.expand_dims(y, (aval_of(y).ndim,))
+    product = linear_algebra.matmul(x, column)
+    return shapes.squeeze(product, (aval_of(product).ndim - 1,))
+
+
+def _vector_matrix(x: Any, y: Any) -> Any:
+    x, y = of_one_dtype((x, y))
+    row = shapes.expand_dims(operators.conj(x), (aval_of(x).ndim - 1,))
+    product = linear_algebra.matmul(row, y)
+    return shapes.squeeze(product, (aval_of(product).ndim - 2,))
+
+
+# The table
+
+_FLOATS: dict[np.ufunc, Function] = {
+    np.sin: trigonometric.sin, np.cos: trigonometric.cos, np.tan: trigonometric.tan, np.arcsin: trigonometric.asin,
+    np.arccos: trigonometric.acos, np.arctan: trigonometric.atan, np.sinh: trigonometric.sinh,
+    np.cosh: trigonometric.cosh, np.tanh: trigonometric.tanh, np.arctanh: _inverse_hyperbolic_tangent,
+    np.exp: exponential.exp, np.exp2: lambda x: exponential.pow(_scalar(2, x), x), np.expm1: exponential.expm1,
+    np.log: exponential.log, np.log2: _over(real_log(2), exponential.log),
+    np.log10: _over(real_log(10), exponential.log), np.log1p: exponential.log1p, np.sqrt: exponential.sqrt,
+    np.fabs: lambda x: arithmetic.abs(_real("fabs", x)), np.rint: _to_even,
+    np.deg2rad: _times(pi / 180), np.rad2deg: _times(180 / pi), np.radians: _times(pi / 180),
+    np.degrees: _times(180 / pi),
+}
+
+#: Ufuncs of x alone that keep its dtype, or say something of it.
+_UNARY: dict[np.ufunc, Function] = {
+    np.sign: arithmetic.sign, np.square: arithmetic.square, np.reciprocal: _reciprocal,
+    np.conjugate: operators.conj, np.floor: _same_if_exact(rounding.floor), np.ceil: _same_if_exact(rounding.ceil),
+    np.trunc: truncated, np.isnan: _is_nan, np.isfinite: is_finite, np.isinf: is_infinite,
+    np.logical_not: lambda x: logic.bitwise_not(_truth(x)),
+}
+
+_BINARY: dict[np.ufunc, Function] = {
+    np.maximum: _of_two(arithmetic.max), np.minimum: _of_two(arithmetic.min),
+    np.fmax: _of_two(_ignoring_nan(arithmetic.max)), np.fmin: _of_two(_ignoring_nan(arithmetic.min)),
+    np.fmod: _of_two(_remainder_of_dividend, "i"), np.arctan2: _of_two(trigonometric.atan2, "f"),
+    np.float_power: _float_power, np.hypot: _of_two(_hypotenuse, "f"), np.logaddexp: _of_two(_log_of_sum, "f"),
+    np.logical_and: _logical(logic.bitwise_and), np.logical_or: _logical(logic.bitwise_or),
+    np.logical_xor: _logical(logic.bitwise_xor),
+}
+
+_OPERATORS = {
+    np.add: operators.add, np.subtract: operators.sub, np.multiply: operators.mul, np.true_divide: operators.truediv,
+    np.floor_divide: operators.floordiv, np.remainder: operators.mod, np.power: operators.pow,
+    np.equal: operators.eq, np.not_equal: operators.ne, np.less: operators.lt, np.less_equal: operators.le,
+    np.greater: operators.gt, np.greater_equal: operators.ge, np.bitwise_and: operators.and_,
+    np.bitwise_or: operators.or_, np.bitwise_xor: operators.xor,
+}
+
+
+def _outer(function: Function) -> Function:
+    """`ufunc.outer`: of each element of x with each of y."""
+    def apply(x: Any, y: Any) -> Any:
+        x, y = from_array_like(x), from_array_like(y)
+        count = aval_of(y).ndim
+        return function(operators.reshape(x, (*aval_of(x).shape, *[1] * count)), y)
+    return apply
+
+
+numpy_ufunc: dict[Any, Function] = {
+    **{ufunc: _of_floats(ufunc, function) for ufunc, function in _FLOATS.items()}, **_UNARY, **_BINARY,
+    **{ufunc.outer: _outer(function) for ufunc, function in (_OPERATORS | _BINARY).items()},
+    np.vecdot: vector_product,
+    **{getattr(np, name): function for name, function in (("matvec", _matrix_vector), ("vecmat", _vector_matrix))
+       if hasattr(np, name)},  # new in NumPy 2.2
+}

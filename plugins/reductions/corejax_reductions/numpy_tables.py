@@ -1,0 +1,163 @@
+"""What this pack has for NumPy's functions of traced values.
+
+`np.sum`, `np.mean`, `np.argmax` and whatever else ndarray has as a method come to the array methods without a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from corejax import lax
+from corejax.core import aval_of, dtypes, from_array_like
+from corejax_reductions import operators
+from corejax_reductions._reduction import canonical_axes, canonical_axis, refused
+
+__all__ = ["numpy_function", "numpy_ufunc"]
+
+Function = Callable[..., Any]
+
+
+def _of_array(method: Function) -> Function:
+    """The array method as a function whose first argument is any array-like."""
+    def apply(a: Any, *args: Any, **kwargs: Any) -> Any:
+        return method(from_array_like(a), *args, **kwargs)
+    return apply
+
+
+def _along_first(method: Function) -> Function:
+    """`ufunc.reduce`: as the array method, along the first axis unless one is named."""
+    def reduce(array: Any, axis: Any = 0, dtype: Any = None, *, keepdims: bool = False) -> Any:
+        more = {} if dtype is None else {"dtype": dtype}
+        return method(from_array_like(array), axis, keepdims=keepdims, **more)
+    return reduce
+
+
+def _accumulate_sum(array: Any, axis: int = 0, dtype: Any = None) -> Any:
+    return operators.cumsum(from_array_like(array), axis, dtype)
+
+
+def ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """`np.ptp`: the largest element minus the smallest."""
+    return operators.max(a, axis, keepdims=keepdims) - operators.min(a, axis, keepdims=keepdims)
+
+
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """`np.count_nonzero`."""
+    return operators.sum(a if a.dtype == np.bool_ else lax.ne(a, 0), axis, np.int64, keepdims=keepdims)
+
+
+def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
+    """`np.average`, with weights of the shape of `a` or of its one axis."""
+    a = from_array_like(a)
+    if weights is None:
+        found = operators.mean(a, axis, keepdims=keepdims)
+        count = aval_of(a).size // max(aval_of(found).size, 1)
+        return (found, lax.full(found.shape, float(count), found.dtype)) if returned else found
+    weights = from_array_like(weights)
+    if aval_of(weights).shape != aval_of(a).shape:
+        if aval_of(weights).ndim != 1 or axis is None:
+            raise refused("average", "the weights don't fit", got=f"{aval_of(a)} and {aval_of(weights)}",
+                          wanted="weights of the same shape, or of one axis", todo="broadcast the weights first")
+        at = canonical_axis("average", axis, aval_of(a).ndim)
+        weights = lax.broadcast_in_dim(weights, aval_of(a).shape, (at,))
+    total = operators.sum(np.multiply(a, weights), axis, keepdims=keepdims)
+    divisor = operators.sum(weights, axis, keepdims=keepdims)
+    return (total / divisor, divisor) if returned else total / divisor
+
+
+def _ignoring_nan(method: Function, value: float) -> Function:
+    def apply(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
+        return method(_without_nan(a, value), axis, dtype, keepdims=keepdims)
+    return apply
+
+
+def _without_nan(a: Any, value: float) -> Any:
+    return lax.select(lax.ne(a, a), lax.full_like(a, value), a) if dtypes.is_inexact(a.dtype) else a
+
+
+def nanmean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
+    """`np.nanmean`: the mean of the elements that are not NaN."""
+    if not dtypes.is_inexact(a.dtype):
+        return operators.mean(a, axis, dtype, keepdims=keepdims)
+    return operators.mean(a, axis, dtype, keepdims=keepdims, where=lax.eq(a, a))
+
+
+# Norms
+
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """`np.linalg.norm`, but for those that need singular values."""
+    ndim = x.ndim
+    if axis is None and ord is None:
+        axis = tuple(range(ndim))
+        found = _root_of_squares(x, axis, False)
+        return lax.reshape(found, (1,) * ndim) if keepdims else found
+    axes = canonical_axes("norm", axis, ndim)
+    if len(axes) == 1:
+        return vector_norm(x, axis=axes[0], keepdims=keepdims, ord=2 if ord is None else ord)
+    if len(axes) == 2:
+        return _matrix_norm(x, axes, keepdims, ord)
+    raise refused("norm", "norms are of vectors and matrices", got=f"axis={axis}", wanted="one axis or two",
+                  todo="name the axes")
+
+
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+    """`np.linalg.vector_norm`."""
+    if ord == 2:
+        return _root_of_squares(x, axis, keepdims)
+    size = lax.abs(_as_inexact(x))
+    if ord == np.inf:
+        return operators.max(size, axis, keepdims=keepdims)
+    if ord == -np.inf:
+        return operators.min(size, axis, keepdims=keepdims)
+    if ord == 0:
+        return operators.sum(lax.convert_element_type(lax.ne(size, 0), size.dtype), axis, keepdims=keepdims)
+    if ord == 1:
+        return operators.sum(size, axis, keepdims=keepdims)
+    if isinstance(ord, str):
+        raise refused("norm", "a vector has no such norm", got=repr(ord), wanted="a number", todo="pass a number")
+    return operators.sum(size ** float(ord), axis, keepdims=keepdims) ** (1.0 / float(ord))
+
+
+def _matrix_norm(x: Any, axes: tuple[int, ...], keepdims: bool, ord: Any) -> Any:
+    if ord in (None, "fro"):
+        return _root_of_squares(x, axes, keepdims)
+    choose = {1: operators.max, -1: operators.min, np.inf: operators.max, -np.inf: operators.min}.get(ord)
+    if choose is None:
+        raise refused("norm", "this norm of a matrix needs its singular values", got=f"ord={ord!r}",
+                      wanted="'fro', 1, -1, inf or -inf", todo="no installed pack has them")
+    rows, columns = axes
+    summed, chosen = (rows, columns) if ord in (1, -1) else (columns, rows)
+    found = choose(operators.sum(lax.abs(_as_inexact(x)), summed, keepdims=True), chosen, keepdims=True)
+    return found if keepdims else lax.squeeze(found, axes)
+
+
+def _root_of_squares(x: Any, axis: Any, keepdims: bool) -> Any:
+    size = _as_inexact(x)
+    squares = lax.square(lax.abs(size)) if dtypes.is_complex(size.dtype) else lax.square(size)
+    return lax.sqrt(operators.sum(squares, axis, keepdims=keepdims))
+
+
+def _as_inexact(x: Any) -> Any:
+    return x if dtypes.is_inexact(x.dtype) else lax.convert_element_type(x, dtypes.default_dtype("f"))
+
+
+# The tables
+
+numpy_function: dict[Any, Function] = {
+    np.amax: _of_array(operators.max), np.amin: _of_array(operators.min), np.ptp: ptp,
+    np.count_nonzero: count_nonzero, np.average: average, np.nansum: _ignoring_nan(operators.sum, 0.0),
+    np.nanprod: _ignoring_nan(operators.prod, 1.0), np.nanmean: nanmean, np.linalg.norm: norm,
+    np.linalg.vector_norm: vector_norm,
+    np.linalg.matrix_norm: lambda x, /, *, keepdims=False, ord="fro": _matrix_norm(x, (x.ndim - 2, x.ndim - 1),
+                                                                                   keepdims, ord),
+}
+
+numpy_ufunc: dict[Any, Function] = {
+    np.add.reduce: _along_first(operators.sum), np.multiply.reduce: _along_first(operators.prod),
+    np.maximum.reduce: _along_first(operators.max), np.minimum.reduce: _along_first(operators.min),
+    np.logical_and.reduce: _along_first(operators.all), np.logical_or.reduce: _along_first(operators.any),
+    np.add.accumulate: _accumulate_sum,
+}
