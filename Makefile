@@ -12,7 +12,7 @@ TEST_ENV := XLA_FLAGS=--xla_cpu_multi_thread_eigen=false OMP_NUM_THREADS=1 OPENB
 WORKERS ?= 2
 PYTEST = -m pytest -n $(WORKERS) -q
 
-.PHONY: demo test test-quick test-matrix quick-suite quick-kernel quick-rest lint mutants parity bench bench-against entry-points clean
+.PHONY: demo test test-quick test-matrix test-all quick-suite quick-kernel quick-rest lint mutants parity bench bench-against entry-points clean
 
 demo: .venv/stamp
 	.venv/bin/python examples/quickstart.py
@@ -41,6 +41,12 @@ quick-rest:
 # `make test-matrix ONLY="3.12-0.11 3.13-0.12"` runs some.
 test-matrix:
 	$(PYTHON) tools/matrix.py --workers $(WORKERS) --only $(ONLY)
+
+# Whatever is too long for every change: all mutants, what jax says, and thousands of random programs beside it.
+PROGRAMS ?= 20000
+
+test-all: test mutants parity .venv-parity/stamp
+	$(TEST_ENV) JAX_ENABLE_X64=1 .venv-parity/bin/python -m tests.random_programs --count $(PROGRAMS) --processes $(WORKERS)
 
 # Every fault in tests/mutants against the conformance kit; `make test` runs a spread of them.
 mutants: .venv/stamp
