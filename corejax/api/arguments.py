@@ -18,6 +18,7 @@ from corejax.plugin.roles import roles
 from corejax.source import here
 from corejax.tracebacks import as_entry, guarded, is_entry
 from corejax.xla.array import Array, as_array
+from corejax.xla.storage import is_on_device
 
 
 def wraps(fun: Callable[..., Any], wrapper: Callable[..., Any]) -> Any:
@@ -91,7 +92,19 @@ def _todo(got: ShapedArray, aval: ShapedArray) -> str:
 
 
 def finish_cotangent(ct: Any, aval: ShapedArray) -> Any:
-    """What the user gets for a cotangent: an array, of zeros if nothing flows, of float0 for an integer input."""
+    """What the user gets for the cotangent of a value of type `aval`, or for its tangent.
+
+    An array: of zeros if nothing flows, of float0 for an integer; weak if `aval` is, which inside it never is.
+    """
     if ct is None or (type(ct) is Zero and ct.aval.dtype is float0):
         return Array.from_host(np.zeros(aval.shape, float0), aval.tangent)
-    return instantiate(ct)
+    return as_weak_as(instantiate(ct), aval)
+
+
+def as_weak_as(x: Any, aval: ShapedArray) -> Any:
+    """A value of the type `aval.tangent` as one of the type `aval`, without a copy."""
+    if not aval.weak_type:
+        return x
+    if type(x) is not Array:
+        return roles.convert(x, aval.dtype, weak_type=True)
+    return Array.from_device(x._buffer, aval) if is_on_device(x) else Array.from_host(x._host, aval)

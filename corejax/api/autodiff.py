@@ -25,7 +25,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
 
     >>> import corejax as cj
     >>> cj.jvp(lambda x: x * x, (3.0,), (1.0,))
-    (Array(9., dtype=float64, weak_type=True), Array(6., dtype=float64))
+    (Array(9., dtype=float64, weak_type=True), Array(6., dtype=float64, weak_type=True))
     """
     check_callable(fun, "jvp")
     for name, given in (("primals", primals), ("tangents", tangents)):
@@ -52,7 +52,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     >>> import corejax as cj
     >>> y, f_lin = cj.linearize(lambda x: x * x, 3.0)
     >>> f_lin(1.0), f_lin(10.0)
-    (Array(6., dtype=float64), Array(60., dtype=float64))
+    (Array(6., dtype=float64, weak_type=True), Array(60., dtype=float64, weak_type=True))
     """
     check_callable(fun, "linearize")
     leaves, in_tree = trees.flatten(primals, None, "primals")
@@ -81,7 +81,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     >>> import corejax as cj
     >>> y, pullback = cj.vjp(lambda x, y: x * y, 3.0, 4.0)
     >>> pullback(1.0)
-    (Array(4., dtype=float64), Array(3., dtype=float64))
+    (Array(4., dtype=float64, weak_type=True), Array(3., dtype=float64, weak_type=True))
     """
     check_callable(fun, "vjp")
     leaves, in_tree = trees.flatten(primals, None, "primals")
@@ -101,7 +101,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
 
     >>> import corejax as cj
     >>> cj.linear_transpose(lambda x: 3.0 * x, 1.0)(2.0)
-    (Array(6., dtype=float64),)
+    (Array(6., dtype=float64, weak_type=True),)
     """
     check_callable(fun, "linear_transpose")
     leaves, in_tree = trees.flatten(primals, None, "primals")

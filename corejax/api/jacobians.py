@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from corejax import dtypes
-from corejax.api.arguments import check_argnums, finish_cotangent, wraps
+from corejax.api.arguments import as_weak_as, check_argnums, finish_cotangent, wraps
 from corejax.api.gradients import Argnums, Chosen, check_input
 from corejax.avals import ShapedArray, Zero
 from corejax.errors import CorejaxTypeError
@@ -62,7 +62,7 @@ def _column(chosen: Chosen, i: int) -> tuple[list[Any], list[Any]]:
     def along(x_dot: Any) -> list[Any]:
         outs, dots = forward.jvp(flat, xs, [*zeros[:i], x_dot, *zeros[i + 1:]])
         n = flat.n_outs
-        return [*[finish_cotangent(t, y.aval) for t, y in zip(dots[:n], outs[:n], strict=True)], *outs]
+        return [*[finish_cotangent(t, y.aval.tangent) for t, y in zip(dots[:n], outs[:n], strict=True)], *outs]
 
     found, dims = batching.vmap(along, aval.size, None, [roles.standard_basis(aval.tangent)], [0])
     dots, outs = found[: flat.n_outs], found[flat.n_outs:]
@@ -109,7 +109,7 @@ def _row(pull: Callable[[Sequence[Any]], list[Any]], k: int, outs: Sequence[Shap
 
     def back(ct: Any) -> list[Any]:
         cts = pull([*zeros[:k], ct, *zeros[k + 1:]])
-        return [finish_cotangent(x, a) for x, a, wanted in zip(cts, ins, inexact, strict=True) if wanted]
+        return [finish_cotangent(x, a.tangent) for x, a, wanted in zip(cts, ins, inexact, strict=True) if wanted]
 
     found, dims = batching.vmap(back, aval.size, None, [roles.standard_basis(aval.tangent)], [0])
     rows = iter(zip(found, dims, strict=True))
@@ -121,7 +121,8 @@ def _row(pull: Callable[[Sequence[Any]], list[Any]], k: int, outs: Sequence[Shap
 def _as_jacobian(x: Any, dim: int | None, aval: ShapedArray, axis: int, basis: ShapedArray) -> Any:
     """A derivative of type `aval` for each unit vector of `basis`, as one array; the basis' axes come at `axis`."""
     whole = batching.to_dim(x, dim, axis, basis.size)
-    return whole.reshape((*aval.shape[:axis], *basis.shape, *aval.shape[axis:]))
+    shape = (*aval.shape[:axis], *basis.shape, *aval.shape[axis:])
+    return as_weak_as(whole.reshape(shape), aval.update(shape=shape))
 
 
 def _check_output(aval: ShapedArray, holomorphic: bool, allowed: bool, what: str) -> None:
@@ -141,6 +142,6 @@ def hessian(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 
     >>> import corejax as cj
     >>> cj.hessian(lambda x: x * x * x)(2.0)
-    Array(12., dtype=float64)
+    Array(12., dtype=float64, weak_type=True)
     """
     return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)

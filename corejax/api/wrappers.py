@@ -27,7 +27,7 @@ def checkpoint(fun: Callable[..., Any] | None = None, *, prevent_cse: bool = Tru
     >>> import corejax as cj
     >>> from corejax import lax
     >>> cj.grad(cj.checkpoint(lambda x: lax.exp(lax.sin(x))))(0.0)
-    Array(1., dtype=float64)
+    Array(1., dtype=float64, weak_type=True)
     """
     if fun is None:
         return partial(checkpoint, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums)
@@ -72,7 +72,7 @@ def custom_jvp(fun: Callable[..., Any] | None = None, nondiff_argnums: int | Seq
     ...     (x,), (x_dot,) = primals, tangents
     ...     return log1pexp(x), (1.0 - 1.0 / (1.0 + lax.exp(x))) * x_dot
     >>> cj.grad(log1pexp)(1000.0)
-    Array(1., dtype=float64)
+    Array(1., dtype=float64, weak_type=True)
     """
     if fun is None:
         return partial(custom_jvp, nondiff_argnums=nondiff_argnums, nondiff_argnames=nondiff_argnames)
@@ -96,7 +96,7 @@ def custom_vjp(fun: Callable[..., Any] | None = None, nondiff_argnums: int | Seq
     ...     return x
     >>> clip_gradient.defvjp(lambda x: (x, None), lambda _, ct: (lax.clamp(-1.0, ct, 1.0),))
     >>> cj.grad(lambda x: 5.0 * clip_gradient(x))(2.0)
-    Array(1., dtype=float64)
+    Array(1., dtype=float64, weak_type=True)
     """
     if fun is None:
         return partial(custom_vjp, nondiff_argnums=nondiff_argnums, nondiff_argnames=nondiff_argnames)

@@ -3,7 +3,7 @@
 >>> import corejax as cj
 >>> from corejax_softplus import softplus
 >>> cj.grad(softplus)(0.0)
-Array(0.5, dtype=float64)
+Array(0.5, dtype=float64, weak_type=True)
 """
 
 from __future__ import annotations
