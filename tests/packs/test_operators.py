@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import operator
+from collections import namedtuple
 
 import numpy as np
 import pytest
@@ -161,7 +163,7 @@ def test_unknown_operands_are_left_to_the_other_type():
 
     assert "other" == arr(X) + Other()
     assert "equal" == (arr(X) == Other())
-    with pytest.raises(TypeError, match="unsupported operand"):
+    with pytest.raises(TypeError, match="don't go together"):
         arr(X) + [1.0]
     assert (arr(X) == None) is False  # noqa: E711
 
@@ -253,3 +255,58 @@ def test_operators_under_vmap_broadcast_within_each_example():
     x, y = np.arange(6.0).reshape(2, 3), np.arange(2.0)
     same(x * y[:, None], cj.vmap(lambda x, y: x * y)(x, y))
     same(x[:, :, None] + x[:, None, :], cj.vmap(lambda x: x[:, None] + x)(x))
+
+
+# What is no operand
+
+CONTAINERS = [[1, 2, 3], (1, 2, 3), [], {"a": 1}, [np.ones(2), np.ones(2)], namedtuple("Pair", "x y")(1.0, 2.0)]
+INFIX = [*ARITHMETIC, *COMPARISONS, *BITWISE, operator.pow, operator.matmul, divmod, operator.lshift, operator.rshift,
+         operator.iadd, operator.imul]
+
+
+@pytest.mark.parametrize("op", INFIX, ids=by_name)
+@pytest.mark.parametrize("y", CONTAINERS, ids=lambda y: f"{type(y).__name__} of {len(y)}")
+def test_lists_tuples_and_dictionaries_are_no_operands(op, y):
+    x = arr(I) if op in BITWISE else arr(X)
+    before = copy.copy(y)
+    for left, right in ((x, y), (y, x)):
+        with pytest.raises(TypeError, match="don't go together"):
+            op(left, right)
+        with pytest.raises(TypeError, match="don't go together"):
+            cj.jit(lambda x, y=y, left=left: op(x, y) if left is not y else op(y, x))(x)
+    assert len(before) == len(y)
+
+
+def test_a_refused_list_is_to_be_converted():
+    with pytest.raises(TypeError, match=r"(?s)eq: an array and a list.*f64\[3\] and \[1, 2, 3\].*np.asarray"):
+        arr(Y) == [1, 2, 3]  # noqa: B015
+    with pytest.raises(TypeError, match="to repeat its items use int"):
+        [0] * arr(3)
+
+
+@pytest.mark.parametrize("y", [None, "text", object(), b"1", range(3), {1}], ids=repr)
+def test_what_is_no_array_and_holds_none_is_unequal_and_has_no_arithmetic(y):
+    assert (False, True, False) == (arr(Y) == y, arr(Y) != y, y in arr(Y))
+    for op in (operator.sub, operator.lt):
+        with pytest.raises(TypeError, match="not supported|unsupported"):
+            op(arr(Y), y)
+
+
+def test_a_container_that_computes_with_arrays_is_asked():
+    class Vector(tuple):
+        def __eq__(self, other):
+            return "equal"
+
+        def __radd__(self, other):
+            return "added"
+
+        __hash__ = tuple.__hash__
+
+    x, y = arr(Y), Vector([1.0])
+    assert ("equal", "added") == (x == y, x + y)
+    with pytest.raises(TypeError, match="don't go together"):
+        x * y
+
+
+def test_containment_compares_elements():
+    assert 2.0 in arr(Y) and 3.0 not in arr(Y) and None not in arr(Y)

@@ -1,7 +1,8 @@
 """Python's operators and methods on arrays and tracers: NumPy's broadcasting, the kernel's promotion of dtypes.
 
 The first operand is always an array or a tracer; `radd` and its kin get it first too, and compute with it second.
-An operand of a type that is no array makes them return NotImplemented, so that Python asks the other type.
+An operand of a type that is no array makes them return NotImplemented, so that Python asks the other type; lists,
+tuples and dictionaries are refused.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from corejax.core import Array, Primitive, Tracer, aval_of, context, dtypes
+from corejax.errors import kind_of
 from corejax.plugin import families
 from corejax_lax_basic import (
     arithmetic,
@@ -53,7 +55,26 @@ _AT_LEAST = {"i": "iufc", "f": "fc"}  # the kinds that a dtype of at least some 
 # Bringing operands together
 
 def _is_operand(y: Any) -> bool:
-    return isinstance(y, (Array, Tracer, np.ndarray, np.generic)) or type(y) in _SCALARS
+    return type(y) is Array or isinstance(y, (Tracer, np.ndarray, np.generic)) or type(y) in _SCALARS
+
+
+_CONTAINERS = (list, tuple, dict)
+_SWAPPED = {"eq": "__eq__", "ne": "__ne__", "lt": "__gt__", "le": "__ge__", "gt": "__lt__", "ge": "__le__"}
+
+
+def _not_an_operand(name: str, x: Any, y: Any, other: str | None) -> Any:
+    """NotImplemented, so that Python asks the method `other` of the other type, if it didn't before.
+
+    An error for containers, unless they have such a method of their own: they compare unequal to any array.
+    """
+    base: Any = next((kind for kind in _CONTAINERS if isinstance(y, kind)), None)
+    definer = next((kind for kind in type(y).__mro__ if other in vars(kind)), None)
+    if base is None or definer not in (None, base, object):
+        return NotImplemented
+    repeats = not x.aval.shape and dtypes.is_integer(x.aval.dtype) and base is not dict
+    raise wrong(name, f"an array and {kind_of(y)} don't go together", got=f"{x.aval} and {y!r:.60}",
+                wanted="an array, or a number", todo="use what is in it" if base is dict else
+                "convert it with np.asarray" + ("; to repeat its items use int(n)" if repeats else ""))
 
 
 def promoted(operands: Sequence[Any], at_least: str = "b") -> list[Any]:
@@ -114,6 +135,7 @@ def _pair(name: str, apply: Function, fast: Any = None, kinds: str = "", at_leas
     """
     primitive: Primitive | None = getattr(fast, "primitive", None)
     direct = frozenset([dtype for dtype in dtypes.ALL if dtypes.kind(dtype) in kinds])
+    other = _SWAPPED.get(name, f"__r{name}__")
 
     def forward(x: Any, y: Any) -> Any:
         aval = x.aval
@@ -128,7 +150,7 @@ def _pair(name: str, apply: Function, fast: Any = None, kinds: str = "", at_leas
             elif getattr(y, "aval", None) is aval:
                 return context.trace.process_two(primitive, x, y, aval)
         if not _is_operand(y):
-            return NotImplemented
+            return _not_an_operand(name, x, y, other)
         return apply(*prepare((x, y), at_least))
 
     def reflected(x: Any, y: Any) -> Any:
@@ -138,7 +160,7 @@ def _pair(name: str, apply: Function, fast: Any = None, kinds: str = "", at_leas
             if scalar is not None:
                 return context.trace.process_two(primitive, scalar, x)
         if not _is_operand(y):
-            return NotImplemented
+            return _not_an_operand(name, x, y, None)
         return apply(*prepare((y, x), at_least))
 
     for function, shown in ((forward, name), (reflected, f"r{name}")):
@@ -237,12 +259,12 @@ integer_power = _bind(arithmetic.integer_pow)
 
 def divmod(x: Any, y: Any) -> Any:
     """`divmod(x, y)`: (x // y, x % y)."""
-    return (floordiv(x, y), mod(x, y)) if _is_operand(y) else NotImplemented
+    return (floordiv(x, y), mod(x, y)) if _is_operand(y) else _not_an_operand("divmod", x, y, "__rdivmod__")
 
 
 def rdivmod(x: Any, y: Any) -> Any:
     """`divmod(y, x)`."""
-    return (rfloordiv(x, y), rmod(x, y)) if _is_operand(y) else NotImplemented
+    return (rfloordiv(x, y), rmod(x, y)) if _is_operand(y) else _not_an_operand("divmod", x, y, None)
 
 
 # Unary operators
