@@ -2,12 +2,12 @@
 
 >>> import corejax as cj
 >>> cj.grad(lambda x: x * x)(3.0)
-Array(6., dtype=float64)
+Array(6., dtype=float64, weak_type=True)
 """
 
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from corejax import core, errors, lax, plugins, tree
 from corejax.api import (
@@ -38,11 +38,13 @@ from corejax.api import (
 )
 from corejax.config import config
 from corejax.dtypes import bfloat16, float0
-from corejax.errors import CorejaxAttributeError
 from corejax.interpreters.context import named_scope
-from corejax.source import here
-from corejax.tracebacks import public
+from corejax.source import error_without, here
+from corejax.tracebacks import trim
 from corejax.xla.array import Array
+
+if TYPE_CHECKING:
+    from corejax import export
 
 __version__ = "0.1.0"
 
@@ -54,13 +56,29 @@ __all__ = [
 ]
 
 
-@public
 def __getattr__(name: str) -> Any:
+    try:
+        return _find(name)
+    except Exception as error:
+        trim(error)
+        raise
+
+
+def _find(name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(name)
     if name == "export":  # late, as nothing else needs what it takes of the standard library
         return import_module("corejax.export")
+    kind = error_without(__name__, name, 2)
+    if name == "numpy":
+        raise kind("corejax has no namespace of NumPy's functions yet", got="cj.numpy", where=here(),
+                   wanted="functions of cj.lax, operators, and methods of arrays",
+                   todo="write lax.sin(x), x @ y, x.sum(axis=0); dir(cj.lax) and dir(x) list what there is")
     close = get_close_matches(name, __all__, 1)
-    raise CorejaxAttributeError(
-        f"corejax has no {name!r}", got=f"cj.{name}", wanted=f"one of: {', '.join(__all__)}", where=here(),
-        todo=f"did you mean {close[0]!r}?" if close else "look in cj.lax, which has what the packs provide")
+    raise kind(f"corejax has no {name!r}", got=f"cj.{name}", wanted=f"one of: {', '.join(__all__)}", where=here(),
+               todo=f"write cj.lax.{name}" if name in dir(lax) else f"did you mean {close[0]!r}?" if close else
+               "look in cj.lax, which has what the packs provide")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -16,6 +16,13 @@ from __future__ import annotations
 
 from typing import Any
 
+__all__ = [
+    "ConcretizationError", "CorejaxAttributeError", "CorejaxError", "CorejaxImportError", "CorejaxIndexError",
+    "CorejaxKeyError", "CorejaxNotImplementedError", "CorejaxOverflowError", "CorejaxRuntimeError", "CorejaxTypeError",
+    "CorejaxValueError", "CorejaxWarning", "LeakedTracerError", "LostDerivativeError", "MissingRuleError", "PackError",
+    "PluginError", "RuleError",
+]
+
 
 class CorejaxError(Exception):
     """The base of every error of corejax, with its parts as attributes."""
@@ -108,3 +115,7 @@ def kind_of(value: Any) -> str:
     name = type(value).__name__
     article = "an" if name.lower().startswith(("a", "e", "i", "o", "nd")) else "a"
     return "None" if value is None else getattr(type(value), "_in_words", f"{article} {name}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -11,7 +11,7 @@ from typing import Any
 from corejax import plugin
 from corejax.errors import CorejaxAttributeError
 from corejax.plugin import registry
-from corejax.source import here
+from corejax.source import error_without, here
 from corejax.tracebacks import trim
 
 
@@ -30,7 +30,8 @@ def _find(name: str) -> Any:
     if entry is None:
         hints = (registry.suggestion(name, __dir__()),
                  registry.install_hint(name, (registry.FUNCTIONS, registry.PRIMITIVES)))
-        raise CorejaxAttributeError(
+        kind = error_without(__name__, name, 2)
+        raise kind(
             f"no installed pack provides lax.{name}", got=registry.packs_in_use(), where=here(),
             wanted="a function or primitive of one of these: dir(lax) lists them",
             todo=" otherwise ".join([hint for hint in hints if hint]))

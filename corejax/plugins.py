@@ -95,3 +95,7 @@ def primitives() -> Listing:
     found: Listing = doors.explaining.primitives()
     print(found)
     return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

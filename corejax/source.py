@@ -10,10 +10,11 @@ import linecache
 import sys
 import warnings
 from itertools import islice
+from opcode import opmap
 from types import CodeType, FrameType
 from typing import Any, TypeAlias
 
-from corejax.errors import CorejaxWarning
+from corejax.errors import CorejaxAttributeError, CorejaxError, CorejaxImportError, CorejaxWarning
 
 Location: TypeAlias = tuple[CodeType, int] | None
 
@@ -22,6 +23,8 @@ library_packages: dict[str, Any] = {"corejax": "corejax"}
 
 #: Packages that users call and that call corejax, by NumPy's protocols: the user's line is the one that called them.
 _BETWEEN = frozenset(["numpy", "scipy"])
+
+_IMPORT_FROM = opmap["IMPORT_FROM"]
 
 _is_library: dict[str, bool] = {}
 _is_users: dict[str, bool] = {}
@@ -75,6 +78,17 @@ def user_frame(depth: int = 1) -> FrameType | None:
             return frame
         frame = frame.f_back
     return None
+
+
+def error_without(module: str, name: str, depth: int = 1) -> type[CorejaxError]:
+    """The class of the error for a name that a module hasn't, which `depth` frames above the caller is asked for.
+
+    `from module import name` makes an ImportError of its own of any AttributeError, without what it says. It must get
+    one for a submodule that is being imported: it looks for it elsewhere then.
+    """
+    frame = sys._getframe(depth + 1)
+    imports = frame.f_code.co_code[frame.f_lasti] == _IMPORT_FROM and f"{module}.{name}" not in sys.modules
+    return CorejaxImportError if imports else CorejaxAttributeError
 
 
 def location() -> Location:

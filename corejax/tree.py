@@ -248,3 +248,7 @@ def _check_function(function: Any, what: str) -> None:
 
 def _refused(problem: str, got: Any, wanted: str, todo: str) -> CorejaxTypeError:
     return CorejaxTypeError(problem, got=repr(got)[:80], wanted=wanted, where=here(), todo=todo)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -32,9 +32,9 @@ def grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, h
 
     >>> import corejax as cj
     >>> cj.grad(lambda x: x * x * x)(2.0)
-    Array(12., dtype=float64)
+    Array(12., dtype=float64, weak_type=True)
     """
-    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, _name="grad")
+    both = _differentiate(fun, "grad", argnums, has_aux, holomorphic, allow_int)
     if has_aux:
         def grad_f(*args: Any, **kwargs: Any) -> Any:
             (_, aux), gradient = both(*args, **kwargs)
@@ -47,28 +47,35 @@ def grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, h
 
 @public
 def value_and_grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False,
-                   allow_int: bool = False, *, _name: str = "value_and_grad") -> Callable[..., Any]:
+                   allow_int: bool = False) -> Callable[..., Any]:
     """As `grad`, but the result is the pair of the value of `fun` and its gradient.
 
     >>> import corejax as cj
     >>> cj.value_and_grad(lambda x: x * x * x)(2.0)
-    (Array(8., dtype=float64, weak_type=True), Array(12., dtype=float64))
+    (Array(8., dtype=float64, weak_type=True), Array(12., dtype=float64, weak_type=True))
     """
-    check_callable(fun, _name)
-    argnums = check_argnums(argnums, _name)
+    both = _differentiate(fun, "value_and_grad", argnums, has_aux, holomorphic, allow_int)
+    return wraps(fun, both)  # type: ignore[no-any-return]
+
+
+def _differentiate(fun: Callable[..., Any], what: str, argnums: Argnums, has_aux: bool, holomorphic: bool,
+                   allow_int: bool) -> Callable[..., Any]:
+    """`value_and_grad` under the name that its errors give."""
+    check_callable(fun, what)
+    argnums = check_argnums(argnums, what)
 
     def value_and_grad_f(*args: Any, **kwargs: Any) -> Any:
-        chosen = Chosen(fun, argnums, args, kwargs, _name, has_aux)
+        chosen = Chosen(fun, argnums, args, kwargs, what, has_aux)
         for i, x in enumerate(chosen.values):
             if not dtypes.is_float(x.aval.dtype) or holomorphic:
                 check_input(x.aval, holomorphic, allow_int, chosen, i)
         outs, pull = reverse.vjp(chosen.flat, chosen.values)
         flat = chosen.flat
         if flat.out_tree is not None and flat.out_tree != _leaf_tree():
-            raise _not_a_scalar(flat.unflatten(outs), _name)
+            raise _not_a_scalar(flat.unflatten(outs), what)
         aval = outs[0].aval
         if aval.shape or not dtypes.is_float(aval.dtype) or holomorphic:
-            _check_output(aval, holomorphic, _name)
+            _check_output(aval, holomorphic, what)
         cts: list[Any] = [_one(aval.tangent)]
         if has_aux:
             cts += [Zero(x.aval.tangent) for x in outs[1:]]
@@ -76,7 +83,7 @@ def value_and_grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool 
                                      for ct, x in zip(pull(cts), chosen.values, strict=True)])
         return ((outs[0], flat.aux(outs)), gradient) if has_aux else (outs[0], gradient)
 
-    return wraps(fun, value_and_grad_f)  # type: ignore[no-any-return]
+    return value_and_grad_f
 
 
 class Chosen:

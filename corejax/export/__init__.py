@@ -13,3 +13,7 @@ from corejax.export.functions import Exported, deserialize, export
 from corejax.export.structures import register_namedtuple
 
 __all__ = ["Exported", "deserialize", "export", "register_namedtuple"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

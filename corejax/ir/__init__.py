@@ -37,3 +37,7 @@ __all__ = [
     "inline", "jaxpr_as_fun", "jaxpr_text", "join_consts", "move_invars", "no_effects", "param_key", "parse_jaxpr",
     "reorder_invars", "select_outputs", "structural_key", "subjaxprs", "substitute", "typecheck",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

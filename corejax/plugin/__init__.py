@@ -20,8 +20,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from corejax.errors import CorejaxAttributeError
-from corejax.source import here
+from corejax.source import error_without, here
 from corejax.tracebacks import calls_users, public, trim
 
 if TYPE_CHECKING:
@@ -79,8 +78,9 @@ def _find(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"corejax.plugin.{name}")
     close = get_close_matches(name, __all__, 1)
-    raise CorejaxAttributeError(f"corejax.plugin has no {name!r}", got=name, wanted=f"one of: {', '.join(__all__)}",
-                                where=here(), todo=f"did you mean {close[0]!r}?" if close else "use one of these")
+    kind = error_without(__name__, name, 2)
+    raise kind(f"corejax.plugin has no {name!r}", got=name, wanted=f"one of: {', '.join(__all__)}", where=here(),
+               todo=f"did you mean {close[0]!r}?" if close else "use one of these")
 
 
 def __dir__() -> list[str]:

@@ -23,6 +23,8 @@ _REST = "(and all after it)"
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 _VALUE = re.compile(r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*)\s*(:\s*(?P<attr>[^\W\d]\w*(\.[^\W\d]\w*)*)\s*)?(\[.*\])?")
 
+_STANDARD = re.compile(r"""([\w.-]+).*;.*\bextra\s*==\s*['"]std['"]""")
+
 
 class Entry(NamedTuple):
     """One line of a pack's entry points: `name = module:attr` in `group`."""
@@ -265,6 +267,12 @@ def distribution(name: str) -> Any:
         return importlib_metadata.distribution(name)
     except importlib_metadata.PackageNotFoundError:
         return None
+
+
+def standard() -> list[str]:
+    """The distributions that the kernel's extra `std` names."""
+    requires = getattr(distribution("corejax"), "requires", None) or ()
+    return [_canonical(found[1]) for found in map(_STANDARD.match, requires) if found]
 
 
 _kept: dict[str, Manifest] = {}

@@ -263,7 +263,10 @@ def install_hint(name: str, groups: Iterable[str]) -> str:
         return f"{pack} provides it, and COREJAX_PACKS or COREJAX_DISABLE_PACKS excludes that pack"
     if not manifest.packs:
         return "no pack is in use: pip install 'corejax[std]' brings the standard ones"
-    return "pip install 'corejax[std]' if a standard pack is missing, or install the pack that provides it"
+    missing = [pack for pack in plugin.manifest.standard() if pack not in manifest.packs.keys() | manifest.hidden]
+    if missing:
+        return f"pip install 'corejax[std]' brings {', '.join(missing)}; or install the pack that provides it"
+    return "install the pack that provides it, if there is one"
 
 
 def packs_in_use() -> str:

@@ -32,3 +32,7 @@ def __getattr__(name: str) -> Any:
     if name == "pack_tests":
         return import_module("corejax.testing.pytest_plugin").pack_tests
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

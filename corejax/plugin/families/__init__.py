@@ -31,3 +31,7 @@ from corejax.plugin.families.spreading import (
 
 __all__ = ["Elementwise", "align", "binary", "common_shape", "comparison", "constant_like", "draw", "match_scalars",
            "nary", "refused", "spread", "spread_operands", "unary", "unspread", "weak_scalar"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,87 @@
+"""What completion offers is public, and a name that isn't there says what to use instead."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import corejax as cj
+from corejax.errors import CorejaxError, CorejaxWarning
+from corejax.plugin import manifest, registry
+
+MODULES = ["corejax", "corejax.tree", "corejax.errors", "corejax.core", "corejax.plugins", "corejax.plugin",
+           "corejax.export", "corejax.ir", "corejax.testing", "corejax.plugin.families"]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_lists_its_public_names_only(name: str) -> None:
+    module = importlib.import_module(name)
+    listed = [entry for entry in dir(module) if not entry.startswith("_")]
+    assert sorted(module.__all__) == listed
+    assert all(hasattr(module, entry) for entry in listed)
+
+
+def test_corejax_errors_lists_each_error() -> None:
+    classes = {name for name, value in vars(cj.errors).items() if isinstance(value, type)
+               and issubclass(value, (CorejaxError, CorejaxWarning))}
+    assert classes == set(cj.errors.__all__)
+
+
+def test_no_public_signature_shows_a_private_name() -> None:
+    found = []
+    for module in (cj, cj.lax, cj.tree, cj.plugins, cj.export):
+        for name in dir(module):
+            try:
+                parameters = inspect.signature(getattr(module, name)).parameters.values()
+            except (TypeError, ValueError):  # a constant, or a class without a signature
+                continue
+            found += [f"{module.__name__}.{name}({parameter})" for parameter in parameters
+                      if parameter.name.startswith("_") and parameter.kind not in (parameter.VAR_POSITIONAL,
+                                                                                   parameter.VAR_KEYWORD)]
+    assert [] == found
+
+
+IMPORTS = [("from corejax.lax import sni", "did you mean 'sin'"), ("from corejax import gradd", "did you mean 'grad'"),
+           ("from corejax import sin", "write cj.lax.sin"), ("from corejax import numpy as np", "lax.sin"),
+           ("from corejax.plugin import hookimp", "did you mean 'hookimpl'")]
+
+
+@pytest.mark.parametrize(("statement", "hint"), IMPORTS)
+def test_an_import_of_a_name_that_is_not_there_keeps_the_hint(statement: str, hint: str) -> None:
+    with pytest.raises(ImportError, match="no") as caught:
+        exec(compile(statement, "user.py", "exec"), {})
+    error: Any = caught.value
+    assert isinstance(error, CorejaxError) and hint in str(error.todo)
+    assert None not in (error.got, error.wanted, error.where, error.todo)
+
+
+@pytest.mark.parametrize("name", ["numpy", "gradd", "random"])
+def test_an_attribute_that_is_not_there_is_an_attribute_error(name: str) -> None:
+    assert not hasattr(cj, name) and not hasattr(cj.lax, name)
+    with pytest.raises(AttributeError):
+        getattr(cj, name)
+
+
+def test_there_is_no_numpy_yet_and_the_error_says_what_to_use() -> None:
+    with pytest.raises(AttributeError, match=r"(?s)no namespace of NumPy's functions yet.*lax\.sin\(x\), x @ y"):
+        cj.numpy  # noqa: B018
+
+
+def test_std_is_to_be_installed_only_where_some_of_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hint() -> str:
+        return registry.install_hint("sort", (registry.FUNCTIONS,))
+
+    assert "install the pack that provides it, if there is one" == hint()
+    assert {"corejax-lax-basic", "corejax-reductions", "corejax-control-flow"} == set(manifest.standard())
+    monkeypatch.setattr(manifest, "standard", lambda: ["corejax-lax-basic", "corejax-linalg"])
+    assert "pip install 'corejax[std]' brings corejax-linalg; or install the pack that provides it" == hint()
+
+
+def test_the_kernel_without_metadata_names_no_standard_packs(monkeypatch: pytest.MonkeyPatch) -> None:
+    for found in (None, SimpleNamespace(requires=None), SimpleNamespace(requires=["numpy>=2", "x; extra == 'test'"])):
+        monkeypatch.setattr(manifest, "distribution", lambda name, found=found: found)
+        assert [] == manifest.standard()
