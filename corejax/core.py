@@ -28,15 +28,15 @@ from corejax.leaves import call_user, check_callable, name_of, namer, not_an_arr
 from corejax.plugin.primitive import Primitive
 from corejax.source import here
 from corejax.trees import flatten, paths_of
-from corejax.xla.array import Array
+from corejax.xla.array import Array, is_concrete
 from corejax.xla.placement import array_at, in_memory
 
 __all__ = [
     "Array", "Atom", "Axis", "BatchTrace", "ClosedJaxpr", "EvalTrace", "JVPTrace", "Jaxpr", "JaxprEqn", "Linear",
     "Literal", "Primitive", "ShapedArray", "Split", "Staged", "StagingTrace", "TapeTrace", "Trace", "Tracer", "Var",
     "WeakCache", "Zero", "array_at", "aval_of", "call_user", "check_callable", "context", "dtypes", "eval_jaxpr",
-    "flatten", "from_array_like", "here", "in_memory", "instantiate", "is_staging", "jaxpr_as_fun", "jvp_jaxpr",
-    "keystr", "name_of", "named_scope", "namer", "not_an_array", "partial_eval_jaxpr", "paths_of", "split_jaxpr",
-    "stage", "stage_function", "subjaxprs", "to_dim", "tracing", "transpose_jaxpr", "values", "vmap_flat",
-    "vmap_jaxpr",
+    "flatten", "from_array_like", "here", "in_memory", "instantiate", "is_concrete", "is_staging", "jaxpr_as_fun",
+    "jvp_jaxpr", "keystr", "name_of", "named_scope", "namer", "not_an_array", "partial_eval_jaxpr", "paths_of",
+    "split_jaxpr", "stage", "stage_function", "subjaxprs", "to_dim", "tracing", "transpose_jaxpr", "values",
+    "vmap_flat", "vmap_jaxpr",
 ]

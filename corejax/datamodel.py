@@ -7,21 +7,25 @@ does every attribute that is not a plain one (`x.sum`, `x.T`, `x.at`). Which pri
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any
+from contextlib import suppress
+from functools import update_wrapper
+from typing import TYPE_CHECKING, Any
 
 from corejax import plugin
-from corejax.errors import CorejaxAttributeError, CorejaxError, CorejaxTypeError
+from corejax.errors import CorejaxAttributeError, CorejaxError, CorejaxNotImplementedError, CorejaxTypeError
 from corejax.plugin import registry
 from corejax.plugin.roles import operators
 from corejax.source import here
 from corejax.tracebacks import as_entry, calls_users, public, trim
 
+if TYPE_CHECKING:
+    from corejax.xla.array import Array
+
 UNARY = ("neg", "pos", "abs", "invert")
 BINARY = ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "rmod",
           "divmod", "rdivmod", "pow", "rpow", "matmul", "rmatmul", "and", "rand", "or", "ror", "xor", "rxor",
           "lshift", "rlshift", "rshift", "rrshift", "eq", "ne", "lt", "le", "gt", "ge", "getitem")
-
+_OPERATORS = frozenset([*UNARY, *BINARY])
 
 #: What is asked for where not to have it is one of two answers: quick to refuse.
 _OFTEN_ABSENT = frozenset(["_host", "_buffer", "__array_struct__", "__array_interface__", "__dlpack_c_exchange_api__"])
@@ -29,6 +33,29 @@ _OFTEN_ABSENT = frozenset(["_host", "_buffer", "__array_struct__", "__array_inte
 #: What only values with elements have; and what would promise all of the array API standard.
 _ABSENT = frozenset(["device", "devices", "to_device", "is_ready", "block_until_ready", "delete", "is_deleted",
                      "__dlpack__", "__dlpack_device__", "__array_namespace__"])
+
+
+class ArrayType(type):
+    """The class of `Array`: traced values pass for instances of it, and it has the methods that packs provide."""
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        # Python doesn't ask for an instance of the very class.
+        return isinstance(x, DataModel)
+
+    def __subclasscheck__(cls, kind: type) -> bool:
+        return issubclass(kind, DataModel)
+
+    def __getattr__(cls, name: str) -> Any:
+        if not name.startswith("_"):
+            _take_methods()
+            for kind in cls.__mro__:
+                if name in vars(kind):
+                    return getattr(cls, name)
+        raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
+
+    def __dir__(cls) -> list[str]:
+        _take_methods()
+        return sorted(super().__dir__())
 
 
 class DataModel:
@@ -60,19 +87,60 @@ class DataModel:
         if name in _ABSENT:
             raise _absent(self, name)
         try:
-            function = _method_of(name)
-            return function(self) if getattr(function, "is_property", False) else partial(_call, function, self)
+            _take_methods()
+            return _method_of(name, type(self)).__get__(self)
         except Exception as error:
             trim(error)
             raise
 
     def __dir__(self) -> list[str]:
-        roles = plugin.manifest.read().names(registry.ROLES)
-        methods = [name.removeprefix("operators.") for name in roles if name.startswith("operators.")]
-        return sorted({*super().__dir__(), *[name for name in methods if name not in _OPERATORS]})
+        _take_methods()
+        return sorted(super().__dir__())
+
+    if TYPE_CHECKING:  # what `_attach` adds below, for tools that read types; a test holds the two equal
+        def __neg__(self) -> Array: ...
+        def __pos__(self) -> Array: ...
+        def __abs__(self) -> Array: ...
+        def __invert__(self) -> Array: ...
+        def __add__(self, other: Any, /) -> Array: ...
+        def __radd__(self, other: Any, /) -> Array: ...
+        def __sub__(self, other: Any, /) -> Array: ...
+        def __rsub__(self, other: Any, /) -> Array: ...
+        def __mul__(self, other: Any, /) -> Array: ...
+        def __rmul__(self, other: Any, /) -> Array: ...
+        def __truediv__(self, other: Any, /) -> Array: ...
+        def __rtruediv__(self, other: Any, /) -> Array: ...
+        def __floordiv__(self, other: Any, /) -> Array: ...
+        def __rfloordiv__(self, other: Any, /) -> Array: ...
+        def __mod__(self, other: Any, /) -> Array: ...
+        def __rmod__(self, other: Any, /) -> Array: ...
+        def __divmod__(self, other: Any, /) -> tuple[Array, Array]: ...
+        def __rdivmod__(self, other: Any, /) -> tuple[Array, Array]: ...
+        def __pow__(self, other: Any, /) -> Array: ...
+        def __rpow__(self, other: Any, /) -> Array: ...
+        def __matmul__(self, other: Any, /) -> Array: ...
+        def __rmatmul__(self, other: Any, /) -> Array: ...
+        def __and__(self, other: Any, /) -> Array: ...
+        def __rand__(self, other: Any, /) -> Array: ...
+        def __or__(self, other: Any, /) -> Array: ...
+        def __ror__(self, other: Any, /) -> Array: ...
+        def __xor__(self, other: Any, /) -> Array: ...
+        def __rxor__(self, other: Any, /) -> Array: ...
+        def __lshift__(self, other: Any, /) -> Array: ...
+        def __rlshift__(self, other: Any, /) -> Array: ...
+        def __rshift__(self, other: Any, /) -> Array: ...
+        def __rrshift__(self, other: Any, /) -> Array: ...
+        def __eq__(self, other: object, /) -> Array: ...  # type: ignore[override]
+        def __ne__(self, other: object, /) -> Array: ...  # type: ignore[override]
+        def __lt__(self, other: Any, /) -> Array: ...
+        def __le__(self, other: Any, /) -> Array: ...
+        def __gt__(self, other: Any, /) -> Array: ...
+        def __ge__(self, other: Any, /) -> Array: ...
+        def __getitem__(self, index: Any, /) -> Array: ...
 
     def __contains__(self, value: Any) -> bool:
-        return bool((self == value).any())
+        equal = self == value
+        return equal if type(equal) is bool else bool(equal.any())
 
     def __copy__(self) -> Any:
         return self
@@ -137,32 +205,82 @@ def _written(index: Any) -> str:
     return "..." if index is Ellipsis else "index" if hasattr(index, "shape") else f"{index!r:.40}"
 
 
-def _method_of(name: str) -> Callable[..., Any]:
-    try:
-        return getattr(operators, name)  # type: ignore[no-any-return]
-    except CorejaxError as error:
-        todo = error.todo and error.todo.replace("operators.", "")
-        raise CorejaxAttributeError(f"arrays have no attribute {name!r}", got=f"x.{name}", where=here(), todo=todo,
-                                    wanted="a method that an installed pack provides") from error
-
-
-@calls_users
-def _call(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    try:
-        return function(*args, **kwargs)
-    except Exception as error:
-        trim(error)
-        raise
-
-
 #: The roles that were looked up: a subscription costs half of what `getattr` does.
 _filled = operators.__dict__
+
+
+# Methods
+
+class _Late:
+    """Stands for what a pack provides as an attribute of arrays until it is first asked for, and its pack imported."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, x: Any, kind: type) -> Any:
+        try:
+            found = _method_of(self.name, kind)
+        except Exception as error:
+            trim(error)
+            raise
+        setattr(DataModel, self.name, found)
+        return found.__get__(x, kind)
+
+
+def _take_methods() -> None:
+    """Give the class an attribute for each method that packs provide. Done when packs are first needed."""
+    if "__getattr__" not in vars(ArrayType):
+        return
+    for role in plugin.manifest.read().names(registry.ROLES):
+        prefix, _, name = role.partition(".")
+        if prefix == "operators" and name not in _OPERATORS and name not in vars(DataModel):
+            setattr(DataModel, name, _Late(name))
+    # NumPy looks for its protocols in the class of each operand: a hook of Python's would make it slower.
+    with suppress(AttributeError):  # another thread was faster
+        del ArrayType.__getattr__
+
+
+def _method_of(name: str, kind: type) -> Any:
+    """The function that fills the role, as a method or a property of a class of arrays."""
+    try:
+        if name in _OPERATORS:
+            raise registry.unknown(registry.ROLES, name)
+        function: Any = getattr(operators, name)
+    except CorejaxError as error:
+        todo = _instead(name, kind) if isinstance(error, CorejaxNotImplementedError) else error.todo
+        raise CorejaxAttributeError(f"arrays have no attribute {name!r}", got=f"x.{name}", where=here(), todo=todo,
+                                    wanted="a method that an installed pack provides: dir(x) lists them") from error
+
+    @calls_users
+    def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return (_filled[name] if name in _filled else getattr(operators, name))(self, *args, **kwargs)
+        except Exception as error:
+            trim(error)
+            raise
+
+    update_wrapper(method, function)
+    method.__qualname__ = f"Array.{name}"
+    return property(method) if getattr(function, "is_property", False) else method
+
+
+def _instead(name: str, kind: type) -> str:
+    near = registry.suggestion(name, [known for known in dir(kind) if not known.startswith("_")])
+    hint = registry.install_hint(f"operators.{name}", (registry.ROLES,))
+    return f"{near} otherwise {hint}" if near else hint
+
+
+# Operators
+
+def _load(name: str) -> Callable[..., Any]:
+    _take_methods()
+    return getattr(operators, name)  # type: ignore[no-any-return]
 
 
 def _unary(name: str) -> Callable[[Any], Any]:
     def method(self: Any) -> Any:
         try:
-            return (_filled[name] if name in _filled else getattr(operators, name))(self)
+            return (_filled[name] if name in _filled else _load(name))(self)
         except Exception as error:
             trim(error)
             raise
@@ -172,14 +290,12 @@ def _unary(name: str) -> Callable[[Any], Any]:
 def _binary(name: str) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
         try:
-            return (_filled[name] if name in _filled else getattr(operators, name))(self, other)
+            return (_filled[name] if name in _filled else _load(name))(self, other)
         except Exception as error:
             trim(error)
             raise
     return method
 
-
-_OPERATORS = frozenset([*UNARY, *BINARY])
 
 for _make, _names in ((_unary, UNARY), (_binary, BINARY)):
     for _name in _names:

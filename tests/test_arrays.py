@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+import pickle
+import re
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -10,7 +16,12 @@ import numpy as np
 import pytest
 
 import corejax as cj
+from corejax import lax
+from corejax.avals import Zero
+from corejax.core import aval_of, is_concrete
+from corejax.datamodel import BINARY, UNARY
 from corejax.errors import CorejaxError
+from corejax.plugin import operators
 from corejax.xla import dispatch
 from corejax.xla.array import as_array
 from corejax.xla.storage import is_on_device
@@ -162,3 +173,106 @@ def test_many_threads_index_and_update_the_same_arrays(place: Any) -> None:
         thread.join()
     assert [] == wrong
     np.testing.assert_array_equal(host, np.asarray(x))
+
+
+# Traced values as instances of the class
+
+TRACING: dict[str, Any] = {
+    "jit": lambda f, x: cj.jit(f)(x), "grad": lambda f, x: cj.grad(f)(x), "vjp": lambda f, x: cj.vjp(f, x)[1](1.0),
+    "jvp": lambda f, x: cj.jvp(f, (x,), (x,)), "linearize": lambda f, x: cj.linearize(f, x)[1](x),
+    "vmap": lambda f, x: cj.vmap(lambda row: f(row))(x[None]), "make_jaxpr": lambda f, x: cj.make_jaxpr(f)(x),
+    "eval_shape": lambda f, x: cj.eval_shape(f, x), "checkpoint": lambda f, x: cj.grad(cj.checkpoint(f))(x),
+    "hessian": lambda f, x: cj.hessian(f)(x), "jit of grad": lambda f, x: cj.jit(cj.grad(f))(x),
+    "scan": lambda f, x: lax.scan(lambda c, row: (c + f(row), None), 0.0, x[None]),
+    "cond": lambda f, x: lax.cond(True, f, f, x),
+}
+
+
+@pytest.mark.parametrize("way", TRACING)
+def test_traced_values_are_instances_of_array_and_are_not_concrete(way: str) -> None:
+    seen = []
+
+    def f(x: Any) -> Any:
+        seen.append((isinstance(x, cj.Array), issubclass(type(x), cj.Array), type(x) is cj.Array, is_concrete(x)))
+        return (x * x).sum()
+
+    TRACING[way](f, np.arange(3.0))
+    assert {(True, True, False, False)} == set(seen)
+
+
+def test_user_code_that_asks_for_arrays_takes_the_same_branch_when_traced() -> None:
+    def double(x: Any) -> Any:
+        return 2.0 * x if isinstance(x, cj.Array) else 100.0
+
+    @functools.singledispatch
+    def triple(x: Any) -> Any:
+        return 100.0
+
+    @triple.register(cj.Array)
+    def _(x: Any) -> Any:
+        return 3.0 * x
+
+    def quadruple(x: Any) -> Any:
+        match x:
+            case cj.Array():
+                return 4.0 * x
+        return 100.0
+
+    for times, f in ((2.0, double), (3.0, triple), (4.0, quadruple)):
+        x = cj.device_put(5.0)
+        assert (5.0 * times, times, times * 5.0) == (f(x), cj.grad(f)(x), cj.jit(f)(x))
+
+
+@pytest.mark.parametrize("x", [np.zeros(3), np.float64(1.0), 1.0, None, [1.0], Zero(aval_of(1.0)), aval_of(1.0)],
+                         ids=lambda x: type(x).__name__)
+def test_nothing_else_is_an_instance_of_array(x: Any) -> None:
+    assert not isinstance(x, cj.Array) and not issubclass(type(x), cj.Array)
+    assert is_concrete(x) is isinstance(x, (np.ndarray, np.generic, float))
+
+
+# Methods as attributes of the class
+
+def test_methods_of_packs_show_their_signature_and_documentation(place: Any) -> None:
+    x = place(np.arange(4.0).reshape(2, 2))
+    assert ["axis", "dtype", "out", "keepdims", "initial", "where"] == list(inspect.signature(x.sum).parameters)
+    assert inspect.getdoc(operators.sum) == inspect.getdoc(x.sum) == inspect.getdoc(cj.Array.sum)
+    assert ("sum", "Array.sum", x) == (x.sum.__name__, x.sum.__qualname__, x.sum.__self__)
+    assert [2.0, 4.0] == np.asarray(cj.Array.sum(x, axis=0)).tolist() == pickle.loads(pickle.dumps(x.sum))(0).tolist()
+    assert isinstance(cj.Array.T, property) and inspect.getdoc(operators.T) == inspect.getdoc(cj.Array.T)
+    assert [[0.0, 2.0], [1.0, 3.0]] == cj.Array.T.__get__(x).tolist()
+
+
+def test_the_class_has_methods_before_anything_was_computed() -> None:
+    code = """if True:
+        import inspect, sys, corejax as cj
+        print(*inspect.signature(cj.Array.sum).parameters, "T" in dir(cj.Array), hasattr(cj.Array, "sort"))
+        print(cj.Array.reshape.__doc__)
+        help(cj.Array.mean)"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "x axis dtype out keepdims initial where True False" in done.stdout
+    assert inspect.getdoc(operators.reshape) in done.stdout and "mean(x:" in done.stdout
+
+
+@pytest.mark.parametrize("name", sorted({*UNARY, *BINARY}))
+def test_operators_are_no_methods(name: str) -> None:
+    for x in (cj.device_put(1.0), cj.Array):
+        assert not hasattr(x, name) and name not in dir(x)
+
+
+@pytest.mark.parametrize(("name", "wanted"), [("sort", None), ("foo", None), ("summ", "'sum'"), ("tolst", "'tolist'"),
+                                              ("or", None), ("getitem", "'item'")])
+def test_suggestions_are_attributes_that_exist(name: str, wanted: str | None) -> None:
+    with pytest.raises(AttributeError, match=f"arrays have no attribute '{name}'") as caught:
+        getattr(cj.device_put(1.0), name)
+    todo = caught.value.todo  # type: ignore[attr-defined]
+    suggested = re.findall(r"'(\w+)'", todo.partition("?")[0] if "did you mean" in todo else "")
+    assert (wanted is None and not suggested) or wanted in todo
+    assert all(hasattr(cj.device_put(1.0), name) for name in suggested)
+    assert "pip install" not in todo  # all of std is installed here
+
+
+@pytest.mark.parametrize(("shape", "expected"), [
+    ((0,), "Array([], dtype=float64)"), ((2, 0), "Array([], shape=(2, 0), dtype=float64)"),
+    ((0, 3), "Array([], shape=(0, 3), dtype=float64)"), ((1, 1), "Array([[0.]], dtype=float64)")])
+def test_the_text_of_an_array_without_elements_tells_its_shape(place: Any, shape: Any, expected: str) -> None:
+    assert expected == repr(place(np.zeros(shape)))

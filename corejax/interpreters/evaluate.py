@@ -235,7 +235,7 @@ def _unshare(out: Array, raw: list[Any]) -> Array:
 
 
 def _as_ndarray(primitive: Any, out: Any, expected: ShapedArray) -> Any:
-    if isinstance(out, Array) and hasattr(out, "_host"):
+    if type(out) is Array and hasattr(out, "_host"):
         return out._host
     if isinstance(out, np.ndarray) and not isinstance(out, np.ma.MaskedArray):
         return read_only(np.asarray(out))

@@ -11,16 +11,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from corejax import dtypes
 from corejax.avals import Linear
 from corejax.errors import RuleError
 from corejax.interpreters.trace import Tracer
 from corejax.ir.jaxpr import JaxprEqn, Var, subjaxprs
 from corejax.plugin import checks
-from corejax.xla.array import Array
-
-#: What has elements at hand.
-_CONCRETE = (np.ndarray, np.generic, *dtypes.PYTHON_SCALARS)
+from corejax.xla.array import is_concrete
 
 Reached: TypeAlias = Callable[[JaxprEqn, set[Var]], Iterable[Var]]
 
@@ -116,7 +112,7 @@ def _not_linear(applied: Any, operands: Sequence[Any], unknown: Sequence[int]) -
 
 def _is_nonzero(value: Any) -> bool:
     """Is it known to have an element that is not zero?"""
-    return (type(value) is Array or isinstance(value, _CONCRETE)) and bool(np.asarray(value).any())
+    return is_concrete(value) and bool(np.asarray(value).any())
 
 
 def _error(primitive: Any, got: str, hook: str = "jvp") -> RuleError:

@@ -179,7 +179,7 @@ class Tracer(DataModel):
         return self.aval.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
-        return iter([self[i] for i in range(len(self))])  # type: ignore[index]
+        return iter([self[i] for i in range(len(self))])
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}<{self.aval}>"

@@ -131,7 +131,7 @@ def callback(primitive: Any) -> Rule:
             outs = out if primitive.multiple_results else (out,)
             if not isinstance(outs, (list, tuple)):
                 return outs  # an error, which the caller raises
-            return [to_numpy(x) if isinstance(x, Array) else x for x in outs]
+            return [to_numpy(x) if type(x) is Array else x for x in outs]
 
         call.hook = "impl"  # type: ignore[attr-defined]
         outs = ctx.callback(call, args, ctx.avals_out, before=notify)

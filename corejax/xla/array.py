@@ -8,13 +8,13 @@ something puts it on a device; the result of a compiled program holds the runtim
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from corejax import _jaxlib, dtypes
 from corejax.avals import ShapedArray, aval_of
-from corejax.datamodel import DataModel
+from corejax.datamodel import ArrayType, DataModel
 from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax.source import here
 from corejax.tracebacks import as_entry, public, trim
@@ -51,11 +51,18 @@ def _conversion(convert: Callable[[Any], Any], todo: str) -> Callable[[Any], Any
 
 
 @public
-class Array(Stored, DataModel):
-    """An immutable array, made by computing or by `cj.device_put`."""
+class Array(Stored, DataModel, metaclass=ArrayType):
+    """An immutable array, made by computing or by `cj.device_put`.
+
+    Traced values, of which perhaps only the type is known, are instances too: `isinstance(x, Array)` holds for them.
+    `type(x) is Array` doesn't, nor does `corejax.core.is_concrete(x)`.
+    """
 
     __slots__ = ("aval", "__weakref__")
     aval: ShapedArray
+
+    if TYPE_CHECKING:
+        def __getattr__(self, name: str) -> _Provided: ...
 
     @public
     def __new__(cls, *_: Any, **__: Any) -> Self:
@@ -211,7 +218,7 @@ class Array(Stored, DataModel):
         if host is not None:
             return iter([Array.from_host(host[i, ...], row) for i in range(len(self))])
         if live(self).platform() != "cpu":
-            return iter([self[i] for i in range(len(self))])  # type: ignore[index]
+            return iter([self[i] for i in range(len(self))])
         rows, place = to_numpy(self), client.place_of(self.device)
         return iter([Array.from_device(place.put_copy(row, rows[i, ...]), row) for i in range(len(self))])
 
@@ -223,7 +230,9 @@ class Array(Stored, DataModel):
         if self.is_deleted():
             return f"Array(deleted, {self.aval})"
         text = np.array2string(to_numpy(self), separator=", ", prefix="Array(")
-        return f"Array({text}, dtype={self.aval.dtype.name if self.aval.dtype != dtypes.float0 else 'float0'}{weak})"
+        shape = f", shape={self.shape}" if not self.aval.size and self.aval.ndim > 1 else ""
+        dtype = self.aval.dtype.name if self.aval.dtype != dtypes.float0 else "float0"
+        return f"Array({text}{shape}, dtype={dtype}{weak})"
 
     def __str__(self) -> str:
         return str(to_numpy(self)) if not self.is_deleted() else repr(self)
@@ -239,9 +248,25 @@ class Array(Stored, DataModel):
         return Array.from_device(client.place_of(self.device).put_copy(self.aval, to_numpy(self)), self.aval)
 
 
+if TYPE_CHECKING:
+    class _Provided(Array):
+        """What tools take an attribute for that a pack provides: an array, or a method that returns one."""
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Array: ...
+
+
 def _restore(host: Any, weak_type: bool) -> Array:
     """An array as it comes out of a pickle: in host memory."""
     return Array.from_host(host, ShapedArray(host.shape, host.dtype, weak_type))
+
+
+def is_concrete(x: Any) -> bool:
+    """Are its elements known: is it an `Array`, what NumPy computes with, or a Python number, and no traced value?
+
+    >>> is_concrete(as_array(2.5, copy=False)), is_concrete(2.5), is_concrete(None)
+    (True, True, False)
+    """
+    return type(x) is Array or isinstance(x, (np.ndarray, np.generic)) or type(x) in dtypes.PYTHON_SCALARS
 
 
 def as_array(value: Any, *, copy: bool) -> Array:

@@ -59,9 +59,10 @@ def is_on_device(array: Any) -> bool:
 
 def live(array: Any) -> Any:
     """Its buffer, unless it was deleted."""
-    if array._buffer.is_deleted():
+    buffer = array._buffer  # read once: another thread may delete the array in between
+    if buffer.is_deleted():
         raise deleted_error(array)
-    return array._buffer
+    return buffer
 
 
 def deleted_error(array: Any) -> CorejaxRuntimeError:

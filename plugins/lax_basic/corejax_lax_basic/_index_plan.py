@@ -97,7 +97,7 @@ def _plain(entry: Any) -> Any:
         return entry.item()
     if isinstance(entry, list):
         entry = _from_list(entry)
-    if isinstance(entry, (np.ndarray, Array, Tracer)):
+    if isinstance(entry, (np.ndarray, Array)):
         return _checked_array(entry)
     if hasattr(kind, "__index__"):
         return as_int("indexing", "the index", entry)
@@ -122,14 +122,14 @@ def _from_list(entry: list[Any]) -> Any:
 
 
 def _holds_arrays(entry: list[Any]) -> bool:
-    return any([isinstance(item, (Array, Tracer)) or (isinstance(item, list) and _holds_arrays(item))
+    return any([isinstance(item, Array) or (isinstance(item, list) and _holds_arrays(item))
                 for item in entry])
 
 
 def _stacked(entry: Sequence[Any]) -> Any:
     """A list with arrays or tracers of integers in it as one of them; as a mask, if all are flags."""
     parts = [_checked_array(_stacked(item) if isinstance(item, list) else
-                            item if isinstance(item, (Array, Tracer)) else np.asarray(item)) for item in entry]
+                            item if isinstance(item, Array) else np.asarray(item)) for item in entry]
     flags = [type(part) is bool or (isinstance(part, np.ndarray) and part.dtype.kind == "b") for part in parts]
     if all(flags):
         return np.asarray(parts)
