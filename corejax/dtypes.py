@@ -166,6 +166,17 @@ def promote(*types: tuple[np.dtype, bool]) -> tuple[np.dtype, bool]:
     return least[0], all(weak for _, weak in types)
 
 
+def inexact(dtype: np.dtype, weak: bool = False) -> np.dtype:
+    """The dtype of what integers alone give that is none: quotients, means. Of inexact dtypes it is the same.
+
+    >>> inexact(np.dtype("int16")).name, inexact(np.dtype("uint64")).name, inexact(np.dtype("int32"), weak=True).name
+    ('float32', 'float64', 'float64')
+    """
+    if is_inexact(dtype):
+        return dtype
+    return default_dtype("f") if weak or dtype.itemsize == 8 else float32
+
+
 def check_python_int(value: int, dtype: np.dtype) -> None:
     """Refuse a Python integer that `dtype` can't hold."""
     if not is_integer(dtype):

@@ -89,8 +89,10 @@ def of_one_dtype(operands: Sequence[Any], at_least: str = "b") -> list[Any]:
     if all([aval.dtype is first for aval in avals]) and (at_least == "b" or dtypes.kind(first) in _AT_LEAST[at_least]):
         return [_weak_scalar(x, first) if type(x) in _SCALARS else x for x in operands]
     dtype, weak = dtypes.promote(*[(aval.dtype, aval.weak_type) for aval in avals])
-    if at_least != "b":
-        dtype = dtypes.promote((dtype, weak), (dtypes.default_dtype(at_least), True))[0]
+    if at_least == "f":
+        dtype = dtypes.inexact(dtype, weak)
+    elif at_least == "i" and dtype == _bool:
+        dtype = dtypes.default_dtype("i")
     out = []
     for x, aval in zip(operands, avals, strict=True):
         if type(x) in _SCALARS:

@@ -1,7 +1,8 @@
 """Array methods: `x.sum(axis=0)` calls `sum(x, axis=0)` of this module, and so does `numpy.sum(x, axis=0)`.
 
-Signatures and results are NumPy's: `axis` is None (all axes), an integer or several; sums and products of integers and
-booleans are in the default integer dtype if that is wider; `where` leaves elements out. `out` must be None.
+Signatures are NumPy's: `axis` is None (all axes), an integer or several; `where` leaves elements out; `out` must be
+None. Sums and products of integers and booleans are in the default integer dtype if that is wider; running sums keep an
+integer dtype; means and variances of 64-bit integers are in the default float dtype, of narrower ones in float32.
 """
 
 from __future__ import annotations
@@ -56,10 +57,9 @@ def min(x: Any, axis: AxisSpec = None, out: None = None, keepdims: bool = False,
 
 def mean(x: Any, axis: AxisSpec = None, dtype: Any = None, out: None = None, keepdims: bool = False, *,
          where: Any = None) -> Any:
-    """The arithmetic mean along axes; of integers in the default float dtype."""
+    """The arithmetic mean along axes."""
     _no_out("mean", out)
-    wanted = _averaged_dtype(x, dtype)
-    wide = accumulator(wanted)  # a sum of narrow floats can be out of their range where the mean is not
+    wanted, wide = _averaged_dtypes(x, dtype)
     total = sum(x, axis, wide, None, keepdims, where=where)
     return _converted(lax.div(total, _count(x, axis, keepdims, where, wide)), wanted)
 
@@ -68,8 +68,7 @@ def var(x: Any, axis: AxisSpec = None, dtype: Any = None, out: None = None, ddof
         where: Any = None) -> Any:
     """The variance along axes, with the divisor N - `ddof`; real for complex elements."""
     _no_out("var", out)
-    wanted = _averaged_dtype(x, dtype)
-    wide = accumulator(wanted)
+    wanted, wide = _averaged_dtypes(x, dtype)
     values = _converted(x, wide)
     shape = values.shape
     centre = mean(values, axis, keepdims=True, where=where)
@@ -113,7 +112,7 @@ def argmin(x: Any, axis: int | None = None, out: None = None, *, keepdims: bool 
 def cumsum(x: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
     """Running sums along an axis, or of the flattened array."""
     _no_out("cumsum", out)
-    x = _converted(x, _summed_dtype(x, dtype))
+    x = _converted(x, _summed_dtype(x, dtype, at_least_default=False))
     if axis is None:
         x, axis = lax.reshape(x, (aval_of(x).size,)), 0
     return sums.cumsum(x, axis)
@@ -191,23 +190,25 @@ def _converted(x: Any, dtype: np.dtype) -> Any:
     return x if aval_of(x).dtype == dtype and hasattr(x, "aval") else lax.convert_element_type(x, dtype)
 
 
-def _summed_dtype(x: Any, dtype: Any) -> np.dtype:
-    """The dtype that sums and products are in: that asked for; else at least as wide as the default integer."""
+def _summed_dtype(x: Any, dtype: Any, at_least_default: bool = True) -> np.dtype:
+    """The dtype that sums and products are in: that asked for; else one of numbers, as wide as the default integer."""
     if dtype is not None:
         return dtypes.canonical(dtype)
     own, default = aval_of(x).dtype, dtypes.default_dtype("i")
     if own == dtypes.bool_:
         return default
-    if dtypes.is_integer(own) and own.itemsize < default.itemsize:
+    if at_least_default and dtypes.is_integer(own) and own.itemsize < default.itemsize:
         return np.dtype(f"{own.kind}{default.itemsize}")
     return own
 
 
-def _averaged_dtype(x: Any, dtype: Any) -> np.dtype:
-    if dtype is not None:
-        return dtypes.canonical(dtype)
-    own = aval_of(x).dtype
-    return own if dtypes.is_inexact(own) else dtypes.default_dtype("f")
+def _averaged_dtypes(x: Any, dtype: Any) -> tuple[np.dtype, np.dtype]:
+    """The dtype of a mean, and the one to sum in: a sum can be beyond the range or precision that the mean needs."""
+    aval = aval_of(x)
+    wanted = dtypes.inexact(aval.dtype, aval.weak_type) if dtype is None else dtypes.canonical(dtype)
+    if dtypes.is_complex(wanted) or (dtypes.is_inexact(aval.dtype) and dtypes.is_inexact(wanted)):
+        return wanted, accumulator(wanted)
+    return wanted, dtypes.float64 if wanted == dtypes.float64 else dtypes.default_dtype("f")
 
 
 def _masked(name: str, x: Any, where: Any, value: Any) -> Any:
