@@ -74,6 +74,17 @@ def test_numpy_hides_the_error_of_an_element_behind_one_of_its_own():
     assert "z[0] = x[0]" in caught.value.__cause__.message
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.complex128, cj.bfloat16])
+def test_no_element_of_an_inexact_ndarray_is_set_to_a_differentiated_value(dtype):
+    def first(x):
+        z = np.zeros(3, dtype)
+        z[0] = x[0]
+        return x.sum()
+
+    with pytest.raises((LostDerivativeError, TypeError, ValueError)):
+        cj.grad(first)(X)
+
+
 @pytest.mark.parametrize("give", [memoryview, np.from_dlpack, cj.from_dlpack, bytes])
 def test_memory_is_not_given_away_either(give):
     with pytest.raises((CorejaxError, TypeError)):

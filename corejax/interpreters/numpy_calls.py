@@ -21,6 +21,7 @@ from corejax.errors import CorejaxError, CorejaxTypeError, kind_of
 from corejax.plugin import registry
 from corejax.plugin.roles import operators, roles
 from corejax.source import expression, here, place_here
+from corejax.tracebacks import as_entry, trim
 from corejax.xla.array import as_array
 
 Function = Callable[..., Any]
@@ -45,10 +46,34 @@ _SYMBOLS = {np.add: "+", np.subtract: "-", np.multiply: "*", np.true_divide: "/"
 _PLAIN = {"where": True, "dtype": None, "casting": "same_kind", "order": "K", "subok": True, "signature": None}
 
 
+
+# The protocols
+
+@as_entry
+def array_ufunc(self: Any, ufunc: Any, method: str, /, *inputs: Any, **kwargs: Any) -> Any:
+    """NumPy's protocol for ufuncs, as a method of traced values."""
+    try:
+        if type(inputs[0]) is np.ndarray and not kwargs and method == "__call__" and ufunc in _BINARY:
+            return getattr(operators, _BINARY[ufunc][1])(inputs[1], inputs[0])  # a + x, without a detour
+        return _ufunc(ufunc, method, inputs, kwargs)
+    except Exception as error:
+        trim(error)
+        raise
+
+
+@as_entry
+def array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    """NumPy's protocol for its other functions, as a method of traced values."""
+    try:
+        return _function(function, types, args, kwargs)
+    except Exception as error:
+        trim(error)
+        raise
+
+
 # Ufuncs
 
-def ufunc(function: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What `__array_ufunc__` returns for operands of which one is traced."""
+def _ufunc(function: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if not all([_is_ours(type(x), "__array_ufunc__") for x in inputs]):
         return NotImplemented
     if "out" in kwargs:
@@ -103,8 +128,7 @@ def _not_written(name: str, got: str) -> CorejaxTypeError:
 
 # Functions
 
-def function(func: Any, types: Sequence[type], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What `__array_function__` returns for arguments of which one is traced."""
+def _function(func: Any, types: Sequence[type], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if not all([_is_ours(kind, "__array_function__") for kind in types]):
         return NotImplemented
     if func in _OF_TYPES:
@@ -126,16 +150,19 @@ def function(func: Any, types: Sequence[type], args: tuple[Any, ...], kwargs: di
 def _array_method(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
                   ) -> tuple[Function | None, tuple[Any, ...], dict[str, Any]]:
     """The array method that a function of NumPy's is, for one that ndarray has as a method, with its arguments."""
-    name = getattr(func, "__name__", "")
-    if getattr(np, name, None) is not func or not hasattr(np.ndarray, name):
+    name = _METHODS.get(func)
+    if name is None:
         return None, args, kwargs
     if not args and "a" in kwargs:
         args, kwargs = (kwargs["a"],), {key: value for key, value in kwargs.items() if key != "a"}
-    provided = f"operators.{name}" in plugin.manifest.read().names(registry.ROLES) or name in vars(operators)
-    if not args or not provided:
+    role = f"operators.{name}"
+    if not args or not (name in vars(operators) or plugin.manifest.read().providers(registry.ROLES, role)):
         return None, args, kwargs
-    first = from_array_like(args[0])
-    return getattr(operators, name), (first, *args[1:]), kwargs
+    return getattr(operators, name), (from_array_like(args[0]), *args[1:]), kwargs
+
+
+#: The functions of NumPy's that ndarray has as methods, with their names.
+_METHODS = {getattr(np, name): name for name in dir(np.ndarray) if not name.startswith("_") and hasattr(np, name)}
 
 
 # What both share

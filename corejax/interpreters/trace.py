@@ -141,23 +141,9 @@ class Tracer(DataModel):
     def __complex__(self) -> complex:
         return complex(self.concrete("complex(x)"))
 
-    # NumPy's functions of traced values; arrays leave them to NumPy.
-
-    @as_entry
-    def __array_ufunc__(self, ufunc: Any, method: str, /, *inputs: Any, **kwargs: Any) -> Any:
-        try:
-            return numpy_calls.ufunc(ufunc, method, inputs, kwargs)
-        except Exception as error:
-            trim(error)
-            raise
-
-    @as_entry
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        try:
-            return numpy_calls.function(function, types, args, kwargs)
-        except Exception as error:
-            trim(error)
-            raise
+    # NumPy's functions of traced values. Arrays have no such methods: they leave them to NumPy.
+    __array_ufunc__ = numpy_calls.array_ufunc
+    __array_function__ = numpy_calls.array_function
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return self.concrete(_TO_NUMPY).__array__(dtype, copy)

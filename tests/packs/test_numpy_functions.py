@@ -9,7 +9,7 @@ import corejax as cj
 from corejax import lax
 from corejax.errors import CorejaxError, CorejaxTypeError
 
-V = np.array([0.3, -1.2, 0.8, 0.0])
+V = np.array([0.3, -1.2, 0.8, 0.05])
 W = np.array([1.5, 0.25, -2.0, 0.75])
 P = np.array([0.3, 1.2, 0.8, 2.5])
 U = np.array([0.3, -0.2, 0.8, 0.1])
@@ -59,6 +59,9 @@ SMOOTH = {
     "roll of two": (lambda x: np.roll(x, (1, 5), (0, 1)), M), "split": (lambda x: np.split(x, 2)[1], V),
     "array_split": (lambda x: np.array_split(x, 3)[0], V), "split at": (lambda x: np.split(x, [1, 3], axis=1)[1], M),
     "hsplit": (lambda x: np.hsplit(x, 2)[0], M), "vsplit": (lambda x: np.vsplit(x, 3)[2], M),
+    "rollaxis": (lambda x: np.rollaxis(x, 2, 1), T), "rollaxis to the end": (lambda x: np.rollaxis(x, 0, 3), T),
+    "dsplit": (lambda x: np.dsplit(x, 2)[1], T), "trapezoid": (lambda x: np.trapezoid(x, dx=0.5), M),
+    "trapezoid of places": (lambda x: np.trapezoid(M, x, axis=0), V[:3]),
     "tile": (lambda x: np.tile(x, (2, 1, 3)), M), "repeat": (lambda x: np.repeat(x, 2, axis=1), M),
     "repeat by counts": (lambda x: np.repeat(x, [0, 1, 3, 1]), V),
     "take": (lambda x: np.take(x, [2, 0, -1], axis=1), M),
@@ -205,6 +208,29 @@ def test_the_functions_of_types_need_no_value():
     cj.grad(look)(x)
     cj.vmap(look)(x[None])
     assert [((2, 3), 2, 6, 2, np.float64, False, True, True, np.float32)] * 3 == seen
+
+
+NESTED = {
+    "jit of grad": lambda f: cj.jit(cj.grad(f)), "grad of jit": lambda f: cj.grad(cj.jit(f)),
+    "vmap of grad": lambda f: lambda x: cj.vmap(cj.grad(f))(x[None])[0],
+    "grad of vmap": lambda f: cj.grad(lambda x: cj.vmap(f)(x[None])[0]),
+    "linearize": lambda f: lambda x: cj.vmap(cj.linearize(f, x)[1])(np.eye(x.size)),
+    "grad of scan": lambda f: cj.grad(lambda x: lax.scan(lambda c, _: (c + f(x), None), 0.0, None, length=2)[0] / 2.0),
+    "grad of cond": lambda f: cj.grad(lambda x: cj.jit(lambda p, x: lax.cond(p, f, lambda x: x.sum(), x))(True, x)),
+    "grad of checkpoint": lambda f: cj.grad(cj.checkpoint(f)),
+    "hessian's trace": lambda f: lambda x: cj.jacfwd(lambda y: cj.grad(f)(y) * 1.0)(x) @ x * 0.0 + cj.grad(f)(x),
+}
+
+
+@pytest.mark.parametrize("nesting", NESTED)
+def test_numpys_functions_work_under_transformations_of_any_depth(nesting):
+    def loss(x):
+        rows = np.stack([np.sin(x) * W, np.where(x > 0, x, np.exp(x))])
+        return np.sum(np.square(rows) / (1.0 + np.linalg.norm(x)), axis=None) + np.mean(W @ np.outer(W, x))
+
+    eps = 1e-6
+    wanted = [(loss(V + eps * e) - loss(V - eps * e)) / (2 * eps) for e in np.eye(4)]
+    np.testing.assert_allclose(np.asarray(NESTED[nesting](loss)(V)), wanted, rtol=1e-6, atol=1e-8)
 
 
 def test_plain_arrays_stay_numpys():

@@ -120,6 +120,13 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     return shapes.transpose(a, tuple(order))
 
 
+def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+    """`np.rollaxis`: the axis stands before the one that is at `start` now."""
+    a = from_array_like(a)
+    source, before = canonical_axis("rollaxis", axis, a.ndim), canonical_axis("rollaxis", start, a.ndim + 1)
+    return moveaxis(a, source, before - (source < before))
+
+
 def expand_dims(a: Any, axis: Any) -> Any:
     """`np.expand_dims`."""
     return shapes.expand_dims(from_array_like(a), as_ints("expand_dims", "an axis", axis))

@@ -36,10 +36,10 @@ Function = Callable[..., Any]
 # Operands
 
 def inexact(ufunc: np.ufunc, x: Any) -> Any:
-    """An operand of a ufunc with inexact results, as an array: an integer one in the dtype that NumPy computes in."""
-    aval = aval_of(x)
+    """The traced operand of a ufunc with inexact results: an integer one in the dtype that NumPy computes in."""
+    aval = x.aval
     if dtypes.is_inexact(aval.dtype):
-        return convert(x, aval.dtype, aval.weak_type)
+        return x
     own = dtypes.canonical(ufunc.resolve_dtypes((aval.dtype, *[None] * ufunc.nout))[-1])
     default = dtypes.default_dtype("f")
     return convert(x, own if own.itemsize < default.itemsize else default, aval.weak_type)

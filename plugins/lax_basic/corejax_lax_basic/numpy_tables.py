@@ -34,6 +34,8 @@ numpy_function: dict[Any, Callable[..., Any]] = {
     np.vsplit: lambda ary, indices_or_sections: rearranged.split(ary, indices_or_sections, 0),
     np.hsplit: lambda ary, indices_or_sections: rearranged.split(ary, indices_or_sections,
                                                                  1 if from_array_like(ary).ndim > 1 else 0),
+    np.dsplit: lambda ary, indices_or_sections: rearranged.split(ary, indices_or_sections, 2),
+    np.rollaxis: rearranged.rollaxis,
     np.tile: rearranged.tile, np.repeat: rearranged.repeat, np.take: rearranged.take, np.diff: rearranged.diff,
     # products
     np.dot: products.dot, np.inner: products.inner, np.vdot: products.vdot, np.outer: products.outer,

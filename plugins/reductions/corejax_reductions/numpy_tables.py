@@ -85,6 +85,23 @@ def nanmean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = Fal
     return operators.mean(a, axis, dtype, keepdims=keepdims, where=lax.eq(a, a))
 
 
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    """`np.trapezoid`: the integral along an axis, by trapezoids."""
+    y = from_array_like(y)
+    at = canonical_axis("trapezoid", axis, aval_of(y).ndim)
+    size = aval_of(y).shape[at]
+    widths = dx
+    if x is not None:
+        x = from_array_like(x)
+        along = aval_of(x).ndim - 1 if aval_of(x).ndim == 1 else at
+        points = aval_of(x).shape[along]
+        widths = lax.slice_in_dim(x, 1, points, axis=along) - lax.slice_in_dim(x, 0, points - 1, axis=along)
+        if aval_of(x).ndim == 1:
+            widths = lax.reshape(widths, (points - 1, *[1] * (aval_of(y).ndim - 1 - at)))
+    sides = lax.slice_in_dim(y, 1, size, axis=at) + lax.slice_in_dim(y, 0, size - 1, axis=at)
+    return operators.sum(sides * widths / 2.0, at)
+
+
 # Norms
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
@@ -150,7 +167,7 @@ numpy_function: dict[Any, Function] = {
     np.amax: _of_array(operators.max), np.amin: _of_array(operators.min), np.ptp: ptp,
     np.count_nonzero: count_nonzero, np.average: average, np.nansum: _ignoring_nan(operators.sum, 0.0),
     np.nanprod: _ignoring_nan(operators.prod, 1.0), np.nanmean: nanmean, np.linalg.norm: norm,
-    np.linalg.vector_norm: vector_norm,
+    np.linalg.vector_norm: vector_norm, np.trapezoid: trapezoid,
     np.linalg.matrix_norm: lambda x, /, *, keepdims=False, ord="fro": _matrix_norm(x, (x.ndim - 2, x.ndim - 1),
                                                                                    keepdims, ord),
 }
