@@ -181,6 +181,9 @@ def aval_of(value: Any) -> ShapedArray:
         return scalar_aval(kind)
     if isinstance(value, (np.ndarray, np.generic)):
         return _of_ndarray(value)
+    number = dtypes.plain_scalar(value)
+    if number is not None:
+        return scalar_aval(dtypes.PYTHON_SCALARS[type(number)])
     raise CorejaxTypeError(f"a value of type {type(value).__name__} is not an array", got=repr(value)[:80],
                            wanted="an array, a NumPy scalar, or a bool, int, float or complex", where=here(),
                            todo="convert it with numpy.asarray, or pass its array parts as a pytree")

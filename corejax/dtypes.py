@@ -47,6 +47,17 @@ _LONG = {short: dtype for dtype, short in _SHORT.items()}
 PYTHON_SCALARS: dict[type, str] = {bool: "b", int: "i", float: "f", complex: "c"}
 
 
+def plain_scalar(x: Any) -> Any:
+    """A number whose class derives from Python's, as that of an IntEnum, as Python's own; None for all else.
+
+    NumPy's scalars, some of which derive from Python's, too, have a dtype of their own.
+    """
+    if isinstance(x, np.generic):
+        return None
+    kinds: tuple[Any, ...] = (int, float, complex)
+    return next((kind(x) for kind in kinds if isinstance(x, kind)), None)
+
+
 def short_name(dtype: np.dtype) -> str:
     """`f64` for float64, `bf16` for bfloat16: the names that jaxprs are printed with."""
     return _SHORT.get(dtype) or dtype.name

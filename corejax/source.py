@@ -25,6 +25,7 @@ library_packages: dict[str, Any] = {"corejax": "corejax"}
 _BETWEEN = frozenset(["numpy", "scipy"])
 
 _IMPORT_FROM = opmap["IMPORT_FROM"]
+_SUBSCRIPTS = frozenset([opmap.get(name) for name in ("BINARY_SUBSCR", "STORE_SUBSCR")])  # the first until 3.13
 
 _is_library: dict[str, bool] = {}
 _is_users: dict[str, bool] = {}
@@ -125,6 +126,11 @@ def expression(place: Location) -> str | None:
         found = text  # an assignment's position is its target
     found = found.strip()
     return found[:57] + "..." if len(found) > 60 else found or None
+
+
+def is_subscript(place: Location) -> bool:
+    """Does what runs at a location index something?"""
+    return place is not None and place[0].co_code[place[1]] in _SUBSCRIPTS
 
 
 def here() -> str | None:

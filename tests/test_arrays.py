@@ -230,6 +230,21 @@ def test_nothing_else_is_an_instance_of_array(x: Any) -> None:
     assert is_concrete(x) is isinstance(x, (np.ndarray, np.generic, float))
 
 
+def put(a: Any, i: Any) -> None:
+    a[i] = 0.0
+
+
+@pytest.mark.parametrize("index", [lambda a, i: a[i], lambda a, i: a[i, 0], lambda a, i: a[i > 0],
+                                   lambda a, i: a[[0, i]], lambda a, i: a[None, i], put])
+def test_an_ndarray_with_a_traced_index_is_to_be_one_of_corejax(index: Any) -> None:
+    a = np.arange(6.0).reshape(3, 2)
+    for transformed in (cj.jit(lambda i: index(a, i)), lambda i: cj.vmap(lambda i: index(a, i))(i[None])):
+        with pytest.raises(CorejaxError) as caught:
+            transformed(np.int64(1))
+        assert "cj.device_put(a)[i]" in str(caught.value.todo)
+    assert 2.0 == cj.jit(lambda i: cj.device_put(a)[i, 0])(1)
+
+
 # Methods as attributes of the class
 
 def test_methods_of_packs_show_their_signature_and_documentation(place: Any) -> None:

@@ -18,7 +18,7 @@ from corejax.avals import ShapedArray, aval_of
 from corejax.datamodel import DataModel
 from corejax.errors import ConcretizationError, CorejaxTypeError, LeakedTracerError, LostDerivativeError
 from corejax.interpreters import numpy_calls
-from corejax.source import Location, describe, expression, here, location, place_here
+from corejax.source import Location, describe, expression, here, is_subscript, location, place_here
 from corejax.tracebacks import as_entry, public, trim
 from corejax.xla.array import Array, as_array
 from corejax.xla.storage import as_scalar, read_only, scalar_error
@@ -105,10 +105,11 @@ class Tracer(DataModel):
         if not self._trace.live:
             raise leak_error(self, wanted)
         called = f"{expression(place_here())}: " if wanted == _TO_NUMPY else ""
+        doing = "an ndarray's index" if wanted == _TO_NUMPY and is_subscript(place_here()) else wanted
         raise ConcretizationError(
             f"{called.removeprefix('None: ')}{wanted} needs the value of an array of which only the type is known here",
             got=_history(self), wanted="a concrete value", where=here(), todo=next(
-                (todo for start, todo in _INSTEAD.items() if wanted.startswith(start)), _INSTEAD["else"]))
+                (todo for start, todo in _INSTEAD.items() if doing.startswith(start)), _INSTEAD["else"]))
 
     @as_entry
     def __bool__(self) -> bool:
@@ -179,6 +180,8 @@ _INSTEAD = {
             "static (static_argnums), if it is no data",
     "an index or a shape": "sizes, axes and Python's indices are known when a function is traced: mark the argument as "
                            "static (static_argnums), take them from x.shape, or index a cj array instead of a list",
+    "an ndarray's index": "index an array of corejax, which takes traced indices: cj.device_put(a)[i]; for one with "
+                          "other elements, cj.device_put(a).at[i].set(value)",
     "conversion to a NumPy": "use cj.lax, or the operators and methods of x, in place of NumPy's functions",
     "a format": "return it and print it outside of the transformed function; {x} without a format shows its type",
     "else": "go on with the array itself, by cj.lax and operators; or do this outside of the transformed function",

@@ -266,7 +266,7 @@ def is_concrete(x: Any) -> bool:
     >>> is_concrete(as_array(2.5, copy=False)), is_concrete(2.5), is_concrete(None)
     (True, True, False)
     """
-    return type(x) is Array or isinstance(x, (np.ndarray, np.generic)) or type(x) in dtypes.PYTHON_SCALARS
+    return type(x) is Array or isinstance(x, (np.ndarray, np.generic, int, float, complex))
 
 
 def as_array(value: Any, *, copy: bool) -> Array:
@@ -287,6 +287,9 @@ def as_array(value: Any, *, copy: bool) -> Array:
             dtypes.check_python_int(value, aval.dtype)
         return Array.from_host(aval.dtype.type(value), aval)
     check_has_value(value, aval)
+    number = dtypes.plain_scalar(value)
+    if number is not None:
+        return as_array(number, copy=copy)
     host = np.asarray(value)
     if host.dtype.num != aval.dtype.num or not host.dtype.isnative:
         # Swapped bytes, or a second name of the same type: the runtime reads such memory as something else.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import enum
 import operator
 from collections import namedtuple
 
@@ -310,3 +311,44 @@ def test_a_container_that_computes_with_arrays_is_asked():
 
 def test_containment_compares_elements():
     assert 2.0 in arr(Y) and 3.0 not in arr(Y) and None not in arr(Y)
+
+
+# Numbers of classes that derive from Python's
+
+class Level(enum.IntEnum):
+    HIGH = 2
+
+
+class Metres(float):
+    pass
+
+
+class Rate(float, enum.Enum):
+    LOW = 0.5
+
+
+@pytest.mark.parametrize("y", [Level.HIGH, Metres(1.5), Rate.LOW, type("Count", (int,), {})(3),
+                               type("Phase", (complex,), {})(1j)], ids=lambda y: type(y).__name__)
+@pytest.mark.parametrize("dtype", ["float32", "int8", "complex64"])
+def test_numbers_of_derived_classes_are_pythons_numbers(y, dtype):
+    x, plain = lax.convert_element_type(np.array([1, 2, 3]), dtype), complex(y) if isinstance(y, complex) else y + 0
+    assert type(plain) in (int, float, complex)
+    ops = [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.eq, operator.ne]
+    for op in ops if not isinstance(y, complex) else ops[:4]:
+        for wanted, got in ((op(x, plain), op(x, y)), (op(plain, x), op(y, x)),
+                            (op(x, plain), cj.jit(op)(x, y)), (op(x, plain), cj.jit(lambda x, op=op: op(x, y))(x))):
+            assert wanted.aval is got.aval
+            np.testing.assert_allclose(np.asarray(wanted), np.asarray(got), rtol=1e-6)
+
+
+def test_members_of_an_enumeration_are_data_and_not_part_of_the_program():
+    class Step(enum.IntEnum):
+        ONE, TWO = 1, 2
+
+    traced = []
+    f = cj.jit(lambda x, n: traced.append(n.aval) or x * n)
+    assert [3.0, 6.0, 3.0] == [float(f(3.0, n)) for n in (Step.ONE, Step.TWO, 1)]
+    assert ["~i64[]"] == [str(aval) for aval in traced]
+    assert (True, 12.0) == (cj.grad(lambda x: x**3)(Metres(2.0)).weak_type, cj.grad(lambda x: x**3)(Metres(2.0)))
+    assert divmod(arr(7), Step.TWO) == (3, 1) and lax.full((1,), Step.TWO).weak_type
+    assert not (arr(1.0) * np.float64(2.0)).weak_type

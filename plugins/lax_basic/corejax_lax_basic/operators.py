@@ -62,11 +62,15 @@ _CONTAINERS = (list, tuple, dict)
 _SWAPPED = {"eq": "__eq__", "ne": "__ne__", "lt": "__gt__", "le": "__ge__", "gt": "__lt__", "ge": "__le__"}
 
 
-def _not_an_operand(name: str, x: Any, y: Any, other: str | None) -> Any:
+def _not_an_operand(operate: Function, name: str, x: Any, y: Any, other: str | None) -> Any:
     """NotImplemented, so that Python asks the method `other` of the other type, if it didn't before.
 
-    An error for containers, unless they have such a method of their own: they compare unequal to any array.
+    A number of a class derived from Python's is used as Python's. Containers are refused, unless they have such a
+    method of their own: they compare unequal to any array.
     """
+    number = dtypes.plain_scalar(y)
+    if number is not None:
+        return operate(x, number)
     base: Any = next((kind for kind in _CONTAINERS if isinstance(y, kind)), None)
     definer = next((kind for kind in type(y).__mro__ if other in vars(kind)), None)
     if base is None or definer not in (None, base, object):
@@ -152,7 +156,7 @@ def _pair(name: str, apply: Function, fast: Any = None, kinds: str = "", at_leas
             elif getattr(y, "aval", None) is aval:
                 return context.trace.process_two(primitive, x, y, aval)
         if not _is_operand(y):
-            return _not_an_operand(name, x, y, other)
+            return _not_an_operand(forward, name, x, y, other)
         return apply(*prepare((x, y), at_least))
 
     def reflected(x: Any, y: Any) -> Any:
@@ -162,7 +166,7 @@ def _pair(name: str, apply: Function, fast: Any = None, kinds: str = "", at_leas
             if scalar is not None:
                 return context.trace.process_two(primitive, scalar, x)
         if not _is_operand(y):
-            return _not_an_operand(name, x, y, None)
+            return _not_an_operand(reflected, name, x, y, None)
         return apply(*prepare((y, x), at_least))
 
     for function, shown in ((forward, name), (reflected, f"r{name}")):
@@ -261,12 +265,12 @@ integer_power = _bind(arithmetic.integer_pow)
 
 def divmod(x: Any, y: Any) -> Any:
     """`divmod(x, y)`: (x // y, x % y)."""
-    return (floordiv(x, y), mod(x, y)) if _is_operand(y) else _not_an_operand("divmod", x, y, "__rdivmod__")
+    return (floordiv(x, y), mod(x, y)) if _is_operand(y) else _not_an_operand(divmod, "divmod", x, y, "__rdivmod__")
 
 
 def rdivmod(x: Any, y: Any) -> Any:
     """`divmod(y, x)`."""
-    return (rfloordiv(x, y), rmod(x, y)) if _is_operand(y) else _not_an_operand("divmod", x, y, None)
+    return (rfloordiv(x, y), rmod(x, y)) if _is_operand(y) else _not_an_operand(rdivmod, "divmod", x, y, None)
 
 
 # Unary operators
