@@ -78,6 +78,10 @@ class CorejaxOverflowError(CorejaxError, OverflowError):
     """A number that doesn't fit its dtype."""
 
 
+class CorejaxRecursionError(CorejaxError, RecursionError):
+    """Calls that are nested more deeply than Python's stack allows."""
+
+
 class ConcretizationError(CorejaxTypeError):
     """A value was needed where only its type is known."""
 

@@ -23,7 +23,7 @@ from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any, TypeVar
 
 from corejax.config import config
-from corejax.errors import CorejaxError, CorejaxRuntimeError, CorejaxTypeError, PackError
+from corejax.errors import CorejaxError, CorejaxRecursionError, CorejaxRuntimeError, CorejaxTypeError, PackError
 from corejax.source import Location, describe, here, is_library, library_packages, package_of, place_in
 
 F = TypeVar("F")
@@ -139,6 +139,10 @@ def trim(error: Exception | SystemExit) -> None:
     if isinstance(error, SystemExit):
         _refuse_exit(error)
         return
+    if type(error) is RecursionError:
+        told = _tell_of_recursion(error)
+        if told is not None:
+            raise told from None
     try:
         if isinstance(error, CorejaxError) and error.where is None:
             error.where = describe(_place(error.__traceback__))
@@ -146,6 +150,26 @@ def trim(error: Exception | SystemExit) -> None:
             _trim(error)
     except RecursionError:  # the stack is full: what the user's frames say is enough
         error.__traceback__ = None
+
+
+def _tell_of_recursion(error: RecursionError) -> CorejaxRecursionError | None:
+    """An error that says what to do about a full stack; None while there is too little room on it to make one."""
+    try:
+        if not str(error).startswith("maximum recursion depth exceeded"):
+            return None
+        innermost = list(_walk(error.__traceback__))[-50:]
+        if all([is_library(part.tb_frame) and package_of(part.tb_frame) != _KERNEL for part in innermost]):
+            return None  # a pack's own function calls itself
+        limit = sys.getrecursionlimit()
+        told = CorejaxRecursionError(
+            "calls are nested too deeply: a function calls itself without end, or transformations and control flow are "
+            "nested within each other", got=f"more frames than Python's limit, which is {limit}",
+            wanted="a nesting that fits", where=describe(_place(error.__traceback__)),
+            todo="write the nesting as a loop (lax.fori_loop, lax.while_loop, lax.scan); or raise the limit, "
+                 f"sys.setrecursionlimit({10 * limit}), if the nesting has an end")
+        return told.with_traceback(error.__traceback__)
+    except RecursionError:
+        return None
 
 
 def _trim(error: Exception) -> None:

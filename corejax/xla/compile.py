@@ -23,6 +23,7 @@ from corejax.xla.array import Array, as_array
 from corejax.xla.execution import make_calls
 from corejax.xla.failures import failed_lowering, no_such_analysis, refused_program
 from corejax.xla.lowering import Lowering, bake, lower_module
+from corejax.xla.nesting import check_depth
 from corejax.xla.options import settings_of, wrong_option
 from corejax.xla.storage import is_on_device, to_numpy
 from corejax.xla.transfers import device_aval
@@ -140,6 +141,7 @@ def hoisted_consts(closed: ClosedJaxpr, baked: Sequence[Any], place: client.Plac
 def compile_lowered(lowered: Lowering, closed: ClosedJaxpr, place: client.Place, donated: Sequence[int] = (),
                     settings: Sequence[tuple[str, Any]] = (), consts: Sequence[Any] = ()) -> Executable:
     """Compile a lowered module for a place."""
+    check_depth(lowered.depth, closed.jaxpr.name or "fn")
     options = _jaxlib.compile_options(place.device.id, (*place.options, *settings))
     with lowered.context, lowered._location:
         try:

@@ -26,6 +26,7 @@ from corejax.xla.donation import donation
 from corejax.xla.failures import check_open, failed_lowering, failed_rule, foreign_value, wrong_lowering
 from corejax.xla.folding import DIVISIONS, divisible
 from corejax.xla.locations import LocatedRules
+from corejax.xla.nesting import Depth, order
 from corejax.xla.storage import to_numpy
 from corejax.xla.types import Types, dense_attribute, describe_type, row_major
 
@@ -42,7 +43,7 @@ class Lowering:
 
     __slots__ = ("eqn", "out_types", "platform", "mesh", "tokens", "callbacks", "types", "ir", "module", "context",
                  "_create", "_made", "_functions", "_names", "_rules", "_literals", "_location",
-                 "_attributes")
+                 "_attributes", "_built", "depth")
 
     def __init__(self, platform: str, name: str) -> None:
         ir = self.ir = _jaxlib.ir
@@ -60,6 +61,8 @@ class Lowering:
         self._create = ir.Operation.create
         self._made: Any = None
         self._functions: dict[Any, Any] = {}
+        self._built: list[Any] = []  # functions, callees first
+        self.depth = Depth()  # of the function at hand; of the whole module, when it is complete
         self._names: dict[str, int] = {}
         self._rules: dict[Any, Callable[..., Any]] = {}
         self._literals: dict[Any, Any] = {}
@@ -125,7 +128,8 @@ class Lowering:
         if isinstance(jaxpr, ClosedJaxpr):
             consts, jaxpr = jaxpr.consts, jaxpr.jaxpr
         args = [*map(self.constant, map(_const_to_numpy, consts)), *self._own(args)]
-        function, out_types = self._function(jaxpr, name or jaxpr.name or "fn")
+        function, out_types, depth = self._function(jaxpr, name or jaxpr.name or "fn")
+        self.depth = self.depth.above(depth, self.ir.InsertionPoint.current.block)
         made = self._create("func.call", out_types, args, {"callee": function})
         return list(made.results)
 
@@ -136,19 +140,21 @@ class Lowering:
                 raise foreign_value(self.eqn, x)
         return values
 
-    def _function(self, jaxpr: Jaxpr, name: str) -> tuple[Any, list[Any]]:
+    def _function(self, jaxpr: Jaxpr, name: str) -> tuple[Any, list[Any], Depth]:
         key = compiled_key(jaxpr)
         found = self._functions.get(key)
         if found is None:
             symbol = self._unique(_symbol(name))
-            saved = self.eqn, self.out_types, self._literals
+            saved = self.eqn, self.out_types, self._literals, self.depth
+            self.depth = Depth()
             try:
                 build_function(self, symbol, jaxpr, "private")
+                depth = self.depth
             finally:
-                self.eqn, self.out_types, self._literals = saved
+                self.eqn, self.out_types, self._literals, self.depth = saved
             reference = self.ir.FlatSymbolRefAttr.get(symbol)
-            found = self._functions[key] = reference, [self.types[aval] for aval in jaxpr.out_avals]
-        return found
+            found = self._functions[key] = reference, [self.types[aval] for aval in jaxpr.out_avals], depth
+        return found  # type: ignore[no-any-return]
 
     def _unique(self, name: str) -> str:
         count = self._names.get(name, 0)
@@ -219,6 +225,7 @@ def build_function(ctx: Lowering, symbol: str, jaxpr: Jaxpr, visibility: str, co
                 env[var] = ctx.constant(const)
         outs = lower_equations(ctx, jaxpr, env)
         ctx._create("func.return", [], outs)
+    ctx._built.append(function)
 
 
 def lower_equations(ctx: Lowering, jaxpr: Jaxpr, env: dict[Any, Any]) -> list[Any]:
@@ -277,11 +284,12 @@ def lower_module(jaxpr: Jaxpr, consts: Sequence[Any | None], name: str, platform
     try:
         with ctx.context, ctx._location:
             build_function(ctx, "main", jaxpr, "public", baked, attributes if donated else None)
+            order(ctx.module.body, ctx._built, ctx.depth)
     except Exception as error:
         if isinstance(error, CorejaxError) or ctx.eqn is None or not is_from_beneath(error):
             raise
         raise failed_lowering(ctx.eqn, error) from error
-    ctx.eqn, ctx._literals = None, {}
+    ctx.eqn, ctx._literals, ctx._built = None, {}, []
     return ctx
 
 
