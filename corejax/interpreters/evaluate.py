@@ -129,9 +129,9 @@ class EvalTrace(Trace):
         return array
 
     def _process_new(self, primitive: Any, args: Sequence[Any]) -> Any:
-        """For arrays of types that the primitive hasn't met; next time it will have."""
+        """For arrays of types that the primitive hasn't met; next time it will have, unless its rule does more then."""
         out = self.process(primitive, args, {})
-        if out.aval.dtype is not float0:
+        if out.aval.dtype is not float0 and dtypes.kind(args[0].aval.dtype) not in primitive.beside:
             avals = tuple([x.aval for x in args])
             primitive.remember(avals[0] if avals[0] is avals[-1] else avals, out.aval)
         return out

@@ -92,6 +92,11 @@ def of_operands(rule: Any, count: int) -> Rule | None:
     return function if made is rule and arity == count else None  # functools.wraps copies attributes to other rules
 
 
+def kinds_beside(rule: Any) -> frozenset[str]:
+    """The kinds of dtypes for which a rule, as its attribute `beside` says, does more than what it was made from."""
+    return frozenset(getattr(rule, "beside", ()))
+
+
 def adapt_partial(function: Rule | None, params: Signature) -> Rule | None:
     """A function of `partials` or `factors` as one that takes all the params."""
     if function is None or not params.keywords:

@@ -15,7 +15,16 @@ from typing import Any
 from corejax.errors import CorejaxRuntimeError
 from corejax.interpreters.forward import instantiate
 from corejax.plugin import derive, divisions, manifest, registry
-from corejax.plugin.adapters import Signature, adapt, adapt_partial, chain, instantiated, of_operands, wrapped
+from corejax.plugin.adapters import (
+    Signature,
+    adapt,
+    adapt_partial,
+    chain,
+    instantiated,
+    kinds_beside,
+    of_operands,
+    wrapped,
+)
 from corejax.plugin.declarations import Declaration, Factors, Linearity, Partials
 from corejax.plugin.hookspecs import HOOKS, OPTIONAL_ARGS, WITHOUT_PARAMS
 from corejax.plugin.ranking import FAMILIES, Offer, by_platform, general, rank
@@ -91,6 +100,7 @@ def draft(primitive: Any, resolution: Resolution) -> SimpleNamespace:
         if rule is not None:
             setattr(slots, hook, divisions.checked(primitive, hook, rule))
     slots.of_one, slots.of_two = [None if slots.multiple_results else of_operands(slots.impl, n) for n in (1, 2)]
+    slots.beside = kinds_beside(slots.impl)
     return slots
 
 

@@ -63,7 +63,7 @@ class Primitive:
     _FROZEN = ("abstract_eval", "impl", "jvp", "transpose", "vmap", "xla_translation", "decompose", "samples",
                "evaluate", "partial_eval", "dce", "effects", "typecheck", "pretty", "linearize", "linear", "factors",
                "symbolic_zeros", "jvp_binds_itself", "multiple_results", "lowerings", "lowered_params", "providers",
-               "open_params", "of_one", "of_two", "params")
+               "open_params", "of_one", "of_two", "beside", "params")
     __slots__ = (*_IDENTITY, *_FROZEN, "__weakref__")
 
     if TYPE_CHECKING:  # the rules, each as docs/hooks.md describes it

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from corejax.plugin.families.elementwise import Elementwise, binary, comparison, draw, nary, unary
 from corejax.plugin.families.scalars import match_scalars, weak_scalar
+from corejax.plugin.families.settling import at_special_points, settle, where_infinite
 from corejax.plugin.families.spreading import (
     align,
     common_shape,
@@ -29,8 +30,9 @@ from corejax.plugin.families.spreading import (
     unspread,
 )
 
-__all__ = ["Elementwise", "align", "binary", "common_shape", "comparison", "constant_like", "draw", "match_scalars",
-           "nary", "refused", "spread", "spread_operands", "unary", "unspread", "weak_scalar"]
+__all__ = ["Elementwise", "align", "at_special_points", "binary", "common_shape", "comparison", "constant_like", "draw",
+           "match_scalars", "nary", "refused", "settle", "spread", "spread_operands", "unary", "unspread",
+           "weak_scalar", "where_infinite"]
 
 
 def __dir__() -> list[str]:

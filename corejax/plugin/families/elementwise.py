@@ -14,6 +14,7 @@ from corejax.avals import Linear, ShapedArray, aval_of
 from corejax.errors import CorejaxTypeError, MissingRuleError
 from corejax.plugin.declarations import Declaration, Partials, Sample, hookimpl, not_linear
 from corejax.plugin.families.scalars import match_scalars, matching
+from corejax.plugin.families.settling import settle
 from corejax.plugin.families.spreading import align, common_shape, refused, spread, spread_operands, unspread
 from corejax.source import here
 from corejax.tracebacks import as_entry, public, trim
@@ -39,7 +40,8 @@ class Elementwise:
                  doc: str, linear: tuple[int, ...] = (), transpose: Declaration | Sequence[Function | None] = (),
                  result: Function | None = None, domain: tuple[float, float] = (-2.0, 2.0),
                  singular: Sequence[float] = (), ulps: float | None = None,
-                 exempt: Mapping[str, Mapping[str, str]] = MappingProxyType({})) -> None:
+                 exempt: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+                 compiled_at: Function | None = None) -> None:
         self.name = name
         self.__doc__ = doc
         self._arity, self._kinds, self._result, self._domain = arity, dtypes, result, domain
@@ -49,7 +51,8 @@ class Elementwise:
         self._bind: Function = _not_defined
         backward: Any = transpose or not_linear(f"{name} is not linear in any operand")
         hooks = {
-            "impl": hookimpl(_on_sequence(impl, arity)), "xla_translation": hookimpl(_lowering(hlo, arity)),
+            "impl": hookimpl(_settled(self, impl, arity, compiled_at) if compiled_at else _on_sequence(impl, arity)),
+            "xla_translation": hookimpl(_lowering(hlo, arity)),
             "jvp": _spreading(jvp) if isinstance(jvp, Partials) and arity != 1 else jvp, "linear": linear or None,
             "transpose": backward if isinstance(backward, Declaration) else self._transpose}
         for hook, value in hooks.items():
@@ -150,7 +153,9 @@ def unary(name: str, impl: Function, *, hlo: str | Function, dtypes: str, jvp: A
     - `domain`: the interval that samples are drawn from;
     - `singular`: the points of the domain without a derivative;
     - `ulps`: how many units in the last place `impl` and the compiled program may be apart;
-    - `exempt`: for a kind of dtypes, the names of checks that don't hold, with the reasons.
+    - `exempt`: for a kind of dtypes, the names of checks that don't hold, with the reasons;
+    - `compiled_at`: a function `(out, *args) -> mask` that says where, of complex operands, not `impl` but the compiled
+      program decides: as `at_special_points`, where the two disagree about signs of zeros, branches and infinities.
     """
     return Elementwise(name, impl, arity=1, hlo=hlo, dtypes=dtypes, jvp=jvp, doc=doc, **options)
 
@@ -214,6 +219,18 @@ def _on_sequence(impl: Function, arity: int | None) -> Function:
         return lambda args: impl(*args)
     rule.made_from = rule, arity, impl
     return rule  # type: ignore[no-any-return]
+
+
+def _settled(plugin: Elementwise, impl: Function, arity: int | None, compiled_at: Function) -> Function:
+    """The hook that of complex operands asks the compiled program where `impl` is not to be relied on."""
+    def rule(args: Sequence[Any]) -> Any:
+        out = impl(*args)
+        if args[0].dtype.kind != "c":
+            return out
+        return settle(plugin._bind.__self__, out, args, compiled_at)  # type: ignore[attr-defined]
+    rule.made_from = rule, arity, impl  # type: ignore[attr-defined]
+    rule.beside = "c"  # type: ignore[attr-defined]
+    return rule
 
 
 def _lowering(hlo: str | Function, arity: int | None) -> Function:

@@ -73,7 +73,7 @@ div: Any = define(families.binary(
     "div", _divide, hlo="divide", dtypes="iufc",
     jvp=factors(over(lambda out, x, y: y), lambda out, x, y: neg(div(out, y))),
     transpose=(lambda ct, x, y: div(ct, y), None), domain=(0.5, 3.0),
-    doc="The quotient x / y; of integers, rounded towards zero."))
+    compiled_at=families.where_infinite, doc="The quotient x / y; of integers, rounded towards zero."))
 
 
 rem = define(families.binary(
@@ -106,7 +106,13 @@ class IntegerPow(families.Elementwise):
         if y == 0:
             return np.ones_like(x)
         power = _repeated(x, y if y > 0 else -y, np.multiply)
-        return power if y > 0 else np.true_divide(x.dtype.type(1), power)
+        if y > 0:
+            return power
+        out = np.true_divide(x.dtype.type(1), power)
+        if x.dtype.kind != "c":
+            return out
+        primitive = self._bind.__self__  # type: ignore[attr-defined]
+        return families.settle(primitive, out, (x,), families.where_infinite, {"y": y})
 
     @hookimpl
     def abstract_eval(self, avals: Sequence[ShapedArray], *, y: int) -> ShapedArray:  # type: ignore[override]
@@ -222,7 +228,9 @@ def _magnitude(dtype: np.dtype) -> np.dtype:
 
 abs = define(families.unary(
     "abs", np.abs, hlo="abs", dtypes="ifc", result=_magnitude, jvp=partials(_abs_tangent), singular=(0.0,),
+    compiled_at=families.where_infinite,
     doc="The absolute value; real for complex x. Its derivative at 0 counts as 1, of complex x as 0."))
 sign = define(families.unary(
     "sign", _sign, hlo=_lower_sign, dtypes="iufc", jvp=partials(_sign_tangent), singular=(0.0,),
+    compiled_at=families.at_special_points,
     doc="-1, 0 or 1; of a complex number x / |x|. Its derivative at 0 counts as 0."))

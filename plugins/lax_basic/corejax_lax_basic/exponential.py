@@ -23,25 +23,28 @@ def _reciprocal_root(x: Any) -> Any:
 
 
 exp = define(families.unary(
-    "exp", np.exp, hlo="exponential", dtypes="fc", jvp=factors(lambda out, x: out), doc="e to the power of x."))
+    "exp", np.exp, hlo="exponential", dtypes="fc", jvp=factors(lambda out, x: out),
+    compiled_at=families.at_special_points, doc="e to the power of x."))
 expm1 = define(families.unary(
     "expm1", np.expm1, hlo="exponential_minus_one", dtypes="fc", jvp=factors(lambda out, x: add(out, 1)),
-    doc="exp(x) - 1, exact also near 0."))
+    compiled_at=families.at_special_points, doc="exp(x) - 1, exact also near 0."))
 log = define(families.unary(
     "log", np.log, hlo="log", dtypes="fc", jvp=factors(over(lambda out, x: x)), domain=(0.2, 3.0),
-    doc="The natural logarithm."))
+    compiled_at=families.where_infinite, doc="The natural logarithm."))
 log1p = define(families.unary(
     "log1p", np.log1p, hlo="log_plus_one", dtypes="fc", jvp=factors(over(lambda out, x: add(x, 1))),
-    domain=(-0.8, 2.0), ulps=128.0, doc="log(1 + x), exact also near 0."))
+    domain=(-0.8, 2.0), ulps=128.0, compiled_at=families.where_infinite, doc="log(1 + x), exact also near 0."))
 logistic = define(families.unary(
     "logistic", lambda x: np.reciprocal(x.dtype.type(1) + np.exp(-x)), hlo="logistic", dtypes="fc",
-    jvp=factors(lambda out, x: mul(out, sub(1, out))), doc="The logistic function 1 / (1 + exp(-x))."))
+    jvp=factors(lambda out, x: mul(out, sub(1, out))),
+    compiled_at=families.at_special_points, doc="The logistic function 1 / (1 + exp(-x))."))
 sqrt = define(families.unary(
     "sqrt", np.sqrt, hlo="sqrt", dtypes="fc", jvp=factors(lambda out, x: div(0.5, out)), domain=(0.2, 3.0),
-    doc="The square root. Its derivative at 0 is infinite."))
+    compiled_at=families.at_special_points, doc="The square root. Its derivative at 0 is infinite."))
 rsqrt = define(families.unary(
     "rsqrt", _reciprocal_root, hlo="rsqrt", dtypes="fc",
-    jvp=factors(lambda out, x: mul(div(out, x), -0.5)), domain=(0.2, 3.0), doc="1 / sqrt(x)."))
+    jvp=factors(lambda out, x: mul(div(out, x), -0.5)), domain=(0.2, 3.0),
+    compiled_at=families.at_special_points, doc="1 / sqrt(x)."))
 
 
 # Powers
@@ -123,4 +126,5 @@ pow = define(_Pow(
     "pow", _power, arity=2, hlo=_lower_power, dtypes="iufc",
     jvp=factors(_base_slope, _exponent_slope), domain=(0.3, 2.5), exempt={
         "c": {"nans and infinities agree": "where NumPy says NaN of infinite complex numbers, XLA finds a limit"}},
+    compiled_at=families.at_special_points,
     doc="x to the power of y. Beside a float or complex x, y may be an integer."))

@@ -18,21 +18,23 @@ def _radius2(x: Any, y: Any) -> Any:
 
 
 sin = define(families.unary(
-    "sin", np.sin, hlo="sine", dtypes="fc", jvp=factors(lambda out, x: cos(x)), doc="The sine."))
+    "sin", np.sin, hlo="sine", dtypes="fc", jvp=factors(lambda out, x: cos(x)),
+    compiled_at=families.at_special_points, doc="The sine."))
 cos: Any = define(families.unary(
-    "cos", np.cos, hlo="cosine", dtypes="fc", jvp=factors(lambda out, x: neg(sin(x))), doc="The cosine."))
+    "cos", np.cos, hlo="cosine", dtypes="fc", jvp=factors(lambda out, x: neg(sin(x))),
+    compiled_at=families.at_special_points, doc="The cosine."))
 tan = define(families.unary(
     "tan", np.tan, hlo="tan", dtypes="fc", jvp=factors(lambda out, x: add(square(out), 1)), domain=(-1.2, 1.2),
-    doc="The tangent."))
+    compiled_at=families.at_special_points, doc="The tangent."))
 asin = define(families.unary(
     "asin", np.arcsin, hlo="chlo.asin", dtypes="fc", jvp=factors(lambda out, x: rsqrt(sub(1, square(x)))),
-    domain=(-0.8, 0.8), doc="The inverse of the sine, from -pi/2 to pi/2."))
+    domain=(-0.8, 0.8), compiled_at=families.at_special_points, doc="The inverse of the sine, from -pi/2 to pi/2."))
 acos = define(families.unary(
     "acos", np.arccos, hlo="chlo.acos", dtypes="fc", jvp=factors(lambda out, x: neg(rsqrt(sub(1, square(x))))),
-    domain=(-0.8, 0.8), doc="The inverse of the cosine, from 0 to pi."))
+    domain=(-0.8, 0.8), compiled_at=families.at_special_points, doc="The inverse of the cosine, from 0 to pi."))
 atan = define(families.unary(
     "atan", np.arctan, hlo="chlo.atan", dtypes="fc", jvp=factors(over(lambda out, x: add(square(x), 1))),
-    domain=(-0.8, 0.8), doc="The inverse of the tangent, from -pi/2 to pi/2."))
+    domain=(-0.8, 0.8), compiled_at=families.at_special_points, doc="The inverse of the tangent, from -pi/2 to pi/2."))
 atan2 = define(families.binary(
     "atan2", np.arctan2, hlo="atan2", dtypes="f",
     jvp=factors(lambda out, x, y: div(y, _radius2(x, y)), lambda out, x, y: neg(div(x, _radius2(x, y)))),
@@ -41,9 +43,11 @@ atan2 = define(families.binary(
     doc="The angle, from -pi to pi, of the point whose ordinate is x and whose abscissa is y."))
 
 sinh = define(families.unary(
-    "sinh", np.sinh, hlo="chlo.sinh", dtypes="fc", jvp=factors(lambda out, x: cosh(x)), doc="The hyperbolic sine."))
+    "sinh", np.sinh, hlo="chlo.sinh", dtypes="fc", jvp=factors(lambda out, x: cosh(x)),
+    compiled_at=families.at_special_points, doc="The hyperbolic sine."))
 cosh: Any = define(families.unary(
-    "cosh", np.cosh, hlo="chlo.cosh", dtypes="fc", jvp=factors(lambda out, x: sinh(x)), doc="The hyperbolic cosine."))
+    "cosh", np.cosh, hlo="chlo.cosh", dtypes="fc", jvp=factors(lambda out, x: sinh(x)),
+    compiled_at=families.at_special_points, doc="The hyperbolic cosine."))
 tanh = define(families.unary(
     "tanh", np.tanh, hlo="tanh", dtypes="fc", jvp=factors(lambda out, x: sub(1, square(out))),
-    doc="The hyperbolic tangent."))
+    compiled_at=families.at_special_points, doc="The hyperbolic tangent."))
