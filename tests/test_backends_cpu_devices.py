@@ -227,10 +227,33 @@ def test_clear_caches_leaves_every_device_usable():
         print(before, [where(f(on(i))) for i in range(4)])""")
 
 
-def test_compiling_ahead_of_time_is_for_the_first_device_and_says_so():
+def test_compiling_ahead_of_time_is_for_the_device_of_the_arguments():
+    assert ["0 1 0 2 3 [1, 1]"] == run("""
+        f = cj.jit(lambda x: x + 1.0)
+        big = on(2, np.ones(1000))
+        print(where(f.lower(x).compile()(x)), where(f.lower(on(1)).compile()(on(1))),
+              where(f.lower(cj.ShapeDtypeStruct((3,), float)).compile()(x)),
+              where(cj.jit(lambda x: x + big).lower(1.0).compile()(1.0)),
+              where(f.lower(on(1)).compile(device=ds[3])(x)),
+              [where(y) for y in cj.jit(lambda t: (t["a"], 2.0 * t["b"])).lower({"a": x, "b": on(1)}).compile()(
+                  {"a": x, "b": on(1)})])""")
+
+
+def test_compiling_ahead_of_time_donates_on_the_device_of_the_argument():
+    assert ["1 True"] == run("""
+        y = on(1)
+        print(where(cj.jit(lambda x: x + 1.0, donate_argnums=0).lower(y).compile()(y)), y.is_deleted())""")
+
+
+def test_lowering_for_arguments_on_different_devices_is_refused():
+    said = run('print(error(lambda: cj.jit(lambda x, y: x + y).lower(on(1), on(2))))')
+    assert said[0].startswith("CorejaxValueError: arguments live on different devices")
+
+
+def test_a_compiled_program_says_that_an_argument_is_on_another_device():
     said = run("""
         done = cj.jit(lambda x: x + 1.0).lower(x).compile()
         print(where(done(x)), error(lambda: done(on(1))).partition("  where")[0].replace("\\n", ""))""",
                TF_CPP_MIN_LOG_LEVEL="3")
-    assert said[0].startswith("0 CorejaxValueError: arguments live on different devices")
+    assert said[0].startswith("0 CorejaxValueError: an argument lives on another device than that for which")
     assert "cpu:0" in said[0] and "cpu:1" in said[0]

@@ -33,6 +33,7 @@ from corejax.leaves import (
 from corejax.source import here
 from corejax.tracebacks import public
 from corejax.xla.options import settings_of
+from corejax.xla.placement import common_place
 
 Positions = int | Sequence[int] | None
 Names = str | Iterable[str] | None
@@ -157,7 +158,8 @@ class _Staging:
         leaves, in_tree = trees.flatten(dynamic, None, call_root)
         avals = abstract_leaves(leaves, "jit", argument_namer(*dynamic))
         program = self._trace(function, dynamic, in_tree, avals)
-        return Traced(program, in_tree, self.statics, self.statics.key(args, kwargs))
+        place = common_place(leaves, program.closed.consts)
+        return Traced(program, in_tree, self.statics, self.statics.key(args, kwargs), place)
 
     @public
     def lower(self, *args: Any, **kwargs: Any) -> Any:

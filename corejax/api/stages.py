@@ -20,6 +20,7 @@ from corejax.source import here
 from corejax.tracebacks import public
 from corejax.xla import stages
 from corejax.xla.array import Array
+from corejax.xla.client import Place
 from corejax.xla.options import settings_of
 from corejax.xla.storage import deleted_error
 
@@ -101,9 +102,11 @@ class Stage:
 class Traced(Stage):
     """A function traced for arguments of certain types."""
 
-    def __init__(self, program: Program, in_tree: Any, statics: Statics, static_key: Any = ()) -> None:
+    def __init__(self, program: Program, in_tree: Any, statics: Statics, static_key: Any = (),
+                 place: Place | None = None) -> None:
         self._program, self._in_tree = program, in_tree
         self._statics, self._static_key = statics, static_key
+        self._place = place  # where its arguments are; None if they are on no device
 
     @property
     def jaxpr(self) -> ClosedJaxpr:
@@ -111,11 +114,13 @@ class Traced(Stage):
         return self._program.closed
 
     def lower(self, platform: str | None = None) -> Lowered:
-        """Lower it for a platform; the default device's by default."""
+        """Lower it for a platform; by default, that of the device on which its arguments are, or of the default one."""
         if platform is not None and not (isinstance(platform, str) and platform.isidentifier()):
             raise CorejaxTypeError("lower: a platform is known by its name", where=here(),
                                    got=f"{kind_of(platform)}: {platform!r:.80}", wanted="'cpu', 'cuda' or another",
                                    todo="leave it out for the default")
+        if platform is None and self._place is not None:
+            platform = self._place.compiler
         closed, kept = self.jaxpr, list(range(len(self.jaxpr.in_avals)))
         if not self._program.keep_unused:
             closed, kept = without_unused(closed)
@@ -156,12 +161,17 @@ class Lowered(Stage):
     def compile(self, compiler_options: Mapping[str, Any] | None = None, device: Any = None) -> Compiled:
         """Compile it, with options for the compiler; those given to `jit` hold where these don't say otherwise.
 
+        Unless a device is given, it is compiled for that on which the arguments are for which it was traced.
+
         >>> import corejax as cj
         >>> lowered = cj.jit(lambda x: x * x).lower(3.0)
         >>> lowered.compile({"xla_backend_optimization_level": 0})(4.0)
         Array(16., dtype=float64, weak_type=True)
         """
         options = {**self._program.options, **dict(settings_of(compiler_options))}
+        place = self.traced._place
+        if device is None and place is not None and place.compiler == self.platform:
+            device = place.device
         return Compiled(self.traced, self._flat.compile(options, device), self._kept)
 
 

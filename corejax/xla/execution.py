@@ -151,7 +151,8 @@ def _failure(error: Exception, args: Sequence[Any], place: client.Place, donated
                                  where=here(), todo="pass a copy, or don't donate it")
     elsewhere = [x for x in arrays if is_on_device(x) and x.device != place.device]
     if elsewhere:
-        return CorejaxValueError("arguments live on different devices", where=here(),
-                                 got=f"{elsewhere[0].aval} on {elsewhere[0].device}", wanted=place.device,
-                                 todo="move them with cj.device_put(x, device)")
+        return CorejaxValueError("an argument lives on another device than that for which the program was compiled",
+                                 got=f"{elsewhere[0].aval} on {elsewhere[0].device}", wanted=place.device, where=here(),
+                                 todo="move it with cj.device_put(x, device), or compile for its device: "
+                                      ".lower(...).compile(device=x.device)")
     return runtime_error(error)
