@@ -18,9 +18,9 @@ import pytest
 from corejax.plugin import hookspecs, manifest, registry
 from imports import PACKS, ROOT
 
-SKIPPED = (".venv", ".venv-parity", ".venv-bench", ".venv-matrix", "node_modules", "build", "dist", ".git")
-PAGES = sorted(path for path in ROOT.rglob("*.md")
-               if not set(SKIPPED) & set(path.relative_to(ROOT).parts) and not path.is_relative_to(ROOT / "shared"))
+SKIPPED = ("node_modules", "build", "dist", ".git", "shared")
+PAGES = sorted(path for path in ROOT.rglob("*.md") if not [
+    part for part in path.relative_to(ROOT).parts if part in SKIPPED or part.startswith(".venv")])
 PACKAGES = ("corejax", *PACKS, "corejax_softplus")
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```\s*$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")
