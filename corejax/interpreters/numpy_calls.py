@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax import plugin
+from corejax import dtypes, plugin
 from corejax.avals import aval_of
 from corejax.datamodel import DataModel
 from corejax.errors import CorejaxError, CorejaxTypeError, kind_of
@@ -22,7 +22,7 @@ from corejax.plugin import registry
 from corejax.plugin.roles import operators, roles
 from corejax.source import expression, here, place_here
 from corejax.tracebacks import as_entry, trim
-from corejax.xla.array import as_array
+from corejax.xla.array import Array, as_array
 
 Function = Callable[..., Any]
 
@@ -142,6 +142,8 @@ def _function(func: Any, types: Sequence[type], args: tuple[Any, ...], kwargs: d
     found = roles.numpy_function.get(func)  # type: ignore[attr-defined]
     if found is None:
         found, args, kwargs = _array_method(func, args, kwargs)
+    if found is None and not _is_traced([*args, *kwargs.values()]):
+        return func(*args, **kwargs)  # np.zeros(3, like=x), which comes without the `like`
     if found is None:
         raise _refused(func, registry.NUMPY_FUNCTION, [*args, *kwargs.values()])
     return _call(found, func, args, kwargs)
@@ -233,9 +235,14 @@ def _name(function: Any, method: str = "__call__") -> str:
 def _types(args: Sequence[Any]) -> str:
     """The types of arrays among arguments."""
     found = [x for arg in args for x in (arg if isinstance(arg, (list, tuple)) else (arg,))]
-    shown = [f"{'a traced ' if isinstance(x, DataModel) else ''}{aval_of(x)}" if hasattr(x, "dtype")
-             and x.dtype != object else kind_of(x) for x in found if not isinstance(x, (str, type(None)))]
+    shown = [_type(x) for x in found if not isinstance(x, (str, type(None)))]
     return ", ".join(shown[:4]) + (", ..." if len(shown) > 4 else "")
+
+
+def _type(x: Any) -> str:
+    if isinstance(x, DataModel):
+        return str(x.aval) if type(x) is Array else f"a traced {x.aval}"
+    return str(aval_of(x)) if isinstance(x, (np.ndarray, np.generic)) and x.dtype in dtypes.ALL else kind_of(x)
 
 
 # What needs the type alone

@@ -182,7 +182,8 @@ _INSTEAD = {
                            "static (static_argnums), take them from x.shape, or index a cj array instead of a list",
     "an ndarray's index": "index an array of corejax, which takes traced indices: cj.device_put(a)[i]; for one with "
                           "other elements, cj.device_put(a).at[i].set(value)",
-    "conversion to a NumPy": "use cj.lax, or the operators and methods of x, in place of NumPy's functions",
+    "conversion to a NumPy": "go on with x itself, by cj.lax, operators, methods, and those of NumPy's functions that "
+                             "packs have; join traced values with np.stack or np.concatenate",
     "a format": "return it and print it outside of the transformed function; {x} without a format shows its type",
     "else": "go on with the array itself, by cj.lax and operators; or do this outside of the transformed function",
 }
@@ -222,8 +223,8 @@ def derivative_error(tracer: Tracer, wanted: str) -> LostDerivativeError:
         got=_history(tracer).replace("traced", "differentiated", 1), where=here(),
         wanted="functions that are differentiated: cj.lax, operators, array methods, and those of NumPy's functions "
                "for which a pack has one",
-        todo="use these in its place; or, if the value alone is wanted, lax.stop_gradient(x), which is a plain array "
-             "here. print(x) and f\"{x:.3f}\" show the value")
+        todo="use these in its place (np.stack makes an array of several values); or, if the value alone is wanted, "
+             "lax.stop_gradient(x), which is a plain array here. print(x) and f\"{x:.3f}\" show the value")
 
 
 def leak_error(tracer: Tracer, doing: str) -> LeakedTracerError:

@@ -233,6 +233,31 @@ def test_numpys_functions_work_under_transformations_of_any_depth(nesting):
     np.testing.assert_allclose(np.asarray(NESTED[nesting](loss)(V)), wanted, rtol=1e-6, atol=1e-8)
 
 
+def test_arrays_like_a_traced_value():
+    seen = []
+
+    def look(x):
+        seen.append([np.zeros(2, like=x), np.arange(3, like=x), np.full((), 2.0, like=x)])
+        return np.array([x[0], 2.0 * x[1]], like=x).sum() + np.asarray(x, dtype=np.float32, like=x).sum()
+
+    assert [2.0, 3.0, 1.0, 1.0] == cj.grad(look)(V).tolist()
+    assert [np.ndarray] * 3 == [type(x) for x in seen[0]]
+
+
+def test_a_linear_function_of_numpys_is_transposed():
+    assert W.tolist() == cj.linear_transpose(lambda x: np.sum(W * np.roll(np.roll(x, 1), -1)), V)(1.0)[0].tolist()
+
+
+def test_scalars_of_numpys_are_added_to_in_place():
+    def loss(x):
+        total = np.float64(1.0)
+        total += x[0]
+        total *= np.float32(2.0)
+        return total
+
+    assert [2.0, 0.0, 0.0, 0.0] == cj.grad(loss)(V).tolist()
+
+
 def test_plain_arrays_stay_numpys():
     x = cj.device_put(V)
     assert isinstance(np.sin(x), np.ndarray) and isinstance(np.stack([x, x]), np.ndarray)

@@ -37,6 +37,15 @@ def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, s
     return full_like(a, 1, dtype, order, subok, shape, device=device)
 
 
+def array(object: Any, dtype: Any = None, *, copy: bool | None = None, order: str | None = None, subok: bool = False,
+          ndmin: int = 0, device: Any = None) -> Any:
+    """`np.array(values, like=x)` and `np.asarray(values, like=x)`: traced values as they are, lists of them joined."""
+    found = from_array_like(object)
+    found = found if dtype is None else operators.astype(found, dtype)
+    missing = ndmin - found.ndim
+    return operators.reshape(found, (*[1] * missing, *found.shape)) if missing > 0 else found
+
+
 def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
              axis: int = 0) -> Any:
     """`np.linspace`, along the first axis."""

@@ -49,6 +49,7 @@ numpy_function: dict[Any, Callable[..., Any]] = {
     np.linalg.diagonal: lambda x, /, *, offset=0: products.diagonal(x, offset, -2, -1),
     np.linalg.trace: lambda x, /, *, offset=0: products.trace(x, offset, -2, -1),
     # elements
+    np.array: elements.array, np.asarray: elements.array, np.asanyarray: elements.array,
     np.zeros_like: elements.zeros_like, np.empty_like: elements.zeros_like, np.ones_like: elements.ones_like,
     np.full_like: elements.full_like, np.linspace: elements.linspace, np.diag: elements.diag, np.tril: elements.tril,
     np.triu: elements.triu, np.where: elements.where, np.select: elements.select, np.clip: elements.clip,
