@@ -205,6 +205,8 @@ def _call(found: Function, function: Any, args: Sequence[Any], kwargs: Mapping[s
         except ValueError:  # a function written in C without a signature
             raise error from None
         except TypeError as misfit:
+            plain = [parameter.replace(annotation=parameter.empty) for parameter in known.parameters.values()]
+            known = known.replace(parameters=plain, return_annotation=known.empty)
             raise CorejaxTypeError(
                 f"{_name(function)} doesn't take these arguments for traced values", got=str(misfit), where=here(),
                 wanted=f"arguments for {_name(function)}{known}",
