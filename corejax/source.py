@@ -12,11 +12,33 @@ import warnings
 from itertools import islice
 from opcode import opmap
 from types import CodeType, FrameType
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from corejax.errors import CorejaxAttributeError, CorejaxError, CorejaxImportError, CorejaxWarning
 
-Location: TypeAlias = tuple[CodeType, int] | None
+
+class WrittenCode(NamedTuple):
+    """What a location that was written down knows of the code that it is in; named as in a code object.
+
+    Its line is the first; of instructions it knows nothing.
+    """
+
+    co_filename: str
+    co_qualname: str
+    co_firstlineno: int
+
+    @property
+    def co_code(self) -> bytes:
+        return b"\0"
+
+    def co_lines(self) -> tuple[()]:
+        return ()
+
+    def co_positions(self) -> tuple[()]:
+        return ()
+
+
+Location: TypeAlias = tuple[CodeType | WrittenCode, int] | None
 
 #: Top-level packages whose frames are not the user's, and whose they are: the kernel's, and each loaded pack's.
 library_packages: dict[str, Any] = {"corejax": "corejax"}
@@ -105,7 +127,12 @@ def describe(place: Location) -> str | None:
     return f"{place[0].co_filename}:{line_of(place)} ({place[0].co_qualname})"
 
 
-def line_of(place: tuple[CodeType, int]) -> int:
+def written(place: Location) -> Location:
+    """A location in a form that can be pickled."""
+    return None if place is None else (WrittenCode(place[0].co_filename, place[0].co_qualname, line_of(place)), 0)
+
+
+def line_of(place: tuple[CodeType | WrittenCode, int]) -> int:
     """The line of a location."""
     code, offset = place
     line = next((line for start, stop, line in code.co_lines() if start <= offset < stop), None)

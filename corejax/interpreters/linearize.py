@@ -45,6 +45,9 @@ class _WeightedSum:
             total = plus_weighted(total, x, w)
         return total
 
+    def __reduce__(self) -> str:
+        return "weighted_sum"
+
 
 weighted_sum = _WeightedSum()
 

@@ -14,6 +14,7 @@ from corejax.errors import CorejaxTypeError
 from corejax.interpreters.linearize import LinearMap
 from corejax.interpreters.partial_eval import TapeEqn, needed
 from corejax.interpreters.staging import StagingTracer
+from corejax.ir.jaxpr import check_picklable
 from corejax.ir.keys import StructuralKey, param_key
 from corejax.leaves import values
 from corejax.plugin.weights import Divisor
@@ -57,6 +58,8 @@ class TapeProgram:
 
     def __reduce__(self) -> tuple[Any, ...]:
         template = self._map
+        for primitive, _, params, _ in template.eqns:
+            check_picklable(primitive, params)
         return _rebuilt, (template.eqns, template.ins, template.outs, self.avals)
 
     def __repr__(self) -> str:

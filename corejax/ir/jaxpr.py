@@ -6,19 +6,33 @@ primitive. It is immutable. What it closes over stands in `constvars`; a `Closed
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from copy import deepcopy
+from typing import Any, Self, TypeAlias
 
 from corejax.avals import ShapedArray
-from corejax.errors import CorejaxTypeError
+from corejax.errors import CorejaxTypeError, kind_of
 from corejax.ir.printing import OPAQUE, Printed, Style, equation_text, literal_text, program_lines
-from corejax.source import Location
+from corejax.source import Location, here, written
 
 no_effects: frozenset[Any] = frozenset()
 
 
-class Var:
-    """A variable: its identity is its name."""
+class _Immutable:
+    """What a program consists of is never changed, so a copy of it is the object itself."""
+
+    __slots__ = ()
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
+
+class Var(_Immutable):
+    """A variable: its identity is its name. What is pickled together has the same variables when it is read."""
 
     __slots__ = ("aval",)
 
@@ -29,7 +43,7 @@ class Var:
         return f"Var({self.aval})"
 
 
-class Literal:
+class Literal(_Immutable):
     """A scalar written into the equation that uses it."""
 
     __slots__ = ("val", "aval")
@@ -45,7 +59,7 @@ class Literal:
 Atom: TypeAlias = Var | Literal
 
 
-class JaxprEqn:
+class JaxprEqn(_Immutable):
     """One application of a primitive: `outvars = primitive[params] invars`.
 
     `source` is where in the user's code it came from, `scope` the named scopes that were open there.
@@ -67,11 +81,35 @@ class JaxprEqn:
         """The same equation but for the fields given."""
         return JaxprEqn(**{name: fields.get(name, getattr(self, name)) for name in self.__slots__})
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        check_picklable(self.primitive, self.params)
+        return JaxprEqn, (self.primitive, self.invars, self.outvars, dict(self.params), self.effects,
+                          written(self.source), self.scope)
+
     def __repr__(self) -> str:
         return equation_text(self)
 
 
-class Jaxpr(Printed):
+def check_picklable(primitive: Any, params: Mapping[str, Any]) -> None:
+    """Refuse to pickle params that hold what can't be: else the error would not say which."""
+    for name, value in params.items():
+        items = value if type(value) is tuple else (value,)
+        for item in items:
+            if isinstance(item, (Jaxpr, ClosedJaxpr, int, str, type(None))):
+                continue  # jaxprs speak for themselves
+            try:
+                pickle.dumps(item)
+            except (pickle.PicklingError, TypeError, AttributeError) as error:
+                if isinstance(error, CorejaxTypeError):
+                    raise
+                raise CorejaxTypeError(
+                    f"{primitive.name}: its param {name!r} can't be pickled", primitive=primitive.name, where=here(),
+                    got=f"{kind_of(item)}: {error}", wanted="functions that are known by the name of their module",
+                    todo="define its functions at the top of a module; or write down the compiled program: "
+                         "cj.export.export(cj.jit(f))(*args).serialize()") from error
+
+
+class Jaxpr(Printed, _Immutable):
     """`{ lambda constvars ; invars. let eqns in outvars }`."""
 
     __slots__ = ("constvars", "invars", "outvars", "eqns", "effects", "name", "_memo", "__weakref__")
@@ -102,8 +140,11 @@ class Jaxpr(Printed):
     def lines(self, style: Style) -> list[str]:
         return program_lines(self, style)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Jaxpr, (self.constvars, self.invars, self.outvars, self.eqns, self.effects, self.name)
 
-class ClosedJaxpr(Printed):
+
+class ClosedJaxpr(Printed, _Immutable):
     """A jaxpr with the values of its constvars."""
 
     __slots__ = ("jaxpr", "consts", "__weakref__")
@@ -114,6 +155,12 @@ class ClosedJaxpr(Printed):
                                    got=len(consts), wanted=len(jaxpr.constvars))
         self.jaxpr = jaxpr
         self.consts = tuple(consts)
+
+    def __deepcopy__(self, memo: Any) -> ClosedJaxpr:
+        return ClosedJaxpr(self.jaxpr, deepcopy(self.consts, memo))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ClosedJaxpr, (self.jaxpr, self.consts)
 
     in_avals = property(lambda self: self.jaxpr.in_avals)
     out_avals = property(lambda self: self.jaxpr.out_avals)
