@@ -12,7 +12,7 @@ import numpy as np
 from corejax.avals import ShapedArray, Zero, aval_of
 from corejax.dtypes import PYTHON_SCALARS, float0, kind
 from corejax.errors import CorejaxIndexError, CorejaxTypeError, CorejaxValueError
-from corejax.interpreters.forward import instantiate
+from corejax.interpreters.forward import JVPTracer, instantiate
 from corejax.leaves import Namer, is_value, not_an_array
 from corejax.plugin.roles import roles
 from corejax.source import here
@@ -105,6 +105,8 @@ def as_weak_as(x: Any, aval: ShapedArray) -> Any:
     """A value of the type `aval.tangent` as one of the type `aval`, without a copy."""
     if not aval.weak_type:
         return x
+    if type(x) is JVPTracer:  # tangents are never weak: its own belongs to the weak primal as well
+        return JVPTracer(x._trace, as_weak_as(x.primal, aval), x.tangent)
     if type(x) is not Array:
         return roles.convert(x, aval.dtype, weak_type=True)
     return Array.from_device(x._buffer, aval) if is_on_device(x) else Array.from_host(x._host, aval)
