@@ -8,7 +8,7 @@ NO_PACKS = {"COREJAX_PACKS": "none"}
 
 names = Group("Names and packs")
 names.add("a misspelled function", "lax.sinn(1.0)", AttributeError, "sinn", "'sin'")
-names.add("a function that no pack provides", "lax.bessel_k(1.0)", AttributeError, "bessel_k", "pip install")
+names.add("a function that no pack provides", "lax.bessel_k(1.0)", AttributeError, "bessel_k", "install the pack")
 names.add("a misspelled transformation", "cj.grd(lambda x: x)", AttributeError, "grd", "grad")
 names.add("a function of an excluded pack", "lax.sin(1.0)", AttributeError, "corejax-lax-basic",
           "COREJAX_DISABLE_PACKS", jax=None, environment={"COREJAX_DISABLE_PACKS": "corejax-lax-basic"})
