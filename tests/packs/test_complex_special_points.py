@@ -11,8 +11,8 @@ import pytest
 import corejax as cj
 from corejax import lax
 
-UNARY = ["abs", "acos", "asin", "atan", "conj", "cos", "cosh", "exp", "expm1", "imag", "log", "log1p", "logistic", "neg",
-         "real", "rsqrt", "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh"]
+UNARY = ["abs", "acos", "asin", "atan", "conj", "cos", "cosh", "exp", "expm1", "imag", "log", "log1p", "logistic",
+         "neg", "real", "rsqrt", "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh"]
 BINARY = ["add", "div", "mul", "pow", "sub"]
 PARTS = [0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 1.5, -1.5, np.inf, -np.inf, np.nan]
 POINTS = np.array([complex(x, y) for x in PARTS for y in PARTS])

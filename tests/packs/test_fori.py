@@ -178,7 +178,8 @@ def test_a_loop_with_computed_bounds_may_be_told_not_to_unroll(unroll):
     (lambda: lax.fori_loop(0, 3, 1.0, 0), TypeError, "fori_loop: the body is no function"),
     (lambda: lax.fori_loop(0, True, lambda i, k: k, 0), TypeError, "upper is not one integer"),
     (lambda: lax.fori_loop("0", 3, lambda i, k: k, 0), TypeError, "lower is a str"),
-    (lambda: lax.fori_loop(0.0, 3.0, lambda i, k: k, 0), TypeError, r"lower is not one integer(.|\n)*0\.0"),
+    (lambda: lax.fori_loop(0j, 3.0, lambda i, k: k, 0), TypeError, r"lower is not one integer(.|\n)*0j"),
+    (lambda: lax.fori_loop(0, 3.0, lambda i, k: k, 0), TypeError, "the bounds differ in dtype"),
     (lambda: lax.fori_loop(0, 3, lambda i, k: (k, k), 0), TypeError, r"init_val(.|\n)*a tuple of 2"),
     (lambda: lax.fori_loop(0, 3, lambda i, v: {**v, "b": i + 0.5}, {"a": 1.0, "b": np.int32(0)}), TypeError,
      r"~f64\[\] for init_val\['b'\](.|\n)*i32\[\] for init_val\['b'\]"),
@@ -193,3 +194,10 @@ def test_wrong_arguments_are_refused_by_name(call, error, words):
     else:
         with pytest.raises(error, match=words):
             call()
+
+
+def test_bounds_may_be_floats():
+    for f in (lambda n: lax.fori_loop(0.5, n, lambda i, c: c + i, 0.0), cj.jit(
+            lambda n: lax.fori_loop(0.5, n, lambda i, c: c + i, 0.0))):
+        assert 0.5 + 1.5 + 2.5 == f(3.0)
+    assert (12.0, 13.0) == cj.jvp(lambda x: lax.fori_loop(0.0, 3.0, lambda i, c: c * x + i, 1.0), (2.0,), (1.0,))

@@ -352,3 +352,38 @@ def test_members_of_an_enumeration_are_data_and_not_part_of_the_program():
     assert (True, 12.0) == (cj.grad(lambda x: x**3)(Metres(2.0)).weak_type, cj.grad(lambda x: x**3)(Metres(2.0)))
     assert divmod(arr(7), Step.TWO) == (3, 1) and lax.full((1,), Step.TWO).weak_type
     assert not (arr(1.0) * np.float64(2.0)).weak_type
+
+
+@pytest.mark.parametrize("op", COMPARISONS, ids=by_name)
+@pytest.mark.parametrize("number", [-1, 0, 255, 256, 300, -2 ** 70, 2 ** 70])
+def test_comparisons_with_integers_out_of_range_have_answers(op, number):
+    x = np.array([0, 2, 255], np.uint8)
+    wanted, reflected = [op(int(n), number) for n in x], [op(number, int(n)) for n in x]
+    for wrapped in (lambda f: f, cj.jit, cj.vmap):
+        assert wanted == wrapped(lambda x: op(x, number))(arr(x)).tolist()
+        assert reflected == wrapped(lambda x: op(number, x))(arr(x)).tolist()
+
+
+def test_a_bound_that_nothing_can_be_beyond_clips_nothing():
+    x = arr(np.array([0, 2, 255], np.uint8))
+    assert ([0, 2, 2], [1, 2, 255]) == (x.clip(-1, 2).tolist(), cj.jit(lambda x: x.clip(1, 300))(x).tolist())
+    with pytest.raises(OverflowError, match="300 doesn't fit"):
+        x.clip(300)
+
+
+def test_a_full_array_of_booleans_is_strong():
+    assert ["bool[2]", "~i64[2]"] == [str(lax.full((2,), value).aval) for value in (True, 1)]
+
+
+def test_the_conjugate_of_a_real_number_is_complex():
+    assert ("c64[]", 2 + 0j) == (str(lax.conj(np.float32(2)).aval), lax.conj(np.float32(2)))
+    assert 3.0 == cj.grad(lambda x: lax.real(lax.conj(x)) * 3)(2.0)
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_extremes_of_complex_numbers_are_numpys(name):
+    points = [complex(x, y) for x in (0.0, -0.0, 1.0, -1.0, np.nan, np.inf) for y in (0.0, -0.0, 2.0, np.nan, -np.inf)]
+    x, y = np.repeat(points, len(points)), np.tile(points, len(points))
+    wanted = getattr(np, f"{name}imum")(x, y)
+    for function in (getattr(lax, name), cj.jit(getattr(lax, name))):
+        np.testing.assert_array_equal(wanted.view(float), np.asarray(function(x, y)).view(float))

@@ -77,7 +77,7 @@ A, B = np.ones((2, 3)), np.ones((3, 4))
     (lambda: lax.dot_general(A, B, (((2,), (0,)), ((), ()))), "not distinct axes"),
     (lambda: lax.dot_general(A, B, ((1, 0), ())), "another form"),
     (lambda: lax.dot_general(A, B.astype(np.float32), (((1,), (0,)), ((), ()))), "differ in dtype"),
-    (lambda: lax.dot(A, B, preferred_element_type=np.float32), "preferred_element_type"),
+    (lambda: lax.dot(A.astype("int32"), B.astype("int32"), preferred_element_type=np.int8), "preferred_element_type"),
     (lambda: lax.dot(A, B, preferred_element_type=np.int64), "preferred_element_type"),
     (lambda: lax.dot(A, B, precision="best"), "no such precision"),
     (lambda: lax.dot(A, A), "dot: .*that fit"),
@@ -88,3 +88,13 @@ A, B = np.ones((2, 3)), np.ones((3, 4))
 def test_wrong_use_is_refused_by_name(call: Any, text: str) -> None:
     with pytest.raises(CorejaxTypeError, match=text):
         call()
+
+
+@pytest.mark.parametrize(("dtype", "preferred", "tolerance"), [
+    ("float64", "float32", 1e-6), ("float32", "float16", 1e-3), ("complex128", "complex64", 1e-6)])
+def test_a_narrower_element_type_rounds_what_was_summed_in_the_operands(dtype, preferred, tolerance):
+    x, y = [RNG.uniform(0.5, 1.5, shape).astype(dtype) for shape in ((3, 40), (40, 2))]
+    for function in (lax.dot, cj.jit(lax.dot, static_argnames="preferred_element_type")):
+        got = function(x, y, preferred_element_type=preferred)
+        assert preferred == got.dtype
+        np.testing.assert_allclose(np.asarray(got), x @ y, rtol=tolerance)

@@ -201,9 +201,9 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
               unroll: int | bool | None = None) -> Any:
     """`val = body_fun(i, val)` for each integer `i` from `lower` up to but without `upper`, from `val = init_val`.
 
-    `val` is a pytree of arrays that keeps its structure and types. Between bounds that are known when it is traced it
-    is a `scan`: it has a reverse mode, and `unroll` steps are compiled into each round. Otherwise it is a
-    `while_loop`.
+    `val` is a pytree of arrays that keeps its structure and types. Bounds may also be floats: `i` then counts on by 1
+    from `lower`. Between integers that are known when it is traced it is a `scan`: it has a reverse mode, and `unroll`
+    steps are compiled into each round. Otherwise it is a `while_loop`.
 
     >>> lax.fori_loop(0, 5, lambda i, total: total + i, 0)
     Array(10, dtype=int64, weak_type=True)
@@ -252,14 +252,14 @@ def _bounds(lower: Any, upper: Any) -> _Bounds:
     found = [*values([lower], "fori_loop", lambda _: "lower"), *values([upper], "fori_loop", lambda _: "upper")]
     avals = [aval_of(x) for x in found]
     for name, aval, given in zip(("lower", "upper"), avals, (lower, upper), strict=True):
-        if aval.shape or not dtypes.is_integer(aval.dtype):
+        if aval.shape or not (dtypes.is_integer(aval.dtype) or dtypes.is_float(aval.dtype)):
             raise CorejaxTypeError(f"fori_loop: {name} is not one integer", where=here(), got=f"{given!r:.60} ({aval})",
                                    wanted="an integer without axes", todo="count in integers, and compute with them")
     one, other = [(aval.dtype, aval.weak_type) for aval in avals]
     if one[0] != other[0] and one[1] == other[1]:
         raise CorejaxTypeError("fori_loop: the bounds differ in dtype", got=f"{avals[0]} and {avals[1]}",
                                wanted="one dtype, which the index then has", where=here(), todo="convert one of them")
-    if not any([isinstance(x, Tracer) for x in found]):
+    if all([dtypes.is_integer(x.dtype) for x in avals]) and not any([isinstance(x, Tracer) for x in found]):
         start, end = [operator.index(x) for x in found]
         return _Bounds(found[0], found[1], aval_of(0), (start, max(0, end - start)))
     dtype, weak = dtypes.promote(one, other)
@@ -271,10 +271,10 @@ def _bounds(lower: Any, upper: Any) -> _Bounds:
 def _converted(x: Any, aval: ShapedArray) -> Any:
     if isinstance(x, Tracer):
         return lax.convert_element_type.primitive.bind(x, new_dtype=aval.dtype, weak_type=aval.weak_type)
-    return _constant(operator.index(x), aval)
+    return _constant(operator.index(x) if dtypes.is_integer(aval.dtype) else x, aval)
 
 
-def _constant(value: int, aval: ShapedArray) -> Array:
+def _constant(value: Any, aval: ShapedArray) -> Array:
     dtypes.check_python_int(value, aval.dtype)
     return Array.from_host(np.asarray(value, aval.dtype), aval)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -177,12 +177,42 @@ def _share(x: Any, y: Any, out: Any) -> Any:
     return _select(eq(x, out), zero, _select(eq(y, out), one, half))
 
 
+def _extreme(operation: str, direction: str) -> Callable[..., Any]:
+    """Complex numbers are in the order of their real parts, then of their imaginary ones."""
+    def lower(ctx: Any, args: Sequence[Any]) -> Any:
+        out = ctx.avals_out[0]
+        if not dtypes.is_complex(out.dtype):
+            return ctx.op(f"stablehlo.{operation}", args)
+        part = ctx.type_of(ShapedArray(out.shape, np.dtype(f"float{4 * out.dtype.itemsize}")))
+        truth = ctx.type_of(ShapedArray(out.shape, dtypes.bool_))
+        (x_real, x_imag), (y_real, y_imag) = [
+            [ctx.op(f"stablehlo.{name}", [arg], None, [part]) for name in ("real", "imag")] for arg in args]
+
+        def compare(x: Any, y: Any, how: str) -> Any:
+            order = ctx.ir.Attribute.parse(f"#stablehlo<comparison_direction {how}>")
+            return ctx.op("stablehlo.compare", [x, y], {"comparison_direction": order}, [truth])
+
+        def either(*conditions: Any) -> Any:
+            return reduce(lambda x, y: ctx.op("stablehlo.or", [x, y], None, [truth]), conditions)
+
+        beside = ctx.op("stablehlo.and", [compare(x_real, y_real, "EQ"), compare(x_imag, y_imag, f"{direction[0]}E")],
+                        None, [truth])
+        first = either(compare(x_real, y_real, direction), beside, compare(x_real, x_real, "NE"),
+                       compare(x_imag, x_imag, "NE"))
+        y_is_nan = either(compare(y_real, y_real, "NE"), compare(y_imag, y_imag, "NE"))
+        x_is_nan = either(compare(x_real, x_real, "NE"), compare(x_imag, x_imag, "NE"))
+        keeps_y = ctx.op("stablehlo.and", [y_is_nan, ctx.op("stablehlo.not", [x_is_nan], None, [truth])], None, [truth])
+        chosen = ctx.op("stablehlo.select", [first, args[0], args[1]])
+        return ctx.op("stablehlo.select", [keeps_y, args[1], chosen])
+    return lower
+
+
 max = define(families.binary(
-    "max", np.maximum, hlo="maximum", dtypes="biuf",
+    "max", np.maximum, hlo=_extreme("maximum", "GT"), dtypes="biufc",
     jvp=factors(lambda out, x, y: _share(x, y, out), lambda out, x, y: _share(y, x, out)),
     doc="The larger one of x and y; NaN if one of them is."))
 min = define(families.binary(
-    "min", np.minimum, hlo="minimum", dtypes="biuf",
+    "min", np.minimum, hlo=_extreme("minimum", "LT"), dtypes="biufc",
     jvp=factors(lambda out, x, y: _share(x, y, out), lambda out, x, y: _share(y, x, out)),
     doc="The smaller one of x and y; NaN if one of them is."))
 

@@ -5,12 +5,13 @@ With <a, b> = Re(a b), which doesn't conjugate, the imaginary part transposes wi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from corejax import lax
-from corejax.core import dtypes
+from corejax.core import aval_of, dtypes
 from corejax.plugin import define, families
 
 __all__ = ["complex", "conj", "imag", "real"]
@@ -42,6 +43,16 @@ class _Complex(families.Elementwise):
         return super()._type(avals)
 
 
+class _Conj(families.Elementwise):
+    def function(self, bind: Callable[..., Any]) -> Callable[..., Any]:
+        self._bind = bind
+
+        def conj(x: Any) -> Any:
+            dtype = aval_of(x).dtype
+            return complex(x, families.weak_scalar(0.0, dtype)) if dtypes.is_float(dtype) else bind(x)
+        return conj
+
+
 real = define(families.unary(
     "real", lambda x: x.real.copy(), hlo="real", dtypes="c", result=_part, jvp=None, linear=(0,),
     transpose=(lambda ct, x: complex(ct, _zero_beside(ct)),), doc="The real part of a complex array."))
@@ -52,6 +63,6 @@ complex: Any = define(_Complex(
     "complex", _join, arity=2, hlo="complex", dtypes="f", result=_whole, jvp=None, linear=(0, 1),
     transpose=(lambda ct, x, y: real(ct), lambda ct, x, y: lax.neg(imag(ct))),
     doc="The complex numbers x + iy, of two float32 or float64 arrays."))
-conj: Any = define(families.unary(
-    "conj", np.conjugate, hlo="chlo.conj", dtypes="c", jvp=None, linear=(0,), transpose=(lambda ct, x: conj(ct),),
-    doc="The complex conjugate."))
+conj: Any = define(_Conj(
+    "conj", np.conjugate, arity=1, hlo="chlo.conj", dtypes="c", jvp=None, linear=(0,),
+    transpose=(lambda ct, x: conj(ct),), doc="The complex conjugate; of a real number it is complex, too."))

@@ -114,6 +114,8 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
                     todo="use lax.broadcast_in_dim to spread an array")
     if dtype is not None:
         fill_value = as_dtype(fill_value, canonical_dtype(dtype))
+    elif type(fill_value) is bool:
+        fill_value = np.bool_(fill_value)  # no array of booleans is weak
     return broadcast_in_dim.primitive.bind(fill_value, shape=sizes, broadcast_dimensions=())
 
 

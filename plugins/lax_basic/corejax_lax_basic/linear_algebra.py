@@ -93,6 +93,8 @@ class DotGeneral:
         lhs, rhs = args
         dtype = preferred_element_type or lhs.dtype
         wide = np.dtype(np.float32) if dtype.itemsize < 4 and dtype_kind(dtype) == "f" else dtype
+        if wide.itemsize < lhs.dtype.itemsize:
+            wide = lhs.dtype
         if lhs.dtype != wide:
             lhs = lhs.astype(wide)
         if rhs.dtype != wide:
@@ -278,9 +280,10 @@ def _check_numbers(lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: DotNum
 def _check_preferred(aval: ShapedArray, preferred: np.dtype) -> None:
     have, want = dtype_kind(aval.dtype), dtype_kind(preferred)
     fits = have == want or (have in "iu" and want == "f")
-    if not fits or preferred.itemsize < aval.dtype.itemsize:
+    if not fits or (have in "iu" and preferred.itemsize < aval.dtype.itemsize):
+        wide = f", at least as wide as {aval.dtype}" if have in "iu" else ""
         raise wrong("dot_general", f"preferred_element_type {preferred} can't hold products of {aval}",
-                    got=str(preferred), wanted=f"a dtype of kind {have!r}, at least as wide as {aval.dtype}",
+                    got=str(preferred), wanted=f"a dtype of kind {have!r}{wide}",
                     todo="convert the result with lax.convert_element_type")
 
 

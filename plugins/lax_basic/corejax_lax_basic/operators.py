@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from corejax.core import Array, Primitive, Tracer, aval_of, context, dtypes
-from corejax.errors import kind_of
+from corejax.errors import CorejaxOverflowError, kind_of
 from corejax.plugin import families
 from corejax_lax_basic import (
     arithmetic,
@@ -229,6 +229,22 @@ def _needs_step(remainder: Any, y: Any) -> Any:
     return logic.bitwise_and(signs, comparison.ne(remainder, 0))
 
 
+def _comparison(name: str, function: Any, kinds: str, beyond: Callable[[int], bool]) -> Function:
+    """`beyond(side)` is the answer where a Python integer is out of the dtype's range, on the side of this sign."""
+    forward, _ = _pair(name, _bind(function), function, kinds)
+
+    def compare(x: Any, y: Any) -> Any:
+        try:
+            return forward(x, y)
+        except CorejaxOverflowError:
+            if not dtypes.is_integer(x.aval.dtype) or type(y) is not int:
+                raise
+            return creation.full(x.aval.shape, beyond(y))
+
+    compare.__name__, compare.__qualname__, compare.__doc__ = name, name, forward.__doc__
+    return compare
+
+
 def _shift_right(x: Any, y: Any) -> Any:
     unsigned = dtypes.kind(aval_of(x).dtype) == "u"
     return (logic.shift_right_logical if unsigned else logic.shift_right_arithmetic)(x, y)
@@ -246,12 +262,12 @@ rshift, rrshift = _pair("rshift", _shift_right, at_least="i")
 and_, rand = _pair("and", _bind(logic.bitwise_and), logic.bitwise_and, "biu")
 or_, ror = _pair("or", _bind(logic.bitwise_or), logic.bitwise_or, "biu")
 xor, rxor = _pair("xor", _bind(logic.bitwise_xor), logic.bitwise_xor, "biu")
-eq, _ = _pair("eq", _bind(comparison.eq), comparison.eq, "biufc")
-ne, _ = _pair("ne", _bind(comparison.ne), comparison.ne, "biufc")
-lt, _ = _pair("lt", _bind(comparison.lt), comparison.lt, "biuf")
-le, _ = _pair("le", _bind(comparison.le), comparison.le, "biuf")
-gt, _ = _pair("gt", _bind(comparison.gt), comparison.gt, "biuf")
-ge, _ = _pair("ge", _bind(comparison.ge), comparison.ge, "biuf")
+eq = _comparison("eq", comparison.eq, "biufc", lambda side: False)
+ne = _comparison("ne", comparison.ne, "biufc", lambda side: True)
+lt = _comparison("lt", comparison.lt, "biuf", lambda side: side > 0)
+le = _comparison("le", comparison.le, "biuf", lambda side: side > 0)
+gt = _comparison("gt", comparison.gt, "biuf", lambda side: side < 0)
+ge = _comparison("ge", comparison.ge, "biuf", lambda side: side < 0)
 _power, rpow = _pair("pow", _bind(exponential.pow), exponential.pow, "fc", at_least="i")
 
 
@@ -410,6 +426,10 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
 
 def clip(x: Any, min: Any = None, max: Any = None) -> Any:
     """x, or the bound that it is beyond; `max` wins if the bounds cross."""
+    if dtypes.is_integer(x.aval.dtype):  # a bound that no element can be beyond changes nothing
+        info = np.iinfo(x.aval.dtype)
+        min = None if type(min) is int and min < info.min else min
+        max = None if type(max) is int and max > info.max else max
     if min is not None:
         x = arithmetic.max(*promoted((x, min)))
     return x if max is None else arithmetic.min(*promoted((x, max)))
