@@ -56,7 +56,7 @@ MUTANTS = (
         ("jvp", "missing case", "mul(sign(from_zero), floor(abs(from_zero)))", "floor(from_zero)"),
     )),
     *mutants_of("integer_pow", MODULE, "IntegerPow", (
-        ("impl", "missing case", "return power if y > 0 else np.true_divide(x.dtype.type(1), power)", "return power"),
+        ("impl", "missing case", "out = np.true_divide(x.dtype.type(1), power)", "out = power"),
         ("impl", "constant", "np.ones_like(x)", "np.zeros_like(x)"),
         ("abstract_eval", "refusal", "if y < 0 and not", "if y < -1 and not"),
         ("abstract_eval", "comparison", "if y < 0 and not", "if y <= 0 and not"),
@@ -85,7 +85,7 @@ MUTANTS = (
     )),
     *mutants_of("min", MODULE, "min", (
         ("impl", "missing case", "np.minimum", "np.fmin"),
-        ("xla_translation", "wrong function", 'hlo="minimum"', 'hlo="maximum"'),
+        ("xla_translation", "wrong function", '_extreme("minimum", "LT")', '_extreme("maximum", "LT")'),
     )),
     *mutants_of("sign", MODULE, "_sign", (
         ("impl", "missing case", "np.copysign(np.sign(x), x)", "np.sign(x)"),
