@@ -152,10 +152,13 @@ def test_what_a_c_function_of_the_user_raises_is_not_blamed_on_the_kernel() -> N
 
 
 def test_a_function_of_numpy_leaves_no_frame_when_the_kernel_called_it() -> None:
-    error = provoked(lambda: cj.jit(lambda x: np.linalg.det(x))(np.ones((2, 2))))  # the user's own call of it
-    assert frames(error) == ["<lambda>", "<lambda>", "numpy:det"]
-    error = provoked(lambda: cj.jit(np.linalg.det)(np.ones((2, 2))))
-    assert frames(error) == ["<lambda>"]
+    sizes = np.vectorize(abs)
+    error = provoked(lambda: cj.jit(lambda x: sizes(x))(np.ones(2)))  # the user's own call of it
+    assert ["<lambda>", "<lambda>"] == frames(error)[:2] and frames(error)[2].startswith("numpy:")
+    error = provoked(lambda: cj.jit(sizes)(np.ones(2)))
+    assert ["<lambda>"] == frames(error)
+    error = provoked(lambda: cj.jit(lambda x: np.linalg.det(x))(np.ones((2, 2))))  # refused before NumPy runs it
+    assert ["<lambda>", "<lambda>"] == frames(error)
 
 
 def test_keyboard_interrupts_are_left_alone() -> None:
