@@ -220,11 +220,11 @@ class _Late:
     def __get__(self, x: Any, kind: type) -> Any:
         try:
             found = _method_of(self.name, kind)
+            setattr(DataModel, self.name, found)
+            return found.__get__(x, kind)
         except Exception as error:
             trim(error)
             raise
-        setattr(DataModel, self.name, found)
-        return found.__get__(x, kind)
 
 
 def _take_methods() -> None:
