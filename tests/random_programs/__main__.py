@@ -65,7 +65,7 @@ def many(seeds: range, given: argparse.Namespace) -> int:
             what = f"{report['kind']}: {report.get('signature', report['what'])}"
             first.setdefault(what, report["seed"])
             print(f"{'=' * 100}\nseed {report['seed']}: {report['what']}", file=out, flush=True)
-        if sum(counts.values()) % 500 == 0:
+        if sum(counts.values()) % 200 == 0:
             print(f"{sum(counts.values())} programs, {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     total = sum(counts.values())

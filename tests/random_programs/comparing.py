@@ -51,6 +51,7 @@ class Failure:
     program: Program
     kind: str
     what: str
+    got: Sequence[Leaf] | Refused = ()
 
     @property
     def maps(self) -> bool:

@@ -85,10 +85,10 @@ def _fori(make: Maker, depth: int, bounds: str) -> Statement:
     counted = make.chance(0.4)
 
     def write(w: Writer, st: Statement) -> None:
-        with w.function((), more="i, carry", stem="body") as name:
+        with w.function((), more="k, carry", stem="body") as name:
             w.assign(st.outs, "carry")
             if counted:
-                w.put("n", "{n} + i")
+                w.put("n", "{n} + k")
             w.block(st.blocks[0])
             w.line(f"return {w.tuple(st.outs)}")
         w.assign(st.outs, f"lax.fori_loop({w.format(bounds)}, {name}, {w.tuple(st.outs)})")
@@ -98,16 +98,16 @@ def _fori(make: Maker, depth: int, bounds: str) -> Statement:
 
 @kind(2, stops="reverse")
 def while_loop(make: Maker, depth: int) -> Statement:
-    test = make.choice(["i < 2", "(i < 3) & ({s} < 0.8)", "(i < 1) | (({n} > 0) & (i < 3))", "i < 0"])
+    test = make.choice(["k < 2", "(k < 3) & ({s} < 0.8)", "(k < 1) | (({n} > 0) & (k < 3))", "k < 0"])
 
     def write(w: Writer, st: Statement) -> None:
         with w.function((), more="state", stem="test") as condition:
-            w.line(f"i, {w.rename(st.outs)} = state")
+            w.line(f"k, {w.rename(st.outs)} = state")
             w.line(f"return {w.format(test)}")
         with w.function((), more="state", stem="body") as body:
-            w.line(f"i, {w.rename(st.outs)} = state")
+            w.line(f"k, {w.rename(st.outs)} = state")
             w.block(st.blocks[0])
-            w.line(f"return i + 1, {w.tuple(st.outs)}")
+            w.line(f"return k + 1, {w.tuple(st.outs)}")
         init = f"(0, {w.tuple(st.outs)})"
         w.line(f"_, {w.rename(st.outs)} = lax.while_loop({condition}, {body}, {init})")
     blocks = (make.block(depth),)
@@ -128,3 +128,22 @@ def map(make: Maker, depth: int) -> Statement:
                 w.put("u", f"rows[{k}]" if over != "o" else f"{{u}} + rows[{k}].sum()")
     blocks = (make.block(depth),)
     return Statement("map", write, blocks, outs=make.results(blocks, least=1))
+
+
+@kind(2)
+def invariant(make: Maker, depth: int) -> Statement:
+    """A loop that uses, nonlinearly, what a carrying primitive gives for values from outside of the loop."""
+    decorator, count = make.choice(["api.jit", "api.jit", "api.checkpoint", ""]), make.choice([0, 1, 2])
+    loop = make.choice(["lax.fori_loop(0, {count}, {body}, ({s},))",
+                        "lax.scan(lambda c, _: ({body}(0, c), None), ({s},), None, {count})[0]",
+                        "(lax.map(lambda t: {body}(0, (t,))[0], {u}).sum(),)"])
+
+    def write(w: Writer, st: Statement) -> None:
+        name = w.helper(st.blocks[0], ("u", "s"), ("u", "s"), decorator)
+        given = w.list("us")
+        with w.function((), more="k, carry", stem="body") as body:
+            w.assign("s", "carry")
+            w.line(f"p, r = {name}({given})")
+            w.line(w.format("return ({s} * 0.5 + lax.sin(r) * (p * p).sum(),)"))
+        w.assign("s", loop.format(count=count, body=body, **w.scope))
+    return Statement("invariant", write, (make.block(min(depth, 1)),), outs=("s",))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .comparing import Failure
+from .comparing import Failure, Refused
 
 
 @dataclass(frozen=True)
@@ -26,11 +27,46 @@ def nan_of_a_zero_tangent(failure: Failure) -> bool:
     return "custom_jvp" in failure.program.text and "nan" in wanted and wanted.count("nan") > got.count("nan")
 
 
+CONSTANT_COTANGENT = re.compile(r"(1\.0|1\.0\)|s[0-9]+), None$", re.MULTILINE)
+DERIVATIVE = re.compile(r"api\.(grad|value_and_grad|jvp|vjp|linearize)\(|custom_jvp|custom_vjp")
+
+
+def constant_cotangent(failure: Failure) -> bool:
+    return CONSTANT_COTANGENT.search(failure.program.text) is not None
+
+
+def weak_by_the_rule(failure: Failure) -> bool:
+    """Are the results of the outermost derivative weak where the argument, or the output, is?"""
+    program, got = failure.program, failure.got
+    outermost = next((name for name in program.transformations if name != "jit"), None)
+    inner = program.transformations[1:] or DERIVATIVE.search(program.text)
+    if isinstance(got, Refused) or outermost in (None, "vmap"):
+        return bool(inner)
+    weak = [leaf.weak for leaf in got]
+    arguments = [type(program.inputs[program.slots[k]]) is float for k in program.argnums]
+    if outermost in ("grad", "vjp"):
+        return weak[-len(arguments):] == arguments
+    return weak[:len(weak) // 2] == weak[len(weak) // 2:]
+
+
+def singular_twice(failure: Failure) -> bool:
+    """Derivatives of derivatives, and something infinite or nan."""
+    names = [*failure.program.transformations, *DERIVATIVE.findall(failure.program.text)]
+    derivatives = [name for name in names if name not in ("jit", "vmap")]
+    return not failure.program.ordinary and len(derivatives) > 1 and ("nan" in failure.what or "inf" in failure.what)
+
+
 KNOWN: list[Known] = [
     Known("A tangent that is zero because nothing depends on it takes no part in a custom_jvp's rule. jax makes an"
           " array of zeros of it, and that times an infinity is a nan.", "jax", ("value",), nan_of_a_zero_tangent),
     Known("A result of a custom_vjp that vmap doesn't map: jax counts its cotangent once for each element.", "jax",
           ("value",), lambda failure: "custom_vjp" in failure.program.text and failure.maps, confirmed=True),
+    Known("A cotangent of a user's rule that is a constant isn't linear: how often vmap counts it isn't defined.",
+          "jax", ("value",), lambda failure: failure.maps and constant_cotangent(failure)),
+    Known("Cotangents are weak where the argument is, tangents where the output is; in jax the path decides.", "jax",
+          ("weak",), weak_by_the_rule),
+    Known("Second derivatives where the first is infinite: the order of multiplications decides on inf or nan.", "jax",
+          ("value",), singular_twice),
     Known("A rule of a custom_jvp returns a tangent that isn't mapped for a result that is: jax fails.", "jax",
           ("accepted", "shape"), lambda failure: "custom_jvp" in failure.program.text and failure.maps, confirmed=True),
     Known("A result of vmap that no operand is mapped in keeps its weak type, as under jit; jax loses it.", "jax",
@@ -39,11 +75,7 @@ KNOWN: list[Known] = [
 
 
 #: What is wrong and is not mended yet. To be empty.
-OPEN: list[Known] = [
-    Known("derivatives by weak arguments are strong", "jax", ("weak",), lambda failure: True),
-    Known("weak values that custom rules return are refused", "jax", ("error",),
-          lambda failure: "RuleError" in failure.what and "~f64" in failure.what),
-]
+OPEN: list[Known] = []
 
 
 def known(failure: Failure, oracle: str) -> list[Known]:

@@ -71,8 +71,9 @@ SINGULAR = {
 #: Integer division whose divisor is known to be zero, to a compiler that looks. With these jax isn't compiled: it dies.
 DIVISION = {
     "n": ["{n} // ({n} - {n})", "{n} % ({n} * 0)", "lax.div({n}, np.int64(0))", "lax.rem({n}, np.int64(0))"],
-    "i": ["({i} - {i}) // ({i} - {i})", "{i} // np.array([2, 0, 1], np.int32)", "{i} % ({i} * 0)", "{i} // 0",
-          "lax.select(I == 0, {i}, lax.full_like({i}, 6) // I)", "lax.rem({i}, I)", "lax.div({i} * 0, {i} * 0)",
+    "i": ["({i} - {i}) // ({i} - {i})", "lax.div({i} * 0, {i} * 0)", "({i} * 0 + 7) // ({i} * 0)",
+          "{i} // np.array([2, 0, 1], np.int32)", "{i} % ({i} * 0)", "{i} // 0",
+          "lax.select(I == 0, {i}, lax.full_like({i}, 6) // I)", "lax.rem({i}, I)",
           "lax.full_like({i}, 7) % I"],
     "q": ["{q} // ({q} - {q})", "lax.full_like({q}, 9) % Q"],
 }

@@ -81,6 +81,8 @@ def program(seed: int, depth: int = 2) -> Program:
     floats = [make.slots.index(key) for key in differentiable(make.slots)]
     argnums = tuple(sorted(int(k) for k in rng.permutation(floats)[:int(rng.integers(1, len(floats) + 1))]))
     transformations = make.choice(orderings)
+    if make.divides and "jit" not in transformations:
+        transformations = ("jit", *transformations[:2])
     while "grad" in transformations and any(SLOTS[make.slots[k]].dtype.kind == "c" for k in argnums):
         argnums = tuple(k for k in argnums if SLOTS[make.slots[k]].dtype.kind != "c") or (0,)
     mapped = [make.chance(0.5) for _ in make.slots]

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 LIMIT = 240.0  # seconds for one program
-PROGRAMS_OF_A_WORKER = 400  # compiled programs stay in memory
+PROGRAMS_OF_A_WORKER = 200  # compiled programs stay in memory
 
 
 @dataclass
