@@ -90,6 +90,19 @@ def test_a_thousand_nested_branches_and_loops_are_refused() -> None:
         print("done")""")
 
 
+def test_deep_programs_are_exported_and_called_within_others() -> None:
+    survives("""
+        sys.setrecursionlimit(100_000)
+        for kind, depth in (("cond", 90), ("jit", 400)):
+            call = cj.export.deserialize(cj.export.export(cj.jit(nest(kind, depth)))(X).serialize()).call
+            assert abs(cj.jit(lambda x: call(x) * 2.0)(X) - 2.0 * np.sin(0.5)) < 1e-12, kind
+        try:
+            cj.export.export(cj.jit(nest("cond", 300)))(X)
+        except CorejaxNotImplementedError as error:
+            assert "300 within each other" in str(error), error
+        print("done")""")
+
+
 def test_what_does_not_fit_on_the_stack_says_so() -> None:
     survives("""
         for kind in NESTS:

@@ -18,6 +18,7 @@ from corejax.source import describe, here
 from corejax.xla.array import as_array
 from corejax.xla.linking import call_linked
 from corejax.xla.lowering import Lowering, lower_module
+from corejax.xla.nesting import check_depth
 from corejax.xla.storage import to_numpy
 from corejax.xla.types import Types, describe_type
 
@@ -92,6 +93,7 @@ def make(closed: ClosedJaxpr, name: str, platforms: Sequence[str], allowed: froz
     modules: dict[bytes, list[str]] = {}
     for platform in platforms:
         lowering = lower_module(closed.jaxpr, consts, name, platform)
+        check_depth(lowering.depth, name)
         _refuse_calls(lowering, closed.jaxpr, name, allowed)
         modules.setdefault(portable(lowering.module), []).append(platform)
     return Artifact(name, closed.in_avals, closed.out_avals, [(tuple(on), code) for code, on in modules.items()])

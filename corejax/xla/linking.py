@@ -7,6 +7,7 @@ from typing import Any
 
 from corejax.xla.folding import protect_divisions
 from corejax.xla.lowering import Lowering, _symbol
+from corejax.xla.nesting import MAX_CALLS, Depth
 
 
 def call_linked(ctx: Lowering, key: Hashable, read: Callable[[Any], Any], name: str, args: Sequence[Any],
@@ -17,13 +18,16 @@ def call_linked(ctx: Lowering, key: Hashable, read: Callable[[Any], Any], name: 
     """
     found = ctx._functions.get(("linked", key))
     if found is None:
-        symbol = _link(ctx, read(ctx.context), name)
-        found = ctx._functions["linked", key] = ctx.ir.FlatSymbolRefAttr.get(symbol), list(out_types)
+        symbol, count = _link(ctx, read(ctx.context), name)
+        # as many calls within each other as there are functions, at most: enough for them to stand first if need be
+        depth = Depth(calls=min(count, MAX_CALLS // 2))
+        found = ctx._functions["linked", key] = ctx.ir.FlatSymbolRefAttr.get(symbol), list(out_types), depth
+    ctx.depth = ctx.depth.above(found[2], ctx.ir.InsertionPoint.current.block)
     return list(ctx._create("func.call", found[1], ctx._own(args), {"callee": found[0]}).results)
 
 
-def _link(ctx: Lowering, other: Any, name: str) -> str:
-    """Move the functions of another module here, under names that are free in both."""
+def _link(ctx: Lowering, other: Any, name: str) -> tuple[str, int]:
+    """Move the functions of another module here, under names that are free in both: that of `main`; their number."""
     table, ir = ctx.ir.SymbolTable, ctx.ir
     protect_divisions(other)
     functions = list(other.body.operations)
@@ -38,7 +42,7 @@ def _link(ctx: Lowering, other: Any, name: str) -> str:
         entry = new if old == "main" else entry
     for function in functions:
         ctx.module.body.append(function)
-    return entry
+    return entry, len(functions)
 
 
 def _free(ctx: Lowering, name: str, taken: set[str]) -> str:
