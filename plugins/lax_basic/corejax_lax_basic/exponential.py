@@ -124,7 +124,6 @@ def _lower_power(ctx: Any, args: Sequence[Any]) -> Any:
 
 pow = define(_Pow(
     "pow", _power, arity=2, hlo=_lower_power, dtypes="iufc",
-    jvp=factors(_base_slope, _exponent_slope), domain=(0.3, 2.5), exempt={
-        "c": {"nans and infinities agree": "where NumPy says NaN of infinite complex numbers, XLA finds a limit"}},
+    jvp=factors(_base_slope, _exponent_slope), domain=(0.3, 2.5),
     compiled_at=families.at_special_points,
     doc="x to the power of y. Beside a float or complex x, y may be an integer."))
