@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import subprocess
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -64,6 +66,12 @@ def test_an_attribute_that_is_not_there_is_an_attribute_error(name: str) -> None
     assert not hasattr(cj, name) and not hasattr(cj.lax, name)
     with pytest.raises(AttributeError):
         getattr(cj, name)
+
+
+def test_importing_a_module_does_not_look_what_is_installed() -> None:
+    code = "from corejax import cli, testing, source; from corejax.plugin import manifest; print(manifest._kept)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "{}" == done.stdout.strip()
 
 
 def test_there_is_no_numpy_yet_and_the_error_says_what_to_use() -> None:
