@@ -18,9 +18,9 @@ from typing import Any
 
 __all__ = [
     "ConcretizationError", "CorejaxAttributeError", "CorejaxError", "CorejaxImportError", "CorejaxIndexError",
-    "CorejaxKeyError", "CorejaxNotImplementedError", "CorejaxOverflowError", "CorejaxRuntimeError", "CorejaxTypeError",
-    "CorejaxValueError", "CorejaxWarning", "LeakedTracerError", "LostDerivativeError", "MissingRuleError", "PackError",
-    "PluginError", "RuleError",
+    "CorejaxKeyError", "CorejaxNotImplementedError", "CorejaxOverflowError", "CorejaxRecursionError",
+    "CorejaxRuntimeError", "CorejaxTypeError", "CorejaxValueError", "CorejaxWarning", "LeakedTracerError",
+    "LostDerivativeError", "MissingRuleError", "PackError", "PluginError", "RuleError",
 ]
 
 
