@@ -258,7 +258,7 @@ def _bounds(lower: Any, upper: Any) -> _Bounds:
     one, other = [(aval.dtype, aval.weak_type) for aval in avals]
     if one[0] != other[0] and one[1] == other[1]:
         raise CorejaxTypeError("fori_loop: the bounds differ in dtype",
-                               got=f"{lower!r:.40} ({avals[0]}) and {upper!r:.40} ({avals[1]})",
+                               got=f"{avals[0]} and {avals[1]}: {lower!r:.40}, {upper!r:.40}",
                                wanted="one dtype, which the index then has", where=here(), todo="convert one of them")
     if all([dtypes.is_integer(x.dtype) for x in avals]) and not any([isinstance(x, Tracer) for x in found]):
         start, end = [operator.index(x) for x in found]
