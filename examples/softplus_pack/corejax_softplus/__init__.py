@@ -27,7 +27,8 @@ class Softplus:
     @hookimpl
     def decompose(self, args: Sequence[Any]) -> Any:
         (x,) = args
-        return lax.max(x, 0.0) + lax.log1p(lax.exp(-lax.abs(x)))
+        # lax.add takes operands of one dtype, so complex x, whose absolute value is real, is refused
+        return lax.add(lax.max(x, 0.0), lax.log1p(lax.exp(-lax.abs(x))))
 
     @hookimpl
     def impl(self, args: Sequence[np.ndarray]) -> Any:
