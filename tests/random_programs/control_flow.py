@@ -133,17 +133,19 @@ def map(make: Maker, depth: int) -> Statement:
 @kind(2)
 def invariant(make: Maker, depth: int) -> Statement:
     """A loop that uses, nonlinearly, what a carrying primitive gives for values from outside of the loop."""
-    decorator, count = make.choice(["api.jit", "api.jit", "api.checkpoint", ""]), make.choice([0, 1, 2])
+    decorator, count = make.choice(["api.jit", "api.jit", "api.checkpoint", ""]), make.choice([0, 0, 1, 2])
+    used = make.choice(["lax.sin(r) * (p * p).sum()", "lax.sin(r) * (p * p).sum()", "lax.sqrt(lax.abs({outer}))",
+                        "lax.log(lax.abs({outer}))", "1.0 / {outer}"])
     loop = make.choice(["lax.fori_loop(0, {count}, {body}, ({s},))",
                         "lax.scan(lambda c, _: ({body}(0, c), None), ({s},), None, {count})[0]",
                         "(lax.map(lambda t: {body}(0, (t,))[0], {u}).sum(),)"])
 
     def write(w: Writer, st: Statement) -> None:
         name = w.helper(st.blocks[0], ("u", "s"), ("u", "s"), decorator)
-        given = w.list("us")
+        given, outer = w.list("us"), w.scope["s"]
         with w.function((), more="k, carry", stem="body") as body:
             w.assign("s", "carry")
             w.line(f"p, r = {name}({given})")
-            w.line(w.format("return ({s} * 0.5 + lax.sin(r) * (p * p).sum(),)"))
+            w.line(f"return ({w.scope['s']} * 0.5 + {used.format(outer=outer)},)")
         w.assign("s", loop.format(count=count, body=body, **w.scope))
     return Statement("invariant", write, (make.block(min(depth, 1)),), outs=("s",))

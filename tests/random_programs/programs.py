@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import linecache
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -66,6 +67,7 @@ def shown(x: Any) -> str:
 
 #: What derivatives may be needed: of the programs of a seed, half go through both.
 MODES = [("reverse", "forward"), ("reverse", "forward"), ("forward",), ("reverse",)]
+EMPTY_LOOP = re.compile(r"fori_loop\((-?\d), \1,|None, 0")
 SPECIAL = [0.0, -0.0, 0.0, np.inf, -np.inf, np.nan, 1.0, -1.5, 1e300, 0.25]
 
 
@@ -81,6 +83,9 @@ def program(seed: int, depth: int = 2) -> Program:
     floats = [make.slots.index(key) for key in differentiable(make.slots)]
     argnums = tuple(sorted(int(k) for k in rng.permutation(floats)[:int(rng.integers(1, len(floats) + 1))]))
     transformations = make.choice(orderings)
+    if EMPTY_LOOP.search(text(block, make.slots)) and make.chance(0.5):  # what it doesn't compute may be infinite
+        inputs["s"], ordinary = np.float64(0.0), False
+        transformations = ("jit", *transformations[:2])
     if make.divides and "jit" not in transformations:
         transformations = ("jit", *transformations[:2])
     while "grad" in transformations and any(SLOTS[make.slots[k]].dtype.kind == "c" for k in argnums):
