@@ -196,7 +196,33 @@ def test_divide_power_and_apply() -> None:
     assert_allclose(np.asarray(at(x)[1:3].apply(lax.neg)), [1, -2, -3, 4])
     with pytest.raises(CorejaxTypeError, match="doesn't hold quotients"):
         at(np.arange(3))[0].divide(2)
-    assert_allclose(np.asarray(at(x)[np.array([0, 0])].apply(lax.neg)), [-1, 2, 3, 4])
+    assert_allclose(np.asarray(at(x)[np.array([0, 0])].apply(lax.neg)), [1, 2, 3, 4])
+
+
+@pytest.mark.parametrize("index", [
+    [1, 1], [1, -3, 2, 1], [0, 9, 0, 9], (slice(None), [1, 1, 0]), ([0, 1, 0], slice(1, 3)), ([0, 0], [1, 1])])
+def test_a_function_is_applied_as_often_as_a_place_is_named(index):
+    x = np.arange(1.0, 5.0) if isinstance(index, list) else np.arange(1.0, 7.0).reshape(2, 3)
+    index = index if isinstance(index, tuple) else (index,)
+    index = tuple([np.array(i) if isinstance(i, list) else i for i in index])
+    wanted = x.copy()
+    named = np.zeros(x.shape, int)
+    inside = tuple([i[i < n] if isinstance(i, np.ndarray) else i for i, n in zip(index, x.shape, strict=False)])
+    np.add.at(named, inside, 1)
+    for _ in range(named.max()):
+        wanted[named > 0] = wanted[named > 0] * 10 + 1
+        named -= 1
+    arrays = [i for i in index if isinstance(i, np.ndarray)]
+
+    def applied(x, *arrays):
+        rest = iter(arrays)
+        at_ = x.at[tuple([next(rest) if isinstance(i, np.ndarray) else i for i in index])]
+        return at_.apply(lambda v: v * 10 + 1, mode="drop")
+
+    assert_allclose(np.asarray(applied(cj.device_put(x), *arrays)), wanted)
+    assert_allclose(np.asarray(cj.jit(applied)(x, *arrays)), wanted)
+    assert_allclose(np.asarray(cj.jit(lambda x: applied(x, *arrays))(x)), wanted)
+    assert_allclose(np.asarray(cj.vmap(applied, in_axes=(0, *[None] * len(arrays)))(x[None], *arrays))[0], wanted)
 
 
 def test_a_traced_integer_that_is_mapped_is_written_where_each_says() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from corejax import lax
-from corejax.core import aval_of, check_callable, here
+from corejax.core import aval_of, check_callable, here, is_concrete
 from corejax.errors import CorejaxAttributeError, CorejaxError, CorejaxTypeError
 from corejax.plugin import calls_users, public, registry
 from corejax_lax_basic import _in_memory
@@ -120,11 +120,32 @@ class Part:
 
     @calls_users
     def apply(self, function: Callable[[Any], Any], **options: Any) -> Any:
-        """The array with an elementwise function applied to the part, once for each place."""
+        """The array with an elementwise function applied to the part: to a place named twice, two times.
+
+        Where computed indices may name a place twice there is no reverse mode; `unique_indices=True` says they don't.
+        """
         check_callable(function, "x.at[...].apply")
         _check_options(options)
         bounds = _bounds(options)
-        return self.set(function(self._before(resolve(shape_of(self._x), self._index, bounds), bounds)), **options)
+        entries = resolve(shape_of(self._x), self._index, bounds)
+        once = self.set(function(self._before(entries, bounds)), **options)
+        if options.get("unique_indices") or 0 in shape_of(self._x) or _distinct(self._x, entries):
+            return once
+        named = Part(lax.full(shape_of(self._x), 0, np.int64), self._index).add(1, **options)
+        counts = Part(named, self._index)._before(entries, bounds)
+
+        def again(times: Any, x: Any) -> Any:
+            """The function applied once more, to the places that were named more often than that."""
+            part = Part(x, self._index)
+            before = part._before(entries, bounds)
+            return part.set(lax.select(counts > times, function(before), before), **options)
+
+        if not is_concrete(named):
+            return lax.while_loop(lambda state: state[0] < named.max(), lambda state: (
+                state[0] + 1, again(*state)), (1, once))[1]
+        for times in range(1, int(np.asarray(named).max())):
+            once = again(times, once)
+        return once
 
     mul = multiply
 
