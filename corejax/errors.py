@@ -20,7 +20,7 @@ __all__ = [
     "ConcretizationError", "CorejaxAttributeError", "CorejaxError", "CorejaxImportError", "CorejaxIndexError",
     "CorejaxKeyError", "CorejaxNotImplementedError", "CorejaxOverflowError", "CorejaxRecursionError",
     "CorejaxRuntimeError", "CorejaxTypeError", "CorejaxValueError", "CorejaxWarning", "LeakedTracerError",
-    "LostDerivativeError", "MissingRuleError", "PackError", "PluginError", "RuleError",
+    "LostDerivativeError", "MissingRuleError", "NotLinearError", "PackError", "PluginError", "RuleError",
 ]
 
 
@@ -96,6 +96,10 @@ class LeakedTracerError(CorejaxRuntimeError):
 
 class RuleError(CorejaxTypeError):
     """A primitive's rule returned something that it must not return."""
+
+
+class NotLinearError(RuleError):
+    """A rule does to a tangent what is not linear, or adds to it what depends on none."""
 
 
 class MissingRuleError(CorejaxNotImplementedError):

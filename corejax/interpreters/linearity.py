@@ -12,17 +12,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from corejax.avals import Linear
-from corejax.errors import RuleError
+from corejax.errors import NotLinearError, RuleError
 from corejax.interpreters.trace import Tracer
 from corejax.ir.jaxpr import JaxprEqn, Var, subjaxprs
 from corejax.plugin import checks
 from corejax.xla.array import is_concrete
 
 Reached: TypeAlias = Callable[[JaxprEqn, set[Var]], Iterable[Var]]
-
-
-class NotLinearError(RuleError):
-    """A rule does to a tangent what is not linear, or adds to it what doesn't depend on one."""
 
 
 def check_taped(primitive: Any, eqns: Sequence[Any]) -> None:

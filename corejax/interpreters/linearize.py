@@ -13,11 +13,10 @@ from typing import Any
 
 from corejax.avals import Linear, ShapedArray, Zero, aval_of
 from corejax.dtypes import float0
-from corejax.errors import RuleError
+from corejax.errors import NotLinearError, RuleError
 from corejax.interpreters import linearity, outputs
 from corejax.interpreters.context import context
 from corejax.interpreters.forward import JVPTrace, JVPTracer, instantiate, run_jvp
-from corejax.interpreters.linearity import NotLinearError
 from corejax.interpreters.partial_eval import TapeEqn, TapeTrace, TapeTracer, needed, replay
 from corejax.interpreters.trace import as_value
 from corejax.plugin import checks

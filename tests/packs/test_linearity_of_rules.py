@@ -11,8 +11,7 @@ import pytest
 import corejax as cj
 from corejax import lax
 from corejax.core import ShapedArray, eval_jaxpr
-from corejax.errors import RuleError
-from corejax.interpreters.linearity import NotLinearError
+from corejax.errors import NotLinearError, RuleError
 from corejax.plugin import define, hookimpl
 
 X = 0.5
