@@ -154,22 +154,30 @@ def _float_power(x: Any, y: Any) -> Any:
     return exponential.pow(*map(from_array_like, promoted((x, y, np.float64(0)))[:2]))
 
 
+def _ordered(x: Any, y: Any) -> tuple[Any, Any]:
+    """The larger and the smaller one. At ties, too, each is one operand with its derivatives, not the mean of both."""
+    first = comparison.gt(x, y)
+    return _where(first, x, y), _where(first, y, x)
+
+
 def _hypotenuse(x: Any, y: Any) -> Any:
     """Without overflow, and with a derivative of 0 where both are 0."""
     x, y = arithmetic.abs(_real("hypot", x)), arithmetic.abs(y)
-    long, short = arithmetic.max(x, y), arithmetic.min(x, y)
+    long, short = _ordered(x, y)
     plain = logic.bitwise_and(comparison.gt(long, _scalar(0, x)), rounding.is_finite(long))
     ratio = arithmetic.div(_where(plain, short, _scalar(0, x)), _where(plain, long, _scalar(1, x)))
     found = arithmetic.mul(long, exponential.sqrt(arithmetic.add(arithmetic.square(ratio), _scalar(1, x))))
+    found = _where(comparison.eq(long, _scalar(0, x)), _scalar(0, x), found)
     infinite = logic.bitwise_or(is_infinite(x), is_infinite(y))
     return _where(infinite, _scalar(np.inf, x), found)
 
 
 def _log_of_sum(x: Any, y: Any) -> Any:
     """log(exp(x) + exp(y)), of which no part overflows."""
-    x, y = _real("logaddexp", x), y
-    gap = arithmetic.abs(_where(comparison.eq(x, y), _scalar(0, x), arithmetic.sub(x, y)))
-    return arithmetic.add(arithmetic.max(x, y), exponential.log1p(exponential.exp(arithmetic.neg(gap))))
+    long, short = _ordered(_real("logaddexp", x), y)
+    both_infinite = logic.bitwise_and(comparison.eq(x, y), is_infinite(long))
+    gap = _where(both_infinite, _scalar(0, x), arithmetic.sub(short, long))
+    return arithmetic.add(long, exponential.log1p(exponential.exp(gap)))
 
 
 def _logical(combine: Any) -> Function:
