@@ -59,7 +59,8 @@ SMOOTH = {
     "roll of two": (lambda x: np.roll(x, (1, 5), (0, 1)), M), "split": (lambda x: np.split(x, 2)[1], V),
     "array_split": (lambda x: np.array_split(x, 3)[0], V), "split at": (lambda x: np.split(x, [1, 3], axis=1)[1], M),
     "hsplit": (lambda x: np.hsplit(x, 2)[0], M), "vsplit": (lambda x: np.vsplit(x, 3)[2], M),
-    "rollaxis": (lambda x: np.rollaxis(x, 2, 1), T), "rollaxis to the end": (lambda x: np.rollaxis(x, 0, 3), T),
+    "rollaxis": (lambda x: np.rollaxis(x, 2, 1), T), "rollaxis from behind": (lambda x: np.rollaxis(x, 0, -1), T),
+    "rollaxis to the end": (lambda x: np.rollaxis(x, 0, 3), T),
     "dsplit": (lambda x: np.dsplit(x, 2)[1], T), "trapezoid": (lambda x: np.trapezoid(x, dx=0.5), M),
     "trapezoid of places": (lambda x: np.trapezoid(M, x, axis=0), V[:3]),
     "tile": (lambda x: np.tile(x, (2, 1, 3)), M), "repeat": (lambda x: np.repeat(x, 2, axis=1), M),
@@ -76,6 +77,10 @@ SMOOTH = {
     "einsum trace": (lambda x: np.einsum("ii", x), S), "einsum diagonal": (lambda x: np.einsum("ii->i", x), S),
     "einsum ellipsis": (lambda x: np.einsum("...j,kj->...k", x, M), T),
     "einsum batch": (lambda x: np.einsum("bij,bkj->bik", x, T), T), "einsum sum": (lambda x: np.einsum("ij->", x), M),
+    "einsum of ones": (lambda x: np.einsum("ij,ij->ij", x, M[:1]), M), "einsum optimized": (
+        lambda x: np.einsum("ij,kj->ik", x, M, optimize=True), M),
+    "einsum of ones, ellipsis": (lambda x: np.einsum("...i,...i->...", x, M[:1]), T),
+    "einsum diagonal of ones": (lambda x: np.einsum("ii,i->i", x[:1, :1], W), M),
     "einsum transpose": (lambda x: np.einsum("ijk->kij", x), T), "trace": (lambda x: np.trace(x, offset=1), M),
     "diagonal": (lambda x: np.diagonal(x, -1), M), "diagonal of axes": (lambda x: np.diagonal(x, 0, 0, 2), T),
     "diag": (lambda x: np.diag(x, 1), V), "diag of a matrix": (np.diag, M), "tril": (np.tril, M),
@@ -134,6 +139,8 @@ OTHERS = {
     "isclose nan": (lambda x: np.isclose(x, SPECIAL, equal_nan=True), SPECIAL),
     "array_equal": (lambda x: np.array_equal(x, V), V), "array_equal nan": (
         lambda x: np.array_equal(SPECIAL, x, equal_nan=True), SPECIAL),
+    "nan_to_num of infinities": (lambda x: np.nan_to_num(x, nan=np.inf, posinf=2.0), SPECIAL),
+    "linspace of integers": (lambda x: np.linspace(x[1], 0.0, 4, dtype=int), V * 2),
     "isposinf": (np.isposinf, SPECIAL), "isneginf": (np.isneginf, SPECIAL), "nan_to_num": (np.nan_to_num, SPECIAL),
     "zeros_like": (np.zeros_like, M), "ones_like": (lambda x: np.ones_like(x, dtype=int), M),
     "full_like": (lambda x: np.full_like(x, 2.7), np.arange(3)), "empty_like": (lambda x: np.empty_like(x) * 0, M),
@@ -305,7 +312,9 @@ def test_under_a_gradient_values_without_a_derivative_stay_numpys():
     ("np.add", lambda x: np.add(x, W, dtype=np.float32)),
     ("np.where", lambda x: np.where(x > 0)), ("np.std", lambda x: np.std(x, correction=1)),
     ("a += x", lambda x: in_place(np.ones(4), x)), ("np.divmod", lambda x: divmod("a", x) or np.divmod(x, "a")),
-    ("np.full", lambda x: np.full(4, x)),
+    ("np.full", lambda x: np.full(4, x)), ("einsum", lambda x: np.einsum("i->ij", x)),
+    ("einsum", lambda x: np.einsum("i->ii", x)), ("split", lambda x: np.split(x, 2, axis=5)[0]),
+    ("select", lambda x: np.select([W > 0], [x, x])), ("meshgrid", lambda x: np.meshgrid(x, x, indexing="yx")[0]),
 ])
 @pytest.mark.parametrize("transformation", [cj.jit, cj.grad, cj.vmap])
 def test_what_has_no_counterpart_is_refused_by_name(transformation, written, call):

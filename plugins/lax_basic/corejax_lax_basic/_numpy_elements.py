@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from corejax.core import aval_of, dtypes, from_array_like
-from corejax_lax_basic import creation, logic, operators, selection, trigonometric
+from corejax_lax_basic import creation, logic, operators, rounding, selection, trigonometric
 from corejax_lax_basic._axes import as_int, wrong
 from corejax_lax_basic._numpy_products import diagonal
 from corejax_lax_basic._numpy_shapes import broadcast_to
@@ -60,7 +60,9 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
     line = operators.add(operators.mul(step, places.astype(aval_of(step).dtype)), start)
     if endpoint and count > 1:
         line = where(places == count - 1, stop, line)
-    return line if dtype is None else operators.astype(line, dtype)
+    if dtype is None:
+        return line
+    return operators.astype(rounding.floor(line) if np.dtype(dtype).kind in "iu" else line, dtype)
 
 
 def diag(v: Any, k: int = 0) -> Any:
@@ -112,6 +114,9 @@ def where(condition: Any, /, *cases: Any) -> Any:
 
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     """`np.select`: for each element, of the first choice whose condition holds."""
+    if len(condlist) != len(choicelist):
+        raise wrong("select", "each condition needs a choice", wanted="lists of one length",
+                    got=f"{len(condlist)} conditions, {len(choicelist)} choices", todo="pass a choice for each")
     out = default
     for condition, choice in reversed(list(zip(condlist, choicelist, strict=True))):
         out = where(condition, choice, out)
@@ -132,9 +137,9 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     if not dtypes.is_inexact(x.dtype):
         return x
     largest = float(np.finfo(x.dtype).max)
-    x = where(operators.ne(x, x), nan, x)
-    x = where(operators.eq(x, np.inf), largest if posinf is None else posinf, x)
-    return where(operators.eq(x, -np.inf), -largest if neginf is None else neginf, x)
+    out = where(operators.ne(x, x), nan, x)
+    out = where(operators.eq(x, np.inf), largest if posinf is None else posinf, out)
+    return where(operators.eq(x, -np.inf), -largest if neginf is None else neginf, out)
 
 
 # Rounding and parts

@@ -11,7 +11,7 @@ import numpy as np
 from corejax import lax
 from corejax.core import aval_of, from_array_like
 from corejax_lax_basic import linear_algebra, operators, shapes
-from corejax_lax_basic._axes import canonical_axes, canonical_axis, wrong
+from corejax_lax_basic._axes import as_int, canonical_axes, canonical_axis, wrong
 from corejax_lax_basic._numpy_ufuncs import vector_product
 from corejax_lax_basic.operators import of_one_dtype
 
@@ -44,11 +44,12 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     """`np.tensordot`."""
     a, b = of_one_dtype((from_array_like(a), from_array_like(b)))
     a_ndim, b_ndim = aval_of(a).ndim, aval_of(b).ndim
-    if np.ndim(axes) == 0 and not isinstance(axes, (list, tuple)):
-        left, right = tuple(range(a_ndim - int(axes), a_ndim)), tuple(range(int(axes)))
+    if isinstance(axes, (list, tuple, np.ndarray)):
+        left, right = [canonical_axes("tensordot", part, ndim) for part, ndim in zip(axes, (a_ndim, b_ndim),
+                                                                                     strict=True)]
     else:
-        left, right = (canonical_axes("tensordot", part, ndim) for part, ndim in zip(axes, (a_ndim, b_ndim),
-                                                                                     strict=True))
+        count = as_int("tensordot", "a number of axes", axes)
+        left, right = tuple(range(a_ndim - count, a_ndim)), tuple(range(count))
     return linear_algebra.dot_general(a, b, ((left, right), ((), ())))
 
 
@@ -86,14 +87,14 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 
 # einsum
 
-def einsum(*operands: Any) -> Any:
-    """`np.einsum`: sums of products by subscripts, operand by operand from the left."""
+def einsum(*operands: Any, optimize: Any = False) -> Any:
+    """`np.einsum`: sums of products by subscripts, operand by operand from the left, however `optimize` is set."""
     if not isinstance(operands[0], str):
         raise wrong("einsum", "subscripts are written as text for traced values", got="lists of axes",
                     wanted="np.einsum('ij,jk->ik', x, y)", todo="write the axes as letters")
     arrays = of_one_dtype([from_array_like(x) for x in operands[1:]])
     inputs, output = _subscripts(operands[0], [aval_of(x).ndim for x in arrays])
-    sizes: dict[str, int] = {}
+    sizes = _sizes(inputs, arrays)
     found = [_prepared(names, x, sizes) for names, x in zip(inputs, arrays, strict=True)]
     names, total = found[0]
     for i, (others, x) in enumerate(found[1:], 1):
@@ -124,22 +125,37 @@ def _subscripts(text: str, ndims: Sequence[int]) -> tuple[list[str], str]:
     if not arrow:
         letters = "".join(terms)
         right = dots + "".join(sorted([name for name in set(letters) - set(dots) if letters.count(name) == 1]))
-    return terms, right.replace("...", dots)
+    right = right.replace("...", dots)
+    if len(set(right)) < len(right) or not set(right).issubset("".join(terms)):
+        raise wrong("einsum", "the subscripts of the result don't fit those of the operands", got=repr(text),
+                    wanted="letters of operands, each once", todo="correct the subscripts")
+    return terms, right
+
+
+def _sizes(inputs: Sequence[str], arrays: Sequence[Any]) -> dict[str, int]:
+    """The size that each letter stands for; an axis of size 1 fits any."""
+    sizes: dict[str, int] = {}
+    for names, x in zip(inputs, arrays, strict=True):
+        for name, size in zip(names, aval_of(x).shape, strict=True):
+            known = sizes.get(name, 1)
+            if 1 not in (known, size) and known != size:
+                raise wrong("einsum", f"the axis {name!r} has two sizes", got=f"{known} and {size}", wanted="one size",
+                            todo="correct the subscripts, or slice an operand")
+            sizes[name] = size if known == 1 else known
+    return sizes
 
 
 def _prepared(names: str, x: Any, sizes: dict[str, int]) -> tuple[list[str], Any]:
     """An operand with each letter once, and without axes of size 1 that others are longer along."""
+    longer = tuple([i for i, size in enumerate(aval_of(x).shape) if size != sizes[names[i]]])
+    if longer:
+        x, names = shapes.squeeze(x, longer), "".join([name for i, name in enumerate(names) if i not in longer])
     for name in sorted(set(names)):
         while names.count(name) > 1:
             first = names.index(name)
             second = names.index(name, first + 1)
             x = diagonal(x, 0, first, second)
             names = names[:first] + names[first + 1:second] + names[second + 1:] + name
-    for name, size in zip(names, aval_of(x).shape, strict=True):
-        known = sizes.setdefault(name, size)
-        if known != size:
-            raise wrong("einsum", f"the axis {name!r} has two sizes", got=f"{known} and {size}", wanted="one size",
-                        todo="broadcast the operands first")
     return list(names), x
 
 

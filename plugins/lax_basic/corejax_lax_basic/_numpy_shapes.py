@@ -123,7 +123,8 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
 def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     """`np.rollaxis`: the axis stands before the one that is at `start` now."""
     a = from_array_like(a)
-    source, before = canonical_axis("rollaxis", axis, a.ndim), canonical_axis("rollaxis", start, a.ndim + 1)
+    source = canonical_axis("rollaxis", axis, a.ndim)
+    before = a.ndim if start == a.ndim else canonical_axis("rollaxis", start, a.ndim)
     return moveaxis(a, source, before - (source < before))
 
 
@@ -151,6 +152,9 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
 
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
     """`np.meshgrid`."""
+    if indexing not in ("xy", "ij"):
+        raise wrong("meshgrid", "the order of the axes is not known", got=f"indexing={indexing!r}",
+                    wanted="'xy' or 'ij'", todo="'ij' has the axes in the order of the arguments")
     arrays = [operators.ravel(from_array_like(x)) for x in xi]
     count, swapped = len(arrays), indexing == "xy" and len(arrays) > 1
     places = [1 - i if swapped and i < 2 else i for i in range(count)]
@@ -195,7 +199,8 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """`np.split`."""
-    size = from_array_like(ary).shape[axis]
+    ary = from_array_like(ary)
+    size = ary.shape[canonical_axis("split", axis, ary.ndim)]
     if not np.ndim(indices_or_sections) and size % as_int("split", "a number of parts", indices_or_sections):
         raise wrong("split", "the parts would differ in size", got=f"{size} into {indices_or_sections}",
                     wanted="parts of one size", todo="use np.array_split, or pass the indices where to cut")

@@ -63,7 +63,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
                           wanted="weights of the same shape, or of one axis", todo="broadcast the weights first")
         at = canonical_axis("average", axis, aval_of(a).ndim)
         weights = lax.broadcast_in_dim(weights, aval_of(a).shape, (at,))
-    total = operators.sum(np.multiply(a, weights), axis, keepdims=keepdims)
+    total = operators.sum(a * weights, axis, keepdims=keepdims)
     divisor = operators.sum(weights, axis, keepdims=keepdims)
     return (total / divisor, divisor) if returned else total / divisor
 
