@@ -140,24 +140,7 @@ def _pair(name: str, apply: Function, fast: Any = None, kinds: str = "", at_leas
     `kinds` beside another array of just its type or a Python scalar of its kind: the way most operations go.
     """
     primitive: Primitive | None = getattr(fast, "primitive", None)
-    direct = frozenset([dtype for dtype in dtypes.ALL if dtypes.kind(dtype) in kinds])
-    other = _SWAPPED.get(name, f"__r{name}__")
-
-    def forward(x: Any, y: Any) -> Any:
-        aval = x.aval
-        if aval.dtype in direct:
-            if type(y) is type(x):
-                if y.aval is aval:
-                    return context.trace.process_two(primitive, x, y, aval)
-            elif type(y) in _SCALARS:
-                scalar = _weak_scalar(y, aval.dtype)
-                if scalar is not None:
-                    return context.trace.process_two(primitive, x, scalar)
-            elif getattr(y, "aval", None) is aval:
-                return context.trace.process_two(primitive, x, y, aval)
-        if not _is_operand(y):
-            return _not_an_operand(forward, name, x, y, other)
-        return apply(*prepare((x, y), at_least))
+    direct = _dtypes_of(kinds)
 
     def reflected(x: Any, y: Any) -> Any:
         aval = x.aval
@@ -169,10 +152,50 @@ def _pair(name: str, apply: Function, fast: Any = None, kinds: str = "", at_leas
             return _not_an_operand(reflected, name, x, y, None)
         return apply(*prepare((y, x), at_least))
 
-    for function, shown in ((forward, name), (reflected, f"r{name}")):
-        function.__name__ = function.__qualname__ = shown
-        function.__doc__ = f"`{shown}`, as Python's operator."
-    return forward, reflected
+    return _forward(name, apply, primitive, direct, at_least, prepare), _named(reflected, f"r{name}")
+
+
+def _forward(name: str, apply: Function, primitive: Primitive | None, direct: frozenset[np.dtype], at_least: str,
+             prepare: Function, beyond: Callable[[int], bool] | None = None) -> Function:
+    """An operator; `beyond(side)` is its answer beside a Python integer that is out of the dtype's range there."""
+    other = _SWAPPED.get(name, f"__r{name}__")
+
+    def forward(x: Any, y: Any) -> Any:
+        aval = x.aval
+        try:
+            if aval.dtype in direct:
+                if type(y) is type(x):
+                    if y.aval is aval:
+                        return context.trace.process_two(primitive, x, y, aval)
+                elif type(y) in _SCALARS:
+                    scalar = _weak_scalar(y, aval.dtype)
+                    if scalar is not None:
+                        return context.trace.process_two(primitive, x, scalar)
+                elif getattr(y, "aval", None) is aval:
+                    return context.trace.process_two(primitive, x, y, aval)
+            if not _is_operand(y):
+                return _not_an_operand(forward, name, x, y, other)
+            return apply(*prepare((x, y), at_least))
+        except CorejaxOverflowError:
+            if beyond is None or not dtypes.is_integer(aval.dtype) or type(y) is not int:
+                raise
+            return creation.full(aval.shape, beyond(y))
+
+    return _named(forward, name)
+
+
+def _comparison(name: str, function: Any, kinds: str, beyond: Callable[[int], bool]) -> Function:
+    return _forward(name, _bind(function), _primitive(function), _dtypes_of(kinds), "b", promoted, beyond)
+
+
+def _dtypes_of(kinds: str) -> frozenset[np.dtype]:
+    return frozenset([dtype for dtype in dtypes.ALL if dtypes.kind(dtype) in kinds])
+
+
+def _named(function: Function, name: str) -> Function:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`{name}`, as Python's operator."
+    return function
 
 
 def _primitive(function: Any) -> Primitive:
@@ -227,22 +250,6 @@ def _needs_step(remainder: Any, y: Any) -> Any:
     """Has the remainder, if there is one, another sign than the divisor?"""
     signs = comparison.ne(comparison.lt(remainder, 0), comparison.lt(y, 0))
     return logic.bitwise_and(signs, comparison.ne(remainder, 0))
-
-
-def _comparison(name: str, function: Any, kinds: str, beyond: Callable[[int], bool]) -> Function:
-    """`beyond(side)` is the answer where a Python integer is out of the dtype's range, on the side of this sign."""
-    forward, _ = _pair(name, _bind(function), function, kinds)
-
-    def compare(x: Any, y: Any) -> Any:
-        try:
-            return forward(x, y)
-        except CorejaxOverflowError:
-            if not dtypes.is_integer(x.aval.dtype) or type(y) is not int:
-                raise
-            return creation.full(x.aval.shape, beyond(y))
-
-    compare.__name__, compare.__qualname__, compare.__doc__ = name, name, forward.__doc__
-    return compare
 
 
 def _shift_right(x: Any, y: Any) -> Any:
