@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -81,6 +83,9 @@ SMOOTH = {
         lambda x: np.einsum("ij,kj->ik", x, M, optimize=True), M),
     "einsum of ones, ellipsis": (lambda x: np.einsum("...i,...i->...", x, M[:1]), T),
     "einsum diagonal of ones": (lambda x: np.einsum("ii,i->i", x[:1, :1], W), M),
+    "einsum of sizes 1 alone": (lambda x: np.einsum("ij,kj->jki", x[:1, :1], np.ones((2, 1))), M),
+    "tril of a vector": (np.tril, V), "triu of a vector": (lambda x: np.triu(x, -1), V),
+    "average by its own weights": (lambda x: np.average(x, weights=x * x), V),
     "einsum transpose": (lambda x: np.einsum("ijk->kij", x), T), "trace": (lambda x: np.trace(x, offset=1), M),
     "diagonal": (lambda x: np.diagonal(x, -1), M), "diagonal of axes": (lambda x: np.diagonal(x, 0, 0, 2), T),
     "diag": (lambda x: np.diag(x, 1), V), "diag of a matrix": (np.diag, M), "tril": (np.tril, M),
@@ -155,6 +160,12 @@ OTHERS = {
     "where of integers": (lambda x: np.where(x > 1, x, 0), np.arange(3, dtype=np.int16)),
     "stack of dtypes": (lambda x: np.stack([x, np.arange(3)]), np.ones(3, np.float32)),
     "norm 0": (lambda x: np.linalg.norm(x, 0), V), "add.reduce of int8": (np.add.reduce, np.array([100, 100], np.int8)),
+    "tril of booleans": (np.tril, S > 0), "triu of int8": (np.triu, np.ones((2, 3), np.int8)),
+    "einsum of booleans": (lambda x: np.einsum("ij,ij->j", x, M > 0), M > 1),
+    "einsum of booleans alone": (lambda x: np.einsum("ij->i", x), M > 1),
+    "average of uint8": (lambda x: np.average(x, weights=x), np.array([0, 200, 255], np.uint8)),
+    "var of too few": (lambda x: np.var(x, axis=0, ddof=4), M), "var of nothing": (
+        lambda x: np.var(x, axis=0, ddof=1), np.zeros((0, 2))),
     "logical_or.reduce": (lambda x: np.logical_or.reduce(x, axis=1), M > 1),
     "float32 + x": (lambda x: np.float32(2) + x, np.ones(2, np.float16)),
     "ndarray < x": (lambda x: W < x, V), "ndarray == x": (lambda x: W == x, V), "ndarray // x": (lambda x: W // x, P),
@@ -165,9 +176,10 @@ OTHERS = {
 CASES = {f"smooth {name}": case for name, case in SMOOTH.items()} | OTHERS
 
 #: An integer with an inexact number, or narrow integers alone: dtypes by the kernel's promotion, not NumPy's.
-OWN_DTYPES = ("stack of dtypes", "float32 + x")
+OWN_DTYPES = ("stack of dtypes", "float32 + x", "average of uint8")
 
 
+@pytest.mark.filterwarnings("ignore:Degrees of freedom")
 @pytest.mark.parametrize("name", CASES)
 def test_values_are_numpys(name):
     function, x = CASES[name]
@@ -200,6 +212,17 @@ def test_derivatives_agree_with_differences(name):
     for grad in (cj.grad(lambda x: (function(x) * weights).sum()), cj.jit(cj.grad(
             lambda x: (function(x) * weights).sum()))):
         np.testing.assert_allclose((np.asarray(grad(x)) * direction).sum(), wanted, rtol=1e-7, atol=2e-7)
+
+
+def test_sinc_has_all_its_derivatives_at_zero_and_beside_it():
+    near = np.array([0.0, 1e-9, -1e-5, 0.1499, 0.1501])
+    second = cj.vmap(cj.grad(cj.grad(np.sinc)))(near)
+    series = [sum((-1) ** n * np.pi ** (2 * n) * 2 * n * (2 * n - 1) * x ** (2 * n - 2) / math.factorial(2 * n + 1)
+                  for n in range(1, 15)) for x in near]
+    np.testing.assert_allclose(np.asarray(second), series, rtol=1e-11)
+    fourth = cj.grad(cj.grad(cj.grad(cj.grad(np.sinc))))(0.0)
+    np.testing.assert_allclose(np.pi ** 4 / 5, float(fourth), rtol=1e-13)
+    np.testing.assert_allclose(np.asarray(cj.jit(np.sinc)(near)), np.sinc(near), rtol=1e-15)
 
 
 def test_the_functions_of_types_need_no_value():
@@ -315,6 +338,8 @@ def test_under_a_gradient_values_without_a_derivative_stay_numpys():
     ("np.full", lambda x: np.full(4, x)), ("einsum", lambda x: np.einsum("i->ij", x)),
     ("einsum", lambda x: np.einsum("i->ii", x)), ("split", lambda x: np.split(x, 2, axis=5)[0]),
     ("select", lambda x: np.select([W > 0], [x, x])), ("meshgrid", lambda x: np.meshgrid(x, x, indexing="yx")[0]),
+    ("split", lambda x: np.dsplit(x, 2)), ("tril", lambda x: np.tril(x[0])),
+    ("einsum", lambda x: np.einsum("...->", x)), ("einsum", lambda x: np.einsum("i,i", x, V[:3])),
 ])
 @pytest.mark.parametrize("transformation", [cj.jit, cj.grad, cj.vmap])
 def test_what_has_no_counterpart_is_refused_by_name(transformation, written, call):

@@ -81,18 +81,24 @@ def diag(v: Any, k: int = 0) -> Any:
 def tril(m: Any, k: int = 0) -> Any:
     """`np.tril`: the elements above the k-th diagonal are zero."""
     m = from_array_like(m)
-    return where(_triangle(m, k), m, 0)
+    return where(_triangle("tril", m, k), m, _zero(m))
 
 
-def _triangle(m: Any, k: int) -> Any:
-    rows, columns = m.shape[-2:]
-    return np.tri(rows, columns, k, bool)
+def _triangle(name: str, m: Any, k: int) -> Any:
+    if not m.ndim:
+        raise wrong(name, "a scalar has no triangle", got=str(m.aval), wanted="at least one axis",
+                    todo="pass a matrix")
+    return np.tri(m.shape[-min(m.ndim, 2)], m.shape[-1], k, bool)  # a vector is every row of a square
+
+
+def _zero(m: Any) -> Any:
+    return np.zeros((), m.dtype)
 
 
 def triu(m: Any, k: int = 0) -> Any:
     """`np.triu`: the elements below the k-th diagonal are zero."""
     m = from_array_like(m)
-    return where(_triangle(m, k - 1), 0, m)
+    return where(_triangle("triu", m, k - 1), _zero(m), m)
 
 
 # Choosing
@@ -164,11 +170,15 @@ def angle(z: Any, deg: bool = False) -> Any:
 
 
 def sinc(x: Any) -> Any:
-    """`np.sinc`: sin(pi x) / (pi x), 1 at 0."""
+    """`np.sinc`: sin(pi x) / (pi x), 1 at 0; near 0 a series, which has the derivatives that the quotient loses."""
     (x,) = promoted((from_array_like(x),), "f")
-    zero = operators.eq(x, 0)
-    scaled = operators.mul(where(zero, 1.0, x), np.pi)
-    return where(zero, 1.0, operators.truediv(trigonometric.sin(scaled), scaled))
+    scaled = operators.mul(x, np.pi)
+    near = operators.lt(operators.abs(x), 0.15)
+    series, square = 1.0, operators.mul(scaled, scaled)
+    for n in range(10, 0, -1):
+        series = operators.add(operators.mul(operators.mul(square, -1.0 / (2 * n * (2 * n + 1))), series), 1.0)
+    divisor = where(near, 1.0, scaled)
+    return where(near, series, operators.truediv(trigonometric.sin(divisor), divisor))
 
 
 def polyval(p: Any, x: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from corejax import lax
-from corejax.core import aval_of, from_array_like
+from corejax.core import aval_of, dtypes, from_array_like
 from corejax_lax_basic import linear_algebra, operators, shapes
 from corejax_lax_basic._axes import as_int, canonical_axes, canonical_axis, wrong
 from corejax_lax_basic._numpy_ufuncs import vector_product
@@ -126,9 +126,10 @@ def _subscripts(text: str, ndims: Sequence[int]) -> tuple[list[str], str]:
         letters = "".join(terms)
         right = dots + "".join(sorted([name for name in set(letters) - set(dots) if letters.count(name) == 1]))
     right = right.replace("...", dots)
-    if len(set(right)) < len(right) or not set(right).issubset("".join(terms)):
+    if len(set(right)) < len(right) or not set(dots) <= set(right) <= set("".join(terms)):
         raise wrong("einsum", "the subscripts of the result don't fit those of the operands", got=repr(text),
-                    wanted="letters of operands, each once", todo="correct the subscripts")
+                    wanted="letters of operands, each once, and the ellipsis if they have one",
+                    todo="correct the subscripts; an ellipsis is not summed over")
     return terms, right
 
 
@@ -173,4 +174,5 @@ def _contracted(names: list[str], x: Any, others: list[str], y: Any, later: set[
 
 def _summed(names: list[str], x: Any, kept: set[str]) -> tuple[list[str], Any]:
     axes = tuple([i for i, name in enumerate(names) if name not in kept])
-    return [name for name in names if name in kept], lax.reduce_sum(x, axes) if axes else x
+    add = lax.reduce_or if aval_of(x).dtype == dtypes.bool_ else lax.reduce_sum
+    return [name for name in names if name in kept], add(x, axes) if axes else x

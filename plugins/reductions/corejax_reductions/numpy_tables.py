@@ -63,6 +63,9 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
                           wanted="weights of the same shape, or of one axis", todo="broadcast the weights first")
         at = canonical_axis("average", axis, aval_of(a).ndim)
         weights = lax.broadcast_in_dim(weights, aval_of(a).shape, (at,))
+    if not any([dtypes.is_inexact(x.dtype) for x in (a, weights)]):  # the products may not fit
+        dtype = dtypes.inexact(*dtypes.promote(*[(aval_of(x).dtype, aval_of(x).weak_type) for x in (a, weights)]))
+        a, weights = lax.convert_element_type(a, dtype), lax.convert_element_type(weights, dtype)
     total = operators.sum(a * weights, axis, keepdims=keepdims)
     divisor = operators.sum(weights, axis, keepdims=keepdims)
     return (total / divisor, divisor) if returned else total / divisor

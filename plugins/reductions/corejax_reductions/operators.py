@@ -7,6 +7,7 @@ integer dtype; means and variances of 64-bit integers are in the default float d
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Sequence
 from math import prod as product_of
 from typing import Any, TypeAlias
@@ -76,7 +77,8 @@ def var(x: Any, axis: AxisSpec = None, dtype: Any = None, out: None = None, ddof
     squares = lax.square(lax.abs(offset)) if dtypes.is_complex(wide) else lax.square(offset)
     total = sum(squares, axis, None, None, keepdims, where=where)
     count = _count(x, axis, keepdims, where, total.dtype)
-    divisor = count - float(ddof) if isinstance(count, float) else lax.sub(count, float(ddof))
+    divisor = (builtins.max(count - float(ddof), 0.0) if isinstance(count, float) else
+               lax.max(lax.sub(count, float(ddof)), 0.0))  # where too few elements are left, nothing is known
     spread = lax.div(total, divisor)
     return spread if dtypes.is_complex(wide) else _converted(spread, wanted)
 
