@@ -178,7 +178,7 @@ def promote(*types: tuple[np.dtype, bool]) -> tuple[np.dtype, bool]:
 
 
 def inexact(dtype: np.dtype, weak: bool = False) -> np.dtype:
-    """The dtype of what integers alone give that is none: quotients, means. Of inexact dtypes it is the same.
+    """The dtype of quotients and means: that of inexact operands, and a float for integers.
 
     >>> inexact(np.dtype("int16")).name, inexact(np.dtype("uint64")).name, inexact(np.dtype("int32"), weak=True).name
     ('float32', 'float64', 'float64')

@@ -104,10 +104,10 @@ def user_frame(depth: int = 1) -> FrameType | None:
 
 
 def error_without(module: str, name: str, depth: int = 1) -> type[CorejaxError]:
-    """The class of the error for a name that a module hasn't, which `depth` frames above the caller is asked for.
+    """The class of the error for a name that a module doesn't have, asked for `depth` frames above the caller.
 
-    `from module import name` makes an ImportError of its own of any AttributeError, without what it says. It must get
-    one for a submodule that is being imported: it looks for it elsewhere then.
+    `from module import name` turns any AttributeError into an ImportError of its own and drops the message, so there
+    it is a CorejaxImportError; but not for a submodule that is being imported, which Python then looks up elsewhere.
     """
     frame = sys._getframe(depth + 1)
     imports = frame.f_code.co_code[frame.f_lasti] == _IMPORT_FROM and f"{module}.{name}" not in sys.modules

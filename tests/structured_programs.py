@@ -51,7 +51,7 @@ def cond(api, lax, x):
 
 
 @program(lambda m, x: [lambda: m.sin(x), lambda: x * x * x, lambda: m.cos(x[0]) * x][
-    int(np.clip(int(float(x[0]) * 4.0), 0, 2))]().sum())
+    int(np.clip(int(x[0] * 4.0), 0, 2))]().sum())
 def switch(api, lax, x):
     index = lax.convert_element_type(x[0] * 4.0, np.int32)
     return lax.switch(index, [lambda: lax.sin(x), lambda: x * x * x, lambda: lax.cos(x[0]) * x]).sum()
@@ -113,7 +113,7 @@ def fori(api, lax, x):
 
 def _growth(m, x):
     y = x
-    while float((y * y).sum()) < 20.0:
+    while (y * y).sum() < 20.0:
         y = y * 1.5 + m.sin(y)
     return y.sum()
 
@@ -192,7 +192,7 @@ def cond_in_scan(api, lax, x):
 
 def _scan_in_cond_in_while(m, x):
     y, count = x, 0
-    while float((y * y).sum()) < 30.0:
+    while (y * y).sum() < 30.0:
         if y[0] > 0.5:
             carry = y[1]
             for i in range(3):
@@ -218,7 +218,7 @@ def scan_in_cond_in_while(api, lax, x):
 
 
 def _while_that_counts(m, x):
-    count, y = 0, float(x[0])
+    count, y = 0, x[0]
     while y < 3.0:
         count, y = count + 1, y * 1.5 + 0.5
     return (m.sin(x) * count).sum()

@@ -19,7 +19,7 @@ from corejax.tracebacks import public
 
 
 class Ends(NamedTuple):
-    """What a function takes and returns; a tree is None for a single leaf. `what` is what errors call it."""
+    """What a function takes and returns; a tree is None for a single leaf. `what` made it, and errors name it."""
 
     in_tree: Any
     in_avals: tuple[ShapedArray, ...]

@@ -46,7 +46,6 @@ _SYMBOLS = {np.add: "+", np.subtract: "-", np.multiply: "*", np.true_divide: "/"
 _PLAIN = {"where": True, "dtype": None, "casting": "same_kind", "order": "K", "subok": True, "signature": None}
 
 
-
 # The protocols
 
 @as_entry

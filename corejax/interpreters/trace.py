@@ -104,11 +104,12 @@ class Tracer(DataModel):
         """The value behind it, to give it away: to NumPy, to Python, to another library."""
         if not self._trace.live:
             raise leak_error(self, wanted)
-        called = f"{expression(place_here())}: " if wanted == _TO_NUMPY else ""
-        doing = "an ndarray's index" if wanted == _TO_NUMPY and is_subscript(place_here()) else wanted
+        place = place_here() if wanted == _TO_NUMPY else None
+        called, doing = expression(place), "an ndarray's index" if is_subscript(place) else wanted
         raise ConcretizationError(
-            f"{called.removeprefix('None: ')}{wanted} needs the value of an array of which only the type is known here",
-            got=_history(self), wanted="a concrete value", where=here(), todo=next(
+            (f"{called}: " if called else "")
+            + f"{wanted} needs the value of an array of which only the type is known here", got=_history(self),
+            wanted="a concrete value", where=here(), todo=next(
                 (todo for start, todo in _INSTEAD.items() if doing.startswith(start)), _INSTEAD["else"]))
 
     @as_entry

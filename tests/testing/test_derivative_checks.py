@@ -317,7 +317,8 @@ def test_ties_that_count_twice_are_caught_along_the_line_of_ties():
 
         @hookimpl
         def decompose(self, args):
-            return lax.max(*args)
+            x, y = args
+            return lax.select(lax.ge(x, y), x, y)  # of real numbers alone
 
         @hookimpl
         def jvp(self, primals, tangents):
