@@ -120,8 +120,8 @@ def _over(divisor: float, function: Function) -> Function:
 
 def _reciprocal(x: Any) -> Any:
     if not dtypes.is_inexact(aval_of(x).dtype):
-        raise wrong("reciprocal", "the reciprocal of an integer is not an integer", got=str(aval_of(x)), wanted="an inexact dtype",
-                    todo="write 1 / x, which is a float")
+        raise wrong("reciprocal", "the reciprocal of an integer is not an integer", got=str(aval_of(x)),
+                    wanted="an inexact dtype", todo="write 1 / x, which is a float")
     return arithmetic.div(_scalar(1, x), x)
 
 
