@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -166,6 +167,9 @@ OTHERS = {
     "average of uint8": (lambda x: np.average(x, weights=x), np.array([0, 200, 255], np.uint8)),
     "var of too few": (lambda x: np.var(x, axis=0, ddof=4), M), "var of nothing": (
         lambda x: np.var(x, axis=0, ddof=1), np.zeros((0, 2))),
+    "split at places beyond": (lambda x: np.stack([part.sum() for part in np.split(x, [3, 2, 9])]), V),
+    "split from behind": (lambda x: np.split(x, [1, -1], axis=-1)[1], M), "diff of too few": (
+        lambda x: np.diff(x, n=5), V), "diff of nothing": (np.diff, np.zeros((2, 0))),
     "logical_or.reduce": (lambda x: np.logical_or.reduce(x, axis=1), M > 1),
     "float32 + x": (lambda x: np.float32(2) + x, np.ones(2, np.float16)),
     "ndarray < x": (lambda x: W < x, V), "ndarray == x": (lambda x: W == x, V), "ndarray // x": (lambda x: W // x, P),
@@ -223,6 +227,12 @@ def test_sinc_has_all_its_derivatives_at_zero_and_beside_it():
     fourth = cj.grad(cj.grad(cj.grad(cj.grad(np.sinc))))(0.0)
     np.testing.assert_allclose(np.pi ** 4 / 5, float(fourth), rtol=1e-13)
     np.testing.assert_allclose(np.asarray(cj.jit(np.sinc)(near)), np.sinc(near), rtol=1e-15)
+
+
+def test_the_largest_bfloat16_replaces_infinity():
+    x = np.array([np.inf, np.nan, -np.inf], ml_dtypes.bfloat16)
+    largest = float(ml_dtypes.finfo(ml_dtypes.bfloat16).max)
+    assert [largest, 0.0, -largest] == np.asarray(cj.jit(np.nan_to_num)(x)).astype(float).tolist()
 
 
 def test_the_functions_of_types_need_no_value():

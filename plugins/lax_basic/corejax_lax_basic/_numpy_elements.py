@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from corejax.core import aval_of, dtypes, from_array_like
@@ -142,7 +143,8 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
                     todo="apply it to x.real and x.imag")
     if not dtypes.is_inexact(x.dtype):
         return x
-    largest = float(np.finfo(x.dtype).max)
+    info: Any = ml_dtypes.finfo(x.dtype)  # type: ignore[no-untyped-call]
+    largest = float(info.max)
     out = where(operators.ne(x, x), nan, x)
     out = where(operators.eq(x, np.inf), largest if posinf is None else posinf, out)
     return where(operators.eq(x, -np.inf), -largest if neginf is None else neginf, out)

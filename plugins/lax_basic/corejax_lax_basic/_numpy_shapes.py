@@ -194,7 +194,8 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
         bounds = [0, *as_ints("split", "an index", indices_or_sections), size]
     else:
         bounds = [0, *np.cumsum([len(part) for part in np.array_split(np.empty(size, bool), indices_or_sections)])]
-    return [slicing.slice_in_dim(ary, start, stop, axis=axis) for start, stop in zip(bounds, bounds[1:], strict=False)]
+    parts = [slice(start, stop).indices(size) for start, stop in zip(bounds, bounds[1:], strict=False)]
+    return [slicing.slice_in_dim(ary, start, builtins.max(start, stop), axis=axis) for start, stop, _ in parts]
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
@@ -247,6 +248,7 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
     at = canonical_axis("diff", axis, a.ndim)
     for _ in range(as_int("diff", "a count", n)):
         size, boolean = a.shape[at], a.dtype == np.bool_
-        later, earlier = slicing.slice_in_dim(a, 1, size, axis=at), slicing.slice_in_dim(a, 0, size - 1, axis=at)
+        later = slicing.slice_in_dim(a, builtins.min(1, size), size, axis=at)
+        earlier = slicing.slice_in_dim(a, 0, builtins.max(size - 1, 0), axis=at)
         a = operators.ne(later, earlier) if boolean else operators.sub(later, earlier)
     return a
