@@ -122,6 +122,19 @@ def test_a_function_of_a_tangent_that_comes_out_of_a_program_is_still_refused(th
     assert "sin of a tangent" == caught.value.got
 
 
+@pytest.mark.parametrize("branches", [
+    (lambda t: 2.0 * t, lambda t: 3.0 * t), (lambda t: t, lambda t: 0.0 * t)])
+def test_a_rule_may_take_a_tangent_through_a_cond_that_is_mapped(branches):
+    f = cj.custom_jvp(lambda x: x)
+    f.defjvp(lambda p, t: (f(p[0]), lax.cond(p[0] > 0, *branches, t[0])))
+    xs = np.array([1.0, -1.0])
+    wanted = [float(branch(1.0)) for branch in branches]
+    for transformed in (cj.grad(lambda x: cj.vmap(f)(x).sum()), cj.vmap(cj.grad(f)), cj.jit(cj.vmap(cj.grad(f))),
+                        cj.grad(cj.jit(lambda x: cj.vmap(f)(x).sum())),
+                        cj.grad(lambda x: lax.map(cj.vmap(f), x[None]).sum()), lambda x: cj.jvp(cj.vmap(f), (x,), (np.ones(2),))[1]):
+        assert wanted == transformed(xs).tolist()
+
+
 class CallingLazily:
     """Carries a program, and says nothing of what its results depend on."""
 

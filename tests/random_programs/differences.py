@@ -28,6 +28,19 @@ def nan_of_a_zero_tangent(failure: Failure) -> bool:
     return "custom_jvp" in failure.program.text and "nan" in wanted and wanted.count("nan") > got.count("nan")
 
 
+def nan_of_a_zero_tangent_in_a_program(failure: Failure) -> bool:
+    """The same, where only the compiled program has a nan."""
+    got, wanted = failure.what.split("\n  wanted ")
+    return "custom_jvp" in failure.program.text and got.count("nan") > wanted.count("nan")
+
+
+def product_with_a_boolean(failure: Failure) -> bool:
+    """A number that was a boolean, times an infinity or a nan, is zero in a compiled program."""
+    got, wanted = failure.what.split("\n  wanted ")
+    converts = re.search(r"convert_element_type\([bm]", failure.program.text)
+    return converts is not None and wanted.count("nan") > got.count("nan")
+
+
 CONSTANT_COTANGENT = re.compile(r"(1\.0|1\.0\)|s[0-9]+), None$", re.MULTILINE)
 DERIVATIVE = re.compile(r"api\.(grad|value_and_grad|jvp|vjp|linearize)\(|custom_jvp|custom_vjp")
 
@@ -72,6 +85,10 @@ KNOWN: list[Known] = [
           ("accepted", "shape"), lambda failure: "custom_jvp" in failure.program.text and failure.maps),
     Known("A result of vmap that no operand is mapped in keeps its weak type, as under jit; jax loses it.", "jax",
           ("weak",), lambda failure: failure.maps and "got ~" in failure.what),
+    Known("What a rule makes of zero tangents is part of a compiled program, where zero times an infinity is a nan, as"
+          " in jax; uncompiled, linearize leaves it out.", "itself", ("value",), nan_of_a_zero_tangent_in_a_program),
+    Known("XLA makes a selection of a product with a converted boolean: zero times an infinity is zero.", "itself",
+          ("value",), product_with_a_boolean),
 ]
 
 

@@ -54,6 +54,7 @@ from corejax_control_flow._branches import (
     simplify,
 )
 from corejax_control_flow._mismatch import shown, tree_difference, type_differences
+from corejax_control_flow.untaken import untaken
 
 __all__ = ["cond", "switch"]
 
@@ -339,7 +340,7 @@ class _Selection:
         args = []
         for x, d, var in zip(operands, dims, branch.invars, strict=True):
             if isinstance(x, Tracer) and var in computed and dtypes.is_inexact(var.aval.dtype):
-                stopped = self._made(("stopped", id(x)), partial(lax.stop_gradient, x))
+                stopped = self._made(("stopped", id(x)), partial(untaken, x))
                 x = lax.select_n(*self._where(k, x.aval, d, [stopped, x]))
             args.append(x)
         return args

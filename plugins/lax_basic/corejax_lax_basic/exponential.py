@@ -18,8 +18,7 @@ __all__ = ["exp", "expm1", "log", "log1p", "logistic", "pow", "rsqrt", "sqrt"]
 
 
 def _reciprocal_root(x: Any) -> Any:
-    root = np.reciprocal(np.sqrt(x))
-    return np.where(np.isinf(x), x.dtype.type(0), root) if x.dtype.kind == "c" else root
+    return np.reciprocal(np.sqrt(x))
 
 
 exp = define(families.unary(

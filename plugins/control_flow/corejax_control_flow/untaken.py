@@ -1,0 +1,63 @@
+"""`untaken`: an operand of a branch that isn't taken, where all branches run because the predicate is a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from corejax.core import ShapedArray
+from corejax.plugin import Sample, define, hookimpl, partials
+
+__all__ = ["untaken"]
+
+
+class Untaken:
+    """`untaken(x)`: x, of which no derivative counts: neither its tangent nor, if it is a tangent, its cotangent.
+
+    What is made of it is not selected in the end, so that nothing is lost. Unlike `stop_gradient` it may be applied to
+    a tangent, as a rule that takes one through a `cond` does when it is mapped.
+
+    >>> untaken(np.float64(2.0)).tolist()
+    2.0
+    """
+
+    name = "untaken"
+
+    @hookimpl
+    def impl(self, args: Any) -> Any:
+        return args[0]
+
+    @hookimpl
+    def abstract_eval(self, avals: Any) -> ShapedArray:
+        (x,) = avals
+        return x  # type: ignore[no-any-return]
+
+    jvp = partials(None)
+
+    @hookimpl
+    def transpose(self, cotangents: Any, args: Any) -> Any:
+        return [None]
+
+    @hookimpl
+    def vmap(self, axis: Any, args: Any, dims: Any) -> Any:
+        return untaken(args[0]), dims[0]
+
+    @hookimpl
+    def xla_translation(self, ctx: Any, args: Any) -> Any:
+        return args[0]
+
+    @hookimpl
+    def samples(self, rng: Any) -> Iterator[Sample]:
+        zero = "differences see the identity; that its derivative is zero is its purpose"
+        for shape in ((3,), ()):
+            yield Sample([rng.standard_normal(shape)], {}, exempt=dict.fromkeys((
+                "jvp agrees with differences", "jvp agrees with complex steps", "a zero derivative is of a constant",
+                "orderings to depth two agree", "orderings to depth three agree",
+                "transposing twice gives the original", "transpose is the adjoint"), zero))
+        yield Sample([np.ones((2, 0))], {})
+        yield Sample([np.arange(3)], {})
+
+
+untaken: Any = define(Untaken())
