@@ -131,7 +131,8 @@ def test_a_rule_may_take_a_tangent_through_a_cond_that_is_mapped(branches):
     wanted = [float(branch(1.0)) for branch in branches]
     for transformed in (cj.grad(lambda x: cj.vmap(f)(x).sum()), cj.vmap(cj.grad(f)), cj.jit(cj.vmap(cj.grad(f))),
                         cj.grad(cj.jit(lambda x: cj.vmap(f)(x).sum())),
-                        cj.grad(lambda x: lax.map(cj.vmap(f), x[None]).sum()), lambda x: cj.jvp(cj.vmap(f), (x,), (np.ones(2),))[1]):
+                        cj.grad(lambda x: lax.map(cj.vmap(f), x[None]).sum()),
+                        lambda x: cj.jvp(cj.vmap(f), (x,), (np.ones(2),))[1]):
         assert wanted == transformed(xs).tolist()
 
 
