@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.measure import Effort, Task, Timing, measured
 from benchmarks.rivals import Function, Rival
 from benchmarks.rows import Measure, Row, by_operators, ready, timed_alike
-from corejax import _jaxlib
+from corejax.base import _jaxlib
 
 LEAVES = 20
 LONG = 1_000

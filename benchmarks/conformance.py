@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 
 import corejax as cj
 from corejax.errors import CorejaxWarning
-from corejax.plugin import manifest
+from corejax.installed import manifest
 from corejax.testing.report import Report
 from corejax.testing.running import outcomes, primitives_of
 

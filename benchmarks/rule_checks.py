@@ -25,7 +25,8 @@ import corejax as cj
 from benchmarks.measure import Timing
 from corejax import lax
 from corejax.interpreters import batching, forward, linearize, partial_eval, reverse
-from corejax.plugin import Primitive, derive
+from corejax.packs import derivation
+from corejax.plugin import Primitive
 
 #: Which argument of a check is handed on as its result; the others return nothing.
 HANDED_ON = {"check_jvp_pair": 1, "check_avals": 1, "check_factor": 1, "check_sequence": 2, "check_list": 2,
@@ -138,10 +139,10 @@ class Kernel:
         for module, name in FUNCTIONS:
             function = getattr(module, name)
             without = stripped(function, vars(module))
-            for user in (reverse, *[m for m in (derive, partial_eval) if getattr(m, name, None) is function]):
+            for user in (reverse, *[m for m in (derivation, partial_eval) if getattr(m, name, None) is function]):
                 self._places.append((user, name, function, without))
-        without_times = stripped(derive._times, vars(derive))
-        maker = stripped(derive._jvp_of_partials, {**vars(derive), "_times": without_times})
+        without_times = stripped(derivation._times, vars(derivation))
+        maker = stripped(derivation._jvp_of_partials, {**vars(derivation), "_times": without_times})
         for primitive in primitives:
             declared = getattr(primitive.plugin, "jvp", None)
             if primitive.factors is not None or type(declared).__name__ == "Partials":

@@ -37,17 +37,29 @@ from corejax.api import (
     vjp,
     vmap,
 )
+from corejax.arrays.array import Array
+from corejax.arrays.devices import run_by
+from corejax.base.dtypes import bfloat16, float0
+from corejax.base.late import late
+from corejax.base.moved import keep_old_names
+from corejax.base.source import error_without, here
+from corejax.base.tracebacks import trim
 from corejax.config import config
-from corejax.dtypes import bfloat16, float0
-from corejax.interpreters.context import named_scope
-from corejax.source import error_without, here
-from corejax.tracebacks import trim
-from corejax.xla.array import Array
+from corejax.eager.evaluate import EvalTrace
+from corejax.kernel.context import named_scope, stand_on
+from corejax.kernel.primitive import freeze_by
+from corejax.xla.runtime import client
 
 if TYPE_CHECKING:
     from corejax import export
 
 __version__ = "0.1.0"
+
+# What lower rooms need of higher ones is handed in here, and nowhere else.
+stand_on(EvalTrace)
+run_by(client)
+freeze_by(late("corejax.packs.define"))
+keep_old_names()
 
 __all__ = [
     "Array", "ShapeDtypeStruct", "bfloat16", "block_until_ready", "checkpoint", "clear_caches", "config", "core",

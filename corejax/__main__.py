@@ -2,7 +2,7 @@
 
 import sys
 
-from corejax.cli import main
+from corejax.inspect.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -6,30 +6,30 @@
 [3.0]
 """
 
-from corejax import dtypes
-from corejax.avals import Linear, ShapedArray, Zero, aval_of
-from corejax.caches import WeakCache
+from corejax.arrays.array import Array, is_concrete
+from corejax.base import dtypes
+from corejax.base.avals import Linear, ShapedArray, Zero, aval_of
+from corejax.base.caches import WeakCache
+from corejax.base.keypaths import keystr
+from corejax.base.source import here
+from corejax.base.trees import flatten, paths_of
+from corejax.eager.evaluate import EvalTrace
 from corejax.interpreters.batching import Axis, BatchTrace, to_dim, vmap_jaxpr
 from corejax.interpreters.batching import vmap as vmap_flat
-from corejax.interpreters.context import context, named_scope, tracing
-from corejax.interpreters.evaluate import EvalTrace
 from corejax.interpreters.forward import JVPTrace, instantiate, jvp_jaxpr
 from corejax.interpreters.functions import Staged, stage_function
-from corejax.interpreters.numpy_calls import from_array_like
+from corejax.interpreters.leaves import call_user, check_callable, name_of, namer, not_an_array, values
 from corejax.interpreters.partial_eval import TapeTrace, partial_eval_jaxpr
 from corejax.interpreters.reverse import transpose_jaxpr
 from corejax.interpreters.splitting import Split, split_jaxpr
 from corejax.interpreters.staging import StagingTrace, is_staging, stage
-from corejax.interpreters.trace import Trace, Tracer
 from corejax.ir.interpret import eval_jaxpr, jaxpr_as_fun
-from corejax.ir.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
-from corejax.keypaths import keystr
-from corejax.leaves import call_user, check_callable, name_of, namer, not_an_array, values
-from corejax.plugin.primitive import Primitive
-from corejax.source import here
-from corejax.trees import flatten, paths_of
-from corejax.xla.array import Array, is_concrete
-from corejax.xla.placement import array_at, in_memory
+from corejax.kernel.context import context, named_scope, tracing
+from corejax.kernel.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
+from corejax.kernel.numpy_calls import from_array_like
+from corejax.kernel.primitive import Primitive
+from corejax.kernel.trace import Trace, Tracer
+from corejax.xla.runtime.placement import array_at, in_memory
 
 __all__ = [
     "Array", "Atom", "Axis", "BatchTrace", "ClosedJaxpr", "EvalTrace", "JVPTrace", "Jaxpr", "JaxprEqn", "Linear",

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from corejax import plugin
-from corejax.errors import CorejaxAttributeError
-from corejax.plugin import registry
-from corejax.source import error_without, here
-from corejax.tracebacks import trim
+from corejax.base.errors import CorejaxAttributeError, suggestion
+from corejax.base.late import late
+from corejax.base.source import error_without, here
+from corejax.base.tracebacks import trim
+from corejax.installed import groups, registry
+
+_define = late("corejax.packs.define")
 
 
 def __getattr__(name: str) -> Any:
@@ -26,20 +28,20 @@ def __getattr__(name: str) -> Any:
 def _find(name: str) -> Any:
     if name.startswith("__"):
         raise CorejaxAttributeError(f"module 'corejax.lax' has no attribute {name!r}")
-    entry = plugin.manifest.read().choose_function(name)
+    entry = registry.installed().choose_function(name)
     if entry is None:
-        hints = (registry.suggestion(name, __dir__()),
-                 registry.install_hint(name, (registry.FUNCTIONS, registry.PRIMITIVES)))
+        hints = (suggestion(name, __dir__()),
+                 registry.install_hint(name, (groups.FUNCTIONS, groups.PRIMITIVES)))
         kind = error_without(__name__, name, 2)
         raise kind(
             f"no installed pack provides lax.{name}", got=registry.packs_in_use(), where=here(),
             wanted="a function or primitive of one of these: dir(lax) lists them",
             todo=" otherwise ".join([hint for hint in hints if hint]))
-    found = plugin.find(name).function if entry.group == registry.PRIMITIVES else registry.load(entry.group, name)
+    found = _define.find(name).function if entry.group == groups.PRIMITIVES else registry.load(entry.group, name)
     globals()[name] = found
     return found
 
 
 def __dir__() -> list[str]:
-    manifest = plugin.manifest.read()
-    return sorted({*manifest.names(registry.FUNCTIONS), *manifest.names(registry.PRIMITIVES)})
+    found = registry.installed()
+    return sorted({*found.names(groups.FUNCTIONS), *found.names(groups.PRIMITIVES)})

@@ -26,11 +26,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from corejax import plugin as doors
-from corejax.tracebacks import public
+from corejax.base.late import late
+from corejax.base.tracebacks import public
 
 if TYPE_CHECKING:
-    from corejax.plugin.explanation import Explanation, Listing
+    from corejax.inspect import explain as _explain
+    from corejax.inspect.answers import Explanation, Listing
+else:
+    _explain = late("corejax.inspect.explain")
 
 __all__ = ["backends", "explain", "packs", "primitives"]
 
@@ -44,7 +47,7 @@ def backends() -> Listing:
     ...
     'can be used'
     """
-    found: Listing = doors.explaining.backends()
+    found: Listing = _explain.backends()
     print(found)
     return found
 
@@ -66,7 +69,7 @@ def explain(what: Any) -> Explanation:
     operators.add (corejax-lax-basic ...): a role, its only provider
       at ...
     """
-    found: Explanation = doors.explaining.explain(what)
+    found: Explanation = _explain.explain(what)
     print(found)
     return found
 
@@ -79,7 +82,7 @@ def packs() -> Listing:
     corejax-...
     ['functions', 'primitives', 'roles']
     """
-    found: Listing = doors.explaining.packs()
+    found: Listing = _explain.packs()
     print(found)
     return found
 
@@ -92,7 +95,7 @@ def primitives() -> Listing:
     corejax-...
     True
     """
-    found: Listing = doors.explaining.primitives()
+    found: Listing = _explain.primitives()
     print(found)
     return found
 

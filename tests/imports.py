@@ -10,6 +10,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKS = {path.parent.name: path.parent.parent for path in sorted(ROOT.glob("plugins/*/*/__init__.py"))}
 
+#: What imports a module by its name.
+BY_NAME = ("late", "import_module", "__import__", "importlib.import_module")
+
 
 @dataclass(frozen=True, slots=True)
 class Import:
@@ -19,6 +22,8 @@ class Import:
     line: int
     in_function: bool
     for_types_only: bool
+    late: bool = False
+    """By a call with the module's name: when something of it is first asked for."""
 
 
 def modules(package: Path) -> dict[str, Path]:
@@ -49,6 +54,10 @@ def _imports(node: ast.AST, known: Mapping[str, Path], in_function: bool, for_ty
                 full = f"{child.module}.{alias.name}"
                 yield Import(full if full in known else str(child.module), child.lineno, in_function, for_types_only)
         else:
+            if isinstance(child, ast.Call) and ast.unparse(child.func) in BY_NAME and child.args:
+                name = child.args[0]
+                if isinstance(name, ast.Constant) and isinstance(name.value, str) and name.value in known:
+                    yield Import(name.value, child.lineno, in_function, for_types_only, late=True)
             yield from _imports(
                 child, known, in_function or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda),
                 for_types_only or (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)))

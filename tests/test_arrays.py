@@ -17,14 +17,14 @@ import pytest
 
 import corejax as cj
 from corejax import lax
-from corejax.avals import Zero
+from corejax.arrays.array import as_array
+from corejax.arrays.datamodel import BINARY, UNARY
+from corejax.arrays.storage import is_on_device
+from corejax.base.avals import Zero
 from corejax.core import aval_of, is_concrete
-from corejax.datamodel import BINARY, UNARY
+from corejax.eager import dispatch
 from corejax.errors import CorejaxError
 from corejax.plugin import operators
-from corejax.xla import dispatch
-from corejax.xla.array import as_array
-from corejax.xla.storage import is_on_device
 
 DTYPES = [np.bool_, np.int8, np.uint16, np.int64, np.float16, np.float32, np.complex128, ml_dtypes.bfloat16,
           ml_dtypes.float8_e4m3fn]

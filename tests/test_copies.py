@@ -13,7 +13,7 @@ import corejax as cj
 from corejax import lax
 from corejax.core import ClosedJaxpr, Linear, ShapedArray, Var, Zero, eval_jaxpr
 from corejax.errors import CorejaxTypeError
-from corejax.ir.keys import structural_key
+from corejax.kernel.keys import structural_key
 
 LARGE = np.arange(100.0)
 PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)

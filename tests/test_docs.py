@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from corejax.plugin import hookspecs, manifest, registry
+from corejax.installed import groups, manifest
+from corejax.kernel import hookspecs
 from imports import PACKS, ROOT
 
 SKIPPED = ("node_modules", "build", "dist", ".git", "shared")
@@ -121,7 +122,7 @@ def test_architecture_lists_every_role() -> None:
     text = (ROOT / "docs/architecture.md").read_text()
     _, _, section = text.partition("## Roles")
     listed = re.findall(r"^\| `(\w+)` \|", section.partition("\n## ")[0], re.MULTILINE)
-    provided = [role for role in manifest.read().names(registry.ROLES) if not role.startswith("operators.")]
+    provided = [role for role in manifest.read().names(groups.ROLES) if not role.startswith("operators.")]
     assert provided == sorted(listed)
 
 

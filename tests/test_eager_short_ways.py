@@ -14,7 +14,8 @@ import corejax as cj
 from corejax import lax
 from corejax.core import Array, EvalTrace, ShapedArray, StagingTrace, Trace, context
 from corejax.errors import CorejaxError, CorejaxOverflowError, CorejaxTypeError, LeakedTracerError, RuleError
-from corejax.plugin import define, extend, factors, families, hookimpl, not_differentiable, roles
+from corejax.packs import families
+from corejax.plugin import define, extend, factors, hookimpl, not_differentiable, roles
 
 DTYPES = ["bool", "int8", "uint8", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
 

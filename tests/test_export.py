@@ -24,7 +24,7 @@ from corejax.errors import CorejaxError, CorejaxNotImplementedError, CorejaxType
 from corejax.export import container, deserialize, export, register_namedtuple
 from corejax.ir import parse_jaxpr
 from corejax.plugin import define, hookimpl
-from corejax.xla import compile as compiling
+from corejax.xla.cache import compile as compiling
 
 X = np.array([0.5, -1.0, 2.0])
 PARAMS = {"w": np.array([[1.0, -0.5, 0.25], [0.5, 2.0, 0.0]]), "n": np.array([1, 2], np.int32)}

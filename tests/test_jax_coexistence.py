@@ -55,7 +55,7 @@ def test_corejax_keeps_64_bits_whatever_jax_is_set_to(imports: str) -> None:
 @both_orders
 def test_results_pass_by_dlpack_both_ways(imports: str) -> None:
     python(imports, """
-        from corejax.xla.array import from_dlpack
+        from corejax.arrays.array import from_dlpack
         host = np.array([0.5, -1.0, 2.0])
         for ours in (lax.sin(host), cj.jit(lax.sin)(host)):  # in host memory, and on the device
             theirs = jnp.from_dlpack(ours)

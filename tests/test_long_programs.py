@@ -25,7 +25,7 @@ from corejax.core import (
     vmap_jaxpr,
 )
 from corejax.ir import count_eqns, dce, inline, jaxpr_text, parse_jaxpr, structural_key, substitute, typecheck
-from corejax.ir.jaxpr import Jaxpr, Var
+from corejax.kernel.jaxpr import Jaxpr, Var
 
 SMALL, LARGE, HUGE = 200, 2_000, 100_000
 FLAT = 220  # frames: what the deepest operation needs for a program of ten equations

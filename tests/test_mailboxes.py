@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import corejax as cj
-from corejax import dtypes, lax
+from corejax import lax
+from corejax.base import dtypes
 from corejax.errors import CorejaxOverflowError, CorejaxTypeError
 from corejax.plugin import define, hookimpl
-from corejax.xla import mailboxes
+from corejax.xla.runtime import mailboxes
 from tests.test_compiled_calls import counted
 
 FORMS = {

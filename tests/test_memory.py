@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from corejax import _jaxlib
+from corejax.base import _jaxlib
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc")
 
@@ -22,7 +22,7 @@ import gc, os, weakref
 import numpy as np
 import corejax as cj
 from corejax import lax
-from corejax.xla.compile import Executable
+from corejax.xla.cache.compile import Executable
 
 def megabytes():
     return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20

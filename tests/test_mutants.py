@@ -8,7 +8,8 @@ import pytest
 
 import corejax as cj
 from corejax.errors import CorejaxError
-from corejax.plugin import find, registry
+from corejax.installed import registry
+from corejax.plugin import find
 from corejax.testing import check_primitive
 from mutants import MUTANTS, page
 from mutants.loading import load, load_from, standing_in

@@ -14,12 +14,13 @@ import numpy as np
 import pytest
 
 import corejax as cj
-from corejax import _jaxlib, lax
+from corejax import lax
+from corejax.base import _jaxlib
 from corejax.config import config
 from corejax.errors import CorejaxError, CorejaxWarning
 from corejax.plugin import define, hookimpl
-from corejax.xla import persistent_files, persistent_programs
-from corejax.xla.persistent_files import Directory, Fault
+from corejax.xla.cache import persistent_files, persistent_programs
+from corejax.xla.cache.persistent_files import Directory, Fault
 
 pytestmark = pytest.mark.skipif(os.open not in os.supports_dir_fd, reason="the cache needs a POSIX system")
 

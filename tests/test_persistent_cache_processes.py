@@ -11,7 +11,7 @@ import textwrap
 
 import pytest
 
-from corejax.xla.persistent_files import Directory
+from corejax.xla.cache.persistent_files import Directory
 
 pytestmark = pytest.mark.skipif(os.open not in os.supports_dir_fd, reason="the cache needs a POSIX system")
 
@@ -104,7 +104,7 @@ def test_without_a_directory_nothing_of_it_is_loaded():
 
 AT_ONCE = """
     import os, pathlib, time
-    from corejax.xla.persistent_files import Directory
+    from corejax.xla.cache.persistent_files import Directory
 
     here = pathlib.Path(sys.argv[1])
     (here / f"ready-{os.getpid()}").touch()
@@ -190,7 +190,7 @@ def test_a_directory_in_which_this_user_may_not_write_is_read(tmp_path):
     if os.geteuid() == 0:
         as_another = f"""
             import os
-            import corejax.xla.persistent_programs  # now: libraries are not readable for everybody everywhere
+            import corejax.xla.cache.persistent_programs  # now: libraries are not readable for everybody everywhere
             everything()
             compiled.clear()
             cj.clear_caches()

@@ -22,9 +22,9 @@ import pytest
 
 import corejax as cj
 from corejax import lax
-from corejax.datamodel import BINARY
+from corejax.arrays.datamodel import BINARY
 from corejax.errors import CorejaxError
-from corejax.plugin import manifest, registry
+from corejax.installed import groups, manifest
 
 HERE = str(Path(__file__))
 X = np.arange(1.0, 5.0).reshape(2, 2)
@@ -219,7 +219,7 @@ def method(name: str) -> Callable[..., Any]:
 
 def methods() -> dict[str, Callable[..., Any]]:
     """What arrays can do, by the name of the role or of Python's own method; and what `x.at` can do."""
-    roles = [role.removeprefix("operators.") for role in manifest.read().names(registry.ROLES) if "operators." in role]
+    roles = [role.removeprefix("operators.") for role in manifest.read().names(groups.ROLES) if "operators." in role]
     own = [name for name in vars(cj.Array) if not name.startswith("_") and name not in ("from_host", "from_device")]
     found = {name: method(name) for name in (*roles, *own, *[f"__{name}__" for name in (*BINARY, *CONVERSIONS)])}
     for name in ("get", "set", "add", "subtract", "multiply", "divide", "power", "min", "max", "apply"):

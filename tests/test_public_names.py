@@ -13,10 +13,10 @@ import pytest
 
 import corejax as cj
 from corejax.errors import CorejaxError, CorejaxWarning
-from corejax.plugin import manifest, registry
+from corejax.installed import groups, manifest, registry
 
 MODULES = ["corejax", "corejax.tree", "corejax.errors", "corejax.core", "corejax.plugins", "corejax.plugin",
-           "corejax.export", "corejax.ir", "corejax.testing", "corejax.plugin.families"]
+           "corejax.export", "corejax.ir", "corejax.testing", "corejax.packs.families"]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -81,7 +81,7 @@ def test_there_is_no_numpy_yet_and_the_error_says_what_to_use() -> None:
 
 def test_std_is_to_be_installed_only_where_some_of_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     def hint() -> str:
-        return registry.install_hint("sort", (registry.FUNCTIONS,))
+        return registry.install_hint("sort", (groups.FUNCTIONS,))
 
     assert "install the pack that provides it, if there is one" == hint()
     assert {"corejax-lax-basic", "corejax-reductions", "corejax-control-flow"} == set(manifest.standard())

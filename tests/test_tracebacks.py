@@ -18,13 +18,14 @@ import numpy as np
 import pytest
 
 import corejax as cj
-from corejax import lax, tracebacks
+from corejax import lax
+from corejax.base import tracebacks
+from corejax.base.source import library_packages
+from corejax.base.tracebacks import calls_users, trim
 from corejax.config import config
 from corejax.errors import CorejaxError, CorejaxTypeError, CorejaxValueError
 from corejax.plugin import define, hookimpl, public
-from corejax.source import library_packages
-from corejax.tracebacks import calls_users, trim
-from corejax.xla import failures
+from corejax.xla.runtime import failures
 
 HERE = Path(__file__).name
 ROOT = Path(__file__).resolve().parent.parent

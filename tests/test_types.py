@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import corejax
-from corejax import datamodel
+from corejax.arrays import datamodel
 
 pytest.importorskip("mypy")
 

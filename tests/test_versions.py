@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from corejax import _jaxlib
+from corejax.base import _jaxlib
 from corejax.errors import CorejaxAttributeError
 from imports import ROOT
 

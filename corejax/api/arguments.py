@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from corejax.avals import ShapedArray, Zero, aval_of
-from corejax.dtypes import PYTHON_SCALARS, float0, kind
-from corejax.errors import CorejaxIndexError, CorejaxTypeError, CorejaxValueError
+from corejax.arrays.array import Array, as_array
+from corejax.arrays.storage import is_on_device
+from corejax.base.avals import ShapedArray, Zero, aval_of
+from corejax.base.dtypes import PYTHON_SCALARS, float0, kind
+from corejax.base.errors import CorejaxIndexError, CorejaxTypeError, CorejaxValueError
+from corejax.base.source import here
+from corejax.base.tracebacks import as_entry, guarded, is_entry
+from corejax.installed.roles import roles
 from corejax.interpreters.forward import JVPTracer, instantiate
-from corejax.leaves import Namer, is_value, not_an_array
-from corejax.plugin.roles import roles
-from corejax.source import here
-from corejax.tracebacks import as_entry, guarded, is_entry
-from corejax.xla.array import Array, as_array
-from corejax.xla.storage import is_on_device
+from corejax.interpreters.leaves import Namer, is_value, not_an_array
 
 
 def wraps(fun: Callable[..., Any], wrapper: Callable[..., Any]) -> Any:

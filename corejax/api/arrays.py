@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from corejax import caches, trees
 from corejax.api.programs import clear_programs
-from corejax.errors import CorejaxTypeError
-from corejax.interpreters.trace import Tracer
-from corejax.leaves import is_single_leaf, namer, not_an_array
-from corejax.tracebacks import public
-from corejax.xla import array as arrays
-from corejax.xla import client
-from corejax.xla.array import Array
+from corejax.arrays import array as arrays
+from corejax.arrays.array import Array
+from corejax.base import caches, trees
+from corejax.base.errors import CorejaxTypeError
+from corejax.base.tracebacks import public
+from corejax.interpreters.leaves import is_single_leaf, namer, not_an_array
+from corejax.kernel.trace import Tracer
+from corejax.xla.runtime import client
 
 
 @public

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from corejax import trees
 from corejax.api.arguments import finish_cotangent
 from corejax.api.linear_functions import Ends, Pullback, Tangents, fitting_tangents
 from corejax.api.staging import abstract_leaves
-from corejax.dtypes import is_inexact
-from corejax.errors import CorejaxTypeError, kind_of
+from corejax.base import trees
+from corejax.base.dtypes import is_inexact
+from corejax.base.errors import CorejaxTypeError, kind_of
+from corejax.base.source import here
+from corejax.base.tracebacks import public
 from corejax.interpreters import forward, reverse
 from corejax.interpreters import linearize as linearizing
+from corejax.interpreters.leaves import FlatFun, check_callable, namer, values
 from corejax.interpreters.linearize import LinearMap
-from corejax.leaves import FlatFun, check_callable, namer, values
-from corejax.source import here
-from corejax.tracebacks import public
 
 
 @public

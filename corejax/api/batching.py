@@ -6,15 +6,24 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from corejax import trees
 from corejax.api.arguments import wraps
-from corejax.errors import CorejaxIndexError, CorejaxTypeError, CorejaxValueError
+from corejax.base import trees
+from corejax.base.errors import CorejaxIndexError, CorejaxTypeError, CorejaxValueError
+from corejax.base.keypaths import keystr
+from corejax.base.prefixes import broadcast_prefix
+from corejax.base.source import here
+from corejax.base.tracebacks import public
 from corejax.interpreters import batching
-from corejax.keypaths import keystr
-from corejax.leaves import FlatFun, Namer, argument_namer, as_value, call_root, check_callable, namer, with_kwargs
-from corejax.prefixes import broadcast_prefix
-from corejax.source import here
-from corejax.tracebacks import public
+from corejax.interpreters.leaves import (
+    FlatFun,
+    Namer,
+    argument_namer,
+    as_value,
+    call_root,
+    check_callable,
+    namer,
+    with_kwargs,
+)
 
 
 @public

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from corejax import trees
 from corejax.api.programs import Program, Table
 from corejax.api.signatures import types_of
 from corejax.api.statics import Statics, key_atom
-from corejax.config import config
-from corejax.interpreters.context import context
-from corejax.interpreters.evaluate import EvalTrace
-from corejax.tracebacks import as_entry, trim
-from corejax.xla.array import Array
-from corejax.xla.execution import FAILURES
+from corejax.arrays.array import Array
+from corejax.base import trees
+from corejax.base.config import config
+from corejax.base.tracebacks import as_entry, trim
+from corejax.eager.evaluate import EvalTrace
+from corejax.kernel.context import context
+from corejax.xla.runtime.execution import FAILURES
 
 _new = object.__new__
 

@@ -7,16 +7,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from corejax import dtypes, trees
 from corejax.api.arguments import check_argnums, finish_cotangent, positions, wraps
-from corejax.avals import ShapedArray, Zero
-from corejax.errors import CorejaxTypeError, kind_of
+from corejax.arrays.array import Array
+from corejax.base import dtypes, trees
+from corejax.base.avals import ShapedArray, Zero
+from corejax.base.errors import CorejaxTypeError, kind_of
+from corejax.base.keypaths import keystr
+from corejax.base.source import here
+from corejax.base.tracebacks import calls_users, public
 from corejax.interpreters import reverse
-from corejax.keypaths import keystr
-from corejax.leaves import FlatFun, check_callable, is_single_leaf, values
-from corejax.source import here
-from corejax.tracebacks import calls_users, public
-from corejax.xla.array import Array
+from corejax.interpreters.leaves import FlatFun, check_callable, is_single_leaf, values
 
 Argnums: TypeAlias = int | Sequence[int]
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from corejax import dtypes
 from corejax.api.arguments import as_weak_as, check_argnums, finish_cotangent, wraps
 from corejax.api.gradients import Argnums, Chosen, check_input
-from corejax.avals import ShapedArray, Zero
-from corejax.errors import CorejaxTypeError
+from corejax.base import dtypes
+from corejax.base.avals import ShapedArray, Zero
+from corejax.base.errors import CorejaxTypeError
+from corejax.base.source import here
+from corejax.base.tracebacks import public
+from corejax.installed.roles import roles
 from corejax.interpreters import batching, forward, reverse
-from corejax.leaves import check_callable
-from corejax.plugin.roles import roles
-from corejax.source import here
-from corejax.tracebacks import public
+from corejax.interpreters.leaves import check_callable
 
 
 @public

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from corejax import trees
 from corejax.api import retraces
 from corejax.api.arguments import wraps
 from corejax.api.calls import Lookup, make_call
@@ -16,12 +15,13 @@ from corejax.api.signatures import avals_of, types_of
 from corejax.api.stages import Traced
 from corejax.api.staging import abstract_leaves, trace_program
 from corejax.api.statics import Statics, choose, static_names, static_positions
-from corejax.config import config
-from corejax.errors import ConcretizationError, CorejaxTypeError, CorejaxValueError
-from corejax.interpreters.context import context
-from corejax.interpreters.evaluate import EvalTrace
-from corejax.ir.keys import param_key
-from corejax.leaves import (
+from corejax.base import trees
+from corejax.base.config import config
+from corejax.base.errors import ConcretizationError, CorejaxTypeError, CorejaxValueError
+from corejax.base.source import here
+from corejax.base.tracebacks import public
+from corejax.eager.evaluate import EvalTrace
+from corejax.interpreters.leaves import (
     FlatFun,
     argument_namer,
     call_root,
@@ -30,10 +30,10 @@ from corejax.leaves import (
     values,
     with_kwargs,
 )
-from corejax.source import here
-from corejax.tracebacks import public
-from corejax.xla.options import settings_of
-from corejax.xla.placement import common_place
+from corejax.kernel.context import context
+from corejax.kernel.keys import param_key
+from corejax.xla.runtime.options import settings_of
+from corejax.xla.runtime.placement import common_place
 
 Positions = int | Sequence[int] | None
 Names = str | Iterable[str] | None

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
-from corejax import trees
 from corejax.api.arguments import finish_cotangent, tangents_like
-from corejax.avals import ShapedArray
-from corejax.errors import CorejaxTypeError
+from corejax.base import trees
+from corejax.base.avals import ShapedArray
+from corejax.base.errors import CorejaxTypeError
+from corejax.base.prefixes import check_same_structure
+from corejax.base.source import here
+from corejax.base.tracebacks import public
+from corejax.interpreters.leaves import is_single_leaf, namer
 from corejax.interpreters.linearize import LinearMap
 from corejax.interpreters.reverse import pull_back
 from corejax.interpreters.tape_programs import TapeProgram, divide_map
-from corejax.leaves import is_single_leaf, namer
-from corejax.prefixes import check_same_structure
-from corejax.source import here
-from corejax.tracebacks import public
 
 
 class Ends(NamedTuple):

@@ -7,17 +7,17 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from corejax.errors import ConcretizationError
-from corejax.interpreters.trace import Tracer, leak_error
-from corejax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
+from corejax.arrays.array import Array
+from corejax.arrays.storage import deleted_error
+from corejax.base.errors import ConcretizationError
+from corejax.installed.roles import roles
 from corejax.ir.surgery import consts_to_operands
-from corejax.plugin.roles import roles
-from corejax.xla import client
-from corejax.xla.array import Array
-from corejax.xla.compile import Executable, compile_jaxpr
-from corejax.xla.execution import Calls
-from corejax.xla.placement import common_place
-from corejax.xla.storage import deleted_error
+from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, Var
+from corejax.kernel.trace import Tracer, leak_error
+from corejax.xla.cache.compile import Executable, compile_jaxpr
+from corejax.xla.runtime import client
+from corejax.xla.runtime.execution import Calls
+from corejax.xla.runtime.placement import common_place
 
 #: So many programs are kept of each function; one takes about 0.3 MB.
 _MAX_PROGRAMS = 1024

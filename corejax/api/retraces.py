@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
-from corejax import trees
 from corejax.api.statics import shown
-from corejax.leaves import Namer, call_root
-from corejax.source import warn
+from corejax.base import trees
+from corejax.base.source import warn
+from corejax.interpreters.leaves import Namer, call_root
 
 
 class Signature(NamedTuple):

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from corejax import trees
-from corejax.avals import ShapedArray, aval_of
-from corejax.config import config
-from corejax.dtypes import PYTHON_SCALARS
-from corejax.errors import CorejaxError, CorejaxTypeError
-from corejax.leaves import Namer, not_an_array
-from corejax.xla.array import Array
+from corejax.arrays.array import Array
+from corejax.base import trees
+from corejax.base.avals import ShapedArray, aval_of
+from corejax.base.config import config
+from corejax.base.dtypes import PYTHON_SCALARS
+from corejax.base.errors import CorejaxError, CorejaxTypeError
+from corejax.interpreters.leaves import Namer, not_an_array
 
 _MAX_REMEMBERED = 8192
 

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from corejax import trees
 from corejax.api.programs import Program, without_unused
 from corejax.api.signatures import avals_of, plain_aval
 from corejax.api.staging import struct_of
 from corejax.api.statics import Statics, shown
-from corejax.avals import ShapedArray
-from corejax.errors import CorejaxTypeError, CorejaxValueError, kind_of
-from corejax.interpreters.trace import Tracer
-from corejax.ir.jaxpr import ClosedJaxpr
-from corejax.leaves import argument_namer
-from corejax.prefixes import check_same_structure
-from corejax.source import here
-from corejax.tracebacks import public
-from corejax.xla import stages
-from corejax.xla.array import Array
-from corejax.xla.client import Place
-from corejax.xla.options import settings_of
-from corejax.xla.storage import deleted_error
+from corejax.arrays.array import Array
+from corejax.arrays.storage import deleted_error
+from corejax.base import trees
+from corejax.base.avals import ShapedArray
+from corejax.base.errors import CorejaxTypeError, CorejaxValueError, kind_of
+from corejax.base.prefixes import check_same_structure
+from corejax.base.source import here
+from corejax.base.tracebacks import public
+from corejax.interpreters.leaves import argument_namer
+from corejax.kernel.jaxpr import ClosedJaxpr
+from corejax.kernel.trace import Tracer
+from corejax.xla.cache import stages
+from corejax.xla.runtime.client import Place
+from corejax.xla.runtime.options import settings_of
 
 
 def check_arguments(leaves: Sequence[Any], in_tree: Any, dynamic: Any, in_tree_wanted: Any,

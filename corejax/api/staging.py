@@ -7,18 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from corejax import trees
 from corejax.api.arguments import wraps
 from corejax.api.statics import Statics, static_positions
-from corejax.avals import ShapedArray, aval_of
-from corejax.config import config
-from corejax.errors import CorejaxTypeError
-from corejax.interpreters.context import context
+from corejax.base import trees
+from corejax.base.avals import ShapedArray, aval_of
+from corejax.base.config import config
+from corejax.base.errors import CorejaxTypeError
+from corejax.base.tracebacks import public
+from corejax.interpreters.leaves import (
+    FlatFun,
+    Namer,
+    argument_namer,
+    call_root,
+    check_callable,
+    name_of,
+    not_an_array,
+    with_kwargs,
+)
 from corejax.interpreters.staging import stage
-from corejax.ir.jaxpr import ClosedJaxpr
 from corejax.ir.typecheck import typecheck
-from corejax.leaves import FlatFun, Namer, argument_namer, call_root, check_callable, name_of, not_an_array, with_kwargs
-from corejax.tracebacks import public
+from corejax.kernel.context import context
+from corejax.kernel.jaxpr import ClosedJaxpr
 
 
 @public

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from corejax.errors import CorejaxTypeError, CorejaxValueError, kind_of
-from corejax.source import here
-from corejax.tracebacks import calls_users
+from corejax.base.errors import CorejaxTypeError, CorejaxValueError, kind_of
+from corejax.base.source import here
+from corejax.base.tracebacks import calls_users
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from corejax.api.arguments import wraps
 from corejax.api.statics import Statics, choose, static_names, static_positions
-from corejax.errors import CorejaxNotImplementedError, CorejaxTypeError, kind_of
-from corejax.leaves import check_callable, with_kwargs
-from corejax.plugin.roles import roles
-from corejax.source import here
-from corejax.tracebacks import public
+from corejax.base.errors import CorejaxNotImplementedError, CorejaxTypeError, kind_of
+from corejax.base.source import here
+from corejax.base.tracebacks import public
+from corejax.installed.roles import roles
+from corejax.interpreters.leaves import check_callable, with_kwargs
 
 
 @public

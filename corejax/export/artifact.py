@@ -9,18 +9,18 @@ from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any
 
-from corejax import _jaxlib
-from corejax.avals import ShapedArray
-from corejax.errors import CorejaxError, CorejaxTypeError, CorejaxValueError
-from corejax.interpreters.trace import Tracer, leak_error
-from corejax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, subjaxprs
-from corejax.source import describe, here
-from corejax.xla.array import as_array
-from corejax.xla.linking import call_linked
-from corejax.xla.lowering import Lowering, lower_module
-from corejax.xla.nesting import check_depth
-from corejax.xla.storage import to_numpy
-from corejax.xla.types import Types, describe_type
+from corejax.arrays.array import as_array
+from corejax.arrays.storage import to_numpy
+from corejax.base import _jaxlib
+from corejax.base.avals import ShapedArray
+from corejax.base.errors import CorejaxError, CorejaxTypeError, CorejaxValueError
+from corejax.base.source import describe, here
+from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, subjaxprs
+from corejax.kernel.trace import Tracer, leak_error
+from corejax.xla.lowering.linking import call_linked
+from corejax.xla.lowering.nesting import check_depth
+from corejax.xla.lowering.programs import Lowering, lower_module
+from corejax.xla.lowering.types import Types, describe_type
 
 #: How the bytes of a module begin: MLIR's, then the name of the form.
 _MAGIC, _FORM = b"ML\xefR", b"StableHLO_v"

@@ -19,11 +19,11 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from corejax import _jaxlib
-from corejax.errors import CorejaxTypeError, CorejaxValueError, kind_of
+from corejax.base import _jaxlib
+from corejax.base.errors import CorejaxTypeError, CorejaxValueError, kind_of
+from corejax.base.source import here
 from corejax.export.artifact import Artifact
 from corejax.export.structures import Malformed, aval_from_data, aval_to_data, tree_from_data, tree_to_data
-from corejax.source import here
 
 #: A byte beyond ASCII, and both kinds of line ends: what treats the file as text changes it.
 _MARK = b"\x93CJEX\r\n\n"

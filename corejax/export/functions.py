@@ -6,24 +6,24 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
-from corejax import _jaxlib, trees
 from corejax.api.arguments import wraps
 from corejax.api.autodiff import vjp
 from corejax.api.jit import jit
 from corejax.api.stages import Lowered, Traced, check_arguments
 from corejax.api.staging import struct_of
-from corejax.avals import ShapedArray
-from corejax.errors import CorejaxTypeError, CorejaxValueError, kind_of
+from corejax.base import _jaxlib, trees
+from corejax.base.avals import ShapedArray
+from corejax.base.errors import CorejaxTypeError, CorejaxValueError, kind_of
+from corejax.base.source import here
+from corejax.base.tracebacks import public
 from corejax.export import artifact as artifacts
 from corejax.export import container
 from corejax.export.artifact import Artifact
 from corejax.export.structures import tree_to_data
+from corejax.installed.roles import roles
+from corejax.interpreters.leaves import argument_namer, check_callable, values
 from corejax.ir.interpret import jaxpr_as_fun
-from corejax.leaves import argument_namer, check_callable, values
-from corejax.plugin.roles import roles
-from corejax.source import here
-from corejax.tracebacks import public
-from corejax.xla import client
+from corejax.xla.runtime import client
 
 
 @public

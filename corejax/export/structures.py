@@ -9,12 +9,12 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
-from corejax import dtypes, trees
-from corejax.avals import ShapedArray
-from corejax.errors import CorejaxError, CorejaxTypeError, CorejaxValueError, kind_of
-from corejax.keypaths import keystr
-from corejax.source import here
-from corejax.tracebacks import public
+from corejax.base import dtypes, trees
+from corejax.base.avals import ShapedArray
+from corejax.base.errors import CorejaxError, CorejaxTypeError, CorejaxValueError, kind_of
+from corejax.base.keypaths import keystr
+from corejax.base.source import here
+from corejax.base.tracebacks import public
 
 _LEAF = "*"
 _KINDS: dict[type, str] = {list: "list", tuple: "tuple", dict: "dict", OrderedDict: "OrderedDict"}

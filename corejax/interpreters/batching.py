@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from corejax.avals import ShapedArray, aval_of
-from corejax.caches import WeakCache
-from corejax.interpreters import outputs
-from corejax.interpreters.context import context
+from corejax.arrays.array import Array
+from corejax.base.avals import ShapedArray, aval_of
+from corejax.base.caches import WeakCache
+from corejax.installed.roles import roles
 from corejax.interpreters.staging import stage_closed
-from corejax.interpreters.trace import Trace, Tracer, leak_error
 from corejax.ir.interpret import eval_jaxpr
-from corejax.ir.jaxpr import Jaxpr
-from corejax.plugin import checks
-from corejax.plugin.roles import roles
-from corejax.xla.array import Array
+from corejax.kernel import checks, outputs
+from corejax.kernel.context import context
+from corejax.kernel.jaxpr import Jaxpr
+from corejax.kernel.trace import Trace, Tracer, leak_error
 
 
 class Axis(NamedTuple):

@@ -11,20 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from corejax.avals import ShapedArray, Zero, aval_of
-from corejax.caches import WeakCache
-from corejax.dtypes import float0, is_inexact
-from corejax.errors import RuleError
-from corejax.interpreters import linearity, outputs
-from corejax.interpreters.context import context
+from corejax.arrays.array import Array
+from corejax.arrays.storage import to_numpy
+from corejax.base.avals import ShapedArray, Zero, aval_of
+from corejax.base.caches import WeakCache
+from corejax.base.dtypes import float0, is_inexact
+from corejax.base.errors import RuleError
+from corejax.installed.roles import roles
+from corejax.interpreters import linearity
 from corejax.interpreters.staging import StagingTrace, StagingTracer, stage_closed
-from corejax.interpreters.trace import Trace, Tracer, derivative_error, leak_error
 from corejax.ir.interpret import eval_jaxpr
-from corejax.ir.jaxpr import Jaxpr
-from corejax.plugin import checks
-from corejax.plugin.roles import roles
-from corejax.xla.array import Array
-from corejax.xla.storage import to_numpy
+from corejax.kernel import checks, outputs
+from corejax.kernel.context import context
+from corejax.kernel.jaxpr import Jaxpr
+from corejax.kernel.trace import Trace, Tracer, derivative_error, leak_error
 
 
 class JVPTracer(Tracer):

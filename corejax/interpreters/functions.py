@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from corejax import trees
-from corejax.avals import ShapedArray
-from corejax.caches import BoundedCache
+from corejax.base import trees
+from corejax.base.avals import ShapedArray
+from corejax.base.caches import BoundedCache
+from corejax.interpreters.leaves import FlatFun, name_of
 from corejax.interpreters.staging import stage
-from corejax.ir.jaxpr import ClosedJaxpr, Jaxpr
-from corejax.ir.keys import structural_key
 from corejax.ir.surgery import consts_to_operands
-from corejax.leaves import FlatFun, name_of
+from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr
+from corejax.kernel.keys import structural_key
 
 
 class Staged(NamedTuple):

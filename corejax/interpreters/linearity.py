@@ -11,12 +11,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from corejax.avals import Linear
-from corejax.errors import NotLinearError, RuleError
-from corejax.interpreters.trace import Tracer
-from corejax.ir.jaxpr import JaxprEqn, Var, subjaxprs
-from corejax.plugin import checks
-from corejax.xla.array import is_concrete
+from corejax.arrays.array import is_concrete
+from corejax.base.avals import Linear
+from corejax.base.errors import NotLinearError, RuleError
+from corejax.kernel import checks
+from corejax.kernel.jaxpr import JaxprEqn, Var, subjaxprs
+from corejax.kernel.trace import Tracer
 
 Reached: TypeAlias = Callable[[JaxprEqn, set[Var]], Iterable[Var]]
 

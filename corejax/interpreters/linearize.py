@@ -11,17 +11,17 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from corejax.avals import Linear, ShapedArray, Zero, aval_of
-from corejax.dtypes import float0
-from corejax.errors import NotLinearError, RuleError
-from corejax.interpreters import linearity, outputs
-from corejax.interpreters.context import context
+from corejax.arrays.array import Array
+from corejax.base.avals import Linear, ShapedArray, Zero, aval_of
+from corejax.base.dtypes import float0
+from corejax.base.errors import NotLinearError, RuleError
+from corejax.interpreters import linearity
 from corejax.interpreters.forward import JVPTrace, JVPTracer, instantiate, run_jvp
 from corejax.interpreters.partial_eval import TapeEqn, TapeTrace, TapeTracer, needed, replay
-from corejax.interpreters.trace import as_value
-from corejax.plugin import checks
-from corejax.plugin.weights import Divisor, plus_weighted
-from corejax.xla.array import Array
+from corejax.kernel import checks, outputs
+from corejax.kernel.context import context
+from corejax.kernel.factors import Divisor, plus_weighted
+from corejax.kernel.trace import as_value
 
 
 class _WeightedSum:

@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
-from corejax.avals import Linear, ShapedArray, aval_of
-from corejax.caches import WeakCache
-from corejax.interpreters.context import context
+from corejax.arrays.array import Array, as_array
+from corejax.base.avals import Linear, ShapedArray, aval_of
+from corejax.base.caches import WeakCache
 from corejax.interpreters.staging import StagingTracer, stage_closed
-from corejax.interpreters.trace import Trace, Tracer, leak_error
 from corejax.ir.interpret import eval_jaxpr
-from corejax.ir.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var, no_effects
-from corejax.xla.array import Array, as_array
+from corejax.kernel.context import context
+from corejax.kernel.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var, no_effects
+from corejax.kernel.trace import Trace, Tracer, leak_error
 
 #: An equation that waits: (primitive, operands, params, outputs). Operands are `Linear`s and known values, outputs are
 #: `Linear`s. A plain tuple, because reverse mode makes one for every step of the user's function.

@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from corejax.avals import Linear, ShapedArray, Zero, aval_of
-from corejax.caches import WeakCache
-from corejax.errors import RuleError
-from corejax.interpreters import outputs
-from corejax.interpreters.context import context
+from corejax.arrays.array import Array
+from corejax.base.avals import Linear, ShapedArray, Zero, aval_of
+from corejax.base.caches import WeakCache
+from corejax.base.errors import RuleError
+from corejax.installed.roles import roles
 from corejax.interpreters.forward import instantiate
 from corejax.interpreters.linearize import LinearMap, linearize, weighted_sum
 from corejax.interpreters.partial_eval import TapeEqn, record
 from corejax.interpreters.staging import stage_closed
 from corejax.ir.interpret import eval_jaxpr
-from corejax.ir.jaxpr import Jaxpr
-from corejax.plugin import checks
-from corejax.plugin.roles import roles
-from corejax.plugin.weights import weighted
-from corejax.xla.array import Array
+from corejax.kernel import checks, outputs
+from corejax.kernel.context import context
+from corejax.kernel.factors import weighted
+from corejax.kernel.jaxpr import Jaxpr
 
 
 def vjp(fun: Callable[..., Sequence[Any]], primals: Sequence[Any]

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from corejax.avals import ShapedArray
-from corejax.caches import WeakCache
-from corejax.interpreters.context import context
+from corejax.base.avals import ShapedArray
+from corejax.base.caches import WeakCache
 from corejax.interpreters.partial_eval import divide
-from corejax.ir.jaxpr import Jaxpr, Literal, Var
 from corejax.ir.surgery import dce, substitute
+from corejax.kernel.context import context
+from corejax.kernel.jaxpr import Jaxpr, Literal, Var
 
 Flags = tuple[bool, ...]
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from corejax.avals import ShapedArray
-from corejax.errors import CorejaxTypeError
-from corejax.interpreters.context import context
-from corejax.interpreters.trace import Trace, Tracer, leak_error, operand_error
+from corejax.arrays.array import Array, as_array
+from corejax.base.avals import ShapedArray
+from corejax.base.errors import CorejaxTypeError
 from corejax.ir.interpret import location
-from corejax.ir.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_effects
 from corejax.ir.surgery import substitute
-from corejax.xla.array import Array, as_array
+from corejax.kernel.context import context
+from corejax.kernel.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_effects
+from corejax.kernel.trace import Trace, Tracer, leak_error, operand_error
 
 
 class StagingTracer(Tracer):

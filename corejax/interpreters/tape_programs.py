@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from corejax.avals import Linear, ShapedArray, Zero, aval_of
-from corejax.errors import CorejaxTypeError
+from corejax.base.avals import Linear, ShapedArray, Zero, aval_of
+from corejax.base.errors import CorejaxTypeError
+from corejax.base.source import here
+from corejax.interpreters.leaves import values
 from corejax.interpreters.linearize import LinearMap
 from corejax.interpreters.partial_eval import TapeEqn, needed
 from corejax.interpreters.staging import StagingTracer
-from corejax.ir.jaxpr import check_picklable
-from corejax.ir.keys import StructuralKey, param_key
-from corejax.leaves import values
-from corejax.plugin.weights import Divisor
-from corejax.source import here
+from corejax.kernel.factors import Divisor
+from corejax.kernel.jaxpr import check_picklable
+from corejax.kernel.keys import StructuralKey, param_key
 
 
 class _Slot:

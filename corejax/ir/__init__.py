@@ -1,19 +1,7 @@
 """Jaxprs: programs as data, and what can be done with them without running them."""
 
 from corejax.ir.interpret import eval_jaxpr, jaxpr_as_fun
-from corejax.ir.jaxpr import (
-    Atom,
-    ClosedJaxpr,
-    Jaxpr,
-    JaxprEqn,
-    Literal,
-    Var,
-    no_effects,
-    subjaxprs,
-)
-from corejax.ir.keys import atom, compiled_key, param_key, structural_key
 from corejax.ir.parsing import JaxprSyntaxError, parse_jaxpr
-from corejax.ir.printing import jaxpr_text
 from corejax.ir.surgery import (
     close,
     consts_to_operands,
@@ -30,6 +18,9 @@ from corejax.ir.surgery import (
     substitute,
 )
 from corejax.ir.typecheck import typecheck
+from corejax.kernel.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_effects, subjaxprs
+from corejax.kernel.keys import atom, compiled_key, param_key, structural_key
+from corejax.kernel.printing import jaxpr_text
 
 __all__ = [
     "Atom", "ClosedJaxpr", "Jaxpr", "JaxprEqn", "JaxprSyntaxError", "Literal", "Var", "atom", "close", "compiled_key",

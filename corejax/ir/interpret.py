@@ -9,11 +9,11 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from corejax import source
-from corejax.errors import CorejaxTypeError
-from corejax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
-from corejax.ir.typecheck import check_bound
-from corejax.tracebacks import public
+from corejax.base import source
+from corejax.base.errors import CorejaxTypeError
+from corejax.base.tracebacks import public
+from corejax.kernel.binding import check_bound
+from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 
 
 class _Replaying(threading.local):

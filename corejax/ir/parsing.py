@@ -17,12 +17,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from corejax import dtypes
-from corejax.avals import ShapedArray, scalar_aval
-from corejax.errors import CorejaxNotImplementedError, CorejaxTypeError, CorejaxValueError
-from corejax.ir.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_effects
-from corejax.ir.printing import OPAQUE, RESERVED, effect_texts
-from corejax.ir.scalars import NUMBER, read_number, read_python_number
+from corejax.base import dtypes
+from corejax.base.avals import ShapedArray, scalar_aval
+from corejax.base.errors import CorejaxNotImplementedError, CorejaxTypeError, CorejaxValueError
+from corejax.kernel.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_effects
+from corejax.kernel.printing import OPAQUE, RESERVED, effect_texts
+from corejax.kernel.scalars import NUMBER, read_number, read_python_number
 
 _SPACE = re.compile(r"(?:\s+|#[^\n]*)*")
 _WORD = re.compile(r"[a-zA-Z_]\w*")

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from corejax.errors import CorejaxValueError, RuleError
-from corejax.ir.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_effects, subjaxprs
-from corejax.source import describe, here
+from corejax.base.errors import CorejaxValueError, RuleError
+from corejax.base.source import describe, here
+from corejax.kernel.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_effects, subjaxprs
 
 
 def consts_to_operands(closed: ClosedJaxpr) -> tuple[Jaxpr, tuple[Any, ...]]:

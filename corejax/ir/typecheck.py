@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from corejax import dtypes
-from corejax.avals import ShapedArray, aval_of
-from corejax.errors import CorejaxTypeError, RuleError
-from corejax.ir.jaxpr import Jaxpr, JaxprEqn, Literal, Var, no_effects, subjaxprs
-from corejax.ir.printing import Names, effect_texts, equation_lines
-from corejax.source import describe
+from corejax.base.avals import ShapedArray
+from corejax.base.errors import CorejaxTypeError, RuleError
+from corejax.kernel.binding import check_operands, ill_typed, names_of
+from corejax.kernel.jaxpr import Jaxpr, JaxprEqn, Var, no_effects, subjaxprs
+from corejax.kernel.printing import effect_texts
 
 
 def typecheck(jaxpr: Jaxpr) -> None:
@@ -28,7 +25,7 @@ def typecheck(jaxpr: Jaxpr) -> None:
         _check_binder(jaxpr, None, var, bound)
     effects = no_effects
     for k, eqn in enumerate(jaxpr.eqns):
-        _check_operands(jaxpr, k, eqn.invars, bound)
+        check_operands(jaxpr, k, eqn.invars, bound)
         _check_params(jaxpr, k, eqn)
         for inner in subjaxprs(eqn.params):
             _check_inner(jaxpr, k, inner)
@@ -39,7 +36,7 @@ def typecheck(jaxpr: Jaxpr) -> None:
             effects = effects | eqn.effects
         for var in eqn.outvars:
             _check_binder(jaxpr, k, var, bound)
-    _check_operands(jaxpr, len(jaxpr.eqns), jaxpr.outvars, bound)
+    check_operands(jaxpr, len(jaxpr.eqns), jaxpr.outvars, bound)
     if jaxpr.effects != effects:
         raise CorejaxTypeError("a jaxpr has the effects of its equations", got=_effects_text(jaxpr.effects),
                                wanted=_effects_text(effects))
@@ -48,64 +45,29 @@ def typecheck(jaxpr: Jaxpr) -> None:
 
 def _check_binder(jaxpr: Jaxpr, k: int | None, var: Any, bound: set[Any]) -> None:
     if type(var) is not Var or not isinstance(var.aval, ShapedArray):
-        raise _error(jaxpr, k, "binds what is no variable", got=repr(var), wanted="a Var with a ShapedArray")
+        raise ill_typed(jaxpr, k, "binds what is no variable", got=repr(var), wanted="a Var with a ShapedArray")
     if var in bound:
-        raise _error(jaxpr, k, f"binds `{_names(jaxpr)[var]}` a second time", got=repr(var),
+        raise ill_typed(jaxpr, k, f"binds `{names_of(jaxpr)[var]}` a second time", got=repr(var),
                      wanted="a variable that is bound once")
     bound.add(var)
-
-
-def _check_operands(jaxpr: Jaxpr, k: int, atoms: Sequence[Any], bound: set[Any]) -> None:
-    for x in atoms:
-        if type(x) is Literal:
-            _check_literal(jaxpr, k, x)
-        elif x not in bound:
-            raise _unbound(jaxpr, k, x)
-
-
-def check_bound(jaxpr: Jaxpr) -> None:
-    """Raise if an equation, or the list of outputs, uses a variable that is not bound before it."""
-    bound: set[Any] = {*jaxpr.constvars, *jaxpr.invars}
-    for k, eqn in enumerate(jaxpr.eqns):
-        _check_operands(jaxpr, k, eqn.invars, bound)
-        bound.update(eqn.outvars)
-    _check_operands(jaxpr, len(jaxpr.eqns), jaxpr.outvars, bound)
-
-
-def _unbound(jaxpr: Jaxpr, k: int, var: Any) -> CorejaxTypeError:
-    return _error(jaxpr, k, f"uses `{_names(jaxpr)[var]}`, which is not bound before it", got=repr(var),
-                  wanted="a variable of this jaxpr: a constvar, an invar, or an output of an earlier equation")
-
-
-def _check_literal(jaxpr: Jaxpr, k: int, literal: Literal) -> None:
-    aval, value = literal.aval, literal.val
-    kind = dtypes.PYTHON_SCALARS.get(type(value))
-    if kind is not None:
-        fits = aval.shape == () and dtypes.kind(aval.dtype).replace("u", "i") == kind
-    else:
-        fits = aval.matches(aval_of(value))
-    if not fits:
-        got = type(value).__name__ if kind is not None else aval_of(value)
-        raise _error(jaxpr, k, "has a literal of another type than it says",
-                     got=f"{np.asarray(value)!s:.60} of type {got}", wanted=f"a value of type {aval}")
 
 
 def _check_params(jaxpr: Jaxpr, k: int, eqn: JaxprEqn) -> None:
     known = getattr(eqn.primitive, "params", None)
     at_least = getattr(eqn.primitive, "open_params", False)
     if known is not None and known != eqn.params.keys() and not (at_least and known <= eqn.params.keys()):
-        raise _error(jaxpr, k, "has not the params of its primitive", got=", ".join(sorted(eqn.params)) or "none",
+        raise ill_typed(jaxpr, k, "has not the params of its primitive", got=", ".join(sorted(eqn.params)) or "none",
                      wanted=", ".join(sorted(known)) or "none")
 
 
 def _check_inner(jaxpr: Jaxpr, k: int, inner: Jaxpr) -> None:
     if inner.constvars:
-        raise _error(jaxpr, k, "has a jaxpr with constvars among its params", got=str(inner),
+        raise ill_typed(jaxpr, k, "has a jaxpr with constvars among its params", got=str(inner),
                      wanted="a jaxpr without constvars", todo="make them operands: consts_to_operands(closed)")
     try:
         typecheck(inner)
     except CorejaxTypeError as error:
-        raise _error(jaxpr, k, "has an ill-typed jaxpr among its params", got=str(error).replace("\n", "\n    "),
+        raise ill_typed(jaxpr, k, "has an ill-typed jaxpr among its params", got=str(error).replace("\n", "\n    "),
                      wanted="well-typed jaxprs") from error
 
 
@@ -117,12 +79,12 @@ def _check_types(jaxpr: Jaxpr, k: int, eqn: JaxprEqn, avals: tuple[ShapedArray, 
     except RuleError:
         raise
     except CorejaxTypeError as error:
-        raise _error(jaxpr, k, f"has operands or params that {primitive.name} refuses",
+        raise ill_typed(jaxpr, k, f"has operands or params that {primitive.name} refuses",
                      got=str(error).replace("\n", "\n    ")) from error
     wanted = tuple(inferred) if primitive.multiple_results else (inferred,)
     got = tuple([v.aval for v in eqn.outvars])
     if got != wanted:
-        raise _error(jaxpr, k, "has outputs of other types than its primitive gives", got=_types_text(got),
+        raise ill_typed(jaxpr, k, "has outputs of other types than its primitive gives", got=_types_text(got),
                      wanted=_types_text(wanted))
 
 
@@ -133,29 +95,8 @@ def _check_effects(jaxpr: Jaxpr, k: int, eqn: JaxprEqn, avals: tuple[ShapedArray
     else:
         wanted = no_effects.union(*[inner.effects for inner in subjaxprs(eqn.params)])
     if eqn.effects != wanted:
-        raise _error(jaxpr, k, "has other effects than its primitive", got=_effects_text(eqn.effects),
+        raise ill_typed(jaxpr, k, "has other effects than its primitive", got=_effects_text(eqn.effects),
                      wanted=_effects_text(wanted))
-
-
-def _error(jaxpr: Jaxpr, k: int | None, problem: str, **parts: Any) -> CorejaxTypeError:
-    """An error about equation `k`, which it shows; about the binders if None, about the outputs if beyond the last."""
-    if k is None:
-        return CorejaxTypeError(f"ill-typed jaxpr: its head {problem}", **parts)
-    if k == len(jaxpr.eqns):
-        return CorejaxTypeError(f"ill-typed jaxpr: its list of outputs {problem}", **parts)
-    eqn = jaxpr.eqns[k]
-    shown = "\n    ".join(equation_lines(eqn, _names(jaxpr)))
-    return CorejaxTypeError(f"ill-typed jaxpr: equation {k} {problem}\n    {shown}", where=describe(eqn.source),
-                            primitive=eqn.primitive.name, **parts)
-
-
-def _names(jaxpr: Jaxpr) -> Names:
-    """The names that printing the jaxpr would give (but for `_`)."""
-    names = Names()
-    used = {x for eqn in jaxpr.eqns for x in eqn.invars}.union(jaxpr.outvars)
-    for var in (*jaxpr.constvars, *jaxpr.invars, *[v for eqn in jaxpr.eqns for v in eqn.outvars if v in used]):
-        names[var]
-    return names
 
 
 def _types_text(avals: Sequence[Any]) -> str:

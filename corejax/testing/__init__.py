@@ -14,7 +14,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from corejax.plugin.declarations import Sample
+from corejax.kernel.declarations import Sample
 from corejax.testing.catalogue import CHECKS
 from corejax.testing.check import Check, check
 from corejax.testing.report import ConformanceError, Failure, Outcome, Report

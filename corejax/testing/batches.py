@@ -10,14 +10,14 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from corejax import dtypes
-from corejax.avals import ShapedArray, aval_of
+from corejax.arrays.array import Array
+from corejax.base import dtypes
+from corejax.base.avals import ShapedArray, aval_of
 from corejax.interpreters.batching import with_axis
-from corejax.ir.jaxpr import subjaxprs
+from corejax.kernel.jaxpr import subjaxprs
 from corejax.testing.case import Case
 from corejax.testing.comparing import host
 from corejax.testing.report import NotApplicable
-from corejax.xla.array import Array
 
 Dims = tuple[int | None, ...]
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from corejax import dtypes
 from corejax.api import jit, jvp, make_jaxpr, vmap
-from corejax.avals import aval_of
-from corejax.errors import CorejaxNotImplementedError
+from corejax.arrays.array import Array
+from corejax.base import dtypes
+from corejax.base.avals import aval_of
+from corejax.base.errors import CorejaxNotImplementedError
 from corejax.interpreters.batching import with_axis
 from corejax.ir.interpret import jaxpr_as_fun
 from corejax.testing.batches import Batch, Dims, another, carries_programs, eps_of, layouts, random_dims, stacked
@@ -18,7 +19,6 @@ from corejax.testing.case import Case
 from corejax.testing.check import check
 from corejax.testing.comparing import host, off, ulps_apart, worst, wrong_type
 from corejax.testing.report import NotApplicable
-from corejax.xla.array import Array
 
 #: Units in the last place that a slice of a mapped result may be from the result of the slice, unless a sample says.
 ULPS = 8.0

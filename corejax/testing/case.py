@@ -8,10 +8,10 @@ from zlib import crc32
 
 import numpy as np
 
-from corejax import dtypes
-from corejax.avals import ShapedArray, aval_of
-from corejax.errors import CorejaxError
-from corejax.plugin.declarations import Sample
+from corejax.base import dtypes
+from corejax.base.avals import ShapedArray, aval_of
+from corejax.base.errors import CorejaxError
+from corejax.kernel.declarations import Sample
 from corejax.testing.comparing import host
 from corejax.testing.report import Mismatch, NotApplicable, clipped
 

@@ -14,8 +14,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from corejax import dtypes
-from corejax.avals import aval_of
+from corejax.base import dtypes
+from corejax.base.avals import aval_of
 
 
 def host(x: Any) -> np.ndarray:

@@ -8,20 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from corejax import dtypes
 from corejax.api import jvp, make_jaxpr, vjp
-from corejax.avals import ShapedArray, Zero, aval_of
-from corejax.errors import CorejaxError, CorejaxNotImplementedError, RuleError
+from corejax.arrays.array import Array
+from corejax.base import dtypes
+from corejax.base.avals import ShapedArray, Zero, aval_of
+from corejax.base.errors import CorejaxError, CorejaxNotImplementedError, RuleError
 from corejax.interpreters import forward
-from corejax.ir.jaxpr import subjaxprs
-from corejax.plugin.adapters import Signature
-from corejax.plugin.declarations import NotDifferentiable, NotLinear, Partials
-from corejax.plugin.hookspecs import HOOKS
+from corejax.kernel.declarations import NotDifferentiable, NotLinear, Partials
+from corejax.kernel.hookspecs import HOOKS
+from corejax.kernel.jaxpr import subjaxprs
+from corejax.packs.hook_signatures import Signature
 from corejax.testing.case import Case
 from corejax.testing.check import check
 from corejax.testing.comparing import host, off, ulps_apart, worst
 from corejax.testing.report import NotApplicable
-from corejax.xla.array import Array
 
 # Derivatives
 

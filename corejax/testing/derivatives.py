@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from corejax import dtypes
 from corejax.api import jvp, vjp
-from corejax.avals import aval_of
+from corejax.base import dtypes
+from corejax.base.avals import aval_of
 from corejax.testing import differences
 from corejax.testing.case import Case
 from corejax.testing.check import check

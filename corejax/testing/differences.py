@@ -15,7 +15,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from corejax import dtypes
+from corejax.base import dtypes
 from corejax.testing.comparing import host
 
 #: Steps are tried one after the other, each for the elements that the ones before left in doubt.

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from corejax import dtypes
-from corejax.avals import Linear, Zero, aval_of
-from corejax.errors import CorejaxError, CorejaxRuntimeError
+from corejax.arrays.array import Array
+from corejax.base import dtypes
+from corejax.base.avals import Linear, Zero, aval_of
+from corejax.base.errors import CorejaxError, CorejaxRuntimeError
 from corejax.interpreters.batching import Axis
 from corejax.testing.case import Case
 from corejax.testing.check import check
 from corejax.testing.comparing import host, ulps_apart, worst
 from corejax.testing.report import NotApplicable
 from corejax.testing.values import ULPS
-from corejax.xla.array import Array
 
 Calls = Iterator[tuple[str, Callable[..., Any], list[list[Any]]]]
 

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from corejax import dtypes
 from corejax.api import jit, jvp, linearize, vjp, vmap
-from corejax.errors import CorejaxNotImplementedError
+from corejax.base import dtypes
+from corejax.base.errors import CorejaxNotImplementedError
 from corejax.testing.batches import carries_programs, eps_of
 from corejax.testing.case import Case
 from corejax.testing.check import check

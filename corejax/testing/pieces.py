@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from corejax import dtypes
 from corejax.api import checkpoint, jit, jvp, linearize, vjp
-from corejax.errors import CorejaxKeyError, CorejaxNotImplementedError
+from corejax.base import dtypes
+from corejax.base.errors import CorejaxKeyError, CorejaxNotImplementedError
+from corejax.installed.roles import roles
 from corejax.interpreters.partial_eval import partial_eval_jaxpr
 from corejax.ir.interpret import eval_jaxpr, jaxpr_as_fun
 from corejax.ir.surgery import consts_to_operands, dce_closed
-from corejax.plugin import roles
 from corejax.testing.case import Case
 from corejax.testing.check import check
 from corejax.testing.comparing import ulps_apart, worst

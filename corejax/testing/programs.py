@@ -9,17 +9,17 @@ from zlib import crc32
 
 import numpy as np
 
-from corejax import dtypes
 from corejax.api import jvp, linearize, make_jaxpr, vjp, vmap
-from corejax.avals import aval_of
-from corejax.errors import CorejaxError, CorejaxNotImplementedError, CorejaxTypeError
+from corejax.base import dtypes
+from corejax.base.avals import aval_of
+from corejax.base.errors import CorejaxError, CorejaxNotImplementedError, CorejaxTypeError
 from corejax.ir.interpret import jaxpr_as_fun
-from corejax.ir.jaxpr import ClosedJaxpr, Jaxpr
-from corejax.ir.keys import param_key
 from corejax.ir.parsing import parse_jaxpr
-from corejax.ir.printing import OPAQUE, jaxpr_text
 from corejax.ir.typecheck import typecheck
-from corejax.plugin import find
+from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr
+from corejax.kernel.keys import param_key
+from corejax.kernel.printing import OPAQUE, jaxpr_text
+from corejax.packs.define import find
 from corejax.testing.case import Case
 from corejax.testing.check import check
 from corejax.testing.comparing import host, off, wrong_type

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from corejax.errors import CorejaxError
+from corejax.base.errors import CorejaxError
 from corejax.testing.report import ConformanceError, Outcome
 from corejax.testing.running import chosen_checks, outcome_of, primitives_of
 from corejax.testing.specification import HAS_SAMPLES

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from corejax.api import eval_shape, jit, jvp, make_jaxpr, vjp, vmap
-from corejax.config import config
-from corejax.errors import CorejaxError, CorejaxNotImplementedError, MissingRuleError, PluginError, RuleError
-from corejax.plugin.declarations import NotDifferentiable
+from corejax.base.config import config
+from corejax.base.errors import CorejaxError, CorejaxNotImplementedError, MissingRuleError, PluginError, RuleError
+from corejax.kernel.declarations import NotDifferentiable
 from corejax.testing.case import Case
 from corejax.testing.check import check
 from corejax.testing.comparing import host

@@ -16,9 +16,9 @@ from hashlib import sha256
 from typing import Any
 
 from corejax.api import jit, make_jaxpr
-from corejax.avals import aval_of
-from corejax.errors import CorejaxError
-from corejax.interpreters.trace import Trace, Tracer
+from corejax.base.avals import aval_of
+from corejax.base.errors import CorejaxError
+from corejax.kernel.trace import Trace, Tracer
 from corejax.testing.case import Case
 from corejax.testing.check import check
 from corejax.testing.comparing import host

@@ -8,7 +8,7 @@ from pathlib import Path
 from traceback import extract_tb
 from typing import Any
 
-from corejax.errors import CorejaxError
+from corejax.base.errors import CorejaxError
 
 #: How many failed checks an error tells in full.
 _SHOWN = 20

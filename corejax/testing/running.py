@@ -9,17 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from corejax.errors import CorejaxError, CorejaxKeyError, CorejaxWarning
-from corejax.plugin import find, manifest, registry
-from corejax.plugin.checks import whose
-from corejax.plugin.declarations import Sample
-from corejax.source import here
+from corejax.base.errors import CorejaxError, CorejaxKeyError, CorejaxWarning, suggestion
+from corejax.base.source import here
+from corejax.base.tracebacks import public
+from corejax.installed import groups, manifest
+from corejax.kernel.checks import whose
+from corejax.kernel.declarations import Sample
+from corejax.packs.define import find
 from corejax.testing.case import Case
 from corejax.testing.catalogue import CHECKS
 from corejax.testing.check import Check
 from corejax.testing.report import ConformanceError, Failure, Mismatch, NotApplicable, Outcome, Report
 from corejax.testing.specification import HAS_SAMPLES, specified
-from corejax.tracebacks import public
 
 
 @public
@@ -62,8 +63,8 @@ def primitives_of(pack: str) -> list[str]:
     if name not in packs:
         raise CorejaxKeyError(f"no pack {pack!r} is in use", got=repr(pack), where=here(),
                               wanted=f"one of: {', '.join(sorted(packs)) or 'none is installed'}",
-                              todo=registry.suggestion(name, packs) or "install it, so that its entry points are seen")
-    return sorted([entry.name for entry in packs[name].entries if entry.group == registry.PRIMITIVES])
+                              todo=suggestion(name, packs) or "install it, so that its entry points are seen")
+    return sorted([entry.name for entry in packs[name].entries if entry.group == groups.PRIMITIVES])
 
 
 def outcomes(primitive: Any, samples: Iterable[Sample] | None = None, *, full: bool = False,
@@ -98,7 +99,7 @@ def chosen_checks(full: bool, names: Iterable[str] | None = None) -> list[Check]
     for name in chosen:
         if name not in CHECKS:
             raise CorejaxKeyError(f"there is no check {name!r}", got=repr(name), wanted=", ".join(CHECKS), where=here(),
-                                  todo=registry.suggestion(name, CHECKS) or "choose among these")
+                                  todo=suggestion(name, CHECKS) or "choose among these")
     return [CHECKS[name] for name in chosen]
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from corejax import dtypes
 from corejax.api import device_put, jit
-from corejax.avals import ShapedArray
-from corejax.ir.jaxpr import subjaxprs
+from corejax.base import dtypes
+from corejax.base.avals import ShapedArray
+from corejax.kernel.jaxpr import subjaxprs
 from corejax.testing.case import Case
 from corejax.testing.check import check
 from corejax.testing.comparing import host, ulps_apart, worst

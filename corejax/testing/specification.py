@@ -11,11 +11,10 @@ from zlib import crc32
 
 import numpy as np
 
-from corejax import dtypes
-from corejax.avals import aval_of
-from corejax.errors import CorejaxError, CorejaxTypeError
-from corejax.plugin import registry
-from corejax.plugin.declarations import NotDifferentiable, Sample
+from corejax.base import dtypes
+from corejax.base.avals import aval_of
+from corejax.base.errors import CorejaxError, CorejaxTypeError, suggestion
+from corejax.kernel.declarations import NotDifferentiable, Sample
 from corejax.testing.case import Case
 from corejax.testing.comparing import host
 from corejax.testing.report import Failure, Outcome, clipped
@@ -109,7 +108,7 @@ def _faults_of(sample: Any, checks: Collection[str]) -> Iterator[tuple[str, str,
     for name, reason in sample.exempt.items():
         if name not in checks:
             yield (f"there is no check {name!r} to exempt it from", repr(name), "the name of a check",
-                   registry.suggestion(name, checks) or "look in corejax.testing.CHECKS")
+                   suggestion(name, checks) or "look in corejax.testing.CHECKS")
         if not isinstance(reason, str) or not reason.strip():
             yield (f"it is exempt from {name!r} without a reason", repr(reason), "why the law doesn't hold here",
                    "say why, or take the exemption away")

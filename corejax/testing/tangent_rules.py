@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from corejax import dtypes
 from corejax.api import jvp, linearize
-from corejax.avals import aval_of
+from corejax.base import dtypes
+from corejax.base.avals import aval_of
 from corejax.testing.case import Case
 from corejax.testing.check import check
 from corejax.testing.comparing import host, ulps_apart, worst, wrong_type

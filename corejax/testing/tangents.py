@@ -9,10 +9,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from corejax import dtypes
 from corejax.api import jit, jvp, linearize, make_jaxpr, vjp
-from corejax.avals import aval_of
-from corejax.errors import CorejaxNotImplementedError
+from corejax.base import dtypes
+from corejax.base.avals import aval_of
+from corejax.base.errors import CorejaxNotImplementedError
 from corejax.ir.interpret import eval_jaxpr
 from corejax.testing import differences
 from corejax.testing.case import Case

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from corejax import dtypes
 from corejax.api import jvp, linear_transpose, vjp
-from corejax.avals import Linear, Zero, aval_of
-from corejax.errors import CorejaxNotImplementedError, CorejaxTypeError, MissingRuleError, RuleError
-from corejax.interpreters.trace import as_value
+from corejax.base import dtypes
+from corejax.base.avals import Linear, Zero, aval_of
+from corejax.base.errors import CorejaxNotImplementedError, CorejaxTypeError, MissingRuleError, RuleError
+from corejax.kernel.trace import as_value
 from corejax.testing.case import Case
 from corejax.testing.check import check
 from corejax.testing.comparing import host

@@ -8,9 +8,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from corejax import dtypes
 from corejax.api import device_put, eval_shape, jit
-from corejax.avals import aval_of
+from corejax.base import dtypes
+from corejax.base.avals import aval_of
 from corejax.testing.case import Case
 from corejax.testing.check import check
 from corejax.testing.comparing import host, off, ulps_apart, worst, wrong_type

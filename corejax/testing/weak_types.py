@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from corejax import dtypes
-from corejax.avals import ShapedArray
-from corejax.ir.jaxpr import subjaxprs
+from corejax.base import dtypes
+from corejax.base.avals import ShapedArray
+from corejax.kernel.jaxpr import subjaxprs
 from corejax.testing.case import Case
 from corejax.testing.check import check
 from corejax.testing.report import NotApplicable

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from xla_toys import Build, mul
 
-from corejax import dtypes
-from corejax.avals import ShapedArray
+from corejax.arrays.array import Array, as_array, device_get, device_put, from_dlpack
+from corejax.arrays.storage import is_on_device, to_numpy
+from corejax.base import dtypes
+from corejax.base.avals import ShapedArray
 from corejax.errors import CorejaxError
-from corejax.xla.array import Array, as_array, device_get, device_put, from_dlpack
-from corejax.xla.compile import compile_jaxpr
-from corejax.xla.storage import is_on_device, to_numpy
+from corejax.xla.cache.compile import compile_jaxpr
 
 DTYPES = [np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64, np.float16,
           np.float32, np.float64, np.complex64, np.complex128, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn]
@@ -283,7 +283,7 @@ def test_rank_0_storage_may_be_a_numpy_scalar():
 
 
 def test_host_arrays_need_no_jaxlib():
-    program = ("import sys, numpy as np; from corejax.xla.array import as_array;"
+    program = ("import sys, numpy as np; from corejax.arrays.array import as_array;"
                "x = as_array(np.arange(3.), copy=True);"
                "repr(x), np.asarray(x), list(x), x.tolist();"
                "assert not [m for m in sys.modules if m.startswith(('jax', 'pluggy'))], sys.modules.keys()")

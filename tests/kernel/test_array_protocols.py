@@ -13,12 +13,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from corejax import dtypes
-from corejax.avals import ShapedArray
+from corejax.arrays.array import Array, as_array, device_put, from_dlpack
+from corejax.arrays.storage import is_on_device, to_numpy
+from corejax.base import dtypes
+from corejax.base.avals import ShapedArray
 from corejax.errors import CorejaxError
 from corejax.interpreters.staging import stage
-from corejax.xla.array import Array, as_array, device_put, from_dlpack
-from corejax.xla.storage import is_on_device, to_numpy
 
 SMALL = [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2]
 PLAIN = [np.bool_, np.int8, np.uint16, np.int32, np.uint64, np.float16, np.float64, np.complex64]

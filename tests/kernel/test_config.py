@@ -10,10 +10,10 @@ import threading
 import numpy as np
 import pytest
 
-from corejax.avals import aval_of
-from corejax.config import SETTINGS, Config, Setting, config, values_from
+from corejax.base.avals import aval_of
+from corejax.base.config import SETTINGS, Config, Setting, config, values_from
+from corejax.base.settings import PathName, Whole
 from corejax.errors import CorejaxAttributeError, CorejaxError, CorejaxValueError
-from corejax.settings import PathName, Whole
 
 
 @pytest.fixture(autouse=True)

@@ -21,7 +21,7 @@ from corejax.core import (
 )
 from corejax.errors import CorejaxNotImplementedError, LeakedTracerError, MissingRuleError, RuleError
 from corejax.interpreters import batching, forward, linearize, reverse
-from corejax.interpreters.context import context
+from corejax.kernel.context import context
 from corejax.plugin import define, hookimpl, not_differentiable
 
 F64 = ShapedArray((), np.float64)

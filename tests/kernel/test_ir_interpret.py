@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from toys import Toy, add, call, chain, emit, emitted, f64, mul, pair, record, sin, vec
 
-from corejax import source
+from corejax.base import source
 from corejax.errors import CorejaxTypeError
 from corejax.ir import Jaxpr, JaxprEqn, Var, close, eval_jaxpr, jaxpr_as_fun, structural_key
 from corejax.ir.interpret import location, replaying

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toys import add, call, chain, emit, f64, free, mul, record, sin, vec, weak
 
-from corejax.avals import ShapedArray
+from corejax.base.avals import ShapedArray
 from corejax.core import stage
 from corejax.errors import CorejaxTypeError
 from corejax.ir import Jaxpr, JaxprEqn, Literal, Var, atom, close, compiled_key, param_key, structural_key

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toys import add, anything, call, chain, emit, free, hidden, mul, pair, record, sin, total, toys, vec, weak
 
-from corejax import dtypes
-from corejax.avals import ShapedArray
+from corejax.base import dtypes
+from corejax.base.avals import ShapedArray
 from corejax.ir import (
     ClosedJaxpr,
     Jaxpr,
@@ -26,7 +26,7 @@ from corejax.ir import (
     parse_jaxpr,
     structural_key,
 )
-from corejax.ir.printing import literal_text, value_lines
+from corejax.kernel.printing import literal_text, value_lines
 
 f64, i64 = ShapedArray((), "float64"), ShapedArray((), "int64")
 

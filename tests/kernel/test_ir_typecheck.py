@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from toys import Toy, add, anything, call, chain, emit, f64, mul, pair, record, sin, total, vec, weak
 
-from corejax.avals import ShapedArray
+from corejax.base.avals import ShapedArray
 from corejax.errors import CorejaxTypeError
 from corejax.ir import Jaxpr, JaxprEqn, Literal, Var, close, typecheck
 

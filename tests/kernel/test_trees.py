@@ -11,9 +11,10 @@ from collections import OrderedDict, defaultdict, namedtuple
 
 import pytest
 
-from corejax import tree, trees
+from corejax import tree
+from corejax.base import trees
+from corejax.base.prefixes import broadcast_prefix, check_same_structure
 from corejax.errors import CorejaxTypeError, CorejaxValueError
-from corejax.prefixes import broadcast_prefix, check_same_structure
 
 Point = namedtuple("Point", ["x", "y"])
 
@@ -245,7 +246,7 @@ assert "jaxlib" in sys.modules
 
 
 def test_the_registry_is_not_the_default_one_of_jaxlib():
-    from corejax import _jaxlib
+    from corejax.base import _jaxlib
 
     assert trees.registry() is not _jaxlib.pytree.default_registry()
     assert _jaxlib.pytree.default_registry().flatten([Pair(1, 2)])[0] != [1, 2]

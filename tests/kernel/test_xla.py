@@ -13,16 +13,16 @@ import numpy as np
 import pytest
 from xla_toys import Build, Toy, add, add_sub, call, chain, elementwise, host, literal, mul, sin
 
-from corejax import dtypes
-from corejax.avals import ShapedArray
+from corejax.arrays.array import as_array, device_put
+from corejax.arrays.storage import is_on_device
+from corejax.base import dtypes
+from corejax.base.avals import ShapedArray
+from corejax.eager.dispatch import Traced, apply_primitive, lower_jaxpr
 from corejax.errors import CorejaxError, RuleError
-from corejax.ir.jaxpr import ClosedJaxpr
-from corejax.xla import compile as compile_module
-from corejax.xla.array import as_array, device_put
-from corejax.xla.compile import compile_jaxpr
-from corejax.xla.dispatch import Traced, apply_primitive, lower_jaxpr
-from corejax.xla.lowering import lower_module
-from corejax.xla.storage import is_on_device
+from corejax.kernel.jaxpr import ClosedJaxpr
+from corejax.xla.cache import compile as compile_module
+from corejax.xla.cache.compile import compile_jaxpr
+from corejax.xla.lowering.programs import lower_module
 
 F = ShapedArray((3,), np.float64)
 S = ShapedArray((), np.float64)
@@ -406,9 +406,9 @@ import numpy as np
 warnings.simplefilter("ignore")
 sys.path.insert(0, {tests!r})
 from xla_toys import Build, add
-from corejax.avals import ShapedArray
-from corejax.xla.array import device_put
-from corejax.xla.compile import compile_jaxpr
+from corejax.base.avals import ShapedArray
+from corejax.arrays.array import device_put
+from corejax.xla.cache.compile import compile_jaxpr
 F = ShapedArray((3,), np.float64)
 b = Build(F, F)
 e = compile_jaxpr(b.returns(b(add, *b.invars)))
@@ -437,7 +437,7 @@ def test_use_after_fork_is_refused_by_name():
 
 
 def test_importing_the_compile_path_loads_no_jaxlib():
-    program = ("import sys, corejax.xla.dispatch, corejax._jaxlib;"
+    program = ("import sys, corejax.eager.dispatch, corejax.base._jaxlib;"
                "assert not [m for m in sys.modules if m.split('.')[0] in ('jaxlib', 'jax')]")
     subprocess.run([sys.executable, "-c", program], check=True)
 
@@ -456,9 +456,9 @@ sys.meta_path.insert(0, Watch())
 import ml_dtypes
 import numpy as np
 from xla_toys import Build, chain, host
-from corejax.avals import ShapedArray
-from corejax.xla.array import device_put
-from corejax.xla.compile import compile_jaxpr
+from corejax.base.avals import ShapedArray
+from corejax.arrays.array import device_put
+from corejax.xla.cache.compile import compile_jaxpr
 x = device_put(np.ones(3))
 y, = compile_jaxpr(chain(3, x.aval))([x, x])
 y.block_until_ready(), np.asarray(y), repr(y), np.from_dlpack(y), y.device, y.is_ready(), y.tolist(), repr(x)

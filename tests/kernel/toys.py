@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax.avals import ShapedArray, aval_of
+from corejax.base.avals import ShapedArray, aval_of
 from corejax.errors import CorejaxTypeError
 from corejax.ir import Jaxpr, JaxprEqn, Literal, Var, count_eqns, dce, eval_jaxpr, no_effects
 

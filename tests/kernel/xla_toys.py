@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from corejax.avals import ShapedArray
-from corejax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
-from corejax.xla.array import as_array
+from corejax.arrays.array import as_array
+from corejax.base.avals import ShapedArray
+from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 
 
 class Toy:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from .mutant import mutants_of
 
-ELEMENTWISE, SPREADING = "corejax.plugin.families.elementwise", "corejax.plugin.families.spreading"
-SCALARS = "corejax.plugin.families.scalars"
+ELEMENTWISE, SPREADING = "corejax.packs.families.elementwise", "corejax.packs.families.spreading"
+SCALARS = "corejax.packs.families.scalars"
 
 MUTANTS = (
     *mutants_of("mul sin", ELEMENTWISE, "Elementwise._type", (

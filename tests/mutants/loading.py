@@ -16,12 +16,13 @@ from importlib.util import spec_from_file_location
 from types import CodeType, ModuleType
 from typing import Any
 
-from corejax.plugin import Primitive, define, manifest, registry
+from corejax.installed import groups, manifest, registry
+from corejax.plugin import Primitive, define
 
 from .mutant import Mutant, path_of
 
 #: The kernel's code that rows of packs become plugins by: it is imported anew with a pack if the fault is there.
-FAMILIES = "corejax.plugin.families"
+FAMILIES = "corejax.packs.families"
 
 
 class Loader(SourceFileLoader):
@@ -56,7 +57,7 @@ def load(mutant: Mutant) -> Primitive:
 def load_from(primitive: str, module: str, source: str) -> Primitive:
     """The primitive of this name as its pack makes it if `module` has this source."""
     _settle()
-    entry = manifest.read().choose(registry.PRIMITIVES, primitive)
+    entry = manifest.read().choose(groups.PRIMITIVES, primitive)
     finder = Finder(module, source)
     with _forgotten(_root(module), _root(entry.module)):
         sys.meta_path.insert(0, finder)
@@ -74,7 +75,7 @@ def load_from(primitive: str, module: str, source: str) -> Primitive:
 @contextmanager
 def standing_in(primitive: Primitive) -> Iterator[None]:
     """Within the block the name of the primitive leads to it, as for its pack: where a printed program is read back."""
-    key = registry.PRIMITIVES, primitive.name
+    key = groups.PRIMITIVES, primitive.name
     true = registry.load(*key)
     registry._objects[key] = primitive
     try:
@@ -116,7 +117,7 @@ def _settle() -> None:
     if _settled:
         return
     found = manifest.read()
-    for group in (registry.PRIMITIVES, registry.FUNCTIONS, registry.ROLES):
+    for group in (groups.PRIMITIVES, groups.FUNCTIONS, groups.ROLES):
         for name in found.names(group):
             registry.load(group, name)
     _settled.append(True)

@@ -78,7 +78,7 @@ FORMS = {
 
 def exported(x):
     """A program from elsewhere, whose module says what it likes."""
-    from corejax import _jaxlib
+    from corejax.base import _jaxlib
     from corejax.core import ShapedArray
     from corejax.export.artifact import Artifact, portable
 

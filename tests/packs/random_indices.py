@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax.xla.array import as_array
+from corejax.arrays.array import as_array
 
 INTEGERS = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
 

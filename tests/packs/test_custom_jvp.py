@@ -12,7 +12,7 @@ from corejax import lax
 from corejax.core import Jaxpr, Zero, eval_jaxpr, subjaxprs
 from corejax.errors import CorejaxError
 from corejax.ir import count_eqns, dce, jaxpr_text, parse_jaxpr, typecheck
-from corejax.xla.compile import _executables
+from corejax.xla.cache.compile import _executables
 
 X = np.array([0.3, -0.7, 1.1])
 V = np.array([0.5, 0.25, -1.0])

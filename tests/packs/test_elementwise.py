@@ -9,7 +9,7 @@ import corejax as cj
 import corejax_lax_basic as basic
 from corejax import lax
 from corejax.core import Linear, aval_of
-from corejax.plugin import families
+from corejax.packs import families
 from corejax_lax_basic import (
     arithmetic,
     comparison,

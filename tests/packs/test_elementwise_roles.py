@@ -8,7 +8,7 @@ import pytest
 import corejax as cj
 from corejax import lax
 from corejax.core import ShapedArray
-from corejax.plugin.roles import roles
+from corejax.installed.roles import roles
 
 X = np.arange(6.0).reshape(2, 3)
 

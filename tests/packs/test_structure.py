@@ -11,7 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from value_checks import check_value
 
 import corejax as cj
-from corejax import _jaxlib, lax
+from corejax import lax
+from corejax.base import _jaxlib
 from corejax.errors import CorejaxError, CorejaxIndexError, CorejaxOverflowError, CorejaxTypeError, CorejaxValueError
 
 RNG = np.random.default_rng(0)

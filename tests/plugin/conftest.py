@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 TOY = """
 import numpy as np
-from corejax.avals import ShapedArray
+from corejax.base.avals import ShapedArray
 from corejax.plugin import define, hookimpl
 
 class Toy:

@@ -122,7 +122,7 @@ def test_looking_at_backends_starts_none_and_loads_no_jaxlib(site):
 def test_the_command_line_lists_them_with_the_reasons(site):
     toy(site, why_not="return 'it is Sunday'")
     toy(site, "tin", more="priority = None")
-    said = run(site, "from corejax.cli import main; print(main(['backends']))")
+    said = run(site, "from corejax.inspect.cli import main; print(main(['backends']))")
     assert ["cpu: can be used", "tin: faulty: tin-pack 1.0: the backend 'tin' is none", "toy: it is Sunday", "0"] == \
         [line for line in said if not line.startswith("cuda: ")]
 
@@ -275,9 +275,9 @@ def test_a_faulty_one_that_is_named_is_an_error_each_time(site, fault):
 def test_the_check_of_all_packs_looks_at_backends_and_starts_none(site):
     toy(site, make_client="print('made')")
     toy(site, "tin", more="priority = None")
-    said = run(site, "from corejax.cli import main; print(main(['check']))", COREJAX_PACKS="toy-pack,tin-pack")
+    said = run(site, "from corejax.inspect.cli import main; print(main(['check']))", COREJAX_PACKS="toy-pack,tin-pack")
     assert ["1"] == said
-    said = run(site, "from corejax.cli import main; print(main(['check']))", COREJAX_PACKS="toy-pack")
+    said = run(site, "from corejax.inspect.cli import main; print(main(['check']))", COREJAX_PACKS="toy-pack")
     assert ["nothing is broken", "0"] == said
 
 

@@ -22,7 +22,7 @@ def test_a_pack_is_found_used_and_imported_only_when_used(site):
 def test_importing_corejax_and_its_plugin_package_loads_neither_pluggy_nor_metadata(site):
     out = site.run("""
         import subprocess
-        code = ("import corejax.plugin.primitive, corejax.lax, sys; "
+        code = ("import corejax.kernel.primitive, corejax.lax, sys; "
                 "print([m for m in ('pluggy', 'importlib_metadata', 'jaxlib') if m in sys.modules])")
         print(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout)
     """)
@@ -56,7 +56,7 @@ def test_duplicate_primitive_names_both_packs(site):
     assert site.run("print(float(lax.toy(1.0)))", COREJAX_PREFER="pack-b").strip() == "3.0"
     assert site.run("print(float(lax.toy(1.0)))", COREJAX_PREFER="Pack_A, pack-b").strip() == "2.0"
     assert "not used: pack-b 2.5" in site.run(
-        "from corejax.cli import main; main(['explain', 'toy'])", COREJAX_PREFER="pack-a")
+        "from corejax.inspect.cli import main; main(['explain', 'toy'])", COREJAX_PREFER="pack-a")
 
 
 @pytest.mark.parametrize(("group", "use"), [("functions", "lax.thing"), ("roles", "roles.thing")])
@@ -143,7 +143,7 @@ def test_three_hundred_packs_are_listed_without_importing_one(site):
     out = site.run("""
         assert len(manifest.read().packs) == 300
         assert len([n for n in dir(lax) if n[0] in "pf" and n[1:].isdigit()]) == 600
-        from corejax.cli import main
+        from corejax.inspect.cli import main
         assert main(["plugins"]) == 0 and main(["primitives"]) == 0
         print([m for m in sys.modules if m.startswith("package_")])
     """)
@@ -153,7 +153,7 @@ def test_three_hundred_packs_are_listed_without_importing_one(site):
 def test_the_command_line_lists_explains_and_fails_by_message(site):
     site.toy("toy-pack")
     out = site.run("""
-        from corejax.cli import main
+        from corejax.inspect.cli import main
         assert main(["plugins"]) == 0 and main(["primitives"]) == 0 and main(["version"]) == 0
         assert "toy_pack" not in sys.modules
         assert main(["explain", "toy"]) == 0

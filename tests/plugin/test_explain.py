@@ -11,7 +11,8 @@ import pytest
 import corejax as cj
 from corejax import lax
 from corejax.errors import CorejaxKeyError, CorejaxTypeError
-from corejax.plugin import define, factors, find, hookimpl, manifest, not_differentiable, not_linear, registry
+from corejax.installed import groups, manifest
+from corejax.plugin import define, factors, find, hookimpl, not_differentiable, not_linear
 
 
 class Halved:
@@ -103,18 +104,18 @@ def test_a_primitive_that_breaks_its_contract_is_explained_with_the_problem():
 
 
 def test_what_is_installed_can_be_explained():
-    for group in (registry.PRIMITIVES, registry.FUNCTIONS, registry.ROLES):
-        for name in manifest.read().names(group)[::1 if group == registry.PRIMITIVES else 4]:
+    for group in (groups.PRIMITIVES, groups.FUNCTIONS, groups.ROLES):
+        for name in manifest.read().names(group)[::1 if group == groups.PRIMITIVES else 4]:
             explained = cj.plugins.explain(name)
-            found, *more = [one for one in explained.found if one.kind == registry.noun(group) and one.name == name]
-            assert not more or name in registry.TABLES
+            found, *more = [one for one in explained.found if one.kind == groups.noun(group) and one.name == name]
+            assert not more or name in groups.TABLES
             assert found.problem is None, name
-            assert ".py:" in found.where or group != registry.PRIMITIVES, name
-    assert all(find(name).providers for name in manifest.read().names(registry.PRIMITIVES))
+            assert ".py:" in found.where or group != groups.PRIMITIVES, name
+    assert all(find(name).providers for name in manifest.read().names(groups.PRIMITIVES))
 
 
 def test_what_is_explained_agrees_with_what_is_frozen():
-    for name in manifest.read().names(registry.PRIMITIVES):
+    for name in manifest.read().names(groups.PRIMITIVES):
         providers, hooks = find(name).providers, cj.plugins.explain(name).hooks
         for hook in (*hooks.values(),):
             who = providers.get(hook.name)

@@ -10,7 +10,8 @@ import pytest
 import corejax as cj
 from corejax import lax
 from corejax.errors import CorejaxTypeError
-from corejax.plugin import define, factors, families, over
+from corejax.packs import families
+from corejax.plugin import define, factors, over
 
 minus: Any = define(families.binary(
     "minus", np.subtract, hlo="subtract", dtypes="f", jvp=factors(1, -1), doc="x - y."))

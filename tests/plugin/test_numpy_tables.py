@@ -26,7 +26,7 @@ def test_the_tables_of_all_packs_are_joined(site):
     table(site, "pack-a", "sin", "sine")
     table(site, "pack-b", "cos", "cosine")
     assert "sine cosine" == site.run(CALL + "    print(result_of(np.sin), result_of(np.cos))").strip()
-    checked = site.run("from corejax.plugin.checkup import checkup; print(list(checkup()))")
+    checked = site.run("from corejax.inspect.checkup import checkup; print(list(checkup()))")
     assert "[]" == checked.strip()
     explained = site.run("import corejax as cj; cj.plugins.explain('numpy_ufunc')")
     assert "pack-a 1.0" in explained and "pack-b 1.0" in explained and "a table of 1 functions" in explained

@@ -10,11 +10,11 @@ import threading
 import numpy as np
 import pytest
 
-from corejax import caches
-from corejax.avals import ShapedArray
+from corejax.base import caches
+from corejax.base.avals import ShapedArray
 from corejax.errors import CorejaxRuntimeError, CorejaxTypeError, RuleError
+from corejax.packs.hook_signatures import Signature, adapt, adapt_partial, chain, wrapped
 from corejax.plugin import Primitive, define, hookimpl, operators, partials, provide, roles
-from corejax.plugin.adapters import Signature, adapt, adapt_partial, chain, wrapped
 
 F64 = ShapedArray((), "float64")
 

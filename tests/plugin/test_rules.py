@@ -65,7 +65,7 @@ def test_replacing_a_hook_needs_the_users_choice(site):
     assert "choose with COREJAX_PREFER=rules-pack (or toy-pack)" in out
     assert site.run("print(float(lax.toy(1.0)))", COREJAX_PREFER="rules-pack").strip() == "100.0"
     assert site.run("print(float(lax.toy(1.0)))", COREJAX_PREFER="toy-pack").strip() == "2.0"
-    explained = site.run("from corejax.cli import main; main(['explain', 'toy'])", COREJAX_PREFER="rules-pack")
+    explained = site.run("from corejax.inspect.cli import main; main(['explain', 'toy'])", COREJAX_PREFER="rules-pack")
     assert "impl: rules-pack 0.3" in explained and "abstract_eval: toy-pack 1.0" in explained
 
 
@@ -124,7 +124,7 @@ def test_rules_do_not_reach_a_local_primitive_of_the_same_name(site):
 
 WAVE = """
     import numpy as np
-    from corejax.avals import ShapedArray
+    from corejax.base.avals import ShapedArray
     from corejax.plugin import define, hookimpl
 
     class Wave:

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import corejax as cj
-from corejax.avals import ShapedArray
+from corejax.base.avals import ShapedArray
 from corejax.errors import PluginError
+from corejax.kernel.hookspecs import HOOKS
 from corejax.plugin import define, factors, hookimpl, linear, not_differentiable, not_linear, over, partials
-from corejax.plugin.hookspecs import HOOKS
 
 F64 = ShapedArray((), "float64")
 
@@ -333,7 +333,7 @@ def test_declarations_stand_in_the_place_of_hooks(declared):
 
 
 def test_every_hook_is_documented_with_its_signature():
-    from corejax.plugin import hookspecs
+    from corejax.kernel import hookspecs
 
     for hook, arguments in HOOKS.items():
         text = getattr(hookspecs, hook).__doc__

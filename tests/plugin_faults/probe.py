@@ -17,9 +17,11 @@ from typing import Any
 import numpy as np
 
 import corejax as cj
-from corejax import cli, lax
+from corejax import lax
 from corejax.errors import PackError
-from corejax.plugin import Primitive, registry, roles
+from corejax.inspect import cli
+from corejax.installed import groups, registry
+from corejax.plugin import Primitive, roles
 
 FILE = "model.py"
 NAMES = {"cj": cj, "lax": lax, "np": np, "roles": roles, "time": time, "PackError": PackError,
@@ -80,7 +82,7 @@ def probe(fault: dict[str, Any], number: int, site: str) -> dict[str, Any]:
     found["kept"] = sorted(f"{group} {name}" for group, name in registry._objects
                            if any(entry.split(" = ")[0] == name for entry in fault["entries"]))
     found["frozen"] = sorted(
-        name for (group, name), value in registry._objects.items() if group == registry.PRIMITIVES
+        name for (group, name), value in registry._objects.items() if group == groups.PRIMITIVES
         and f"corejax.primitives {name}" in found["kept"] and type(getattr(value, "primitive", None)) is Primitive)
     found["beside"] = float(getattr(lax, f"beside_{number}")(1.0))
     found["good"] = float(lax.good(1.0)), float(cj.grad(cj.jit(lax.best))(1.0))

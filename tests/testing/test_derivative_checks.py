@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from corejax import dtypes, lax
+from corejax import lax
+from corejax.base import dtypes
 from corejax.core import Zero
 from corejax.plugin import Sample, define, hookimpl, not_differentiable, not_linear, partials
 from corejax.testing import ConformanceError, check_primitive, derivatives, differences, tangent_rules

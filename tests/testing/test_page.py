@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from corejax.plugin.hookspecs import HOOKS
+from corejax.kernel.hookspecs import HOOKS
 from corejax.testing import CHECKS, Check
 from imports import ROOT, tree
 

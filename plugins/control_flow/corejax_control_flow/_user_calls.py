@@ -34,7 +34,7 @@ from corejax.core import (
     values,
 )
 from corejax.errors import CorejaxError, CorejaxTypeError, LeakedTracerError, kind_of
-from corejax.ir.keys import atom
+from corejax.ir import atom
 from corejax.plugin import roles
 from corejax_control_flow._mismatch import leaf_paths, shown, tree_difference
 

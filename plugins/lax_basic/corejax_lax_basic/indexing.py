@@ -14,8 +14,8 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import aval_of, check_callable, here, is_concrete
-from corejax.errors import CorejaxAttributeError, CorejaxError, CorejaxTypeError
-from corejax.plugin import calls_users, public, registry
+from corejax.errors import CorejaxAttributeError, CorejaxError, CorejaxTypeError, suggestion
+from corejax.plugin import calls_users, public
 from corejax_lax_basic import _in_memory
 from corejax_lax_basic._axes import Shape, dtype_kind, shape_of, wrong
 from corejax_lax_basic._in_memory import KINDS
@@ -158,7 +158,7 @@ class Part:
         return Part(lax.full_like(self._x, 1), self._index)
 
     def __getattr__(self, name: str) -> Any:
-        raise _no_attribute("x.at[...]", name, _UPDATES, registry.suggestion(name, _UPDATES) or "use one of them")
+        raise _no_attribute("x.at[...]", name, _UPDATES, suggestion(name, _UPDATES) or "use one of them")
 
     def __repr__(self) -> str:
         return f"<part of {aval_of(self._x)}: .get(), .set(v), .add(v), ...>"
@@ -206,7 +206,7 @@ def _check_options(options: dict[str, Any]) -> None:
         if name not in _OPTIONS:
             raise CorejaxTypeError(f"x.at[...] has no option {name!r}", got=name, where=here(),
                                    wanted=f"one of: {', '.join(_OPTIONS)}",
-                                   todo=registry.suggestion(name, _OPTIONS) or "leave it out")
+                                   todo=suggestion(name, _OPTIONS) or "leave it out")
 
 
 def _bounds(options: dict[str, Any]) -> Bounds:

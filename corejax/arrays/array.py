@@ -1,0 +1,325 @@
+"""`Array`: one immutable class for every concrete array, in host memory or on a device.
+
+A value stays where it is: an array made from NumPy data holds an ndarray (or, of rank 0, perhaps a NumPy scalar) until
+something puts it on a device; the result of a compiled program holds the runtime's buffer. Exactly one of the slots
+`_host` and `_buffer` is filled, so reading the wrong one raises AttributeError: so the fast paths tell the two apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from corejax.arrays import devices, exchange
+from corejax.arrays.datamodel import ArrayType, DataModel
+from corejax.arrays.storage import (
+    DELETED,
+    Stored,
+    as_scalar,
+    check_has_value,
+    element,
+    is_on_device,
+    live,
+    read_only,
+    scalar,
+    scalar_error,
+    to_numpy,
+)
+from corejax.base import _jaxlib, dtypes
+from corejax.base.avals import ShapedArray, aval_of
+from corejax.base.errors import CorejaxTypeError, CorejaxValueError
+from corejax.base.source import here
+from corejax.base.tracebacks import as_entry, public, trim
+
+_new = object.__new__
+
+
+def _conversion(convert: Callable[[Any], Any], todo: str) -> Callable[[Any], Any]:
+    wanted = f"{convert.__name__}(x)"
+
+    @as_entry
+    def method(self: Any) -> Any:
+        try:
+            return convert(scalar(self, wanted, todo))
+        except Exception as error:
+            trim(error)
+            raise
+    return method
+
+
+@public
+class Array(Stored, DataModel, metaclass=ArrayType):
+    """An immutable array, made by computing or by `cj.device_put`.
+
+    Traced values, of which perhaps only the type is known, are instances too: `isinstance(x, Array)` holds for them.
+    `type(x) is Array` doesn't, nor does `corejax.core.is_concrete(x)`.
+    """
+
+    __slots__ = ("aval", "__weakref__")
+    aval: ShapedArray
+
+    if TYPE_CHECKING:
+        def __getattr__(self, name: str) -> _Provided: ...
+
+    @public
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        raise CorejaxTypeError("an Array can't be made from its class", got="Array(...)",
+                               wanted="a function that returns arrays", where=here(),
+                               todo="use cj.device_put(x), or any function of cj.lax on a NumPy array")
+
+    @staticmethod
+    def from_host(host: Any, aval: ShapedArray) -> Array:
+        """Wrap an ndarray of this very type that nobody else will write to; no copy, no check."""
+        self: Array = _new(Array)
+        self.aval = aval
+        self._host = host
+        return self
+
+    @staticmethod
+    def from_device(buffer: Any, aval: ShapedArray) -> Array:
+        """Wrap a buffer of the runtime of this very type; no copy, no check."""
+        self: Array = _new(Array)
+        self.aval = aval
+        self._buffer = buffer
+        return self
+
+    # What it is
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.aval.shape)
+
+    @property
+    def size(self) -> int:
+        return self.aval.size
+
+    @property
+    def weak_type(self) -> bool:
+        """Did only Python scalars give it its dtype?"""
+        return self.aval.weak_type
+
+    # Where it is
+
+    @property
+    @public
+    def device(self) -> Any:
+        """The device that it lives on; for an array in host memory, the default one."""
+        runtime = devices.runtime
+        return runtime.place_with(live(self)._sharding).device if is_on_device(self) else runtime.place_of().device
+
+    def devices(self) -> set[Any]:
+        """The devices that it lives on."""
+        return {self.device}
+
+    @as_entry
+    def block_until_ready(self) -> Array:
+        """Wait until it is computed; an error of the computation is raised here."""
+        try:
+            try:
+                buffer = self._buffer
+            except AttributeError:  # in host memory
+                return self
+            devices.runtime.check_not_forked()
+            try:
+                buffer.block_until_ready()
+            except Exception as error:
+                live(self)  # an error of its own if it was deleted
+                raise devices.runtime.runtime_error(error) from error
+            return self
+        except Exception as error:
+            trim(error)
+            raise
+
+    def is_ready(self) -> bool:
+        """Is it computed, so that reading it won't wait?"""
+        return bool(live(self).is_ready()) if is_on_device(self) else True
+
+    def delete(self) -> None:
+        """Give its memory back, as soon as no view needs it; using the array afterwards is an error."""
+        # The buffer is let go, not deleted: the runtime aborts the process if NumPy still looks at a deleted one.
+        self._buffer = DELETED
+        if hasattr(self, "_host"):
+            del self._host
+
+    def is_deleted(self) -> bool:
+        """Was it deleted, or donated to a computation?"""
+        return bool(self._buffer.is_deleted()) if is_on_device(self) else False
+
+    # As other types
+
+    @as_entry
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        try:
+            view = to_numpy(self)
+            if dtype is None or np.dtype(dtype) == view.dtype:
+                return view.copy() if copy else view
+            if copy is False:
+                raise CorejaxValueError("a change of dtype needs a copy", got=f"dtype={np.dtype(dtype)}, copy=False",
+                                        wanted=f"dtype={view.dtype} or copy=True", where=here())
+            return view.astype(dtype)
+        except Exception as error:
+            trim(error)
+            raise
+
+    def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
+                   dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
+        return exchange.to_dlpack(self, stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return exchange.device_of(self)
+
+    @public
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Array:
+        """The array on a device, as by `cj.device_put`."""
+        if stream is not None:
+            raise CorejaxValueError("to_device knows no streams", got=f"stream={stream!r}"[:80], wanted="stream=None",
+                                    where=here(), todo="leave it out: the runtime orders its work by itself")
+        return device_put(self, device)
+
+    def item(self, *index: int) -> Any:
+        """One element as a Python scalar: the only one, or the one at `index`."""
+        return element(self, index)
+
+    def tolist(self) -> Any:
+        """Its elements as nested lists of Python scalars."""
+        return to_numpy(self).tolist()
+
+    __bool__ = _conversion(bool, "write x.any(), x.all(), or index it first")
+    __int__ = _conversion(int, "index it first")
+    __float__ = _conversion(float, "index it first")
+    __complex__ = _conversion(complex, "index it first")
+
+    def __index__(self) -> int:
+        if self.aval.shape or not dtypes.is_integer(self.aval.dtype):
+            raise CorejaxTypeError("only an integer scalar can be an index or a size", got=str(self.aval),
+                                   wanted="i64[], or another integer dtype", where=here(), todo="take int(x)")
+        return int(to_numpy(self))
+
+    def __len__(self) -> int:
+        if not self.aval.shape:
+            raise scalar_error(self, "has no length")
+        return self.aval.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.aval.shape:
+            raise scalar_error(self, "can't be iterated over")
+        row = ShapedArray(self.aval.shape[1:], self.aval.dtype, self.aval.weak_type)
+        host = getattr(self, "_host", None)
+        if host is not None:
+            return iter([Array.from_host(host[i, ...], row) for i in range(len(self))])
+        if live(self).platform() != "cpu":
+            return iter([self[i] for i in range(len(self))])
+        rows, place = to_numpy(self), devices.runtime.place_of(self.device)
+        return iter([Array.from_device(place.put_copy(row, rows[i, ...]), row) for i in range(len(self))])
+
+    def __format__(self, spec: str) -> str:
+        return format(to_numpy(self)[()] if not self.aval.shape else str(self), spec)
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.aval.weak_type else ""
+        if self.is_deleted():
+            return f"Array(deleted, {self.aval})"
+        text = np.array2string(to_numpy(self), separator=", ", prefix="Array(")
+        shape = f", shape={self.shape}" if not self.aval.size and self.aval.ndim > 1 else ""
+        dtype = self.aval.dtype.name if self.aval.dtype != dtypes.float0 else "float0"
+        return f"Array({text}{shape}, dtype={dtype}{weak})"
+
+    def __str__(self) -> str:
+        return str(to_numpy(self)) if not self.is_deleted() else repr(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (np.array(to_numpy(self)), self.aval.weak_type)
+
+    def __deepcopy__(self, memo: Any) -> Array:
+        # An array of its own: the original may be deleted, or donated to a program.
+        host = getattr(self, "_host", None)
+        if host is not None:
+            return Array.from_host(host, self.aval)
+        return Array.from_device(devices.runtime.place_of(self.device).put_copy(self.aval, to_numpy(self)), self.aval)
+
+
+if TYPE_CHECKING:
+    class _Provided(Array):
+        """What tools take an attribute for that a pack provides: an array, or a method that returns one."""
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Array: ...
+
+
+def _restore(host: Any, weak_type: bool) -> Array:
+    """An array as it comes out of a pickle: in host memory."""
+    return Array.from_host(host, ShapedArray(host.shape, host.dtype, weak_type))
+
+
+def is_concrete(x: Any) -> bool:
+    """Are its elements known: is it an `Array`, what NumPy computes with, or a Python number, and no traced value?
+
+    >>> is_concrete(as_array(2.5, copy=False)), is_concrete(2.5), is_concrete(None)
+    (True, True, False)
+    """
+    return type(x) is Array or isinstance(x, (np.ndarray, np.generic, int, float, complex))
+
+
+def as_array(value: Any, *, copy: bool) -> Array:
+    """Any value that is an array as an `Array`; `copy` decides whether an ndarray's memory may be shared.
+
+    >>> as_array(2.5, copy=False)
+    Array(2.5, dtype=float64, weak_type=True)
+    """
+    if type(value) is Array:
+        return value
+    aval = aval_of(value)
+    if type(value) is np.ndarray and value.dtype is aval.dtype:
+        if not aval.shape:
+            return Array.from_host(as_scalar(value), aval)
+        return Array.from_host(read_only(value.copy()) if copy else value, aval)
+    if type(value) in dtypes.PYTHON_SCALARS:
+        if type(value) is int:
+            dtypes.check_python_int(value, aval.dtype)
+        return Array.from_host(aval.dtype.type(value), aval)
+    check_has_value(value, aval)
+    number = dtypes.plain_scalar(value)
+    if number is not None:
+        return as_array(number, copy=copy)
+    host = np.asarray(value)
+    if host.dtype.num != aval.dtype.num or not host.dtype.isnative:
+        # Swapped bytes, or a second name of the same type: the runtime reads such memory as something else.
+        return Array.from_host(host.astype(aval.dtype), aval)
+    return Array.from_host(host.copy() if copy and host is value else host, aval)
+
+
+def device_put(x: Any, device: Any = None) -> Array:
+    """The array on a device: the default one, or one of `devices()`."""
+    array = as_array(x, copy=False)
+    place = devices.runtime.place_of(device)
+    if is_on_device(array):
+        if _jaxlib.buffer_device(live(array)) == place.device or device is None:
+            return array
+        return Array.from_device(place.put_copy(array.aval, to_numpy(array)), array.aval)
+    if array.aval.dtype == dtypes.float0:
+        return array
+    # A raw ndarray may change later; the storage of an Array does not.
+    put = place.put_shared if array is x else place.put_copy
+    return Array.from_device(put(array.aval, to_numpy(array)), array.aval)
+
+
+def device_get(x: Any) -> Any:
+    """The array as a read-only ndarray in host memory."""
+    return to_numpy(as_array(x, copy=False))
+
+
+def from_dlpack(x: Any) -> Array:
+    """An array that shares the memory of any object with `__dlpack__`: treat that object as read-only from here on."""
+    if type(x) is Array:
+        return x
+    host = exchange.from_dlpack(x)
+    return Array.from_host(host, aval_of(host))

@@ -1,0 +1,145 @@
+"""DLPack: memory passed to other libraries and taken from them, without a copy where that keeps everybody's promises.
+
+An array never changes, so what is handed out says that it is read-only. Only version 1 of the protocol can say so: a
+consumer of an older one gets a copy of its own, to which it may write. Memory lives until its last user is gone,
+whatever becomes of the array.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from corejax.arrays import devices
+from corejax.arrays.storage import is_on_device, live, read_only, to_numpy
+from corejax.base import _jaxlib, dtypes
+from corejax.base.errors import CorejaxError, CorejaxTypeError, CorejaxValueError, kind_of
+from corejax.base.source import here
+
+#: DLPack's numbers for kinds of memory.
+CPU, CUDA, PINNED = 1, 2, 3
+
+
+class CorejaxBufferError(CorejaxError, BufferError):
+    """Memory that can't be shared as asked for."""
+
+
+# Giving
+
+def device_of(array: Any) -> tuple[int, int]:
+    """DLPack's name for where an array lives."""
+    if not is_on_device(array) or live(array).platform() == "cpu":
+        return CPU, 0
+    return CUDA, array.device.local_hardware_id
+
+
+def to_dlpack(array: Any, stream: Any, max_version: tuple[int, int] | None, dl_device: tuple[int, int] | None,
+              copy: bool | None) -> Any:
+    """The capsule of an array's memory, or of a copy of it."""
+    kind, number = device_of(array)
+    if dl_device is not None and tuple(dl_device) not in ((kind, number), (CPU, 0)):
+        raise _refused(array, f"it can't be exported to the DLPack device {tuple(dl_device)}", f"dl_device={dl_device}",
+                       f"{(kind, number)}, where it lives, or {(CPU, 0)}, the host", "move it with cj.device_put first")
+    if kind != CPU and (dl_device is None or tuple(dl_device) == (kind, number)):
+        array.block_until_ready()
+        buffer = devices.runtime.place_of(array.device).put_copy(array.aval, to_numpy(array)) if copy else live(array)
+        return _jaxlib.buffer_to_dlpack(buffer, stream)
+    if stream is not None:
+        raise CorejaxValueError("memory of the host has no streams", got=f"stream={stream!r}"[:80], where=here(),
+                                wanted="stream=None", todo="leave it out")
+    return _of_host(array, max_version, copy if kind == CPU else False if copy is False else None)
+
+
+def _of_host(array: Any, max_version: tuple[int, int] | None, copy: bool | None) -> Any:
+    view, dtype = to_numpy(array), array.aval.dtype
+    if dtype == dtypes.float0:
+        raise _refused(array, "DLPack has no such dtype", str(array.aval), "numbers or booleans",
+                       "make an array of another dtype")
+    ours = dtype.isbuiltin != 1  # the small floats, which NumPy doesn't export
+    mutable = max_version is None or tuple(max_version) < (1, 0)
+    if copy is False and (mutable or ours):
+        raise _refused(array, "without a copy its consumer could write to it", f"copy=False, max_version={max_version}",
+                       "max_version=(1, 0), and a dtype of NumPy's own", "let it copy")
+    if ours:
+        place = devices.runtime.place_of("cpu")
+        return _jaxlib.buffer_to_dlpack(place.put_copy(array.aval, view), None)
+    if mutable:
+        return view.copy().__dlpack__()
+    if any([step < 0 for step in view.strides]):  # other libraries know no steps backward
+        if copy is False:
+            raise _refused(array, "its elements are stored backward", "copy=False", "steps forward", "let it copy")
+        view = read_only(np.ascontiguousarray(view))
+    return (view.copy() if copy else view).__dlpack__(max_version=max_version)
+
+
+def _refused(array: Any, problem: str, got: str, wanted: str, todo: str) -> CorejaxBufferError:
+    return CorejaxBufferError(f"x.__dlpack__: {problem}", got=f"{array.aval}, {got}", wanted=wanted, where=here(),
+                              todo=todo)
+
+
+# Taking
+
+class _Tensor(ctypes.Structure):
+    """What a capsule of the protocol's first version begins with."""
+
+    _fields_ = (("data", ctypes.c_void_p), ("kind", ctypes.c_int32), ("number", ctypes.c_int32),
+                ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
+                ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("strides", ctypes.POINTER(ctypes.c_int64)), ("offset", ctypes.c_uint64))
+
+
+class _Memory:
+    """The memory of a capsule, as NumPy reads it: it lives as long as the capsule, which this holds."""
+
+    __slots__ = ("__array_interface__", "capsule")
+
+    def __init__(self, capsule: Any, tensor: _Tensor) -> None:
+        self.capsule = capsule
+        size = tensor.bits // 8
+        strides = tuple([size * tensor.strides[d] for d in range(tensor.ndim)]) if tensor.strides else None
+        self.__array_interface__ = {
+            "version": 3, "shape": tuple(tensor.shape[:tensor.ndim]), "typestr": f"<u{size}", "strides": strides,
+            "data": (tensor.data + tensor.offset, True)}
+
+
+#: The small floats by DLPack's codes.
+_SMALL = {4: "bfloat16", 7: "float8_e3m4", 8: "float8_e4m3", 9: "float8_e4m3b11fnuz", 10: "float8_e4m3fn",
+          11: "float8_e4m3fnuz", 12: "float8_e5m2", 13: "float8_e5m2fnuz", 14: "float8_e8m0fnu"}
+
+_pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer_of.restype, _pointer_of.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+
+
+def from_dlpack(x: Any) -> Any:
+    """The memory of any object with `__dlpack__` as a read-only ndarray."""
+    if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
+        raise CorejaxTypeError(f"{kind_of(x)} has no __dlpack__", got=f"{x!r:.80}", where=here(),
+                               wanted="an array of a library that speaks DLPack", todo="use cj.device_put(x)")
+    kind, _ = x.__dlpack_device__()
+    if kind not in (CPU, PINNED):
+        raise CorejaxValueError("from_dlpack takes memory of the host", got=f"a DLPack device of kind {int(kind)}",
+                                wanted="memory of the host", where=here(), todo="copy it to the host first")
+    try:
+        return read_only(np.from_dlpack(x).view())
+    except (BufferError, RuntimeError, TypeError) as error:
+        found = _small_floats(x)
+        if found is None:
+            raise CorejaxTypeError("from_dlpack can't take this object", got=f"{kind_of(x)}: {error}"[:200],
+                                   wanted="an array of a dtype that corejax has", where=here(),
+                                   todo="convert it first, or detach it from what records it") from error
+        return found
+
+
+def _small_floats(x: Any) -> Any:
+    """An array of a dtype that NumPy doesn't take, if it is one of ours."""
+    try:
+        capsule = x.__dlpack__()
+        tensor = _Tensor.from_address(_pointer_of(capsule, b"dltensor"))
+        dtype = dtypes.canonical(_SMALL[tensor.code])
+    except Exception:  # whatever the library says: NumPy's error stands
+        return None
+    if 0 in tensor.shape[:tensor.ndim]:
+        return np.empty(tuple(tensor.shape[:tensor.ndim]), dtype)
+    return np.asarray(_Memory(capsule, tensor)).view(dtype)

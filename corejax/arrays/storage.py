@@ -1,0 +1,148 @@
+"""Where an array's value is kept, and how to read it: what `Array` and the compile path know of its two slots.
+
+`_host` holds an ndarray (or, of rank 0, perhaps a NumPy scalar), `_buffer` a buffer of the runtime; one is unset.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from corejax.arrays import devices
+from corejax.arrays.datamodel import DataModel
+from corejax.base import _jaxlib
+from corejax.base.avals import Linear, ShapedArray
+from corejax.base.dtypes import float0, is_complex
+from corejax.base.errors import (
+    ConcretizationError,
+    CorejaxIndexError,
+    CorejaxRuntimeError,
+    CorejaxTypeError,
+    CorejaxValueError,
+)
+from corejax.base.source import here
+
+
+class Stored:
+    """The slots for an array's value, of which exactly one is filled."""
+
+    __slots__ = ("_host", "_buffer")
+    _host: Any
+    _buffer: Any
+
+
+# A slot read so that isn't filled costs half of what `array._host` does: an array asks the packs for what it hasn't.
+host_of = vars(Stored)["_host"].__get__
+buffer_of = vars(Stored)["_buffer"].__get__
+
+
+class _Deleted:
+    """Stands in for the buffer of an array that was deleted."""
+
+    def is_deleted(self) -> bool:
+        return True
+
+
+DELETED = _Deleted()
+
+
+def is_on_device(array: Any) -> bool:
+    """Is its storage a buffer of the runtime?"""
+    try:
+        host_of(array)
+    except AttributeError:
+        return True
+    return False
+
+
+def live(array: Any) -> Any:
+    """Its buffer, unless it was deleted."""
+    buffer = array._buffer  # read once: another thread may delete the array in between
+    if buffer.is_deleted():
+        raise deleted_error(array)
+    return buffer
+
+
+def deleted_error(array: Any) -> CorejaxRuntimeError:
+    """The error for an array whose memory is gone."""
+    return CorejaxRuntimeError("the array was deleted, or donated to a compiled function", got=str(array.aval),
+                               wanted="an array that still has its memory", where=here(),
+                               todo="use the result instead, pass a copy, or leave the argument out of donate_argnums")
+
+
+def read_only(host: Any) -> Any:
+    """The same ndarray, to which nobody can write any more."""
+    host.setflags(0)  # write=False, at half the price
+    return host
+
+
+def as_scalar(host: Any) -> Any:
+    """An ndarray of rank 0 as what is computed with in half the time, and can't be written to: a NumPy scalar."""
+    return host if host.dtype is float0 else host[()]
+
+
+def to_numpy(array: Any) -> Any:
+    """Its value as a read-only ndarray that shares its memory where possible; waits until it is computed."""
+    try:
+        host = host_of(array)
+    except AttributeError:  # on a device; also if another thread has just deleted it
+        devices.runtime.check_not_forked()
+        try:
+            return _jaxlib.buffer_to_numpy(live(array), array.aval.shape, array.aval.dtype)
+        except _jaxlib.RuntimeFailure as error:
+            raise devices.runtime.runtime_error(error) from error
+    view = host.view() if type(host) is np.ndarray else np.asarray(host)
+    view.flags.writeable = False
+    return view
+
+
+def check_has_value(value: Any, aval: ShapedArray) -> None:
+    """Refuse what has the type of an array and no elements, or not those elements only."""
+    if type(value) is Linear:
+        raise CorejaxTypeError("what is transposed isn't linear: a value is needed of what has only a type",
+                               got=f"a product, or another function, of several operands that vary: {aval}",
+                               wanted="a function that is linear in its arguments, all together", where=here(),
+                               todo="linearize it first (cj.vjp), or close over what it is not linear in")
+    if isinstance(value, DataModel):
+        raise ConcretizationError("a traced value stands where an array is needed", got=f"a traced {aval}",
+                                  wanted="an array", where=here(), todo="do this outside of the transformed function")
+    if isinstance(value, np.ma.MaskedArray):
+        raise CorejaxTypeError("a masked array would lose its mask", got=str(aval), wanted="an ndarray", where=here(),
+                               todo="fill it with value.filled(...), and keep its mask as another array")
+
+
+def scalar_error(array: Any, verb: str) -> CorejaxTypeError:
+    """The error for a scalar that is used as if it had axes."""
+    return CorejaxTypeError(f"a scalar {verb}", got=str(array.aval), wanted="at least one axis", where=here(),
+                            todo="use it as it is, or give it an axis: x[None]")
+
+
+def scalar(array: Any, wanted: str, todo: str = "index it first") -> Any:
+    """Its one element as a Python scalar, for `bool(x)`, `int(x)`, `float(x)` or `complex(x)`."""
+    aval = array.aval
+    if wanted == "bool(x)":
+        if aval.shape and aval.size != 1:
+            raise CorejaxValueError(f"{wanted} needs an array of one element", got=str(aval), wanted="bool[]",
+                                    where=here(), todo=todo)
+    elif aval.shape:
+        more = f", or take its element with x.item() and write {wanted.replace('x', 'x.item()')}"
+        raise CorejaxTypeError(f"{wanted} needs a scalar: one element, without axes", got=str(aval),
+                               wanted="shape ()", where=here(), todo=todo + (more if aval.size == 1 else ""))
+    elif wanted in ("int(x)", "float(x)") and is_complex(aval.dtype):
+        raise CorejaxTypeError(f"{wanted} needs a real number", got=str(aval), wanted="no complex dtype",
+                               where=here(), todo="take x.real, x.imag or abs(x) first")
+    return to_numpy(array).item()
+
+
+def element(array: Any, index: tuple[Any, ...]) -> Any:
+    """Its one element as a Python scalar, or the one at `index`."""
+    if not index and array.aval.size != 1:
+        raise CorejaxValueError("only an array of one element is a scalar", got=str(array.aval), where=here(),
+                                wanted="one element", todo="index it first, or use x.tolist()")
+    try:
+        return to_numpy(array).item(*index)
+    except (TypeError, ValueError, IndexError, OverflowError) as error:
+        raise CorejaxIndexError(f"x.item: there is no such element of {array.aval}", where=here(),
+                                got=", ".join(map(repr, index))[:80], wanted="an index for each axis, or one of all",
+                                todo="pass integers within the shape") from error

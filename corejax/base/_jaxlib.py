@@ -1,0 +1,291 @@
+"""Everything that corejax takes from jaxlib, loaded when it is first asked for.
+
+This is the only module that imports jaxlib, and the only one that knows how its releases differ. Importing it loads
+nothing: each name is resolved by `__getattr__` on first use and then kept as a plain global, so users on a hot path
+bind it once. Nothing here changes state that jaxlib keeps for the whole process: another library may own that.
+
+>>> from corejax import _jaxlib
+>>> _jaxlib.pytree.PyTreeRegistry().flatten((1, 2))[0]
+[1, 2]
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import os
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+
+from corejax.base.errors import CorejaxAttributeError, CorejaxImportError
+
+#: Name here -> module of jaxlib, and the attributes to follow from there.
+_SOURCES: dict[str, tuple[str, ...]] = {
+    # The runtime
+    "runtime": ("jaxlib._jax",),
+    "xla_client": ("jaxlib.xla_client",),
+    "version": ("jaxlib.version", "__version__"),
+    "pytree": ("jaxlib._jax", "pytree"),
+    "Client": ("jaxlib._jax", "Client"),
+    "CompileOptions": ("jaxlib._jax", "CompileOptions"),
+    "Device": ("jaxlib._jax", "Device"),
+    "DeviceAssignment": ("jaxlib._jax", "DeviceAssignment"),
+    "DeviceList": ("jaxlib._jax", "DeviceList"),
+    "HloSharding": ("jaxlib.xla_client", "HloSharding"),
+    "RuntimeFailure": ("jaxlib._jax", "JaxRuntimeError"),
+    "batched_block_until_ready": ("jaxlib._jax", "batched_block_until_ready"),
+    "batched_device_put": ("jaxlib._jax", "batched_device_put"),
+    "buffer_to_dlpack": ("jaxlib._jax", "buffer_to_dlpack_managed_tensor"),
+    # Building programs
+    "ir": ("jaxlib.mlir.ir",),
+    "passmanager": ("jaxlib.mlir.passmanager",),
+    "stablehlo": ("jaxlib.mlir.dialects.stablehlo",),
+    "hlo": ("jaxlib.mlir.dialects.stablehlo",),
+    "chlo": ("jaxlib.mlir.dialects.chlo",),
+    "func": ("jaxlib.mlir.dialects.func",),
+    "sdy": ("jaxlib.mlir.dialects.sdy",),
+    "lapack": ("jaxlib.lapack",),
+    "mlir_extension": ("jaxlib.mlir._mlir_libs._jax_mlir_ext",),
+}
+
+_lock = threading.RLock()
+
+
+def __getattr__(name: str) -> Any:
+    source = _SOURCES.get(name)
+    if source is None:
+        raise CorejaxAttributeError(f"corejax takes nothing called {name!r} from jaxlib",
+                                    wanted=", ".join(sorted(_SOURCES)))
+    with _lock:
+        found = _import(source[0])
+        for attribute in source[1:]:
+            found = getattr(found, attribute)
+        globals()[name] = found
+    return found
+
+
+def _import(name: str) -> Any:
+    # The runtime reads its log level when it loads; by default it reports the devices of every client on stderr.
+    quiet = "TF_CPP_MIN_LOG_LEVEL" not in os.environ
+    if quiet:
+        os.environ["TF_CPP_MIN_LOG_LEVEL"] = "1"
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise CorejaxImportError(f"{name} can't be imported", got=str(error), wanted="jaxlib 0.10 or newer",
+                                 todo="pip install jaxlib") from error
+    finally:
+        if quiet:
+            os.environ.pop("TF_CPP_MIN_LOG_LEVEL", None)
+
+
+def _load(name: str) -> Any:
+    """A name of this module from within it, where Python doesn't ask `__getattr__`."""
+    found = globals().get(name)
+    return __getattr__(name) if found is None else found
+
+
+# Building programs
+
+def mlir_context() -> Any:
+    """A fresh MLIR context with the dialects that programs are written in. One module, one thread, one context."""
+    ir = _load("ir")
+    registry = globals().get("_registry")
+    if registry is None:
+        registry = ir.DialectRegistry()
+        _load("mlir_extension").register_dialects(registry)
+        globals()["_registry"] = registry
+    context = ir.Context()
+    context.enable_multithreading(False)
+    context.append_dialect_registry(registry)
+    _load("stablehlo").register_dialect(context)
+    _load("chlo").register_dialect(context)
+    _load("func")
+    context.dialects["func"]  # loads it into the context
+    return context
+
+
+# How the compiler refuses an option
+
+_REFUSED_OPTION = re.compile(r"No such compile option: '(?P<unknown>[^']*)'|"
+                             r"While setting option (?P<name>\w+), .* is not a valid (?P<kind>\w+) value")
+
+
+def refused_option(error: BaseException) -> tuple[str, str | None] | None:
+    """The compiler option that an error is about, and the type that it takes; None for one that is not known."""
+    found = _REFUSED_OPTION.search(str(error))
+    if found is None:
+        return None
+    return (found["unknown"], None) if found["unknown"] is not None else (found["name"], found["kind"])
+
+
+# Running programs
+
+def make_cpu_client(devices: int | None = None) -> Any:
+    """A client of its own for the processor, with so many devices."""
+    return _load("xla_client").make_cpu_client(asynchronous=True, num_devices=devices)
+
+
+def pjrt_client(name: str, library: str, options: Mapping[str, Any]) -> Any:
+    """A client of a PJRT library, which the process loads once under this name."""
+    xla = _load("xla_client")
+    if not xla.pjrt_plugin_loaded(name):
+        xla.load_pjrt_plugin_dynamically(name, library)
+    if not xla.pjrt_plugin_initialized(name):
+        xla.initialize_pjrt_plugin(name)
+    return xla.make_c_api_client(name, dict(options))
+
+
+def gpu_options() -> dict[str, Any]:
+    """Options for the client of a GPU from XLA's environment variables: its allocator, its share of the memory."""
+    found: dict[str, Any] = _load("xla_client").generate_pjrt_gpu_plugin_options()
+    return found
+
+
+def single_device_sharding(device: Any) -> Any:
+    """Where the arrays of one device live.
+
+    Exactly jaxlib's class: a subclass makes the runtime call back into Python for each array that it creates, and the
+    classes for a single device or a mesh import jax.
+    """
+    return _load("runtime").GSPMDSharding(_load("DeviceList")((device,)), _load("HloSharding").replicate())
+
+
+def result_handler(aval: Any, sharding: Any) -> Any:
+    """What turns one result of an execution into an array. Release 0.11 dropped the argument that skips checks."""
+    make = _load("runtime").array_result_handler
+    try:
+        return make(aval, sharding, False, True)
+    except TypeError:
+        return make(aval, sharding, False)
+
+
+def put_arguments(device: Any, sharding: Any, shared: bool) -> tuple[Any, ...]:
+    """What `batched_device_put(aval, sharding, (ndarray,), ...)` takes after the ndarray to move it to a device.
+
+    Shared, the buffer may be the ndarray's own memory for good; else it is copied before the call returns. 64-bit
+    types are allowed call by call: the switch for the whole process is left alone.
+    """
+    semantics = _load("runtime").HostBufferSemantics
+    return (device,), False, False, semantics.ZERO_COPY if shared else semantics.IMMUTABLE_ONLY_DURING_CALL, True
+
+
+def compile_options(device_id: int, overrides: Sequence[tuple[str, Any]] = ()) -> Any:
+    """Options for a program on one device: the compiler's defaults but for `overrides`."""
+    options = _load("CompileOptions")()
+    options.num_replicas = options.num_partitions = 1
+    options.profile_version = -1
+    build = options.executable_build_options
+    build.num_replicas = build.num_partitions = 1
+    if device_id:
+        # Without an assignment a program lands on the first device, whatever its arguments say.
+        assignment = _load("DeviceAssignment").create(np.array([[device_id]], np.int32))
+        options.device_assignment = build.device_assignment = assignment
+    if overrides:
+        options.env_option_overrides = list(overrides)
+    return options
+
+
+def compile_module(client: Any, module: Any, device: Any, options: Any, callbacks: Sequence[Any] = ()) -> Any:
+    """The loaded executable of a module, given as an `ir.Module` because only that may hold host callbacks."""
+    devices = _load("DeviceList")((device,))
+    if callbacks:
+        return client.compile_and_load(module, devices, options, host_callbacks=list(callbacks))
+    return client.compile_and_load(module, devices, options)
+
+
+# Keeping programs from process to process
+
+def program_bytes(module: Any) -> bytes:
+    """What a module computes, in bytes that are the same in every process; its name and locations don't count."""
+    copy = module.operation.clone(ip=False)
+    copy.attributes["sym_name"] = _load("ir").StringAttr.get("program", module.context)
+    _load("passmanager").PassManager.parse("builtin.module(strip-debuginfo)", module.context).run(copy)
+    out = BytesIO()
+    copy.write_bytecode(out)
+    return out.getvalue()
+
+
+def options_bytes(options: Any) -> bytes:
+    """Compile options, the compiler's flags and the device assignment among them, in bytes."""
+    return bytes(options.SerializeAsString())
+
+
+def compiler_facts(client: Any, device: Any) -> tuple[str, ...]:
+    """What else decides what the compiler makes of a program: its version, its platform, the device."""
+    facts = (_load("version"), client.platform, client.platform_version, client.runtime_type, device.device_kind,
+             getattr(device, "compute_capability", ""), device.id)
+    return tuple(map(str, facts))
+
+
+def executable_bytes(client: Any, loaded: Any) -> bytes:
+    """A loaded executable in bytes, for this release of jaxlib and this kind of machine."""
+    return bytes(client.serialize_executable(loaded))
+
+
+def load_executable(client: Any, data: bytes, device: Any, options: Any) -> Any:
+    """The loaded executable of such bytes. What is in them runs, and another release's are not refused."""
+    return client.deserialize_executable(data, _load("DeviceList")((device,)), options)
+
+
+class _Exported:
+    """A buffer as a producer of DLPack, for NumPy alone."""
+
+    __slots__ = ("buffer",)
+
+    def __init__(self, buffer: Any) -> None:
+        self.buffer = buffer
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return _load("buffer_to_dlpack")(self.buffer)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
+class _Memory:
+    """Memory that a DLPack capsule holds, as NumPy reads it."""
+
+    __slots__ = ("__array_interface__", "capsule")
+
+    def __init__(self, capsule: Any, shape: tuple[int, ...], itemsize: int) -> None:
+        self.capsule = capsule
+        tensor = _capsule_pointer(capsule, b"dltensor")
+        address = ctypes.c_void_p.from_address(tensor).value  # the struct begins with it
+        self.__array_interface__ = {"version": 3, "shape": shape, "typestr": f"<u{itemsize}", "data": (address, True)}
+
+
+_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype, _capsule_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+
+#: NumPy numbers its own dtypes below this; those of ml_dtypes come after.
+_FIRST_USER_DTYPE = 256
+
+
+def buffer_to_numpy(buffer: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    """The value of a buffer as a read-only ndarray; waits for it. On the processor the memory is shared.
+
+    It goes by DLPack, which holds the memory whatever becomes of the buffer. The runtime's own conversion, and what
+    else looks at the parts of an array (its address, its size), imports jax.
+    """
+    if buffer.platform() != "cpu":
+        return buffer._single_device_array_to_np_array_did_copy()[0]
+    buffer.block_until_ready()
+    if dtype.num < _FIRST_USER_DTYPE:
+        out = np.from_dlpack(_Exported(buffer))
+    elif 0 in shape:
+        out = np.empty(shape, dtype)
+    else:
+        out = np.asarray(_Memory(_load("buffer_to_dlpack")(buffer), shape, dtype.itemsize)).view(dtype)
+    out.flags.writeable = False
+    return out
+
+
+def buffer_device(buffer: Any) -> Any:
+    """The device on which a buffer lives."""
+    return buffer._sharding._internal_device_list[0]

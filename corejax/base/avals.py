@@ -1,0 +1,189 @@
+"""The types of values, and two placeholders that carry nothing but a type.
+
+>>> import numpy as np
+>>> aval_of(np.zeros((2, 3), np.float32)), aval_of(1.5)
+(f32[2,3], ~f64[])
+
+Avals are interned: two equal avals are one object, so `is` compares them and hashing one costs nothing. That is what
+makes the caches of abstract evaluation and of eager evaluation fast.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterable
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from corejax.base import dtypes
+from corejax.base.caches import BoundedCache
+from corejax.base.config import config
+from corejax.base.errors import CorejaxAttributeError, CorejaxError, CorejaxOverflowError, CorejaxTypeError
+from corejax.base.source import here
+
+_interned: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
+_intern_lock = threading.RLock()
+
+_MOST = 2 ** 63 - 1
+
+# Making an aval costs microseconds, finding one that is known a tenth of that.
+_of_numpy: BoundedCache[tuple[tuple[int, ...], np.dtype], ShapedArray] = BoundedCache(4096)
+_of_scalar: BoundedCache[tuple[str, int], ShapedArray] = BoundedCache(64)
+_known = _of_numpy._entries.get
+
+
+class ShapedArray:
+    """The type of an array: shape, dtype, and whether a Python scalar gave it its dtype (`weak_type`)."""
+
+    __slots__ = ("shape", "dtype", "weak_type", "tangent", "__weakref__")
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    weak_type: bool
+    tangent: ShapedArray
+    """The type of its tangents and cotangents: its own if inexact, else float0; never weak."""
+
+    def __new__(cls, shape: Iterable[int], dtype: Any, weak_type: bool = False) -> ShapedArray:
+        """Shape as integers, dtype as anything that names one."""
+        if type(shape) is not tuple or set(map(type, shape)) - {int}:
+            shape = _canonical_shape(shape)
+        return cls._intern(cls, shape, dtypes.canonical(dtype), bool(weak_type))  # type: ignore[no-any-return]
+
+    @staticmethod
+    def _intern(cls: type, *fields: Any) -> Any:
+        key = (cls, *fields)
+        found = _interned.get(key)
+        if found is not None:
+            return found
+        with _intern_lock:
+            found = _interned.get(key)
+            if found is None:
+                found = object.__new__(cls)
+                found._fill(*fields)
+                _interned[key] = found
+            return found
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise CorejaxAttributeError("a type can't be changed: it is the type of every value that has it", where=here(),
+                                    got=f"{self}.{name} = {value!r}"[:80], wanted="a type of its own",
+                                    todo="make another: aval.update(shape=...)")
+
+    def _fill(self, shape: tuple[int, ...], dtype: np.dtype, weak_type: bool) -> None:
+        if shape and (min(shape) < 0 or max(*shape, prod(shape) * dtype.itemsize) > _MOST):
+            raise _impossible(shape)
+        for name, value in (("shape", shape), ("dtype", dtype), ("weak_type", weak_type)):
+            object.__setattr__(self, name, value)
+        tangent_dtype = dtype if dtypes.is_inexact(dtype) else dtypes.float0
+        own = tangent_dtype is dtype and not weak_type
+        object.__setattr__(self, "tangent", self if own else ShapedArray(shape, tangent_dtype))
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    def update(self, **fields: Any) -> ShapedArray:
+        """The same type but for the fields given: `aval.update(shape=(3,))`."""
+        return type(self)(**{"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type, **fields})
+
+    def matches(self, other: ShapedArray) -> bool:
+        """Equal up to the weak type."""
+        return self is other or (self.shape == other.shape and self.dtype == other.dtype)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.shape, self.dtype, self.weak_type)
+
+    def __copy__(self) -> ShapedArray:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> ShapedArray:
+        return self
+
+    def __repr__(self) -> str:
+        weak = "~" if self.weak_type else ""
+        return f"{weak}{dtypes.short_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+
+
+class Zero:
+    """A tangent or cotangent known to be zero: no array, only its type."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ShapedArray) -> None:
+        self.aval = aval
+
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+    ndim = property(lambda self: self.aval.ndim)
+
+    def __repr__(self) -> str:
+        return f"Zero({self.aval})"
+
+
+class Linear:
+    """Stands for an operand that a transpose rule transposes with respect to: no value, only its type."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ShapedArray) -> None:
+        self.aval = aval
+
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+    ndim = property(lambda self: self.aval.ndim)
+
+    def __repr__(self) -> str:
+        return f"Linear({self.aval})"
+
+
+def _canonical_shape(shape: Iterable[Any]) -> tuple[int, ...]:
+    try:
+        canonical = tuple(int(size.__index__()) for size in shape)
+    except (TypeError, AttributeError) as error:
+        raise CorejaxTypeError("a shape holds integers", got=shape, wanted="a sequence of integers", where=here(),
+                               todo="shapes are static: take them from x.shape, not from values") from error
+    return canonical
+
+
+def _impossible(shape: tuple[int, ...]) -> CorejaxError:
+    if min(shape) < 0:
+        return CorejaxTypeError("a shape holds no negative sizes", got=shape, wanted="sizes of 0 or more", where=here(),
+                                todo="for a size that is told by the others write x.reshape(-1, ...)")
+    return CorejaxOverflowError("an array of this shape has more bytes than can be counted", got=shape, where=here(),
+                                wanted=f"at most {_MOST} bytes", todo="use a smaller shape")
+
+
+def scalar_aval(kind: str) -> ShapedArray:
+    """The weak type of a Python scalar of this kind."""
+    key = kind, config.default_bits
+    return _of_scalar.get(key) or _of_scalar.put(key, ShapedArray((), dtypes.default_dtype(kind), True))
+
+
+def _of_ndarray(value: Any) -> ShapedArray:
+    key = value.shape, value.dtype
+    return _of_numpy.get(key) or _of_numpy.put(key, ShapedArray(*key))
+
+
+def aval_of(value: Any) -> ShapedArray:
+    """The type of a value; an error if it is no array, scalar or tracer."""
+    if type(value) is np.ndarray:
+        return _known((value.shape, value.dtype)) or _of_ndarray(value)
+    aval = getattr(value, "aval", None)
+    if isinstance(aval, ShapedArray):
+        return aval
+    kind = dtypes.PYTHON_SCALARS.get(type(value))
+    if kind is not None:
+        return scalar_aval(kind)
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _of_ndarray(value)
+    number = dtypes.plain_scalar(value)
+    if number is not None:
+        return scalar_aval(dtypes.PYTHON_SCALARS[type(number)])
+    raise CorejaxTypeError(f"a value of type {type(value).__name__} is not an array", got=repr(value)[:80],
+                           wanted="an array, a NumPy scalar, or a bool, int, float or complex", where=here(),
+                           todo="convert it with numpy.asarray, or pass its array parts as a pytree")

@@ -1,0 +1,174 @@
+"""Settings: from the environment, for the process, or for a `with` block in one thread.
+
+>>> from corejax.config import config
+>>> with config(default_bits=32):
+...     config.default_bits
+32
+>>> config.default_bits
+64
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import wraps
+from typing import Any
+
+from corejax.base.errors import CorejaxAttributeError, CorejaxValueError
+from corejax.base.settings import Name, OneOf, PathName, Refused, Values, Whole
+from corejax.base.source import here
+
+#: The backend that stands for the best one that works.
+AUTO = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting: its default, the values it takes, and what it means."""
+
+    name: str
+    default: Any
+    values: Values
+    doc: str
+
+    @property
+    def env_var(self) -> str:
+        """The environment variable that gives its first value."""
+        return f"COREJAX_{self.name.upper()}"
+
+    def check(self, value: Any) -> Any:
+        """The value as it is kept, or an error."""
+        try:
+            return self.values.check(value)
+        except Refused as refused:
+            raise self._error(value, f"config.{self.name}", refused.hint) from None
+
+    def parse(self, text: str) -> Any:
+        """The value that the environment variable's text stands for, or an error."""
+        try:
+            return self.values.parse(text)
+        except Refused as refused:
+            raise self._error(text, f"the environment variable {self.env_var}", refused.hint) from None
+
+    def _error(self, value: Any, what: str, hint: str) -> CorejaxValueError:
+        return CorejaxValueError(f"{what} can't be {value!r:.200}", got=f"{value!r:.200}", where=here(),
+                                 wanted=self.values.wanted, todo=hint or f"it says: {self.doc}")
+
+
+SETTINGS: dict[str, Setting] = {setting.name: setting for setting in (
+    Setting("default_bits", 64, OneOf(64, 32), "the width of Python scalars, and of what is created without a dtype"),
+    Setting("traceback_filtering", True, OneOf(True, False), "show only the user's frames in tracebacks"),
+    Setting("fallbacks", "warn", OneOf("warn", "error", "silent"),
+            "what to do when a primitive lacks a rule and a slow substitute is used"),
+    Setting("debug_typecheck", False, OneOf(False, True), "typecheck every jaxpr as it is staged"),
+    Setting("explain_retraces", False, OneOf(False, True), "warn when jit traces a function again, and say why"),
+    Setting("compilation_cache_dir", None, PathName(optional=True),
+            "the directory that keeps compiled programs for other processes; None keeps none"),
+    Setting("compilation_cache_max_size", 2**30, Whole(0),
+            "how many bytes that directory may take; what was not used for longest goes first"),
+    Setting("backend", AUTO, Name(),
+            "on which backend programs run, such as 'cpu' or 'cuda'; 'auto' takes the best one that works"),
+    Setting("num_cpu_devices", None, Whole(1, optional=True),
+            "how many devices the processor counts as; None leaves it to the runtime: one"),
+)}
+
+
+def _entry(method: Callable[..., Any]) -> Any:
+    """What `tracebacks.public` does, which stands on this module: no frame of it shows in a traceback."""
+    @wraps(method)
+    def call(self: Config, *args: Any, **values: Any) -> Any:
+        try:
+            return method(self, *args, **values)
+        except Exception as error:
+            if self.traceback_filtering:
+                error.__traceback__ = None
+            raise
+    return call
+
+
+class Config(threading.local):
+    """The settings, as attributes.
+
+    `config.name = value` sets for the process; `with config(name=value):` for the block, in this thread only.
+    """
+
+    # The process's values are class attributes, which a `with` block hides by the thread's own instance attributes:
+    # so reading is one attribute access, with and without an overlay. (A `__getattr__` would triple its cost.)
+    default_bits: int
+    traceback_filtering: bool
+    fallbacks: str
+    debug_typecheck: bool
+    explain_retraces: bool
+    compilation_cache_dir: str | None
+    compilation_cache_max_size: int
+    backend: str
+    num_cpu_devices: int | None
+
+    @_entry
+    def __setattr__(self, name: str, value: Any) -> None:
+        value = _setting(name).check(value)
+        setattr(Config, name, value)
+        if name in self.__dict__:
+            self.__dict__[name] = value
+
+    @_entry
+    def __delattr__(self, name: str) -> None:
+        setting = _setting(name)
+        raise CorejaxAttributeError(f"config.{name} can't be deleted", where=here(), got=f"del config.{name}",
+                                    wanted=setting.values.wanted,
+                                    todo=f"assign its default: config.{name} = {setting.default!r}")
+
+    @_entry
+    def __call__(self, **values: Any) -> AbstractContextManager[Config]:
+        """Set for the `with` block, in this thread."""
+        return self._overlaid({name: _setting(name).check(value) for name, value in values.items()})
+
+    @contextmanager
+    def _overlaid(self, checked: Mapping[str, Any]) -> Iterator[Config]:
+        overlay = self.__dict__
+        before = {name: overlay[name] for name in checked if name in overlay}
+        overlay.update(checked)
+        try:
+            yield self
+        finally:
+            for name in checked:
+                del overlay[name]
+            overlay.update(before)
+
+    def __dir__(self) -> list[str]:
+        return list(SETTINGS)
+
+    def __repr__(self) -> str:
+        return f"config({', '.join(f'{name}={getattr(self, name)!r}' for name in SETTINGS)})"
+
+
+def _setting(name: str) -> Setting:
+    setting = SETTINGS.get(name)
+    if setting is None:
+        raise _unknown(name)
+    return setting
+
+
+def _unknown(name: str) -> CorejaxAttributeError:
+    close = get_close_matches(name, SETTINGS, n=1)
+    return CorejaxAttributeError(f"there is no setting called {name!r}", got=name, where=here(),
+                                 wanted=f"one of: {', '.join(SETTINGS)}",
+                                 todo=f"did you mean {close[0]!r}?" if close else "use one of these")
+
+
+def values_from(environment: Mapping[str, str]) -> dict[str, Any]:
+    """The value of each setting that an environment gives; defaults for the rest."""
+    return {name: setting.parse(environment[setting.env_var]) if setting.env_var in environment else setting.default
+            for name, setting in SETTINGS.items()}
+
+
+for _name, _value in values_from(os.environ).items():
+    setattr(Config, _name, _value)
+
+#: The one object that holds them.
+config = Config()

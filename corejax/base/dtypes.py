@@ -1,0 +1,198 @@
+"""Dtypes: their names, the kinds the kernel tells apart, and the one promotion function.
+
+Dtypes are NumPy's, with bfloat16 and the float8s of ml_dtypes. Nothing is silently narrowed. A Python scalar is
+*weak*: it takes part in promotion with its kind only, and never widens what it meets.
+"""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from corejax.base.config import config
+from corejax.base.errors import CorejaxOverflowError, CorejaxTypeError
+from corejax.base.source import here
+
+#: The type of tangents of integers and booleans: no bits, no information.
+float0 = np.dtype([("float0", np.void, 0)])
+
+bool_ = np.dtype(np.bool_)
+int32, int64 = np.dtype(np.int32), np.dtype(np.int64)
+float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
+complex64, complex128 = np.dtype(np.complex64), np.dtype(np.complex128)
+bfloat16 = np.dtype(ml_dtypes.bfloat16)
+
+_FLOAT8 = tuple(np.dtype(getattr(ml_dtypes, name)) for name in (
+    "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
+    "float8_e5m2fnuz", "float8_e8m0fnu") if hasattr(ml_dtypes, name))
+_FLOATS = frozenset((*_FLOAT8, bfloat16, np.dtype(np.float16), float32, float64))
+_COMPLEXES = frozenset((complex64, complex128))
+_SIGNED = frozenset(np.dtype(f"int{n}") for n in (8, 16, 32, 64))
+_UNSIGNED = frozenset(np.dtype(f"uint{n}") for n in (8, 16, 32, 64))
+
+_SHORT: dict[np.dtype, str] = {
+    bool_: "bool", bfloat16: "bf16", float0: "float0",
+    **{np.dtype(f"int{n}"): f"i{n}" for n in (8, 16, 32, 64)},
+    **{np.dtype(f"uint{n}"): f"u{n}" for n in (8, 16, 32, 64)},
+    **{np.dtype(f"float{n}"): f"f{n}" for n in (16, 32, 64)},
+    complex64: "c64", complex128: "c128",
+    **{dtype: "f8_" + dtype.name.removeprefix("float8_") for dtype in _FLOAT8},
+}
+_LONG = {short: dtype for dtype, short in _SHORT.items()}
+
+#: Types whose values are weak, with the kind of each.
+PYTHON_SCALARS: dict[type, str] = {bool: "b", int: "i", float: "f", complex: "c"}
+
+
+def plain_scalar(x: Any) -> Any:
+    """A number whose class derives from Python's, as that of an IntEnum, as Python's own; None for all else.
+
+    NumPy's scalars, some of which derive from Python's, too, have a dtype of their own.
+    """
+    if isinstance(x, np.generic):
+        return None
+    kinds: tuple[Any, ...] = (int, float, complex)
+    return next((kind(x) for kind in kinds if isinstance(x, kind)), None)
+
+
+def short_name(dtype: np.dtype) -> str:
+    """`f64` for float64, `bf16` for bfloat16: the names that jaxprs are printed with."""
+    return _SHORT.get(dtype) or dtype.name
+
+
+def from_short_name(name: str) -> np.dtype:
+    """The inverse of `short_name`."""
+    if name not in _LONG:
+        raise CorejaxTypeError(f"{name!r} is not a dtype", wanted=", ".join(sorted(_LONG)))
+    return _LONG[name]
+
+
+#: Every dtype that arrays may have.
+ALL = tuple(_SHORT)
+
+_CANONICAL: dict[Any, np.dtype] = {dtype: dtype for dtype in _SHORT}
+_CANONICAL.update({dtype.type: dtype for dtype in _SHORT if dtype is not float0})
+
+
+def canonical(dtype: Any) -> np.dtype:
+    """The dtype that `dtype` (a dtype, a scalar type, a name or a Python type) stands for, or an error.
+
+    Equal dtypes give one object, so `is` compares them: `canonical(d) is float0`.
+    """
+    try:
+        found = _CANONICAL.get(dtype)
+        if found is not None:
+            return found
+    except TypeError:  # no hash, so none of those
+        pass
+    if isinstance(dtype, type) and dtype in PYTHON_SCALARS:
+        return default_dtype(PYTHON_SCALARS[dtype])
+    try:
+        named = np.dtype(dtype)
+    except Exception as error:  # NumPy refuses nonsense in many ways
+        raise CorejaxTypeError(f"{dtype!r:.80} is not a dtype", got=f"{dtype!r:.80}", where=here(),
+                               wanted="a NumPy dtype, or one of ml_dtypes",
+                               todo="write it as NumPy does: 'float32'") from error
+    found = _CANONICAL.get(named.newbyteorder("=") if named.byteorder == ">" else named)
+    if found is None:
+        raise CorejaxTypeError(f"arrays of dtype {named} can't be computed with", got=str(named), where=here(),
+                               wanted="booleans, integers, floats or complex numbers",
+                               todo="convert it with NumPy first")
+    return found
+
+
+def kind(dtype: np.dtype) -> str:
+    """`b`, `i`, `u`, `f` or `c`; `V` for float0."""
+    return "f" if dtype in _FLOATS else "V" if dtype is float0 else dtype.kind
+
+
+def is_float(dtype: np.dtype) -> bool:
+    """Is it a real floating-point dtype?"""
+    return dtype in _FLOATS
+
+
+def is_complex(dtype: np.dtype) -> bool:
+    """Is it a complex dtype?"""
+    return dtype in _COMPLEXES
+
+
+def is_inexact(dtype: np.dtype) -> bool:
+    """Floating-point or complex: the dtypes with derivatives of their own type."""
+    return dtype in _FLOATS or dtype in _COMPLEXES
+
+
+def is_integer(dtype: np.dtype) -> bool:
+    """Signed or unsigned integer; not bool."""
+    return dtype in _SIGNED or dtype in _UNSIGNED
+
+
+def default_dtype(kind_: str) -> np.dtype:
+    """What a Python scalar of this kind becomes, by `config.default_bits`."""
+    bits = config.default_bits
+    return bool_ if kind_ == "b" else canonical(f"{kind_}{bits // 4 if kind_ == 'c' else bits // 8}")
+
+
+# Promotion is the least upper bound in this graph. Kinds alone ('i*', 'f*', 'c*') are the weak types.
+_ABOVE: dict[Any, tuple[Any, ...]] = {
+    bool_: ("i*",),
+    "i*": (np.dtype("uint8"), np.dtype("int8")),
+    **{np.dtype(f"uint{n}"): (np.dtype(f"uint{2 * n}"), np.dtype(f"int{2 * n}")) for n in (8, 16, 32)},
+    **{np.dtype(f"int{n}"): (np.dtype(f"int{2 * n}"),) for n in (8, 16, 32)},
+    np.dtype("uint64"): ("f*",), int64: ("f*",),
+    "f*": (*_FLOAT8, bfloat16, np.dtype(np.float16), "c*"),
+    **dict.fromkeys(_FLOAT8, ()),
+    bfloat16: (float32,), np.dtype(np.float16): (float32,),
+    float32: (float64, complex64), float64: (complex128,),
+    "c*": (complex64,), complex64: (complex128,), complex128: (),
+}
+
+
+@cache
+def _upper_bounds(node: Any) -> frozenset[Any]:
+    return frozenset((node,)).union(*(_upper_bounds(above) for above in _ABOVE[node]))
+
+
+@lru_cache(maxsize=4096)
+def promote(*types: tuple[np.dtype, bool]) -> tuple[np.dtype, bool]:
+    """The (dtype, weak) in which operands of these (dtype, weak) types meet.
+
+    >>> promote((float32, False), (float64, True))[0].name, promote((int32, False), (float64, True))[0].name
+    ('float32', 'float64')
+    """
+    if len(set(types)) == 1:
+        return types[0]
+    nodes = {dtype if not weak or dtype == bool_ else f"{kind(dtype).replace('u', 'i')}*" for dtype, weak in types}
+    common = frozenset.intersection(*map(_upper_bounds, nodes))
+    least = [node for node in common if common <= _upper_bounds(node)]
+    if not least:
+        names = " and ".join(short_name(dtype) for dtype, _ in types)
+        raise CorejaxTypeError(f"{names} have no common dtype", todo="convert one of them with .astype(...)")
+    if isinstance(least[0], str):
+        weak_dtypes = [dtype for dtype, weak in types if weak and f"{kind(dtype)}*" == least[0]]
+        widest = max(weak_dtypes, key=lambda dtype: dtype.itemsize, default=default_dtype(least[0][0]))
+        return (default_dtype(least[0][0]) if any(not weak for _, weak in types) else widest), True
+    return least[0], all(weak for _, weak in types)
+
+
+def inexact(dtype: np.dtype, weak: bool = False) -> np.dtype:
+    """The dtype of quotients and means: that of inexact operands, and a float for integers.
+
+    >>> inexact(np.dtype("int16")).name, inexact(np.dtype("uint64")).name, inexact(np.dtype("int32"), weak=True).name
+    ('float32', 'float64', 'float64')
+    """
+    if is_inexact(dtype):
+        return dtype
+    return default_dtype("f") if weak or dtype.itemsize == 8 else float32
+
+
+def check_python_int(value: int, dtype: np.dtype) -> None:
+    """Refuse a Python integer that `dtype` can't hold."""
+    if not is_integer(dtype):
+        return
+    info = np.iinfo(dtype)
+    if not info.min <= value <= info.max:
+        raise CorejaxOverflowError(f"the Python integer {value} doesn't fit {short_name(dtype)}", got=value,
+                                   wanted=f"{info.min} to {info.max}", todo="use a wider dtype or a float")

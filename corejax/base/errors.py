@@ -1,0 +1,137 @@
+"""Every error that corejax raises: a `CorejaxError` that is also the built-in class one expects.
+
+An error says what was got, what was wanted, where in the user's code, and what to do about it:
+
+>>> from corejax.errors import CorejaxTypeError
+>>> print(CorejaxTypeError("add: operands differ in dtype", got="f32[3] and f64[3]",
+...                        wanted="one dtype", todo="convert one of them", where="model.py:7"))
+add: operands differ in dtype
+  got:    f32[3] and f64[3]
+  wanted: one dtype
+  where:  model.py:7
+  to do:  convert one of them
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+__all__ = [
+    "ConcretizationError", "CorejaxAttributeError", "CorejaxError", "CorejaxImportError", "CorejaxIndexError",
+    "CorejaxKeyError", "CorejaxNotImplementedError", "CorejaxOverflowError", "CorejaxRecursionError",
+    "CorejaxRuntimeError", "CorejaxTypeError", "CorejaxValueError", "CorejaxWarning", "LeakedTracerError",
+    "LostDerivativeError", "MissingRuleError", "NotLinearError", "PackError", "PluginError", "RuleError",
+]
+
+
+class CorejaxError(Exception):
+    """The base of every error of corejax, with its parts as attributes."""
+
+    def __init__(self, message: str, *, got: Any = None, wanted: Any = None, where: str | None = None,
+                 todo: str | None = None, primitive: str | None = None, hook: str | None = None,
+                 pack: str | None = None) -> None:
+        self.message = message
+        self.got, self.wanted, self.where, self.todo = got, wanted, where, todo
+        self.primitive, self.hook, self.pack = primitive, hook, pack
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        parts = (("got", self.got), ("wanted", self.wanted), ("where", self.where), ("to do", self.todo))
+        return self.message + "".join(f"\n  {label + ':':<7} {text}" for label, text in parts if text is not None)
+
+
+class CorejaxTypeError(CorejaxError, TypeError):
+    """A value of the wrong type, dtype or shape."""
+
+
+class CorejaxValueError(CorejaxError, ValueError):
+    """A value of the right type that can't be used."""
+
+
+class CorejaxIndexError(CorejaxError, IndexError):
+    """An index or axis outside its range."""
+
+
+class CorejaxKeyError(CorejaxError, KeyError):
+    """A name that isn't there."""
+
+    __str__ = CorejaxError.__str__  # KeyError would print the repr of its first argument
+
+
+class CorejaxAttributeError(CorejaxError, AttributeError):
+    """An attribute that isn't there."""
+
+
+class CorejaxImportError(CorejaxError, ImportError):
+    """A pack that can't be imported."""
+
+
+class CorejaxNotImplementedError(CorejaxError, NotImplementedError):
+    """A rule that doesn't exist."""
+
+
+class CorejaxRuntimeError(CorejaxError, RuntimeError):
+    """A state in which the call can't go on."""
+
+
+class CorejaxOverflowError(CorejaxError, OverflowError):
+    """A number that doesn't fit its dtype."""
+
+
+class CorejaxRecursionError(CorejaxError, RecursionError):
+    """Calls that are nested more deeply than Python's stack allows."""
+
+
+class ConcretizationError(CorejaxTypeError):
+    """A value was needed where only its type is known."""
+
+
+class LostDerivativeError(ConcretizationError):
+    """The value of a differentiated array would have gone where its derivative can't follow."""
+
+
+class LeakedTracerError(CorejaxRuntimeError):
+    """A tracer was used after its transformation had ended, or outside it."""
+
+
+class RuleError(CorejaxTypeError):
+    """A primitive's rule returned something that it must not return."""
+
+
+class NotLinearError(RuleError):
+    """A rule does to a tangent what is not linear, or adds to it what depends on none."""
+
+
+class MissingRuleError(CorejaxNotImplementedError):
+    """A primitive has no such rule and none can be derived."""
+
+
+class PluginError(CorejaxTypeError):
+    """A plugin object that breaks the contract of its door."""
+
+
+class PackError(CorejaxImportError):
+    """A pack that can't be used: it failed to import, to load or to validate."""
+
+
+class CorejaxWarning(UserWarning):
+    """Something works, yet not as well as it could."""
+
+
+def suggestion(name: str, names: Iterable[str]) -> str | None:
+    """`did you mean 'sin'?`, if a name is close."""
+    close = get_close_matches(name, list(names), 3, 0.6)
+    return f"did you mean {' or '.join(map(repr, close))}?" if close else None
+
+
+def kind_of(value: Any) -> str:
+    """The type of a value in words: `a list`, `an int`, `None`."""
+    name = type(value).__name__
+    article = "an" if name.lower().startswith(("a", "e", "i", "o", "nd")) else "a"
+    return "None" if value is None else getattr(type(value), "_in_words", f"{article} {name}")
+
+
+for _name in __all__:
+    globals()[_name].__module__ = "corejax.errors"  # where users find them, tracebacks say, and pickles look

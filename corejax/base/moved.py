@@ -1,0 +1,39 @@
+"""Modules that pickles name and that have another name now: what was written down before they moved still loads."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+#: Where the objects of modules of before are now; only of those whose names stand in pickles.
+MOVED = {
+    "corejax.avals": "corejax.base.avals",
+    "corejax.ir.jaxpr": "corejax.kernel.jaxpr",
+    "corejax.plugin.primitive": "corejax.packs.define",
+    "corejax.plugin.weights": "corejax.kernel.factors",
+    "corejax.source": "corejax.base.source",
+    "corejax.trees": "corejax.base.trees",
+    "corejax.xla.array": "corejax.arrays.array",
+}
+
+
+class _Aliases(MetaPathFinder, Loader):
+    """Finds a module of before as the module of now: the identical object, which keeps its own name."""
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None,
+                  target: ModuleType | None = None) -> ModuleSpec | None:
+        return ModuleSpec(fullname, self) if fullname in MOVED else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        # The import system takes what stands in `sys.modules` when this returns.
+        sys.modules[module.__name__] = import_module(MOVED[module.__name__])
+
+
+def keep_old_names() -> None:
+    """Ask this finder for what no other one has."""
+    if not any(type(finder) is _Aliases for finder in sys.meta_path):
+        sys.meta_path.append(_Aliases())

@@ -1,0 +1,200 @@
+"""Where in the user's code something happened.
+
+A location is recorded as (code object, instruction offset): two references, no text. It is resolved to a file and
+line only when somebody looks.
+"""
+
+from __future__ import annotations
+
+import linecache
+import sys
+import warnings
+from itertools import islice
+from opcode import opmap
+from types import CodeType, FrameType
+from typing import Any, NamedTuple, TypeAlias
+
+from corejax.base.errors import CorejaxAttributeError, CorejaxError, CorejaxImportError, CorejaxWarning
+
+
+class WrittenCode(NamedTuple):
+    """What a location that was written down knows of the code that it is in; named as in a code object.
+
+    Its line is the first; of instructions it knows nothing.
+    """
+
+    co_filename: str
+    co_qualname: str
+    co_firstlineno: int
+
+    @property
+    def co_code(self) -> bytes:
+        return b"\0"
+
+    def co_lines(self) -> tuple[()]:
+        return ()
+
+    def co_positions(self) -> tuple[()]:
+        return ()
+
+
+Location: TypeAlias = tuple[CodeType | WrittenCode, int] | None
+
+#: Top-level packages whose frames are not the user's, and whose they are: the kernel's, and each loaded pack's.
+library_packages: dict[str, Any] = {"corejax": "corejax"}
+
+#: Packages that users call and that call corejax, by NumPy's protocols: the user's line is the one that called them.
+_BETWEEN = frozenset(["numpy", "scipy"])
+
+_IMPORT_FROM = opmap["IMPORT_FROM"]
+_SUBSCRIPTS = frozenset([opmap.get(name) for name in ("BINARY_SUBSCR", "STORE_SUBSCR")])  # the first until 3.13
+
+_is_library: dict[str, bool] = {}
+_is_users: dict[str, bool] = {}
+
+
+def add_library_package(name: str, owner: Any = None) -> None:
+    """Count the frames of the top-level package `name` as library code from now on; `str(owner)` says whose it is."""
+    if name in library_packages or name == "__main__":
+        return
+    library_packages[name] = name if owner is None else owner
+    _is_library.clear()
+    _is_users.clear()
+
+
+def package_of(frame: FrameType) -> str:
+    """The top-level package whose code a frame runs."""
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+
+
+def is_library(frame: FrameType) -> bool:
+    """Does the frame run the kernel's code or a pack's?"""
+    known = _is_library.get(frame.f_code.co_filename)
+    return _classify(frame) if known is None else known
+
+
+def _classify(frame: FrameType) -> bool:
+    verdict, filename = package_of(frame) in library_packages, frame.f_code.co_filename
+    if not (verdict and filename.startswith("<")):  # generated code shares the name `<string>` with the user's
+        _is_library[filename] = verdict
+    return verdict
+
+
+def is_users(frame: FrameType) -> bool:
+    """Does the frame run the user's code?"""
+    known = _is_users.get(frame.f_code.co_filename)
+    if known is not None:
+        return known
+    verdict = not is_library(frame) and package_of(frame) not in _BETWEEN
+    if verdict or not frame.f_code.co_filename.startswith("<"):
+        _is_users[frame.f_code.co_filename] = verdict
+    return verdict
+
+
+def user_frame(depth: int = 1) -> FrameType | None:
+    """The innermost frame of the user's code, starting `depth` frames above the caller."""
+    frame: FrameType | None = sys._getframe(depth)
+    known_files = _is_users
+    while frame is not None:
+        known = known_files.get(frame.f_code.co_filename)
+        if known or (known is None and is_users(frame)):
+            return frame
+        frame = frame.f_back
+    return None
+
+
+def error_without(module: str, name: str, depth: int = 1) -> type[CorejaxError]:
+    """The class of the error for a name that a module doesn't have, asked for `depth` frames above the caller.
+
+    `from module import name` turns any AttributeError into an ImportError of its own and drops the message, so there
+    it is a CorejaxImportError; but not for a submodule that is being imported, which Python then looks up elsewhere.
+    """
+    frame = sys._getframe(depth + 1)
+    imports = frame.f_code.co_code[frame.f_lasti] == _IMPORT_FROM and f"{module}.{name}" not in sys.modules
+    return CorejaxImportError if imports else CorejaxAttributeError
+
+
+def location() -> Location:
+    """The place in the user's code that is running now."""
+    frame = user_frame(2)
+    return None if frame is None else (frame.f_code, frame.f_lasti)
+
+
+def describe(place: Location) -> str | None:
+    """`file:line (function)` of a location."""
+    if place is None:
+        return None
+    return f"{place[0].co_filename}:{line_of(place)} ({place[0].co_qualname})"
+
+
+def written(place: Location) -> Location:
+    """A location in a form that can be pickled."""
+    return None if place is None else (WrittenCode(place[0].co_filename, place[0].co_qualname, line_of(place)), 0)
+
+
+def line_of(place: tuple[CodeType | WrittenCode, int]) -> int:
+    """The line of a location."""
+    code, offset = place
+    line = next((line for start, stop, line in code.co_lines() if start <= offset < stop), None)
+    return line or code.co_firstlineno
+
+
+def expression(place: Location) -> str | None:
+    """What runs at a location as it is written there, in one line; None if the source isn't at hand."""
+    if place is None:
+        return None
+    code, offset = place
+    line, last, start, stop = next(islice(code.co_positions(), offset // 2, None), (None,) * 4)
+    if line is None or start is None or stop is None:
+        return None
+    text = linecache.getline(code.co_filename, line)
+    found = text.encode()[start:stop if last == line else None].decode(errors="replace")
+    if "(" not in found and not found.isidentifier():
+        found = text  # an assignment's position is its target
+    found = found.strip()
+    return found[:57] + "..." if len(found) > 60 else found or None
+
+
+def is_subscript(place: Location) -> bool:
+    """Does what runs at a location index something?"""
+    return place is not None and place[0].co_code[place[1]] in _SUBSCRIPTS
+
+
+def here() -> str | None:
+    """`file:line (function)` of the place in the user's code that is running now.
+
+    Where an equation that was recorded earlier is being evaluated, transformed or lowered, that is the place that
+    the equation came from.
+    """
+    return describe(place_here())
+
+
+def place_here() -> Location:
+    """The same as a location."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        place = place_in(frame, frame.f_lasti)
+        if place is not None:
+            return place
+        frame = frame.f_back
+    return None
+
+
+def place_in(frame: FrameType, offset: int) -> Location:
+    """What one frame says of the place in the user's code: it is the user's, or it deals with an equation."""
+    if is_users(frame):
+        return frame.f_code, offset
+    if "eqn" not in frame.f_code.co_varnames and "eqn" not in frame.f_code.co_cellvars:
+        return None
+    # By convention `eqn` is the equation at hand, throughout the kernel and in hooks.
+    place = getattr(frame.f_locals.get("eqn"), "source", None)
+    return place if isinstance(place, tuple) else None
+
+
+def warn(message: str) -> None:
+    """Warn, at the line of the user's that led here."""
+    place = place_here()
+    if place is None:
+        warnings.warn(message, CorejaxWarning, stacklevel=2)
+    else:
+        warnings.warn_explicit(message, CorejaxWarning, place[0].co_filename, line_of(place))

@@ -1,0 +1,43 @@
+"""One primitive at a time, compiled: for operands on a device, and for primitives without an `impl`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from corejax.base.avals import ShapedArray
+from corejax.base.caches import BoundedCache
+from corejax.base.source import location
+from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from corejax.kernel.keys import param_key
+from corejax.xla.cache.compile import Executable, compile_jaxpr
+from corejax.xla.cache.stages import Compiled, Lowered, Traced, lower_jaxpr
+from corejax.xla.runtime import client
+from corejax.xla.runtime.placement import common_place
+
+__all__ = ["Compiled", "Lowered", "Traced", "apply_primitive", "lower_jaxpr"]
+
+_programs: BoundedCache[Any, Executable] = BoundedCache(1024)
+
+
+def apply_primitive(primitive: Any, args: Sequence[Any], params: Mapping[str, Any]) -> Any:
+    """The primitive applied to concrete arrays by its compiled program."""
+    avals = tuple([x.aval for x in args])
+    key = (primitive, avals, param_key(params)) if params else (primitive, avals)
+    place = None if client.only_one_device() else common_place(args)
+    if place is not None:
+        key = (*key, place)
+    program = _programs.get(key)
+    if program is None:
+        program = _programs.put(key, _compile(primitive, avals, params, place and place.device))
+    return program.calls.call(args) if primitive.multiple_results else program.calls.call_for_one(args)
+
+
+def _compile(primitive: Any, avals: tuple[ShapedArray, ...], params: Mapping[str, Any], device: Any) -> Executable:
+    invars = [Var(aval) for aval in avals]
+    out = primitive.infer(avals, params)
+    outvars = [Var(aval) for aval in (out if type(out) is tuple else (out,))]
+    effects = primitive.effects(avals, **params) if getattr(primitive, "effects", None) else frozenset()
+    eqn = JaxprEqn(primitive, invars, outvars, params, effects, location())
+    jaxpr = Jaxpr((), invars, outvars, (eqn,), effects, primitive.name)
+    return compile_jaxpr(ClosedJaxpr(jaxpr), name=primitive.name, device=device)

@@ -1,0 +1,260 @@
+"""Evaluation: the interpreter at the bottom, which computes with arrays.
+
+Values stay where they live. Host operands go through the primitive's `impl` on NumPy; one operand on a device, or no
+`impl`, selects a compiled program.
+"""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from corejax.arrays.array import Array
+from corejax.arrays.storage import as_scalar, is_on_device, read_only
+from corejax.base import dtypes
+from corejax.base.avals import ShapedArray
+from corejax.base.dtypes import float0
+from corejax.eager.dispatch import apply_primitive
+from corejax.kernel import checks, outputs
+from corejax.kernel.trace import Trace, Tracer, as_operand, leak_error
+
+_new_array: Callable[[], Array] = partial(object.__new__, Array)  # which costs less than to call object.__new__
+
+ndarray = np.ndarray
+
+#: What a host array may hold: an ndarray, or for a 0-d value the NumPy scalar that a ufunc returned. Scalars are
+#: immutable, and a ufunc of scalars takes half the time.
+_SCALARS = frozenset([dtype.type for dtype in dtypes.ALL])
+
+
+def _quiet_runner() -> Callable[..., Any]:
+    """A function that calls another in a context where NumPy doesn't warn of floating-point events.
+
+    Entering a prepared context costs a tenth of `np.errstate`. It belongs to one thread, and can't be entered twice.
+    """
+    prepared = contextvars.copy_context()
+    prepared.run(np.seterr, all="ignore")
+    return prepared.run
+
+
+def _run_again(error: Exception, primitive: Any, data: Sequence[Any], avals: tuple[ShapedArray, ...],
+               params: dict[str, Any]) -> tuple[Any, Any]:
+    """Call `impl` after the runner refused because this thread is inside already: an `impl` that evaluates primitives.
+
+    Any other error passes on, with a note if it is the impl's.
+    """
+    expected = primitive.infer(avals, params)
+    if type(error) is RuntimeError and error.__traceback__ is not None and error.__traceback__.tb_next is None and (
+            str(error).startswith("cannot enter context")):
+        try:
+            return primitive.impl(data, **params), expected
+        except Exception as inner:
+            error = inner
+    raise checks.failed(primitive, "impl", error)
+
+
+class EvalTrace(Trace):
+    """Applies primitives to arrays. Each thread has its own."""
+
+    __slots__ = ("_run",)
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self._run = _quiet_runner()
+
+    def process_one(self, primitive: Any, x: Any) -> Any:
+        function = primitive.of_one
+        if function is None:
+            return self.process(primitive, (x,), {})
+        try:
+            expected, data = primitive.evaluated[x.aval], x._host
+        except KeyError:
+            return self._process_new(primitive, (x,))
+        except AttributeError:  # no array in host memory
+            return self._process_mixed(primitive, (x,), {})
+        try:
+            out = self._run(function, data)
+        except Exception as error:
+            out = _run_again(error, primitive, (data,), (x.aval,), {})[0]
+        if type(out) is ndarray:
+            if out.shape != expected.shape or out.dtype is not expected.dtype:
+                return _boxed(primitive, out, expected)
+            if expected.shape:
+                out.setflags(0)  # type: ignore[call-arg,arg-type]  # `read_only`, without the call
+            else:
+                out = out[()]
+        elif type(out) is not expected.dtype.type or expected.shape:
+            return _boxed(primitive, out, expected)
+        array = _new_array()
+        array.aval = expected
+        array._host = out
+        return array
+
+    def process_two(self, primitive: Any, x: Any, y: Any, alike: ShapedArray | None = None) -> Any:
+        function = primitive.of_two
+        if function is None:
+            return self.process(primitive, (x, y), {})
+        try:
+            if alike is None:
+                alike = x.aval
+                expected = primitive.evaluated[alike if y.aval is alike else (alike, y.aval)]
+            else:
+                expected = primitive.evaluated[alike]
+            data, other = x._host, y._host
+        except KeyError:
+            return self._process_new(primitive, (x, y))
+        except AttributeError:
+            return self._process_mixed(primitive, (x, y), {})
+        try:
+            out = self._run(function, data, other)
+        except Exception as error:
+            out = _run_again(error, primitive, (data, other), (x.aval, y.aval), {})[0]
+        if type(out) is ndarray:
+            if out.shape != expected.shape or out.dtype is not expected.dtype:
+                return _boxed(primitive, out, expected)
+            if expected.shape:
+                out.setflags(0)  # type: ignore[call-arg,arg-type]
+            else:
+                out = out[()]
+        elif type(out) is not expected.dtype.type or expected.shape:
+            return _boxed(primitive, out, expected)
+        array = _new_array()
+        array.aval = expected
+        array._host = out
+        return array
+
+    def _process_new(self, primitive: Any, args: Sequence[Any]) -> Any:
+        """For arrays of types that the primitive hasn't met; next time it will have, unless its rule does more then."""
+        out = self.process(primitive, args, {})
+        if out.aval.dtype is not float0 and dtypes.kind(args[0].aval.dtype) not in primitive.beside:
+            avals = tuple([x.aval for x in args])
+            primitive.remember(avals[0] if avals[0] is avals[-1] else avals, out.aval)
+        return out
+
+    def process(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        impl = primitive.impl
+        if impl is None:
+            return self._process_compiled(primitive, args, params)
+        try:
+            if len(args) == 2:
+                x, y = args
+                data: tuple[Any, ...] = (x._host, y._host)
+                avals: tuple[ShapedArray, ...] = (x.aval, y.aval)
+            elif len(args) == 1:
+                x, = args
+                data, avals = (x._host,), (x.aval,)
+            else:
+                data, avals = tuple([x._host for x in args]), tuple([x.aval for x in args])
+        except AttributeError:
+            return self._process_mixed(primitive, args, params)
+        try:
+            if params:
+                expected = primitive.infer(avals, params)
+                out = self._run(impl, data, **params)
+            else:
+                expected = primitive.inferred(avals) or primitive.infer(avals, params)
+                out = self._run(impl, data)
+        except Exception as error:
+            out, expected = _run_again(error, primitive, data, avals, params)
+        if type(expected) is tuple:
+            return _box_all(primitive, out, expected)
+        if type(out) is ndarray:
+            out.setflags(0)  # type: ignore[call-arg,arg-type]
+        elif type(out) not in _SCALARS:
+            out = _as_ndarray(primitive, out, expected)
+        if out.shape == expected.shape and (out.dtype is expected.dtype or out.dtype == expected.dtype):
+            array = _new_array()
+            array.aval = expected
+            array._host = out if expected.shape or type(out) is not ndarray else as_scalar(out)
+            return array
+        raise checks.wrong_host_array(primitive, out, expected)
+
+    def _process_compiled(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        for x in args:
+            if isinstance(x, Tracer):
+                raise leak_error(x, primitive.name)
+        if primitive.evaluate is not None:  # its results may be its operands, which the user mustn't change then
+            args = [x.copy() if isinstance(x, np.ndarray) else x for x in args]
+        arrays = [x if type(x) is Array else as_operand(primitive, i, x) for i, x in enumerate(args)]
+        if primitive.evaluate is not None:
+            return _run_program(self, primitive, arrays, params)
+        primitive.infer(tuple([x.aval for x in arrays]), params)
+        return apply_primitive(primitive, arrays, params)
+
+    def _process_mixed(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """The same for operands that are not all host `Array`s."""
+        arrays, raw, on_device = [], [], False
+        for i, x in enumerate(args):
+            if type(x) is not Array:
+                if isinstance(x, ndarray):
+                    raw.append(x)
+                elif isinstance(x, Tracer):
+                    raise leak_error(x, primitive.name)
+                x = as_operand(primitive, i, x)
+            elif is_on_device(x):
+                on_device = True
+            arrays.append(x)
+        if on_device:
+            return apply_primitive(primitive, arrays, params)
+        if len(arrays) == 2 and not params:
+            out = self.process_two(primitive, arrays[0], arrays[1])
+        else:
+            out = self.process(primitive, arrays, params)
+        if raw:
+            return [_unshare(o, raw) for o in out] if primitive.multiple_results else _unshare(out, raw)
+        return out
+
+
+def _run_program(trace: Trace, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    """The results of a primitive that carries a program and runs it itself, checked."""
+    try:
+        outs = primitive.evaluate(tuple(args), **params)
+    except Exception as error:
+        raise checks.failed(primitive, "evaluate", error)  # noqa: B904
+    expected = primitive.infer(tuple([x.aval for x in args]), params)
+    return outputs.check_outputs(primitive, "evaluate", outs, expected, trace)
+
+
+def _unshare(out: Array, raw: list[Any]) -> Array:
+    """A result must not change when the user writes to an ndarray that was an operand."""
+    host = getattr(out, "_host", None)
+    if type(host) is not ndarray:
+        return out
+    if host.base is None:
+        for x in raw:
+            if host is x:
+                break
+        else:
+            return out
+    return Array.from_host(host.copy(), out.aval) if any([np.may_share_memory(host, x) for x in raw]) else out
+
+
+def _as_ndarray(primitive: Any, out: Any, expected: ShapedArray) -> Any:
+    if type(out) is Array and hasattr(out, "_host"):
+        return out._host
+    if isinstance(out, np.ndarray) and not isinstance(out, np.ma.MaskedArray):
+        return read_only(np.asarray(out))
+    if isinstance(out, np.generic):
+        return out  # of a dtype that no array has: the caller says so
+    raise checks.no_host_array(primitive, out, expected)
+
+
+def _boxed(primitive: Any, out: Any, expected: ShapedArray) -> Array:
+    """What an impl returned as an `Array`, if it is of this type."""
+    if type(out) is ndarray:
+        read_only(out)
+    elif type(out) not in _SCALARS:
+        out = _as_ndarray(primitive, out, expected)
+    if out.shape != expected.shape or out.dtype != expected.dtype:
+        raise checks.wrong_host_array(primitive, out, expected)
+    return Array.from_host(out if expected.shape or type(out) is not ndarray else as_scalar(out), expected)
+
+
+def _box_all(primitive: Any, outs: Any, expected: tuple[ShapedArray, ...]) -> list[Array]:
+    if not isinstance(outs, (list, tuple)) or len(outs) != len(expected):
+        raise checks.wrong_count(primitive, outs, len(expected))
+    return [_boxed(primitive, out, aval) for out, aval in zip(outs, expected, strict=True)]

@@ -1,0 +1,67 @@
+"""`python -m corejax`: what is installed, who provides it, and why it won."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+
+import importlib_metadata
+
+from corejax.base.errors import CorejaxError
+from corejax.inspect import checkup
+from corejax.inspect import explain as explaining
+
+
+def plugins() -> Iterator[str]:
+    """Each pack with its version and how much it provides; what the environment excludes."""
+    yield str(explaining.packs())
+
+
+def check() -> Iterator[str]:
+    """Import every pack and validate what it provides: what is broken, and 1 as the exit status if anything is."""
+    problems = [f"{name}: {problem}" for name, problem in checkup.checkup()]
+    if problems:
+        raise CorejaxError("\n".join(problems), todo="repair or uninstall them; COREJAX_DISABLE_PACKS leaves packs out")
+    yield "nothing is broken"
+
+
+def primitives() -> Iterator[str]:
+    """The primitives of each pack. No pack is imported for it."""
+    yield str(explaining.primitives())
+
+
+def backends() -> Iterator[str]:
+    """Each backend with whether it can be used here. None is started for it."""
+    yield str(explaining.backends())
+
+
+def explain(name: str) -> Iterator[str]:
+    """Who provides a primitive, function, role or operator; each hook of a primitive, and why it won."""
+    yield str(explaining.explain(name))
+
+
+def version() -> Iterator[str]:
+    """The versions of corejax and of what it runs on."""
+    for distribution in ("corejax", "jaxlib", "numpy", "pluggy"):
+        try:
+            yield f"{distribution} {importlib_metadata.version(distribution)}"
+        except importlib_metadata.PackageNotFoundError:
+            yield f"{distribution} is not installed as a distribution"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; 1 with the message on stderr if it can't be done."""
+    parser = argparse.ArgumentParser(prog="python -m corejax", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for command in (plugins, check, primitives, backends, version):
+        commands.add_parser(command.__name__, help=command.__doc__).set_defaults(run=command)
+    commands.add_parser("explain", help=explain.__doc__).add_argument("name")
+    options = parser.parse_args(arguments)
+    try:
+        for line in explain(options.name) if options.command == "explain" else options.run():
+            print(line)
+    except CorejaxError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0

@@ -1,0 +1,256 @@
+"""Who provides what, and why it won."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from corejax.base.errors import CorejaxError, CorejaxKeyError, CorejaxTypeError, PackError, kind_of, suggestion
+from corejax.base.source import here
+from corejax.inspect.answers import Explanation, Hook, Listing, Provided
+from corejax.installed import groups, manifest, registry
+from corejax.kernel import hookspecs
+from corejax.kernel.declarations import Declaration
+from corejax.kernel.hookspecs import HOOKS
+from corejax.kernel.primitive import Primitive
+from corejax.packs.define import find
+from corejax.packs.freeze import draft, idle_rules
+from corejax.packs.hook_signatures import place_of
+from corejax.packs.resolution import Offer, Ranking, Resolution, by_platform, general, rank
+from corejax.packs.source import Source
+from corejax.xla.runtime import backends as known_backends
+
+_EXCLUDED = "excluded by COREJAX_PACKS or COREJAX_DISABLE_PACKS"
+
+
+# Listings
+
+def packs() -> Listing:
+    """Each pack in use with how much it provides, each that is excluded, and rules for primitives that nobody has."""
+    installed = manifest.read()
+    rows: dict[str, dict[str, int]] = {}
+    lines = []
+    for pack in installed.packs.values():
+        counts = rows[str(pack)] = {}
+        for entry in pack.entries:
+            noun = entry.group.rpartition(".")[2]
+            counts[noun] = counts.get(noun, 0) + 1
+        lines.append(f"{pack}: {', '.join(f'{count} {noun}' for noun, count in sorted(counts.items()))}")
+    lines += [f"{pack}: {_EXCLUDED}" for pack in installed.hidden.values()]
+    lines += [f"{name}: broken: {why}" for name, why in registry.broken().items()]
+    lines += [f"{name}: {what}" for name, what in installed.several_versions()]
+    lines += [f"{pack}: its rules for {name} do nothing, as no installed pack provides that primitive"
+              + (f"; {near}" if near else "") for name, pack, near in idle_rules()]
+    text = "\n".join(lines) or "no pack is installed: pip install 'corejax[std]' brings the standard ones"
+    return Listing(rows, text, f"{len(rows)} packs")
+
+
+def primitives() -> Listing:
+    """The primitives of each pack. No pack is imported for it."""
+    rows = {}
+    for pack in manifest.read().packs.values():
+        names = sorted(entry.name for entry in pack.entries if entry.group == groups.PRIMITIVES)
+        if names:
+            rows[str(pack)] = names
+    text = "\n".join("\n".join([f"{pack}:", *[f"  {name}" for name in names]]) for pack, names in rows.items())
+    return Listing(rows, text, f"{sum(map(len, rows.values()))} primitives")
+
+
+def backends() -> Listing:
+    """Each backend with whether it can be used on this machine. None is started for it."""
+    rows = dict(known_backends.states())
+    return Listing(rows, "\n".join(f"{name}: {state}" for name, state in rows.items()), f"{len(rows)} backends")
+
+
+# Names
+
+def explain(what: Any) -> Explanation:
+    """What is known of a name, a primitive, or a primitive's function."""
+    primitive = getattr(what, "primitive", what)
+    if isinstance(primitive, Primitive):
+        if primitive.pack is None:
+            return Explanation(primitive.name, (_local(primitive),))
+        what = primitive.name
+    if not isinstance(what, str):
+        raise CorejaxTypeError("there is nothing to explain", got=kind_of(what), where=here(),
+                               wanted="the name of a primitive, function or role; or a primitive or its function",
+                               todo="pass a name, as cj.plugins.primitives() lists them")
+    found = tuple(_by_name(what))
+    if not found:
+        searched = (groups.PRIMITIVES, groups.FUNCTIONS, groups.ROLES)
+        near = suggestion(what, {name for group in searched for name in manifest.read().names(group)})
+        raise CorejaxKeyError(f"no installed pack provides a primitive, function or role called {what!r}", where=here(),
+                              got=registry.packs_in_use(), wanted="a name that one of these provides",
+                              todo=near or registry.install_hint(what, searched))
+    return Explanation(what, found)
+
+
+def _by_name(name: str) -> Iterator[Provided]:
+    installed = manifest.read()
+    searched = dict.fromkeys([groups.PRIMITIVES, groups.FUNCTIONS, groups.ROLES,
+                            *[entry.group for pack in installed.packs.values() for entry in pack.entries]])
+    for group in searched:
+        for key in (name, f"operators.{name}") if group == groups.ROLES else (name,):
+            if group == groups.ROLES and key in groups.TABLES:
+                yield from map(_table, installed.providers(group, key))
+            elif installed.providers(group, key) and group != groups.RULES:
+                yield _provided(group, key)
+    idle = [f"rules of {pack} do nothing" for primitive, pack, _ in idle_rules() if primitive == name]
+    if idle:
+        near = suggestion(name, installed.names(groups.PRIMITIVES))
+        yield Provided("primitive", name, None, why="which no installed pack provides", lost=tuple(idle),
+                       problem=near or registry.install_hint(name, (groups.PRIMITIVES,)))
+
+
+def _table(entry: Any) -> Provided:
+    """One pack's part of a role that every pack may fill."""
+    why, problem = "joined with those of other packs", None
+    try:
+        why = f"a table of {len(registry.load_entry(entry))} functions, {why}"
+    except CorejaxError as error:
+        problem = str(error)
+    return Provided("role", entry.name, str(entry.pack), f"{entry.module}:{entry.attr}", why, problem=problem)
+
+
+def _provided(group: str, name: str) -> Provided:
+    installed = manifest.read()
+    entries, noun = installed.providers(group, name), groups.noun(group)
+    try:
+        entry = installed.choose(group, name)
+        value = registry.load(group, name)
+    except CorejaxError as error:
+        origin = " or ".join(str(entry.pack) for entry in entries)
+        return Provided(noun, name, origin, problem=str(error))
+    assert entry is not None
+    lost = [f"not used: {other.pack}, by COREJAX_PREFER" for other in entries if other is not entry]
+    lost += [f"not used: {pack}, {_EXCLUDED}" for pack in installed.hidden.values()
+             if any(other.group == group and other.name == name for other in pack.entries)]
+    why = "its only provider" if len(entries) == 1 else "chosen by COREJAX_PREFER"
+    if group != groups.PRIMITIVES:
+        primitive = getattr(value, "primitive", None)
+        where = _home(primitive) if isinstance(primitive, Primitive) else place_of(value)
+        return Provided(noun, name, str(entry.pack), where or f"{entry.module}:{entry.attr}", why, lost=tuple(lost))
+    try:
+        return _primitive(find(name), why, lost)
+    except CorejaxError as error:
+        return Provided(noun, name, str(entry.pack), f"{entry.module}:{entry.attr}", why, problem=str(error))
+
+
+# Primitives
+
+def _local(primitive: Primitive) -> Provided:
+    return _primitive(primitive, "", [])
+
+
+def _primitive(primitive: Primitive, why: str, lost: Sequence[str]) -> Provided:
+    resolution = Resolution(primitive)
+    problem = None
+    slots: Any = None
+    try:
+        slots = draft(primitive, resolution)
+    except CorejaxError as error:
+        problem = str(error)
+    hooks = {hook.name: hook for hook in _hooks(primitive, resolution, getattr(slots, "notes", {}))}
+    signature, defaults = resolution.params, primitive.defaults
+    params = ", ".join([f"{name}={defaults[name]!r}" if name in defaults else name for name in signature.keywords]
+                       + ["**params"] * signature.open)
+    others = [f"left out: the rules of {pack}: {_first_line(error)}" for pack, error in resolution.left_out]
+    others += [f"not used: rules of {pack}, {_EXCLUDED}" for pack in manifest.read().hidden.values()
+               if primitive.pack and any(entry.group == groups.RULES and _extended(entry) == primitive.name
+                                         for entry in pack.entries)]
+    return Provided("primitive", primitive.name, primitive.origin, _home(primitive), why, params or "none",
+                    hooks, (*lost, *others), problem)
+
+
+def _home(primitive: Primitive) -> str:
+    """Where a plugin is written: its class, or the row of a table of which a family made it."""
+    place = Source(primitive.plugin, primitive.name, None, "").place()
+    module = sys.modules.get(primitive.module or "")
+    if module is None or type(primitive.plugin).__module__ == primitive.module:
+        return place
+    line = _rows(module).get(primitive.name)
+    return f"{module.__file__}:{line}" if line else place
+
+
+@lru_cache(64)
+def _rows(module: Any) -> dict[Any, int]:
+    """The line of each call in a module whose first argument is a constant, by that constant."""
+    try:
+        calls = [node for node in ast.walk(ast.parse(inspect.getsource(module)))
+                 if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant)]
+    except (OSError, TypeError, SyntaxError):  # it has no source
+        return {}
+    return {node.args[0].value: node.lineno for node in reversed(calls)}  # type: ignore[attr-defined]
+
+
+def _extended(entry: Any) -> str:
+    """The primitive for which an entry under `corejax.rules` is."""
+    return str(entry.name.partition(":")[0])
+
+
+def _first_line(error: Exception) -> str:
+    cause = getattr(error, "got", None) if isinstance(error, PackError) else None
+    return f"{getattr(error, 'message', error)}" + (f" ({cause})" if cause else "")
+
+
+def _hooks(primitive: Primitive, resolution: Resolution, notes: Mapping[str, Any]) -> Iterator[Hook]:
+    for hook in HOOKS:
+        offers = general(hook, resolution.offers[hook])
+        wrappers = tuple(_at(offer) for offer in resolution.wrappers[hook] if offer.source.platform is None)
+        if offers:
+            try:
+                yield _chosen(hook, rank(primitive.name, hook, offers), wrappers)
+            except PackError as error:
+                yield Hook(hook, "conflict", None, error.message, why=error.todo or "")
+            continue
+        note = notes.get(hook)
+        if note is None:
+            without = re.search(r"Without it: (.*?)\.\s*$", getattr(hookspecs, hook).__doc__, re.DOTALL)
+            yield Hook(hook, "absent", what=" ".join(without[1].split()) if without else "", wrappers=wrappers)
+            continue
+        where = _place(resolution, "decompose") if note.how == "derived" else None
+        yield Hook(hook, note.how, None, note.what, where, cost=note.cost, wrappers=wrappers)
+    yield from _lowerings(primitive, resolution)
+
+
+def _lowerings(primitive: Primitive, resolution: Resolution) -> Iterator[Hook]:
+    """The lowerings for one platform."""
+    try:
+        found = by_platform(primitive.name, resolution.offers["xla_translation"])
+    except PackError as error:
+        yield Hook(error.hook or "xla_translation", "conflict", None, error.message, why=error.todo or "")
+        return
+    for platform, ranking in found.items():
+        wrappers = tuple(_at(offer) for offer in resolution.wrappers["xla_translation"]
+                         if offer.source.platform in (None, platform))
+        own = ranking.offers[0].source.platform
+        hook = _chosen(f"xla_translation on {platform}", ranking, wrappers)
+        yield hook if own == platform else Hook(**{**vars(hook), "why": f"as it is for {own}"})
+
+
+def _chosen(name: str, ranking: Ranking, wrappers: tuple[str, ...]) -> Hook:
+    (first, *others), why = ranking
+    declared = isinstance(first.rule, Declaration)
+    if not others:
+        why = "" if first.source.is_owner else "added where there was none"
+    lost = [f"not used: {_at(other)}" if declared or isinstance(other.rule, Declaration) else
+            f"asked only where that returns None: {_at(other)}" for other in others]
+    return Hook(name, "declared" if declared else "written", first.source.origin, repr(first.rule) * declared,
+                _place_of_offer(first), why, wrappers=wrappers, lost=tuple(lost))
+
+
+def _place_of_offer(offer: Offer) -> str:
+    return (None if isinstance(offer.rule, Declaration) else place_of(offer.rule)) or offer.source.place()
+
+
+def _at(offer: Offer) -> str:
+    return f"{offer.source.origin} at {_place_of_offer(offer)}"
+
+
+def _place(resolution: Resolution, hook: str) -> str | None:
+    return next((_place_of_offer(offer) for offer in resolution.offers[hook]), None)

@@ -1,0 +1,131 @@
+"""What stands around the import of a pack: a watch that reports a slow one, and care for `sys.modules`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import warnings
+from _thread import start_new_thread
+from types import FrameType
+from typing import Any
+
+from corejax.base.errors import CorejaxValueError, CorejaxWarning
+from corejax.base.source import describe
+
+_SECONDS = "COREJAX_SLOW_IMPORT"
+_DEFAULT_SECONDS = 10.0
+_LONGEST = 1e6
+
+_watching = threading.local()
+_reported: set[str] = set()
+
+
+class Watch:
+    """Around an import: warns, once, if it takes long, with the line that it is at. It never stops the import.
+
+    An import within another is watched by the outer one's thread.
+    """
+
+    def __init__(self, pack: Any, module: str) -> None:
+        self._pack, self._module = pack, module
+        self._seconds = patience()
+        self._busy = threading.Lock()  # held during the import
+
+    def __enter__(self) -> None:
+        if getattr(_watching, "now", None) is not None or not self._seconds:
+            return
+        _watching.now = self
+        self._busy.acquire()
+        try:
+            # Not a `Thread`, whose start waits until the new thread has had its turn: milliseconds on a busy machine.
+            start_new_thread(self._wait, (threading.get_ident(),))
+        except RuntimeError:  # no thread can be started here: nothing is watched
+            return
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        if getattr(_watching, "now", None) is self:
+            _watching.now = None
+            self._busy.release()
+
+    def _wait(self, importer: int) -> None:
+        if self._busy.acquire(timeout=self._seconds):
+            return
+        frame = _frame_at_work(sys._current_frames().get(importer))
+        if frame is None or not self._busy.locked() or self._pack.name in _reported:
+            return
+        _reported.add(self._pack.name)
+        what = "waits for another thread that imports it" if _is_waiting(importer) else \
+            f"is at {describe((frame.f_code, frame.f_lasti))}"
+        text = (f"importing {self._module} of the pack {self._pack} takes more than {self._seconds:g} s; it {what}. "
+                f"COREJAX_DISABLE_PACKS={self._pack.name} leaves the pack out; {_SECONDS} says after how "
+                f"many seconds this is reported, 0 for never")
+        try:
+            warnings.warn_explicit(text, CorejaxWarning, frame.f_code.co_filename, frame.f_lineno)
+        except CorejaxWarning:  # where warnings are errors: raised here, nobody would see it
+            print(f"CorejaxWarning: {text}", file=sys.stderr)
+
+
+def patience() -> float:
+    """After how many seconds an import is reported as slow: the environment variable `COREJAX_SLOW_IMPORT`."""
+    text = os.environ.get(_SECONDS)
+    if text is None:
+        return _DEFAULT_SECONDS
+    try:
+        seconds = float(text)
+        if 0 <= seconds < _LONGEST:
+            return seconds
+    except ValueError:
+        pass
+    raise CorejaxValueError(f"{_SECONDS} is no number of seconds", got=repr(text), wanted="a number, 0 for never",
+                            todo=f"correct {_SECONDS}, or leave it away: it is {_DEFAULT_SECONDS:g} then")
+
+
+def _is_machinery(frame: FrameType) -> bool:
+    return frame.f_code.co_filename.startswith("<frozen importlib")
+
+
+def _frame_at_work(frame: FrameType | None) -> FrameType | None:
+    """The innermost frame that is not Python's own import."""
+    while frame is not None and _is_machinery(frame):
+        frame = frame.f_back
+    return frame
+
+
+def _is_waiting(thread: int) -> bool:
+    frame = sys._current_frames().get(thread)
+    return frame is not None and _is_machinery(frame) and frame.f_code.co_name == "acquire"
+
+
+class Modules:
+    """`sys.modules` before an import, to put back what the import must not change."""
+
+    def __init__(self) -> None:
+        # A module that another thread is importing now may leave by itself, if that import fails.
+        self._before = {name: module for name, module in list(sys.modules.items())
+                        if not getattr(getattr(module, "__spec__", None), "_initializing", False)}
+        self._names = frozenset(sys.modules)
+
+    def forget(self, package: str) -> None:
+        """Take back what a failed import of `package` left behind."""
+        for name in set(sys.modules) - self._names:
+            if name == package or name.startswith(package + "."):
+                module = sys.modules.pop(name, None)
+                parent, _, child = name.rpartition(".")
+                if module is not None and getattr(sys.modules.get(parent), child, None) is module:
+                    delattr(sys.modules[parent], child)
+
+    def restore(self, package: str) -> list[str]:
+        """Put back modules of others that were taken out, or replaced by what no import made; their names."""
+        changed = []
+        for name, module in self._before.items():
+            now = sys.modules.get(name)
+            if now is module or name == package or name.startswith(package + "."):
+                continue
+            if now is None or getattr(now, "__spec__", None) is None:
+                sys.modules[name] = module
+                changed.append(name)
+        return changed

@@ -1,0 +1,257 @@
+"""Loading what packs provide, by group and name, when it is first used.
+
+Nothing here knows what the groups mean, but for which of them hold functions. A pack that can't be imported is
+remembered as broken: each use of its names raises a `PackError` with the original cause, and all other packs work.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from traceback import walk_tb
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from corejax.base.errors import (
+    CorejaxError,
+    CorejaxKeyError,
+    CorejaxNotImplementedError,
+    PackError,
+    kind_of,
+    suggestion,
+)
+from corejax.base.late import late
+from corejax.base.source import add_library_package, here, package_of
+from corejax.installed.groups import FUNCTIONS, ROLES, TABLES, noun, report
+from corejax.installed.isolation import Modules, Watch
+
+if TYPE_CHECKING:
+    from corejax.installed import manifest
+    from corejax.installed.manifest import Manifest
+else:
+    manifest = late("corejax.installed.manifest")  # reading what is installed takes a library that is slow to import
+
+
+class Failure(NamedTuple):
+    """Why a pack is broken; `place` is the line of it that raised."""
+
+    problem: str
+    cause: BaseException
+    place: str | None
+
+    @property
+    def words(self) -> str:
+        """What was raised, and where."""
+        return words(self.cause) + (f", at {self.place}" if self.place else "")
+
+    def __str__(self) -> str:
+        return f"{self.problem}: {self.words}"
+
+
+_objects: dict[tuple[str, str], Any] = {}
+_broken: dict[str, Failure] = {}
+_MISSING = object()
+
+
+# Loading
+
+def installed() -> Manifest:
+    """What is installed, and not excluded."""
+    return manifest.read()
+
+
+def load(group: str, name: str) -> Any:
+    """The object that an installed pack provides under this name."""
+    found = _objects.get((group, name), _MISSING)
+    if found is not _MISSING:
+        return found
+    if group == ROLES and name in TABLES:
+        return _objects.setdefault((group, name), _joined(name))
+    entry = installed().choose(group, name)
+    if entry is None:
+        raise unknown(group, name)
+    return _objects.setdefault((group, name), load_entry(entry))
+
+
+def load_entry(entry: Any) -> Any:
+    """Import the entry's module and take its object."""
+    if entry.pack.name in _broken:
+        raise _broken_error(entry)
+    module = sys.modules.get(entry.module)
+    if module is None or _is_importing(module):
+        module = _import(entry)
+    value: Any = module
+    for attr in filter(None, entry.attr.split(".")):
+        value = _attribute(entry, value, attr)
+    if isinstance(value, ModuleType):
+        raise entry_error(entry, "leads to a module", f"the module {value.__name__}", "an object in a module")
+    if entry.group == ROLES and entry.name in TABLES:
+        if not isinstance(value, Mapping) or not all([callable(f) for pair in value.items() for f in pair]):
+            raise entry_error(entry, "is not a table of functions", f"{kind_of(value)}, by `{entry}`",
+                              "a mapping of NumPy's functions to functions of the same arguments")
+    elif entry.group in (FUNCTIONS, ROLES) and not callable(value):
+        raise entry_error(entry, "is no function", f"{kind_of(value)}, by `{entry}`", "something that can be called")
+    add_library_package(entry.module.partition(".")[0], entry.pack)
+    return value
+
+
+def _joined(name: str) -> dict[Any, Any]:
+    """The tables of all packs for one role as one, without those of broken packs. A clash is an error at its use."""
+    offers: dict[Any, list[Any]] = {}
+    functions: dict[Any, Any] = {}
+    for entry in installed().providers(ROLES, name):
+        try:
+            table = load_entry(entry)
+        except PackError as error:
+            report((entry.pack.name, name), f"{error.message}: {error.got}")
+            continue
+        for key, function in table.items():
+            offers.setdefault(key, []).append(entry)
+            functions[key, entry] = function
+    return {key: functions[key, entries[0]] if len(entries) == 1 else _chosen(name, key, entries, functions)
+            for key, entries in offers.items()}
+
+
+def _chosen(name: str, key: Any, entries: list[Any], functions: dict[Any, Any]) -> Any:
+    """The function for a key that several packs have: of the one that the user prefers."""
+    def choose() -> Any:
+        entry = installed().one_of(ROLES, f"{name} of {key.__name__}", entries)
+        return functions[key, entry]
+
+    def clash(*_: Any, **__: Any) -> Any:
+        return choose()  # which raises
+
+    try:
+        return choose()
+    except PackError:
+        return clash
+
+
+def _is_importing(module: Any) -> bool:
+    return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
+
+
+def _import(entry: Any) -> Any:
+    package, before, watch = entry.module.partition(".")[0], Modules(), Watch(entry.pack, entry.module)
+    try:
+        # Without a lock of our own: a module that is being imported by another thread may be waiting for us. Of two
+        # that wait for each other Python's `import` goes on with one half done, where `import_module` raises.
+        with watch:
+            __import__(entry.module)
+            module = sys.modules[entry.module]
+    except BaseException as error:
+        before.forget(package)
+        before.restore(package)
+        if not isinstance(error, (Exception, SystemExit)):
+            raise
+        what = "exits the process when it is imported" if isinstance(error, SystemExit) else "can't be imported"
+        failed = _break(entry, what, error)
+        raise failed from failed.__cause__  # which another thread may have met first
+    if entry.pack.name in _broken:  # by another thread, meanwhile
+        before.forget(package)
+        raise _broken_error(entry)
+    changed = before.restore(package)
+    if changed:
+        report(entry.pack.name, f"the pack {entry.pack} takes modules of others from sys.modules when it is imported, "
+                                f"or replaces them. They were put back: {', '.join(changed)}")
+    return module
+
+
+def _attribute(entry: Any, value: Any, attr: str) -> Any:
+    computed = isinstance(value, ModuleType) and "__getattr__" in vars(value)
+    before = Modules() if computed else None  # it may import
+    try:
+        return getattr(value, attr)
+    except AttributeError as error:
+        cause = error if computed else None
+        if isinstance(value, ModuleType) and _is_importing(value):
+            raise PackError(
+                f"{entry.pack}: the {noun(entry.group)} {entry.name!r} is used while its module is being imported",
+                pack=str(entry.pack), got=f"the module {value.__name__}, which has no {attr!r} yet", where=here(),
+                wanted="a use after the import", todo="use it within a function, not while modules are imported; if "
+                                                      "two packs need each other so, they must become one") from cause
+        raise entry_error(entry, "leads nowhere", str(entry),
+                          f"an object {entry.attr!r} in the module {entry.module}") from cause
+    except (Exception, SystemExit) as error:
+        if before is not None:
+            before.forget(entry.module.partition(".")[0])
+        failed = _break(entry, f"raises when its {attr!r} is asked for", error)
+        raise failed from failed.__cause__
+
+
+# Errors and reports
+
+def _break(entry: Any, problem: str, cause: BaseException) -> PackError:
+    """Remember a pack as broken, for the first reason that there was."""
+    place, package = None, entry.module.partition(".")[0]
+    for frame, line in walk_tb(cause.__traceback__):
+        if package_of(frame) == package:
+            place = f"{frame.f_code.co_filename}:{line} ({frame.f_code.co_qualname})"
+    _broken.setdefault(entry.pack.name, Failure(problem, cause, place))
+    return _broken_error(entry)
+
+
+def _broken_error(entry: Any) -> PackError:
+    failure = _broken[entry.pack.name]
+    error = PackError(
+        f"the pack {entry.pack} {failure.problem}, so its {noun(entry.group)} {entry.name!r} can't be used",
+        pack=str(entry.pack), got=failure.words, wanted=f"what `{entry}` leads to", where=here(),
+        todo=f"repair or uninstall {entry.pack.name}; COREJAX_DISABLE_PACKS={entry.pack.name} leaves it out")
+    error.__cause__ = failure.cause
+    return error
+
+
+def words(error: BaseException) -> str:
+    """An exception in one line: its type and text."""
+    try:
+        text = error.message if isinstance(error, CorejaxError) else str(error)
+    except Exception:  # an exception whose text fails is still one to report
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def entry_error(entry: Any, problem: str, got: str, wanted: str) -> PackError:
+    """The error for an entry point that doesn't lead to what its group holds; the rest of its pack works."""
+    return PackError(
+        f"{entry.pack}: the {noun(entry.group)} {entry.name!r} {problem}", pack=str(entry.pack), got=got,
+        wanted=wanted, where=here(), todo="correct the pack's entry points, or reinstall it if they are stale")
+
+
+def broken() -> dict[str, str]:
+    """The packs that failed in this process, and those left out for their metadata, each with the reason."""
+    found = {name: f"its metadata is broken: {why}" for name, why in installed().broken.items()}
+    return found | {name: str(failure) for name, failure in _broken.items()}
+
+
+def unknown(group: str, name: str) -> CorejaxError:
+    """The error for a name that no pack in use provides."""
+    near = suggestion(name, installed().names(group))
+    hint = install_hint(name, (group,))
+    if group == ROLES:
+        return CorejaxNotImplementedError(f"no installed pack fills the role {name!r}", got=packs_in_use(),
+                                          wanted="a pack with this role in use", where=here(),
+                                          todo=f"{near} {hint}" if near else hint)
+    return CorejaxKeyError(f"no installed pack provides the {noun(group)} {name!r}", got=packs_in_use(), where=here(),
+                           wanted=f"the name of a {noun(group)} of one of these", todo=near or hint)
+
+
+def install_hint(name: str, groups: Iterable[str]) -> str:
+    """Which pack might provide a name."""
+    found = installed()
+    pack = found.hidden_provider(groups, name)
+    if pack is not None:
+        return f"{pack} provides it, and COREJAX_PACKS or COREJAX_DISABLE_PACKS excludes that pack"
+    if not found.packs:
+        return "no pack is in use: pip install 'corejax[std]' brings the standard ones"
+    missing = [pack for pack in manifest.standard() if pack not in found.packs.keys() | found.hidden]
+    if missing:
+        return f"pip install 'corejax[std]' brings {', '.join(missing)}; or install the pack that provides it"
+    return "install the pack that provides it, if there is one"
+
+
+def packs_in_use() -> str:
+    """What is installed and not excluded, for an error."""
+    left_out = broken()
+    packs = sorted(installed().packs.keys() - left_out.keys())
+    return f"packs in use: {', '.join(packs) or 'none'}" + \
+        "".join([f"; broken: {name} ({why})" for name, why in left_out.items()])

@@ -1,0 +1,164 @@
+"""Leaves of pytrees as values, functions of pytrees as functions of leaves, and what errors call a leaf."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from corejax.arrays.array import Array, as_array
+from corejax.arrays.datamodel import DataModel
+from corejax.base import trees
+from corejax.base.dtypes import PYTHON_SCALARS
+from corejax.base.errors import CorejaxError, CorejaxTypeError, kind_of
+from corejax.base.keypaths import Path, keystr
+from corejax.base.source import here
+from corejax.base.tracebacks import calls_users, check_call
+from corejax.kernel.trace import Tracer
+
+
+def check_callable(fun: Any, what: str) -> None:
+    """Refuse what can't be transformed."""
+    if not callable(fun):
+        raise CorejaxTypeError(f"{what} transforms functions", got=f"{kind_of(fun)}: {fun!r:.80}",
+                               wanted="a callable", where=here(),
+                               todo=f"pass the function itself: {what}(f)(x), not {what}(f(x))")
+
+
+def name_of(fun: Any) -> str:
+    """The name that programs made from a function get."""
+    return str(getattr(fun, "__name__", None) or name_of(getattr(fun, "func", type(fun))))
+
+
+#: Tells what to call the i-th leaf: `args[0]['w']`. Asked only for errors.
+Namer: TypeAlias = Callable[[int], str]
+
+
+def namer(root: str, tree: Any) -> Namer:
+    """Names the leaves of a tree."""
+    return lambda i: root + trees.paths_of(tree)[i]
+
+
+def argument_namer(args: Any, kwargs: Any) -> Namer:
+    """Names the leaves of `(args, kwargs)`."""
+    return lambda i: call_root(trees.flatten_with_path((args, kwargs))[0][i][0])
+
+
+def call_root(path: Path) -> str:
+    """Names a node of `(args, kwargs)`."""
+    return ("args", "kwargs")[path[0].idx] + keystr(path[1:]) if path else "the arguments"
+
+
+def is_value(x: Any) -> bool:
+    """Is it an `Array` or a tracer?"""
+    return type(x) is Array or isinstance(x, Tracer)
+
+
+def is_single_leaf(x: Any) -> bool:
+    """Is it certainly a leaf, as can be told without flattening it?"""
+    kind = type(x)
+    if kind is Array or kind is np.ndarray or kind in PYTHON_SCALARS:
+        return True
+    return isinstance(x, (Tracer, np.ndarray, np.generic)) and not trees.is_registered(kind)
+
+
+def not_an_array(x: Any, what: str, name: str, error: CorejaxError) -> CorejaxTypeError:
+    """The error for a leaf that is no array, or none that can be computed with; `error` says so without its name."""
+    if isinstance(x, (np.ndarray, np.generic)):
+        return CorejaxTypeError(f"{what}: {name}: {error.message}", got=error.got, wanted=error.wanted, where=here(),
+                                todo=error.todo)
+    return CorejaxTypeError(
+        f"{what}: {name} is {kind_of(x)}, not an array", got=repr(x)[:80],
+        wanted="an array, a NumPy scalar, or a bool, int, float or complex", where=here(),
+        todo="pass what is no data with static_argnums, or close over it" if what == "jit" else
+             "keep what is no array out of arguments and results: close over it")
+
+
+def values(leaves: Sequence[Any], what: str, name: Namer) -> list[Any]:
+    """The leaves as arrays and tracers; an ndarray is copied, as it may change."""
+    return [x if type(x) is Array else as_value(i, x, what, name) for i, x in enumerate(leaves)]
+
+
+def as_value(i: int, x: Any, what: str, name: Namer) -> Any:
+    """One leaf, the i-th, as an array or a tracer."""
+    if is_value(x):
+        return x
+    try:
+        return as_array(x, copy=True)
+    except CorejaxTypeError as error:
+        raise not_an_array(x, what, name(i), error) from error
+
+
+class FlatFun:
+    """A function of pytrees as one of leaves.
+
+    After a call, `out_tree` is the structure of its result; None if that is a single leaf. `in_tree` is the structure
+    of the tuple of its arguments; None if each is a leaf. With `has_aux` the function returns a pair, of which the
+    second part is only handed on: its arrays follow the outputs, so that tracers in it are unboxed with them.
+    """
+
+    __slots__ = ("fun", "in_tree", "what", "has_aux", "out_tree", "n_outs", "_aux_leaves", "_aux_tree")
+
+    def __init__(self, fun: Callable[..., Any], in_tree: Any, what: str, has_aux: bool = False) -> None:
+        self.fun, self.in_tree, self.what, self.has_aux = fun, in_tree, what, has_aux
+        self.out_tree: Any = None
+        self.n_outs = 1
+
+    @calls_users
+    def __call__(self, *leaves: Any) -> Sequence[Any]:
+        fun = self.fun
+        try:
+            out = fun(*(leaves if self.in_tree is None else self.in_tree.unflatten(leaves)))
+        except TypeError as error:
+            check_call(error, self.what)
+            raise
+        if self.has_aux:
+            return self._with_aux(out)
+        if isinstance(out, DataModel):
+            return (out,)
+        return self._flatten(out)
+
+    def _flatten(self, out: Any) -> list[Any]:
+        leaves, self.out_tree = trees.flatten(out, None, "result")
+        self.n_outs = len(leaves)
+        return values(leaves, self.what, namer("result", out))
+
+    def _with_aux(self, pair: Any) -> list[Any]:
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise CorejaxTypeError(f"{self.what}: with has_aux=True the function returns a pair (output, aux)",
+                                   got=_describe_result(pair), wanted="(output, aux)", where=here(),
+                                   todo="return both, or leave out has_aux")
+        outs = self._flatten(pair[0])
+        self._aux_leaves, self._aux_tree = trees.flatten(pair[1])
+        return outs + [x for x in self._aux_leaves if isinstance(x, DataModel)]
+
+    def unflatten(self, outs: Sequence[Any]) -> Any:
+        """The result with these leaves."""
+        return outs[0] if self.out_tree is None else self.out_tree.unflatten(outs[: self.n_outs])
+
+    def aux(self, outs: Sequence[Any]) -> Any:
+        """The second part of the pair, whose arrays are the last of `outs`."""
+        arrays = iter(outs[self.n_outs:])
+        return self._aux_tree.unflatten([next(arrays) if isinstance(x, DataModel) else x for x in self._aux_leaves])
+
+
+def _describe_result(out: Any) -> str:
+    size = f" of {len(out)}" if isinstance(out, (tuple, list, dict)) else ""
+    return str(out.aval) if isinstance(out, DataModel) else kind_of(out) + size
+
+
+@calls_users
+def with_kwargs(fun: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    """`fun` as a function of its tuple of positional and its dict of keyword arguments."""
+    return lambda args, kwargs: fun(*args, **kwargs)
+
+
+@calls_users
+def call_user(fun: Callable[..., Any], args: Sequence[Any], what: str) -> Any:
+    """What a user's function returns; an error of ours, which calls it `what`, if it doesn't take these arguments."""
+    try:
+        return fun(*args)
+    except TypeError as error:
+        check_call(error, what)
+        raise

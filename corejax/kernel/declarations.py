@@ -1,0 +1,190 @@
+"""What a plugin says about itself without writing a rule, and the marker for the rules it writes.
+
+A declaration stands where the hook would stand:
+
+>>> class Floor:
+...     name = "floor"
+...     jvp = not_differentiable("it is constant between integers; its derivative is declared missing, not zero")
+...     transpose = not_linear()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Any
+
+import pluggy
+
+from corejax.base.errors import CorejaxTypeError
+from corejax.base.source import here
+from corejax.kernel.factors import Divisor, weighted
+
+#: Marks a method as the implementation of the hook of its name; pluggy's options (`wrapper`, `tryfirst`) apply.
+hookimpl = pluggy.HookimplMarker("corejax")
+
+Function = Callable[..., Any]
+Factor = Function | int | None
+
+
+class Declaration:
+    """Stands in a plugin in the place of the hook named `hook`."""
+
+    __slots__ = ()
+    hook = ""
+
+
+class Partials(Declaration):
+    """A derivative for each operand: `f_i(tangent_i, out, *args, **params)`, or None where it is zero."""
+
+    __slots__ = ("functions",)
+    hook = "jvp"
+
+    def __init__(self, functions: Sequence[Function | None]) -> None:
+        self.functions = tuple(functions)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__.lower()}(...)"
+
+
+class Factors(Partials):
+    """A derivative for each operand of an elementwise primitive as a factor: `f_i(out, *args, **params)`, 1 or -1."""
+
+    __slots__ = ("factors",)
+
+    def __init__(self, factors: Sequence[Factor]) -> None:
+        self.factors = tuple(factors)
+        super().__init__([None if factor is None else _times(factor) for factor in factors])
+
+
+class Linearity(Declaration):
+    """Linear in these operands, jointly, for each value of the others."""
+
+    __slots__ = ("operands",)
+    hook = "jvp"
+
+    def __init__(self, operands: Sequence[int]) -> None:
+        self.operands = tuple(operands)
+
+    def __repr__(self) -> str:
+        return f"linear{self.operands}"
+
+
+class NotDifferentiable(Declaration):
+    """There is no derivative, for this reason."""
+
+    __slots__ = ("reason",)
+    hook = "jvp"
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+    def __repr__(self) -> str:
+        return f"not_differentiable({self.reason!r})"
+
+
+class NotLinear(Declaration):
+    """There is no transpose, for this reason."""
+
+    __slots__ = ("reason",)
+    hook = "transpose"
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+    def __repr__(self) -> str:
+        return f"not_linear({self.reason!r})"
+
+
+def _times(factor: Function | int) -> Function:
+    if not callable(factor):
+        return lambda tangent, out, *args, **params: weighted(tangent, factor)
+
+    def partial(tangent: Any, out: Any, *args: Any, **params: Any) -> Any:
+        return weighted(tangent, factor(out, *args, **params))
+    return partial
+
+
+def partials(*functions: Function | None) -> Partials:
+    """`jvp = partials(f0, f1, ...)`: the derivative with respect to each operand.
+
+    `f_i(tangent_i, out, *args, **params)` returns what the operand's tangent contributes to the output's; it is linear
+    in the tangent and called only where that is not zero. None stands for a derivative that is zero.
+    """
+    return Partials(functions)
+
+
+def factors(*functions: Factor) -> Factors:
+    """`jvp = factors(f0, f1, ...)`: partials that multiply the tangent, elementwise.
+
+    The factor of an operand is `f_i(out, *args, **params)`; 1 and -1 stand for themselves, None for a derivative that
+    is zero, `over(f_i)` for one over what the function returns. Reverse mode records these without running a rule on
+    the tangents.
+    """
+    for factor in functions:
+        if not callable(factor) and factor is not None and (type(factor) is not int or factor not in (1, -1)):
+            raise CorejaxTypeError("a factor is a function, None, 1 or -1", got=repr(factor), where=here(),
+                                   wanted="a function (out, *args, **params) -> factor; None where it is zero",
+                                   todo="write lambda out, *args: ... for any other constant")
+    return Factors(functions)
+
+
+def over(function: Function) -> Function:
+    """`jvp = factors(over(f))`: the tangent is divided by `f(out, *args, **params)`, elementwise."""
+    @wraps(function)
+    def factor(*args: Any, **params: Any) -> Divisor:
+        return Divisor(function(*args, **params))
+    return factor
+
+
+def linear(*operands: int) -> Linearity:
+    """`jvp = linear(0, 1)`, or `linear = (0, 1)` for short: linear in these operands jointly."""
+    return Linearity(operands)
+
+
+def not_differentiable(reason: str) -> NotDifferentiable:
+    """`jvp = not_differentiable(reason)`: differentiating is refused. For a zero derivative write `partials(None)`."""
+    return NotDifferentiable(reason)
+
+
+def not_linear(reason: str = "it is not linear in any operand") -> NotLinear:
+    """`transpose = not_linear()`: it is never transposed, as no jvp rule puts a tangent into it."""
+    return NotLinear(reason)
+
+
+class Sample:
+    """An input for the conformance kit, from the hook `samples`: these together are the specification of a primitive.
+
+    - `domain`: the interval from which the kit draws more floating operands of the same shapes, for complex ones in
+      both parts; or one interval for each operand, of integers too, None where the given operand is to be kept.
+    - `singular`: points of the domain at which no derivative exists; the kit's derivatives keep away from them.
+    - `ulps`: how many units in the last place `impl` and the compiled program may be apart.
+    - `error`: the exception class that this input must raise.
+    - `results`: what this input gives, known from elsewhere: one array, or a list of several. Of use where nothing says
+      twice what the primitive computes, as it has a lowering and no `impl`.
+    - `exempt`: names of checks, with the reason why each doesn't hold here.
+
+    >>> Sample([1.0, 2.0], {"axis": 0})
+    Sample(args=(1.0, 2.0), params={'axis': 0})
+    """
+
+    __slots__ = ("args", "domain", "error", "exempt", "params", "results", "singular", "ulps")
+
+    def __init__(self, args: Sequence[Any], params: Mapping[str, Any] | None = None, domain: Any = None,
+                 error: type[BaseException] | None = None, exempt: Mapping[str, str] | None = None,
+                 singular: Sequence[float] = (), ulps: float | None = None, results: Any = None) -> None:
+        self.args = tuple(args)
+        self.params = dict(params or {})
+        self.domain = domain
+        self.error = error
+        self.exempt = dict(exempt or {})
+        self.singular = tuple(singular)
+        self.ulps = ulps
+        self.results = results
+
+    def __repr__(self) -> str:
+        fields = [(name, getattr(self, name))
+                  for name in ("args", "params", "domain", "error", "exempt", "singular", "ulps", "results")]
+        shown = [f"{name}={value!r}" for name, value in fields
+                 if name == "args" or not (value is None or (isinstance(value, (dict, tuple)) and not value))]
+        return f"Sample({', '.join(shown)})"

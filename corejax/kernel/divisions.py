@@ -1,0 +1,138 @@
+"""Checks on hooks that speak of equations: what they return is checked whole, whoever calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from corejax.base.errors import CorejaxError, RuleError
+from corejax.kernel.checks import check_avals, check_types, describe, failed, rule_error
+from corejax.kernel.jaxpr import JaxprEqn, Var
+
+Rule = Callable[..., Any]
+
+
+def checked(primitive: Any, hook: str, rule: Rule) -> Rule:
+    """The rule with its result checked: one of `WHOLE_RESULTS`."""
+    check = WHOLE_RESULTS[hook]
+
+    def call(*args: Any, **params: Any) -> Any:
+        eqn = args[0] if args and isinstance(args[0], JaxprEqn) else None
+        before = None if eqn is None else (tuple(eqn.invars), tuple(eqn.outvars), dict(eqn.params))
+        try:
+            result = rule(*args, **params)
+        except Exception as error:
+            raise failed(primitive, hook, error)  # noqa: B904
+        if eqn is not None and before != (tuple(eqn.invars), tuple(eqn.outvars), eqn.params):
+            raise rule_error(primitive, hook, "changes the equation that it is given", eqn, "the equation as it was",
+                             "make another: eqn.replace(params={**eqn.params, ...})")
+        return check(primitive, result, *args, **params)
+    return call
+
+
+def check_effects(primitive: Any, result: Any, *_: Any, **__: Any) -> frozenset[Any]:
+    """The effects of an equation."""
+    if isinstance(result, frozenset):
+        return result
+    raise rule_error(primitive, "effects", "returned no set of effects", describe(result), "a frozenset",
+                     "return frozenset((effect,)), or frozenset() where there is none")
+
+
+def check_pretty(primitive: Any, result: Any, **_: Any) -> Mapping[str, Any]:
+    """What to print of the params."""
+    if isinstance(result, Mapping) and all([isinstance(name, str) for name in result]):
+        return result
+    raise rule_error(primitive, "pretty", "returned no mapping of names", describe(result),
+                     "a mapping of names to what to print", "return a dict, such as {'axes': axes}")
+
+
+def check_typecheck(primitive: Any, result: Any, avals: Any, **params: Any) -> Any:
+    """The types of the results, which abstract_eval says too."""
+    types, expected = check_avals(primitive, result, "typecheck"), primitive.infer(avals, params)
+    if type(types) is tuple:
+        check_types(primitive, "typecheck", types, expected)
+    else:
+        check_types(primitive, "typecheck", [types], [expected])
+    return types
+
+
+def check_dce(primitive: Any, result: Any, eqn: JaxprEqn, used_out: Sequence[bool]) -> tuple[Any, Any]:
+    """What a smaller equation uses, and that equation or None."""
+    todo = "return (used_in, smaller equation or None), with one flag for each operand"
+    if not isinstance(result, (list, tuple)) or len(result) != 2:
+        raise rule_error(primitive, "dce", "returned no pair", describe(result), "(used_in, equation or None)", todo)
+    used_in, smaller = result
+    if not _are_flags(used_in, len(eqn.invars)):
+        raise rule_error(primitive, "dce", "doesn't say of each operand whether it is used", describe(used_in),
+                         f"a sequence of {len(eqn.invars)} booleans", todo)
+    if smaller is not None:
+        _check_equation(primitive, "dce", "smaller", smaller)
+    return used_in, smaller
+
+
+def check_partial_eval(primitive: Any, result: Any, eqn: JaxprEqn, unknown_in: Sequence[bool], *_: Any) -> Any:
+    """Two equations or None, which outputs are unknown, and the residuals."""
+    if not isinstance(result, (list, tuple)) or len(result) != 4:
+        raise _undivided(primitive, "didn't divide the equation", describe(result),
+                         "(known_eqn or None, staged_eqn or None, unknown_out, residual_vars)")
+    known, staged, unknown_out, residuals = result
+    for name, part in (("known", known), ("staged", staged)):
+        if part is not None:
+            _check_equation(primitive, "partial_eval", name, part)
+    if not _are_flags(unknown_out, len(eqn.outvars)):
+        raise _undivided(primitive, "doesn't say of each output whether it is unknown", describe(unknown_out),
+                         f"a sequence of {len(eqn.outvars)} booleans")
+    now = set(known.outvars) if known is not None else set()
+    later = set(staged.outvars) if staged is not None else set()
+    for i, (var, unknown) in enumerate(zip(eqn.outvars, unknown_out, strict=True)):
+        if var not in (later if unknown else now):
+            part = "staged" if unknown else "known"
+            raise _undivided(primitive, f"nothing computes output {i}", f"a {part} equation without it",
+                             f"the {part} equation to have it among its outputs, as unknown_out says")
+    given = {x for x, unknown in zip(eqn.invars, unknown_in, strict=True) if not unknown}
+    _check_reads(primitive, "known", known, given)
+    _check_reads(primitive, "staged", staged, now.union(eqn.invars))
+    if not isinstance(residuals, (list, tuple)) or not now.issuperset(residuals):
+        raise _undivided(primitive, "names residuals that the known equation doesn't compute", describe(residuals),
+                         "a sequence of variables, outputs of the known equation")
+    return result
+
+
+def _check_reads(primitive: Any, name: str, eqn: JaxprEqn | None, readable: set[Any]) -> None:
+    if eqn is not None and not readable.issuperset([x for x in eqn.invars if type(x) is Var]):
+        raise _undivided(primitive, f"its {name} equation reads what is not computed before it", eqn,
+                         "known operands" if name == "known" else "operands, and outputs of the known equation")
+
+
+def _check_equation(primitive: Any, hook: str, name: str, eqn: Any) -> None:
+    """It is an equation, well typed."""
+    if not isinstance(eqn, JaxprEqn):
+        raise rule_error(primitive, hook, f"its {name} equation is none", describe(eqn), "a JaxprEqn, or None",
+                         "make it by eqn.replace(invars=..., outvars=..., params=...)")
+    infer = getattr(eqn.primitive, "infer", None)
+    if infer is None:
+        return  # an object that stands in for a primitive, in an equation that is only ever bound
+    try:
+        types = infer(tuple([x.aval for x in eqn.invars]), dict(eqn.params))
+    except CorejaxError as error:
+        raise rule_error(primitive, hook, f"its {name} equation is ill-typed", error.message, "a well-typed equation",
+                         "give it the operands and params that its primitive takes") from error
+    wanted = types if type(types) is tuple else (types,)
+    got = tuple([v.aval for v in eqn.outvars])
+    if got != wanted:
+        raise rule_error(primitive, hook, f"its {name} equation is ill-typed", describe(got), describe(wanted),
+                         "give it output variables of the types that its primitive infers")
+
+
+def _are_flags(flags: Any, count: int) -> bool:
+    return isinstance(flags, (list, tuple)) and len(flags) == count and all([type(flag) is bool for flag in flags])
+
+
+def _undivided(primitive: Any, problem: str, got: Any, wanted: str) -> RuleError:
+    return rule_error(primitive, "partial_eval", problem, got, wanted,
+                      "return (known_eqn or None, staged_eqn or None, unknown_out, residual_vars) that belong together")
+
+
+WHOLE_RESULTS: dict[str, Rule] = {
+    "effects": check_effects, "partial_eval": check_partial_eval, "dce": check_dce, "pretty": check_pretty,
+    "typecheck": check_typecheck}

@@ -1,0 +1,151 @@
+"""The hooks of a primitive: what each gets, what it returns, the law it keeps, and what happens without it.
+
+Operands come as one sequence. Params are keyword-only: a primitive's params are the keyword-only arguments of its
+`abstract_eval` (of `decompose` if it has none), and each other hook names those that it reads. A primitive with one
+result returns the value itself; with `multiple_results = True`, a sequence.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pluggy
+
+#: The contract between kernel and packs. A plugin may state the one that it was written for as `api_version`.
+API_VERSION = 1
+
+hookspec = pluggy.HookspecMarker("corejax")
+
+
+@hookspec(firstresult=True)
+def abstract_eval(avals: Any) -> Any:
+    """`abstract_eval(avals, *, ...)`: the types of the results, from the types of the operands.
+
+    Gets `ShapedArray`s, returns one (or a sequence of them). The result depends on nothing but its arguments, as it is
+    cached. Refuse operands that don't fit by an error. Required, unless there is `decompose`: then it is traced.
+    """
+
+
+@hookspec(firstresult=True)
+def impl(args: Any) -> Any:
+    """`impl(args, *, ...)`: the results, computed by NumPy from NumPy arrays.
+
+    Of exactly the types that `abstract_eval` says, and the values that the compiled program gives. Does not write to
+    its operands. Without it the primitive is compiled for each call signature.
+    """
+
+
+@hookspec(firstresult=True)
+def jvp(primals: Any, tangents: Any) -> Any:
+    """`jvp(primals, tangents, *, ...)`: the pair (results, tangents of the results).
+
+    Linear in the tangents, and written with differentiable functions. Tangents are arrays, unless the plugin declares
+    `symbolic_zeros = True`: then those known to be zero are `Zero`. Integer operands have `Zero`s always. Not called
+    if all tangents are zero. Declarations in its place: `partials`, `factors`, `linear`, `not_differentiable`.
+    Without it: from `decompose`, else an error when differentiated.
+    """
+
+
+@hookspec(firstresult=True)
+def transpose(cotangents: Any, args: Any) -> Any:
+    """`transpose(cotangents, args, *, ...)`: for each operand its cotangent, or None.
+
+    Operands with respect to which it transposes arrive as `Linear(aval)`, the others as values. A cotangent has the
+    type of its operand. The law: <ct, f(x)> = <transpose(ct), x>, without conjugation. Declaration in its place:
+    `not_linear`. Without it: from `decompose`, else an error in reverse mode.
+    """
+
+
+@hookspec(firstresult=True)
+def vmap(axis: Any, args: Any, dims: Any) -> Any:
+    """`vmap(axis, args, dims, *, ...)`: the pair (results, where their batch axes are).
+
+    `axis.size` and `axis.name`; a dim is the position of an operand's batch axis, or None. The law: the slices of the
+    result are the results of the slices. Without it: from `decompose`, else slice by slice, with a warning.
+    """
+
+
+@hookspec(firstresult=True)
+def xla_translation(ctx: Any, args: Any) -> Any:
+    """`xla_translation(ctx, args, *, ...)`: StableHLO values, from StableHLO values.
+
+    Of the types `ctx.avals_out`. Programs that differ in params that no lowering names compile once. A plugin under
+    `corejax.rules` with a `platform` gives the lowering for that one only. Without it: from `decompose`, else compiled
+    programs call back into `impl`, with a warning.
+    """
+
+
+@hookspec(firstresult=True)
+def decompose(args: Any) -> Any:
+    """`decompose(args, *, ...)`: the same results by other primitives.
+
+    Every hook that is absent follows from it.
+    """
+
+
+@hookspec(firstresult=True)
+def samples(rng: Any) -> Any:
+    """`samples(rng)`: an iterable of `Sample`s for the conformance kit; `rng` is a NumPy generator."""
+
+
+@hookspec(firstresult=True)
+def evaluate(args: Any) -> Any:
+    """`evaluate(args, *, ...)`: the results for concrete arrays, computed by binding other primitives.
+
+    For primitives that carry programs and need not compile them: a branch is taken, a call is made. Gets `Array`s,
+    wherever they live, and returns a sequence: `multiple_results` must be declared. Without it: `impl`, else compiled
+    for each call signature.
+    """
+
+
+@hookspec(firstresult=True)
+def partial_eval(eqn: Any, unknown_in: Any, saveable: Any) -> Any:
+    """`partial_eval(eqn, unknown_in)`: split an equation in what is known now and what is not.
+
+    Returns (known_eqn or None, staged_eqn or None, unknown_out, residual_vars). It may take a third argument
+    `saveable`, the policy that says which residuals may be kept. Only with `multiple_results`. Without it: unknown as
+    soon as an operand is.
+    """
+
+
+@hookspec(firstresult=True)
+def dce(eqn: Any, used_out: Any) -> Any:
+    """`dce(eqn, used_out)`: the pair (used_in, smaller equation or None). Without it: uses all or none."""
+
+
+@hookspec(firstresult=True)
+def effects(avals: Any) -> Any:
+    """`effects(avals, *, ...)`: the frozenset of effects of the equation. Without it: none."""
+
+
+@hookspec(firstresult=True)
+def typecheck(avals: Any) -> Any:
+    """`typecheck(avals, *, ...)`: the types of the results, after checking the params. Without it: `abstract_eval`."""
+
+
+@hookspec(firstresult=True)
+def pretty() -> Any:
+    """`pretty(*, ...)`: a mapping of what to print as params. Without it: all of them."""
+
+
+@hookspec(firstresult=True)
+def linearize(primals: Any, nonzero: Any) -> Any:
+    """`linearize(primals, nonzero, *, ...)`: (results, residuals, lin) with `lin(residuals, tangents)` the derivative.
+
+    `nonzero` says which operands have tangents. Without it: from `jvp`.
+    """
+
+
+#: Each hook with the names of its positional arguments.
+HOOKS: dict[str, tuple[str, ...]] = {
+    name: tuple(function.__code__.co_varnames) for name, function in list(globals().items())
+    if hasattr(function, "corejax_spec")}
+
+#: Hooks that get an equation or a generator, and no params.
+WITHOUT_PARAMS = frozenset(("samples", "partial_eval", "dce"))
+
+#: Hooks that know results only as a sequence: for primitives with `multiple_results`.
+FOR_SEVERAL = frozenset(("evaluate", "partial_eval"))
+
+#: Arguments that a hook is given only if it takes them.
+OPTIONAL_ARGS = frozenset(("saveable",))

@@ -1,0 +1,185 @@
+"""Jaxprs: programs as data.
+
+A `Jaxpr` is a typed function in which every intermediate value has a name (a `Var`) and every equation applies one
+primitive. It is immutable. What it closes over stands in `constvars`; a `ClosedJaxpr` pairs it with their values.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from typing import Any, Self, TypeAlias
+
+from corejax.base.avals import ShapedArray
+from corejax.base.errors import CorejaxTypeError, kind_of
+from corejax.base.source import Location, here, written
+from corejax.kernel.printing import OPAQUE, Printed, Style, equation_text, literal_text, program_lines
+
+no_effects: frozenset[Any] = frozenset()
+
+
+class _Immutable:
+    """What a program consists of is never changed, so a copy of it is the object itself."""
+
+    __slots__ = ()
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
+
+class Var(_Immutable):
+    """A variable: its identity is its name. What is pickled together has the same variables when it is read."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ShapedArray) -> None:
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"Var({self.aval})"
+
+
+class Literal(_Immutable):
+    """A scalar written into the equation that uses it."""
+
+    __slots__ = ("val", "aval")
+
+    def __init__(self, val: Any, aval: ShapedArray) -> None:
+        self.val = val
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return literal_text(self)
+
+
+Atom: TypeAlias = Var | Literal
+
+
+class JaxprEqn(_Immutable):
+    """One application of a primitive: `outvars = primitive[params] invars`.
+
+    `source` is where in the user's code it came from, `scope` the named scopes that were open there.
+    """
+
+    __slots__ = ("primitive", "invars", "outvars", "params", "effects", "source", "scope")
+
+    def __init__(self, primitive: Any, invars: Sequence[Atom], outvars: Sequence[Var], params: Mapping[str, Any],
+                 effects: frozenset[Any] = no_effects, source: Location = None, scope: tuple[str, ...] = ()) -> None:
+        self.primitive = primitive
+        self.invars = invars
+        self.outvars = outvars
+        self.params = params
+        self.effects = effects
+        self.source = source
+        self.scope = scope
+
+    def replace(self, **fields: Any) -> JaxprEqn:
+        """The same equation but for the fields given."""
+        return JaxprEqn(**{name: fields.get(name, getattr(self, name)) for name in self.__slots__})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        check_picklable(self.primitive, self.params)
+        return JaxprEqn, (self.primitive, self.invars, self.outvars, dict(self.params), self.effects,
+                          written(self.source), self.scope)
+
+    def __repr__(self) -> str:
+        return equation_text(self)
+
+
+def check_picklable(primitive: Any, params: Mapping[str, Any]) -> None:
+    """Refuse to pickle params that hold what can't be: else the error would not say which."""
+    for name, value in params.items():
+        items = value if type(value) is tuple else (value,)
+        for item in items:
+            if isinstance(item, (Jaxpr, ClosedJaxpr, int, str, type(None))):
+                continue  # jaxprs speak for themselves
+            try:
+                pickle.dumps(item)
+            except (pickle.PicklingError, TypeError, AttributeError) as error:
+                if isinstance(error, CorejaxTypeError):
+                    raise
+                raise CorejaxTypeError(
+                    f"{primitive.name}: its param {name!r} can't be pickled", primitive=primitive.name, where=here(),
+                    got=f"{kind_of(item)}: {error}", wanted="functions that are known by the name of their module",
+                    todo="define its functions at the top of a module; or write down the compiled program: "
+                         "cj.export.export(cj.jit(f))(*args).serialize()") from error
+
+
+class Jaxpr(Printed, _Immutable):
+    """`{ lambda constvars ; invars. let eqns in outvars }`."""
+
+    __slots__ = ("constvars", "invars", "outvars", "eqns", "effects", "name", "_memo", "__weakref__")
+
+    def __init__(self, constvars: Sequence[Var], invars: Sequence[Var], outvars: Sequence[Atom],
+                 eqns: Sequence[JaxprEqn], effects: frozenset[Any] = no_effects, name: str = "") -> None:
+        self.constvars = tuple(constvars)
+        self.invars = tuple(invars)
+        self.outvars = tuple(outvars)
+        self.eqns = tuple(eqns)
+        self.effects = effects
+        self.name = name
+        self._memo: dict[str, Any] = {}  # what is derived once from this jaxpr: its structural key, its printing
+
+    @property
+    def in_avals(self) -> list[ShapedArray]:
+        return [v.aval for v in self.invars]
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:
+        return [v.aval for v in self.outvars]
+
+    def replace(self, **fields: Any) -> Jaxpr:
+        """The same jaxpr but for the fields given."""
+        names = ("constvars", "invars", "outvars", "eqns", "effects", "name")
+        return Jaxpr(**{name: fields.get(name, getattr(self, name)) for name in names})
+
+    def lines(self, style: Style) -> list[str]:
+        return program_lines(self, style)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Jaxpr, (self.constvars, self.invars, self.outvars, self.eqns, self.effects, self.name)
+
+
+class ClosedJaxpr(Printed, _Immutable):
+    """A jaxpr with the values of its constvars."""
+
+    __slots__ = ("jaxpr", "consts", "__weakref__")
+
+    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any] = ()) -> None:
+        if len(jaxpr.constvars) != len(consts):
+            raise CorejaxTypeError("a closed jaxpr has one constant for each constvar",
+                                   got=len(consts), wanted=len(jaxpr.constvars))
+        self.jaxpr = jaxpr
+        self.consts = tuple(consts)
+
+    def __deepcopy__(self, memo: Any) -> ClosedJaxpr:
+        return ClosedJaxpr(self.jaxpr, deepcopy(self.consts, memo))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ClosedJaxpr, (self.jaxpr, self.consts)
+
+    in_avals = property(lambda self: self.jaxpr.in_avals)
+    out_avals = property(lambda self: self.jaxpr.out_avals)
+    eqns = property(lambda self: self.jaxpr.eqns)
+    effects = property(lambda self: self.jaxpr.effects)
+
+    def lines(self, style: Style) -> list[str]:
+        return self.jaxpr.lines(style)
+
+    def param_lines(self, style: Style) -> list[str]:
+        # Constants have no text. Without them, the word is what tells it from a jaxpr.
+        first, *rest = self.lines(style)
+        return [f"closed {'' if not self.consts else OPAQUE + ' '}{first}", *rest]
+
+
+def subjaxprs(params: Mapping[str, Any]) -> Iterator[Jaxpr]:
+    """The jaxprs in an equation's params, found by type, one level of tuples deep."""
+    for value in params.values():
+        if isinstance(value, Jaxpr):
+            yield value
+        elif type(value) is tuple:
+            yield from (item for item in value if isinstance(item, Jaxpr))

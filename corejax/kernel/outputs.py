@@ -1,0 +1,131 @@
+"""What rules return, as values: arrays, or tracers that mean something where the rule ran, of the type that is due.
+
+The interpreters compare types themselves in the common case (two `is` tests) and come here when something is off:
+perhaps only a raw NumPy array where an `Array` would do. Each `check_*` returns the value in the kernel's form, or
+raises a `RuleError`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from corejax.arrays.array import Array, as_array
+from corejax.base import dtypes
+from corejax.base.avals import ShapedArray, Zero
+from corejax.base.errors import CorejaxError
+from corejax.kernel import checks
+from corejax.kernel.factors import Divisor
+from corejax.kernel.trace import Trace, Tracer, leak_error
+
+#: What may stand for an array beside `Array` and tracers.
+_RAW = (np.ndarray, np.generic, *dtypes.PYTHON_SCALARS)
+
+
+def check_value(primitive: Any, hook: str, value: Any, expected: ShapedArray, trace: Trace | None,
+                what: str = "{}, wanted {}", todo: str = "return what binding the primitive itself gives") -> Any:
+    """A value of just the type `expected`, weak type included, under `trace`."""
+    value = check_array(primitive, hook, value, expected, trace)
+    if value.aval is expected:
+        return value
+    if value.aval.matches(expected):
+        todo = "return an array of that type; Python numbers, and what is made of them alone, are weak (~)"
+    raise checks.rule_error(primitive, hook, f"returned {what.format(value.aval, expected)}", value.aval, expected,
+                            todo)
+
+
+def check_home(primitive: Any, hook: str, tracer: Tracer, trace: Trace | None) -> None:
+    """A tracer belongs to `trace` or to one around it."""
+    home, around = tracer._trace, trace
+    while around is not None:
+        if around is home:
+            return
+        around = around.parent
+    of = "another transformation" if home.live else "a transformation that has ended"
+    raise checks.rule_error(primitive, hook, f"returned a traced value of {of}", leak_error(tracer, "").got,
+                            "a value computed from this call's operands",
+                            "compute with what the rule is given, and keep none of it for later")
+
+
+def check_array(primitive: Any, hook: str, value: Any, expected: Any, trace: Trace | None) -> Any:
+    """A value whose type is checked elsewhere, or matters only in part."""
+    if isinstance(value, Tracer):
+        check_home(primitive, hook, value, trace)
+        return value
+    if type(value) is Array:
+        return value
+    try:
+        if isinstance(value, _RAW):
+            return as_array(value, copy=True)
+    except CorejaxError:
+        pass  # the dtype of no array
+    raise checks.no_array(primitive, hook, value, expected)
+
+
+def check_outputs(primitive: Any, hook: str, outs: Any, expected: Any, trace: Trace | None) -> Any:
+    """The results of a primitive as abstract_eval announced them: one value, or a list of them."""
+    if type(expected) is not tuple:
+        return check_value(primitive, hook, outs, expected, trace)
+    outs = checks.check_sequence(primitive, hook, outs, len(expected), "outputs")
+    return [x if type(x) is Array and x.aval is aval else check_value(primitive, hook, x, aval, trace)
+            for x, aval in zip(outs, expected, strict=True)]
+
+
+def check_tangent(primitive: Any, hook: str, tangent: Any, expected: ShapedArray, trace: Trace | None) -> Any:
+    """An output tangent has the tangent type of its primal."""
+    if type(tangent) is Zero:
+        if tangent.aval is expected:
+            return tangent
+        raise checks.rule_error(primitive, hook, f"returned tangent {tangent!r}, wanted {expected} as its primal",
+                                tangent, f"Zero({expected})", "return Zero(out.aval.tangent)")
+    return check_value(primitive, hook, tangent, expected, trace, "tangent {}, wanted {} as its primal",
+                       "return a tangent of the primal's shape and dtype; for integers and zeros, Zero(aval.tangent)")
+
+
+def check_factor(primitive: Any, weight: Any, wanted: ShapedArray, trace: Trace | None) -> Any:
+    """A factor by which a tangent is multiplied: of the output's dtype, and of its shape or a scalar."""
+    if type(weight) is Divisor:
+        return Divisor(check_factor(primitive, weight.value, wanted, trace))
+    weight = check_array(primitive, "jvp", weight, f"a factor of type {wanted}", trace)
+    aval = weight.aval
+    if aval.dtype != wanted.dtype or (aval.shape and aval.shape != wanted.shape):
+        raise checks.rule_error(primitive, "jvp", "a factor doesn't fit the output", aval, wanted,
+                                "return an array of the output's dtype, and of its shape or ()")
+    return weight
+
+
+def check_cotangent(primitive: Any, index: int, cotangent: Any, expected: ShapedArray, trace: Trace) -> Any:
+    """The cotangent of an operand has the operand's type; None for one that is zero."""
+    if cotangent is None:
+        return None
+    if type(cotangent) is Zero and cotangent.aval is expected:
+        return None
+    if type(cotangent) is Zero:
+        raise checks.rule_error(primitive, "transpose", f"returned {cotangent!r} for operand {index}", cotangent,
+                                f"Zero({expected}), or None", "return None where the cotangent is zero")
+    expected = expected.tangent  # which is not weak
+    return check_value(primitive, "transpose", cotangent, expected, trace,
+                       f"cotangent {{}} for operand {index}, wanted {{}}",
+                       "sum over what the operand was broadcast along; convert to its dtype")
+
+
+def check_no_cotangent(primitive: Any, index: int, cotangent: Any) -> None:
+    """An operand that is a value has none."""
+    if type(cotangent) is not Zero:
+        raise checks.rule_error(primitive, "transpose", f"returned a cotangent for operand {index}, which is a value",
+                                checks.describe(cotangent), "None", "return cotangents of the Linear operands only")
+
+
+def check_batched(primitive: Any, out: Any, dim: Any, size: int, expected: ShapedArray, trace: Trace) -> Any:
+    """A batched output is the unbatched type with one more axis, of the batch's size, at `dim`."""
+    if dim is None:
+        wanted = expected
+    elif type(dim) is int and 0 <= dim <= len(expected.shape):
+        wanted = expected.update(shape=(*expected.shape[:dim], size, *expected.shape[dim:]))
+    else:
+        raise checks.rule_error(primitive, "vmap", "returned a bad output dimension", checks.describe_dim(dim),
+                                f"None or an int from 0 to {len(expected.shape)}",
+                                "return (output, dim of its batch axis)")
+    return check_value(primitive, "vmap", out, wanted, trace, f"{{}} with its batch axis at {dim}, wanted {{}}",
+                       "each slice along the batch axis has the type of the unbatched result")

@@ -1,0 +1,228 @@
+"""Primitives: what the kernel applies. One is made from a plugin object and gets its rules when one is first needed.
+
+Who turns plugins into rules is handed in from above, as a `Freezer`.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from corejax.base.avals import ShapedArray
+from corejax.base.caches import BoundedCache
+from corejax.base.errors import CorejaxAttributeError, CorejaxError, CorejaxTypeError, suggestion
+from corejax.base.source import here
+from corejax.kernel import checks
+from corejax.kernel.context import context
+from corejax.kernel.jaxpr import Jaxpr
+from corejax.kernel.keys import atom, param_key
+
+Function = Callable[..., Any]
+Avals = tuple[ShapedArray, ...]
+
+_SIGNATURES_PER_PRIMITIVE = 4096
+
+# Types whose values are equal only if they are the same, so that they stand for themselves in a key.
+_PLAIN = frozenset((int, str, type(None), Jaxpr))
+
+#: What Python says to a rule that takes apart another number of operands than it gets.
+_UNPACKED = re.compile("values to unpack|index out of range")
+
+_lock = threading.RLock()  # a signal handler, or a property of a plugin, may come back here
+
+
+class Freezer(Protocol):
+    """Who knows what a primitive's plugin says, and what other packs add to it."""
+
+    def freeze(self, primitive: Primitive) -> Mapping[str, Any]:
+        """The final value of every slot for a rule or declaration."""
+
+    def public_function(self, primitive: Primitive) -> Function:
+        """What users call."""
+
+    def place(self, primitive: Primitive) -> tuple[str | None, str]:
+        """Its pack, if it has one, and where it comes from in words."""
+
+    def pickled(self, primitive: Primitive) -> tuple[Any, ...]:
+        """What finds it again, as `__reduce__` says it."""
+
+
+_freezer: Freezer
+
+
+def freeze_by(freezer: Freezer) -> None:
+    """Let this one fill the slots of every primitive."""
+    global _freezer
+    _freezer = freezer
+
+
+class Primitive:
+    """A name with rules. The slots of the rules are filled, all at once, when one of them is first read.
+
+    `bind` applies it: arrays positional, params by keyword. Each rule is a plain callable, see the hook reference.
+    """
+
+    _IDENTITY = ("name", "plugin", "module", "function", "pack", "origin", "_cache", "inferred", "evaluated",
+                 "remember")
+    _FROZEN = ("abstract_eval", "impl", "jvp", "transpose", "vmap", "xla_translation", "decompose", "samples",
+               "evaluate", "partial_eval", "dce", "effects", "typecheck", "pretty", "linearize", "linear", "factors",
+               "symbolic_zeros", "jvp_binds_itself", "multiple_results", "lowerings", "lowered_params", "providers",
+               "open_params", "of_one", "of_two", "beside", "params")
+    __slots__ = (*_IDENTITY, *_FROZEN, "__weakref__")
+
+    if TYPE_CHECKING:  # the rules, each as docs/hooks.md describes it
+        def __getattr__(self, name: str) -> Any: ...
+
+    def __init__(self, plugin: Any, module: str | None = None) -> None:
+        self.name: str = plugin.name
+        self.plugin = plugin
+        self.module = module
+        self._cache: BoundedCache[Any, Any] = BoundedCache(_SIGNATURES_PER_PRIMITIVE)
+        self.inferred = self._cache._entries.get  # what `infer` knows of calls without params, by the tuple of avals
+        met: BoundedCache[Any, ShapedArray] = BoundedCache(_SIGNATURES_PER_PRIMITIVE)
+        self.evaluated, self.remember = met._entries, met.put  # of `EvalTrace`: results' types by those of operands
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        """Apply it as the current trace says: the result, or the list of results."""
+        if params:
+            if params.keys() != self.params:
+                self.check_params(params)
+        elif self.params:
+            self.check_params(params)
+        return context.trace.process(self, args, params)
+
+    def bind_one(self, x: Any) -> Any:
+        """`bind` with one operand and no params."""
+        return context.trace.process_one(self, x)
+
+    def bind_two(self, x: Any, y: Any, alike: ShapedArray | None = None) -> Any:
+        """`bind` with two operands and no params; `alike` is their type, for a caller that knows them to have one."""
+        return context.trace.process_two(self, x, y, alike)
+
+    def infer(self, avals: Avals, params: Mapping[str, Any]) -> Any:
+        """The type of the result, or a tuple of types, by abstract_eval; remembered."""
+        if not params:
+            return self.inferred(avals) or self._infer(avals, params, avals)
+        key: tuple[Any, ...] = ()
+        try:
+            if len(params) == 1:
+                for value in params.values():
+                    key = (avals, context.axes, value if type(value) in _PLAIN else _atom(value))
+            else:
+                atoms = [avals, context.axes, *params]
+                for value in params.values():
+                    atoms.append(value if type(value) in _PLAIN else _atom(value))
+                key = tuple(atoms)
+        except CorejaxTypeError:
+            param_key(params, f"{self.name} ({self.origin})")  # raises the same error with the param's name
+            raise
+        return self.inferred(key) or self._infer(avals, params, key)
+
+    def variant(self, plugin: Any) -> Primitive:
+        """A primitive of its own, from a plugin that a rule of this one makes."""
+        return Unfrozen(plugin, self.module)
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The declared defaults of params: those of the keyword arguments of abstract_eval, else of decompose."""
+        typed = getattr(self.plugin, "abstract_eval", None) or getattr(self.plugin, "decompose", None)
+        return dict(getattr(typed, "__kwdefaults__", None) or {})
+
+    def lowering(self, platform: str) -> Function:
+        """The rule that translates it for a platform."""
+        return self.lowerings.get(platform) or self.xla_translation  # type: ignore[no-any-return]
+
+    def _infer(self, avals: Avals, params: Mapping[str, Any], key: Any) -> Any:
+        self.check_params(params)
+        try:
+            result = self.abstract_eval(avals, **params)
+        except CorejaxError as error:
+            raise checks.failed(self, "abstract_eval", error)  # noqa: B904
+        except Exception as error:
+            if isinstance(error, (ValueError, IndexError)) and _UNPACKED.search(str(error)):
+                raise CorejaxTypeError(
+                    f"{self.name} ({self.origin}): the number of operands doesn't fit", primitive=self.name,
+                    pack=self.origin, got=", ".join(map(str, avals)) or "no operands", where=here(),
+                    wanted=f"operands for which its abstract_eval works, which says: {error}",
+                    todo="check the call; params go by keyword") from None
+            if not hasattr(error, "_hook"):
+                error._hook = "abstract_eval"  # type: ignore[attr-defined]
+                error.add_note(f"raised by {self.name}.abstract_eval ({self.origin}), called with {list(avals)} "
+                               f"and {dict(params)}, for {here()}")
+            raise
+        return self._cache.put(key, checks.check_avals(self, result))
+
+    def check_params(self, params: Mapping[str, Any]) -> None:
+        wanted = self.params
+        if params.keys() == wanted or (self.open_params and params.keys() >= wanted):
+            return
+        unknown, missing = sorted(params.keys() - wanted), sorted(wanted - params.keys())
+        stranger = unknown and not self.open_params
+        problem = f"has no param {unknown[0]!r}" if stranger else f"needs the param {missing[0]!r}"
+        raise CorejaxTypeError(
+            f"{self.name} ({self.origin}) {problem}", primitive=self.name, pack=self.origin,
+            got=", ".join(sorted(params)) or "no params", wanted=", ".join(sorted(wanted)) or "no params", where=here(),
+            todo=suggestion(unknown[0], wanted) or "leave it out" if stranger else "pass it by keyword")
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _freezer.pickled(self)
+
+    def __copy__(self) -> Primitive:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Primitive:
+        return self
+
+
+class Unfrozen(Primitive):
+    """A primitive before its first use: it becomes a plain `Primitive` when its rules are filled in.
+
+    Two classes, because on CPython 3.11 every attribute of a class with `__getattr__` costs five times as much.
+    """
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        # Reached only while the slot is unset.
+        if name in Primitive._FROZEN:
+            _fill(self)
+        elif name in ("pack", "origin"):
+            self.pack, self.origin = _freezer.place(self)
+        elif name == "function":
+            self.function = _freezer.public_function(self)
+        else:
+            raise CorejaxAttributeError(f"a primitive has no {name!r}", got=self.name,
+                                        todo=suggestion(name, Primitive._FROZEN))
+        return object.__getattribute__(self, name)
+
+
+def _fill(primitive: Primitive) -> None:
+    """Freeze: what several threads compute at once is the same; the first one's result stays."""
+    slots = _freezer.freeze(primitive)
+    assert primitive.function and primitive.origin  # filled now: nothing is looked up later
+    with _lock:
+        try:
+            object.__getattribute__(primitive, "params")
+        except AttributeError:
+            for name in Primitive._FROZEN:  # `params` last: it says that all are there
+                setattr(primitive, name, slots[name])
+            primitive.__class__ = Primitive
+
+
+def _atom(value: Any) -> Any:
+    """`ir.keys.atom`, with a short cut for what most params are: nested tuples of integers and strings, flags."""
+    if type(value) is not tuple:
+        return atom(value)
+    return value if _is_plain(value) else (bool, value) if set(map(type, value)) == {bool} else atom(value)
+
+
+def _is_plain(value: tuple[Any, ...]) -> bool:
+    for item in value:
+        if type(item) not in _PLAIN and (type(item) is not tuple or not _is_plain(item)):
+            return False
+    return True

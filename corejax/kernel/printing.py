@@ -1,0 +1,205 @@
+"""Jaxprs as text, in the grammar that `parsing` reads back.
+
+    jaxpr     ::=  { lambda binder* ; binder* . let equation* in (operand, ...) }
+    binder    ::=  name:type                                  `_` names what nothing uses
+    type      ::=  f64[3]  |  ~f64[]                          `~` is a weak type
+    equation  ::=  binder+ = primitive[name=value ...] operand*  with {effect, ...}
+    operand   ::=  name  |  3.0:~f64[]
+    value     ::=  None  True  3  -0.0  nan  inf  (1.0+2.0j)  'text'  f64  (value, ...)  jaxpr  closed jaxpr  <opaque>
+
+An equation without outputs begins with `() =`; `#` begins a comment; line breaks are spaces. Names are local to each
+jaxpr. Everything that comes in a finite number of bits is printed exactly, a NaN with a payload as
+`nan(0x7ff8000000000001)`.
+
+This module knows jaxprs by the attributes that they have, since they import it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count, product
+from math import isnan
+from string import ascii_lowercase
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from corejax.base import dtypes
+from corejax.base.source import describe
+from corejax.kernel.scalars import number_text
+
+OPAQUE = "<opaque>"
+
+#: Words of the grammar that would otherwise be names of variables.
+RESERVED = frozenset(("in", "inf", "lambda", "let", "nan", "with"))
+
+_WIDTH = 100
+_BARE_EFFECT = re.compile(r"[\w.\-]+")
+
+
+class Style(NamedTuple):
+    """How to print: with each equation's place in the user's code; by the primitives' `pretty` hooks or raw."""
+
+    source_info: bool = False
+    pretty: bool = True
+
+
+_PLAIN = Style()
+
+
+class Printed:
+    """A program that prints itself in the grammar."""
+
+    __slots__ = ()
+
+    def lines(self, style: Style) -> list[str]:
+        """Its text, line by line."""
+        raise NotImplementedError(type(self).__name__)
+
+    def param_lines(self, style: Style) -> list[str]:
+        """Its text where it is the value of a param."""
+        return self.lines(style)
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines(_PLAIN))
+
+    __repr__ = __str__
+
+
+class Names(dict[Any, str]):
+    """Names of variables, given on first sight: a, b, ..., z, aa, ab, ..."""
+
+    def __init__(self) -> None:
+        self._unused = _names()
+
+    def __missing__(self, var: Any) -> str:
+        name = self[var] = next(self._unused)
+        return name
+
+
+def _names() -> Iterator[str]:
+    for length in count(1):
+        for letters in product(ascii_lowercase, repeat=length):
+            name = "".join(letters)
+            if name not in RESERVED:
+                yield name
+
+
+def jaxpr_text(jaxpr: Printed, *, source_info: bool = False, pretty: bool = True) -> str:
+    """A jaxpr (closed or not) as text.
+
+    `source_info` appends to each equation where in the user's code it came from. `pretty=False` prints all params as
+    they are, also where the primitive has a `pretty` hook: that text parses back.
+    """
+    return "\n".join(jaxpr.lines(Style(source_info, pretty)))
+
+
+def program_lines(jaxpr: Any, style: Style) -> list[str]:
+    """The lines of a jaxpr: one if it has at most one short equation."""
+    names = Names()
+    consts, ins = _binders(jaxpr.constvars, names), _binders(jaxpr.invars, names)
+    head = " ".join(["{ lambda", *consts, ";", *ins]) + ("" if ins else " ") + ". let"
+    used = {x for eqn in jaxpr.eqns for x in eqn.invars}
+    used.update(jaxpr.outvars)
+    body: list[str] = []
+    for eqn in jaxpr.eqns:
+        body += equation_lines(eqn, names, style, used)
+    outs = [operand_text(x, names) for x in jaxpr.outvars]
+    tail = f"in ({', '.join(outs)}{',' if len(outs) == 1 else ''}) }}"
+    if len(body) <= 1 and not style.source_info:
+        line = " ".join([head, *body, tail])
+        if len(line) <= _WIDTH:
+            return [line]
+    return [head, *["    " + line for line in body], "  " + tail]
+
+
+def _binders(variables: Any, names: Names) -> list[str]:
+    return [f"{names[v]}:{v.aval}" for v in variables]
+
+
+def equation_lines(eqn: Any, names: Names, style: Style = _PLAIN, used: set[Any] | None = None) -> list[str]:
+    """The lines of an equation; outputs that are not in `used` are named `_`."""
+    operands = "".join([" " + operand_text(x, names) for x in eqn.invars])
+    if eqn.effects:
+        operands += f" with {{{', '.join(effect_texts(eqn.effects))}}}"
+    outs = [f"{names[v] if used is None or v in used else '_'}:{v.aval}" for v in eqn.outvars]
+    head = f"{' '.join(outs) or '()'} = {eqn.primitive.name}"
+    params: Mapping[str, Any] = eqn.params
+    hook = getattr(eqn.primitive, "pretty", None) if style.pretty and params else None
+    if hook is not None:
+        params = hook(**params)
+    lines = [head + operands] if not params else _bracketed(head, params, operands, style)
+    if style.source_info and eqn.source is not None:
+        lines[-1] += f"  # {describe(eqn.source)}"
+    return lines
+
+
+def _bracketed(head: str, params: Mapping[str, Any], operands: str, style: Style) -> list[str]:
+    """`head[params] operands` on one line if there is room and no jaxpr among the params, else as a block."""
+    block: list[str] = []
+    for name in sorted(params):
+        first, *rest = value_lines(params[name], style)
+        block += [f"{name}={first}", *rest]
+    line = f"{head}[{' '.join(block)}]{operands}"
+    if len(block) == len(params) and len(line) <= _WIDTH and "{ lambda" not in line:
+        return [line]
+    return [head + "[", *["  " + line for line in block], "]" + operands]
+
+
+def equation_text(eqn: Any) -> str:
+    """One equation by itself, with names of its own."""
+    return "\n".join(equation_lines(eqn, Names()))
+
+
+def effect_texts(effects: Any) -> list[str]:
+    """What effects print as, sorted."""
+    texts = sorted(map(str, effects))
+    return [text if _BARE_EFFECT.fullmatch(text) else repr(text) for text in texts]
+
+
+def operand_text(atom: Any, names: Names) -> str:
+    """A variable's name, or a literal with its type."""
+    return literal_text(atom) if hasattr(atom, "val") else names[atom]
+
+
+def literal_text(literal: Any) -> str:
+    """`3.0:~f64[]`."""
+    aval = literal.aval
+    value = literal.val
+    if type(value) is float and aval.dtype == dtypes.float64 and not isnan(value):
+        return f"{value!r}:{aval}"
+    array = np.asarray(value, aval.dtype)
+    return f"{number_text(array[()]) if not array.shape and dtypes.kind(array.dtype) in 'biufc' else OPAQUE}:{aval}"
+
+
+def value_lines(value: Any, style: Style = _PLAIN) -> list[str]:
+    """The lines of a param's value; `<opaque>` for what has no text that could be read back."""
+    write = _WRITERS.get(type(value))
+    if write is not None:
+        return [write(value)]
+    if type(value) is tuple:
+        return _tuple_lines([value_lines(item, style) for item in value])
+    if isinstance(value, Printed):
+        return value.param_lines(style)
+    if isinstance(value, np.dtype) and value in dtypes._SHORT:
+        return [dtypes.short_name(value)]
+    return [OPAQUE]
+
+
+def _tuple_lines(items: list[list[str]]) -> list[str]:
+    if all(len(item) == 1 and not item[0].startswith(("{", "closed")) for item in items):
+        inner = ", ".join([item[0] for item in items])
+        return [f"({inner}{',' if len(items) == 1 else ''})"]
+    lines = ["("]
+    for item in items:
+        lines += ["  " + line for line in item]
+        lines[-1] += ","
+    return [*lines, ")"]
+
+
+_WRITERS: dict[type, Callable[[Any], str]] = {
+    type(None): str, bool: str, int: str, str: repr,
+    float: lambda value: number_text(np.float64(value)),
+    complex: lambda value: number_text(np.complex128(value)),
+}

@@ -1,0 +1,254 @@
+"""Traces and tracers: the two ideas that every interpreter is made of.
+
+A `Trace` is an interpreter at work: `process` says what applying a primitive means to it. A `Tracer` is a value that
+it boxed. Each thread has one current trace; a trace that interprets a primitive does so by binding other primitives
+with its *parent* current. So interpreters nest by context, and no levels are compared.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from corejax.arrays.array import Array, as_array
+from corejax.arrays.datamodel import DataModel
+from corejax.arrays.storage import as_scalar, read_only, scalar_error
+from corejax.base.avals import ShapedArray, aval_of
+from corejax.base.errors import ConcretizationError, CorejaxTypeError, LeakedTracerError, LostDerivativeError
+from corejax.base.source import Location, describe, expression, here, is_subscript, location, place_here
+from corejax.base.tracebacks import as_entry, public, trim
+from corejax.kernel import numpy_calls
+
+
+class Trace:
+    """An interpreter at work. `live` until its transformation has returned; its tracers must not be used later."""
+
+    __slots__ = ("parent", "live", "begun", "__weakref__")
+    parent: Any
+    """The trace that was current when this one began, under which its rules run; None at the bottom."""
+    live: bool
+    begun: Location
+    """Where in the user's code: errors about tracers that outlive it say so."""
+
+    def __init__(self, parent: Trace | None = None) -> None:
+        self.parent = parent
+        self.live = True
+        self.begun = None if parent is None else location()
+
+    def __init_subclass__(cls) -> None:
+        """A `process` of its own holds for one operand and for two as well, unless these have their own ways too."""
+        def place(name: str) -> int:
+            return next(i for i, kind in enumerate(cls.__mro__) if name in vars(kind))
+
+        for name in ("process_one", "process_two"):
+            if place("process") < place(name):
+                setattr(cls, name, vars(Trace)[name])
+
+    def process(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Apply the primitive: its result, or the list of its results if it has several."""
+        raise NotImplementedError(type(self).__name__)
+
+    def process_one(self, primitive: Any, x: Any) -> Any:
+        """`process` for one operand and no params: a trace may have a shorter way for that, with the same result."""
+        if primitive.params:
+            primitive.check_params({})
+        return self.process(primitive, (x,), {})
+
+    def process_two(self, primitive: Any, x: Any, y: Any, alike: ShapedArray | None = None) -> Any:
+        """The same for two operands, which are of the type `alike` if that is given."""
+        if primitive.params:
+            primitive.check_params({})
+        return self.process(primitive, (x, y), {})
+
+    def origin(self, tracer: Any) -> Location:
+        """Where in the user's code it boxed this value, if it knows."""
+        return None
+
+
+class Context(threading.local):
+    """What a thread is doing: the current trace, the axes that enclosing vmaps named, the names of open scopes."""
+
+    bottom: ClassVar[Callable[[], Trace]]
+    """What makes a thread's first trace."""
+    trace: Trace
+
+    def __init__(self) -> None:
+        if hasattr(Context, "bottom"):
+            self.trace = Context.bottom()
+        self.axes: tuple[tuple[Any, int], ...] = ()
+        self.names: tuple[str, ...] = ()
+
+
+@public
+class Tracer(DataModel):
+    """A value boxed by a trace. To the user, an array whose elements can't be looked at."""
+
+    __slots__ = ("_trace", "aval", "__weakref__")
+    _trace: Trace
+    aval: ShapedArray
+    _in_words = "a traced array"
+
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+    ndim = property(lambda self: self.aval.ndim)
+    size = property(lambda self: self.aval.size)
+    weak_type = property(lambda self: self.aval.weak_type)
+
+    def peek(self, wanted: str) -> Any:
+        """The value behind it, to decide by it or to show it; `wanted` is a phrase for the error.
+
+        Interpreters that know it override this, and `concrete` too if a value that leaves them loses something.
+        """
+        return self.concrete(wanted)
+
+    def concrete(self, wanted: str) -> Any:
+        """The value behind it, to give it away: to NumPy, to Python, to another library."""
+        if not self._trace.live:
+            raise leak_error(self, wanted)
+        place = place_here() if wanted == _TO_NUMPY else None
+        called, doing = expression(place), "an ndarray's index" if is_subscript(place) else wanted
+        raise ConcretizationError(
+            (f"{called}: " if called else "")
+            + f"{wanted} needs the value of an array of which only the type is known here", got=_history(self),
+            wanted="a concrete value", where=here(), todo=next(
+                (todo for start, todo in _INSTEAD.items() if doing.startswith(start)), _INSTEAD["else"]))
+
+    @as_entry
+    def __bool__(self) -> bool:
+        try:
+            return bool(self.peek("bool(x), as in `if x:`,"))
+        except Exception as error:
+            trim(error)
+            raise
+
+    # Integers are given away: they have no derivative, and that of rounding to one is zero.
+
+    def __int__(self) -> int:
+        return int(self.peek("int(x)"))
+
+    def __trunc__(self) -> int:
+        return math.trunc(float(self.peek("math.trunc(x)")))
+
+    def __floor__(self) -> int:
+        return math.floor(float(self.peek("math.floor(x)")))
+
+    def __ceil__(self) -> int:
+        return math.ceil(float(self.peek("math.ceil(x)")))
+
+    def __index__(self) -> int:
+        return self.peek("an index or a shape").__index__()  # type: ignore[no-any-return]
+
+    def __float__(self) -> float:
+        return float(self.concrete("float(x)"))
+
+    def __complex__(self) -> complex:
+        return complex(self.concrete("complex(x)"))
+
+    # NumPy's functions of traced values. Arrays have no such methods: they leave them to NumPy.
+    __array_ufunc__ = numpy_calls.array_ufunc
+    __array_function__ = numpy_calls.array_function
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self.concrete(_TO_NUMPY).__array__(dtype, copy)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.peek("a format as in f\"{x:.2f}\"").item(), spec) if spec else str(self)
+
+    def item(self, *index: int) -> Any:
+        """One element as a Python scalar: the only one, or the one at `index`."""
+        return self.concrete("x.item()").item(*index)
+
+    def tolist(self) -> Any:
+        """The elements as nested lists."""
+        return self.concrete("x.tolist()").tolist()
+
+    def __len__(self) -> int:
+        if not self.aval.shape:
+            raise scalar_error(self, "can't be iterated over, and has no length")
+        return self.aval.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self[i] for i in range(len(self))])
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}<{self.aval}>"
+
+
+_TO_NUMPY = "conversion to a NumPy array"
+
+#: What to do instead of asking for a value, by the beginning of what it was asked for.
+_INSTEAD = {
+    "bool": "use lax.cond, lax.select or lax.while_loop, which decide when the program runs; or mark the argument as "
+            "static (static_argnums), if it is no data",
+    "an index or a shape": "sizes, axes and Python's indices are known when a function is traced: mark the argument as "
+                           "static (static_argnums), take them from x.shape, or index a cj array instead of a list",
+    "an ndarray's index": "index an array of corejax, which takes traced indices: cj.device_put(a)[i]; for one with "
+                          "other elements, cj.device_put(a).at[i].set(value)",
+    "conversion to a NumPy": "go on with x itself, by cj.lax, operators, methods, and those of NumPy's functions that "
+                             "packs have; join traced values with np.stack or np.concatenate",
+    "a format": "return it and print it outside of the transformed function; {x} without a format shows its type",
+    "else": "go on with the array itself, by cj.lax and operators; or do this outside of the transformed function",
+}
+
+
+def as_value(x: Any) -> Any:
+    """`x` if it is an `Array` or a tracer, else an `Array` of its own: what rules return may be raw NumPy."""
+    return x if type(x) is Array or isinstance(x, Tracer) else as_array(x, copy=True)
+
+
+def as_operand(primitive: Any, i: int, x: Any) -> Array:
+    """The i-th operand of a primitive as an `Array`, which may share its memory; an error names it."""
+    try:
+        # A view: no impl writes to the user's memory, and a result that is the operand is not the user's array.
+        if type(x) is np.ndarray:
+            aval = aval_of(x)
+            if x.dtype is aval.dtype:
+                return Array.from_host(read_only(x.view()) if aval.shape else as_scalar(x), aval)
+        return as_array(read_only(x.view()) if isinstance(x, np.ndarray) else x, copy=False)
+    except CorejaxTypeError as error:
+        raise operand_error(primitive, i, error) from None
+
+
+def operand_error(primitive: Any, i: int, error: CorejaxTypeError) -> CorejaxTypeError:
+    """An error about a value as one about the i-th operand of a primitive."""
+    if type(error) is not CorejaxTypeError or error.primitive is not None:
+        return error
+    return CorejaxTypeError(f"{primitive.name}: operand {i}: {error.message}", primitive=primitive.name,
+                            got=error.got, wanted=error.wanted, where=here(), todo=error.todo)
+
+
+def derivative_error(tracer: Tracer, wanted: str) -> LostDerivativeError:
+    """The error for a differentiated value that would be given away, for `wanted`."""
+    called = expression(place_here())
+    return LostDerivativeError(
+        ("" if called in (None, wanted) else f"{called}: ") + f"{wanted} would lose the derivative of x",
+        got=_history(tracer).replace("traced", "differentiated", 1), where=here(),
+        wanted="functions that are differentiated: cj.lax, operators, array methods, and those of NumPy's functions "
+               "for which a pack has one",
+        todo="use these in its place (np.stack makes an array of several values); or, if the value alone is wanted, "
+             "lax.stop_gradient(x), which is a plain array here. print(x) and f\"{x:.3f}\" show the value")
+
+
+def leak_error(tracer: Tracer, doing: str) -> LeakedTracerError:
+    """The error for a tracer that turns up where it has no meaning."""
+    if tracer._trace.live:
+        return LeakedTracerError(
+            f"{doing}: a traced value reached code that runs outside of its transformation", got=_history(tracer),
+            wanted="a value of this transformation, or of one around it", where=here(),
+            todo="pass it as an argument instead of closing over it")
+    return LeakedTracerError(
+        f"{doing}: a traced value is used after the function that made it was transformed", got=_history(tracer),
+        wanted="a value that was returned from the transformed function", where=here(),
+        todo="return the value from the function instead of storing it in a global, an attribute or a list")
+
+
+def _history(tracer: Tracer) -> str:
+    """A tracer with where it was made, as far as that is known."""
+    trace = tracer._trace
+    made, begun = describe(trace.origin(tracer)), describe(trace.begun)
+    return (f"a traced {tracer.aval}" + (f", made at {made}" if made else "")
+            + (f", in the transformation called at {begun}" if begun else ""))

@@ -1,0 +1,158 @@
+"""What a plugin declares: each declaration is one that the kernel knows, and none contradicts another or a rule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from corejax.base.errors import kind_of, suggestion
+from corejax.installed import manifest
+from corejax.kernel.declarations import (
+    Declaration,
+    Factors,
+    Linearity,
+    NotDifferentiable,
+    NotLinear,
+    Partials,
+    factors,
+    linear,
+    not_differentiable,
+    not_linear,
+    partials,
+)
+from corejax.kernel.hookspecs import HOOKS
+from corejax.packs.hook_signatures import place_of, takes
+from corejax.packs.source import Source
+
+OWNER_DECLARATIONS = frozenset(("name", "multiple_results", "symbolic_zeros", "linear", "function", "api_version"))
+RULES_DECLARATIONS = frozenset(("name", "linear", "platform", "symbolic_zeros", "api_version"))
+PLATFORMS = ("cpu", "cuda", "gpu", "rocm", "tpu")
+_MAKERS = (factors, linear, not_differentiable, not_linear, partials)
+_DECLARABLE: dict[str, tuple[type, ...]] = {"jvp": (Partials, Linearity, NotDifferentiable), "transpose": (NotLinear,)}
+
+
+def check_declaration(source: Source, name: str) -> None:
+    """A public attribute that is no hook implementation is a declaration in its place, of the right type."""
+    value = getattr(source.plugin, name)
+    known = OWNER_DECLARATIONS if source.is_owner else RULES_DECLARATIONS
+    if name in HOOKS:
+        _check_in_place_of_hook(source, name, value)
+        return
+    if name not in known:
+        raise source.error(f"{name!r} is neither a hook nor a declaration", name, got=name,
+                           wanted=f"a hook ({', '.join(HOOKS)}) or a declaration ({', '.join(sorted(known))})",
+                           todo=suggestion(name, (*HOOKS, *known)) or "begin helpers with an underscore")
+    if name in ("multiple_results", "symbolic_zeros") and not isinstance(value, bool):
+        raise source.error(f"{name} is True or False", got=repr(value), wanted="a bool", todo="declare True or False")
+    if name == "linear":
+        source.linear = _checked_linear(source, value)
+    if name == "platform":
+        _check_platform(source, value)
+
+
+def _check_in_place_of_hook(source: Source, name: str, value: Any) -> None:
+    if name == "jvp" and isinstance(value, Linearity):
+        source.linear = _checked_linear(source, value)
+        return
+    allowed = _DECLARABLE.get(name, ())
+    if isinstance(value, Declaration) and isinstance(value, allowed):
+        if isinstance(value, Partials):
+            _check_partials(source, value)
+        elif isinstance(value, (NotDifferentiable, NotLinear)) and not (
+                isinstance(value.reason, str) and value.reason.strip()):
+            raise source.error("it doesn't say why", name, got=repr(value), wanted="the reason, in words",
+                               todo="give the reason: it is shown to whoever needs the rule")
+        source.declared[name] = value
+        return
+    maker = next((known for known in _MAKERS if getattr(value, "__func__", value) is known), None)
+    if maker is not None:
+        raise source.error("the declaration isn't called", name, got=f"{name} = {maker.__name__}",
+                           wanted=f"{name} = {maker.__name__}(...)", todo="call it: its arguments say what is declared")
+    if hasattr(value, "corejax_impl"):
+        raise source.error("it is marked as a hook, and is no method", name, got=f"{name} = {kind_of(value)}",
+                           wanted=f"@hookimpl def {name}(...)",
+                           todo="write a method that calls it: @hookimpl goes on a function, below no other decorator")
+    if callable(value):
+        raise source.error("it is not marked as a hook", name, got=f"def {name}(...)",
+                           wanted=f"@hookimpl def {name}(...)", todo="decorate it with corejax.plugin.hookimpl")
+    jvps = "partials(...), factors(...), linear(...) or not_differentiable(reason)"
+    names = jvps if name == "jvp" else "not_linear(reason)"
+    raise source.error("it is neither a rule nor a declaration", name, got=repr(value),
+                       wanted="a method marked with @hookimpl" + (f", or {names}" if allowed else ""),
+                       todo="leave the attribute out if there is no such rule")
+
+
+def _checked_linear(source: Source, value: Any) -> tuple[int, ...]:
+    operands = value.operands if isinstance(value, Linearity) else value
+    if not isinstance(operands, tuple) or not all(type(i) is int and i >= 0 for i in operands):
+        raise source.error("linear names operands", got=repr(value), wanted="a tuple of operand numbers, as (0,)",
+                           todo="write linear = (0,)")
+    if not operands or len(set(operands)) < len(operands):
+        raise source.error(f"linear names {'an operand twice' if operands else 'no operand'}", got=repr(value),
+                           wanted="each operand in which it is linear, once",
+                           todo="leave the declaration out, or write jvp = partials(None) for a derivative of zero"
+                           if not operands else "name each once")
+    if source.linear not in (None, operands):
+        raise source.error("linearity is declared twice, differently", got=f"{source.linear} and {operands}",
+                           wanted="one declaration", todo="keep either `linear = ...` or `jvp = linear(...)`")
+    return operands
+
+
+def _check_platform(source: Source, value: Any) -> None:
+    if not isinstance(value, str) or not value:
+        raise source.error("platform is the name of one", got=repr(value), wanted=f"one of {', '.join(PLATFORMS)}",
+                           todo="write platform = \"cpu\"; for several, one plugin each")
+    known = (*PLATFORMS, *manifest.read().names("corejax.backends"))
+    near = None if value in known else suggestion(value, known)
+    if near:
+        raise source.error(f"there is no platform {value!r}", got=repr(value), wanted=f"one of {', '.join(known)}",
+                           todo=near)
+
+
+def _check_partials(source: Source, declared: Partials) -> None:
+    """There is something for each operand: None, or a function that takes what it is called with."""
+    count = len(declared.functions)
+    if not count:
+        raise source.error("no operand has a derivative declared", "jvp", got=repr(declared),
+                           wanted="one function for each operand, None where the derivative is zero",
+                           todo="declare them; or not_differentiable(reason) if there is no derivative")
+    of_factors = isinstance(declared, Factors)
+    given = ("out",) if of_factors else ("tangent", "out")
+    for i, function in enumerate(declared.factors if isinstance(declared, Factors) else declared.functions):
+        if function is None or (of_factors and type(function) is int):
+            continue
+        if not callable(function) or not takes(function, len(given) + count):
+            what = "factor" if of_factors else "partial"
+            operands = ", ".join(f"x{k}" for k in range(count))
+            raise source.error(
+                f"the {what} of operand {i} doesn't take what it is called with", "jvp", got=place_of(function)
+                and f"the function at {place_of(function)}" or repr(function),
+                wanted=f"a function ({', '.join(given)}, {operands}, **params), as {what}s of {count} operands are",
+                todo="declare one function for each operand; each takes all the operands")
+
+
+def check_together(source: Source) -> None:
+    """Declarations of a plugin don't contradict each other, nor its rules."""
+    declared, rules = source.declared, source.rules
+    if source.linear is not None:
+        operands = f"linear = {source.linear}"
+        if "jvp" in rules or "jvp" in declared:
+            other = repr(declared["jvp"]) if "jvp" in declared else "a jvp rule"
+            raise source.error("linear is the whole derivative, and there is another", "jvp",
+                               got=f"{operands}, and {other}", wanted="one of the two", todo="leave one of them out")
+        if isinstance(declared.get("transpose"), NotLinear):
+            raise source.error("it is declared linear, and not linear", "transpose",
+                               got=f"{operands}, and transpose = {declared['transpose']!r}",
+                               wanted="a transpose rule, or no linearity",
+                               todo="write transpose; reverse mode needs it for what is linear")
+    if isinstance(declared.get("jvp"), NotDifferentiable) and "linearize" in rules:
+        raise source.error("it is declared not differentiable, and has a linearize rule", "linearize",
+                           got=f"jvp = {declared['jvp']!r}, and a linearize rule", wanted="one of the two",
+                           todo="leave one of them out")
+    if not source.is_owner and not source.found and not declared and source.linear is None:
+        raise source.error("it gives no rules", got=f"{kind_of(source.plugin)}, without a hook or a declaration",
+                           wanted="an object with a method that is marked @hookimpl",
+                           todo="name hooks as they are, without an underscore before them; or leave the object out")
+    if source.platform is not None and not any(hook == "xla_translation" for hook, _, _ in source.found):
+        raise source.error("it has a platform, and no lowering for it", got=f"platform = {source.platform!r}",
+                           wanted="a hook xla_translation, which is all that `platform` speaks of",
+                           todo="leave `platform` out: other hooks are for every platform")

@@ -1,0 +1,172 @@
+"""The rules that follow from `decompose`: by transforming the composition of other primitives."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from corejax.base.avals import Linear, ShapedArray, Zero, aval_of
+from corejax.base.caches import BoundedCache
+from corejax.interpreters import batching, forward
+from corejax.interpreters.reverse import transpose_function
+from corejax.interpreters.staging import stage, stage_closed
+from corejax.kernel import checks, outputs
+from corejax.kernel.context import context
+from corejax.kernel.declarations import hookimpl
+from corejax.kernel.keys import param_key
+from corejax.packs.fallbacks import Note, Rule
+
+_DERIVED = Note("derived", "from decompose")
+_MAPPED = Note("derived", "from decompose and jvp, both mapped")
+
+
+def rules(primitive: Any, own_jvp: bool) -> dict[str, tuple[Rule, Note]]:
+    """The rule for each hook that a primitive with `decompose` may leave out, and what to say of it."""
+    return {
+        "abstract_eval": (_abstract_eval(primitive), _DERIVED),
+        "jvp": (_jvp(primitive), _DERIVED),
+        "transpose": (_transpose(primitive), _DERIVED),
+        "vmap": (_vmap_keeping_jvp(primitive), _MAPPED) if own_jvp else (_vmap(primitive), _DERIVED),
+        "xla_translation": (_lowering(primitive), _DERIVED),
+    }
+
+
+def _function(primitive: Any, params: dict[str, Any]) -> Callable[..., list[Any]]:
+    """`decompose` as a function from positional operands to a list of outputs."""
+    def fun(*args: Any) -> list[Any]:
+        try:
+            out = primitive.decompose(args, **params)
+        except Exception as error:
+            raise checks.failed(primitive, "decompose", error)  # noqa: B904
+        outs = checks.check_list(primitive, "decompose", out) if primitive.multiple_results else [out]
+        return [outputs.check_array(primitive, "decompose", x, "an array", context.trace) for x in outs]
+    return fun
+
+
+class _Underway(threading.local):
+    """What is being derived from a decomposition in this thread, outermost first."""
+
+    keys: tuple[Any, ...] = ()
+
+
+_underway = _Underway()
+
+
+def _once(primitive: Any, params: dict[str, Any], what: tuple[Any, ...], derive: Callable[[], Any]) -> Any:
+    """What `derive` gives. Should it come to derive the very same again, it would never end, and is refused."""
+    outer, key = _underway.keys, (primitive, context.axes, param_key(params), what)
+    if key in outer:
+        raise checks.rule_error(
+            primitive, "decompose", f"applies {primitive.name} itself to operands of the same types",
+            f"{primitive.name} within {primitive.name}", "other primitives, or smaller operands, so that it ends",
+            f"compute {primitive.name} by other primitives")
+    try:
+        _underway.keys = (*outer, key)
+        return derive()
+    finally:
+        _underway.keys = outer
+
+
+def _avals(args: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple([x.aval if isinstance(x, Linear) else aval_of(x) for x in args])
+
+
+def _results(primitive: Any, outs: Sequence[Any]) -> Any:
+    return outs if primitive.multiple_results else outs[0]
+
+
+def _abstract_eval(primitive: Any) -> Rule:
+    def abstract_eval(avals: Sequence[ShapedArray], /, **params: Any) -> Any:
+        staged = _once(primitive, params, ("abstract_eval", *avals),
+                       lambda: stage(_function(primitive, params), avals, primitive.name))
+        return _results(primitive, staged.out_avals)
+    return abstract_eval
+
+
+def _jvp(primitive: Any) -> Rule:
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], /, **params: Any) -> tuple[Any, Any]:
+        outs, dots = _once(primitive, params, ("jvp", context.trace, *_avals(primals)),
+                           lambda: forward.jvp(_function(primitive, params), primals, tangents))
+        return _results(primitive, outs), _results(primitive, dots)
+    return jvp
+
+
+def _transpose(primitive: Any) -> Rule:
+    def transpose(cts: Any, args: Sequence[Any], /, **params: Any) -> list[Any]:
+        cts = cts if primitive.multiple_results else [cts]
+        return _once(primitive, params, ("transpose", *_avals(args)),  # type: ignore[no-any-return]
+                     lambda: transpose_function(_function(primitive, params), args, cts))
+    return transpose
+
+
+def _vmap(primitive: Any) -> Rule:
+    def vmap(axis: Any, args: Sequence[Any], dims: Sequence[int | None], /, **params: Any) -> tuple[Any, Any]:
+        outs, out_dims = _once(
+            primitive, params, ("vmap", context.trace, *_avals(args), *dims),
+            lambda: batching.vmap(_function(primitive, params), axis.size, axis.name, args, dims))
+        return _results(primitive, outs), _results(primitive, out_dims)
+    return vmap
+
+
+class _Mapped:
+    """A primitive with `decompose` and a jvp of its own, mapped along an axis: both are mapped, the jvp is not lost."""
+
+    def __init__(self, primitive: Any, axis: Any, dims: tuple[int | None, ...]) -> None:
+        self.name = f"mapped_{primitive.name}"
+        self.multiple_results = primitive.multiple_results
+        self.symbolic_zeros = True
+        self._primitive, self._axis, self._dims = primitive, axis, dims
+
+    @hookimpl
+    def decompose(self, args: Sequence[Any], **params: Any) -> Any:
+        return _results(self, self._map(_function(self._primitive, params), args, self._dims))
+
+    @hookimpl
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+        rule, count, zero_dots = self._primitive, len(primals), [False]
+        outs_of: list[int] = []
+
+        def fun(*slices: Any) -> list[Any]:
+            given = iter(slices[count:])
+            dots = [Zero(aval_of(x).tangent) if type(t) is Zero else next(given)
+                    for x, t in zip(slices[:count], tangents, strict=True)]
+            if not rule.symbolic_zeros:
+                dots = [forward.instantiate(t) for t in dots]
+            out, out_dot = rule.jvp(slices[:count], dots, **params)
+            outs, out_dots = (out, out_dot) if rule.multiple_results else ([out], [out_dot])
+            out_dots = [forward.instantiate(t) for t in out_dots]
+            zero_dots[:] = [type(t) is Zero for t in out_dots]
+            outs_of[:] = [len(outs)]
+            return [*outs, *[t for t in out_dots if type(t) is not Zero]]
+
+        nonzero = [(t, d) for t, d in zip(tangents, self._dims, strict=True) if type(t) is not Zero]
+        mapped = self._map(fun, [*primals, *[t for t, _ in nonzero]], [*self._dims, *[d for _, d in nonzero]])
+        outs, found = mapped[: outs_of[0]], iter(mapped[outs_of[0]:])
+        dots = [Zero(aval_of(x).tangent) if zero else next(found) for x, zero in zip(outs, zero_dots, strict=True)]
+        return _results(self, outs), _results(self, dots)
+
+    def _map(self, fun: Rule, args: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
+        outs, out_dims = batching.vmap(fun, self._axis.size, self._axis.name, args, dims)
+        return [batching.to_dim(x, d, 0, self._axis.size) for x, d in zip(outs, out_dims, strict=True)]
+
+
+def _vmap_keeping_jvp(primitive: Any) -> Rule:
+    variants: BoundedCache[Any, Any] = BoundedCache(64)
+
+    def vmap(axis: Any, args: Sequence[Any], dims: Sequence[int | None], /, **params: Any) -> tuple[Any, Any]:
+        key = axis, tuple(dims)
+        mapped = variants.get(key) or variants.put(key, primitive.variant(_Mapped(primitive, *key)))
+        outs = mapped.bind(*args, **params)
+        return outs, ([0] * len(outs) if primitive.multiple_results else 0)
+    return vmap
+
+
+def _lowering(primitive: Any) -> Rule:
+    def lowering(ctx: Any, args: Sequence[Any], /, **params: Any) -> Any:
+        def lowered() -> Any:
+            jaxpr = stage_closed(_function(primitive, params), ctx.avals_in, primitive.name)
+            checks.check_types(primitive, "decompose", jaxpr.out_avals, ctx.avals_out)
+            return ctx.call(jaxpr, args)
+        return _results(primitive, _once(primitive, params, ("xla_translation", *ctx.avals_in), lowered))
+    return lowering

@@ -1,0 +1,118 @@
+"""Plugin objects as primitives: `define`, `find`, and what the kernel asks of them.
+
+>>> from corejax.plugin import define, hookimpl
+>>> class Scale:
+...     name = "scale"
+...     @hookimpl
+...     def impl(self, args, *, by):
+...         return args[0] * by
+...     @hookimpl
+...     def abstract_eval(self, avals, *, by):
+...         return avals[0]
+>>> scale = define(Scale())
+>>> sorted(scale.primitive.params)
+['by']
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from corejax.base.errors import PluginError
+from corejax.base.source import add_library_package, here
+from corejax.base.tracebacks import public, trim
+from corejax.installed import groups, registry
+from corejax.kernel.primitive import Primitive, Unfrozen
+from corejax.packs.freeze import freeze as freeze
+from corejax.packs.public_functions import public_function as public_function
+
+Function = Callable[..., Any]
+
+_lock = threading.RLock()  # a signal handler, or a property of a plugin, may come back here
+
+#: The primitive of each plugin object, by identity; a primitive holds its plugin, so an id can't be another's.
+_of_plugin: weakref.WeakValueDictionary[int, Primitive] = weakref.WeakValueDictionary()
+
+
+# What the kernel asks of a primitive's plugin; `freeze` and `public_function` are more of it
+
+def place(primitive: Primitive) -> tuple[str | None, str]:
+    """Which pack a primitive made by `define` belongs to: the one whose entry point leads to its module."""
+    package = (primitive.module or "").partition(".")[0]
+    for entry in registry.installed().providers(groups.PRIMITIVES, primitive.name):
+        if entry.module.partition(".")[0] == package:
+            add_library_package(package, entry.pack)
+            return entry.pack.name, str(entry.pack)
+    return None, f"defined in {primitive.module}"
+
+
+def pickled(primitive: Primitive) -> tuple[Any, ...]:
+    """A primitive of a pack by its name, another one by the place of its function."""
+    if primitive.pack is not None:
+        return find, (primitive.name,)
+    return _primitive_at, (primitive.module, primitive.function.__qualname__)
+
+
+def define(plugin: Any, *, name: str | None = None, module: str | None = None) -> Function:
+    """The public function of the primitive that a plugin object describes; `.primitive` is the primitive.
+
+    Nothing is validated before its first use. `name` and `module` say where the function will be found, which pickling
+    needs: by default it has the primitive's name, in the module that calls `define`.
+    """
+    try:
+        primitive = _primitive_of(plugin, module or sys._getframe(1).f_globals.get("__name__", "__main__"))
+    except PluginError as error:
+        trim(error)
+        raise
+    function: Function = primitive.function
+    if name is not None:
+        function.__name__ = function.__qualname__ = name
+    return function
+
+
+@public
+def find(name: str) -> Primitive:
+    """The primitive that an installed pack provides under this name."""
+    found = registry.load(groups.PRIMITIVES, name)
+    if not isinstance(found, Primitive):
+        primitive = getattr(found, "primitive", None)
+        found = primitive if isinstance(primitive, Primitive) else _primitive_of(found, None, name)
+    if found.name != name:
+        raise PluginError(f"the entry point {name!r} leads to the primitive {found.name!r}", primitive=name,
+                          pack=found.origin, got=f"{found.name!r} of {_whose(name)}", wanted=repr(name), where=here(),
+                          todo="give both one name")
+    return found
+
+
+def _whose(name: str) -> str:
+    entry = registry.installed().choose(groups.PRIMITIVES, name)
+    return f"{entry.pack}, by `{entry}`" if entry else "no pack"
+
+
+def _primitive_of(plugin: Any, module: str | None, entry: str | None = None) -> Primitive:
+    """The one primitive of a plugin object, to which the entry point of this name led if one did."""
+    name = getattr(plugin, "name", None)
+    if isinstance(plugin, type) or not isinstance(name, str) or not name.isidentifier():
+        is_class = isinstance(plugin, type)
+        got = f"the class {plugin.__name__}" if is_class else f"an object of {type(plugin).__name__}, named {name!r}"
+        raise PluginError("a plugin is an object with a name, which is an identifier", where=here(), primitive=entry,
+                          got=f"{got}, of {_whose(entry)}" if entry else got,
+                          wanted='an instance of a class with `name = "..."`',
+                          todo="make an instance: define(MyPrimitive())" if is_class else "give it a name")
+    with _lock:
+        found = _of_plugin.get(id(plugin))
+        if found is None:
+            found = _of_plugin[id(plugin)] = Unfrozen(plugin, module or type(plugin).__module__)
+        return found
+
+
+def _primitive_at(module: str, qualname: str) -> Primitive:
+    """For unpickling: the primitive of a function, by its place."""
+    value: Any = sys.modules.get(module) or __import__(module, fromlist=["_"])
+    for attr in qualname.split("."):
+        value = getattr(value, attr)
+    return value.primitive  # type: ignore[no-any-return]

@@ -1,0 +1,52 @@
+"""Rules for a primitive from a notebook or a script, by the road of `corejax.rules` without an entry point."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from corejax.base.errors import CorejaxTypeError, kind_of
+from corejax.base.source import here
+from corejax.base.tracebacks import public
+from corejax.kernel.primitive import Primitive
+from corejax.packs import freeze
+from corejax.packs.define import find
+
+
+@public
+def extend(primitive: Any, plugin: Any, *, replace: bool = False) -> None:
+    """Give a primitive of somebody else hooks that it lacks, from an object with `@hookimpl` methods.
+
+    `primitive` is its name, the primitive itself or its function. The plugin object is of the same kind as one under
+    `corejax.rules`: it adds hooks, or a lowering for one `platform`, or wraps a rule. With `replace` it may also
+    replace hooks that others provide. What is wrong with it is an error at once, and leaves the primitive as it was.
+
+    A primitive's rules are fixed when it is first used, so extend it before that.
+
+    >>> from corejax.plugin import define, hookimpl
+    >>> class Twice:
+    ...     name = "extended_twice"
+    ...     @hookimpl
+    ...     def decompose(self, args):
+    ...         return args[0] + args[0]
+    >>> class InOneStep:
+    ...     @hookimpl
+    ...     def impl(self, args):
+    ...         return args[0] * args[0].dtype.type(2)
+    >>> twice = define(Twice())
+    >>> extend(twice, InOneStep())
+    >>> twice(3.0), twice.primitive.providers["impl"]
+    (Array(6., dtype=float64, weak_type=True), 'extended in corejax.packs.extending')
+    """
+    module = sys._getframe(2).f_globals.get("__name__", "__main__")  # the caller of this entry
+    freeze.extend(_primitive(primitive), plugin, f"extended in {module}", replace)
+
+
+def _primitive(named: Any) -> Primitive:
+    if isinstance(named, str):
+        return find(named)
+    found = getattr(named, "primitive", named)
+    if not isinstance(found, Primitive):
+        raise CorejaxTypeError("there is no primitive to extend", got=kind_of(named), where=here(),
+                               wanted="a primitive, its function or its name", todo="pass what define returned")
+    return found

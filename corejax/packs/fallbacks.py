@@ -1,0 +1,140 @@
+"""What happens where a rule is missing and nothing says how to derive it: a slow substitute, or a refusal.
+
+A *fallback* computes the same at a cost that nobody would expect: a vmap that maps slice by slice, a compiled program
+that calls back into Python. It tells so once for each primitive; `config.fallbacks` makes it an error, or silent. That
+a primitive without `impl` is compiled when it is called is no fallback: the compiled program is the primitive, each
+pack decides for itself whether NumPy would be faster, and nothing is slower than the user's own `jit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from corejax.arrays.array import Array
+from corejax.arrays.storage import to_numpy
+from corejax.base.config import config
+from corejax.base.errors import CorejaxNotImplementedError, MissingRuleError
+from corejax.base.source import here, warn
+from corejax.installed.roles import roles
+
+Rule = Callable[..., Any]
+
+
+class Note(NamedTuple):
+    """How a hook without a rule of its own is done, in a word and in words, and what it costs."""
+
+    how: str
+    what: str
+    cost: str = ""
+
+
+SEQUENTIAL = Note("fallback", "it is mapped one slice after the other",
+                  "as many calls as there are slices, each as slow as one alone")
+CALLBACK = Note("fallback", "compiled programs call back into its impl",
+                "each run copies the operands to Python and back, and waits; XLA optimises nothing across it")
+
+
+# Refusals
+
+def refused(primitive: Any, hook: str, reason: str) -> Rule:
+    """A rule that is declared not to exist."""
+    verb, what, todo = ("is not differentiable", "differentiated", "use lax.stop_gradient on its operands if a zero "
+                        "derivative is meant") if hook == "jvp" else (
+        "is not linear, so it has no transpose", "transposed", "differentiate first: cj.vjp transposes the derivative")
+
+    def rule(*_: Any, **__: Any) -> Any:
+        raise CorejaxNotImplementedError(
+            f"{primitive.name} ({primitive.origin}) {verb}: {reason}", primitive=primitive.name, hook=hook,
+            pack=primitive.origin, got=f"operands that depend on what is {what}", wanted="operands that don't",
+            where=here(), todo=todo)
+    rule.refuses = True  # type: ignore[attr-defined]
+    return rule
+
+
+def missing(primitive: Any, hook: str) -> Rule:
+    """A rule that nobody wrote, and that follows from nothing."""
+    def rule(*_: Any, **__: Any) -> Any:
+        raise MissingRuleError(
+            f"{primitive.name} ({primitive.origin}) has no {hook} rule and none can be derived",
+            primitive=primitive.name, hook=hook, pack=primitive.origin, where=here(),
+            got=f"a plugin with {', '.join([h for h, whose in primitive.providers.items() if whose != 'derived'])}",
+            wanted=f"a hook `{hook}`, or `decompose`, from which every rule follows",
+            todo=f"write {hook} in the plugin, or provide it from another pack under corejax.rules" + {
+                "jvp": "; if it can't exist, declare jvp = not_differentiable(reason)",
+                "transpose": "; if it can't exist, declare transpose = not_linear(reason)"}.get(hook, ""))
+    return rule
+
+
+# Substitutes
+
+def notifier(primitive: Any, hook: str, note: Note) -> Callable[[], None]:
+    """Tells the user, once, that a fallback is at work; or refuses it, if the configuration says so."""
+    told = False
+
+    def notify() -> None:
+        nonlocal told
+        mode = config.fallbacks
+        if mode == "silent" or (told and mode == "warn"):
+            return
+        problem = f"{primitive.name} ({primitive.origin}) has no {hook} rule: {note.what}"
+        if mode == "error":
+            raise MissingRuleError(problem, primitive=primitive.name, hook=hook, pack=primitive.origin, where=here(),
+                                   got=f"no {hook}, and config.fallbacks = 'error'",
+                                   wanted=f"the hook {hook}, or decompose", todo=f"write {hook}; or set "
+                                   f"config.fallbacks = 'warn' if this will do: {note.cost}")
+        told = True
+        message = (f"{problem}. This costs: {note.cost}. Writing the hook {hook} (or decompose) removes it; "
+                   "config.fallbacks = 'error' refuses it, 'silent' says nothing.")
+        warn(message)
+    return notify
+
+
+def sequential_vmap(primitive: Any) -> Rule:
+    """A vmap rule that applies the primitive to each slice."""
+    notify = notifier(primitive, "vmap", SEQUENTIAL)
+    impossible = missing(primitive, "vmap")
+
+    def vmap(axis: Any, args: Sequence[Any], dims: Sequence[int | None], /, **params: Any) -> tuple[Any, Any]:
+        if all([d is None for d in dims]):  # its params name the axis: slices know nothing of each other
+            impossible()
+        notify()
+        mapped = [roles.move_axis(x, d, 0) if d else x for x, d in zip(args, dims, strict=True) if d is not None]
+
+        def one(slices: Sequence[Any]) -> Any:
+            rest = iter(slices)
+            return primitive.bind(*[x if d is None else next(rest) for x, d in zip(args, dims, strict=True)], **params)
+
+        outs = roles.sequential_map(one, mapped)
+        return outs, ([0] * len(outs) if primitive.multiple_results else 0)
+    return vmap
+
+
+def callback(primitive: Any) -> Rule:
+    """A lowering that has the compiled program call `impl`."""
+    notify = notifier(primitive, "xla_translation", CALLBACK)
+
+    def lowering(ctx: Any, args: Sequence[Any], /, **params: Any) -> Any:
+        if ctx.platform != "cpu":
+            raise MissingRuleError(
+                f"{primitive.name} ({primitive.origin}) can't be compiled for {ctx.platform}: it has no "
+                "xla_translation rule, and programs call back into Python on the CPU only", primitive=primitive.name,
+                hook="xla_translation", pack=primitive.origin, where=here(), got=f"the platform {ctx.platform}",
+                wanted="a hook xla_translation, or decompose", todo="write one of them, or run it on the CPU")
+        notify()
+
+        def call(*operands: Any) -> Any:
+            with np.errstate(all="ignore"):  # as in eager calls
+                out = primitive.impl(operands, **params)
+            outs = out if primitive.multiple_results else (out,)
+            if not isinstance(outs, (list, tuple)):
+                return outs  # an error, which the caller raises
+            return [to_numpy(x) if type(x) is Array else x for x in outs]
+
+        call.hook = "impl"  # type: ignore[attr-defined]
+        outs = ctx.callback(call, args, ctx.avals_out, before=notify)
+        return outs if primitive.multiple_results else outs[0]
+    return lowering
+

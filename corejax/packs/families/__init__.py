@@ -1,0 +1,39 @@
+"""Families: whole plugins for elementwise primitives, each from one row of a table.
+
+    sinh = define(families.unary(
+        "sinh", np.sinh, hlo="chlo.sinh", dtypes="fc", jvp=factors(lambda out, x: lax.cosh(x)), domain=(-3.0, 3.0),
+        doc="The hyperbolic sine."))
+
+A row says what differs: the name, the NumPy function, the StableHLO operation, the kinds of dtype it takes and the
+derivative. The family brings the other hooks. Its law is that of elementwise functions with several operands:
+
+- Operands have one dtype. Their shapes are equal, or () for an operand that *spreads*: it stands beside each element.
+- The result is weakly typed if every operand is.
+- The public function takes Python scalars beside arrays: they get the array's dtype, and stay weak.
+
+The functions `spread`, `unspread`, `align` and `spread_operands` do the parts of the rules that spreading operands
+need; use them in plugins of your own that follow the same law, or subclass `Elementwise` and override hooks.
+"""
+
+from __future__ import annotations
+
+from corejax.packs.families.elementwise import Elementwise, binary, comparison, draw, nary, unary
+from corejax.packs.families.scalars import match_scalars, weak_scalar
+from corejax.packs.families.settling import at_special_points, settle, where_infinite
+from corejax.packs.families.spreading import (
+    align,
+    common_shape,
+    constant_like,
+    refused,
+    spread,
+    spread_operands,
+    unspread,
+)
+
+__all__ = ["Elementwise", "align", "at_special_points", "binary", "common_shape", "comparison", "constant_like", "draw",
+           "match_scalars", "nary", "refused", "settle", "spread", "spread_operands", "unary", "unspread",
+           "weak_scalar", "where_infinite"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,257 @@
+"""The plugin of an elementwise primitive, and the functions that make one from a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from corejax.base import dtypes as types
+from corejax.base.avals import Linear, ShapedArray, aval_of
+from corejax.base.errors import CorejaxTypeError, MissingRuleError
+from corejax.base.source import here
+from corejax.base.tracebacks import as_entry, public, trim
+from corejax.kernel.declarations import Declaration, Partials, Sample, hookimpl, not_linear
+from corejax.packs.families.scalars import match_scalars, matching
+from corejax.packs.families.settling import settle
+from corejax.packs.families.spreading import align, common_shape, refused, spread, spread_operands, unspread
+
+Function = Callable[..., Any]
+
+_NAMES = {"b": "booleans", "i": "signed integers", "u": "unsigned integers", "f": "floats", "c": "complex numbers"}
+_SAMPLE_DTYPES = {"b": "bool", "i": "int32", "u": "uint8", "f": "float64", "c": "complex128"}
+
+
+class Elementwise:
+    """The plugin of an elementwise primitive. Build one with `unary`, `binary`, `nary` or `comparison`.
+
+    A subclass may have hooks of its own, which come before those that its row would give.
+
+    `_typed_from` is the position of the first operand that shares the common dtype: those before it have rules of
+    their own, which a subclass checks in its `abstract_eval`.
+    """
+
+    _typed_from = 0
+
+    def __init__(self, name: str, impl: Function, *, arity: int | None, hlo: str | Function, dtypes: str, jvp: Any,
+                 doc: str, linear: tuple[int, ...] = (), transpose: Declaration | Sequence[Function | None] = (),
+                 result: Function | None = None, domain: tuple[float, float] = (-2.0, 2.0),
+                 singular: Sequence[float] = (), ulps: float | None = None,
+                 exempt: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+                 compiled_at: Function | None = None) -> None:
+        self.name = name
+        self.__doc__ = doc
+        self._arity, self._kinds, self._result, self._domain = arity, dtypes, result, domain
+        self._singular, self._ulps, self._exempt = tuple(singular), ulps, exempt
+        self._backward = () if isinstance(transpose, Declaration) else tuple(transpose)
+        self._refused_operands = frozenset([i for i, f in enumerate(self._backward) if f is None])
+        self._bind: Function = _not_defined
+        backward: Any = transpose or not_linear(f"{name} is not linear in any operand")
+        hooks = {
+            "impl": hookimpl(_settled(self, impl, arity, compiled_at) if compiled_at else _on_sequence(impl, arity)),
+            "xla_translation": hookimpl(_lowering(hlo, arity)),
+            "jvp": _spreading(jvp) if isinstance(jvp, Partials) and arity != 1 else jvp, "linear": linear or None,
+            "transpose": backward if isinstance(backward, Declaration) else self._transpose}
+        for hook, value in hooks.items():
+            if value is not None and not hasattr(type(self), hook):
+                setattr(self, hook, value)
+
+    def function(self, bind: Function) -> Function:
+        """The public function."""
+        self._bind = bind
+        if self._arity == 1:
+            return _of_one(bind)
+        if self._arity == 2:
+            return matching(bind)
+        return public(lambda *operands: bind(*match_scalars(operands)))
+
+    @hookimpl
+    def abstract_eval(self, avals: Sequence[ShapedArray]) -> ShapedArray:
+        return self._type(avals)
+
+    def _type(self, avals: Sequence[ShapedArray]) -> ShapedArray:
+        """The result's type, from operands that are checked first."""
+        if self._arity is not None and len(avals) != self._arity:
+            raise refused(self.name, f"it takes {self._arity} operand{'s' * (self._arity != 1)}", avals,
+                          f"{self._arity} array{'s' * (self._arity != 1)}", "pass one array for each operand")
+        typed = avals[self._typed_from:]
+        dtype = typed[0].dtype
+        for aval in typed:
+            if aval.dtype is not dtype and aval.dtype != dtype:
+                raise refused(self.name, "operands differ in dtype", typed, "one dtype",
+                              "convert with x.astype(...); the operators of Python promote by themselves")
+        if types.kind(dtype) not in self._kinds:
+            raise refused(self.name, f"it does not take {types.short_name(dtype)}", typed,
+                          " or ".join([_NAMES[kind] for kind in self._kinds]), "convert with x.astype(...)")
+        weak = all([aval.weak_type for aval in typed])
+        return ShapedArray(common_shape(self.name, avals), self._result(dtype) if self._result else dtype, weak)
+
+    @hookimpl
+    def _transpose(self, cotangents: Any, args: Sequence[Any], **params: Any) -> list[Any]:
+        if self._arity == 1:
+            return [self._backward[0](cotangents, args[0], **params)]  # type: ignore[misc]
+        found: list[Any] = []
+        for i, x in enumerate(args):
+            if type(x) is not Linear:
+                found.append(None)
+                continue
+            backward = self._backward[i]
+            if backward is None:
+                raise MissingRuleError(f"{self.name} is not linear in operand {i}", primitive=self.name,
+                                       hook="transpose", where=here(), todo="differentiate before transposing")
+            found.append(unspread(backward(cotangents, *args, **params), x))
+        return found
+
+    @hookimpl
+    def vmap(self, axis: Any, args: Sequence[Any], dims: Sequence[int | None], **params: Any) -> tuple[Any, int]:
+        if len(args) == 1:
+            return self._bind(args[0], **params), dims[0]  # type: ignore[return-value]
+        args, dim = align(axis.size, args, dims)
+        return self._bind(*args, **params), dim
+
+    @hookimpl
+    def samples(self, rng: Any) -> Iterator[Sample]:
+        count = self._arity or 3
+        patterns = [[shape] * count for shape in ((), (3,), (2, 3), (0,))]
+        if count > 1:
+            patterns += [[(2, 3) if i == k else () for i in range(count)] for k in range(count)]
+            patterns.append([(0,), *[()] * (count - 1)])
+        for kind in self._kinds:
+            dtype = np.dtype(_SAMPLE_DTYPES[kind])
+            for shapes in patterns if kind in "fc" else patterns[1:2]:
+                yield self._sample([draw(rng, shape, dtype, self._domain) for shape in shapes])
+        refused_kind = next((kind for kind in "bifc" if kind not in self._kinds), None)
+        if refused_kind:
+            yield Sample([np.ones(2, _SAMPLE_DTYPES[refused_kind])] * count, {}, error=TypeError)
+        if count > 1:
+            dtype = np.dtype(_SAMPLE_DTYPES[self._kinds[0]])
+            yield Sample([np.ones(2 + i, dtype) for i in range(count)], {}, error=TypeError)
+
+
+    def _sample(self, args: Sequence[Any], params: Mapping[str, Any] | None = None) -> Sample:
+        """A sample of the row: with its domain, its singular points, and what is exempt for a dtype of this kind."""
+        kind = types.kind(aval_of(args[self._typed_from]).dtype)
+        return Sample(args, params, domain=self._domain, singular=self._singular, ulps=self._ulps,
+                      exempt=self._exempt.get(kind))
+
+
+# The rows
+
+def unary(name: str, impl: Function, *, hlo: str | Function, dtypes: str, jvp: Any, doc: str,
+          **options: Any) -> Elementwise:
+    """A function of one operand.
+
+    impl: the NumPy function. hlo: the operation's name, or a lowering `(ctx, args) -> value`. dtypes: the kinds it
+    takes, of `b i u f c`. jvp: `factors`, `partials`, `not_differentiable`, or None beside `linear`. Options:
+
+    - `result`: a function from the operands' dtype to the result's;
+    - `transpose`: for each operand a function `(cotangent, *args) -> cotangent`, or None where it isn't linear;
+    - `linear`: the operands in which it is linear jointly;
+    - `domain`: the interval that samples are drawn from;
+    - `singular`: the points of the domain without a derivative;
+    - `ulps`: how many units in the last place `impl` and the compiled program may be apart;
+    - `exempt`: for a kind of dtypes, the names of checks that don't hold, with the reasons;
+    - `compiled_at`: a function `(out, *args) -> mask` that says where, of complex operands, not `impl` but the compiled
+      program decides: as `at_special_points`, where the two disagree about signs of zeros, branches and infinities.
+    """
+    return Elementwise(name, impl, arity=1, hlo=hlo, dtypes=dtypes, jvp=jvp, doc=doc, **options)
+
+
+def nary(name: str, impl: Function, arity: int | None, *, hlo: str | Function, dtypes: str, jvp: Any, doc: str,
+         **options: Any) -> Elementwise:
+    """A function of several operands, of any number if `arity` is None; the rest is as for `unary`."""
+    return Elementwise(name, impl, arity=arity, hlo=hlo, dtypes=dtypes, jvp=jvp, doc=doc, **options)
+
+
+def binary(name: str, impl: Function, *, hlo: str | Function, dtypes: str, jvp: Any, doc: str,
+           **options: Any) -> Elementwise:
+    """A function of two operands; the rest is as for `unary`."""
+    return Elementwise(name, impl, arity=2, hlo=hlo, dtypes=dtypes, jvp=jvp, doc=doc, **options)
+
+
+def comparison(name: str, impl: Function, *, direction: str, dtypes: str, jvp: Any, doc: str) -> Elementwise:
+    """A function of two operands with boolean result; `direction` is StableHLO's name for the order, as "LT"."""
+    attribute = f"#stablehlo<comparison_direction {direction}>"
+
+    def lower(ctx: Any, args: Sequence[Any]) -> Any:
+        return ctx.op("stablehlo.compare", args, {"comparison_direction": ctx.ir.Attribute.parse(attribute)})
+
+    return Elementwise(name, impl, arity=2, hlo=lower, dtypes=dtypes, jvp=jvp, doc=doc, result=lambda _: types.bool_)
+
+
+def draw(rng: Any, shape: tuple[int, ...], dtype: np.dtype, domain: tuple[float, float]) -> Any:
+    """A random array of a dtype, with elements (their real and imaginary parts) in an interval."""
+    low, high = domain
+    kind = types.kind(dtype)
+    if kind == "b":
+        return rng.integers(0, 2, shape).astype(dtype)
+    if kind in "iu":
+        return rng.integers(max(0, int(low)) if kind == "u" else int(low), int(high) + 2, shape).astype(dtype)
+    drawn = rng.uniform(low, high, shape)
+    return np.asarray(drawn + 1j * rng.uniform(low, high, shape) if kind == "c" else drawn).astype(dtype)
+
+
+# From what a row says to hooks
+
+def _of_one(bind: Function) -> Function:
+    bind = getattr(getattr(bind, "__self__", None), "bind_one", bind)
+
+    @as_entry
+    def function(x: Any) -> Any:
+        try:
+            return bind(x)
+        except (Exception, SystemExit) as error:
+            trim(error)
+            raise
+    return function
+
+
+def _on_sequence(impl: Function, arity: int | None) -> Function:
+    """The hook, of which evaluation finds the function: it calls that without making a sequence."""
+    if arity == 1:
+        rule: Any = lambda args: impl(args[0])
+    elif arity == 2:
+        rule = lambda args: impl(args[0], args[1])
+    else:
+        return lambda args: impl(*args)
+    rule.made_from = rule, arity, impl
+    return rule  # type: ignore[no-any-return]
+
+
+def _settled(plugin: Elementwise, impl: Function, arity: int | None, compiled_at: Function) -> Function:
+    """The hook that of complex operands asks the compiled program where `impl` is not to be relied on."""
+    def rule(args: Sequence[Any]) -> Any:
+        out = impl(*args)
+        if args[0].dtype.kind != "c":
+            return out
+        return settle(plugin._bind.__self__, out, args, compiled_at)  # type: ignore[attr-defined]
+    rule.made_from = rule, arity, impl  # type: ignore[attr-defined]
+    rule.beside = "c"  # type: ignore[attr-defined]
+    return rule
+
+
+def _lowering(hlo: str | Function, arity: int | None) -> Function:
+    if isinstance(hlo, str):
+        name = hlo if "." in hlo else f"stablehlo.{hlo}"
+        if arity == 1:
+            return lambda ctx, args: ctx.op(name, args)
+        return lambda ctx, args: ctx.op(name, spread_operands(ctx, args))
+    return hlo if arity == 1 else lambda ctx, args: hlo(ctx, spread_operands(ctx, args))
+
+
+def _spreading(declared: Partials) -> Partials:
+    """The same derivatives, whose contributions have the result's shape also for an operand that spreads."""
+    def spreading(partial: Function) -> Function:
+        return lambda tangent, out, *args, **params: spread(partial(tangent, out, *args, **params), out)
+
+    spread_out = copy(declared)
+    spread_out.functions = tuple([None if f is None else spreading(f) for f in declared.functions])
+    return spread_out
+
+
+def _not_defined(*_: Any, **__: Any) -> Any:
+    raise CorejaxTypeError("a family's plugin is used before define() was called on it", where=here(),
+                           todo="write f = define(plugin)")

@@ -1,0 +1,87 @@
+"""Python scalars beside arrays: they get the array's dtype, and stay weak."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from corejax.arrays.array import Array
+from corejax.base import dtypes
+from corejax.base.avals import ShapedArray, aval_of
+from corejax.base.errors import CorejaxOverflowError
+from corejax.base.source import here
+from corejax.base.tracebacks import as_entry, trim
+
+_new_array: Callable[[], Array] = partial(object.__new__, Array)
+_SCALARS = dtypes.PYTHON_SCALARS
+_RANK = {bool: 0, int: 1, float: 2, complex: 3}
+_RANK_OF_KIND = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3, "V": -1}
+
+#: For a dtype: how far kinds of scalars may go, what makes a scalar of it, and the weak type of that.
+_weak: dict[np.dtype, tuple[int, Callable[[Any], Any], ShapedArray]] = {}
+
+
+def weak_scalar(value: Any, dtype: np.dtype) -> Any:
+    """A Python scalar as a weak array of this dtype; None if its kind is beyond the dtype's.
+
+    >>> weak_scalar(2, np.dtype("float32")), weak_scalar(2.5, np.dtype("int32"))
+    (Array(2., dtype=float32, weak_type=True), None)
+    """
+    found = _weak.get(dtype)
+    if found is None:
+        found = _weak[dtype] = _RANK_OF_KIND[dtypes.kind(dtype)], dtype.type, ShapedArray((), dtype, True)
+    rank, make, aval = found
+    if _RANK[type(value)] > rank:
+        return None
+    try:
+        array = _new_array()
+        array.aval = aval
+        array._host = make(value)
+        return array
+    except OverflowError as error:
+        raise CorejaxOverflowError(f"the Python number {value} doesn't fit {aval}", got=value,
+                                   wanted=f"a number of the range of {aval.dtype}", where=here(),
+                                   todo="convert the array to a wider dtype first") from error
+
+
+def match_scalars(operands: Sequence[Any]) -> Sequence[Any]:
+    """The operands, with Python scalars in the dtype of the first array among them, if their kinds allow it."""
+    for x in operands:
+        if type(x) not in _SCALARS:
+            dtype = aval_of(x).dtype
+            break
+    else:
+        return operands
+    found = []
+    for x in operands:
+        if type(x) in _SCALARS:
+            scalar = weak_scalar(x, dtype)
+            found.append(x if scalar is None else scalar)
+        else:
+            found.append(x)
+    return found
+
+
+def matching(bind: Callable[..., Any]) -> Callable[..., Any]:
+    """The public function of two operands that binds them with scalars matched."""
+    scalars = _SCALARS
+    bind = getattr(getattr(bind, "__self__", None), "bind_two", bind)  # which takes two and need not count them
+
+    @as_entry
+    def function(x: Any, y: Any) -> Any:
+        try:
+            if type(y) in scalars:
+                if type(x) not in scalars:
+                    scalar = weak_scalar(y, aval_of(x).dtype)
+                    return bind(x, y if scalar is None else scalar)
+            elif type(x) in scalars:
+                scalar = weak_scalar(x, aval_of(y).dtype)
+                return bind(x if scalar is None else scalar, y)
+            return bind(x, y)
+        except (Exception, SystemExit) as error:
+            trim(error)
+            raise
+    return function

@@ -1,0 +1,243 @@
+"""From plugin objects to the rules of a primitive: order, conflicts, adapters.
+
+pluggy registers the owner's plugin and then the plugins that other packs add under `corejax.rules`, and orders their
+hooks. What comes out is one plain callable for each hook, so that applying a primitive never enters pluggy.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+from corejax.base.errors import CorejaxRuntimeError, suggestion
+from corejax.base.source import here
+from corejax.installed import groups, manifest, registry
+from corejax.interpreters.forward import instantiate
+from corejax.kernel import divisions
+from corejax.kernel.declarations import Declaration, Factors, Linearity, Partials
+from corejax.kernel.hookspecs import HOOKS, OPTIONAL_ARGS, WITHOUT_PARAMS
+from corejax.packs import derivation
+from corejax.packs.hook_signatures import (
+    Signature,
+    adapt,
+    adapt_partial,
+    chain,
+    instantiated,
+    kinds_beside,
+    of_operands,
+    wrapped,
+)
+from corejax.packs.resolution import ALWAYS_THERE, FAMILIES, Offer, Resolution, by_platform, extensions, general, rank
+from corejax.packs.source import Source
+
+Rule = Callable[..., Any]
+
+_lock = threading.Lock()
+
+#: Primitives whose rules are fixed, or are being fixed: `extend` comes too late for them.
+_fixed: weakref.WeakSet[Any] = weakref.WeakSet()
+
+#: The manifest of whose rules for unknown primitives the user was told.
+_told: list[Any] = [None]
+
+
+def freeze(primitive: Any) -> dict[str, Any]:
+    """The final value of every slot of a primitive."""
+    with _lock:
+        _fixed.add(primitive)
+    try:
+        resolution = Resolution(primitive)
+        slots = vars(draft(primitive, resolution))
+    except BaseException:
+        with _lock:
+            _fixed.discard(primitive)
+        raise
+    for pack, error in resolution.left_out:
+        # a pack that is broken is reported once, however many primitives it has rules for
+        key = pack if pack.partition(" ")[0] in registry.broken() else (pack, primitive.name, str(error))
+        groups.report(key, f"rules of {pack} for {primitive.name} are left out. {error}")
+    _tell_of_idle_rules()
+    return slots
+
+
+def extend(primitive: Any, plugin: Any, whose: str, replace: bool) -> None:
+    """Add a plugin to a primitive whose rules are not yet fixed; with an error, it is not added."""
+    entry = plugin, whose, replace
+    with _lock:
+        if primitive in _fixed:
+            raise CorejaxRuntimeError(
+                f"{primitive.name} ({primitive.origin}) can't be extended any more: it has been used", where=here(),
+                primitive=primitive.name, pack=primitive.origin, got="a primitive whose rules are fixed",
+                wanted="one that nobody has used", todo="call extend before the first use; in a notebook, restart it")
+        extensions.setdefault(primitive, []).append(entry)
+    try:
+        draft(primitive, Resolution(primitive))
+    except BaseException:
+        extensions[primitive].remove(entry)
+        raise
+
+
+def draft(primitive: Any, resolution: Resolution) -> SimpleNamespace:
+    """All slots with their rules, derived ones too. Not yet the primitive's own: no thread may see them half done.
+
+    `notes` says of what was derived how it was done.
+    """
+    slots = SimpleNamespace(**_merge(resolution))
+    declared = slots.jvp
+    derivation.fill(slots, primitive)
+    count = len(declared.functions) if isinstance(declared, Partials) else None
+    if count is not None or slots.linear is not None:
+        slots.abstract_eval = derivation.fits(primitive, slots.abstract_eval, count, slots.linear or ())
+    for hook in ALWAYS_THERE:
+        slots.providers.setdefault(hook, "derived")
+    for hook, found in resolution.wrappers.items():
+        for offer in found:
+            _wrap(slots, hook, offer, resolution.params)
+    for hook in divisions.WHOLE_RESULTS:
+        rule = getattr(slots, hook)
+        if rule is not None:
+            setattr(slots, hook, divisions.checked(primitive, hook, rule))
+    slots.of_one, slots.of_two = [None if slots.multiple_results else of_operands(slots.impl, n) for n in (1, 2)]
+    slots.beside = kinds_beside(slots.impl)
+    return slots
+
+
+def _merge(resolution: Resolution) -> dict[str, Any]:
+    """One rule for each hook from all that is offered, and what else is declared."""
+    owner, offers, params = resolution.owner, resolution.offers, resolution.params
+    several = getattr(owner.plugin, "multiple_results", False)
+    slots: dict[str, Any] = dict.fromkeys(HOOKS)
+    providers: dict[str, str] = {}
+    lowerings: dict[str, Rule] = {}
+    for platform, ranking in by_platform(owner.primitive, offers["xla_translation"]).items():
+        lowerings[platform] = _chosen("xla_translation", ranking.offers, params, several)
+        providers[f"xla_translation on {platform}"] = ranking.offers[0].source.origin
+    declared: dict[str, Any] = {"linear": None, "factors": None, "symbolic_zeros": False}
+    for hook, found in offers.items():
+        offered = general(hook, found)
+        if not offered:
+            continue
+        ranked = rank(owner.primitive, hook, offered).offers
+        providers[hook] = ranked[0].source.origin
+        if hook == "jvp":
+            declared = _declared_with_jvp(ranked[0], params)
+        slots[hook] = _chosen(hook, ranked, params, several)
+    _check_complete(owner, slots, lowerings)
+    return slots | declared | {
+        "params": frozenset(params.keywords), "open_params": params.open, "lowerings": lowerings, "notes": {},
+        "multiple_results": several, "providers": providers, "jvp_binds_itself": False,
+        "lowered_params": _lowered_params([*offers["xla_translation"], *resolution.wrappers["xla_translation"]])}
+
+
+def _chosen(hook: str, ranked: list[Offer], params: Signature, several: bool) -> Any:
+    """The rule, or the declaration, that comes first; where a rule returns None, the next one is asked."""
+    if isinstance(ranked[0].rule, Declaration):
+        return _adapted_declaration(ranked[0].rule, params)
+    zeros = _knows_zeros(ranked[0].source)
+    rules = []
+    for offer in ranked:
+        if isinstance(offer.rule, Declaration):
+            continue
+        rule = _adapted(offer.source, hook, offer.rule, params)
+        # The first plugin's declaration decides what jvp rules get; cotangents are Zeros wherever the jvp knows them.
+        if not _knows_zeros(offer.source) and ((hook == "jvp" and zeros) or (hook == "transpose" and several)):
+            rule = instantiated(rule, instantiate, HOOKS[hook].index("tangents" if hook == "jvp" else "cotangents"))
+        rules.append(rule)
+    return rules[0] if len(rules) == 1 else chain(rules)
+
+
+def _knows_zeros(source: Source) -> bool:
+    return bool(getattr(source.plugin, "symbolic_zeros", False))
+
+
+def _lowered_params(offers: list[Offer]) -> frozenset[str] | None:
+    """The params that lowerings read: no others matter to what is compiled. None if that can't be told."""
+    signatures = [_signature(offer.source, offer.rule) for offer in offers]
+    if all(offer.source.platform is not None for offer in offers) or any(signature.open for signature in signatures):
+        return None
+    return frozenset([name for signature in signatures for name in signature.keywords])
+
+
+def _wrap(slots: Any, hook: str, offer: Offer, params: Signature) -> None:
+    """Put a wrapper around a hook's rule, also around one that was derived; the last one comes outermost."""
+    source, wrapper, platform = offer.source, _adapted(offer.source, hook, offer.rule, params), offer.source.platform
+    mark = f", wrapped by {source.origin}"
+    if hook == "xla_translation":
+        for name in [platform, *FAMILIES.get(platform, ())] if platform else slots.lowerings:
+            slots.lowerings[name] = wrapped(wrapper, slots.lowerings.get(name) or slots.xla_translation)
+            key = f"xla_translation on {name}"
+            slots.providers[key] = slots.providers.get(key, slots.providers[hook]) + mark
+        if platform:
+            return
+    setattr(slots, hook, wrapped(wrapper, getattr(slots, hook)))
+    slots.providers[hook] += mark
+    if hook == "jvp":
+        slots.linear = slots.factors = None  # what reverse mode would use in place of the rule
+
+
+def _signature(source: Source, rule: Rule) -> Signature:
+    return source.signatures.get(rule) or Signature.of(rule)
+
+
+def _adapted(source: Source, hook: str, rule: Rule, params: Signature) -> Rule:
+    signature = _signature(source, rule)
+    if hook in WITHOUT_PARAMS:
+        given = [name for name in HOOKS[hook] if name not in OPTIONAL_ARGS or name in signature.positional]
+        return adapt(rule, signature, given, Signature((), (), False, False))
+    return adapt(rule, signature, HOOKS[hook], params)
+
+
+def _adapted_declaration(rule: Declaration, params: Signature) -> Any:
+    if isinstance(rule, Partials):
+        return Partials([adapt_partial(function, params) for function in rule.functions])
+    return None if isinstance(rule, Linearity) else rule
+
+
+def _declared_with_jvp(offer: Offer, params: Signature) -> dict[str, Any]:
+    """What is declared by the plugin whose jvp was chosen: it goes with that rule."""
+    factors = None
+    if isinstance(offer.rule, Factors):
+        factors = tuple([adapt_partial(f, params) if callable(f) else f for f in offer.rule.factors])
+    return {"linear": offer.source.linear, "factors": factors, "symbolic_zeros": _knows_zeros(offer.source)}
+
+
+def _check_complete(owner: Source, slots: dict[str, Any], lowerings: dict[str, Rule]) -> None:
+    """There is enough to know a result's type, and to compute it."""
+    if slots["decompose"] is not None:
+        return
+    if slots["abstract_eval"] is None:
+        raise owner.error("a required hook is missing", got="neither abstract_eval nor decompose",
+                          wanted="abstract_eval(self, avals, *, ...) or decompose(self, args, *, ...)",
+                          todo="write abstract_eval, and impl or xla_translation; or decompose alone")
+    if slots["impl"] is None and slots["xla_translation"] is None and not lowerings:
+        raise owner.error("nothing says how to compute it", got="neither impl, xla_translation nor decompose",
+                          wanted="one of them", todo="write impl by NumPy, xla_translation by StableHLO, or decompose")
+
+
+# What the user is told
+
+def idle_rules() -> list[tuple[str, str, str]]:
+    """(primitive, pack, what is near) of the rules for primitives that no installed pack provides."""
+    installed = manifest.read()
+    found = []
+    for key in installed.names(groups.RULES):
+        name = key.partition(":")[0]
+        if not installed.providers(groups.PRIMITIVES, name) and (
+                installed.hidden_provider((groups.PRIMITIVES,), name) is None):
+            near = suggestion(name, installed.names(groups.PRIMITIVES))
+            found += [(name, str(entry.pack), near or "") for entry in installed.providers(groups.RULES, key)]
+    return found
+
+
+def _tell_of_idle_rules() -> None:
+    if _told[0] is manifest.read():
+        return
+    _told[0] = manifest.read()
+    for name, pack, near in idle_rules():
+        groups.report(f"idle rules of {pack} for {name}",
+                        f"{pack} has rules for the primitive {name!r}, which no installed pack provides: they do "
+                        f"nothing. {near or 'Install the pack that provides it, if one should.'}")
+

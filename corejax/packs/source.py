@@ -1,0 +1,57 @@
+"""A plugin object, who provides it, and where it is written."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from corejax.base.caches import WeakCache
+from corejax.base.errors import PluginError
+from corejax.kernel.declarations import Declaration
+from corejax.packs.hook_signatures import Signature, place_of
+
+
+class Source:
+    """A plugin object, and who provides it: the pack that owns the primitive, or others by an entry or `extend`."""
+
+    __slots__ = ("declared", "extends", "found", "is_owner", "linear", "origin", "pack", "plugin", "primitive",
+                 "replaces", "signatures")
+
+    def __init__(self, plugin: Any, primitive: str, pack: str | None, origin: str, *, is_owner: bool = False,
+                 extends: bool = False, replaces: bool = False) -> None:
+        self.plugin = plugin
+        self.primitive = primitive
+        self.pack = pack
+        self.origin = origin
+        self.is_owner, self.extends, self.replaces = is_owner, extends, replaces
+        self.declared: dict[str, Declaration] = {}
+        self.linear: tuple[int, ...] | None = None
+        self.found: list[tuple[str, bool, Signature]] = []  # (hook, is a wrapper, signature) of each implementation
+        self.signatures: dict[Any, Signature] = {}
+
+    @property
+    def rules(self) -> dict[str, Signature]:
+        """The hooks that it implements, not counting wrappers."""
+        return {hook: signature for hook, is_wrapper, signature in self.found if not is_wrapper}
+
+    @property
+    def platform(self) -> str | None:
+        return None if self.is_owner else getattr(self.plugin, "platform", None)
+
+    def error(self, problem: str, hook: str | None = None, **parts: Any) -> PluginError:
+        """The error for this plugin; it says where its class, or the hook, is defined."""
+        dotted = f"{self.primitive}.{hook}" if hook else self.primitive
+        return PluginError(f"{dotted} ({self.origin}): {problem}", primitive=self.primitive, hook=hook,
+                           pack=self.origin, where=self.place(hook), **parts)
+
+    def place(self, hook: str | None = None) -> str:
+        """`file:line` of the hook's rule, or of the plugin's class."""
+        return place_of(getattr(self.plugin, hook, None) if hook else None) or _place_of_class(type(self.plugin))
+
+
+@WeakCache
+def _place_of_class(kind: type) -> str:
+    try:
+        return f"{inspect.getsourcefile(kind)}:{inspect.getsourcelines(kind)[1]}"
+    except (OSError, TypeError):  # made where there is no file
+        return f"{kind.__module__}.{kind.__qualname__}"

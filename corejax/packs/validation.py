@@ -1,0 +1,134 @@
+"""What a plugin object may hold: every public attribute is a hook, a declaration, or an error with a suggestion.
+
+pluggy by itself lets an undecorated or misspelled hook pass.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import pluggy
+
+from corejax.base.errors import suggestion
+from corejax.kernel import hookspecs
+from corejax.kernel.hookspecs import API_VERSION, FOR_SEVERAL, HOOKS, WITHOUT_PARAMS
+from corejax.packs.consistency import check_declaration, check_together
+from corejax.packs.hook_signatures import Signature
+from corejax.packs.source import Source
+
+
+class Manager(pluggy.PluginManager):
+    """pluggy's manager for one primitive, which lets no attribute of a plugin pass that it doesn't know."""
+
+    def __init__(self) -> None:
+        super().__init__("corejax")
+        self.add_hookspecs(hookspecs)
+        self.sources: dict[int, Source] = {}
+
+    def add(self, source: Source) -> None:
+        """Validate and register a plugin; an invalid one leaves no trace."""
+        check_object(source)
+        if id(source.plugin) in self.sources:
+            raise source.error("the same object gives rules twice", got=repr(source.plugin),
+                               wanted="one entry point for each plugin object", todo="remove one of the entry points")
+        self.sources[id(source.plugin)] = source
+        try:
+            self.register(source.plugin, f"{source.origin} #{id(source)}")
+            check_together(source)
+        except (pluggy.PluginValidationError, ValueError) as error:
+            raise source.error("pluggy refuses it", got=" ".join(str(error).split()),
+                               todo="see pluggy's documentation of hook implementations") from None
+
+    def remove(self, source: Source) -> None:
+        """Take a plugin back, as if it had never been added."""
+        if self.sources.get(id(source.plugin)) is source:
+            del self.sources[id(source.plugin)]
+            if self.is_registered(source.plugin):
+                self.unregister(source.plugin)
+
+    def parse_hookspec_opts(self, module_or_class: Any, name: str) -> Any:
+        """pluggy's options of a hook spec; it would inspect everything else in the module too, which takes longer."""
+        return super().parse_hookspec_opts(module_or_class, name) if name in HOOKS else None
+
+    def parse_hookimpl_opts(self, plugin: Any, name: str) -> Any:
+        """pluggy's options of a hook implementation; None for a declaration; an error for anything else."""
+        if name.startswith("_"):
+            return None
+        source = self.sources[id(plugin)]
+        options = super().parse_hookimpl_opts(plugin, name)
+        if options is None:
+            check_declaration(source, name)
+            return None
+        hook = options.get("specname") or name
+        if hook not in HOOKS:
+            raise source.error(f"{hook!r} is not a hook", name, got=hook, wanted=f"one of: {', '.join(HOOKS)}",
+                               todo=suggestion(hook, HOOKS) or "begin helpers with an underscore")
+        if options.get("hookwrapper"):
+            raise source.error("old-style wrappers are not supported", name, got="hookwrapper=True",
+                               wanted="hookimpl(wrapper=True)", todo="yield once and return the result")
+        method = getattr(plugin, name)
+        signature = source.signatures[method] = check_signature(source, hook, name, method)
+        source.found.append((hook, bool(options.get("wrapper")), signature))
+        return options
+
+
+def check_object(source: Source) -> None:
+    """It is an instance that declares a name and a contract that this kernel knows."""
+    plugin = source.plugin
+    if isinstance(plugin, (type, ModuleType)):
+        what = "class" if isinstance(plugin, type) else "module"
+        raise source.error(f"a plugin is an instance, not a {what}", got=repr(plugin),
+                           wanted="an object with hooks", todo="make an instance of a class: define(MyPrimitive())")
+    if hasattr(plugin, "primitive") and callable(plugin):
+        raise source.error("a primitive's function gives no rules", got=repr(plugin), wanted="an object with hooks",
+                           todo="name the plugin object itself, without define")
+    version = getattr(plugin, "api_version", API_VERSION)
+    if version != API_VERSION:
+        raise source.error("it is written for another version of the plugin contract", got=f"api_version = {version!r}",
+                           wanted=f"api_version = {API_VERSION}", todo="install a pack and a corejax that agree")
+    if not source.is_owner and getattr(plugin, "name", source.primitive) != source.primitive:
+        raise source.error("the rules name another primitive than their entry point", got=plugin.name,
+                           wanted=source.primitive, todo="make both the primitive's name, or leave `name` out")
+
+
+def check_signature(source: Source, hook: str, name: str, method: Any) -> Signature:
+    """A hook takes the positional arguments of its spec, or fewer, and params by keyword only."""
+    signature = Signature.of(method)
+    wanted = f"def {name}({', '.join(('self', *HOOKS[hook], *(() if hook in WITHOUT_PARAMS else ('*', '...'))))})"
+    got = f"def {name}{signature}"
+    strangers = [arg for arg in signature.positional if arg not in HOOKS[hook]]
+    if strangers:
+        near = suggestion(strangers[0], HOOKS[hook])
+        raise source.error(f"it takes an argument {strangers[0]!r} that this hook isn't given", name, got=got,
+                           wanted=wanted,
+                           todo=near or "name the arguments as in the hook; params are keyword-only, after a `*`")
+    if signature.spread:
+        raise source.error("operands come as one sequence", name, got=got, wanted=wanted,
+                           todo="take `args`, not `*args`")
+    if hook in WITHOUT_PARAMS and (signature.keywords or signature.open):
+        raise source.error("this hook is given no params", name, got=got, wanted=wanted, todo="read eqn.params instead")
+    return signature
+
+
+def check_fit(source: Source, params: Signature, several: bool) -> None:
+    """Its hooks read only params that the primitive has, none named as an argument; and fit its number of results."""
+    for hook, _, signature in source.found:
+        if hook in FOR_SEVERAL and not several:
+            raise source.error("this hook is for primitives with several results", hook, got="multiple_results = False",
+                               wanted="multiple_results = True", todo="return a sequence of one, and declare "
+                               "multiple_results = True; or write impl and xla_translation instead")
+        unknown = [name for name in signature.keywords if name not in params.keywords]
+        if unknown and not params.open:
+            raise source.error(
+                f"it reads a param {unknown[0]!r} that the primitive doesn't have", hook, got=f"def {hook}{signature}",
+                wanted=f"params among: {', '.join(params.keywords) or 'none'}",
+                todo=suggestion(unknown[0], params.keywords) or
+                "a primitive's params are the keyword-only arguments of abstract_eval (else of decompose): add it there"
+                if source.is_owner else "name params of the primitive, or read `**params`")
+        clash = sorted(set(signature.positional) & set(params.keywords))
+        if clash:
+            raise source.error(
+                f"its argument {clash[0]!r} has the name of a param", hook, got=f"def {hook}{signature}",
+                wanted=f"a param with another name, or a hook without the argument {clash[0]!r}",
+                todo="rename the param; or leave the argument out of the hook and read what it needs from the operands")

@@ -1,0 +1,173 @@
+"""Compiling and running: from a jaxpr to an `Executable`.
+
+Programs are shared by structure: what counts is the jaxpr's canonical form with its types, the constants baked into
+it, and where and how it is compiled; not which Python function it came from. Each is compiled once however many
+threads ask for it at the same time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from corejax.arrays.array import Array, as_array
+from corejax.arrays.storage import is_on_device, to_numpy
+from corejax.base import _jaxlib, dtypes
+from corejax.base.avals import ShapedArray
+from corejax.base.caches import SharedCache
+from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, subjaxprs
+from corejax.kernel.keys import compiled_key, param_key
+from corejax.xla.cache import persistent
+from corejax.xla.lowering.failures import failed_lowering
+from corejax.xla.lowering.nesting import check_depth
+from corejax.xla.lowering.programs import Lowering, bake, lower_module
+from corejax.xla.runtime import client
+from corejax.xla.runtime.execution import make_calls
+from corejax.xla.runtime.failures import no_such_analysis, refused_program
+from corejax.xla.runtime.options import settings_of, wrong_option
+from corejax.xla.runtime.transfers import device_aval
+
+
+class Executable:
+    """A compiled program. Called with a sequence of arrays, it returns the list of results without waiting.
+
+    Arguments are trusted to have the types in `in_avals`; those that are not on the device are put there. `calls` has
+    other ways to run it.
+    """
+
+    __slots__ = ("in_avals", "out_avals", "loaded", "place", "donated", "callbacks", "calls", "_shared",
+                 "__weakref__")
+
+    def __init__(self, loaded: Any, place: client.Place, in_avals: Sequence[ShapedArray],
+                 out_avals: Sequence[ShapedArray], donated: Sequence[int] = (), callbacks: Sequence[Any] = (),
+                 consts: Sequence[Any] = ()) -> None:
+        self.loaded, self.place, self.donated, self.callbacks = loaded, place, tuple(donated), tuple(callbacks)
+        self.in_avals, self.out_avals = tuple(in_avals), tuple(out_avals)
+        self.calls = make_calls(loaded, place, self.in_avals, self.out_avals, self.donated, self.callbacks,
+                                list(consts))
+        self._shared: Executable | None = None
+
+    def with_consts(self, consts: Sequence[Any]) -> Executable:
+        """The same program with other values for the constants that are arguments."""
+        other = Executable(self.loaded, self.place, self.in_avals, self.out_avals, self.donated, self.callbacks, consts)
+        other._shared = self  # which so stays in the cache
+        return other
+
+    def __call__(self, args: Sequence[Any]) -> list[Array]:
+        return self.calls.call(args)
+
+    def as_text(self) -> str:
+        """The program as the compiler optimised it, in HLO."""
+        return "\n\n".join(module.to_string() for module in self.loaded.hlo_modules())
+
+    def cost_analysis(self) -> dict[str, float]:
+        """The compiler's estimates: `flops`, `bytes accessed` and others."""
+        try:
+            return dict(self.loaded.cost_analysis())
+        except _jaxlib.RuntimeFailure as error:
+            raise no_such_analysis(error) from error
+
+    def memory_analysis(self) -> Any:
+        """What memory the program takes: arguments, outputs, temporaries, its code."""
+        try:
+            return self.loaded.get_compiled_memory_stats()
+        except _jaxlib.RuntimeFailure as error:
+            raise no_such_analysis(error) from error
+
+
+class _OncePerKey:
+    """A cache that computes a missing value in one thread while others that want it wait.
+
+    A computation that fails leaves nothing behind: the next in line tries anew.
+    """
+
+    def __init__(self, maxsize: int) -> None:
+        self._cache: SharedCache[Any, Any] = SharedCache(maxsize)
+        self._pending: dict[Any, tuple[int, threading.Event]] = {}
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable, compute: Callable[[], Any]) -> Any:
+        me = threading.get_ident()
+        while True:
+            found = self._cache.get(key)
+            if found is not None:
+                return found
+            with self._lock:
+                owner, done = self._pending.setdefault(key, (me, threading.Event()))
+                mine = owner == me
+            if mine:
+                break
+            done.wait()
+        try:
+            # The last owner may have finished between the look-up and the claim.
+            found = self._cache.get(key)
+            return found if found is not None else self._cache.put(key, compute())
+        finally:
+            with self._lock:
+                self._pending.pop(key, None)
+            done.set()
+
+
+#: Programs go with the functions that use them. The newest stay a while, for a function that is made anew in a loop.
+_executables = _OncePerKey(128)
+
+
+def compile_jaxpr(closed: ClosedJaxpr, *, donated: Sequence[int] = (), name: str = "fn",
+                  options: Mapping[str, Any] | None = None, device: Any = None) -> Executable:
+    """The executable of a closed jaxpr on a device; `donated` are the indices of arguments it may overwrite."""
+    place = client.place_of(device)
+    baked = bake(closed.consts)
+    settings = settings_of(options)
+    key = (compiled_key(closed.jaxpr), tuple(None if c is None else (c.dtype, c.tobytes()) for c in baked),
+           tuple(donated), param_key(dict(settings)), place)
+
+    def make() -> Executable:
+        lowered = lower_module(closed.jaxpr, baked, name, place.compiler, donated)
+        return compile_lowered(lowered, closed, place, donated, settings)
+
+    shared: Executable = _executables.get(key, make)
+    hoisted = hoisted_consts(closed, baked, place)
+    return shared.with_consts(hoisted) if hoisted else shared
+
+
+def hoisted_consts(closed: ClosedJaxpr, baked: Sequence[Any], place: client.Place) -> list[Any]:
+    """The buffers of the constants that are arguments, put on the device."""
+    arrays = [as_array(const, copy=True) for const, host in zip(closed.consts, baked, strict=True) if host is None]
+    return [x._buffer if is_on_device(x) else place.put_shared(x.aval, to_numpy(x)) if x.aval.dtype != dtypes.float0
+            else place.put_shared(device_aval(x.aval), np.zeros(x.aval.shape, np.bool_)) for x in arrays]
+
+
+def compile_lowered(lowered: Lowering, closed: ClosedJaxpr, place: client.Place, donated: Sequence[int] = (),
+                    settings: Sequence[tuple[str, Any]] = (), consts: Sequence[Any] = ()) -> Executable:
+    """Compile a lowered module for a place."""
+    check_depth(lowered.depth, closed.jaxpr.name or "fn")
+    options = _jaxlib.compile_options(place.device.id, (*place.options, *settings))
+    with lowered.context, lowered._location:
+        try:
+            loaded = persistent.compile_module(place, lowered.module, options, lowered.callbacks)
+        except _jaxlib.RuntimeFailure as error:
+            wrong = wrong_option(error, settings) if settings else None
+            if wrong is not None:
+                raise wrong from error
+            eqn = _first_invalid(closed.jaxpr, place.compiler)
+            raise (refused_program(error) if eqn is None else failed_lowering(eqn, error)) from error
+    return Executable(loaded, place, closed.in_avals, closed.out_avals, donated, lowered.callbacks, consts)
+
+
+def _first_invalid(jaxpr: Jaxpr, platform: str) -> JaxprEqn | None:
+    """The first equation whose lowering by itself makes no valid program."""
+    for eqn in jaxpr.eqns:
+        for inner in subjaxprs(eqn.params):
+            found = _first_invalid(inner, platform)
+            if found is not None:
+                return found
+        operands = list(dict.fromkeys([x for x in eqn.invars if type(x) is Var]))
+        try:
+            alone = Jaxpr((), operands, eqn.outvars, (eqn,), eqn.effects)
+            lower_module(alone, (), "one", platform).module.operation.verify()
+        except Exception:  # whatever is wrong with it, this is the one
+            return eqn
+    return None

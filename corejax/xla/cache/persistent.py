@@ -1,0 +1,24 @@
+"""The door to the persistent compilation cache: with `config.compilation_cache_dir` unset, nothing of it is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from corejax.base import _jaxlib
+from corejax.base.config import config
+from corejax.base.late import late
+from corejax.xla.runtime.client import Place
+
+persistent_programs = late("corejax.xla.cache.persistent_programs")
+
+
+def compile_module(place: Place, module: Any, options: Any, callbacks: Sequence[Any] = ()) -> Any:
+    """The loaded executable of a module, from the directory that keeps programs if it is there.
+
+    A program that calls back holds functions of this process, so it is never kept.
+    """
+    directory = config.compilation_cache_dir
+    if directory is None or callbacks:
+        return _jaxlib.compile_module(place.client, module, place.device, options, callbacks)
+    return persistent_programs.compiled(directory, place, module, options)

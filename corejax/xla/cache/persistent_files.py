@@ -1,0 +1,215 @@
+"""The files that keep compiled programs: a directory that is trusted, and how an entry is read, written and dropped.
+
+Whoever can write an entry can make this process run any code. So nothing is read that another user could have
+written: of the directory and of each entry it is asked who owns them and who may write. All goes through the opened
+directory, so another one put in its place in the meantime changes nothing, nor does who may write above it.
+
+An entry is a magic line, the program's key, a SHA-256 of all the rest, and the executable. That guards against damage
+and mistakes; against another user it is ownership that guards.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import time
+from contextlib import suppress
+from hashlib import sha256
+from types import TracebackType
+
+from corejax.base.errors import CorejaxRuntimeError
+from corejax.base.source import here
+
+_MAGIC = b"corejax compiled program 1\n"
+_HEAD = len(_MAGIC) + 64
+
+_ENTRY = re.compile(r"[0-9a-f]{64}\.xla")
+_UNFINISHED = re.compile(r"[0-9a-f]{64}\.[0-9a-f]{16}\.new")
+
+#: Does the system open files relative to an open directory, and know owners?
+_POSIX = os.open in os.supports_dir_fd
+
+#: After so many seconds nobody is still writing a file: who began it was killed.
+_ABANDONED = 3600
+
+#: What this process has written to a directory since it last looked how full it is.
+_written: dict[str, int] = {}
+
+
+class Fault(CorejaxRuntimeError):
+    """What is wrong with a directory or an entry. It never reaches a user but as the text of a warning."""
+
+
+def fault_of(message: str, got: str, error: Exception, todo: str = "nothing: the program is compiled") -> Fault:
+    """The fault that an error of the system or the runtime is."""
+    reason = error.strerror or type(error).__name__ if isinstance(error, OSError) else f"{error!s:.200}"
+    return Fault(f"{message}: {reason}", got=got, where=here(), todo=todo)
+
+
+class Directory:
+    """A directory of entries, opened and found safe; it is made if it isn't there."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        if not _POSIX:
+            raise self._refused("this system has no way to tell who could have written it", "a POSIX system")
+        try:
+            self._fd = self._open()
+        except OSError as error:
+            if os.path.islink(path):
+                raise self._refused("it is a symbolic link", "the directory itself") from None
+            raise self._refused(error.strerror or type(error).__name__, "a directory") from None
+        wrong = _untrusted(os.fstat(self._fd))
+        if wrong:
+            os.close(self._fd)
+            raise self._refused(wrong, f"a directory of user {os.geteuid()} that nobody else can write to")
+
+    def _open(self) -> int:
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+        try:
+            return os.open(self.path, flags)
+        except FileNotFoundError:
+            os.makedirs(self.path, 0o700, exist_ok=True)
+            return os.open(self.path, flags)
+
+    def _refused(self, reason: str, wanted: str) -> Fault:
+        return Fault(f"the compilation cache is off: {reason}", got=self.path, wanted=wanted, where=here(),
+                     todo="chmod 700 a directory of your own, and set config.compilation_cache_dir to it")
+
+    def __enter__(self) -> Directory:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 traceback: TracebackType | None) -> None:
+        os.close(self._fd)
+
+    def where(self, key: bytes) -> str:
+        """The path of an entry."""
+        return os.path.join(self.path, _name(key))
+
+    def read(self, key: bytes) -> bytes | None:
+        """The program of an entry, and None if there is no such entry; a `Fault` if it isn't what was written."""
+        try:
+            # A pipe put there would else wait for somebody to write to it.
+            fd = os.open(_name(key), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=self._fd)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise self._broken(key, error.strerror or type(error).__name__) from None
+        with open(fd, "rb", closefd=True) as file:
+            wrong = _untrusted(os.fstat(fd), regular=True)
+            if wrong:
+                raise self._broken(key, wrong)
+            try:
+                content = file.read()
+            except OSError as error:
+                raise self._broken(key, error.strerror or type(error).__name__) from None
+            program = self._checked(key, content)
+            with suppress(OSError):  # the time of last use, by which entries are dropped
+                os.utime(fd)
+        return program
+
+    def _checked(self, key: bytes, content: bytes) -> bytes:
+        if not content.startswith(_MAGIC):
+            raise self._broken(key, "it is no compiled program, or one of another release")
+        found, digest, program = content[len(_MAGIC):_HEAD - 32], content[_HEAD - 32:_HEAD], content[_HEAD:]
+        if digest != _digest(found, program):
+            raise self._broken(key, "its content is damaged, or cut off")
+        if found != key:
+            raise self._broken(key, "it is the entry of another program")
+        return program
+
+    def _broken(self, key: bytes, reason: str) -> Fault:
+        return Fault(f"an entry of the compilation cache can't be used: {reason}", got=self.where(key), where=here(),
+                     todo="nothing: the program is compiled, and the entry replaced")
+
+    def write(self, key: bytes, program: bytes, limit: int) -> None:
+        """Put an entry there at one stroke, and drop what was not used for longest if it grows over `limit` bytes."""
+        content = b"".join((_MAGIC, key, _digest(key, program), program))
+        if len(content) > limit:
+            return
+        try:
+            self._write(_name(key), content)
+            self._drop_some(len(content), limit)
+        except OSError as error:
+            raise fault_of("the compilation cache can't be written to", self.path, error,
+                           "make room and let this user write there, or set config.compilation_cache_dir to another "
+                           "directory; until then programs are compiled and not kept") from None
+
+    def _write(self, name: str, content: bytes) -> None:
+        unfinished = f"{name.partition('.')[0]}.{os.urandom(8).hex()}.new"
+        fd = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=self._fd)
+        try:
+            with open(fd, "wb", closefd=True) as file:
+                file.write(content)
+                file.flush()
+                os.fsync(fd)
+            os.replace(unfinished, name, src_dir_fd=self._fd, dst_dir_fd=self._fd)
+        except BaseException:
+            self._remove(unfinished)
+            raise
+        with suppress(OSError):  # some file systems can't sync a directory
+            os.fsync(self._fd)
+
+    def _drop_some(self, added: int, limit: int) -> None:
+        # Looking at every file costs more than a small program, so not after each write. Several processes that
+        # write at once stay below the limit together, as it is cut to 7/8 and looked at after 1/64.
+        pending = _written.get(self.path)
+        if pending is not None and (pending + added) * 64 < limit:
+            _written[self.path] = pending + added
+            return
+        _written[self.path] = 0
+        files = self._files()
+        total = sum(size for _, size, _ in files)
+        if total <= limit:
+            return
+        for _, size, name in files[:-1]:
+            if total * 8 <= limit * 7:
+                return
+            self._remove(name)
+            total -= size
+
+    def _files(self) -> list[tuple[int, int, str]]:
+        """(time of last use, size, name) of each entry, the oldest first; what nobody finishes is removed."""
+        found = []
+        with os.scandir(self._fd) as files:
+            for file in files:
+                unfinished = _UNFINISHED.fullmatch(file.name)
+                if not unfinished and not _ENTRY.fullmatch(file.name):
+                    continue
+                try:
+                    status = file.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue  # another process dropped it
+                if not unfinished:
+                    found.append((status.st_mtime_ns, status.st_size, file.name))
+                elif status.st_mtime < time.time() - _ABANDONED:
+                    self._remove(file.name)
+        return sorted(found)
+
+    def _remove(self, name: str) -> None:
+        with suppress(OSError):
+            os.unlink(name, dir_fd=self._fd)
+
+
+def _name(key: bytes) -> str:
+    return f"{key.hex()}.xla"
+
+
+def _digest(key: bytes, program: bytes) -> bytes:
+    hashed = sha256(_MAGIC)
+    hashed.update(key)
+    hashed.update(program)
+    return hashed.digest()
+
+
+def _untrusted(status: os.stat_result, regular: bool = False) -> str | None:
+    """Why another user could have written this file or directory, if so."""
+    if regular and not stat.S_ISREG(status.st_mode):
+        return "it is no regular file"
+    if status.st_uid != os.geteuid():
+        return f"it belongs to another user ({status.st_uid})"
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return f"others can write to it (mode {stat.S_IMODE(status.st_mode):o})"
+    return None

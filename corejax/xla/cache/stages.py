@@ -1,0 +1,143 @@
+"""The stages of a compiled function, each to be looked at: traced, lowered, compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from corejax.base import _jaxlib
+from corejax.base.avals import ShapedArray
+from corejax.base.errors import CorejaxError, CorejaxValueError
+from corejax.base.source import here
+from corejax.kernel.jaxpr import ClosedJaxpr
+from corejax.xla.cache.compile import Executable, compile_lowered, hoisted_consts
+from corejax.xla.lowering.programs import Lowering, bake, lower_module
+from corejax.xla.runtime import client
+from corejax.xla.runtime.failures import refused_program
+from corejax.xla.runtime.options import settings_of
+
+
+class Compiled:
+    """A program ready to run, on flat arguments."""
+
+    def __init__(self, executable: Executable) -> None:
+        self.executable = executable
+
+    @property
+    def in_avals(self) -> tuple[ShapedArray, ...]:
+        return self.executable.in_avals
+
+    @property
+    def out_avals(self) -> tuple[ShapedArray, ...]:
+        return self.executable.out_avals
+
+    def __call__(self, *args: Any) -> list[Any]:
+        return self.executable(args)
+
+    def as_text(self) -> str:
+        """The optimised program, in HLO."""
+        return self.executable.as_text()
+
+    def cost_analysis(self) -> dict[str, float]:
+        """The compiler's estimates of work: `flops`, `bytes accessed` and others."""
+        return self.executable.cost_analysis()
+
+    def memory_analysis(self) -> Any:
+        """What memory it takes: arguments, outputs, temporaries, code."""
+        return self.executable.memory_analysis()
+
+
+class Lowered:
+    """A StableHLO module that is not compiled yet."""
+
+    def __init__(self, lowering: Lowering, closed: ClosedJaxpr, baked: Sequence[Any], donated: Sequence[int],
+                 name: str = "fn") -> None:
+        self._lowering, self._closed, self._baked, self._donated = lowering, closed, baked, tuple(donated)
+        self._name = name
+
+    @property
+    def in_avals(self) -> list[ShapedArray]:
+        return self._closed.jaxpr.in_avals
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:
+        return self._closed.jaxpr.out_avals
+
+    @property
+    def platform(self) -> str:
+        """The platform for which it was lowered."""
+        return self._lowering.platform
+
+    @property
+    def module(self) -> Any:
+        """The MLIR module itself."""
+        return self._lowering.module
+
+    def as_text(self, dialect: str = "stablehlo", *, debug_info: bool = False) -> str:
+        """The module's text; it says nothing of what XLA will make of it.
+
+        `dialect` is "stablehlo", or "hlo" for what the compiler makes of that before it optimises. With `debug_info`,
+        operations say which equation they come from, and where that is in the source.
+        """
+        if dialect not in ("stablehlo", "hlo"):
+            raise CorejaxValueError("as_text: there is no such dialect", got=f"{dialect!r:.80}", where=here(),
+                                    wanted="'stablehlo' or 'hlo'", todo="for the optimised program, compile it first")
+        module = self._located() if debug_info else self.module
+        if dialect == "stablehlo":
+            return str(module.operation.get_asm(enable_debug_info=True)) if debug_info else str(module)
+        return str(self._hlo(module).to_string())
+
+    def cost_analysis(self) -> dict[str, float]:
+        """The compiler's estimates of work for the program as it is, not optimised."""
+        return dict(_jaxlib.runtime.hlo_module_cost_analysis(client.places()[0].client, self._hlo(self.module)))
+
+    def compile(self, compiler_options: Mapping[str, Any] | None = None, device: Any = None) -> Compiled:
+        """Compile it for a device, with options for the compiler."""
+        settings = settings_of(compiler_options)
+        place = client.place_of(device)
+        if place.compiler != self.platform:
+            raise CorejaxValueError(f"a program lowered for {self.platform} can't be compiled for {place.compiler}",
+                                    got=f"the device {place.device}", wanted=f"a device of {self.platform}",
+                                    where=here(), todo=f"lower it for that one: .lower(platform={place.compiler!r})")
+        consts = hoisted_consts(self._closed, self._baked, place)
+        return Compiled(compile_lowered(self._lowering, self._closed, place, self._donated, settings, consts))
+
+    def _located(self) -> Any:
+        return lower_module(self._closed.jaxpr, self._baked, self._name, self.platform, self._donated,
+                            located=True).module
+
+    def _hlo(self, module: Any) -> Any:
+        try:
+            return _jaxlib.runtime.mlir.mlir_module_to_xla_computation(
+                str(module.operation.get_asm(enable_debug_info=True))).get_hlo_module()
+        except CorejaxError:
+            raise
+        except Exception as error:  # the bindings have several, without a common base
+            raise refused_program(error) from error
+
+
+class Traced:
+    """A jaxpr that is not lowered yet."""
+
+    def __init__(self, jaxpr: ClosedJaxpr, name: str = "fn", donated: Sequence[int] = ()) -> None:
+        self.jaxpr, self.name, self._donated = jaxpr, name, tuple(donated)
+
+    @property
+    def in_avals(self) -> list[ShapedArray]:
+        return self.jaxpr.jaxpr.in_avals
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:
+        return self.jaxpr.jaxpr.out_avals
+
+    def lower(self, platform: str | None = None) -> Lowered:
+        """Lower it for a platform."""
+        return lower_jaxpr(self.jaxpr, self._donated, self.name, platform)
+
+
+def lower_jaxpr(closed: ClosedJaxpr, donated: Sequence[int] = (), name: str = "fn",
+                platform: str | None = None) -> Lowered:
+    """Lower a closed jaxpr; `donated` are the indices of arguments that the program may overwrite."""
+    baked = bake(closed.consts)
+    lowering = lower_module(closed.jaxpr, baked, name, platform or client.default_platform(), donated)
+    return Lowered(lowering, closed, baked, donated, name)

@@ -1,0 +1,67 @@
+"""What to say when lowering fails: never in the words of what lies beneath."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from corejax.base.errors import CorejaxError, RuleError, kind_of
+from corejax.base.source import describe, here, package_of
+from corejax.base.tracebacks import SEE_MORE, is_from_beneath, plain
+from corejax.kernel import checks
+
+
+def wrong_lowering(eqn: Any, got: Any, wanted: str) -> RuleError:
+    """The error for a lowering rule that returned something else than abstract_eval says."""
+    return _rule_error(eqn, "returned something else than abstract_eval says", got, wanted,
+                       "return MLIR values of the types in ctx.out_types")
+
+
+def failed_lowering(eqn: Any, error: BaseException) -> RuleError:
+    """The error for a lowering rule that made an invalid operation."""
+    return _rule_error(eqn, "made an invalid operation", plain(error), "operations that the compiler accepts",
+                       f"correct the rule; {SEE_MORE}")
+
+
+def foreign_value(eqn: Any, value: Any) -> RuleError:
+    """The error for a lowering rule that uses what is no value of the module at hand."""
+    kept = hasattr(value, "context")
+    return _rule_error(eqn, "uses a value of another program" if kept else "uses what is no value of the program",
+                       "a value that was made when another program was lowered" if kept else kind_of(value),
+                       "values made from this call's arguments, by this ctx", "keep no value from call to call; "
+                       "constants are made anew, by ctx.constant")
+
+
+def check_open(ir: Any, eqns: Sequence[Any]) -> None:
+    """No lowering rule wrote the end of the block in which it stands."""
+    operations = ir.InsertionPoint.current.block.operations
+    last = operations[-1].name if len(operations) else None
+    if eqns and last in ("func.return", "stablehlo.return"):
+        raise _rule_error(eqns[-1], "ends the block in which it stands", last,
+                          "no terminator but in regions of its own",
+                          "return the value; whoever lowers the program writes the end of its functions")
+
+
+def failed_rule(eqn: Any, error: Exception) -> Exception:
+    """What to raise for what a lowering rule raised: its own exception, or that it made an invalid operation."""
+    if not isinstance(error, CorejaxError) and not hasattr(error, "_hook"):
+        part = error.__traceback__
+        while part is not None and part.tb_next is not None:
+            part = part.tb_next
+        bindings = part is not None and package_of(part.tb_frame) in ("corejax", "jaxlib")
+        if is_from_beneath(error) or (bindings and isinstance(error, (IndexError, TypeError, ValueError))):
+            failed = failed_lowering(eqn, error)
+            failed.__cause__ = error
+            return failed
+    return checks.failed(eqn.primitive, "xla_translation", error)
+
+
+def _rule_error(eqn: Any, problem: str, got: Any, wanted: str, todo: str) -> RuleError:
+    if eqn is None:
+        return RuleError(f"lowering {problem}", got=got, wanted=wanted, where=here(), todo=todo)
+    primitive = eqn.primitive
+    origin = getattr(primitive, "origin", None)
+    by = f" ({origin})" if origin else ""
+    return RuleError(f"{primitive.name}.xla_translation{by} {problem}", primitive=primitive.name,
+                     hook="xla_translation", pack=origin, got=got, wanted=wanted, where=describe(eqn.source) or here(),
+                     todo=todo)

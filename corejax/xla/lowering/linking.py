@@ -1,0 +1,53 @@
+"""Functions of other modules as functions of the module that is being made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from corejax.xla.lowering.folding import protect_divisions
+from corejax.xla.lowering.nesting import MAX_CALLS, Depth
+from corejax.xla.lowering.programs import Lowering, _symbol
+
+
+def call_linked(ctx: Lowering, key: Hashable, read: Callable[[Any], Any], name: str, args: Sequence[Any],
+                out_types: Sequence[Any]) -> list[Any]:
+    """The results of the function `main` of another module, called as `name`.
+
+    `read(context)` gives that module, of which nothing but functions is taken over; for each key that happens once.
+    """
+    found = ctx._functions.get(("linked", key))
+    if found is None:
+        symbol, count = _link(ctx, read(ctx.context), name)
+        # as many calls within each other as there are functions, at most: enough for them to stand first if need be
+        depth = Depth(calls=min(count, MAX_CALLS // 2))
+        found = ctx._functions["linked", key] = ctx.ir.FlatSymbolRefAttr.get(symbol), list(out_types), depth
+    ctx.depth = ctx.depth.above(found[2], ctx.ir.InsertionPoint.current.block)
+    return list(ctx._create("func.call", found[1], ctx._own(args), {"callee": found[0]}).results)
+
+
+def _link(ctx: Lowering, other: Any, name: str) -> tuple[str, int]:
+    """Move the functions of another module here, under names that are free in both: that of `main`; their number."""
+    table, ir = ctx.ir.SymbolTable, ctx.ir
+    protect_divisions(other)
+    functions = list(other.body.operations)
+    taken = {ir.StringAttr(table.get_symbol_name(function)).value for function in functions}
+    entry = ""
+    for function in functions:
+        old = ir.StringAttr(table.get_symbol_name(function)).value
+        new = _free(ctx, _symbol(name) if old == "main" else old, taken)
+        table.replace_all_symbol_uses(old, new, other.operation)
+        table.set_symbol_name(function, new)
+        table.set_visibility(function, "private")
+        entry = new if old == "main" else entry
+    for function in functions:
+        ctx.module.body.append(function)
+    return entry, len(functions)
+
+
+def _free(ctx: Lowering, name: str, taken: set[str]) -> str:
+    # A name that another function of the module still has would be taken for that one by its callers.
+    while True:
+        new = ctx._unique(name)
+        if new not in taken:
+            return new

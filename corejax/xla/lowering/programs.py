@@ -1,0 +1,310 @@
+"""Lowering: from a jaxpr to a StableHLO module.
+
+One module for a computation, in an MLIR context of its own, so that what a module interned goes when it goes. The
+walk is a loop over the equations: for each, the primitive's rule for the platform turns MLIR values into MLIR values.
+A rule gets one `Lowering` as its `ctx`, the same object each time, whose view of the current equation moves along.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from corejax.arrays.storage import to_numpy
+from corejax.base import _jaxlib, dtypes
+from corejax.base.avals import ShapedArray
+from corejax.base.errors import CorejaxError, CorejaxTypeError, kind_of
+from corejax.base.source import describe
+from corejax.base.tracebacks import is_from_beneath
+from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
+from corejax.kernel.keys import compiled_key
+from corejax.xla.lowering.callback import checked_callback
+from corejax.xla.lowering.donation import donation
+from corejax.xla.lowering.failures import check_open, failed_lowering, failed_rule, foreign_value, wrong_lowering
+from corejax.xla.lowering.folding import DIVISIONS, divisible
+from corejax.xla.lowering.locations import LocatedRules
+from corejax.xla.lowering.nesting import Depth, order
+from corejax.xla.lowering.types import Types, dense_attribute, describe_type, row_major
+
+#: Array constants of at most this many elements are written into the module; larger ones become arguments.
+BAKED_ELEMENTS = 64
+
+
+class Lowering:
+    """What a lowering rule sees as `ctx`: the equation at hand, and ways to make operations.
+
+    `avals_in`, `avals_out` and `out_types` (MLIR types) belong to the equation. Values are made at MLIR's current
+    insertion point, so a rule that builds a region enters its block with `ir.InsertionPoint(block)` and goes on.
+    """
+
+    __slots__ = ("eqn", "out_types", "platform", "mesh", "tokens", "callbacks", "types", "ir", "module", "context",
+                 "_create", "_made", "_functions", "_names", "_rules", "_literals", "_location",
+                 "_attributes", "_built", "depth")
+
+    def __init__(self, platform: str, name: str) -> None:
+        ir = self.ir = _jaxlib.ir
+        self.platform = platform
+        self.mesh = self.tokens = None
+        self.callbacks: list[Callable[..., Any]] = []
+        self.context = _jaxlib.mlir_context()
+        self._location = ir.Location.unknown(self.context)
+        with self.context, self._location:
+            self.module = ir.Module.create()
+            self.module.operation.attributes["sym_name"] = ir.StringAttr.get(_symbol(name))
+        self.types = Types(ir)
+        self.eqn: JaxprEqn | None = None
+        self.out_types: tuple[Any, ...] = ()
+        self._create = ir.Operation.create
+        self._made: Any = None
+        self._functions: dict[Any, Any] = {}
+        self._built: list[Any] = []  # functions, callees first
+        self.depth = Depth()  # of the function at hand; of the whole module, when it is complete
+        self._names: dict[str, int] = {}
+        self._rules: dict[Any, Callable[..., Any]] = {}
+        self._literals: dict[Any, Any] = {}
+        self._attributes: dict[str, Any] = {}
+
+    # The equation at hand
+
+    @property
+    def avals_in(self) -> list[ShapedArray]:
+        """The types of the equation's operands."""
+        return [atom.aval for atom in self.eqn.invars]  # type: ignore[union-attr]
+
+    @property
+    def avals_out(self) -> list[ShapedArray]:
+        """The types of the equation's results."""
+        return [var.aval for var in self.eqn.outvars]  # type: ignore[union-attr]
+
+    def type_of(self, aval: ShapedArray) -> Any:
+        """The MLIR type of an aval."""
+        return self.types[aval]
+
+    # Making operations
+
+    def attribute(self, text: str) -> Any:
+        """The attribute that MLIR reads from this text, which is parsed once for each module."""
+        found = self._attributes.get(text)
+        if found is None:
+            found = self._attributes[text] = self.ir.Attribute.parse(text, self.context)
+        return found
+
+    def op(self, name: str, operands: Sequence[Any], attributes: dict[str, Any] | None = None,
+           out_types: Sequence[Any] | None = None, regions: int = 0) -> Any:
+        """An operation by its name: its result, or the list of its results if it has not exactly one.
+
+        The results' types are the equation's unless given. This is a third of the cost of the generated classes, and
+        it keeps the compiler from dividing integers by zero while it reads the program, which ends the process.
+        """
+        context = self.context
+        for x in operands:
+            if getattr(x, "context", None) is not context:  # with a value of another one, the bindings crash
+                raise foreign_value(self.eqn, x)
+        if name in DIVISIONS:
+            operands = divisible(operands)
+        if out_types is None:
+            made = self._create(name, self.out_types, operands, attributes, None, regions)
+            if len(self.out_types) == 1:
+                self._made = value = made.result
+                return value
+            return list(made.results)
+        made = self._create(name, out_types, operands, attributes, None, regions)
+        return made.result if len(out_types) == 1 else list(made.results)
+
+    def constant(self, value: Any, aval: ShapedArray | None = None) -> Any:
+        """A constant from a NumPy array or scalar (or an Array, or a Python scalar with the aval it stands for)."""
+        host = np.asarray(value) if aval is None else np.asarray(value, aval.dtype)
+        kind = self.types[ShapedArray(host.shape, host.dtype)]
+        attribute = dense_attribute(self.ir, host, kind)
+        return self._create("stablehlo.constant", [kind], [], {"value": attribute}).result
+
+    def call(self, jaxpr: Jaxpr | ClosedJaxpr, args: Sequence[Any], name: str = "") -> list[Any]:
+        """The results of a jaxpr, outlined as a function of the module; equal jaxprs share one function."""
+        consts: Sequence[Any] = ()
+        if isinstance(jaxpr, ClosedJaxpr):
+            consts, jaxpr = jaxpr.consts, jaxpr.jaxpr
+        args = [*map(self.constant, map(_const_to_numpy, consts)), *self._own(args)]
+        function, out_types, depth = self._function(jaxpr, name or jaxpr.name or "fn")
+        self.depth = self.depth.above(depth, self.ir.InsertionPoint.current.block)
+        made = self._create("func.call", out_types, args, {"callee": function})
+        return list(made.results)
+
+    def _own(self, values: Sequence[Any]) -> Sequence[Any]:
+        """The same values, each of which belongs to this module's context."""
+        for x in values:
+            if getattr(x, "context", None) is not self.context:
+                raise foreign_value(self.eqn, x)
+        return values
+
+    def _function(self, jaxpr: Jaxpr, name: str) -> tuple[Any, list[Any], Depth]:
+        key = compiled_key(jaxpr)
+        found = self._functions.get(key)
+        if found is None:
+            symbol = self._unique(_symbol(name))
+            saved = self.eqn, self.out_types, self._literals, self.depth
+            self.depth = Depth()
+            try:
+                build_function(self, symbol, jaxpr, "private")
+                depth = self.depth
+            finally:
+                self.eqn, self.out_types, self._literals, self.depth = saved
+            reference = self.ir.FlatSymbolRefAttr.get(symbol)
+            found = self._functions[key] = reference, [self.types[aval] for aval in jaxpr.out_avals], depth
+        return found  # type: ignore[no-any-return]
+
+    def _unique(self, name: str) -> str:
+        count = self._names.get(name, 0)
+        self._names[name] = count + 1
+        return name if not count and name != "main" else self._unique(f"{name}_{count}")
+
+    def custom_call(self, target: str, args: Sequence[Any], *, out_types: Sequence[Any] | None = None,
+                    backend_config: dict[str, Any] | None = None, has_side_effect: bool = False,
+                    api_version: int = 4, attributes: dict[str, Any] | None = None) -> list[Any]:
+        """The results of a function that was registered with the runtime under the name `target`."""
+        ir = self.ir
+        attrs = {"call_target_name": ir.StringAttr.get(target), "has_side_effect": ir.BoolAttr.get(has_side_effect),
+                 "api_version": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), api_version),
+                 "backend_config": ir.DictAttr.get(backend_config or {}), **(attributes or {})}
+        out_types = self.out_types if out_types is None else out_types
+        return list(self._create("stablehlo.custom_call", out_types, self._own(args), attrs).results)
+
+    def callback(self, function: Callable[..., Sequence[Any]], args: Sequence[Any],
+                 out_avals: Sequence[ShapedArray], *, effectful: bool = False,
+                 before: Callable[[], None] | None = None) -> list[Any]:
+        """The results of a Python function that the running program calls with NumPy arrays, one for each operand.
+
+        It returns one array for each aval, of just that type; anything else is an error when the program runs. Unless
+        `effectful`, the call may be left out if nobody needs its results. `before` is called before each run of the
+        program, and may refuse it by an error.
+        """
+        ir = self.ir
+        primitive = self.eqn.primitive if self.eqn else SimpleNamespace(name="callback", origin="corejax")
+        where = describe(self.eqn.source) if self.eqn else None
+        index = ir.IntegerAttr.get(ir.IntegerType.get_unsigned(64), len(self.callbacks))
+        self.callbacks.append(checked_callback(function, tuple(out_avals), primitive, where, before))
+        out_types = [self.types[aval] for aval in out_avals]
+        layouts = {"operand_layouts": row_major(ir, [arg.type for arg in args]),
+                   "result_layouts": row_major(ir, out_types)}
+        return self.custom_call("xla_ffi_python_cpu_callback", args, out_types=out_types, has_side_effect=effectful,
+                                backend_config={"index": index}, attributes=layouts)
+
+    # The walk
+
+    def literal(self, literal: Literal) -> Any:
+        """The constant of a literal, made once for each function."""
+        host = _const_to_numpy(literal.val)
+        if host.dtype != literal.aval.dtype:
+            host = host.astype(literal.aval.dtype)
+        key = host.dtype, host.shape, host.tobytes()
+        found = self._literals.get(key)
+        if found is None:
+            found = self._literals[key] = self.constant(host)
+        return found
+
+
+def build_function(ctx: Lowering, symbol: str, jaxpr: Jaxpr, visibility: str, consts: Sequence[Any | None] = (),
+                   arg_attributes: Callable[[Any], Sequence[Any]] | None = None) -> None:
+    """Add to the module a function of the constvars and invars; a const that is not None is baked in instead."""
+    ir, types = ctx.ir, ctx.types
+    consts = consts or [None] * len(jaxpr.constvars)
+    binders = [var for var, const in zip(jaxpr.constvars, consts, strict=True) if const is None] + [*jaxpr.invars]
+    kind = ir.FunctionType.get([types[var.aval] for var in binders], [types[aval] for aval in jaxpr.out_avals])
+    function = _jaxlib.func.FuncOp(symbol, kind, visibility=visibility, ip=ir.InsertionPoint(ctx.module.body))
+    if arg_attributes is not None:
+        function.arg_attrs = ir.ArrayAttr.get(arg_attributes(ir))
+    block = function.add_entry_block()
+    ctx._literals = {}
+    with ir.InsertionPoint(block):
+        env = dict(zip(binders, block.arguments, strict=True))
+        for var, const in zip(jaxpr.constvars, consts, strict=True):
+            if const is not None:
+                env[var] = ctx.constant(const)
+        outs = lower_equations(ctx, jaxpr, env)
+        ctx._create("func.return", [], outs)
+    ctx._built.append(function)
+
+
+def lower_equations(ctx: Lowering, jaxpr: Jaxpr, env: dict[Any, Any]) -> list[Any]:
+    """Lower each equation at the current insertion point; the values of the jaxpr's outputs."""
+    types, rules, literal = ctx.types, ctx._rules, ctx.literal
+    for eqn in jaxpr.eqns:
+        primitive, outvars = eqn.primitive, eqn.outvars
+        args = [literal(x) if type(x) is Literal else env[x] for x in eqn.invars]
+        rule = rules.get(primitive)
+        if rule is None:
+            rule = rules[primitive] = primitive.lowering(ctx.platform)
+        ctx.eqn = eqn
+        ctx.out_types = wanted = tuple([types[var.aval] for var in outvars])
+        ctx._made = None
+        try:
+            out = rule(ctx, args, **eqn.params)
+        except Exception as error:
+            raise failed_rule(eqn, error)  # noqa: B904
+        if not primitive.multiple_results:
+            if out is not ctx._made or out is None:
+                _check(ctx, out, wanted[0])
+            env[outvars[0]] = out
+            continue
+        if not isinstance(out, Sequence) or len(out) != len(wanted):
+            raise wrong_lowering(eqn, len(out) if isinstance(out, Sequence) else type(out).__name__,
+                         f"a sequence of {len(wanted)} values")
+        for var, value, kind in zip(outvars, out, wanted, strict=True):
+            _check(ctx, value, kind)
+            env[var] = value
+    check_open(ctx.ir, jaxpr.eqns)
+    return [literal(x) if type(x) is Literal else env[x] for x in jaxpr.outvars]
+
+
+def _check(ctx: Lowering, value: Any, wanted: Any) -> None:
+    if not isinstance(value, ctx.ir.Value):
+        raise wrong_lowering(ctx.eqn, kind_of(value), f"a value of type {describe_type(wanted)}")
+    if value.context is not ctx.context:
+        raise foreign_value(ctx.eqn, value)
+    if value.type != wanted:
+        raise wrong_lowering(ctx.eqn, describe_type(value.type), describe_type(wanted))
+
+
+def lower_module(jaxpr: Jaxpr, consts: Sequence[Any | None], name: str, platform: str,
+                 donated: Sequence[int] = (), located: bool = False) -> Lowering:
+    """The module of a jaxpr. A const that is not None is baked in; the other constvars are leading arguments."""
+    ctx = Lowering(platform, f"jit_{name}")
+    if located:
+        ctx._rules = LocatedRules(ctx)
+    ctx._names["main"] = 1
+    baked = list(consts)
+    free = [var for var, const in zip(jaxpr.constvars, baked, strict=True) if const is None]
+
+    def attributes(ir: Any) -> list[Any]:
+        return donation(ir, len(free), jaxpr, frozenset(donated))
+
+    try:
+        with ctx.context, ctx._location:
+            build_function(ctx, "main", jaxpr, "public", baked, attributes if donated else None)
+            order(ctx.module.body, ctx._built, ctx.depth)
+    except Exception as error:
+        if isinstance(error, CorejaxError) or ctx.eqn is None or not is_from_beneath(error):
+            raise
+        raise failed_lowering(ctx.eqn, error) from error
+    ctx.eqn, ctx._literals, ctx._built = None, {}, []
+    return ctx
+
+
+def _const_to_numpy(value: Any) -> Any:
+    return to_numpy(value) if hasattr(value, "aval") else np.asarray(value)
+
+
+def bake(consts: Sequence[Any]) -> list[Any | None]:
+    """For each constant its ndarray if it is small enough to be part of the module, else None."""
+    for const in consts:
+        if not hasattr(const, "aval") and not isinstance(const, (np.ndarray, np.generic)):
+            raise CorejaxTypeError("a jaxpr's constant is not an array", got=type(const).__name__)
+    return [_const_to_numpy(const) if const.size <= BAKED_ELEMENTS and const.dtype != dtypes.float0 else None
+            for const in consts]
+
+
+def _symbol(name: str) -> str:
+    return re.sub(r"[^\w.$-]+", "_", name).strip("_") or "fn"

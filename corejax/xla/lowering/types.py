@@ -1,0 +1,81 @@
+"""MLIR's types and constants for ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from corejax.base import dtypes
+from corejax.base.avals import ShapedArray
+from corejax.base.errors import CorejaxTypeError
+
+
+class Types(dict[ShapedArray, Any]):
+    """Maps an aval to its MLIR type in one context: a plain dict lookup after the first time."""
+
+    __slots__ = ("_ir", "_elements")
+
+    def __init__(self, ir: Any) -> None:
+        super().__init__()
+        self._ir = ir
+        self._elements: dict[np.dtype, Any] = {}
+
+    def __missing__(self, aval: ShapedArray) -> Any:
+        kind = self[aval] = self._ir.RankedTensorType.get(aval.shape, self.element(aval.dtype))
+        return kind
+
+    def element(self, dtype: np.dtype) -> Any:
+        """The MLIR type of an array's elements."""
+        found = self._elements.get(dtype)
+        if found is None:
+            found = self._elements[dtype] = _element_type(self._ir, dtype)
+        return found
+
+
+def _element_type(ir: Any, dtype: np.dtype) -> Any:
+    kind = dtypes.kind(dtype)
+    bits = 8 * dtype.itemsize
+    if kind == "b" or dtype == dtypes.float0:
+        return ir.IntegerType.get_signless(1)
+    if kind == "i":
+        return ir.IntegerType.get_signless(bits)
+    if kind == "u":
+        return ir.IntegerType.get_unsigned(bits)
+    if kind == "c":
+        return ir.ComplexType.get((ir.F32Type if bits == 64 else ir.F64Type).get())
+    name = {"float16": "F16Type", "bfloat16": "BF16Type", "float32": "F32Type", "float64": "F64Type"}.get(
+        dtype.name, f"Float8{dtype.name.removeprefix('float8_').upper()}Type")
+    if not hasattr(ir, name):
+        raise CorejaxTypeError(f"the compiler has no type for {dtype.name}", got=dtype.name)
+    return getattr(ir, name).get()
+
+
+_TENSOR = re.compile(r"tensor<((?:\d+x)*)(.*)>")
+_ELEMENTS = {"i1": "bool", "complex<f32>": "c64", "complex<f64>": "c128"}
+
+
+def describe_type(kind: Any) -> str:
+    """An MLIR type as avals are written: `f64[3]`; what is no array's type, as MLIR writes it."""
+    found = _TENSOR.fullmatch(str(kind))
+    if found is None:
+        return str(kind)
+    sizes, element = found.groups()
+    return f"{_ELEMENTS.get(element, element.replace('ui', 'u'))}[{sizes[:-1].replace('x', ',')}]"
+
+
+def dense_attribute(ir: Any, host: Any, kind: Any) -> Any:
+    """An array's elements as an attribute of the given tensor type."""
+    if host.dtype == dtypes.float0:
+        host = np.zeros(host.shape, np.bool_)
+    return ir.DenseElementsAttr.get(np.ascontiguousarray(host), type=kind.element_type, shape=kind.shape)
+
+
+def row_major(ir: Any, types: Sequence[Any]) -> Any:
+    """Row-major layouts, which is how NumPy reads memory."""
+    index = ir.IndexType.get()
+    return ir.ArrayAttr.get([
+        ir.DenseIntElementsAttr.get(np.arange(t.rank, dtype=np.int64)[::-1].copy(), type=index, shape=[t.rank])
+        for t in types])

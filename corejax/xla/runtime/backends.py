@@ -1,0 +1,215 @@
+"""Backends: which there are, which can be used here, and which is the default.
+
+A pack brings one as a plugin object in the group `corejax.backends`; `cpu` and `cuda` are built in. What is faulty
+about one of a pack is said in its name and in that of the pack, and the others work.
+
+>>> "cpu" in known()
+True
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+from corejax.base import _jaxlib
+from corejax.base.config import AUTO
+from corejax.base.errors import CorejaxError, CorejaxRuntimeError, CorejaxValueError, PackError, kind_of, suggestion
+from corejax.base.source import here
+from corejax.installed import groups, registry
+from corejax.xla.runtime.builtin import BACKENDS
+
+GROUP = "corejax.backends"
+#: The one that works everywhere.
+ALWAYS = BACKENDS["cpu"]
+_OWN = "corejax"
+
+
+class Backend(Protocol):
+    """What a pack provides in the group `corejax.backends`: an object with these attributes.
+
+    It may have one more, `compiler_options`: a dict of options that the compiler needs for all of its programs.
+    """
+
+    name: str
+    platform: str
+    priority: int
+
+    def why_not(self) -> str | None:
+        """Why it can't be used here, in a few words; None if it can. It must be cheap: a look at the machine."""
+
+    def make_client(self) -> Any:
+        """A client of the runtime, with at least one device. It is asked for once in a process."""
+
+
+class Offer(NamedTuple):
+    """A backend that was found to be one, with who provides it."""
+
+    name: str
+    platform: str
+    priority: int
+    origin: str
+    options: tuple[tuple[str, Any], ...]
+    backend: Backend
+
+    def why_not(self) -> str | None:
+        """Why it can't be used here; None if it can."""
+        reason = _asked(self.name, self.origin, "is asked whether it can be used", self.backend.why_not)
+        if reason is not None and not isinstance(reason, str):
+            raise _fault(self.name, self.origin, "says whether it can be used, but not in words",
+                         f"why_not() returned {reason!r:.80}", "the reason as a str, or None if there is none")
+        return reason
+
+    def make_client(self) -> Any:
+        """A new client of it."""
+        client = _asked(self.name, self.origin, "makes its client", self.backend.make_client)
+        if not isinstance(client, _jaxlib.Client):
+            raise _fault(self.name, self.origin, "makes something else than a client",
+                         f"make_client() returned {kind_of(client)}", "a client of the runtime of jaxlib")
+        if not client.local_devices():
+            raise _fault(self.name, self.origin, "makes a client without devices", repr(client)[:80],
+                         "at least one device; or a reason from why_not()")
+        return client
+
+
+def known() -> list[str]:
+    """The names of all backends, built in or from packs in use. No pack is imported for it."""
+    return sorted({*BACKENDS, *registry.installed().names(GROUP)})
+
+
+# Looking at one
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"[a-z]\w*", value) is not None
+
+
+#: What a backend must have: how to tell, and what to say where it hasn't.
+_PARTS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "name": (_is_name, "the name of its entry point"),
+    "platform": (_is_name, "the name of the platform for which programs are lowered"),
+    "priority": (lambda value: type(value) is int, "an int; corejax's cpu has 0, its cuda has 100"),
+    "why_not": (callable, "a method that returns why it can't be used here, or None"),
+    "make_client": (callable, "a method that returns a client of the runtime"),
+    "compiler_options": (lambda value: isinstance(value, Mapping), "a dict from names to values, if it is there"),
+}
+
+
+def offer(name: str) -> Offer:
+    """The backend of this name; an error if there is none, if several packs provide it, or if it is faulty."""
+    installed = registry.installed()
+    entries = installed.providers(GROUP, name)
+    if name in BACKENDS:
+        preferred = [entry for entry in entries if entry.pack.name in installed.prefer]
+        for other in [] if preferred else entries:
+            groups.report((name, other.pack.name), f"the backend {name!r} of {other.pack} is not used, as {_OWN} has "
+                            f"one of that name; COREJAX_PREFER={other.pack.name} chooses it")
+        if not preferred:
+            return _looked_at(BACKENDS[name], name, _OWN)
+    entry = installed.choose(GROUP, name)
+    if entry is None:
+        near = suggestion(name, [AUTO, *known()])
+        raise CorejaxValueError(f"there is no backend called {name!r}", got=repr(name), wanted=f"one of: {overview()}",
+                                where=here(), todo=near or registry.install_hint(name, (GROUP,)))
+    return _looked_at(registry.load(GROUP, name), name, str(entry.pack))
+
+
+def _looked_at(backend: Any, name: str, origin: str) -> Offer:
+    """The backend with its parts, each read once."""
+    parts: dict[str, Any] = {}
+    for part, (good, wanted) in _PARTS.items():
+        default: Any = {} if part == "compiler_options" else None
+        ask = partial(getattr, backend, part, default)
+        parts[part] = value = _asked(name, origin, f"is asked for its {part}", ask)
+        if not good(value) or (part == "name" and value != name):
+            got = f"{part} = {value!r:.80}" if value is not None else f"no {part}"
+            raise PackError(f"{origin}: the backend {name!r} is none", pack=origin, where=here(),
+                            got=f"{kind_of(backend)} with {got}", wanted=f"{part}: {wanted}",
+                            todo=f"let the entry point lead to {backend.__name__}(), not to the class"
+                            if isinstance(backend, type) else _other(name))
+    return Offer(name, parts["platform"], parts["priority"], origin, tuple(parts["compiler_options"].items()), backend)
+
+
+def _asked(name: str, origin: str, what: str, ask: Callable[[], Any]) -> Any:
+    """What a backend's own code answers; an error in its name for whatever it raises."""
+    try:
+        return ask()
+    except (Exception, SystemExit) as error:
+        raise _fault(name, origin, f"raises when it {what}", registry.words(error), "an answer") from error
+
+
+def _fault(name: str, origin: str, what: str, got: str, wanted: str) -> CorejaxRuntimeError:
+    return CorejaxRuntimeError(f"the backend {name!r} of {origin} {what}", pack=origin, got=got, wanted=wanted,
+                               where=here(), todo=_other(name))
+
+
+def _other(name: str) -> str:
+    return f"repair it, or choose another one than {name!r} with config.backend or COREJAX_BACKEND"
+
+
+# Choosing one
+
+def candidates(wanted: str) -> list[Offer]:
+    """The backends to try in turn: the one that is wanted; or, for `auto`, all that aren't faulty, the best first."""
+    if wanted != AUTO:
+        return [offer(wanted)]
+    found = []
+    for name in known():
+        try:
+            found.append(offer(name))
+        except CorejaxError as error:
+            _skip(name, error)
+    return sorted(found, key=lambda one: (-one.priority, one.name))
+
+
+def usable(found: Sequence[Offer], wanted: str) -> Iterator[Offer]:
+    """Those of the candidates that can be used here; the one that is wanted can, or it is an error."""
+    for one in found:
+        try:
+            reason = one.why_not()
+        except CorejaxError as error:
+            if wanted != AUTO:
+                raise
+            _skip(one.name, error)
+            continue
+        if reason is None:
+            yield one
+        elif wanted != AUTO:
+            raise CorejaxRuntimeError(f"the backend {one.name!r} can't be used here: {reason}", got=repr(wanted),
+                                      wanted=f"one that can be used: {overview()}", where=here(), pack=one.origin,
+                                      todo="choose another one with config.backend or COREJAX_BACKEND, or 'auto'")
+
+
+def start(found: Sequence[Offer], wanted: str) -> tuple[Offer, Any]:
+    """The first of the candidates that works, with its client."""
+    for one in usable(found, wanted):
+        try:
+            return one, one.make_client()
+        except CorejaxError as error:
+            if wanted != AUTO:
+                raise
+            _skip(one.name, error)
+    raise CorejaxRuntimeError("no backend can be used", got=overview(), wanted="one that works", where=here(),
+                              todo="repair one of them")
+
+
+def _skip(name: str, error: CorejaxError) -> None:
+    """Say once that a backend is there and can't be the default."""
+    groups.report((name, GROUP), f"{error.message}: {error.got}. It is skipped. COREJAX_BACKEND names the one to "
+                                   f"use; {overview()}")
+
+
+def overview() -> str:
+    """Every backend with whether it can be used here, in a line."""
+    return "; ".join(f"{name} ({state})" for name, state in states())
+
+
+def states() -> Iterator[tuple[str, str]]:
+    """Every backend with whether it can be used here."""
+    for name in known():
+        try:
+            reason = offer(name).why_not()
+            yield name, "can be used" if reason is None else reason
+        except CorejaxError as error:
+            yield name, f"faulty: {error.message}"

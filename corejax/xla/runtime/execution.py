@@ -1,0 +1,158 @@
+"""Running compiled programs: arguments go to the device, results come back wrapped, failures are told in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from corejax.arrays.array import Array
+from corejax.arrays.storage import deleted_error, is_on_device
+from corejax.base import dtypes
+from corejax.base.avals import ShapedArray
+from corejax.base.errors import CorejaxError, CorejaxValueError
+from corejax.base.source import here
+from corejax.xla.lowering.callback import take_raised
+from corejax.xla.runtime import client
+from corejax.xla.runtime.failures import runtime_error
+from corejax.xla.runtime.mailboxes import Box
+from corejax.xla.runtime.transfers import Transfers, device_aval
+
+
+@dataclass(slots=True)
+class Plain:
+    """The parts of a call of a program with one result, for who writes it out.
+
+    How its arguments get to the device, what runs it, what makes the buffer of its result, the type of that, what
+    tells a failure in words, and what to do with the mailboxes in use.
+    """
+
+    start: Callable[[Sequence[Any]], tuple[list[Any], Box | None]]
+    execute: Callable[[list[Any]], Any]
+    handlers: list[Any]
+    aval: ShapedArray
+    failure: Callable[[Exception, Sequence[Any]], BaseException]
+    finish: Callable[[Box, Any], None]
+
+
+class Calls(NamedTuple):
+    """The ways to run a program: for all its results, for the only one, and that in parts if there is no more to it."""
+
+    call: Callable[[Sequence[Any]], list[Array]]
+    call_for_one: Callable[[Sequence[Any]], Array]
+    plain: Plain | None
+
+
+_new = object.__new__
+
+#: What running a program raises.
+FAILURES = (RuntimeError, TypeError, ValueError)
+
+
+def make_calls(loaded: Any, place: client.Place, in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray],
+               donated: Sequence[int], callbacks: Sequence[Any], consts: list[Any]) -> Calls:
+    """The functions that run a program.
+
+    Closures, since reading what they need from an object's slots would cost a tenth of the whole call. They don't
+    refer to the executable, which so goes with its last reference.
+    """
+    execute = _waiting(loaded, callbacks) if callbacks else loaded.execute_sharded
+    handlers = [place.handler(device_aval(aval)) for aval in out_avals]
+    without_elements = [i for i, aval in enumerate(out_avals) if aval.dtype == dtypes.float0]
+    transfers = Transfers(place, in_avals, reuse=not donated and not without_elements)
+    only_aval: Any = out_avals[0] if out_avals else None
+
+    def direct(buffers: list[Any], args: Sequence[Any]) -> list[Array]:
+        try:
+            outs = execute(consts + buffers if consts else buffers).consume_with_handlers(handlers)
+        except FAILURES as error:
+            raise failure(error, args) from None
+        arrays = []
+        for out, aval in zip(outs, out_avals, strict=True):
+            array = _new(Array)  # `Array.from_device`, without the call
+            array.aval = aval
+            array._buffer = out
+            arrays.append(array)
+        for i in without_elements:
+            arrays[i] = Array.from_host(np.zeros(out_avals[i].shape, dtypes.float0), out_avals[i])
+        return arrays
+
+    def direct_for_one(buffers: list[Any], args: Sequence[Any]) -> Array:
+        if without_elements:
+            return direct(buffers, args)[0]
+        try:
+            outs = execute(consts + buffers if consts else buffers).consume_with_handlers(handlers)
+        except FAILURES as error:
+            raise failure(error, args) from None
+        array = _new(Array)
+        array.aval = only_aval
+        array._buffer = outs[0]
+        return array
+
+    def failure(error: Exception, args: Sequence[Any]) -> BaseException:
+        return _failure(error, args, place, donated, callbacks)
+
+    def refuse(function: Callable[..., Any]) -> None:
+        nonlocal execute
+        execute = function
+
+    client.refuse_after_fork(direct, refuse)
+    start, finish = transfers.start, transfers.finish
+
+    def call(args: Sequence[Any]) -> list[Array]:
+        buffers, box = start(args)
+        arrays = direct(buffers, args)
+        if box is not None:
+            finish(box, arrays[0]._buffer if arrays else None)
+        return arrays
+
+    def call_for_one(args: Sequence[Any]) -> Array:
+        buffers, box = start(args)
+        array = direct_for_one(buffers, args)
+        if box is not None:
+            finish(box, array._buffer)
+        return array
+
+    if consts or without_elements or len(out_avals) != 1:
+        return Calls(call, call_for_one, None)
+    return Calls(call, call_for_one, Plain(start, execute, handlers, only_aval, failure, finish))
+
+
+def _waiting(loaded: Any, callbacks: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
+    """How to run a program that calls back: to its end, so that what a callback raises is raised here."""
+    announced = [callback.before for callback in callbacks if callback.before is not None]
+
+    def execute(buffers: Sequence[Any]) -> Any:
+        for before in announced:
+            before()
+        results = loaded.execute_sharded(buffers, with_tokens=True)
+        results.consume_token().block_until_ready()
+        return results
+    return execute
+
+
+def _failure(error: Exception, args: Sequence[Any], place: client.Place, donated: Sequence[int],
+             callbacks: Sequence[Any]) -> BaseException:
+    """What to raise when execution failed with `error`."""
+    if isinstance(error, CorejaxError):
+        return error
+    raised = take_raised(callbacks)
+    if raised is not None:
+        return raised
+    arrays = [x for x in args if type(x) is Array]
+    for x in arrays:
+        if x.is_deleted():
+            return deleted_error(x)
+    twice = [i for i in donated if sum(x is args[i] for x in args) > 1]
+    if twice:
+        return CorejaxValueError(f"argument {twice[0]} is donated, and passed a second time in the same call",
+                                 where=here(), todo="pass a copy, or don't donate it")
+    elsewhere = [x for x in arrays if is_on_device(x) and x.device != place.device]
+    if elsewhere:
+        return CorejaxValueError("an argument lives on another device than that for which the program was compiled",
+                                 got=f"{elsewhere[0].aval} on {elsewhere[0].device}", wanted=place.device, where=here(),
+                                 todo="move it with cj.device_put(x, device), or compile for its device: "
+                                      ".lower(...).compile(device=x.device)")
+    return runtime_error(error)

@@ -1,0 +1,73 @@
+"""Mailboxes: memory that NumPy writes and a device reads, so that small arguments need not be put there.
+
+The runtime takes 4 µs to put an ndarray on a device, however small. Where the device computes in host memory, it can
+read memory of ours instead: arguments are copied to mailboxes, which are free again when the program that reads them
+has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from corejax.base import _jaxlib
+from corejax.base.avals import ShapedArray
+from corejax.xla.runtime import client
+
+#: For each argument of a program, the ndarray to write to and the buffer that has its memory; None until it is needed.
+Box = tuple[list[Any], list[Any]]
+
+#: The runtime reads memory where it is if it begins at a multiple of this.
+_ALIGNMENT = 64
+
+#: Larger arguments are put on the device: mailboxes for them would hold much memory for little time.
+_MOST_BYTES = 1 << 14
+
+
+class Mailboxes:
+    """The free mailboxes of a program."""
+
+    __slots__ = ("avals", "place", "fits", "free")
+
+    def __init__(self, avals: Sequence[ShapedArray], place: client.Place) -> None:
+        self.avals, self.place = avals, place
+        #: For each argument: is there a mailbox?
+        self.fits = [0 < aval.size * aval.dtype.itemsize <= _MOST_BYTES for aval in avals]
+        self.free: list[Box] = []  # appending and popping are atomic: threads need no lock
+
+    def take(self) -> Box:
+        """A set of them that nobody reads."""
+        try:
+            return self.free.pop()
+        except IndexError:
+            return [None] * len(self.avals), [None] * len(self.avals)
+
+    def write(self, box: Box, i: int, value: Any) -> bool:
+        """Write the i-th argument to its mailbox; False if it has none."""
+        if not self.fits[i]:
+            return False
+        if box[0][i] is None:
+            host, buffer = _make(self.avals[i], self.place)
+            if buffer is None:
+                self.fits[i] = False
+                return False
+            box[0][i], box[1][i] = host, buffer
+        box[0][i][...] = value
+        return True
+
+
+def _make(aval: ShapedArray, place: client.Place) -> tuple[Any, Any]:
+    """Memory to write to, and the buffer that has it; None for that if the device can't read memory of ours."""
+    size = aval.size * aval.dtype.itemsize
+    memory = np.empty(size + _ALIGNMENT, np.uint8)
+    start = -_address(memory) % _ALIGNMENT
+    host = memory[start:start + size].view(aval.dtype).reshape(aval.shape)
+    buffer = place.put_shared(aval, host)
+    seen = _jaxlib.buffer_to_numpy(buffer, aval.shape, aval.dtype)
+    return host, buffer if _address(seen) == _address(host) else None
+
+
+def _address(array: Any) -> int:
+    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]

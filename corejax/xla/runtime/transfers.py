@@ -1,0 +1,158 @@
+"""Putting the arguments of a program on its device, each in the cheapest way that there is for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from corejax.arrays.array import Array, as_array
+from corejax.arrays.storage import buffer_of, host_of, to_numpy
+from corejax.base import dtypes
+from corejax.base.avals import ShapedArray
+from corejax.xla.runtime import client
+from corejax.xla.runtime.mailboxes import Box, Mailboxes
+
+_SCALARS = frozenset([kind for kind in (*dtypes.PYTHON_SCALARS, *[dtype.type for dtype in dtypes.ALL])
+                      if not issubclass(kind, np.void)])
+
+#: What can be written to a mailbox as it is.
+_WRITABLE = _SCALARS | {np.ndarray}
+
+#: Scalars whose buffers are kept where there are no mailboxes, so that 2.0 need not be put there again. Not complex
+#: ones, as a dictionary can't tell 1-0j from 1+0j.
+_KEPT = frozenset([kind for kind in _SCALARS if not issubclass(kind, (complex, np.complexfloating))])
+
+#: So many buffers of scalars a program keeps for each argument.
+_MOST_KEPT = 64
+
+#: A program that so often still ran when its call returned gets no more mailboxes: making new ones takes longer than
+#: to put its arguments on the device.
+_MOST_UNFINISHED = 8
+
+
+class Transfers:
+    """How the arguments of one program get to its device.
+
+    `reuse`: the same buffer may serve many calls, as the program overwrites none.
+    """
+
+    __slots__ = ("place", "types", "reuse", "mailboxes", "unfinished", "whence")
+
+    def __init__(self, place: client.Place, in_avals: Sequence[ShapedArray], reuse: bool) -> None:
+        self.place, self.reuse = place, reuse
+        #: For each argument: its type, its dtype if it has elements, kept buffers of scalars.
+        self.types: list[tuple[ShapedArray, Any, dict[Any, Any]]] = [
+            (aval, None if aval.dtype == dtypes.float0 else aval.dtype, {}) for aval in in_avals]
+        self.mailboxes = Mailboxes(in_avals, place) if reuse and place.platform == "cpu" else None
+        self.unfinished = 0
+        #: Which arguments were written to mailboxes last time, which the device had already, and which were put there:
+        #: they tend to be so again.
+        self.whence: tuple[list[int], list[int], list[int]] = [], list(range(len(in_avals))), []
+
+    def start(self, args: Sequence[Any]) -> tuple[list[Any], Box | None]:
+        """The buffers of arguments, and the mailboxes in use, which `finish` wants back."""
+        written, from_device, put = self.whence
+        box: Box | None = None
+        try:
+            if not written:
+                return [x._buffer for x in args], None
+            hosts, buffers = box = self.mailboxes.free.pop()  # type: ignore[union-attr]
+            for i in written:
+                x = args[i]
+                hosts[i][...] = x if type(x) in _WRITABLE else host_of(x)
+            if from_device or put:
+                buffers = buffers[:]
+                for i in from_device:
+                    buffers[i] = args[i]._buffer
+                if put:
+                    client.check_not_forked()
+                    for i in put:
+                        buffers[i] = self._put(i, args[i])
+            return buffers, box
+        except Exception:  # one is elsewhere, is missing, or can't be written just so
+            self._give_back(box)
+        return self._sorted_out(args)
+
+    def finish(self, box: Box, result: Any) -> None:
+        """The program was started, and this is the buffer of a result: its mailboxes are free if it has ended."""
+        mailboxes = self.mailboxes
+        if mailboxes is not None:
+            if result is not None and result.is_ready():
+                mailboxes.free.append(box)
+            else:  # they go when the program has read them
+                self.unfinished += 1
+                if self.unfinished > _MOST_UNFINISHED:
+                    self.mailboxes = None
+
+    def _give_back(self, box: Box | None) -> None:
+        """Mailboxes that no program was given are free at once."""
+        mailboxes = self.mailboxes
+        if box is not None and mailboxes is not None:
+            mailboxes.free.append(box)
+
+    def _sorted_out(self, args: Sequence[Any]) -> tuple[list[Any], Box | None]:
+        client.check_not_forked()
+        mailboxes = self.mailboxes
+        box: Box = mailboxes.take() if mailboxes is not None else ([], [None] * len(args))
+        buffers = box[1][:]
+        whence: tuple[list[int], list[int], list[int]] = [], [], []
+        written, from_device, put = whence
+        for i, x in enumerate(args):
+            try:
+                buffers[i] = buffer_of(x)
+                from_device.append(i)
+                continue
+            except (AttributeError, TypeError):
+                plain = self._plain(i, x)
+            if plain is not None and mailboxes is not None and mailboxes.write(box, i, plain):
+                buffers[i] = box[1][i]
+                written.append(i)
+            else:
+                buffers[i] = self._put(i, x)
+                put.append(i)
+        self.whence = whence
+        if written:
+            return buffers, box
+        self._give_back(box)
+        return buffers, None
+
+    def _plain(self, i: int, x: Any) -> Any:
+        """The i-th argument as something to write to a mailbox; None if it is no plain ndarray or scalar."""
+        dtype = self.types[i][1]
+        if type(x) is Array:
+            x = x._host
+        if type(x) is int:
+            dtypes.check_python_int(x, dtype)
+        return x if type(x) in _WRITABLE and dtype is not None else None
+
+    def _put(self, i: int, x: Any) -> Any:
+        """The buffer of the i-th argument."""
+        aval, dtype, kept = self.types[i]
+        place = self.place
+        if dtype is None:
+            return place.put_shared(device_aval(aval), np.zeros(aval.shape, np.bool_))
+        put = place.put_copy
+        if type(x) is Array:
+            # Its storage never changes, so the device may read it where it is; memory that the runtime didn't allocate
+            # is not written to, not even if it is donated.
+            x, put = x._host, place.put_shared
+        kind = type(x)
+        if kind is np.ndarray and x.dtype is dtype:
+            return put(aval, x)
+        if kind not in _SCALARS:
+            return place.put_copy(aval, to_numpy(as_array(x, copy=False)).astype(dtype, copy=False))
+        if not (x and self.reuse and kind in _KEPT):  # zeros are not kept: 0.0 and -0.0 are equal
+            return place.put_copy(aval, np.asarray(x, dtype))
+        found = kept.get(x)
+        if found is None:
+            found = place.put_copy(aval, np.asarray(x, dtype))
+            if len(kept) < _MOST_KEPT:
+                kept[x] = found
+        return found
+
+
+def device_aval(aval: ShapedArray) -> ShapedArray:
+    """The type that stands for this one on a device: float0 has none there and travels as bool."""
+    return ShapedArray(aval.shape, np.bool_) if aval.dtype == dtypes.float0 else aval
