@@ -18,9 +18,9 @@ from corejax.interpreters.leaves import (
     FlatFun,
     Namer,
     argument_namer,
-    as_value,
     call_root,
     check_callable,
+    leaf_value,
     namer,
     with_kwargs,
 )
@@ -57,7 +57,7 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
         leaves, in_tree = trees.flatten(tree, None, call_root if kwargs else "args")
         name = argument_namer(args, kwargs)
         dims = _in_dims(in_axes, args, kwargs, len(leaves))
-        leaves = [x if dim is None else as_value(i, x, "vmap", name)
+        leaves = [x if dim is None else leaf_value(i, x, "vmap", name)
                   for i, (x, dim) in enumerate(zip(leaves, dims, strict=True))]
         dims = [None if dim is None else _axis_of(x, dim, i, name)
                 for i, (x, dim) in enumerate(zip(leaves, dims, strict=True))]

@@ -7,13 +7,14 @@ from typing import Any
 
 from corejax.api.programs import Program, Table
 from corejax.api.signatures import types_of
-from corejax.api.statics import Statics, key_atom
+from corejax.api.statics import Statics
 from corejax.arrays.array import Array
 from corejax.base import trees
 from corejax.base.config import config
 from corejax.base.tracebacks import as_entry, trim
 from corejax.eager.evaluate import EvalTrace
 from corejax.kernel.context import context
+from corejax.kernel.keys import static_atom
 from corejax.xla.runtime.execution import FAILURES
 
 _new = object.__new__
@@ -45,10 +46,10 @@ class Lookup:
         n_args = len(args)
         data_at, static_at = self._positions.get(n_args) or self._count(n_args)
         data = [args[i] for i in data_at]
-        others = (n_args, *[key_atom(args[i]) for i in static_at])
+        others = (n_args, *[static_atom(args[i]) for i in static_at])
         for name in sorted(kwargs) if len(kwargs) > 1 else kwargs:
             if name in self.names:
-                others = (*others, name, key_atom(kwargs[name]))
+                others = (*others, name, static_atom(kwargs[name]))
             else:
                 others = (*others, name)
                 data.append(kwargs[name])

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
-from corejax.api.statics import shown
 from corejax.base import trees
 from corejax.base.source import warn
 from corejax.interpreters.leaves import Namer, call_root
+from corejax.kernel.keys import shown
 
 
 class Signature(NamedTuple):

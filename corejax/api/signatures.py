@@ -9,48 +9,34 @@ import numpy as np
 
 from corejax.arrays.array import Array
 from corejax.base import trees
-from corejax.base.avals import ShapedArray, aval_of
-from corejax.base.config import config
+from corejax.base.avals import ShapedArray, aval_of, known_aval, scalar_aval
 from corejax.base.dtypes import PYTHON_SCALARS
 from corejax.base.errors import CorejaxError, CorejaxTypeError
 from corejax.interpreters.leaves import Namer, not_an_array
-
-_MAX_REMEMBERED = 8192
-
-_remembered: dict[Any, ShapedArray] = {}
 
 
 def plain_aval(x: Any) -> ShapedArray | None:
     """The type of a NumPy array or a Python scalar; None for everything else."""
     kind = type(x)
-    if kind is np.ndarray:
-        key: Any = (x.shape, x.dtype)
-    elif kind in PYTHON_SCALARS:
-        key = (kind, config.default_bits)
-    elif issubclass(kind, np.generic):
-        key = kind if kind is not np.void else ((), x.dtype)
-    elif issubclass(kind, np.ndarray) and not trees.is_registered(kind):
-        key = (x.shape, x.dtype)
-    else:
+    if kind in PYTHON_SCALARS:
+        return scalar_aval(PYTHON_SCALARS[kind])
+    if not issubclass(kind, (np.ndarray, np.generic)) or (
+            kind is not np.ndarray and issubclass(kind, np.ndarray) and trees.is_registered(kind)):
         return None
-    found = _remembered.get(key)
+    found = known_aval((x.shape, x.dtype))
     if found is not None:
         return found
     try:
-        aval = aval_of(x)
+        return aval_of(x)
     except CorejaxError:
         return None  # the slow path says what is wrong with it, and where it is
-    if len(_remembered) >= _MAX_REMEMBERED:
-        _remembered.clear()
-    _remembered[key] = aval
-    return aval
 
 
 def types_of(values: Sequence[Any]) -> tuple[ShapedArray | None, ...]:
     """The types of arrays, NumPy's among them, and of scalars; None for everything else."""
-    known = _remembered.get
     return tuple([x.aval if (kind := type(x)) is Array else
-                  known((x.shape, x.dtype)) or plain_aval(x) if kind is np.ndarray else plain_aval(x) for x in values])
+                  known_aval((x.shape, x.dtype)) or plain_aval(x) if kind is np.ndarray else plain_aval(x)
+                  for x in values])
 
 
 def avals_of(leaves: Sequence[Any], what: str, name: Namer) -> tuple[ShapedArray, ...]:

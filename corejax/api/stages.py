@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from corejax.api.programs import Program, without_unused
 from corejax.api.signatures import avals_of, plain_aval
 from corejax.api.staging import struct_of
-from corejax.api.statics import Statics, shown
+from corejax.api.statics import Statics
 from corejax.arrays.array import Array
 from corejax.arrays.storage import deleted_error
 from corejax.base import trees
@@ -19,6 +19,7 @@ from corejax.base.source import here
 from corejax.base.tracebacks import public
 from corejax.interpreters.leaves import argument_namer
 from corejax.kernel.jaxpr import ClosedJaxpr
+from corejax.kernel.keys import shown
 from corejax.kernel.trace import Tracer
 from corejax.xla.cache import stages
 from corejax.xla.runtime.client import Place

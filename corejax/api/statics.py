@@ -11,6 +11,7 @@ from typing import Any
 from corejax.base.errors import CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.base.source import here
 from corejax.base.tracebacks import calls_users
+from corejax.kernel.keys import static_atom
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -116,37 +117,4 @@ class Statics:
                 got=f"{kind_of(value)}: {getattr(value, 'aval', value)!s:.60}",
                 wanted="a value with == and hash: it is part of the key of the traced program", where=here(),
                 todo="pass arrays as ordinary arguments; make lists tuples") from error
-        return key_atom(value)
-
-
-_PLAIN = frozenset([int, bool, str, type(None)])
-
-
-def key_atom(value: Any) -> Any:
-    """A hashable that is equal only for values that a function can't tell apart: 1, 1.0 and True differ, and -0.0."""
-    kind = type(value)
-    if kind in _PLAIN:
-        return kind, value
-    if kind is float:
-        return kind, value.hex()
-    if kind is complex:
-        return kind, value.real.hex(), value.imag.hex()
-    if kind is tuple:
-        return kind, *[key_atom(x) for x in value]
-    if isinstance(value, tuple):  # which may have an equality of its own
-        return kind, value, *[key_atom(x) for x in value]
-    if kind is frozenset:
-        return kind, frozenset([key_atom(x) for x in value])
-    return kind, value
-
-
-def shown(atom: Any) -> str:
-    """The value for which an atom stands."""
-    kind, *rest = atom
-    if kind is float:
-        return repr(float.fromhex(rest[0]))
-    if kind is complex:
-        return repr(complex(*map(float.fromhex, rest)))
-    if kind is tuple:
-        return f"({', '.join(map(shown, rest))}{',' * (len(rest) == 1)})"
-    return "{" + ", ".join(map(shown, rest[0])) + "}" if kind is frozenset else repr(rest[0])
+        return static_atom(value)

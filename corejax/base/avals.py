@@ -32,7 +32,7 @@ _MOST = 2 ** 63 - 1
 # Making an aval costs microseconds, finding one that is known a tenth of that.
 _of_numpy: BoundedCache[tuple[tuple[int, ...], np.dtype], ShapedArray] = BoundedCache(4096)
 _of_scalar: BoundedCache[tuple[str, int], ShapedArray] = BoundedCache(64)
-_known = _of_numpy._entries.get
+known_aval = _of_numpy._entries.get  # by (shape, dtype) of NumPy's arrays: for paths on which a call counts
 
 
 class ShapedArray:
@@ -166,13 +166,13 @@ def scalar_aval(kind: str) -> ShapedArray:
 
 def _of_ndarray(value: Any) -> ShapedArray:
     key = value.shape, value.dtype
-    return _of_numpy.get(key) or _of_numpy.put(key, ShapedArray(*key))
+    return known_aval(key) or _of_numpy.put(key, ShapedArray(*key))
 
 
 def aval_of(value: Any) -> ShapedArray:
     """The type of a value; an error if it is no array, scalar or tracer."""
     if type(value) is np.ndarray:
-        return _known((value.shape, value.dtype)) or _of_ndarray(value)
+        return known_aval((value.shape, value.dtype)) or _of_ndarray(value)
     aval = getattr(value, "aval", None)
     if isinstance(aval, ShapedArray):
         return aval

@@ -77,10 +77,10 @@ def not_an_array(x: Any, what: str, name: str, error: CorejaxError) -> CorejaxTy
 
 def values(leaves: Sequence[Any], what: str, name: Namer) -> list[Any]:
     """The leaves as arrays and tracers; an ndarray is copied, as it may change."""
-    return [x if type(x) is Array else as_value(i, x, what, name) for i, x in enumerate(leaves)]
+    return [x if type(x) is Array else leaf_value(i, x, what, name) for i, x in enumerate(leaves)]
 
 
-def as_value(i: int, x: Any, what: str, name: Namer) -> Any:
+def leaf_value(i: int, x: Any, what: str, name: Namer) -> Any:
     """One leaf, the i-th, as an array or a tracer."""
     if is_value(x):
         return x

@@ -107,7 +107,7 @@ def param_key(params: Mapping[str, Any], owner: str = "") -> tuple[Any, ...]:
     """The identity of an equation's params: equal iff they are the same to the bit, in whatever order.
 
     >>> param_key({"axes": (0, 1), "exact": True})
-    (('axes', (<class 'tuple'>, (0, 1))), ('exact', (<class 'bool'>, True)))
+    (('axes', (0, 1)), ('exact', (<class 'bool'>, True)))
     """
     name = None
     try:
@@ -158,13 +158,22 @@ def atom(value: Any) -> Hashable:
     return make(value) if make is not None else _other_atom(kind, value)
 
 
+_FLAGS = frozenset((bool,))
 _PLAIN = frozenset((int, str, type(None)))  # types whose values are their own atoms
 
 
 def _tuple_atom(value: tuple[Any, ...]) -> tuple[Any, ...]:
-    if _PLAIN.issuperset(map(type, value)):
-        return tuple, value
-    return tuple, *map(atom, value)
+    # Most tuples hold integers, names and such tuples: they stand for themselves, as no other atom is one of these.
+    if _PLAIN.issuperset(map(type, value)) or _is_plain(value):
+        return value
+    return (bool, value) if _FLAGS.issuperset(map(type, value)) else (tuple, *map(atom, value))
+
+
+def _is_plain(value: tuple[Any, ...]) -> bool:
+    for item in value:
+        if type(item) not in _PLAIN and (type(item) is not tuple or not _is_plain(item)):
+            return False
+    return True
 
 
 def _closed_atom(value: ClosedJaxpr) -> tuple[Any, ...]:
@@ -227,6 +236,39 @@ def _other_atom(kind: type, value: Any) -> Hashable:
             wanted="a bool, int, float, complex, string, None, dtype, jaxpr, callable, an object with __corejax_key__, "
                    "or a tuple of these", where=here(), todo=_remedy(kind)) from error
     return kind, value
+
+
+def static_atom(value: Any) -> Hashable:
+    """The same for a value that is said to be static: where it has an equality of its own, that decides.
+
+    >>> static_atom((1, True, 2.5)) == static_atom((1, 1, 2.5)), shown(static_atom((1, True, 2.5)))
+    (False, '(1, True, 2.5)')
+    """
+    kind: type = type(value)
+    if kind in _PLAIN:
+        return kind, value
+    if kind in _SCALARS:
+        return kind, *_EXACT[kind](value)[1:]
+    if kind is tuple:
+        return kind, *[static_atom(x) for x in value]
+    if isinstance(value, tuple):
+        return kind, value, *[static_atom(x) for x in value]
+    return kind, frozenset([static_atom(x) for x in value]) if kind is frozenset else value
+
+
+_SCALARS = frozenset((bool, float, complex))
+
+
+def shown(atom: Any) -> str:
+    """The value for which a static atom stands."""
+    kind, *rest = atom
+    if kind is float:
+        return repr(*struct.unpack("<d", rest[0]))
+    if kind is complex:
+        return repr(complex(*struct.unpack("<dd", rest[0])))
+    if kind is tuple:
+        return f"({', '.join(map(shown, rest))}{',' * (len(rest) == 1)})"
+    return "{" + ", ".join(map(shown, rest[0])) + "}" if kind is frozenset else repr(rest[0])
 
 
 def _remedy(kind: type) -> str:

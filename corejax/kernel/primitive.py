@@ -109,11 +109,11 @@ class Primitive:
         try:
             if len(params) == 1:
                 for value in params.values():
-                    key = (avals, context.axes, value if type(value) in _PLAIN else _atom(value))
+                    key = (avals, context.axes, value if type(value) in _PLAIN else atom(value))
             else:
-                atoms = [avals, context.axes, *params]
+                atoms: list[Any] = [avals, context.axes, *params]
                 for value in params.values():
-                    atoms.append(value if type(value) in _PLAIN else _atom(value))
+                    atoms.append(value if type(value) in _PLAIN else atom(value))
                 key = tuple(atoms)
         except CorejaxTypeError:
             param_key(params, f"{self.name} ({self.origin})")  # raises the same error with the param's name
@@ -212,17 +212,3 @@ def _fill(primitive: Primitive) -> None:
             for name in Primitive._FROZEN:  # `params` last: it says that all are there
                 setattr(primitive, name, slots[name])
             primitive.__class__ = Primitive
-
-
-def _atom(value: Any) -> Any:
-    """`ir.keys.atom`, with a short cut for what most params are: nested tuples of integers and strings, flags."""
-    if type(value) is not tuple:
-        return atom(value)
-    return value if _is_plain(value) else (bool, value) if set(map(type, value)) == {bool} else atom(value)
-
-
-def _is_plain(value: tuple[Any, ...]) -> bool:
-    for item in value:
-        if type(item) not in _PLAIN and (type(item) is not tuple or not _is_plain(item)):
-            return False
-    return True
