@@ -8,8 +8,9 @@ from typing import Any
 from corejax.base.avals import ShapedArray
 from corejax.base.caches import BoundedCache
 from corejax.base.source import location
-from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, no_effects
 from corejax.kernel.keys import param_key
+from corejax.kernel.primitive import Primitive
 from corejax.xla.cache.compile import Executable, compile_jaxpr
 from corejax.xla.cache.stages import Compiled, Lowered, Traced, lower_jaxpr
 from corejax.xla.runtime import client
@@ -20,7 +21,7 @@ __all__ = ["Compiled", "Lowered", "Traced", "apply_primitive", "lower_jaxpr"]
 _programs: BoundedCache[Any, Executable] = BoundedCache(1024)
 
 
-def apply_primitive(primitive: Any, args: Sequence[Any], params: Mapping[str, Any]) -> Any:
+def apply_primitive(primitive: Primitive, args: Sequence[Any], params: Mapping[str, Any]) -> Any:
     """The primitive applied to concrete arrays by its compiled program."""
     avals = tuple([x.aval for x in args])
     key = (primitive, avals, param_key(params)) if params else (primitive, avals)
@@ -33,11 +34,12 @@ def apply_primitive(primitive: Any, args: Sequence[Any], params: Mapping[str, An
     return program.calls.call(args) if primitive.multiple_results else program.calls.call_for_one(args)
 
 
-def _compile(primitive: Any, avals: tuple[ShapedArray, ...], params: Mapping[str, Any], device: Any) -> Executable:
+def _compile(primitive: Primitive, avals: tuple[ShapedArray, ...], params: Mapping[str, Any],
+             device: Any) -> Executable:
     invars = [Var(aval) for aval in avals]
     out = primitive.infer(avals, params)
     outvars = [Var(aval) for aval in (out if type(out) is tuple else (out,))]
-    effects = primitive.effects(avals, **params) if getattr(primitive, "effects", None) else frozenset()
+    effects = primitive.effects(avals, **params) if primitive.effects is not None else no_effects
     eqn = JaxprEqn(primitive, invars, outvars, params, effects, location())
     jaxpr = Jaxpr((), invars, outvars, (eqn,), effects, primitive.name)
     return compile_jaxpr(ClosedJaxpr(jaxpr), name=primitive.name, device=device)

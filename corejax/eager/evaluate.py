@@ -20,6 +20,7 @@ from corejax.base.avals import ShapedArray
 from corejax.base.dtypes import float0
 from corejax.eager.dispatch import apply_primitive
 from corejax.kernel import checks, outputs
+from corejax.kernel.primitive import Primitive
 from corejax.kernel.trace import Trace, Tracer, as_operand, leak_error
 
 _new_array: Callable[[], Array] = partial(object.__new__, Array)  # which costs less than to call object.__new__
@@ -41,7 +42,7 @@ def _quiet_runner() -> Callable[..., Any]:
     return prepared.run
 
 
-def _run_again(error: Exception, primitive: Any, data: Sequence[Any], avals: tuple[ShapedArray, ...],
+def _run_again(error: Exception, primitive: Primitive, data: Sequence[Any], avals: tuple[ShapedArray, ...],
                params: dict[str, Any]) -> tuple[Any, Any]:
     """Call `impl` after the runner refused because this thread is inside already: an `impl` that evaluates primitives.
 
@@ -50,6 +51,7 @@ def _run_again(error: Exception, primitive: Any, data: Sequence[Any], avals: tup
     expected = primitive.infer(avals, params)
     if type(error) is RuntimeError and error.__traceback__ is not None and error.__traceback__.tb_next is None and (
             str(error).startswith("cannot enter context")):
+        assert primitive.impl is not None
         try:
             return primitive.impl(data, **params), expected
         except Exception as inner:
@@ -66,7 +68,7 @@ class EvalTrace(Trace):
         super().__init__(None)
         self._run = _quiet_runner()
 
-    def process_one(self, primitive: Any, x: Any) -> Any:
+    def process_one(self, primitive: Primitive, x: Any) -> Any:
         function = primitive.of_one
         if function is None:
             return self.process(primitive, (x,), {})
@@ -94,7 +96,7 @@ class EvalTrace(Trace):
         array._host = out
         return array
 
-    def process_two(self, primitive: Any, x: Any, y: Any, alike: ShapedArray | None = None) -> Any:
+    def process_two(self, primitive: Primitive, x: Any, y: Any, alike: ShapedArray | None = None) -> Any:
         function = primitive.of_two
         if function is None:
             return self.process(primitive, (x, y), {})
@@ -127,7 +129,7 @@ class EvalTrace(Trace):
         array._host = out
         return array
 
-    def _process_new(self, primitive: Any, args: Sequence[Any]) -> Any:
+    def _process_new(self, primitive: Primitive, args: Sequence[Any]) -> Any:
         """For arrays of types that the primitive hasn't met; next time it will have, unless its rule does more then."""
         out = self.process(primitive, args, {})
         if out.aval.dtype is not float0 and dtypes.kind(args[0].aval.dtype) not in primitive.beside:
@@ -135,7 +137,7 @@ class EvalTrace(Trace):
             primitive.remember(avals[0] if avals[0] is avals[-1] else avals, out.aval)
         return out
 
-    def process(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         impl = primitive.impl
         if impl is None:
             return self._process_compiled(primitive, args, params)
@@ -173,7 +175,7 @@ class EvalTrace(Trace):
             return array
         raise checks.wrong_host_array(primitive, out, expected)
 
-    def _process_compiled(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def _process_compiled(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         for x in args:
             if isinstance(x, Tracer):
                 raise leak_error(x, primitive.name)
@@ -185,7 +187,7 @@ class EvalTrace(Trace):
         primitive.infer(tuple([x.aval for x in arrays]), params)
         return apply_primitive(primitive, arrays, params)
 
-    def _process_mixed(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def _process_mixed(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """The same for operands that are not all host `Array`s."""
         arrays, raw, on_device = [], [], False
         for i, x in enumerate(args):
@@ -209,8 +211,9 @@ class EvalTrace(Trace):
         return out
 
 
-def _run_program(trace: Trace, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+def _run_program(trace: Trace, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
     """The results of a primitive that carries a program and runs it itself, checked."""
+    assert primitive.evaluate is not None
     try:
         outs = primitive.evaluate(tuple(args), **params)
     except Exception as error:
@@ -233,7 +236,7 @@ def _unshare(out: Array, raw: list[Any]) -> Array:
     return Array.from_host(host.copy(), out.aval) if any([np.may_share_memory(host, x) for x in raw]) else out
 
 
-def _as_ndarray(primitive: Any, out: Any, expected: ShapedArray) -> Any:
+def _as_ndarray(primitive: Primitive, out: Any, expected: ShapedArray) -> Any:
     if type(out) is Array and hasattr(out, "_host"):
         return out._host
     if isinstance(out, np.ndarray) and not isinstance(out, np.ma.MaskedArray):
@@ -243,7 +246,7 @@ def _as_ndarray(primitive: Any, out: Any, expected: ShapedArray) -> Any:
     raise checks.no_host_array(primitive, out, expected)
 
 
-def _boxed(primitive: Any, out: Any, expected: ShapedArray) -> Array:
+def _boxed(primitive: Primitive, out: Any, expected: ShapedArray) -> Array:
     """What an impl returned as an `Array`, if it is of this type."""
     if type(out) is ndarray:
         read_only(out)
@@ -254,7 +257,7 @@ def _boxed(primitive: Any, out: Any, expected: ShapedArray) -> Array:
     return Array.from_host(out if expected.shape or type(out) is not ndarray else as_scalar(out), expected)
 
 
-def _box_all(primitive: Any, outs: Any, expected: tuple[ShapedArray, ...]) -> list[Array]:
+def _box_all(primitive: Primitive, outs: Any, expected: tuple[ShapedArray, ...]) -> list[Array]:
     if not isinstance(outs, (list, tuple)) or len(outs) != len(expected):
         raise checks.wrong_count(primitive, outs, len(expected))
     return [_boxed(primitive, out, aval) for out, aval in zip(outs, expected, strict=True)]

@@ -14,6 +14,7 @@ from corejax.ir.interpret import eval_jaxpr
 from corejax.kernel import checks, outputs
 from corejax.kernel.context import context
 from corejax.kernel.jaxpr import Jaxpr
+from corejax.kernel.primitive import Primitive
 from corejax.kernel.trace import Trace, Tracer, leak_error
 
 
@@ -46,7 +47,7 @@ class BatchTrace(Trace):
         self.axis = axis
         self.known: dict[ShapedArray, tuple[int | None, ShapedArray]] = {}  # a type, and the last dim that it had
 
-    def process(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         vals: list[Any] = []
         dims: list[int | None] = []
         batched = False
@@ -83,7 +84,7 @@ class BatchTrace(Trace):
         out_dims = checks.check_sequence(primitive, "vmap", out_dim, len(expected), "output dims")
         return [self._box(primitive, o, d, aval) for o, d, aval in zip(outs, out_dims, expected, strict=True)]
 
-    def _box(self, primitive: Any, out: Any, dim: int | None, expected: ShapedArray) -> Any:
+    def _box(self, primitive: Primitive, out: Any, dim: int | None, expected: ShapedArray) -> Any:
         wanted = self.known.get(expected)
         if wanted is None or dim is not wanted[0] or (
                 type(out) is not Array and getattr(out, "_trace", None) is not self.parent) or (

@@ -24,6 +24,7 @@ from corejax.ir.interpret import eval_jaxpr
 from corejax.kernel import checks, outputs
 from corejax.kernel.context import context
 from corejax.kernel.jaxpr import Jaxpr
+from corejax.kernel.primitive import Primitive
 from corejax.kernel.trace import Trace, Tracer, derivative_error, leak_error
 
 
@@ -79,7 +80,7 @@ class JVPTrace(Trace):
         super().__init__(parent)
         self.base = parent
 
-    def process(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         primals, tangents, active = [], [], False
         for x in args:
             if type(x) is JVPTracer and x._trace is self:
@@ -125,8 +126,8 @@ class JVPTrace(Trace):
             context.trace = self
         return self.box(primitive, "jvp", out, out_dot)
 
-    def _check_linear(self, primitive: Any, parent: Any, count: int, primals: Sequence[Any], tangents: Sequence[Any],
-                      dots: Any) -> None:
+    def _check_linear(self, primitive: Primitive, parent: Any, count: int, primals: Sequence[Any],
+                      tangents: Sequence[Any], dots: Any) -> None:
         """A rule that was just traced is linear in the tangents, where all of them are variables of the program.
 
         And no primals too, as where somebody differentiates along x itself.
@@ -144,7 +145,7 @@ class JVPTrace(Trace):
                 return
         linearity.check_staged(primitive, parent.eqns[count:], variables, dots)
 
-    def box(self, primitive: Any, hook: str, out: Any, out_dot: Any) -> Any:
+    def box(self, primitive: Primitive, hook: str, out: Any, out_dot: Any) -> Any:
         """A result that was checked with its tangent, which is checked here."""
         expected = out.aval.tangent
         if type(out_dot) is Zero:
@@ -156,14 +157,15 @@ class JVPTrace(Trace):
             out_dot = outputs.check_tangent(primitive, hook, out_dot, expected, self.parent)
         return JVPTracer(self, out, out_dot)
 
-    def box_all(self, primitive: Any, hook: str, outs: Any, dots: Any, expected: Sequence[ShapedArray]) -> list[Any]:
+    def box_all(self, primitive: Primitive, hook: str, outs: Any, dots: Any,
+                expected: Sequence[ShapedArray]) -> list[Any]:
         """The results of a primitive that has several, with their tangents."""
         outs = outputs.check_outputs(primitive, hook, outs, expected, self.base)
         dots = checks.check_sequence(primitive, hook, dots, len(expected), "output tangents")
         return [self.box(primitive, hook, out, dot) for out, dot in zip(outs, dots, strict=True)]
 
 
-def _failed(primitive: Any, primals: Sequence[Any], params: dict[str, Any], error: Exception) -> Exception:
+def _failed(primitive: Primitive, primals: Sequence[Any], params: dict[str, Any], error: Exception) -> Exception:
     """What to raise for an exception of a jvp rule: if the operands are wrong, what abstract_eval says of them."""
     if isinstance(error, (ValueError, IndexError)):  # of taking operands apart, perhaps
         primitive.infer(tuple(map(aval_of, primals)), params)

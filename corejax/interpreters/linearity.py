@@ -16,12 +16,13 @@ from corejax.base.avals import Linear
 from corejax.base.errors import NotLinearError, RuleError
 from corejax.kernel import checks
 from corejax.kernel.jaxpr import JaxprEqn, Var, subjaxprs
+from corejax.kernel.primitive import Primitive, Rule
 from corejax.kernel.trace import Tracer
 
 Reached: TypeAlias = Callable[[JaxprEqn, set[Var]], Iterable[Var]]
 
 
-def check_taped(primitive: Any, eqns: Sequence[Any]) -> None:
+def check_taped(primitive: Primitive, eqns: Sequence[Any]) -> None:
     """What a jvp rule put on the tape is linear in the tangents, as far as the equations' own rules tell."""
     for applied, operands, _, _ in eqns:
         if applied is not primitive:
@@ -30,7 +31,7 @@ def check_taped(primitive: Any, eqns: Sequence[Any]) -> None:
                 raise _error(primitive, problem)
 
 
-def check_staged(primitive: Any, eqns: Sequence[JaxprEqn], tangents: Iterable[Var], outs: Any) -> None:
+def check_staged(primitive: Primitive, eqns: Sequence[JaxprEqn], tangents: Iterable[Var], outs: Any) -> None:
     """The same for equations of a jaxpr, by which a rule made the tangents `outs` of the variables `tangents`.
 
     An equation that carries a program may have results that depend on no tangent though an operand does. What depends
@@ -46,13 +47,13 @@ def check_staged(primitive: Any, eqns: Sequence[JaxprEqn], tangents: Iterable[Va
             check_constant(primitive, "jvp", out)
 
 
-def check_constant(primitive: Any, hook: str, tangent: Any) -> None:
+def check_constant(primitive: Primitive, hook: str, tangent: Any) -> None:
     """A tangent that depends on no other is zero."""
     if _is_nonzero(tangent):
         raise _error(primitive, "a tangent that depends on no tangent of an operand", hook)
 
 
-def _first_problem(primitive: Any, eqns: Sequence[JaxprEqn], depend: set[Var], reached: Reached) -> str | None:
+def _first_problem(primitive: Primitive, eqns: Sequence[JaxprEqn], depend: set[Var], reached: Reached) -> str | None:
     """What is not linear in the variables `depend`, to which those made of them are added."""
     for eqn in eqns:
         if depend.isdisjoint(eqn.invars):
@@ -78,15 +79,16 @@ def _reached_outputs(eqn: JaxprEqn, depend: set[Var]) -> Iterable[Var]:
         unknown = eqn.primitive.partial_eval(eqn, tuple([x in depend for x in eqn.invars]))[2]
         if not all(unknown):
             return [v for v, u in zip(eqn.outvars, unknown, strict=True) if u]
-    return () if eqn.primitive.dce is None else _by_dce(eqn, depend)
+    dce = eqn.primitive.dce
+    return () if dce is None else _by_dce(eqn, dce, depend)
 
 
-def _by_dce(eqn: JaxprEqn, depend: set[Var]) -> Iterator[Var]:
+def _by_dce(eqn: JaxprEqn, dce: Rule, depend: set[Var]) -> Iterator[Var]:
     none = (False,) * len(eqn.outvars)
-    if True in eqn.primitive.dce(eqn, none)[0] and not eqn.effects:
+    if True in dce(eqn, none)[0] and not eqn.effects:
         return  # it keeps what nobody uses, so what it keeps tells nothing
     for k, var in enumerate(eqn.outvars):
-        used, _ = eqn.primitive.dce(eqn, (*none[:k], True, *none[k + 1:]))
+        used, _ = dce(eqn, (*none[:k], True, *none[k + 1:]))
         if any([u and x in depend for x, u in zip(eqn.invars, used, strict=True)]):
             yield var
 
@@ -111,7 +113,7 @@ def _is_nonzero(value: Any) -> bool:
     return is_concrete(value) and bool(np.asarray(value).any())
 
 
-def _error(primitive: Any, got: str, hook: str = "jvp") -> RuleError:
+def _error(primitive: Primitive, got: str, hook: str = "jvp") -> RuleError:
     return checks.rule_error(primitive, hook, "is not linear in the tangents", got,
                              "sums of tangents, each multiplied by what depends on primals only",
                              "leave out constant terms, and products or other functions of tangents", NotLinearError)

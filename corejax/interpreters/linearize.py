@@ -21,6 +21,7 @@ from corejax.interpreters.partial_eval import TapeEqn, TapeTrace, TapeTracer, ne
 from corejax.kernel import checks, outputs
 from corejax.kernel.context import context
 from corejax.kernel.factors import Divisor, plus_weighted
+from corejax.kernel.primitive import Primitive, Rule
 from corejax.kernel.trace import as_value
 
 
@@ -66,7 +67,7 @@ class LinearizeTrace(JVPTrace):
         self.base = tape.parent
         self.eqns = tape.eqns
 
-    def process(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         factors = primitive.factors
         if (factors is None and primitive.linear is None) or primitive.linearize is not None:
             return self._by_rule(primitive, args, params)
@@ -100,12 +101,12 @@ class LinearizeTrace(JVPTrace):
                                         else self._weight(primitive, factor, out, primals, params))
                 if not operands:
                     return out
-                primitive, params = weighted_sum, _no_params
+                return self._taped(weighted_sum, tuple(operands), _no_params, out)
         finally:
             context.trace = self
         return self._taped(primitive, tuple(operands), params, out)
 
-    def process_one(self, primitive: Any, x: Any) -> Any:
+    def process_one(self, primitive: Primitive, x: Any) -> Any:
         factors = primitive.factors
         if factors is None or primitive.linearize is not None or type(x) is not JVPTracer or x._trace is not self:
             return super().process_one(primitive, x)
@@ -127,7 +128,7 @@ class LinearizeTrace(JVPTrace):
             context.trace = self
         return self._taped(weighted_sum, (t if type(t) is Linear else t._var, weight), _no_params, out)
 
-    def process_two(self, primitive: Any, x: Any, y: Any, alike: ShapedArray | None = None) -> Any:
+    def process_two(self, primitive: Primitive, x: Any, y: Any, alike: ShapedArray | None = None) -> Any:
         factors = primitive.factors
         if factors is None or primitive.linearize is not None:
             return super().process_two(primitive, x, y)
@@ -156,7 +157,8 @@ class LinearizeTrace(JVPTrace):
             context.trace = self
         return self._taped(weighted_sum, operands, _no_params, out) if operands else out
 
-    def _taped(self, primitive: Any, operands: tuple[Any, ...], params: dict[str, Any], out: Any) -> JVPTracer:
+    def _taped(self, primitive: Primitive | _WeightedSum, operands: tuple[Any, ...], params: dict[str, Any],
+               out: Any) -> JVPTracer:
         """The result `out`, whose tangent is this equation's."""
         aval = out.aval
         var = _new_linear()
@@ -169,7 +171,8 @@ class LinearizeTrace(JVPTrace):
         tracer.tangent = var
         return tracer
 
-    def _weight(self, primitive: Any, factor: Any, out: Any, primals: Sequence[Any], params: dict[str, Any]) -> Any:
+    def _weight(self, primitive: Primitive, factor: Any, out: Any, primals: Sequence[Any],
+                params: dict[str, Any]) -> Any:
         """A factor as it stands on the tape: immutable, and of a type with which the tangent keeps its own."""
         try:
             weight = factor(out, *primals, **params) if params else factor(out, *primals)
@@ -179,7 +182,7 @@ class LinearizeTrace(JVPTrace):
             return weight
         return self._check_weight(primitive, weight, out)
 
-    def _check_weight(self, primitive: Any, weight: Any, out: Any) -> Any:
+    def _check_weight(self, primitive: Primitive, weight: Any, out: Any) -> Any:
         """What a factor returned, if it is one."""
         value, aval = weight.value if type(weight) is Divisor else weight, out.aval
         if (type(value) is not Array and getattr(value, "_trace", None) is not self.base) or (
@@ -188,7 +191,7 @@ class LinearizeTrace(JVPTrace):
             return Divisor(value) if type(weight) is Divisor else value
         return weight
 
-    def box(self, primitive: Any, hook: str, out: Any, out_dot: Any) -> Any:
+    def box(self, primitive: Primitive, hook: str, out: Any, out_dot: Any) -> Any:
         boxed = super().box(primitive, hook, out, out_dot)
         if type(boxed) is JVPTracer and boxed._trace is self:
             tangent = boxed.tangent
@@ -197,13 +200,13 @@ class LinearizeTrace(JVPTrace):
                 return boxed.primal  # a tangent that depends on no other is zero, as rules are linear
         return boxed
 
-    def _by_rule(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def _by_rule(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Run the rule on the tape. Only rules see tangents as tracers; until then a `Linear` is enough."""
         for x in args:
             if type(x) is JVPTracer and x._trace is self and type(x.tangent) is Linear:
                 x.tangent = TapeTracer(self.parent, x.tangent)
         if primitive.linearize is not None:
-            return self._by_linearize(primitive, args, params)
+            return self._by_linearize(primitive, primitive.linearize, args, params)
         before = len(self.eqns)
         try:
             out = JVPTrace.process(self, primitive, args, params)
@@ -216,7 +219,7 @@ class LinearizeTrace(JVPTrace):
             return self._without_zero_terms(primitive, args, params)
         return out
 
-    def _without_zero_terms(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def _without_zero_terms(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """`_by_rule`, telling a term made of zero tangents, which is dropped, from a constant, which is an error.
 
         Zero times infinity is not zero, so the value doesn't tell. Here zero tangents are unknown like the others, and
@@ -246,7 +249,7 @@ class LinearizeTrace(JVPTrace):
                 for x in (out if primitive.multiple_results else [out])]
         return outs if primitive.multiple_results else outs[0]
 
-    def _by_linearize(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def _by_linearize(self, primitive: Primitive, rule: Rule, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Run the primitive's own linearize rule: its first part on primals, what it returns on the tape."""
         own = [type(x) is JVPTracer and x._trace is self for x in args]
         primals = [x.primal if o else x for x, o in zip(args, own, strict=True)]
@@ -256,7 +259,7 @@ class LinearizeTrace(JVPTrace):
         try:
             context.trace = self.base
             expected = primitive.infer(tuple(map(aval_of, primals)), params)
-            result = primitive.linearize(tuple(primals), tuple(own), **params)
+            result = rule(tuple(primals), tuple(own), **params)
             out, residuals, lin = checks.check_linearized(primitive, result)
             context.trace = self.parent
             out_dot = lin(residuals, tuple(tangents))

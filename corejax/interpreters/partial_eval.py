@@ -18,6 +18,7 @@ from corejax.interpreters.staging import StagingTracer, stage_closed
 from corejax.ir.interpret import eval_jaxpr
 from corejax.kernel.context import context
 from corejax.kernel.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var, no_effects
+from corejax.kernel.primitive import Primitive, Rule
 from corejax.kernel.trace import Trace, Tracer, leak_error
 
 #: An equation that waits: (primitive, operands, params, outputs). Operands are `Linear`s and known values, outputs are
@@ -48,7 +49,7 @@ class TapeTrace(Trace):
     def unknown(self, aval: ShapedArray) -> TapeTracer:
         return TapeTracer(self, Linear(aval))
 
-    def process(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         for x in args:
             if type(x) is TapeTracer and x._trace is self:
                 break
@@ -59,7 +60,7 @@ class TapeTrace(Trace):
             finally:
                 context.trace = self
         if primitive.partial_eval is not None:
-            return self._split(primitive, args, params)
+            return self._split(primitive, primitive.partial_eval, args, params)
         operands = tuple([self.operand(x) for x in args])
         out = primitive.infer(tuple([x.aval for x in operands]), params)
         if type(out) is tuple:
@@ -82,14 +83,14 @@ class TapeTrace(Trace):
             return x
         return as_array(x, copy=True)
 
-    def _split(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    def _split(self, primitive: Primitive, rule: Rule, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
         """Let the primitive divide itself: evaluate its known equation, record its staged one."""
         operands = [self.operand(x) for x in args]
         avals = tuple([x.aval for x in operands])
         effects = primitive.effects(avals, **params) if primitive.effects is not None else no_effects
         eqn = JaxprEqn(primitive, [Var(aval) for aval in avals], [Var(aval) for aval in primitive.infer(avals, params)],
                        params, effects)
-        known, staged, unknown_out, _ = primitive.partial_eval(eqn, tuple([type(x) is Linear for x in operands]))
+        known, staged, unknown_out, _ = rule(eqn, tuple([type(x) is Linear for x in operands]))
         env: dict[Any, Any] = dict(zip(eqn.invars, operands, strict=True))
         if known is not None:
             context.trace = self.parent

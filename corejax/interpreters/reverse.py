@@ -19,6 +19,7 @@ from corejax.kernel import checks, outputs
 from corejax.kernel.context import context
 from corejax.kernel.factors import weighted
 from corejax.kernel.jaxpr import Jaxpr
+from corejax.kernel.primitive import Primitive
 
 
 def vjp(fun: Callable[..., Sequence[Any]], primals: Sequence[Any]
@@ -96,7 +97,7 @@ def backward(eqns: Sequence[TapeEqn], outs: Sequence[Any], cotangents: Sequence[
     return found
 
 
-def _cotangents(primitive: Any, found: dict[Linear, Any], outs: Sequence[Linear]) -> list[Any] | None:
+def _cotangents(primitive: Primitive, found: dict[Linear, Any], outs: Sequence[Linear]) -> list[Any] | None:
     """Those of an equation with several outputs; None if all are zero."""
     cts = [found.pop(x, None) for x in outs]
     if all([ct is None for ct in cts]):

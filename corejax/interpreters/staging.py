@@ -17,6 +17,7 @@ from corejax.ir.interpret import location
 from corejax.ir.surgery import substitute
 from corejax.kernel.context import context
 from corejax.kernel.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_effects
+from corejax.kernel.primitive import Primitive
 from corejax.kernel.trace import Trace, Tracer, leak_error, operand_error
 
 
@@ -44,7 +45,7 @@ class StagingTrace(Trace):
         self.constvals: list[Any] = []
         self._const_of: dict[int, Var] = {}
 
-    def process(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         atoms: list[Atom] = []
         for x in args:
             if type(x) is StagingTracer and x._trace is self:
@@ -69,7 +70,7 @@ class StagingTrace(Trace):
         self.eqns.append(JaxprEqn(primitive, atoms, (var,), params, effects, location(), context.names))
         return StagingTracer(self, var)
 
-    def process_one(self, primitive: Any, x: Any) -> Any:
+    def process_one(self, primitive: Primitive, x: Any) -> Any:
         # Written out, as is `process_two`: each frame of ours makes finding the user's slower.
         if primitive.effects is not None or primitive.params or primitive.multiple_results:
             return super().process_one(primitive, x)
@@ -78,7 +79,7 @@ class StagingTrace(Trace):
         self.eqns.append(JaxprEqn(primitive, (atom,), (var,), {}, no_effects, location(), context.names))
         return StagingTracer(self, var)
 
-    def process_two(self, primitive: Any, x: Any, y: Any, alike: ShapedArray | None = None) -> Any:
+    def process_two(self, primitive: Primitive, x: Any, y: Any, alike: ShapedArray | None = None) -> Any:
         if primitive.effects is not None or primitive.params or primitive.multiple_results:
             return super().process_two(primitive, x, y)
         left = x._var if type(x) is StagingTracer and x._trace is self else self._atom(primitive, 0, x)
@@ -87,7 +88,7 @@ class StagingTrace(Trace):
         self.eqns.append(JaxprEqn(primitive, (left, right), (var,), {}, no_effects, location(), context.names))
         return StagingTracer(self, var)
 
-    def _atom(self, primitive: Any, i: int, x: Any) -> Atom:
+    def _atom(self, primitive: Primitive, i: int, x: Any) -> Atom:
         try:
             return self.lift(x)
         except CorejaxTypeError as error:

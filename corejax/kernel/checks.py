@@ -7,7 +7,7 @@ pack, what was returned and what was wanted.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -17,8 +17,21 @@ from corejax.base.dtypes import PYTHON_SCALARS
 from corejax.base.errors import CorejaxError, RuleError, kind_of
 from corejax.base.source import here, is_library, package_of
 
+if TYPE_CHECKING:
+    from corejax.kernel.primitive import Primitive
 
-def rule_error(primitive: Any, hook: str, problem: str, got: Any, wanted: Any, todo: str,
+
+class Blamed(Protocol):
+    """Whose rule is at fault: a primitive, or what stands for one."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def origin(self) -> str: ...
+
+
+def rule_error(primitive: Blamed, hook: str, problem: str, got: Any, wanted: Any, todo: str,
                kind: type[RuleError] = RuleError) -> RuleError:
     """The error for a rule of `primitive` that returned something wrong."""
     pack = whose(primitive, hook)
@@ -26,7 +39,7 @@ def rule_error(primitive: Any, hook: str, problem: str, got: Any, wanted: Any, t
                 got=got, wanted=wanted, todo=todo, where=here())
 
 
-def of_user(error: RuleError, primitive: Any, params: Mapping[str, Any]) -> RuleError:
+def of_user(error: RuleError, primitive: Primitive, params: Mapping[str, Any]) -> RuleError:
     """An error for a rule that a param holds, as a function of the user's, which it names in place of the primitive.
 
     Such a param has a method `__corejax_rule__`, from the name of a hook to what that rule is called.
@@ -40,7 +53,7 @@ def of_user(error: RuleError, primitive: Any, params: Mapping[str, Any]) -> Rule
     return error
 
 
-def whose(primitive: Any, hook: str) -> str:
+def whose(primitive: Blamed, hook: str) -> str:
     """Who wrote a rule: the pack of the primitive, or another one that gives it rules, or wraps them."""
     provider: str = getattr(primitive, "providers", {}).get(hook, "derived")
     return primitive.origin + provider.removeprefix("derived") if provider.startswith("derived") else provider
@@ -63,7 +76,8 @@ def describe(value: Any) -> str:
         return f"an array of {value.dtype}" if isinstance(value, (np.ndarray, np.generic)) else kind_of(value)
 
 
-def check_avals(primitive: Any, result: Any, hook: str = "abstract_eval") -> ShapedArray | tuple[ShapedArray, ...]:
+def check_avals(primitive: Primitive, result: Any,
+                hook: str = "abstract_eval") -> ShapedArray | tuple[ShapedArray, ...]:
     """abstract_eval's result: one `ShapedArray`, or a sequence of them for a primitive with multiple results."""
     if not primitive.multiple_results:
         if isinstance(result, ShapedArray):
@@ -77,7 +91,7 @@ def check_avals(primitive: Any, result: Any, hook: str = "abstract_eval") -> Sha
                      "return a list with one ShapedArray for each result")
 
 
-def check_jvp_pair(primitive: Any, result: Any) -> tuple[Any, Any]:
+def check_jvp_pair(primitive: Primitive, result: Any) -> tuple[Any, Any]:
     """jvp's result: a pair (primals out, tangents out)."""
     if type(result) in (list, tuple) and len(result) == 2:
         return result[0], result[1]
@@ -85,7 +99,7 @@ def check_jvp_pair(primitive: Any, result: Any) -> tuple[Any, Any]:
                      "return both, the output first")
 
 
-def check_sequence(primitive: Any, hook: str, result: Any, count: int, what: str) -> Sequence[Any]:
+def check_sequence(primitive: Primitive, hook: str, result: Any, count: int, what: str) -> Sequence[Any]:
     """A sequence with one entry for each of `count` things."""
     if isinstance(result, (list, tuple)) and len(result) == count:
         return result
@@ -93,7 +107,7 @@ def check_sequence(primitive: Any, hook: str, result: Any, count: int, what: str
                      f"a sequence of {count}", f"return one entry for each of the {what}")
 
 
-def check_types(primitive: Any, hook: str, avals: Sequence[Any], expected: Sequence[Any]) -> None:
+def check_types(primitive: Primitive, hook: str, avals: Sequence[Any], expected: Sequence[Any]) -> None:
     """Types of results, weak types included, are those that abstract_eval announced."""
     check_sequence(primitive, hook, avals, len(expected), "results")
     for aval, wanted in zip(avals, expected, strict=True):
@@ -102,33 +116,33 @@ def check_types(primitive: Any, hook: str, avals: Sequence[Any], expected: Seque
                              f"make {hook} and abstract_eval agree")
 
 
-def no_array(primitive: Any, hook: str, value: Any, expected: Any) -> RuleError:
+def no_array(primitive: Primitive, hook: str, value: Any, expected: Any) -> RuleError:
     """The error for a result that is no array."""
     return rule_error(primitive, hook, "returned something that is no array", describe(value), expected,
                       "return an array of that type")
 
 
-def no_host_array(primitive: Any, out: Any, expected: ShapedArray) -> RuleError:
+def no_host_array(primitive: Primitive, out: Any, expected: ShapedArray) -> RuleError:
     """The error for an impl that returned no NumPy array."""
     return rule_error(primitive, "impl", f"returned {kind_of(out)}", describe(out), f"a NumPy array {expected}",
                       "return what NumPy computed, not None or a list")
 
 
-def wrong_host_array(primitive: Any, out: Any, expected: ShapedArray) -> RuleError:
+def wrong_host_array(primitive: Primitive, out: Any, expected: ShapedArray) -> RuleError:
     """The error for an impl that returned an array of another type."""
     got = describe(out)
     return rule_error(primitive, "impl", f"returned {got}, wanted {expected} as abstract_eval says", got, expected,
                       "make impl and abstract_eval agree; the compiled program follows abstract_eval")
 
 
-def wrong_count(primitive: Any, outs: Any, count: int) -> RuleError:
+def wrong_count(primitive: Primitive, outs: Any, count: int) -> RuleError:
     """The error for an impl that returned another number of results."""
     got = len(outs) if isinstance(outs, (list, tuple)) else kind_of(outs)
     return rule_error(primitive, "impl", "returned the wrong number of results", got, f"a sequence of {count} arrays",
                       "return one array for each type that abstract_eval returns")
 
 
-def failed(primitive: Any, hook: str, error: Exception, where: str | None = None) -> Exception:
+def failed(primitive: Blamed, hook: str, error: Exception, where: str | None = None) -> Exception:
     """What to raise for an exception that came out of a hook: the same, with a note that names the hook.
 
     An error that names a hook needs none, and what a function of the user's raised is no affair of the hook's.
@@ -158,14 +172,14 @@ def describe_dim(dim: Any) -> str:
     return repr(dim) if isinstance(dim, (int, str, float)) else describe(dim)
 
 
-def wrong_count_of_partials(primitive: Any, n_operands: int, n_partials: int) -> RuleError:
+def wrong_count_of_partials(primitive: Primitive, n_operands: int, n_partials: int) -> RuleError:
     """The error for `partials` or `factors` that don't go with the operands."""
     return rule_error(primitive, "jvp", "declares the derivatives of another number of operands",
                       f"{n_operands} operands", f"{n_partials}, as in its partials or factors",
                       "declare one function for each operand, None where the derivative is zero")
 
 
-def check_list(primitive: Any, hook: str, outs: Any) -> list[Any]:
+def check_list(primitive: Primitive, hook: str, outs: Any) -> list[Any]:
     """The results of a primitive with several."""
     if isinstance(outs, (list, tuple)):
         return list(outs)
@@ -173,7 +187,7 @@ def check_list(primitive: Any, hook: str, outs: Any) -> list[Any]:
                      "a sequence, as multiple_results is declared", "return a list with one array for each result")
 
 
-def check_linearized(primitive: Any, result: Any) -> tuple[Any, Any, Any]:
+def check_linearized(primitive: Primitive, result: Any) -> tuple[Any, Any, Any]:
     """linearize's result: what it computes, what it keeps, and the derivative as a function."""
     if not isinstance(result, (list, tuple)) or len(result) != 3 or not callable(result[2]):
         raise rule_error(primitive, "linearize", "returned no triple that ends in a function", describe(result),

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from corejax.base.errors import CorejaxError, RuleError
 from corejax.kernel.checks import check_avals, check_types, describe, failed, rule_error
 from corejax.kernel.jaxpr import JaxprEqn, Var
 
+if TYPE_CHECKING:
+    from corejax.kernel.primitive import Primitive
+
 Rule = Callable[..., Any]
 
 
-def checked(primitive: Any, hook: str, rule: Rule) -> Rule:
+def checked(primitive: Primitive, hook: str, rule: Rule) -> Rule:
     """The rule with its result checked: one of `WHOLE_RESULTS`."""
     check = WHOLE_RESULTS[hook]
 
@@ -30,7 +33,7 @@ def checked(primitive: Any, hook: str, rule: Rule) -> Rule:
     return call
 
 
-def check_effects(primitive: Any, result: Any, *_: Any, **__: Any) -> frozenset[Any]:
+def check_effects(primitive: Primitive, result: Any, *_: Any, **__: Any) -> frozenset[Any]:
     """The effects of an equation."""
     if isinstance(result, frozenset):
         return result
@@ -38,7 +41,7 @@ def check_effects(primitive: Any, result: Any, *_: Any, **__: Any) -> frozenset[
                      "return frozenset((effect,)), or frozenset() where there is none")
 
 
-def check_pretty(primitive: Any, result: Any, **_: Any) -> Mapping[str, Any]:
+def check_pretty(primitive: Primitive, result: Any, **_: Any) -> Mapping[str, Any]:
     """What to print of the params."""
     if isinstance(result, Mapping) and all([isinstance(name, str) for name in result]):
         return result
@@ -46,7 +49,7 @@ def check_pretty(primitive: Any, result: Any, **_: Any) -> Mapping[str, Any]:
                      "a mapping of names to what to print", "return a dict, such as {'axes': axes}")
 
 
-def check_typecheck(primitive: Any, result: Any, avals: Any, **params: Any) -> Any:
+def check_typecheck(primitive: Primitive, result: Any, avals: Any, **params: Any) -> Any:
     """The types of the results, which abstract_eval says too."""
     types, expected = check_avals(primitive, result, "typecheck"), primitive.infer(avals, params)
     if type(types) is tuple:
@@ -56,7 +59,7 @@ def check_typecheck(primitive: Any, result: Any, avals: Any, **params: Any) -> A
     return types
 
 
-def check_dce(primitive: Any, result: Any, eqn: JaxprEqn, used_out: Sequence[bool]) -> tuple[Any, Any]:
+def check_dce(primitive: Primitive, result: Any, eqn: JaxprEqn, used_out: Sequence[bool]) -> tuple[Any, Any]:
     """What a smaller equation uses, and that equation or None."""
     todo = "return (used_in, smaller equation or None), with one flag for each operand"
     if not isinstance(result, (list, tuple)) or len(result) != 2:
@@ -70,7 +73,7 @@ def check_dce(primitive: Any, result: Any, eqn: JaxprEqn, used_out: Sequence[boo
     return used_in, smaller
 
 
-def check_partial_eval(primitive: Any, result: Any, eqn: JaxprEqn, unknown_in: Sequence[bool], *_: Any) -> Any:
+def check_partial_eval(primitive: Primitive, result: Any, eqn: JaxprEqn, unknown_in: Sequence[bool], *_: Any) -> Any:
     """Two equations or None, which outputs are unknown, and the residuals."""
     if not isinstance(result, (list, tuple)) or len(result) != 4:
         raise _undivided(primitive, "didn't divide the equation", describe(result),
@@ -98,13 +101,13 @@ def check_partial_eval(primitive: Any, result: Any, eqn: JaxprEqn, unknown_in: S
     return result
 
 
-def _check_reads(primitive: Any, name: str, eqn: JaxprEqn | None, readable: set[Any]) -> None:
+def _check_reads(primitive: Primitive, name: str, eqn: JaxprEqn | None, readable: set[Any]) -> None:
     if eqn is not None and not readable.issuperset([x for x in eqn.invars if type(x) is Var]):
         raise _undivided(primitive, f"its {name} equation reads what is not computed before it", eqn,
                          "known operands" if name == "known" else "operands, and outputs of the known equation")
 
 
-def _check_equation(primitive: Any, hook: str, name: str, eqn: Any) -> None:
+def _check_equation(primitive: Primitive, hook: str, name: str, eqn: Any) -> None:
     """It is an equation, well typed."""
     if not isinstance(eqn, JaxprEqn):
         raise rule_error(primitive, hook, f"its {name} equation is none", describe(eqn), "a JaxprEqn, or None",
@@ -128,7 +131,7 @@ def _are_flags(flags: Any, count: int) -> bool:
     return isinstance(flags, (list, tuple)) and len(flags) == count and all([type(flag) is bool for flag in flags])
 
 
-def _undivided(primitive: Any, problem: str, got: Any, wanted: str) -> RuleError:
+def _undivided(primitive: Primitive, problem: str, got: Any, wanted: str) -> RuleError:
     return rule_error(primitive, "partial_eval", problem, got, wanted,
                       "return (known_eqn or None, staged_eqn or None, unknown_out, residual_vars) that belong together")
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from typing import Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from corejax.base.avals import ShapedArray
 from corejax.base.errors import CorejaxTypeError, kind_of
 from corejax.base.source import Location, here, written
 from corejax.kernel.printing import OPAQUE, Printed, Style, equation_text, literal_text, program_lines
+
+if TYPE_CHECKING:
+    from corejax.kernel.primitive import Primitive
 
 no_effects: frozenset[Any] = frozenset()
 
@@ -67,7 +70,7 @@ class JaxprEqn(_Immutable):
 
     __slots__ = ("primitive", "invars", "outvars", "params", "effects", "source", "scope")
 
-    def __init__(self, primitive: Any, invars: Sequence[Atom], outvars: Sequence[Var], params: Mapping[str, Any],
+    def __init__(self, primitive: Primitive, invars: Sequence[Atom], outvars: Sequence[Var], params: Mapping[str, Any],
                  effects: frozenset[Any] = no_effects, source: Location = None, scope: tuple[str, ...] = ()) -> None:
         self.primitive = primitive
         self.invars = invars
@@ -90,7 +93,7 @@ class JaxprEqn(_Immutable):
         return equation_text(self)
 
 
-def check_picklable(primitive: Any, params: Mapping[str, Any]) -> None:
+def check_picklable(primitive: Primitive, params: Mapping[str, Any]) -> None:
     """Refuse to pickle params that hold what can't be: else the error would not say which."""
     for name, value in params.items():
         items = value if type(value) is tuple else (value,)

@@ -7,7 +7,7 @@ raises a `RuleError`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,11 +19,14 @@ from corejax.kernel import checks
 from corejax.kernel.factors import Divisor
 from corejax.kernel.trace import Trace, Tracer, leak_error
 
+if TYPE_CHECKING:
+    from corejax.kernel.primitive import Primitive
+
 #: What may stand for an array beside `Array` and tracers.
 _RAW = (np.ndarray, np.generic, *dtypes.PYTHON_SCALARS)
 
 
-def check_value(primitive: Any, hook: str, value: Any, expected: ShapedArray, trace: Trace | None,
+def check_value(primitive: Primitive, hook: str, value: Any, expected: ShapedArray, trace: Trace | None,
                 what: str = "{}, wanted {}", todo: str = "return what binding the primitive itself gives") -> Any:
     """A value of just the type `expected`, weak type included, under `trace`."""
     value = check_array(primitive, hook, value, expected, trace)
@@ -35,7 +38,7 @@ def check_value(primitive: Any, hook: str, value: Any, expected: ShapedArray, tr
                             todo)
 
 
-def check_home(primitive: Any, hook: str, tracer: Tracer, trace: Trace | None) -> None:
+def check_home(primitive: Primitive, hook: str, tracer: Tracer, trace: Trace | None) -> None:
     """A tracer belongs to `trace` or to one around it."""
     home, around = tracer._trace, trace
     while around is not None:
@@ -48,7 +51,7 @@ def check_home(primitive: Any, hook: str, tracer: Tracer, trace: Trace | None) -
                             "compute with what the rule is given, and keep none of it for later")
 
 
-def check_array(primitive: Any, hook: str, value: Any, expected: Any, trace: Trace | None) -> Any:
+def check_array(primitive: Primitive, hook: str, value: Any, expected: Any, trace: Trace | None) -> Any:
     """A value whose type is checked elsewhere, or matters only in part."""
     if isinstance(value, Tracer):
         check_home(primitive, hook, value, trace)
@@ -63,7 +66,7 @@ def check_array(primitive: Any, hook: str, value: Any, expected: Any, trace: Tra
     raise checks.no_array(primitive, hook, value, expected)
 
 
-def check_outputs(primitive: Any, hook: str, outs: Any, expected: Any, trace: Trace | None) -> Any:
+def check_outputs(primitive: Primitive, hook: str, outs: Any, expected: Any, trace: Trace | None) -> Any:
     """The results of a primitive as abstract_eval announced them: one value, or a list of them."""
     if type(expected) is not tuple:
         return check_value(primitive, hook, outs, expected, trace)
@@ -72,7 +75,7 @@ def check_outputs(primitive: Any, hook: str, outs: Any, expected: Any, trace: Tr
             for x, aval in zip(outs, expected, strict=True)]
 
 
-def check_tangent(primitive: Any, hook: str, tangent: Any, expected: ShapedArray, trace: Trace | None) -> Any:
+def check_tangent(primitive: Primitive, hook: str, tangent: Any, expected: ShapedArray, trace: Trace | None) -> Any:
     """An output tangent has the tangent type of its primal."""
     if type(tangent) is Zero:
         if tangent.aval is expected:
@@ -83,7 +86,7 @@ def check_tangent(primitive: Any, hook: str, tangent: Any, expected: ShapedArray
                        "return a tangent of the primal's shape and dtype; for integers and zeros, Zero(aval.tangent)")
 
 
-def check_factor(primitive: Any, weight: Any, wanted: ShapedArray, trace: Trace | None) -> Any:
+def check_factor(primitive: Primitive, weight: Any, wanted: ShapedArray, trace: Trace | None) -> Any:
     """A factor by which a tangent is multiplied: of the output's dtype, and of its shape or a scalar."""
     if type(weight) is Divisor:
         return Divisor(check_factor(primitive, weight.value, wanted, trace))
@@ -95,7 +98,7 @@ def check_factor(primitive: Any, weight: Any, wanted: ShapedArray, trace: Trace 
     return weight
 
 
-def check_cotangent(primitive: Any, index: int, cotangent: Any, expected: ShapedArray, trace: Trace) -> Any:
+def check_cotangent(primitive: Primitive, index: int, cotangent: Any, expected: ShapedArray, trace: Trace) -> Any:
     """The cotangent of an operand has the operand's type; None for one that is zero."""
     if cotangent is None:
         return None
@@ -110,14 +113,14 @@ def check_cotangent(primitive: Any, index: int, cotangent: Any, expected: Shaped
                        "sum over what the operand was broadcast along; convert to its dtype")
 
 
-def check_no_cotangent(primitive: Any, index: int, cotangent: Any) -> None:
+def check_no_cotangent(primitive: Primitive, index: int, cotangent: Any) -> None:
     """An operand that is a value has none."""
     if type(cotangent) is not Zero:
         raise checks.rule_error(primitive, "transpose", f"returned a cotangent for operand {index}, which is a value",
                                 checks.describe(cotangent), "None", "return cotangents of the Linear operands only")
 
 
-def check_batched(primitive: Any, out: Any, dim: Any, size: int, expected: ShapedArray, trace: Trace) -> Any:
+def check_batched(primitive: Primitive, out: Any, dim: Any, size: int, expected: ShapedArray, trace: Trace) -> Any:
     """A batched output is the unbatched type with one more axis, of the batch's size, at `dim`."""
     if dim is None:
         wanted = expected

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from corejax.base.avals import ShapedArray
 from corejax.base.caches import BoundedCache
@@ -20,6 +20,7 @@ from corejax.kernel.jaxpr import Jaxpr
 from corejax.kernel.keys import atom, param_key
 
 Function = Callable[..., Any]
+Rule = Callable[..., Any]
 Avals = tuple[ShapedArray, ...]
 
 _SIGNATURES_PER_PRIMITIVE = 4096
@@ -72,11 +73,56 @@ class Primitive:
                "open_params", "of_one", "of_two", "beside", "params")
     __slots__ = (*_IDENTITY, *_FROZEN, "__weakref__")
 
-    if TYPE_CHECKING:  # the rules, each as docs/hooks.md describes it
-        def __getattr__(self, name: str) -> Any: ...
+    name: str
+    plugin: Any
+    module: str | None
+    function: Function
+    pack: str | None
+    """The distribution that provides it; None if a module made it by `define`."""
+    origin: str
+
+    # Rules, each as docs/hooks.md describes it; None where there is none and none can be derived
+    abstract_eval: Rule
+    impl: Rule | None
+    jvp: Rule
+    transpose: Rule
+    vmap: Rule
+    xla_translation: Rule
+    decompose: Rule | None
+    samples: Rule | None
+    evaluate: Rule | None
+    partial_eval: Rule | None
+    dce: Rule | None
+    effects: Rule | None
+    typecheck: Rule | None
+    pretty: Rule | None
+    linearize: Rule | None
+
+    # Declarations, and what was made of them
+    linear: tuple[int, ...] | None
+    factors: tuple[Any, ...] | None
+    symbolic_zeros: bool
+    jvp_binds_itself: bool
+    multiple_results: bool
+    lowerings: Mapping[str, Rule]
+    """Those for one platform; `lowering` looks there first."""
+    lowered_params: frozenset[str] | None
+    """The params that lowerings read; None if that can't be told."""
+    providers: Mapping[str, str]
+    """Who wrote each rule."""
+    params: frozenset[str]
+    open_params: bool
+
+    # Short ways of evaluation
+    of_one: Rule | None
+    of_two: Rule | None
+    beside: frozenset[str]
+    inferred: Callable[[Any], Any]
+    evaluated: Mapping[Any, ShapedArray]
+    remember: Callable[[Any, ShapedArray], ShapedArray]
 
     def __init__(self, plugin: Any, module: str | None = None) -> None:
-        self.name: str = plugin.name
+        self.name = plugin.name
         self.plugin = plugin
         self.module = module
         self._cache: BoundedCache[Any, Any] = BoundedCache(_SIGNATURES_PER_PRIMITIVE)
@@ -204,7 +250,7 @@ class Unfrozen(Primitive):
 def _fill(primitive: Primitive) -> None:
     """Freeze: what several threads compute at once is the same; the first one's result stays."""
     slots = _freezer.freeze(primitive)
-    assert primitive.function and primitive.origin  # filled now: nothing is looked up later
+    _ = primitive.function, primitive.origin  # filled now: nothing is looked up later
     with _lock:
         try:
             object.__getattribute__(primitive, "params")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from corejax.base.errors import ConcretizationError, CorejaxTypeError, LeakedTra
 from corejax.base.source import Location, describe, expression, here, is_subscript, location, place_here
 from corejax.base.tracebacks import as_entry, public, trim
 from corejax.kernel import numpy_calls
+
+if TYPE_CHECKING:
+    from corejax.kernel.primitive import Primitive
 
 
 class Trace:
@@ -48,17 +51,17 @@ class Trace:
             if place("process") < place(name):
                 setattr(cls, name, vars(Trace)[name])
 
-    def process(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Apply the primitive: its result, or the list of its results if it has several."""
         raise NotImplementedError(type(self).__name__)
 
-    def process_one(self, primitive: Any, x: Any) -> Any:
+    def process_one(self, primitive: Primitive, x: Any) -> Any:
         """`process` for one operand and no params: a trace may have a shorter way for that, with the same result."""
         if primitive.params:
             primitive.check_params({})
         return self.process(primitive, (x,), {})
 
-    def process_two(self, primitive: Any, x: Any, y: Any, alike: ShapedArray | None = None) -> Any:
+    def process_two(self, primitive: Primitive, x: Any, y: Any, alike: ShapedArray | None = None) -> Any:
         """The same for two operands, which are of the type `alike` if that is given."""
         if primitive.params:
             primitive.check_params({})
@@ -200,7 +203,7 @@ def as_value(x: Any) -> Any:
     return x if type(x) is Array or isinstance(x, Tracer) else as_array(x, copy=True)
 
 
-def as_operand(primitive: Any, i: int, x: Any) -> Array:
+def as_operand(primitive: Primitive, i: int, x: Any) -> Array:
     """The i-th operand of a primitive as an `Array`, which may share its memory; an error names it."""
     try:
         # A view: no impl writes to the user's memory, and a result that is the operand is not the user's array.
@@ -213,7 +216,7 @@ def as_operand(primitive: Any, i: int, x: Any) -> Array:
         raise operand_error(primitive, i, error) from None
 
 
-def operand_error(primitive: Any, i: int, error: CorejaxTypeError) -> CorejaxTypeError:
+def operand_error(primitive: Primitive, i: int, error: CorejaxTypeError) -> CorejaxTypeError:
     """An error about a value as one about the i-th operand of a primitive."""
     if type(error) is not CorejaxTypeError or error.primitive is not None:
         return error

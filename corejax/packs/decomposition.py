@@ -15,13 +15,14 @@ from corejax.kernel import checks, outputs
 from corejax.kernel.context import context
 from corejax.kernel.declarations import hookimpl
 from corejax.kernel.keys import param_key
+from corejax.kernel.primitive import Primitive
 from corejax.packs.fallbacks import Note, Rule
 
 _DERIVED = Note("derived", "from decompose")
 _MAPPED = Note("derived", "from decompose and jvp, both mapped")
 
 
-def rules(primitive: Any, own_jvp: bool) -> dict[str, tuple[Rule, Note]]:
+def rules(primitive: Primitive, own_jvp: bool) -> dict[str, tuple[Rule, Note]]:
     """The rule for each hook that a primitive with `decompose` may leave out, and what to say of it."""
     return {
         "abstract_eval": (_abstract_eval(primitive), _DERIVED),
@@ -32,9 +33,10 @@ def rules(primitive: Any, own_jvp: bool) -> dict[str, tuple[Rule, Note]]:
     }
 
 
-def _function(primitive: Any, params: dict[str, Any]) -> Callable[..., list[Any]]:
+def _function(primitive: Primitive, params: dict[str, Any]) -> Callable[..., list[Any]]:
     """`decompose` as a function from positional operands to a list of outputs."""
     def fun(*args: Any) -> list[Any]:
+        assert primitive.decompose is not None
         try:
             out = primitive.decompose(args, **params)
         except Exception as error:
@@ -53,7 +55,7 @@ class _Underway(threading.local):
 _underway = _Underway()
 
 
-def _once(primitive: Any, params: dict[str, Any], what: tuple[Any, ...], derive: Callable[[], Any]) -> Any:
+def _once(primitive: Primitive, params: dict[str, Any], what: tuple[Any, ...], derive: Callable[[], Any]) -> Any:
     """What `derive` gives. Should it come to derive the very same again, it would never end, and is refused."""
     outer, key = _underway.keys, (primitive, context.axes, param_key(params), what)
     if key in outer:
@@ -72,11 +74,11 @@ def _avals(args: Sequence[Any]) -> tuple[Any, ...]:
     return tuple([x.aval if isinstance(x, Linear) else aval_of(x) for x in args])
 
 
-def _results(primitive: Any, outs: Sequence[Any]) -> Any:
+def _results(primitive: Primitive | _Mapped, outs: Sequence[Any]) -> Any:
     return outs if primitive.multiple_results else outs[0]
 
 
-def _abstract_eval(primitive: Any) -> Rule:
+def _abstract_eval(primitive: Primitive) -> Rule:
     def abstract_eval(avals: Sequence[ShapedArray], /, **params: Any) -> Any:
         staged = _once(primitive, params, ("abstract_eval", *avals),
                        lambda: stage(_function(primitive, params), avals, primitive.name))
@@ -84,7 +86,7 @@ def _abstract_eval(primitive: Any) -> Rule:
     return abstract_eval
 
 
-def _jvp(primitive: Any) -> Rule:
+def _jvp(primitive: Primitive) -> Rule:
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], /, **params: Any) -> tuple[Any, Any]:
         outs, dots = _once(primitive, params, ("jvp", context.trace, *_avals(primals)),
                            lambda: forward.jvp(_function(primitive, params), primals, tangents))
@@ -92,7 +94,7 @@ def _jvp(primitive: Any) -> Rule:
     return jvp
 
 
-def _transpose(primitive: Any) -> Rule:
+def _transpose(primitive: Primitive) -> Rule:
     def transpose(cts: Any, args: Sequence[Any], /, **params: Any) -> list[Any]:
         cts = cts if primitive.multiple_results else [cts]
         return _once(primitive, params, ("transpose", *_avals(args)),  # type: ignore[no-any-return]
@@ -100,7 +102,7 @@ def _transpose(primitive: Any) -> Rule:
     return transpose
 
 
-def _vmap(primitive: Any) -> Rule:
+def _vmap(primitive: Primitive) -> Rule:
     def vmap(axis: Any, args: Sequence[Any], dims: Sequence[int | None], /, **params: Any) -> tuple[Any, Any]:
         outs, out_dims = _once(
             primitive, params, ("vmap", context.trace, *_avals(args), *dims),
@@ -112,7 +114,7 @@ def _vmap(primitive: Any) -> Rule:
 class _Mapped:
     """A primitive with `decompose` and a jvp of its own, mapped along an axis: both are mapped, the jvp is not lost."""
 
-    def __init__(self, primitive: Any, axis: Any, dims: tuple[int | None, ...]) -> None:
+    def __init__(self, primitive: Primitive, axis: Any, dims: tuple[int | None, ...]) -> None:
         self.name = f"mapped_{primitive.name}"
         self.multiple_results = primitive.multiple_results
         self.symbolic_zeros = True
@@ -151,7 +153,7 @@ class _Mapped:
         return [batching.to_dim(x, d, 0, self._axis.size) for x, d in zip(outs, out_dims, strict=True)]
 
 
-def _vmap_keeping_jvp(primitive: Any) -> Rule:
+def _vmap_keeping_jvp(primitive: Primitive) -> Rule:
     variants: BoundedCache[Any, Any] = BoundedCache(64)
 
     def vmap(axis: Any, args: Sequence[Any], dims: Sequence[int | None], /, **params: Any) -> tuple[Any, Any]:
@@ -162,7 +164,7 @@ def _vmap_keeping_jvp(primitive: Any) -> Rule:
     return vmap
 
 
-def _lowering(primitive: Any) -> Rule:
+def _lowering(primitive: Primitive) -> Rule:
     def lowering(ctx: Any, args: Sequence[Any], /, **params: Any) -> Any:
         def lowered() -> Any:
             jaxpr = stage_closed(_function(primitive, params), ctx.avals_in, primitive.name)

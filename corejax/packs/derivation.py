@@ -19,6 +19,7 @@ from corejax.kernel import checks, outputs
 from corejax.kernel.context import context
 from corejax.kernel.declarations import NotDifferentiable, NotLinear, Partials
 from corejax.kernel.factors import weighted
+from corejax.kernel.primitive import Primitive
 from corejax.packs import decomposition
 from corejax.packs.fallbacks import CALLBACK, SEQUENTIAL, Note, Rule, callback, missing, refused, sequential_vmap
 from corejax.packs.families.spreading import spread
@@ -27,7 +28,7 @@ MISSING = Note("missing", "nothing says what it is, and using it is an error")
 COMPILED = Note("absent", "compiled for each call signature")
 
 
-def fill(slots: Any, primitive: Any) -> None:
+def fill(slots: Any, primitive: Primitive) -> None:
     """Give every rule in `slots` a callable, for the primitive that is being frozen (`impl` may stay None).
 
     The rules made here refer to `primitive`, never to `slots`, which is a draft of it. `slots.notes` says of each hook
@@ -52,7 +53,7 @@ def fill(slots: Any, primitive: Any) -> None:
             (missing(primitive, "xla_translation"), MISSING))
 
 
-def _fill_jvp(slots: Any, primitive: Any, derived: tuple[Rule, Note] | None) -> None:
+def _fill_jvp(slots: Any, primitive: Primitive, derived: tuple[Rule, Note] | None) -> None:
     declared = slots.jvp
     if isinstance(declared, NotDifferentiable):
         slots.jvp = refused(primitive, "jvp", declared.reason)
@@ -69,7 +70,7 @@ def _fill_jvp(slots: Any, primitive: Any, derived: tuple[Rule, Note] | None) -> 
         slots.jvp, slots.notes["jvp"] = missing(primitive, "jvp"), MISSING
 
 
-def fits(primitive: Any, abstract_eval: Rule, count: int | None, linear: Sequence[int]) -> Rule:
+def fits(primitive: Primitive, abstract_eval: Rule, count: int | None, linear: Sequence[int]) -> Rule:
     """`abstract_eval`, which also compares the number of operands with what is declared of each.
 
     It is the first rule that is asked, and only once for each signature.
@@ -89,7 +90,7 @@ def fits(primitive: Any, abstract_eval: Rule, count: int | None, linear: Sequenc
 
 # From declarations
 
-def _jvp_of_partials(primitive: Any, functions: Sequence[Rule | None], factors: Sequence[Any] | None) -> Rule:
+def _jvp_of_partials(primitive: Primitive, functions: Sequence[Rule | None], factors: Sequence[Any] | None) -> Rule:
     negated = [factor == -1 for factor in factors or [None] * len(functions)]
     if factors is not None:
         functions = [_times(primitive, factor) if callable(factor) else function
@@ -118,7 +119,7 @@ def _jvp_of_partials(primitive: Any, functions: Sequence[Rule | None], factors: 
     return jvp
 
 
-def _times(primitive: Any, factor: Rule) -> Rule:
+def _times(primitive: Primitive, factor: Rule) -> Rule:
     """The partial that multiplies the tangent by a factor, which is checked."""
     def partial(x_dot: Any, out: Any, *primals: Any, **params: Any) -> Any:
         weight, aval = factor(out, *primals, **params), out.aval
@@ -129,7 +130,7 @@ def _times(primitive: Any, factor: Rule) -> Rule:
     return partial
 
 
-def _jvp_of_linear(primitive: Any, positions: Sequence[int]) -> Rule:
+def _jvp_of_linear(primitive: Primitive, positions: Sequence[int]) -> Rule:
     """d f(x, c) = f(x_dot, c) for an operand x in which f is linear, all of them together."""
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], /, **params: Any) -> tuple[Any, Any]:
         outs = primitive.bind(*primals, **params)

@@ -14,7 +14,7 @@ from corejax.packs.define import find
 
 
 @public
-def extend(primitive: Any, plugin: Any, *, replace: bool = False) -> None:
+def extend(primitive: Primitive, plugin: Any, *, replace: bool = False) -> None:
     """Give a primitive of somebody else hooks that it lacks, from an object with `@hookimpl` methods.
 
     `primitive` is its name, the primitive itself or its function. The plugin object is of the same kind as one under

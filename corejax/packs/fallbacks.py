@@ -19,6 +19,7 @@ from corejax.base.config import config
 from corejax.base.errors import CorejaxNotImplementedError, MissingRuleError
 from corejax.base.source import here, warn
 from corejax.installed.roles import roles
+from corejax.kernel.primitive import Primitive
 
 Rule = Callable[..., Any]
 
@@ -39,7 +40,7 @@ CALLBACK = Note("fallback", "compiled programs call back into its impl",
 
 # Refusals
 
-def refused(primitive: Any, hook: str, reason: str) -> Rule:
+def refused(primitive: Primitive, hook: str, reason: str) -> Rule:
     """A rule that is declared not to exist."""
     verb, what, todo = ("is not differentiable", "differentiated", "use lax.stop_gradient on its operands if a zero "
                         "derivative is meant") if hook == "jvp" else (
@@ -54,7 +55,7 @@ def refused(primitive: Any, hook: str, reason: str) -> Rule:
     return rule
 
 
-def missing(primitive: Any, hook: str) -> Rule:
+def missing(primitive: Primitive, hook: str) -> Rule:
     """A rule that nobody wrote, and that follows from nothing."""
     def rule(*_: Any, **__: Any) -> Any:
         raise MissingRuleError(
@@ -70,7 +71,7 @@ def missing(primitive: Any, hook: str) -> Rule:
 
 # Substitutes
 
-def notifier(primitive: Any, hook: str, note: Note) -> Callable[[], None]:
+def notifier(primitive: Primitive, hook: str, note: Note) -> Callable[[], None]:
     """Tells the user, once, that a fallback is at work; or refuses it, if the configuration says so."""
     told = False
 
@@ -92,7 +93,7 @@ def notifier(primitive: Any, hook: str, note: Note) -> Callable[[], None]:
     return notify
 
 
-def sequential_vmap(primitive: Any) -> Rule:
+def sequential_vmap(primitive: Primitive) -> Rule:
     """A vmap rule that applies the primitive to each slice."""
     notify = notifier(primitive, "vmap", SEQUENTIAL)
     impossible = missing(primitive, "vmap")
@@ -112,7 +113,7 @@ def sequential_vmap(primitive: Any) -> Rule:
     return vmap
 
 
-def callback(primitive: Any) -> Rule:
+def callback(primitive: Primitive) -> Rule:
     """A lowering that has the compiled program call `impl`."""
     notify = notifier(primitive, "xla_translation", CALLBACK)
 
@@ -127,6 +128,7 @@ def callback(primitive: Any) -> Rule:
 
         def call(*operands: Any) -> Any:
             with np.errstate(all="ignore"):  # as in eager calls
+                assert primitive.impl is not None
                 out = primitive.impl(operands, **params)
             outs = out if primitive.multiple_results else (out,)
             if not isinstance(outs, (list, tuple)):

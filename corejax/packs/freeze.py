@@ -19,6 +19,7 @@ from corejax.interpreters.forward import instantiate
 from corejax.kernel import divisions
 from corejax.kernel.declarations import Declaration, Factors, Linearity, Partials
 from corejax.kernel.hookspecs import HOOKS, OPTIONAL_ARGS, WITHOUT_PARAMS
+from corejax.kernel.primitive import Primitive
 from corejax.packs import derivation
 from corejax.packs.hook_signatures import (
     Signature,
@@ -44,7 +45,7 @@ _fixed: weakref.WeakSet[Any] = weakref.WeakSet()
 _told: list[Any] = [None]
 
 
-def freeze(primitive: Any) -> dict[str, Any]:
+def freeze(primitive: Primitive) -> dict[str, Any]:
     """The final value of every slot of a primitive."""
     with _lock:
         _fixed.add(primitive)
@@ -63,7 +64,7 @@ def freeze(primitive: Any) -> dict[str, Any]:
     return slots
 
 
-def extend(primitive: Any, plugin: Any, whose: str, replace: bool) -> None:
+def extend(primitive: Primitive, plugin: Any, whose: str, replace: bool) -> None:
     """Add a plugin to a primitive whose rules are not yet fixed; with an error, it is not added."""
     entry = plugin, whose, replace
     with _lock:
@@ -80,7 +81,7 @@ def extend(primitive: Any, plugin: Any, whose: str, replace: bool) -> None:
         raise
 
 
-def draft(primitive: Any, resolution: Resolution) -> SimpleNamespace:
+def draft(primitive: Primitive, resolution: Resolution) -> SimpleNamespace:
     """All slots with their rules, derived ones too. Not yet the primitive's own: no thread may see them half done.
 
     `notes` says of what was derived how it was done.

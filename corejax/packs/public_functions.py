@@ -10,11 +10,12 @@ from typing import Any
 from corejax.base.errors import PluginError, kind_of
 from corejax.base.source import here
 from corejax.base.tracebacks import as_entry, public, trim
+from corejax.kernel.primitive import Primitive
 
 Function = Callable[..., Any]
 
 
-def public_function(primitive: Any) -> Function:
+def public_function(primitive: Primitive) -> Function:
     """The plugin's own function, or one that binds; named and documented."""
     plugin = primitive.plugin
     typed = getattr(plugin, "abstract_eval", None) or getattr(plugin, "decompose", None)
@@ -28,7 +29,7 @@ def public_function(primitive: Any) -> Function:
             got=kind_of(made), wanted="a function that calls bind(*arrays, **params)", where=here(),
             todo="return the function that it defines: `function` gets bind, and is not called with operands")
     made.__name__ = made.__qualname__ = primitive.name
-    made.__module__ = primitive.module
+    made.__module__ = primitive.module or type(plugin).__module__
     made.__doc__ = made.__doc__ or inspect.getdoc(plugin)
     function: Any = public(made)
     if make is None:

@@ -12,6 +12,7 @@ from corejax.base import dtypes
 from corejax.base.avals import ShapedArray, aval_of
 from corejax.base.errors import CorejaxError
 from corejax.kernel.declarations import Sample
+from corejax.kernel.primitive import Primitive
 from corejax.testing.comparing import host
 from corejax.testing.report import Mismatch, NotApplicable, clipped
 
@@ -28,7 +29,7 @@ class Case:
     generator that belongs to this primitive, sample and check alone, so that a failure comes again.
     """
 
-    def __init__(self, primitive: Any, sample: Sample, number: int, check: str = "", full: bool = False,
+    def __init__(self, primitive: Primitive, sample: Sample, number: int, check: str = "", full: bool = False,
                  samples: Sequence[Sample] = ()) -> None:
         self.primitive, self.sample, self.number, self.full = primitive, sample, number, full
         self.samples = samples or (sample,)

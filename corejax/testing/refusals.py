@@ -12,6 +12,7 @@ from corejax.api import eval_shape, jit, jvp, make_jaxpr, vjp, vmap
 from corejax.base.config import config
 from corejax.base.errors import CorejaxError, CorejaxNotImplementedError, MissingRuleError, PluginError, RuleError
 from corejax.kernel.declarations import NotDifferentiable
+from corejax.kernel.primitive import Primitive
 from corejax.testing.case import Case
 from corejax.testing.check import check
 from corejax.testing.comparing import host
@@ -66,7 +67,7 @@ def _check_refusal(case: Case, road: str, error: Exception) -> None:
                         wanted="an error with wanted= or todo=", todo="give them to the CorejaxError")
 
 
-def _public_name(primitive: Any) -> str:
+def _public_name(primitive: Primitive) -> str:
     return str(getattr(primitive.function, "__name__", primitive.name))
 
 

@@ -13,11 +13,12 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any
+from typing import Any, cast
 
 from corejax.api import jit, make_jaxpr
 from corejax.base.avals import aval_of
 from corejax.base.errors import CorejaxError
+from corejax.kernel.primitive import Primitive
 from corejax.kernel.trace import Trace, Tracer
 from corejax.testing.case import Case
 from corejax.testing.check import check
@@ -50,7 +51,7 @@ def fingerprint(case: Case, compiled: bool = True) -> Fingerprint:
     return found
 
 
-def fingerprints(primitive: Any) -> list[Fingerprint]:
+def fingerprints(primitive: Primitive) -> list[Fingerprint]:
     """The fingerprint of each sample of a primitive's hook; empty for those that raise an error."""
     return [{} if sample.error else fingerprint(Case(primitive, sample, number))
             for number, sample in enumerate(samples_of(primitive))]
@@ -113,7 +114,7 @@ def the_primitive_can_be_pickled(case: Case) -> None:
     _pickled(case.primitive)
 
 
-def _pickled(primitive: Any) -> bytes:
+def _pickled(primitive: Primitive) -> bytes:
     """A pickle that gives the primitive again; not applicable if it has no place from which it can be imported."""
     pickled = pickle.dumps(primitive)
     try:
@@ -155,7 +156,7 @@ class Watch:
 def no_tracer_outlives_its_transformation(case: Case) -> None:
     """No rule leaves a traced value anywhere: neither in an attribute, nor in a global, nor in a list."""
     watch = Watch()
-    watched = Case(_Watched(case.primitive, watch), case.sample, case.number, case.check, case.full)
+    watched = Case(cast(Primitive, _Watched(case.primitive, watch)), case.sample, case.number, case.check, case.full)
     for name, hook, fun, args in transformed(watched):
         make_jaxpr(watch(fun))(*args)
         held = watch.alive()
@@ -168,7 +169,7 @@ def no_tracer_outlives_its_transformation(case: Case) -> None:
 class _Watched:
     """A primitive whose operands are watched where it is bound."""
 
-    def __init__(self, primitive: Any, watch: Watch) -> None:
+    def __init__(self, primitive: Primitive, watch: Watch) -> None:
         self._primitive = primitive
         self.bind = watch(primitive.bind)
 

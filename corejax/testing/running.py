@@ -15,6 +15,7 @@ from corejax.base.tracebacks import public
 from corejax.installed import groups, manifest
 from corejax.kernel.checks import whose
 from corejax.kernel.declarations import Sample
+from corejax.kernel.primitive import Primitive
 from corejax.packs.define import find
 from corejax.testing.case import Case
 from corejax.testing.catalogue import CHECKS
@@ -24,7 +25,7 @@ from corejax.testing.specification import HAS_SAMPLES, specified
 
 
 @public
-def check_primitive(primitive: Any, samples: Iterable[Sample] | None = None, *, full: bool = False,
+def check_primitive(primitive: Primitive, samples: Iterable[Sample] | None = None, *, full: bool = False,
                     checks: Iterable[str] | None = None, stop_at_first: bool = False) -> Report:
     """Check all rules of a primitive against each other; a `ConformanceError` that lists what fails.
 
@@ -103,14 +104,14 @@ def chosen_checks(full: bool, names: Iterable[str] | None = None) -> list[Check]
     return [CHECKS[name] for name in chosen]
 
 
-def primitive_of(primitive: Any) -> Any:
+def primitive_of(primitive: Primitive) -> Any:
     """The primitive that somebody names, or shows by its function."""
     if isinstance(primitive, str):
         return find(primitive)
     return getattr(primitive, "primitive", primitive)
 
 
-def run_check(each: Check, primitive: Any, samples: Sequence[Sample], full: bool = False) -> Outcome:
+def run_check(each: Check, primitive: Primitive, samples: Sequence[Sample], full: bool = False) -> Outcome:
     """One check over all the samples that it is for. In the full mode, one of the exempt ones must break the law."""
     start = time.perf_counter()
     failures: list[Failure] = []

@@ -15,6 +15,7 @@ from corejax.base import dtypes
 from corejax.base.avals import aval_of
 from corejax.base.errors import CorejaxError, CorejaxTypeError, suggestion
 from corejax.kernel.declarations import NotDifferentiable, Sample
+from corejax.kernel.primitive import Primitive
 from corejax.testing.case import Case
 from corejax.testing.comparing import host
 from corejax.testing.report import Failure, Outcome, clipped
@@ -39,7 +40,7 @@ _INCOMPARABLE = (
     "add a sample of these, as abstract_eval takes them: Sample([rng.normal(size=(2, 3))])")
 
 
-def samples_of(primitive: Any) -> list[Sample]:
+def samples_of(primitive: Primitive) -> list[Sample]:
     """What its hook `samples` yields, always the same; an empty list if it has none."""
     if primitive.samples is None:
         return []
@@ -55,7 +56,7 @@ def _counted(samples: Iterable[Any]) -> list[Any]:
     return found
 
 
-def specified(primitive: Any, samples: Iterable[Sample] | None,
+def specified(primitive: Primitive, samples: Iterable[Sample] | None,
               checks: Collection[str], whole: bool = True) -> tuple[list[Sample], Outcome]:
     """The samples that can be used, those of the hook if none are given, and what is wrong with them.
 
@@ -77,7 +78,7 @@ def specified(primitive: Any, samples: Iterable[Sample] | None,
                            time.perf_counter() - start)
 
 
-def _faults(primitive: Any, samples: list[Any], checks: Collection[str],
+def _faults(primitive: Primitive, samples: list[Any], checks: Collection[str],
             from_hook: bool) -> Iterator[tuple[str, str, str, str, str]]:
     """Each fault: the input, the problem, got, wanted, to do."""
     if not samples:
@@ -124,7 +125,7 @@ def _faults_of(sample: Any, checks: Collection[str]) -> Iterator[tuple[str, str,
                "give the distance that is right; a law that doesn't hold at all goes to `exempt`, with the reason")
 
 
-def _misfit(primitive: Any, sample: Any) -> tuple[str, str, str, str] | None:
+def _misfit(primitive: Primitive, sample: Any) -> tuple[str, str, str, str] | None:
     """Why a sample is no input of the primitive, whatever the rules say of it: the problem, got, wanted, to do."""
     if not isinstance(sample, Sample) or sample.error is not None:
         return None
@@ -142,7 +143,7 @@ def _misfit(primitive: Any, sample: Any) -> tuple[str, str, str, str] | None:
     return None
 
 
-def _comparable(primitive: Any, samples: Sequence[Any]) -> bool:
+def _comparable(primitive: Primitive, samples: Sequence[Any]) -> bool:
     """Is there an input at which derivatives can be compared with differences, if there may be one?"""
     possible = False
     for number, sample in enumerate(samples):
@@ -194,7 +195,7 @@ def _bytes(x: Any) -> tuple[Any, ...]:
     return type(x), array.shape, array.dtype, array.tobytes()
 
 
-def _failure(primitive: Any, sample: str, problem: str, got: str, wanted: str, todo: str,
+def _failure(primitive: Primitive, sample: str, problem: str, got: str, wanted: str, todo: str,
              cause: BaseException | None = None) -> Failure:
     return Failure(primitive.name, primitive.origin, HAS_SAMPLES, _HOOK, sample, problem, got, wanted,
                    todo, cause)

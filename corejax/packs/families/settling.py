@@ -17,6 +17,7 @@ from corejax.arrays.array import Array
 from corejax.arrays.storage import to_numpy
 from corejax.base.avals import ShapedArray
 from corejax.eager.dispatch import apply_primitive
+from corejax.kernel.primitive import Primitive
 
 _FEWEST = 8  # how many go at a time at least: numbers that are powers of two need few programs
 
@@ -47,7 +48,7 @@ def _all_finite(*arrays: Any) -> bool:
     return all([isfinite(np.add.reduce(x, None)) for x in arrays])
 
 
-def settle(primitive: Any, out: Any, args: Sequence[Any], compiled_at: Callable[..., Any],
+def settle(primitive: Primitive, out: Any, args: Sequence[Any], compiled_at: Callable[..., Any],
            params: Mapping[str, Any] = MappingProxyType({})) -> Any:
     """The result, with what the compiled program gives in the places that `compiled_at(out, *args)` names, if any."""
     mask = compiled_at(out, *args)

@@ -23,8 +23,9 @@ from corejax.kernel import checks
 _raised: deque[tuple[Any, BaseException]] = deque(maxlen=64)
 
 
-def checked_callback(function: Callable[..., Sequence[Any]], out_avals: tuple[ShapedArray, ...], primitive: Any,
-                     where: str | None, before: Callable[[], None] | None = None) -> Callable[..., tuple[Any, ...]]:
+def checked_callback(function: Callable[..., Sequence[Any]], out_avals: tuple[ShapedArray, ...],
+                     primitive: checks.Blamed, where: str | None,
+                     before: Callable[[], None] | None = None) -> Callable[..., tuple[Any, ...]]:
     """`function` as the runtime calls it, with results checked and exceptions kept.
 
     `before` is called whenever a program that calls it is about to run, in the thread of whoever runs it.

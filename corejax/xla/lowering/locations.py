@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from corejax.base.source import line_of
+from corejax.kernel.primitive import Primitive
 
 
 class LocatedRules(dict[Any, Callable[..., Any]]):
@@ -15,7 +16,7 @@ class LocatedRules(dict[Any, Callable[..., Any]]):
         super().__init__()
         self._ctx = ctx
 
-    def get(self, primitive: Any, default: Any = None) -> Any:
+    def get(self, primitive: Primitive, default: Any = None) -> Any:
         found = super().get(primitive)
         if found is None:
             found = self[primitive] = _located(primitive.lowering(self._ctx.platform))

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +31,13 @@ from corejax.xla.lowering.types import Types, dense_attribute, describe_type, ro
 
 #: Array constants of at most this many elements are written into the module; larger ones become arguments.
 BAKED_ELEMENTS = 64
+
+
+class _Nobody(NamedTuple):
+    """Who calls back where no primitive does."""
+
+    name: str = "callback"
+    origin: str = "corejax"
 
 
 class Lowering:
@@ -182,7 +188,7 @@ class Lowering:
         program, and may refuse it by an error.
         """
         ir = self.ir
-        primitive = self.eqn.primitive if self.eqn else SimpleNamespace(name="callback", origin="corejax")
+        primitive = self.eqn.primitive if self.eqn else _Nobody()
         where = describe(self.eqn.source) if self.eqn else None
         index = ir.IntegerAttr.get(ir.IntegerType.get_unsigned(64), len(self.callbacks))
         self.callbacks.append(checked_callback(function, tuple(out_avals), primitive, where, before))
