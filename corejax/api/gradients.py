@@ -14,7 +14,7 @@ from corejax.base.avals import ShapedArray, Zero
 from corejax.base.errors import CorejaxTypeError, kind_of
 from corejax.base.keypaths import keystr
 from corejax.base.source import here
-from corejax.base.tracebacks import calls_users, public
+from corejax.base.tracebacks import calls_users, public, stands_for
 from corejax.interpreters import reverse
 from corejax.interpreters.leaves import FlatFun, check_callable, is_single_leaf, values
 
@@ -120,7 +120,7 @@ class Chosen:
             return fun(*full, **kwargs)
 
         self.values = values(leaves, what, self.name)
-        self.flat = FlatFun(of_picked, in_tree, what, has_aux)
+        self.flat = FlatFun(stands_for(fun, of_picked), in_tree, what, has_aux)
 
     def unflatten(self, leaves: Sequence[Any]) -> Any:
         """What belongs to the arguments: one tree for an int in `argnums`, else a tuple of them."""

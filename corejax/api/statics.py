@@ -10,7 +10,7 @@ from typing import Any
 
 from corejax.base.errors import CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.base.source import here
-from corejax.base.tracebacks import calls_users
+from corejax.base.tracebacks import calls_users, stands_for
 from corejax.kernel.keys import static_atom
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
@@ -97,7 +97,7 @@ class Statics:
             dynamic = iter(rest)
             return fun(*[fixed[i] if i in fixed else next(dynamic) for i in range(n_args)], **fixed_kwargs, **others)
 
-        return of_dynamic, (tuple([x for i, x in enumerate(args) if i not in nums]),
+        return stands_for(fun, of_dynamic), (tuple([x for i, x in enumerate(args) if i not in nums]),
                             {name: x for name, x in kwargs.items() if name not in self.names})
 
     def key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

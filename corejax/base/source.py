@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import linecache
 import sys
+import threading
 import warnings
 from itertools import islice
 from opcode import opmap
-from types import CodeType, FrameType
+from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple, TypeAlias
 
 from corejax.base.errors import CorejaxAttributeError, CorejaxError, CorejaxImportError, CorejaxWarning
@@ -160,35 +161,83 @@ def is_subscript(place: Location) -> bool:
     return place is not None and place[0].co_code[place[1]] in _SUBSCRIPTS
 
 
+# Equations, which know the place that they came from
+
+class _AtHand(threading.local):
+    """The equation that this thread deals with, and the frame of the function that does; `outer` is what is around."""
+
+    eqn: Any = None
+    frame: FrameType | None = None
+    outer: tuple[Any, FrameType | None, Any] | None = None
+
+
+at_hand = _AtHand()
+
+
+class DealingWithEquations:
+    """Within this block `at_hand.eqn`, which the block sets, is where errors and warnings say that they come from.
+
+    So whoever evaluates, transforms or lowers equations says it, for all that happens meanwhile below its own frame.
+
+    >>> from types import SimpleNamespace
+    >>> with DealingWithEquations() as at_hand:
+    ...     at_hand.eqn = SimpleNamespace(source=(here.__code__, 0))
+    ...     place_here()[0].co_name
+    'here'
+    """
+
+    __slots__ = ("_before",)
+
+    def __enter__(self) -> _AtHand:
+        self._before = before = at_hand.eqn, at_hand.frame, at_hand.outer
+        at_hand.frame = sys._getframe(1)
+        at_hand.outer = before
+        return at_hand
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 traceback: TracebackType | None) -> None:
+        if isinstance(error, CorejaxError) and error.where is None:
+            error.where = describe(users_place(traceback) or getattr(at_hand.eqn, "source", None))
+        at_hand.eqn, at_hand.frame, at_hand.outer = self._before
+
+
 def here() -> str | None:
     """`file:line (function)` of the place in the user's code that is running now.
 
     Where an equation that was recorded earlier is being evaluated, transformed or lowered, that is the place that
     the equation came from.
     """
-    return describe(place_here())
+    return describe(place_from(sys._getframe(1)))
 
 
 def place_here() -> Location:
     """The same as a location."""
-    frame: FrameType | None = sys._getframe(1)
+    return place_from(sys._getframe(1))
+
+
+def place_from(frame: FrameType | None) -> Location:
+    """The innermost place that a frame, or one around it, is the user's at, or deals with an equation of."""
+    eqn, dealing, outer = at_hand.eqn, at_hand.frame, at_hand.outer
     while frame is not None:
-        place = place_in(frame, frame.f_lasti)
-        if place is not None:
-            return place
+        if is_users(frame):
+            return frame.f_code, frame.f_lasti
+        if frame is dealing:
+            if eqn is not None and eqn.source is not None:
+                return eqn.source  # type: ignore[no-any-return]
+            assert outer is not None
+            eqn, dealing, outer = outer
         frame = frame.f_back
     return None
 
 
-def place_in(frame: FrameType, offset: int) -> Location:
-    """What one frame says of the place in the user's code: it is the user's, or it deals with an equation."""
-    if is_users(frame):
-        return frame.f_code, offset
-    if "eqn" not in frame.f_code.co_varnames and "eqn" not in frame.f_code.co_cellvars:
-        return None
-    # By convention `eqn` is the equation at hand, throughout the kernel and in hooks.
-    place = getattr(frame.f_locals.get("eqn"), "source", None)
-    return place if isinstance(place, tuple) else None
+def users_place(traceback: TracebackType | None) -> Location:
+    """The innermost place of a traceback that is in the user's code."""
+    found: Location = None
+    while traceback is not None:
+        if is_users(traceback.tb_frame):
+            found = traceback.tb_frame.f_code, traceback.tb_lasti
+        traceback = traceback.tb_next
+    return found
 
 
 def warn(message: str) -> None:

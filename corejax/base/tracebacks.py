@@ -18,13 +18,22 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from functools import update_wrapper
-from inspect import signature
-from types import CodeType, FrameType, FunctionType, TracebackType
+from inspect import signature, unwrap
+from types import CodeType, FunctionType, TracebackType
 from typing import Any, TypeVar
 
 from corejax.base.config import config
 from corejax.base.errors import CorejaxError, CorejaxRecursionError, CorejaxRuntimeError, CorejaxTypeError, PackError
-from corejax.base.source import Location, describe, here, is_library, library_packages, package_of, place_in
+from corejax.base.source import (
+    Location,
+    describe,
+    here,
+    is_library,
+    library_packages,
+    package_of,
+    place_from,
+    users_place,
+)
 
 F = TypeVar("F")
 
@@ -97,6 +106,12 @@ def calls_users(function: F) -> F:
     return function
 
 
+def stands_for(fun: Callable[..., Any], function: F) -> F:
+    """`function`, which calls a user's function `fun` with other arguments: errors about these speak of `fun`."""
+    function.__wrapped__ = fun  # type: ignore[attr-defined]
+    return function
+
+
 @calls_users
 def guarded(function: Any) -> Callable[..., Any]:
     """The function as an entry, without its name and documentation."""
@@ -109,17 +124,17 @@ def guarded(function: Any) -> Callable[..., Any]:
     return call
 
 
-def check_call(error: TypeError, what: str, fun: Any = None) -> None:
+def check_call(error: TypeError, what: str, fun: Callable[..., Any]) -> None:
     """Raise an error of our own if `error` says that a user's function doesn't take the arguments it was called with.
 
-    That function is `fun`, or what the function that called it, which `calls_users` marks, has as `fun`.
+    Functions of ours that stand for the user's have it as `__wrapped__`, and are marked by `calls_users`.
     """
     frame = [part.tb_frame for part in _walk(error.__traceback__)][-1]
     if isinstance(error, CorejaxError) or frame.f_code not in _callers or not _MISCALL.search(str(error)):
         return
-    fun = fun or frame.f_locals.get("fun")
+    fun = unwrap(fun)
     try:
-        wanted = f"arguments for {getattr(fun, '__name__', type(fun).__name__)}{signature(fun)}"  # type: ignore[arg-type]
+        wanted = f"arguments for {getattr(fun, '__name__', type(fun).__name__)}{signature(fun)}"
     except (TypeError, ValueError):  # some functions written in C have no signature
         wanted = None
     raise CorejaxTypeError(f"{what}: the function doesn't take these arguments", got=str(error), wanted=wanted,
@@ -205,17 +220,7 @@ def _place(traceback: TracebackType | None) -> Location:
     """The place in the user's code where an error came from that passes an entry."""
     if traceback is None:
         return None
-    for part in reversed(list(_walk(traceback))):
-        place = place_in(part.tb_frame, part.tb_lasti)
-        if place is not None:
-            return place
-    frame: FrameType | None = traceback.tb_frame.f_back
-    while frame is not None:
-        place = place_in(frame, frame.f_lasti)
-        if place is not None:
-            return place
-        frame = frame.f_back
-    return None
+    return users_place(traceback) or place_from(traceback.tb_frame.f_back)
 
 
 def _owned(error: BaseException) -> list[tuple[TracebackType, str]]:
@@ -286,8 +291,7 @@ def _blame(error: Exception) -> None:
         return
     culprit = owned[-1][1]
     _set_culprit(error, culprit)
-    primitive = next((p for p in (part.tb_frame.f_locals.get("primitive") for part, _ in reversed(owned))
-                      if hasattr(p, "origin")), None)
+    primitive = getattr(error, "_primitive", None)
     whose = library_packages.get(culprit, culprit)
     if primitive is not None and module.startswith(_FOR_PACKS):
         whose = primitive.origin

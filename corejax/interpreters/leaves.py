@@ -14,7 +14,7 @@ from corejax.base.dtypes import PYTHON_SCALARS
 from corejax.base.errors import CorejaxError, CorejaxTypeError, kind_of
 from corejax.base.keypaths import Path, keystr
 from corejax.base.source import here
-from corejax.base.tracebacks import calls_users, check_call
+from corejax.base.tracebacks import calls_users, check_call, stands_for
 from corejax.kernel.trace import Tracer
 
 
@@ -111,7 +111,7 @@ class FlatFun:
         try:
             out = fun(*(leaves if self.in_tree is None else self.in_tree.unflatten(leaves)))
         except TypeError as error:
-            check_call(error, self.what)
+            check_call(error, self.what, fun)
             raise
         if self.has_aux:
             return self._with_aux(out)
@@ -151,7 +151,7 @@ def _describe_result(out: Any) -> str:
 @calls_users
 def with_kwargs(fun: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     """`fun` as a function of its tuple of positional and its dict of keyword arguments."""
-    return lambda args, kwargs: fun(*args, **kwargs)
+    return stands_for(fun, lambda args, kwargs: fun(*args, **kwargs))
 
 
 @calls_users
@@ -160,5 +160,5 @@ def call_user(fun: Callable[..., Any], args: Sequence[Any], what: str) -> Any:
     try:
         return fun(*args)
     except TypeError as error:
-        check_call(error, what)
+        check_call(error, what, fun)
         raise

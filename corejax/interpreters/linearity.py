@@ -14,6 +14,7 @@ import numpy as np
 from corejax.arrays.array import is_concrete
 from corejax.base.avals import Linear
 from corejax.base.errors import NotLinearError, RuleError
+from corejax.base.source import DealingWithEquations
 from corejax.kernel import checks
 from corejax.kernel.jaxpr import JaxprEqn, Var, subjaxprs
 from corejax.kernel.primitive import Primitive, Rule
@@ -55,15 +56,17 @@ def check_constant(primitive: Primitive, hook: str, tangent: Any) -> None:
 
 def _first_problem(primitive: Primitive, eqns: Sequence[JaxprEqn], depend: set[Var], reached: Reached) -> str | None:
     """What is not linear in the variables `depend`, to which those made of them are added."""
-    for eqn in eqns:
-        if depend.isdisjoint(eqn.invars):
-            continue
-        if eqn.primitive is not primitive:
-            unknown = [i for i, x in enumerate(eqn.invars) if x in depend]
-            problem = _not_linear(eqn.primitive, [getattr(x, "val", None) for x in eqn.invars], unknown)
-            if problem is not None:
-                return problem
-        depend.update(reached(eqn, depend))
+    with DealingWithEquations() as at_hand:
+        for eqn in eqns:
+            at_hand.eqn = eqn
+            if depend.isdisjoint(eqn.invars):
+                continue
+            if eqn.primitive is not primitive:
+                unknown = [i for i, x in enumerate(eqn.invars) if x in depend]
+                problem = _not_linear(eqn.primitive, [getattr(x, "val", None) for x in eqn.invars], unknown)
+                if problem is not None:
+                    return problem
+            depend.update(reached(eqn, depend))
     return None
 
 

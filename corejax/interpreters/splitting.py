@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from corejax.base.avals import ShapedArray
 from corejax.base.caches import WeakCache
+from corejax.base.source import DealingWithEquations
 from corejax.interpreters.partial_eval import divide
 from corejax.ir.surgery import dce, substitute
 from corejax.kernel.context import context
@@ -79,14 +80,16 @@ def _waits_whole(jaxpr: Jaxpr, unknown_in: Flags, instantiate: Flags) -> bool:
     if True not in unknown_in or False in unknown_in[unknown_in.index(True):]:
         return False
     unknown: set[Any] = {v for v, u in zip(jaxpr.invars, unknown_in, strict=True) if u}
-    for eqn in jaxpr.eqns:
-        if unknown.isdisjoint(eqn.invars):
-            return False
-        if eqn.primitive.partial_eval is not None:
-            flags = tuple([x in unknown for x in eqn.invars])
-            if False in flags and eqn.primitive.partial_eval(eqn, flags)[0] is not None:
+    with DealingWithEquations() as at_hand:
+        for eqn in jaxpr.eqns:
+            at_hand.eqn = eqn
+            if unknown.isdisjoint(eqn.invars):
                 return False
-        unknown.update(eqn.outvars)
+            if eqn.primitive.partial_eval is not None:
+                flags = tuple([x in unknown for x in eqn.invars])
+                if False in flags and eqn.primitive.partial_eval(eqn, flags)[0] is not None:
+                    return False
+            unknown.update(eqn.outvars)
     if not all([force or x in unknown for x, force in zip(jaxpr.outvars, instantiate, strict=True)]):
         return False
     return dce(jaxpr, (True,) * len(jaxpr.outvars))[0] is jaxpr

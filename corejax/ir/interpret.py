@@ -5,32 +5,23 @@ What binding means is the current trace's affair, so every transformation of a j
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from corejax.base import source
 from corejax.base.errors import CorejaxTypeError
+from corejax.base.source import DealingWithEquations, at_hand
 from corejax.base.tracebacks import public
 from corejax.kernel.binding import check_bound
-from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
-
-
-class _Replaying(threading.local):
-    """The equation that this thread is evaluating, None outside of `eval_jaxpr`."""
-
-    eqn: JaxprEqn | None = None
-
-
-replaying = _Replaying()
+from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
 
 
 def location() -> source.Location:
     """The place in the user's code that is running now, or that the equation being evaluated came from."""
-    eqn = replaying.eqn
+    eqn = at_hand.eqn
     if eqn is None or eqn.source is None:
         return source.location()
-    return eqn.source
+    return eqn.source  # type: ignore[no-any-return]
 
 
 class _Plan:
@@ -74,27 +65,25 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     env.update(zip(jaxpr.invars, args, strict=True))
     del consts, args
     read = env.__getitem__
-    outer = replaying.eqn
     try:
-        for eqn, ends in zip(jaxpr.eqns, plan.ends, strict=True):
-            replaying.eqn = eqn
-            primitive = eqn.primitive
-            result = primitive.bind(*map(read, eqn.invars), **eqn.params)
-            if primitive.multiple_results:
-                env.update(zip(eqn.outvars, result, strict=True))
-            else:
-                env[eqn.outvars[0]] = result
-            result = None
-            if ends is not None:
-                for var in ends:
-                    del env[var]
+        with DealingWithEquations():
+            for eqn, ends in zip(jaxpr.eqns, plan.ends, strict=True):
+                at_hand.eqn = eqn
+                primitive = eqn.primitive
+                result = primitive.bind(*map(read, eqn.invars), **eqn.params)
+                if primitive.multiple_results:
+                    env.update(zip(eqn.outvars, result, strict=True))
+                else:
+                    env[eqn.outvars[0]] = result
+                result = None
+                if ends is not None:
+                    for var in ends:
+                        del env[var]
         return [read(x) for x in jaxpr.outvars]
     except KeyError as error:
         if error.args and type(error.args[0]) is Var and error.args[0] not in env:
             check_bound(jaxpr)
         raise
-    finally:
-        replaying.eqn = outer
 
 
 def _arity_error(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any]) -> CorejaxTypeError:

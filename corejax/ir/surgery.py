@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from corejax.base.errors import CorejaxValueError, RuleError
-from corejax.base.source import describe, here
+from corejax.base.source import DealingWithEquations, describe, here
 from corejax.kernel.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_effects, subjaxprs
 
 
@@ -232,16 +232,18 @@ def _live_eqns(eqns: Sequence[JaxprEqn], live: set[Any]) -> tuple[list[JaxprEqn]
     """
     kept: list[JaxprEqn] = []
     changed = False
-    for eqn in reversed(eqns):
-        new: JaxprEqn | None = eqn
-        if not eqn.effects and live.isdisjoint(eqn.outvars):
-            new = None
-        elif (hook := eqn.primitive.dce) is not None:
-            new = _shortened(hook, eqn, tuple([v in live for v in eqn.outvars]))
-        changed = changed or new is not eqn
-        if new is not None:
-            kept.append(new)
-            live.update([x for x in new.invars if type(x) is not Literal])
+    with DealingWithEquations() as at_hand:
+        for eqn in reversed(eqns):
+            at_hand.eqn = eqn
+            new: JaxprEqn | None = eqn
+            if not eqn.effects and live.isdisjoint(eqn.outvars):
+                new = None
+            elif (hook := eqn.primitive.dce) is not None:
+                new = _shortened(hook, eqn, tuple([v in live for v in eqn.outvars]))
+            changed = changed or new is not eqn
+            if new is not None:
+                kept.append(new)
+                live.update([x for x in new.invars if type(x) is not Literal])
     kept.reverse()
     return kept, changed
 

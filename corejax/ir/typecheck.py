@@ -7,6 +7,7 @@ from typing import Any
 
 from corejax.base.avals import ShapedArray
 from corejax.base.errors import CorejaxTypeError, RuleError
+from corejax.base.source import DealingWithEquations
 from corejax.kernel.binding import check_operands, ill_typed, names_of
 from corejax.kernel.jaxpr import Jaxpr, JaxprEqn, Var, no_effects, subjaxprs
 from corejax.kernel.printing import effect_texts
@@ -24,18 +25,20 @@ def typecheck(jaxpr: Jaxpr) -> None:
     for var in (*jaxpr.constvars, *jaxpr.invars):
         _check_binder(jaxpr, None, var, bound)
     effects = no_effects
-    for k, eqn in enumerate(jaxpr.eqns):
-        check_operands(jaxpr, k, eqn.invars, bound)
-        _check_params(jaxpr, k, eqn)
-        for inner in subjaxprs(eqn.params):
-            _check_inner(jaxpr, k, inner)
-        avals = tuple([x.aval for x in eqn.invars])
-        _check_types(jaxpr, k, eqn, avals)
-        _check_effects(jaxpr, k, eqn, avals)
-        if eqn.effects:
-            effects = effects | eqn.effects
-        for var in eqn.outvars:
-            _check_binder(jaxpr, k, var, bound)
+    with DealingWithEquations() as at_hand:
+        for k, eqn in enumerate(jaxpr.eqns):
+            at_hand.eqn = eqn
+            check_operands(jaxpr, k, eqn.invars, bound)
+            _check_params(jaxpr, k, eqn)
+            for inner in subjaxprs(eqn.params):
+                _check_inner(jaxpr, k, inner)
+            avals = tuple([x.aval for x in eqn.invars])
+            _check_types(jaxpr, k, eqn, avals)
+            _check_effects(jaxpr, k, eqn, avals)
+            if eqn.effects:
+                effects = effects | eqn.effects
+            for var in eqn.outvars:
+                _check_binder(jaxpr, k, var, bound)
     check_operands(jaxpr, len(jaxpr.eqns), jaxpr.outvars, bound)
     if jaxpr.effects != effects:
         raise CorejaxTypeError("a jaxpr has the effects of its equations", got=_effects_text(jaxpr.effects),

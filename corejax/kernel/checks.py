@@ -162,7 +162,7 @@ def failed(primitive: Blamed, hook: str, error: Exception, where: str | None = N
         if not is_library(frame) and package_of(frame) not in (own, *tracebacks.TOOLS):
             return error
         part = part.tb_next
-    error._hook = hook  # type: ignore[attr-defined]
+    error._hook, error._primitive = hook, primitive  # type: ignore[attr-defined]
     error.add_note(f"raised by {primitive.name}.{hook} ({whose(primitive, hook)}), for {where or here()}")
     return error
 

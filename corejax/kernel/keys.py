@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from corejax.base.errors import CorejaxTypeError
-from corejax.base.source import here
+from corejax.base.source import DealingWithEquations, here
 from corejax.kernel.binding import check_bound
 from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 
@@ -82,14 +82,16 @@ def _canonical(jaxpr: Jaxpr, key_of_params: Callable[[JaxprEqn], tuple[Any, ...]
     flat: list[Any] = [len(jaxpr.constvars), len(jaxpr.invars), len(jaxpr.outvars), jaxpr.effects]
     flat += [var.aval for var in number]
     try:
-        for eqn in jaxpr.eqns:
-            invars, outvars = eqn.invars, eqn.outvars
-            flat += (eqn.primitive, len(invars), len(outvars))
-            flat += [_literal_atom(x) if type(x) is Literal else number[x] for x in invars]
-            for var in outvars:
-                number[var] = len(number)
-                flat.append(var.aval)
-            flat += (key_of_params(eqn) if eqn.params else (), eqn.effects)
+        with DealingWithEquations() as at_hand:
+            for eqn in jaxpr.eqns:
+                at_hand.eqn = eqn
+                invars, outvars = eqn.invars, eqn.outvars
+                flat += (eqn.primitive, len(invars), len(outvars))
+                flat += [_literal_atom(x) if type(x) is Literal else number[x] for x in invars]
+                for var in outvars:
+                    number[var] = len(number)
+                    flat.append(var.aval)
+                flat += (key_of_params(eqn) if eqn.params else (), eqn.effects)
         flat += [_literal_atom(x) if type(x) is Literal else number[x] for x in jaxpr.outvars]
     except KeyError:
         check_bound(jaxpr)

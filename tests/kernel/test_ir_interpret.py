@@ -13,9 +13,10 @@ import pytest
 from toys import Toy, add, call, chain, emit, emitted, f64, mul, pair, record, sin, vec
 
 from corejax.base import source
+from corejax.base.source import at_hand
 from corejax.errors import CorejaxTypeError
 from corejax.ir import Jaxpr, JaxprEqn, Var, close, eval_jaxpr, jaxpr_as_fun, structural_key
-from corejax.ir.interpret import location, replaying
+from corejax.ir.interpret import location
 
 
 def test_evaluating_binds_each_equation_in_order() -> None:
@@ -115,22 +116,22 @@ def test_what_is_bound_meanwhile_inherits_the_place_of_the_equation() -> None:
     assert here == places[0]
     assert "test_ir_interpret.py" in str(source.describe(places[1]))
     assert location() == source.location() or location() is not None
-    assert replaying.eqn is None
+    assert at_hand.eqn is None
 
 
 def test_the_replayed_equation_is_restored_by_an_exception_and_belongs_to_its_thread() -> None:
     def fail(x: Any) -> Any:
         seen = []
-        thread = threading.Thread(target=lambda: seen.append(replaying.eqn))
+        thread = threading.Thread(target=lambda: seen.append(at_hand.eqn))
         thread.start()
         thread.join()
-        assert [None] == seen and replaying.eqn is not None
+        assert [None] == seen and at_hand.eqn is not None
         raise KeyboardInterrupt
 
     jaxpr = record(lambda x: Toy("fail", lambda avals: avals[0], fail).bind(x), f64)
     with pytest.raises(KeyboardInterrupt):
         eval_jaxpr(jaxpr, (), 1.0)
-    assert replaying.eqn is None
+    assert at_hand.eqn is None
 
 
 def test_a_jaxpr_as_a_function_has_its_name() -> None:

@@ -17,7 +17,7 @@ from corejax.arrays.storage import to_numpy
 from corejax.base import _jaxlib, dtypes
 from corejax.base.avals import ShapedArray
 from corejax.base.errors import CorejaxError, CorejaxTypeError, kind_of
-from corejax.base.source import describe
+from corejax.base.source import DealingWithEquations, describe
 from corejax.base.tracebacks import is_from_beneath
 from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from corejax.kernel.keys import compiled_key
@@ -237,30 +237,32 @@ def build_function(ctx: Lowering, symbol: str, jaxpr: Jaxpr, visibility: str, co
 def lower_equations(ctx: Lowering, jaxpr: Jaxpr, env: dict[Any, Any]) -> list[Any]:
     """Lower each equation at the current insertion point; the values of the jaxpr's outputs."""
     types, rules, literal = ctx.types, ctx._rules, ctx.literal
-    for eqn in jaxpr.eqns:
-        primitive, outvars = eqn.primitive, eqn.outvars
-        args = [literal(x) if type(x) is Literal else env[x] for x in eqn.invars]
-        rule = rules.get(primitive)
-        if rule is None:
-            rule = rules[primitive] = primitive.lowering(ctx.platform)
-        ctx.eqn = eqn
-        ctx.out_types = wanted = tuple([types[var.aval] for var in outvars])
-        ctx._made = None
-        try:
-            out = rule(ctx, args, **eqn.params)
-        except Exception as error:
-            raise failed_rule(eqn, error)  # noqa: B904
-        if not primitive.multiple_results:
-            if out is not ctx._made or out is None:
-                _check(ctx, out, wanted[0])
-            env[outvars[0]] = out
-            continue
-        if not isinstance(out, Sequence) or len(out) != len(wanted):
-            raise wrong_lowering(eqn, len(out) if isinstance(out, Sequence) else type(out).__name__,
-                         f"a sequence of {len(wanted)} values")
-        for var, value, kind in zip(outvars, out, wanted, strict=True):
-            _check(ctx, value, kind)
-            env[var] = value
+    with DealingWithEquations() as at_hand:
+        for eqn in jaxpr.eqns:
+            at_hand.eqn = eqn
+            primitive, outvars = eqn.primitive, eqn.outvars
+            args = [literal(x) if type(x) is Literal else env[x] for x in eqn.invars]
+            rule = rules.get(primitive)
+            if rule is None:
+                rule = rules[primitive] = primitive.lowering(ctx.platform)
+            ctx.eqn = eqn
+            ctx.out_types = wanted = tuple([types[var.aval] for var in outvars])
+            ctx._made = None
+            try:
+                out = rule(ctx, args, **eqn.params)
+            except Exception as error:
+                raise failed_rule(eqn, error)  # noqa: B904
+            if not primitive.multiple_results:
+                if out is not ctx._made or out is None:
+                    _check(ctx, out, wanted[0])
+                env[outvars[0]] = out
+                continue
+            if not isinstance(out, Sequence) or len(out) != len(wanted):
+                raise wrong_lowering(eqn, len(out) if isinstance(out, Sequence) else type(out).__name__,
+                             f"a sequence of {len(wanted)} values")
+            for var, value, kind in zip(outvars, out, wanted, strict=True):
+                _check(ctx, value, kind)
+                env[var] = value
     check_open(ctx.ir, jaxpr.eqns)
     return [literal(x) if type(x) is Literal else env[x] for x in jaxpr.outvars]
 
