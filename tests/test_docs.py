@@ -18,6 +18,7 @@ import pytest
 from corejax.installed import groups, manifest
 from corejax.kernel import hookspecs
 from imports import PACKS, ROOT
+from tests import manual
 
 SKIPPED = ("node_modules", "build", "dist", ".git", "shared")
 PAGES = sorted(path for path in ROOT.rglob("*.md") if not [
@@ -64,6 +65,30 @@ def test_page_does_what_it_says(path: Path) -> None:
 def test_readme_and_guides_have_examples() -> None:
     for page in ("README.md", "docs/guide.md", "docs/writing-a-pack.md", "docs/hooks.md"):
         assert len(list(code_blocks((ROOT / page).read_text()))) > 3, page
+
+
+MANUAL = sorted((ROOT / "docs").glob("*.md"))
+
+
+@pytest.mark.parametrize("path", MANUAL, ids=name_of)
+def test_page_quotes_what_tests_record(path: Path) -> None:
+    page = path.read_text()
+    assert manual.made(page) == page, "run: python -m tests.manual --write"
+
+
+def test_every_total_is_quoted() -> None:
+    quoted = {title for path in MANUAL for kind, title in manual.parts(path.read_text()) if kind == "total"}
+    assert set(manual.TOTALS) == quoted
+
+
+def test_index_has_every_page() -> None:
+    listed = {path for path in LINK.findall((ROOT / "docs/README.md").read_text()) if "/" not in path}
+    assert {path.name for path in MANUAL} - {"README.md"} == listed
+
+
+@pytest.mark.parametrize("path", MANUAL, ids=name_of)
+def test_page_can_be_read_from_top_to_bottom(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 450
 
 
 def module_names() -> list[str]:

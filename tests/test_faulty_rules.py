@@ -1,4 +1,4 @@
-"""Rules that are wrong: none is silent, each is named, wherever it runs. docs/faulty-rules.md shows them."""
+"""Rules that are wrong: none is silent, each is named, wherever it runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from corejax.plugin import Sample
 from corejax.testing import check_primitive
-from faulty_rules import CELLS, FAULTS, jax_rules, page
+from faulty_rules import CELLS, FAULTS, jax_rules, record
 from faulty_rules.case import Cell, Fault
 from faulty_rules.run import complaints, execute, found_by_the_kit, names, run
 
@@ -40,10 +40,13 @@ def test_the_kit_finds_nothing_in_the_same_primitive_without_a_fault() -> None:
         check_primitive(primitive, [Sample([x])], checks=[cell.fault.check])
 
 
-def test_page_is_what_is_raised_now() -> None:
-    written, now = page.PAGE.read_text().splitlines(), page.page().splitlines()
-    assert [] == [line for line in now if line not in written], "run: python -m tests.faulty_rules --write"
-    assert written == now, "run: python -m tests.faulty_rules --write"
+def test_what_is_recorded_are_these() -> None:
+    assert [fault.title for fault in FAULTS] == list(record.expected()), "run: python -m tests.faulty_rules --write"
+
+
+@every_fault
+def test_fault_is_answered_as_recorded(fault: Fault) -> None:
+    assert record.expected().get(fault.title) == record.answer(fault), "run: python -m tests.faulty_rules --write"
 
 
 def test_each_counterpart_is_recorded() -> None:

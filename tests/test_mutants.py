@@ -11,7 +11,7 @@ from corejax.errors import CorejaxError
 from corejax.installed import registry
 from corejax.plugin import find
 from corejax.testing import check_primitive
-from mutants import MUTANTS, page
+from mutants import MUTANTS
 from mutants.loading import load, load_from, standing_in
 from mutants.mutant import HOOKS, KINDS, Mutant, source_of
 from mutants.results import frozen
@@ -70,10 +70,6 @@ def test_results_are_of_these_mutants_and_the_survivors_are_those_with_a_reason(
 def test_at_least_95_percent_are_killed() -> None:
     killed = sum([outcome.killed for outcome in frozen().values()])
     assert killed >= 0.95 * len(MUTANTS)
-
-
-def test_page_is_what_the_results_say() -> None:
-    assert page.page() == page.PAGE.read_text(encoding="utf-8"), "run python -m tests.mutants --page"
 
 
 @pytest.mark.parametrize("mutant", SPREAD, ids=str)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from plugin_faults import FAULTS, page
+from plugin_faults import FAULTS, record
 from plugin_faults.fault import Fault
 from plugin_faults.run import outcomes
 
@@ -56,7 +56,7 @@ def test_the_second_use_gives_the_same_error_with_the_same_cause_or_works(fault:
 
 @every_fault
 def test_it_is_reported_by_at_most_one_warning(fault: Fault) -> None:
-    warned = page.warnings_of(fault, outcome(fault))
+    warned = record.warnings_of(fault, outcome(fault))
     assert (1 if fault.warned else 0) == len(warned), warned
     assert [] == [word for word in fault.warned if word not in warned[0]], warned
 
@@ -109,12 +109,16 @@ def test_the_command_line_works_after_it_and_says_what_is_broken(fault: Fault) -
 
 @every_fault
 def test_what_it_says_is_for_people(fault: Fault) -> None:
-    text = "\n".join([outcome(fault)["first"]["message"], *page.warnings_of(fault, outcome(fault))])
+    text = "\n".join([outcome(fault)["first"]["message"], *record.warnings_of(fault, outcome(fault))])
     assert [] == ADDRESS.findall(text), text
     assert "/probe.py" not in text and "corejax/plugin/" not in text, text
 
 
-def test_page_is_what_comes_of_the_faults_now() -> None:
-    written, now = page.PAGE.read_text().splitlines(), page.page().splitlines()
-    assert [] == [line for line in now if line not in written], "run: python -m tests.plugin_faults --write"
-    assert written == now, "run: python -m tests.plugin_faults --write"
+def test_what_is_recorded_are_these() -> None:
+    assert [fault.title for fault in FAULTS] == list(record.expected()), "run: python -m tests.plugin_faults --write"
+
+
+@every_fault
+def test_it_says_what_is_recorded(fault: Fault) -> None:
+    said = record.lines(fault, outcome(fault))
+    assert record.expected().get(fault.title) == said, "run: python -m tests.plugin_faults --write"

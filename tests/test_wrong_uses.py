@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from wrong_uses import CASES, page
+from wrong_uses import CASES, record
 from wrong_uses.case import WrongUse
 from wrong_uses.run import FILE, Outcome, run
 
@@ -61,19 +61,23 @@ def test_traceback_has_the_users_frames_only(case: WrongUse) -> None:
     assert [] == outcome.internal_frames, outcome.trace
 
 
-def test_page_is_what_is_raised_now() -> None:
-    written, now = page.PAGE.read_text().splitlines(), page.page().splitlines()
-    assert [] == [line for line in now if line not in written], "run: python -m tests.wrong_uses --write"
-    assert written == now, "run: python -m tests.wrong_uses --write"
+def test_what_is_recorded_are_these() -> None:
+    assert [case.title for case in CASES] == list(record.expected()), "run: python -m tests.wrong_uses --write"
+
+
+@every_case
+def test_error_says_what_is_recorded(case: WrongUse) -> None:
+    said = record.lines(case, outcome_of(case.title))
+    assert record.expected().get(case.title) == said, "run: python -m tests.wrong_uses --write"
 
 
 def test_each_wrong_use_is_compared_with_what_jax_says_of_it() -> None:
-    assert {case.title for case in CASES if case.jax is not None} == set(page.messages())
+    assert {case.title for case in CASES if case.jax is not None} == set(record.messages())
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.jax is not None], ids=lambda case: case.title)
 def test_parity_recorded_message_is_what_jax_says(case: WrongUse) -> None:
     jax = pytest.importorskip("jax")
-    if jax.__version__ != page.JAX_VERSION:
-        pytest.skip(f"messages were recorded of jax {page.JAX_VERSION}")
-    assert page.messages()[case.title] == page.jax_says(case)
+    if jax.__version__ != record.JAX_VERSION:
+        pytest.skip(f"messages were recorded of jax {record.JAX_VERSION}")
+    assert record.messages()[case.title] == record.jax_says(case)

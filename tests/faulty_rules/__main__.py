@@ -1,11 +1,12 @@
-"""`--write` makes the page; `--jax` asks jax again; `--show [WORD]` prints what is raised; `--bad` what is amiss."""
+"""`--write` records what is raised now; `--jax` asks jax again; `--show [WORD]` prints it; `--bad` what is amiss."""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
 
-from . import CELLS, jax_rules, page
+from .. import manual
+from . import CELLS, jax_rules, record
 from .run import complaints, run
 
 match sys.argv[1:]:
@@ -26,7 +27,8 @@ match sys.argv[1:]:
                     print(f"{cell.title}: {'; '.join(wrong)}"[:400].replace("\n", " / "))
         print(counts)
     case ["--write"]:
-        page.write()
+        record.write()
+        manual.write()
     case ["--jax"]:
         jax_rules.record()
     case _:

@@ -16,7 +16,7 @@ from . import FAULTS
 from .case import CONTEXTS, ONE, Fault
 from .run import execute
 
-RECORD = Path(__file__).resolve().parents[1] / "jax_faulty_rules.json"
+RECORD = Path(__file__).with_name("jax.json")
 VERSION = "0.10.2"
 
 #: In which contexts each hook is compared: at once, and under jit where that is something else.

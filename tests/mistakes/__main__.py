@@ -1,13 +1,15 @@
-"""`python -m tests.mistakes --write` makes every mistake and writes the page."""
+"""`python -m tests.mistakes --write` makes every mistake and records what is read; else that is printed."""
 
 from __future__ import annotations
 
 import sys
 
-from .page import PAGE, page
+from .. import manual
+from .record import messages, write
 
-if __name__ == "__main__":
-    if "--write" in sys.argv[1:]:
-        PAGE.write_text(page())
-    else:
-        print(page())
+if "--write" in sys.argv[1:]:
+    write()
+    manual.write()
+else:
+    for title, lines in messages().items():
+        print(f"=== {title}", *lines, "", sep="\n")

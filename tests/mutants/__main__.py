@@ -1,4 +1,4 @@
-"""`--write [PROCESSES]` runs all mutants, freezes what comes out and makes the page; `--page` makes only the page.
+"""`--write [PROCESSES]` runs all mutants, freezes what comes out; `--totals` prints what that comes to.
 
 Words run the mutants whose names have one of them, and print what the kit says.
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import sys
 
-from . import MUTANTS, page
+from .. import manual
+from . import MUTANTS, totals
 from .results import freeze
 from .running import run, run_all
 
@@ -34,9 +35,9 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["--write", *processes]:
             freeze(run_all(MUTANTS, int(*processes) if processes else 1))
-            page.write()
-        case ["--page"]:
-            page.write()
+            manual.write()
+        case ["--totals"]:
+            print(totals.tables())
         case [_, *_] as words:
             show(words)
         case _:

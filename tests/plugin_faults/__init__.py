@@ -1,4 +1,4 @@
-"""Packs that are broken, each with what must come of it. `python -m tests.plugin_faults --write` makes the page."""
+"""Packs that are broken, each with what must come of it. `python -m tests.plugin_faults --write` records it."""
 
 from __future__ import annotations
 

@@ -1,11 +1,13 @@
-"""`--write` makes the page; `--show [WORD]` prints what comes of each fault whose title has one of the words."""
+"""`--write` records what comes of the faults now; `--show [WORD]` prints it for those whose title has one of the words.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
 
-from . import FAULTS, page
+from .. import manual
+from . import FAULTS, record
 from .run import outcomes
 
 match sys.argv[1:]:
@@ -14,6 +16,7 @@ match sys.argv[1:]:
             if not words or any(word in fault.title for word in words):
                 print(f"=== {fault.title}\n{json.dumps(outcomes()[fault.title], indent=1)}")
     case ["--write"]:
-        page.write()
+        record.write()
+        manual.write()
     case _:
         print(__doc__)

@@ -1,4 +1,4 @@
-"""Wrong uses of corejax, each with what its error must say. `python -m tests.wrong_uses --write` makes the page."""
+"""Wrong uses of corejax, each with what its error must say. `python -m tests.wrong_uses --write` records it."""
 
 from __future__ import annotations
 

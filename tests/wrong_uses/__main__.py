@@ -1,16 +1,17 @@
-"""`--write` makes the page; `--jax` asks jax again; `--show [WORD]` prints what is raised, `--run TITLE` of one."""
+"""`--write` records what is raised now; `--jax` asks jax again; `--show [WORD]` prints both, `--run TITLE` runs one."""
 
 from __future__ import annotations
 
 import sys
 
-from . import CASES, page
+from .. import manual
+from . import CASES, record
 from .run import as_json, run, run_here
 
 
 def show(words: list[str]) -> None:
     """Print what corejax says, and what jax said, to each whose title has one of the words."""
-    said = page.messages()
+    said = record.messages()
     for case in CASES:
         if not words or any(word in case.title for word in words):
             found = run(case)
@@ -24,8 +25,9 @@ match sys.argv[1:]:
     case ["--show", *words]:
         show(words)
     case ["--jax"]:
-        page.write_jax_messages()
+        record.write_jax_messages()
     case ["--write"]:
-        page.write()
+        record.write()
+        manual.write()
     case _:
         print(__doc__)

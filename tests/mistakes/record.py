@@ -1,37 +1,25 @@
-"""Making each mistake in a process of its own, and the page that tells of them."""
+"""Making each mistake in a process of its own; what its author reads is recorded in `expected.json`."""
 
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
-import textwrap
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 from .table import MISTAKES, Mistake
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-PAGE = ROOT / "docs/ten-mistakes.md"
+EXPECTED = HERE / "expected.json"
 PACK = (HERE / "signals.py").read_text()
 ENTRY_POINTS = "[corejax.primitives]\nsmooth = corejax_signals:smooth\nhuber = corejax_signals:huber\n"
-
-INTRO = """\
-# Ten mistakes of a pack author
-
-A small pack with two primitives, made wrong in ten ways; for each the program that its author ran, what it said, and
-the mend. A test makes each mistake and fails if this page is out of date (`python -m tests.mistakes --write` writes
-it). All messages name the primitive, the hook, the pack and the line, and say what to do.
-
-Half of these come to light at once, when the primitive is first used or transformed, since whatever a rule returns is
-checked where it enters the kernel. The others have the right types and the wrong numbers: for them there is
-[the conformance kit](testing-a-pack.md), which knows the law of each rule. This is the pack, `corejax_signals.py`:
-
-"""
 
 #: Runs the author's program, and prints what an author would read at the end of the traceback.
 DRIVER = """
@@ -46,16 +34,25 @@ else:
 """
 
 
-def page() -> str:
-    """The whole page."""
+@cache
+def expected() -> dict[str, list[str]]:
+    """The recorded lines that the author of each mistake reads, by its title."""
+    found: dict[str, list[str]] = json.loads(EXPECTED.read_text())
+    return found
+
+
+@cache
+def messages() -> dict[str, list[str]]:
+    """The lines that are read now."""
     with ThreadPoolExecutor(2) as pool:
-        messages = list(pool.map(message_of, MISTAKES))
-    parts = [INTRO, _fenced(PACK, "py"), "\n"]
-    for number, (mistake, message) in enumerate(zip(MISTAKES, messages, strict=True), 1):
-        parts += [f"## {number}. {mistake.title}\n\n{_wrapped(mistake.story)}\n\n", _fenced(_change(mistake), "diff"),
-                  "\nThe author runs\n\n", _fenced(mistake.run + "\n", "py"), "\nand reads\n\n",
-                  _fenced(message, "text"), f"\n**Mend:** {mistake.mend}\n\n"]
-    return "".join(parts).rstrip() + "\n"
+        found = list(pool.map(message_of, MISTAKES))
+    return {mistake.title: text.splitlines() for mistake, text in zip(MISTAKES, found, strict=True)}
+
+
+def write() -> None:
+    """Record what is read now."""
+    EXPECTED.write_text(json.dumps(messages(), indent=1) + "\n")
+    expected.cache_clear()
 
 
 def message_of(mistake: Mistake | None) -> str:
@@ -87,7 +84,8 @@ def changed(mistake: Mistake | None) -> tuple[str, str]:
     return PACK.replace(mistake.old, mistake.new), ENTRY_POINTS
 
 
-def _change(mistake: Mistake) -> str:
+def change(mistake: Mistake) -> str:
+    """The lines that are changed, as a diff."""
     if mistake.old in ENTRY_POINTS:
         return f"- {mistake.old}\n+ {mistake.new}\n"
     lines = difflib.unified_diff(PACK.splitlines(), changed(mistake)[0].splitlines(), n=0, lineterm="")
@@ -98,11 +96,3 @@ def _stable(text: str, folder: Path) -> str:
     text = text.replace(f"{folder}{os.sep}", "").replace(str(folder), "").replace(f"{ROOT}{os.sep}", "")
     text = re.sub(r"(\d\.\d{4})\d+", r"\1", text)  # further digits differ between processors
     return text.rstrip() + "\n"
-
-
-def _fenced(text: str, language: str) -> str:
-    return f"```{language}\n{text}```\n"
-
-
-def _wrapped(text: str) -> str:
-    return textwrap.fill(text, 118, break_long_words=False, break_on_hyphens=False)

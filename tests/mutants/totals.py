@@ -1,10 +1,9 @@
-"""The page about mutants, from their tables and the frozen results."""
+"""What the frozen results of the mutants come to."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 
 from corejax.testing import CHECKS
 
@@ -13,47 +12,19 @@ from .mutant import HOOKS, KINDS, Mutant
 from .results import frozen
 from .running import REFUSED
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/mutants.md"
-
-INTRO = """\
-# Mutants: the conformance kit, tested
-
-A kit that finds nothing may be a kit that looks at nothing. So it is tested by rules with a fault in them: a *mutant*
-is a rule of a shipped pack in which a piece of the source is replaced by another, as an author might have written it by
-mistake. It is *killed* if `check_primitive(mutant)`, in the quick mode and with the samples that the pack gives, raises
-a `ConformanceError`, or if it is refused by name when its rules are collected.
-
-**{killed} of {total} mutants are killed ({percent:.1f}%)**, in {seconds:.0f} s on one core, {each:.2f} s each. The true
-rules, loaded in the same way, pass: no false alarm. In {blamed} of {killed} the failure blames the hook that has the
-fault; a fault in a helper of several hooks, or in a derived rule, shows where it is used.
-
-| to do | command |
-| --- | --- |
-| run all and write this page | `python -m tests.mutants --write` |
-| run all as tests | `make mutants`, or `pytest -m mutants tests/test_mutants.py`; `make test` runs a spread |
-| what the kit says to some | `python -m tests.mutants WORD ...` (words of their names) |
-
-The tables of mutants are in `tests/mutants/`. A test runs each of them and compares with what is written here.
-
-"""
-
 Row = tuple[str, ...]
 
 
-def write() -> None:
-    """Write the page."""
-    PAGE.write_text(page(), encoding="utf-8")
+def counts() -> dict[str, int]:
+    """How many mutants there are, how many are killed, and how many of these blame the hook that has the fault."""
+    killed = [m for m in MUTANTS if frozen()[m.name].killed]
+    return {"mutants": len(MUTANTS), "killed": len(killed),
+            "blamed": sum([m.hook == frozen()[m.name].blamed for m in killed])}
 
 
-def page() -> str:
-    """The text of the page."""
-    outcomes = [frozen()[m.name] for m in MUTANTS]
-    killed = [(m, o) for m, o in zip(MUTANTS, outcomes, strict=True) if o.killed]
-    seconds = sum([outcome.seconds for outcome in outcomes])
-    intro = INTRO.format(killed=len(killed), total=len(MUTANTS), percent=100 * len(killed) / len(MUTANTS),
-                         seconds=seconds, each=seconds / len(MUTANTS),
-                         blamed=sum([m.hook == o.blamed for m, o in killed]))
-    return intro + "\n".join(_sections())
+def tables() -> str:
+    """The totals by kind of fault, hook, pack and check; then the survivors."""
+    return "\n".join(_sections())
 
 
 def _sections() -> Iterator[str]:
