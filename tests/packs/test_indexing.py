@@ -136,7 +136,7 @@ def test_modes_of_get() -> None:
     assert_array_equal(np.asarray(read(x, np.array([0, 9, -1]))), [0, -1, 2])
     assert np.isnan(np.asarray(cj.jit(lambda x, i: at(x)[i].get(mode="fill"))(x, 9)))
     assert_array_equal(np.asarray(cj.jit(lambda x, i: at(x)[i].get(mode="clip"))(x, np.array([0, 9]))), [0, 2])
-    with pytest.raises(CorejaxValueError, match="no such mode"):
+    with pytest.raises(CorejaxValueError, match="unknown mode"):
         cj.jit(lambda x, i: at(x)[i].get(mode="wrap"))(x, np.array([0]))
 
 
@@ -194,7 +194,7 @@ def test_divide_power_and_apply() -> None:
     assert_allclose(np.asarray(at(x)[1:3].divide(2.0)), [1, 1, 1.5, 4])
     assert_allclose(np.asarray(at(x)[1:3].power(2.0)), [1, 4, 9, 4])
     assert_allclose(np.asarray(at(x)[1:3].apply(lax.neg)), [1, -2, -3, 4])
-    with pytest.raises(CorejaxTypeError, match="doesn't hold quotients"):
+    with pytest.raises(CorejaxTypeError, match="can't hold quotients"):
         at(np.arange(3))[0].divide(2)
     assert_allclose(np.asarray(at(x)[np.array([0, 0])].apply(lax.neg)), [1, 2, 3, 4])
 
@@ -244,7 +244,7 @@ def test_dtype_of_the_array_decides() -> None:
     x = np.arange(3, dtype=np.int8)
     assert at(x)[0].set(5).dtype == np.int8
     assert at(x.astype(np.float32))[0].add(np.float64(1.5)).dtype == np.float32
-    with pytest.raises(CorejaxTypeError, match="without losing its kind"):
+    with pytest.raises(CorejaxTypeError, match="without changing its kind"):
         at(x)[0].set(1.5)
 
 
@@ -255,7 +255,7 @@ def test_dtype_of_the_array_decides() -> None:
     (np.array([0.5]), CorejaxTypeError, "integers or booleans"), ("a", CorejaxTypeError, "indexed by a str"),
     (np.array([True, False]), CorejaxIndexError, "a mask doesn't fit"),
     (([0, 1], [0, 1, 2]), CorejaxIndexError, "broadcast"),
-    (slice(0, 1.5), CorejaxTypeError, "bounds of a slice are integers"),
+    (slice(0, 1.5), CorejaxTypeError, "bounds of a slice must be integers"),
     (slice(None, None, 0), CorejaxValueError, "zero"),
     ([[0], [1, 2]], CorejaxTypeError, "list"), (np.array(["a"]), CorejaxTypeError, "integers or booleans")], ids=repr)
 def test_a_wrong_index_is_refused(index: Any, kind: Any, text: str) -> None:
@@ -272,7 +272,7 @@ def test_traced_masks_and_bounds_say_what_to_use() -> None:
     with pytest.raises(CorejaxTypeError, match="bounds of a slice are traced") as caught:
         cj.jit(lambda x, i: getitem(x, slice(i, None)))(X, 1)
     assert "dynamic_slice_in_dim" in caught.value.todo
-    with pytest.raises(CorejaxTypeError, match="doesn't spread"):
+    with pytest.raises(CorejaxTypeError, match="doesn't broadcast"):
         at(X)[0].set(np.ones(7))
 
 

@@ -199,7 +199,7 @@ def test_errors_name_the_line_and_deleted_arrays() -> None:
     with pytest.raises(CorejaxIndexError, match="index 3 is out of bounds") as caught:
         x.at[3].set(1.0)
     assert __file__ in str(caught.value.where)
-    with pytest.raises(CorejaxTypeError, match="doesn't spread"):
+    with pytest.raises(CorejaxTypeError, match="doesn't broadcast"):
         x.at[:2].add(np.ones(3))
     gone = cj.device_put(np.arange(3.0))
     gone.delete()

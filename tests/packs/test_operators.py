@@ -117,7 +117,7 @@ def test_powers_of_integers_and_reflected_ones():
     same(2.0 ** Y, 2.0 ** arr(Y))
     same(np.abs(X) ** Y, arr(np.abs(X)) ** arr(Y))
     same(np.abs(X) ** J, arr(np.abs(X)) ** arr(J))
-    with pytest.raises(TypeError, match="integers have no power of -1"):
+    with pytest.raises(TypeError, match="integers can't be raised to the power -1"):
         arr(I) ** -1
 
 
@@ -164,7 +164,7 @@ def test_unknown_operands_are_left_to_the_other_type():
 
     assert "other" == arr(X) + Other()
     assert "equal" == (arr(X) == Other())
-    with pytest.raises(TypeError, match="don't go together"):
+    with pytest.raises(TypeError, match="can't be combined"):
         arr(X) + [1.0]
     assert (arr(X) == None) is False  # noqa: E711
 
@@ -271,15 +271,15 @@ def test_lists_tuples_and_dictionaries_are_no_operands(op, y):
     x = arr(I) if op in BITWISE else arr(X)
     before = copy.copy(y)
     for left, right in ((x, y), (y, x)):
-        with pytest.raises(TypeError, match="don't go together"):
+        with pytest.raises(TypeError, match="can't be combined"):
             op(left, right)
-        with pytest.raises(TypeError, match="don't go together"):
+        with pytest.raises(TypeError, match="can't be combined"):
             cj.jit(lambda x, y=y, left=left: op(x, y) if left is not y else op(y, x))(x)
     assert len(before) == len(y)
 
 
 def test_a_refused_list_is_to_be_converted():
-    with pytest.raises(TypeError, match=r"(?s)eq: an array and a list.*f64\[3\] and \[1, 2, 3\].*np.asarray"):
+    with pytest.raises(TypeError, match=r"(?s)eq: an array can't be combined with a list.*f64\[3\] and \[1, 2, 3\].*np.asarray"):
         arr(Y) == [1, 2, 3]  # noqa: B015
     with pytest.raises(TypeError, match="to repeat its items use int"):
         [0] * arr(3)
@@ -305,7 +305,7 @@ def test_a_container_that_computes_with_arrays_is_asked():
 
     x, y = arr(Y), Vector([1.0])
     assert ("equal", "added") == (x == y, x + y)
-    with pytest.raises(TypeError, match="don't go together"):
+    with pytest.raises(TypeError, match="can't be combined"):
         x * y
 
 

@@ -74,12 +74,12 @@ A, B = np.ones((2, 3)), np.ones((3, 4))
 
 @pytest.mark.parametrize(("call", "text"), [
     (lambda: lax.dot_general(A, A, (((1,), (0,)), ((), ()))), "contracting axes differ in size"),
-    (lambda: lax.dot_general(A, B, (((2,), (0,)), ((), ()))), "not distinct axes"),
-    (lambda: lax.dot_general(A, B, ((1, 0), ())), "another form"),
+    (lambda: lax.dot_general(A, B, (((2,), (0,)), ((), ()))), "must be distinct axes"),
+    (lambda: lax.dot_general(A, B, ((1, 0), ())), "the wrong form"),
     (lambda: lax.dot_general(A, B.astype(np.float32), (((1,), (0,)), ((), ()))), "differ in dtype"),
     (lambda: lax.dot(A.astype("int32"), B.astype("int32"), preferred_element_type=np.int8), "preferred_element_type"),
     (lambda: lax.dot(A, B, preferred_element_type=np.int64), "preferred_element_type"),
-    (lambda: lax.dot(A, B, precision="best"), "no such precision"),
+    (lambda: lax.dot(A, B, precision="best"), "unknown precision"),
     (lambda: lax.dot(A, A), "dot: .*that fit"),
     (lambda: lax.batch_matmul(np.ones(3), np.ones(3)), "batch_matmul"),
     (lambda: matmul(np.float64(1), A), "matmul"),

@@ -50,12 +50,12 @@ NUMBERS = GatherDimensionNumbers((), (0,), (0,))
     (lambda: lax.gather(np.ones(3), np.zeros((2, 1)), NUMBERS, (1,)), "gather: the indices don't fit"),
     (lambda: lax.gather(np.ones(3), np.zeros((2, 1), int), NUMBERS, (2,)), "gather: slice_sizes"),
     (lambda: lax.gather(np.ones(3), np.zeros((2, 1), int), NUMBERS._replace(collapsed_slice_dims=(1,)), (1,)),
-     "gather: .*not distinct axes"),
+     "gather: .*must be distinct axes"),
     (lambda: lax.scatter(np.ones(3), np.zeros((2, 1), int), np.ones(3), ScatterDimensionNumbers((), (0,), (0,))),
      "scatter: the updates don't fit"),
     (lambda: lax.scatter_add(np.ones(3), np.zeros((2, 1), int), np.ones(2, np.float32),
                              ScatterDimensionNumbers((), (0,), (0,))), "scatter_add: operands differ in dtype"),
-    (lambda: lax.gather(np.ones(3), np.zeros((2, 1), int), NUMBERS, (1,), mode="wrap"), "no such mode"),
+    (lambda: lax.gather(np.ones(3), np.zeros((2, 1), int), NUMBERS, (1,), mode="wrap"), "unknown mode"),
 ])
 def test_wrong_use_is_refused_by_name(call: Any, text: str) -> None:
     with pytest.raises((CorejaxTypeError, CorejaxValueError), match=text):

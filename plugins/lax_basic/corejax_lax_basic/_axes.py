@@ -16,7 +16,7 @@ Shape = tuple[int, ...]
 
 def wrong(primitive: str, problem: str, *, got: Any, wanted: Any, todo: str,
           kind: type[CorejaxError] = CorejaxTypeError) -> CorejaxError:
-    """The error for operands or params that `primitive` refuses."""
+    """The error for operands or params that `primitive` rejects."""
     return kind(f"{primitive}: {problem}", primitive=primitive, got=got, wanted=wanted, where=here(), todo=todo)
 
 
@@ -27,7 +27,7 @@ def as_int(primitive: str, what: str, value: Any) -> int:
     except TypeError as error:
         if isinstance(error, CorejaxError):
             raise
-        raise wrong(primitive, f"{what} is no integer", got=repr(value), wanted="a static integer",
+        raise wrong(primitive, f"{what} must be an integer", got=repr(value), wanted="a static integer",
                     todo="pass a Python integer; shapes and axes can't depend on traced values") from error
 
 
@@ -47,8 +47,8 @@ def as_list(primitive: str, what: str, values: Any) -> list[Any]:
         return list(values)
     if getattr(values, "ndim", 0):
         return list(values)
-    raise wrong(primitive, f"{what} are a sequence", got=f"{values!r:.80}", wanted="a list or a tuple",
-                todo="put a single one into a list")
+    raise wrong(primitive, f"{what} must be a sequence", got=f"{values!r:.80}", wanted="a list or a tuple",
+                todo="put a single one in a list")
 
 
 def canonical_axis(primitive: str, axis: Any, ndim: int) -> int:
@@ -70,22 +70,22 @@ def canonical_axes(primitive: str, axes: Any, ndim: int) -> Shape:
 
 
 def check_axes(primitive: str, what: str, axes: Shape, ndim: int) -> None:
-    """Params hold distinct axes from 0 to ndim - 1."""
+    """Check that params hold distinct axes from 0 to ndim - 1."""
     if len(set(axes)) != len(axes) or any([not 0 <= axis < ndim for axis in axes]):
-        raise wrong(primitive, f"{what} are not distinct axes of the operand", got=axes,
+        raise wrong(primitive, f"{what} must be distinct axes of the operand", got=axes,
                     wanted=f"distinct axes from 0 to {ndim - 1}" if ndim else "(): the operand is a scalar",
                     todo="name each axis once, within the operand's dimensions")
 
 
 def check_shape(primitive: str, what: str, shape: Shape) -> None:
-    """Params hold a shape."""
+    """Check that params hold a shape."""
     if any([type(size) is not int or size < 0 for size in shape]):
-        raise wrong(primitive, f"{what} has an entry that is no size", got=shape, wanted="non-negative integers",
-                    todo="compute the sizes first; -1 is understood by array.reshape only")
+        raise wrong(primitive, f"{what} has an entry that isn't a size", got=shape, wanted="non-negative integers",
+                    todo="compute the sizes first; only array.reshape accepts -1")
 
 
 def same_dtype(primitive: str, avals: Sequence[ShapedArray]) -> None:
-    """Operands have one dtype."""
+    """Check that operands have one dtype."""
     if any([aval.dtype != avals[0].dtype for aval in avals]):
         raise wrong(primitive, "operands differ in dtype", got=" and ".join(map(str, avals)), wanted="one dtype",
                     todo="convert with lax.convert_element_type or x.astype(...)")

@@ -1,8 +1,8 @@
-"""The short way of arrays that the processor has in its memory: what NumPy's own indexing reads and writes.
+"""The short way for arrays in host memory: NumPy's own indexing reads and writes them.
 
-It is taken where nothing is transformed. Each function gives None for whatever it may not take: an index, or values,
-that NumPy refuses or may understand in another way than we do. The long way then does it, or says what is wrong.
-No `impl` of `gather`, `scatter` and their like is asked here, whoever brings it; that of an operation is.
+It is taken where nothing is being transformed. Each function returns None for anything that it can't handle: an index,
+or values, that NumPy rejects or may interpret in another way than we do. The long way then does the work, or says what
+is wrong. The `impl`s of `gather`, `scatter` and the like aren't called here; those of operations are.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _part_of(aval: ShapedArray, shape: Shape) -> ShapedArray:
 
 
 def _of_numpy(entry: Any, place: Any) -> Any:
-    """An entry as NumPy takes it; text, which it refuses, stands for those that need a closer look."""
+    """An entry in the form that NumPy takes; a string, which NumPy rejects, stands for one that needs a closer look."""
     kind = type(entry)
     if kind is Array:
         found = in_memory(entry)
@@ -119,7 +119,7 @@ def changed(x: Any, index: Any, values: Any, operation: Any) -> Array | None:
 
 
 class _Places(NamedTuple):
-    """An index as NumPy takes it: has it arrays of integers, and what `ufunc.at` doesn't understand?"""
+    """An index in NumPy's form; whether it has arrays of integers, and entries that `ufunc.at` doesn't accept."""
 
     entries: tuple[Any, ...]
     integers: bool
@@ -152,7 +152,7 @@ _INTEGER = frozenset([int])
 
 
 def _values(values: Any, dtype: np.dtype, place: Any) -> Any:
-    """Values of the dtype as NumPy has them; None for those that have to be converted, or refused."""
+    """Values of this dtype as NumPy arrays; None for those that have to be converted or rejected."""
     kind = type(values)
     rank = _PYTHON.get(kind)
     if rank is not None:
@@ -164,7 +164,7 @@ def _values(values: Any, dtype: np.dtype, place: Any) -> Any:
 
 
 def _combined(out: Any, places: _Places, new: Any, operation: Any) -> bool:
-    """Combine a part of `out`, in place; False if that needs more than is done here."""
+    """Combine a part of `out`, in place; False if that takes more than is done here."""
     impl, ufunc = operation.primitive.impl, _IN_PLACE.get(operation.primitive.of_two)
     if out.dtype.kind not in "iuf" or impl is None or (places.integers and (places.special or ufunc is None)):
         return False

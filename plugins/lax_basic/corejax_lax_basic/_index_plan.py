@@ -1,8 +1,8 @@
 """What an index expression means: each entry of `x[entries]` checked, resolved, and given its axis of `x`.
 
 Python integers, slices, None, Ellipsis and NumPy arrays are static and checked here. Arrays and tracers of integers
-are computed with: what lies out of bounds is treated when the program runs. A mode, where the user names one, treats
-both alike.
+are computed with: an index out of bounds is handled when the program runs. Where the user names a mode, it applies to
+both.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class At(NamedTuple):
 
 
 class Flag(NamedTuple):
-    """A boolean scalar: an axis of length 1 or 0 that no axis of the operand stands behind."""
+    """A boolean scalar: an axis of length 1 or 0 that corresponds to no axis of the operand."""
 
     length: int
 
@@ -50,14 +50,14 @@ class New(NamedTuple):
 
 
 class Dots(NamedTuple):
-    """An ellipsis that stands for no axis. Like any ellipsis it keeps index arrays apart."""
+    """An ellipsis that stands for no axes. Like any ellipsis, it separates index arrays."""
 
 
 Entry = Along | At | Flag | New | Dots
 
 
 class Bounds(NamedTuple):
-    """What becomes of indices: `mode` treats those out of bounds, which are errors without it; `wrap` negative ones."""
+    """How to treat indices: `mode` those out of bounds (errors, if it is None), `wrap` the negative ones."""
 
     mode: str | None = None
     wrap: bool = True
@@ -75,8 +75,8 @@ def resolve(shape: Shape, index: Any, bounds: Bounds = STRICT) -> list[Entry]:
                     wanted=f"at most {len(shape)}", todo="drop some, or add axes with None", kind=CorejaxIndexError)
     dots = [i for i, entry in enumerate(raw) if entry is Ellipsis]
     if len(dots) > 1:
-        raise wrong("indexing", "an index has at most one ellipsis", got=f"{len(dots)} of them", wanted="one `...`",
-                    todo="write the other axes out as `:`", kind=CorejaxIndexError)
+        raise wrong("indexing", "an index can have at most one ellipsis", got=f"{len(dots)} of them",
+                    wanted="one `...`", todo="write the other axes out as `:`", kind=CorejaxIndexError)
     at = dots[0] if dots else len(raw)
     whole: list[Any] = [FULL] * (len(shape) - used)
     raw[at:at + len(dots)] = whole or [Ellipsis] * len(dots)
@@ -127,7 +127,7 @@ def _holds_arrays(entry: list[Any]) -> bool:
 
 
 def _stacked(entry: Sequence[Any]) -> Any:
-    """A list with arrays or tracers of integers in it as one of them; as a mask, if all are flags."""
+    """A list that contains arrays or tracers of integers, as one array; as a mask, if all are flags."""
     parts = [_checked_array(_stacked(item) if isinstance(item, list) else
                             item if isinstance(item, Array) else np.asarray(item)) for item in entry]
     flags = [type(part) is bool or (isinstance(part, np.ndarray) and part.dtype.kind == "b") for part in parts]
@@ -139,13 +139,13 @@ def _stacked(entry: Sequence[Any]) -> Any:
 def _checked_array(entry: Any) -> Any:
     aval = None if isinstance(entry, np.ndarray) and entry.dtype.kind not in "biufcV" else aval_of(entry)
     if aval is None or dtype_kind(aval.dtype) not in "biu":
-        raise wrong("indexing", "an index array holds integers or booleans", got=str(aval or entry.dtype),
+        raise wrong("indexing", "an index array must hold integers or booleans", got=str(aval or entry.dtype),
                     wanted="an integer or boolean dtype", todo="convert it with .astype(int)")
     if aval.dtype.kind == "b":
         if isinstance(entry, Tracer):
             raise wrong("indexing", "the shape of x[mask] depends on the values of the mask, which are not known here",
                         got=str(aval), wanted="a mask that is known when the program is traced",
-                        todo="use lax.select(mask, x, other), or take the mask out of the transformed function")
+                        todo="use lax.select(mask, x, other), or compute the mask outside of the transformed function")
         entry = np.asarray(entry)
         return entry if entry.ndim else bool(entry)
     return int(entry) if isinstance(entry, np.ndarray) and not entry.ndim else entry
@@ -194,7 +194,7 @@ def _at_number(number: int, size: int, axis: int, bounds: Bounds) -> At:
     raise wrong("indexing", f"index {number} is out of bounds for axis {axis} of size {size}", got=number,
                 wanted=f"an index from {-size if bounds.wrap else 0} to {size - 1}" if size
                 else "no index: the axis is empty", kind=CorejaxIndexError,
-                todo='check the index, or say what is out of bounds becomes: x.at[i].get(mode="clip")')
+                todo='check the index, or say what happens out of bounds: x.at[i].get(mode="clip")')
 
 
 def _at_numbers(numbers: Any, size: int, axis: int, bounds: Bounds) -> At:
@@ -220,26 +220,26 @@ def _along(entry: slice, size: int, axis: int) -> Along:
                         wanted="static bounds",
                         todo="use lax.dynamic_slice_in_dim(x, start, size), whose size is static")
         if part is not None and not hasattr(part, "__index__"):
-            raise wrong("indexing", "the bounds of a slice are integers", got=f"{entry!r:.80}",
+            raise wrong("indexing", "the bounds of a slice must be integers", got=f"{entry!r:.80}",
                         wanted="integers or None", todo="convert them with int(...)")
     try:
         start, stop, step = entry.indices(size)
     except ValueError as error:
-        raise wrong("indexing", "the step of a slice is zero", got=f"{entry!r:.80}", wanted="a step other than 0",
+        raise wrong("indexing", "the step of a slice can't be zero", got=f"{entry!r:.80}", wanted="a step other than 0",
                     todo="use x[None] or lax.broadcast_in_dim to repeat elements", kind=CorejaxValueError) from error
     count = len(range(start, stop, step))
     return Along(axis, start, step, count, step == 1 and count == size)
 
 
 def _bounds(entry: slice) -> str:
-    """A slice as it stands between brackets, traced parts as their types."""
+    """A slice as it is written between brackets, with traced parts shown as their types."""
     parts = ["" if p is None else str(p.aval) if isinstance(p, Tracer) else repr(p)
              for p in (entry.start, entry.stop, entry.step)]
     return ":".join(parts if parts[2] else parts[:2])
 
 
 def _from_end(index: Any, size: int, wrap: bool) -> Any:
-    """A computed index of at least 32 bits and with a sign, negative ones counted from the end if they wrap."""
+    """A computed index with at least 32 bits and a sign; negative ones count from the end if they wrap."""
     aval = aval_of(index)
     dtype = aval.dtype
     if dtype.kind == "u" and dtype.itemsize > 2:
@@ -264,7 +264,7 @@ def spread(value: Any, shape: Shape, what: str) -> Any:
         value, sizes = lax.squeeze(value, (0,)), sizes[1:]
     offset = len(shape) - len(sizes)
     if offset < 0 or any([s not in (1, n) for s, n in zip(sizes, shape[offset:], strict=True)]):
-        raise wrong("indexing", f"{what} doesn't spread to the indexed part", got=str(aval),
+        raise wrong("indexing", f"{what} doesn't broadcast to the indexed part", got=str(aval),
                     wanted=f"shape {shape}, or one that broadcasts to it", todo="reshape it, or index another part",
                     kind=CorejaxTypeError)
     return lax.broadcast_in_dim(value, shape, tuple(range(offset, len(shape))))

@@ -1,4 +1,4 @@
-"""NumPy's functions of traced values that make, choose, compare and round elements."""
+"""NumPy's functions that make, choose, compare and round elements, for traced values."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
     """`np.linspace`, along the first axis."""
     count = as_int("linspace", "a count", num)
     if axis != 0 or retstep:
-        raise wrong("linspace", "the numbers of traced values go along the first axis", got=f"axis={axis}",
+        raise wrong("linspace", "with traced bounds, the numbers go along the first axis", got=f"axis={axis}",
                     wanted="axis=0, retstep=False", todo="move the axis afterwards")
     start, stop = promoted((from_array_like(start), from_array_like(stop)), "f")
     divisor = count - 1 if endpoint else count
@@ -72,7 +72,7 @@ def diag(v: Any, k: int = 0) -> Any:
     if v.ndim == 2:
         return diagonal(v, k)
     if v.ndim != 1:
-        raise wrong("diag", "takes vectors and matrices", got=str(v.aval), wanted="one axis or two",
+        raise wrong("diag", "the operand must be a vector or a matrix", got=str(v.aval), wanted="one axis or two",
                     todo="np.diagonal takes more axes")
     size = v.size + abs(k)
     at = np.arange(v.size)
@@ -105,10 +105,11 @@ def triu(m: Any, k: int = 0) -> Any:
 # Choosing
 
 def where(condition: Any, /, *cases: Any) -> Any:
-    """`np.where` of three arguments; that of one has a shape that values decide."""
+    """`np.where` with three arguments; with one, its shape depends on values."""
     if len(cases) != 2:
-        raise wrong("where", "np.where(condition) has a shape that the values decide", got=f"{len(cases) + 1} argument",
-                    wanted="np.where(condition, x, y)", todo="write a mask, or use it outside")
+        raise wrong("where", "the shape of np.where(condition) depends on its values", got=f"{len(cases) + 1} argument",
+                    wanted="np.where(condition, x, y)",
+                    todo="use a mask, or call it outside of the transformed function")
     condition = from_array_like(condition)
     if condition.dtype != dtypes.bool_:
         condition = operators.ne(condition, 0)
@@ -120,7 +121,7 @@ def where(condition: Any, /, *cases: Any) -> Any:
 
 
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
-    """`np.select`: for each element, of the first choice whose condition holds."""
+    """`np.select`: each element comes from the first choice whose condition holds."""
     if len(condlist) != len(choicelist):
         raise wrong("select", "each condition needs a choice", wanted="lists of one length",
                     got=f"{len(condlist)} conditions, {len(choicelist)} choices", todo="pass a choice for each")
@@ -139,7 +140,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     """`np.nan_to_num`."""
     x = from_array_like(x)
     if dtypes.is_complex(x.dtype):
-        raise wrong("nan_to_num", "takes real numbers", got=str(x.aval), wanted="a real dtype",
+        raise wrong("nan_to_num", "the operand must be real", got=str(x.aval), wanted="a real dtype",
                     todo="apply it to x.real and x.imag")
     if not dtypes.is_inexact(x.dtype):
         return x

@@ -1,4 +1,4 @@
-"""NumPy's products of traced values: `np.dot`, `np.outer`, `np.tensordot`, `np.einsum` and their kin."""
+"""NumPy's products, for traced values: `np.dot`, `np.outer`, `np.tensordot`, `np.einsum` and the like."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def kron(a: Any, b: Any) -> Any:
 
 
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-    """`np.trace`, of which the sum of integers is in the dtype of `np.sum`."""
+    """`np.trace`; integers are summed in the dtype of `np.sum`."""
     return from_array_like(diagonal(a, offset, axis1, axis2)).sum(axis=-1)
 
 
@@ -73,8 +73,8 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     a = from_array_like(a)
     ndim = aval_of(a).ndim
     if ndim < 2:
-        raise wrong("diagonal", "a diagonal has two axes", got=str(a.aval), wanted="at least two axes",
-                    todo="np.diag makes a matrix of a vector")
+        raise wrong("diagonal", "a diagonal needs two axes", got=str(a.aval), wanted="at least two axes",
+                    todo="np.diag makes a matrix from a vector")
     rows, columns = canonical_axis("diagonal", axis1, ndim), canonical_axis("diagonal", axis2, ndim)
     rest = [d for d in range(ndim) if d not in (rows, columns)]
     a = shapes.transpose(a, (*rest, rows, columns))
@@ -90,7 +90,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 def einsum(*operands: Any, optimize: Any = False) -> Any:
     """`np.einsum`: sums of products by subscripts, operand by operand from the left, however `optimize` is set."""
     if not isinstance(operands[0], str):
-        raise wrong("einsum", "subscripts are written as text for traced values", got="lists of axes",
+        raise wrong("einsum", "for traced values, the subscripts must be a string", got="lists of axes",
                     wanted="np.einsum('ij,jk->ik', x, y)", todo="write the axes as letters")
     arrays = of_one_dtype([from_array_like(x) for x in operands[1:]])
     inputs, output = _subscripts(operands[0], [aval_of(x).ndim for x in arrays])

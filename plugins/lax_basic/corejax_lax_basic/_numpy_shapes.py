@@ -1,4 +1,4 @@
-"""NumPy's functions of traced values that join, cut, repeat and rearrange."""
+"""NumPy's functions that join, split, repeat and rearrange, for traced values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from corejax_lax_basic.operators import of_one_dtype
 # Joining
 
 def _joinable(arrays: Any, dtype: Any = None) -> list[Any]:
-    """The arrays of a sequence in one dtype: their common one, or that asked for."""
+    """The arrays of a sequence in one dtype: their common one, or the requested one."""
     operands = [from_array_like(x) for x in arrays]
     return operands and (of_one_dtype(operands) if dtype is None else [operators.astype(x, dtype) for x in operands])
 
@@ -112,8 +112,8 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     a = from_array_like(a)
     sources, targets = [canonical_axes("moveaxis", axes, a.ndim) for axes in (source, destination)]
     if len(sources) != len(targets):
-        raise wrong("moveaxis", "each axis needs a place", got=f"{source} to {destination}",
-                    wanted="as many destinations as sources", todo="name a place for each axis")
+        raise wrong("moveaxis", "source and destination differ in length", got=f"{source} to {destination}",
+                    wanted="as many destinations as sources", todo="give a destination for each axis")
     order = [d for d in range(a.ndim) if d not in sources]
     for target, axis in sorted(zip(targets, sources, strict=True)):
         order.insert(target, axis)
@@ -153,7 +153,7 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
     """`np.meshgrid`."""
     if indexing not in ("xy", "ij"):
-        raise wrong("meshgrid", "the order of the axes is not known", got=f"indexing={indexing!r}",
+        raise wrong("meshgrid", "unknown order of the axes", got=f"indexing={indexing!r}",
                     wanted="'xy' or 'ij'", todo="'ij' has the axes in the order of the arguments")
     arrays = [operators.ravel(from_array_like(x)) for x in xi]
     count, swapped = len(arrays), indexing == "xy" and len(arrays) > 1
@@ -204,7 +204,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     size = ary.shape[canonical_axis("split", axis, ary.ndim)]
     if not np.ndim(indices_or_sections) and size % as_int("split", "a number of parts", indices_or_sections):
         raise wrong("split", "the parts would differ in size", got=f"{size} into {indices_or_sections}",
-                    wanted="parts of one size", todo="use np.array_split, or pass the indices where to cut")
+                    wanted="parts of equal size", todo="use np.array_split, or pass the indices at which to cut")
     return array_split(ary, indices_or_sections, axis)
 
 
@@ -230,7 +230,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
 
 
 def take(a: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") -> Any:
-    """`np.take`; an index beyond the end, where it is not known before the program runs, gives what indexing does."""
+    """`np.take`; a computed index beyond the end gives what indexing gives."""
     a, indices = from_array_like(a), indices if hasattr(indices, "aval") else np.asarray(indices)
     if axis is None:
         a, axis = operators.ravel(a), 0

@@ -1,7 +1,7 @@
-"""NumPy's ufuncs of traced values, but for those that are Python's operators, which are the kernel's affair.
+"""NumPy's ufuncs for traced values, except those that are Python's operators: the kernel takes care of these.
 
-Dtypes are those of operators; a function that has no integer results is computed of integers in the float that NumPy's
-own loop for them has.
+Dtypes are those of the operators. A function without integer results computes integers in the float dtype that NumPy's
+own loop uses for them.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _truth(x: Any) -> Any:
 
 def _real(name: str, x: Any) -> Any:
     if dtypes.is_complex(aval_of(x).dtype):
-        raise wrong(name, "only real numbers are known here", got=str(aval_of(x)), wanted="a real dtype",
+        raise wrong(name, "only real numbers are supported", got=str(aval_of(x)), wanted="a real dtype",
                     todo="write it with the functions of cj.lax")
     return x
 
@@ -155,7 +155,7 @@ def _float_power(x: Any, y: Any) -> Any:
 
 
 def _ordered(x: Any, y: Any) -> tuple[Any, Any]:
-    """The larger and the smaller one. At ties, too, each is one operand with its derivatives, not the mean of both."""
+    """The larger and the smaller one. At ties, too, each is one of the operands, also in derivatives, not the mean."""
     first = comparison.gt(x, y)
     return _where(first, x, y), _where(first, y, x)
 
@@ -173,7 +173,7 @@ def _hypotenuse(x: Any, y: Any) -> Any:
 
 
 def _log_of_sum(x: Any, y: Any) -> Any:
-    """log(exp(x) + exp(y)), of which no part overflows."""
+    """log(exp(x) + exp(y)), computed so that no part overflows."""
     long, short = _ordered(_real("logaddexp", x), y)
     both_infinite = logic.bitwise_and(comparison.eq(x, y), is_infinite(long))
     gap = _where(both_infinite, _scalar(0, x), arithmetic.sub(short, long))
@@ -187,11 +187,11 @@ def _logical(combine: Any) -> Function:
 
 
 def vector_product(x: Any, y: Any) -> Any:
-    """Sums of products along the last axes, of which those before are broadcast; x is conjugated."""
+    """Sums of products along the last axes; the axes before them broadcast, and x is conjugated."""
     x, y = of_one_dtype((from_array_like(x), from_array_like(y)))
     if not x.aval.ndim or not y.aval.ndim or x.aval.shape[-1] != y.aval.shape[-1]:
-        raise wrong("vecdot", "the last axes don't fit together", got=f"{x.aval} and {y.aval}",
-                    wanted="last axes of one size", todo="transpose or slice one of the operands")
+        raise wrong("vecdot", "the last axes differ in size", got=f"{x.aval} and {y.aval}",
+                    wanted="last axes of equal size", todo="transpose or slice one of the operands")
     x, y = operators.broadcast([x, y])
     last = aval_of(x).ndim - 1
     lead = tuple(range(last))
@@ -253,7 +253,7 @@ _OPERATORS = {
 
 
 def _outer(function: Function) -> Function:
-    """`ufunc.outer`: of each element of x with each of y."""
+    """`ufunc.outer`: each element of x with each element of y."""
     def apply(x: Any, y: Any) -> Any:
         x, y = from_array_like(x), from_array_like(y)
         count = aval_of(y).ndim

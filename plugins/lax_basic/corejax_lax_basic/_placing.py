@@ -48,7 +48,7 @@ def canonical_mode(primitive: str, mode: Any) -> str:
     """What happens to indices out of bounds: "fill", "clip" or "promise_in_bounds"."""
     found = _MODES.get(mode) if mode is None or isinstance(mode, str) else None
     if found is None:
-        raise wrong(primitive, "no such mode for indices out of bounds", got=repr(mode),
+        raise wrong(primitive, "unknown mode for indices out of bounds", got=repr(mode),
                     wanted=", ".join(map(repr, _MODES)), todo="leave it out, or clip the indices yourself",
                     kind=CorejaxValueError)
     return found
@@ -57,7 +57,7 @@ def canonical_mode(primitive: str, mode: Any) -> str:
 def canonical_numbers(numbers: Any) -> Numbers:
     """Dimension numbers as plain tuples."""
     if not isinstance(numbers, (tuple, list)) or len(numbers) != 5:
-        raise wrong("gather or scatter", "dimension_numbers has another form", got=f"{numbers!r:.80}",
+        raise wrong("gather or scatter", "dimension_numbers has the wrong form", got=f"{numbers!r:.80}",
                     wanted="lax.GatherDimensionNumbers(...) or lax.ScatterDimensionNumbers(...)",
                     todo="say which axes of operand, indices and result belong together; or write x[...], x.at[...]")
     first, second, third, x_batch, index_batch = [as_ints("gather or scatter", "an axis", axes) for axes in numbers]
@@ -72,14 +72,15 @@ def wide(indices: Any) -> Any:
 
 def check_numbers(primitive: str, x: ShapedArray, indices: ShapedArray, index_map: Shape, dropped: Shape,
                   x_batch: Shape, index_batch: Shape) -> None:
-    """Refuse indices and dimension numbers that don't fit an operand."""
+    """Reject indices and dimension numbers that don't fit an operand."""
     if dtype_kind(indices.dtype) not in "iu" or not indices.ndim or indices.shape[-1] != len(index_map):
-        raise wrong(primitive, "the indices don't fit", got=f"{indices} for coordinates {index_map}",
+        raise wrong(primitive, "the indices don't fit the dimension numbers",
+                    got=f"{indices} for coordinates {index_map}",
                     wanted=f"integers whose last axis has size {len(index_map)}",
                     todo="the last axis of the indices holds one coordinate for each entry of the map")
     for axes in ((*dropped, *x_batch), (*index_map, *x_batch)):
         if len(set(axes)) != len(axes) or any([not 0 <= d < x.ndim for d in axes]):
-            raise wrong(primitive, f"the dimension numbers are not distinct axes of {x}", got=axes,
+            raise wrong(primitive, f"the dimension numbers must be distinct axes of {x}", got=axes,
                         wanted=f"distinct axes below {x.ndim}", todo="an axis is indexed, batched or neither")
     if [x.shape[d] for d in x_batch] != [indices.shape[d] for d in index_batch]:
         raise wrong(primitive, "batching axes differ in size", got=f"{x_batch} of {x}, {index_batch} of {indices}",
@@ -109,7 +110,7 @@ def places_of(shape: Shape, indices: Any, index_map: Shape, x_batch: Shape, inde
 
 def rows_of(shape: Shape, indices: Any, index_map: Shape, dropped: Shape, sizes: Shape, *, clamp: bool
             ) -> tuple[Shape, tuple[Any, ...]] | None:
-    """The windows of `places_of` where NumPy's indexing knows them, which is much sooner: `x.transpose(axes)[where]`.
+    """The windows of `places_of` as NumPy's own indexing, which is much faster: `x.transpose(axes)[where]`.
 
     That is one window, or windows that are whole along each axis that isn't indexed and dropped. None for others, and
     for windows out of bounds that `clamp` doesn't move inside.
@@ -152,7 +153,7 @@ def uppers(indices: Any, upper: Sequence[int], index_map: Shape) -> Any:
 
 
 def fill_number(dtype: np.dtype, fill_value: Any) -> Any:
-    """What stands for a window that is out of bounds."""
+    """The value that stands for a window out of bounds."""
     kind = dtype_kind(dtype)
     if fill_value is not None or kind in "fc":
         return np.nan if fill_value is None else fill_value

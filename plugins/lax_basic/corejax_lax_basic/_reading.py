@@ -1,6 +1,6 @@
 """Reading the part that an index names: by slices where it can be, else by a gather.
 
-What is known when the program is written goes through `slice`, `rev` and `squeeze`; a computed integer through
+Static entries go through `slice`, `rev` and `squeeze`; a computed integer goes through
 `dynamic_slice`; index arrays through one `gather`, in which integers broadcast against them. Arrays that are just
 being computed with have two shorter ways: NumPy's own indexing in host memory, and on a device one program for each
 *size* of part, so that another place compiles nothing.
@@ -48,7 +48,7 @@ def getitem(x: Any, index: Any) -> Any:
 # The short ways
 
 def _of_array(x: Array, index: Any) -> Any:
-    """The part of an array that is computed with here and now; None if this way is not for it."""
+    """The part of an array that has a value now; None if this way can't read it."""
     found = _in_memory.read(x, index)
     if found is not None or hasattr(x, "_host"):
         return found
@@ -80,7 +80,7 @@ def _window(x: Array, entries: Sequence[Entry]) -> Any:
 
 def read(x: Any, entries: Sequence[Entry], mode: str | None = None, fill_value: Any = None,
          promises: dict[str, bool] | None = None) -> Any:
-    """The part that resolved entries name; `mode` treats computed indices out of bounds."""
+    """The part that resolved entries name; `mode` says how to treat computed indices out of bounds."""
     indexed = [e for e in entries if type(e) is At]
     if any([is_array(e) for e in entries]) or (mode is not None and not all([e.static for e in indexed])):
         return _gathered(x, entries, mode, fill_value, promises or {})
@@ -115,7 +115,7 @@ def _to_dtype(x: Any, dtype: np.dtype) -> Any:
 
 
 def _cut(x: Any, entries: Sequence[Along | At]) -> Any:
-    """Slices, reversals and static integers, whose axes stay with size 1."""
+    """Slices, reversals and static integers; the axes of integers stay, with size 1."""
     shape = shape_of(x)
     starts, limits, steps = [0] * len(shape), list(shape), [1] * len(shape)
     backward, whole = [], True
@@ -150,7 +150,7 @@ def span(e: Along) -> tuple[int, int]:
 class Layout:
     """The result of an advanced index, axis by axis: ("index", k), ("axis", entry) or ("new", None).
 
-    The axes of the broadcast index arrays stand where the arrays stood if these were next to each other, else in front.
+    The axes of the broadcast index arrays take the arrays' place if these are next to each other; else they come first.
     """
 
     def __init__(self, entries: Sequence[Entry]) -> None:
@@ -211,12 +211,12 @@ def _gathered(x: Any, entries: Sequence[Entry], mode: str | None, fill_value: An
 
 
 def _of_nothing(x: Any, entries: Sequence[Entry], mode: str | None, fill_value: Any) -> Any:
-    """A part of an array in which an indexed axis is empty: empty too, or filled."""
+    """A part of an array one of whose indexed axes is empty: the part is empty too, or filled."""
     shape, aval = Layout(entries).result_shape(), aval_of(x)
     if 0 not in shape and mode != "fill":
         axis = next(e.axis for e in entries if type(e) is At and not aval.shape[e.axis])
-        raise wrong("indexing", f"axis {axis} is empty: no index can be moved inside", got=f"an index into {aval}",
-                    wanted="an axis with elements", todo='say what stands for them: x.at[i].get(mode="fill")',
+        raise wrong("indexing", f"axis {axis} is empty, so no index into it is in bounds", got=f"an index into {aval}",
+                    wanted="an axis with elements", todo='say which value to use instead: x.at[i].get(mode="fill")',
                     kind=CorejaxIndexError)
     number = fill_number(aval.dtype, fill_value) if mode == "fill" else 0
     return lax.full(shape, number, aval.dtype)

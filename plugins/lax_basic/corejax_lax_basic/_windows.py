@@ -1,4 +1,4 @@
-"""Windows for the samples of gather and of the scatters: axes in any order, clamped, batched, none at all."""
+"""Windows for the samples of gather and of the scatters: axes in any order, clamped, batched, or no windows at all."""
 
 from __future__ import annotations
 

@@ -117,8 +117,8 @@ class IntegerPow(families.Elementwise):
     @hookimpl
     def abstract_eval(self, avals: Sequence[ShapedArray], *, y: int) -> ShapedArray:  # type: ignore[override]
         if y < 0 and not dtypes.is_inexact(avals[0].dtype):
-            raise families.refused(self.name, f"integers have no power of {y}", avals, "floats or complex numbers",
-                                   "convert with x.astype(float)")
+            raise families.refused(self.name, f"integers can't be raised to the power {y}", avals,
+                                   "floats or complex numbers", "convert with x.astype(float)")
         return self._type(avals)
 
     @hookimpl
@@ -241,7 +241,7 @@ def _abs_tangent(t: Any, out: Any, x: Any) -> Any:
 
 
 def _sign_tangent(t: Any, out: Any, x: Any) -> Any:
-    """Of a complex number on the unit circle only the direction across it can change."""
+    """A complex number on the unit circle can only move along the circle."""
     if not dtypes.is_complex(out.aval.dtype):
         return Zero(out.aval.tangent)
     size = abs(x)

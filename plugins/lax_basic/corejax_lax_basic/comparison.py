@@ -1,4 +1,4 @@
-"""Comparisons, elementwise, with boolean results. NaN differs from everything and is in no order."""
+"""Comparisons, elementwise, with boolean results. NaN differs from everything and compares False otherwise."""
 
 from __future__ import annotations
 

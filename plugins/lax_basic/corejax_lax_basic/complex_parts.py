@@ -38,7 +38,7 @@ def _zero_beside(x: Any) -> Any:
 class _Complex(families.Elementwise):
     def _type(self, avals: Any) -> Any:
         if dtypes.is_float(avals[0].dtype) and avals[0].dtype.itemsize < 4:
-            raise families.refused(self.name, "there are no complex numbers of so few bits", avals,
+            raise families.refused(self.name, "no complex dtype is that narrow", avals,
                                    "float32 or float64", "convert with x.astype(...)")
         return super()._type(avals)
 

@@ -1,7 +1,7 @@
 """Conversion from one dtype to another, by the compiler's rules.
 
-To booleans: is it not zero? From complex to real: the real part. From floats to integers: rounded towards zero, NaN
-to 0, and what is out of range to the nearest integer in range. Between integers: the low bits.
+To booleans: True where it isn't zero. From complex to real: the real part. From floats to integers: rounded towards
+zero, NaN to 0, and what is out of range to the nearest integer in range. Between integers: the low bits.
 """
 
 from __future__ import annotations

@@ -59,14 +59,14 @@ class Iota:
     @hookimpl
     def abstract_eval(self, avals: Any, *, dtype: np.dtype, shape: Shape, dimension: int) -> ShapedArray:
         if avals:
-            raise wrong(self.name, "it takes no operands", got=f"{len(avals)} operands", wanted="params alone",
+            raise wrong(self.name, "it takes no operands", got=f"{len(avals)} operands", wanted="params only",
                         todo="give dtype, shape and dimension by keyword")
         check_shape(self.name, "shape", shape)
         if dtype_kind(dtype) not in "iufc":
-            raise wrong(self.name, f"it does not count in {dtype}", got=str(dtype),
+            raise wrong(self.name, f"it can't count in {dtype}", got=str(dtype),
                         wanted="an integer, floating-point or complex dtype", todo="compare an integer iota instead")
         if not 0 <= dimension < len(shape):
-            raise wrong(self.name, f"dimension is no axis of shape {shape}", got=dimension,
+            raise wrong(self.name, f"dimension must be an axis of shape {shape}", got=dimension,
                         wanted=f"an axis from 0 to {len(shape) - 1}", todo="give the shape at least that many axes")
         return ShapedArray(shape, dtype)
 
@@ -110,7 +110,7 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
     """
     sizes = as_ints("full", "shape", shape)
     if shape_of(fill_value) != ():
-        raise wrong("full", "the fill value is no scalar", got=str(aval_of(fill_value)), wanted="a scalar",
+        raise wrong("full", "the fill value must be a scalar", got=str(aval_of(fill_value)), wanted="a scalar",
                     todo="use lax.broadcast_in_dim to spread an array")
     if dtype is not None:
         fill_value = as_dtype(fill_value, canonical_dtype(dtype))

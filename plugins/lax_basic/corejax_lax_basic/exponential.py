@@ -96,7 +96,7 @@ def _root(x: Any, y: Any) -> Any:
 
 
 def _lower_power(ctx: Any, args: Sequence[Any]) -> Any:
-    """The compiler reads six bits of an integer exponent: so many at a time, as powers of x, of x^64, and so on."""
+    """The compiler reads six bits of an integer exponent, so exponents are split: powers of x, of x^64, and so on."""
     x, y = args
     aval = ctx.avals_out[0]
     plain = ctx.op("stablehlo.power", args)

@@ -175,7 +175,7 @@ gather: Any = define(Gather())
 
 
 def _filled(x: Any, indices: Any, numbers: Numbers, sizes: Shape, out: Any, fill_value: Any) -> Any:
-    """The gathered windows, but `fill_value` for those that are out of bounds."""
+    """The gathered windows, with `fill_value` in place of those out of bounds."""
     upper = [n - s for n, s in zip(shape_of(x), sizes, strict=True)]
     inside = lax.bitwise_and(lax.ge(indices, as_dtype(0, aval_of(indices).dtype)),
                              lax.le(indices, uppers(indices, upper, numbers[2])))

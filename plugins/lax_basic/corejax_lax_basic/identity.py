@@ -93,10 +93,10 @@ class StopGradient:
 
 
 class OptimizationBarrier:
-    """`optimization_barrier(operand)`: a pytree of arrays as it is, behind a wall for the compiler.
+    """`optimization_barrier(operand)`: a pytree of arrays, unchanged, behind a barrier for the compiler.
 
-    It moves no computation from one side to the other, and doesn't see that values on both sides are equal. All of
-    the operand is there before any of the result.
+    The compiler moves no computation across it, and doesn't see that the values on both sides are equal. The whole
+    operand is computed before any part of the result.
 
     >>> optimization_barrier({"x": 1.0, "y": np.arange(2)})
     {'x': Array(1., dtype=float64, weak_type=True), 'y': Array([0, 1], dtype=int64)}

@@ -45,7 +45,7 @@ class Indexer:
         return Part(self._x, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        raise CorejaxTypeError("arrays are immutable: a part isn't assigned to", got="x.at[...] = value",
+        raise CorejaxTypeError("arrays are immutable: a part of one can't be assigned to", got="x.at[...] = value",
                                wanted="x.at[...].set(value)", where=here(),
                                todo="write x = x.at[...].set(value): it returns the changed array")
 
@@ -61,8 +61,8 @@ class Indexer:
 class Part:
     """A part of an array: each method gives the array with that part changed.
 
-    Values broadcast to the part and take the array's dtype. Without a `mode` indices that are computed with are
-    clamped when read and left out when written, and a static one out of bounds is an error. A mode treats both alike:
+    Values broadcast to the part and take the array's dtype. Without a `mode`, computed indices are clamped when read
+    and left out when written, and a static one out of bounds is an error. A mode applies to both:
     "clip" takes the nearest place, "fill" (or "drop") reads `fill_value` there and writes nothing, and
     "promise_in_bounds" says that there are none. `wrap_negative_indices=False` makes negative ones out of bounds.
     """
@@ -74,7 +74,7 @@ class Part:
         self._index = index
 
     def get(self, *, fill_value: Any = None, **options: Any) -> Any:
-        """The part itself. `fill_value` stands for what is out of bounds; by default NaN, or the dtype's end."""
+        """The part itself. `fill_value` stands for what is out of bounds; by default NaN, or the dtype's extreme."""
         if not options and fill_value is None:
             return getitem(self._x, self._index)
         _check_options(options)
@@ -102,7 +102,7 @@ class Part:
         """The array with the part divided by values."""
         divisor = self._ones().multiply(values, **options)
         if dtype_kind(aval_of(divisor).dtype) not in "fc":
-            raise wrong("indexing", "an array of integers doesn't hold quotients", got=str(aval_of(divisor)),
+            raise wrong("indexing", "an array of integers can't hold quotients", got=str(aval_of(divisor)),
                         wanted="a float or complex dtype", todo="convert the array first: x.astype(float).at[...]")
         return lax.div(self._x, divisor)
 
@@ -120,9 +120,9 @@ class Part:
 
     @calls_users
     def apply(self, function: Callable[[Any], Any], **options: Any) -> Any:
-        """The array with an elementwise function applied to the part: to a place named twice, two times.
+        """The array with an elementwise function applied to the part; twice to a place that is named twice.
 
-        Where computed indices may name a place twice there is no reverse mode; `unique_indices=True` says they don't.
+        There is no reverse mode where computed indices may name a place twice; `unique_indices=True` says they don't.
         """
         check_callable(function, "x.at[...].apply")
         _check_options(options)
@@ -150,7 +150,7 @@ class Part:
     mul = multiply
 
     def _before(self, entries: Sequence[Entry], bounds: Bounds) -> Any:
-        """The part, as it was, of what is written: any element stands for those that are left out, yet no NaN."""
+        """What the part held before it is written; for elements left out, any element that isn't NaN."""
         return read(self._x, entries, "clip" if bounds.mode == "fill" and 0 not in shape_of(self._x) else bounds.mode)
 
     def _ones(self) -> Part:
@@ -227,7 +227,7 @@ def _fitting(values: Any, x: Any) -> Any:
     """The values in the array's dtype; an error where that would lose their kind."""
     have, want = aval_of(values), aval_of(x)
     if KINDS[dtype_kind(have.dtype)] > KINDS[dtype_kind(want.dtype)]:
-        raise wrong("indexing", f"{have} can't be put into {want} without losing its kind", got=str(have),
+        raise wrong("indexing", f"{have} can't be stored in {want} without changing its kind", got=str(have),
                     wanted=str(want.dtype), todo="convert one of them with .astype(...)")
     if have.dtype == want.dtype and (want.weak_type or not have.weak_type):
         return values

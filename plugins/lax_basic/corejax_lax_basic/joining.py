@@ -1,4 +1,4 @@
-"""Putting arrays beside each other, and putting space around and between elements."""
+"""Joining arrays, and padding around and between their elements."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ class Concatenate:
         first = avals[0]
         same_dtype(self.name, avals)
         if not 0 <= dimension < first.ndim:
-            raise wrong(self.name, f"dimension is no axis of {first}", got=dimension,
-                        wanted=f"an axis from 0 to {first.ndim - 1}", todo="scalars are joined with lax.stack")
+            raise wrong(self.name, f"dimension must be an axis of {first}", got=dimension,
+                        wanted=f"an axis from 0 to {first.ndim - 1}", todo="join scalars with lax.stack")
         rest = [(*a.shape[:dimension], *a.shape[dimension + 1:]) for a in avals]
         if any([a.ndim != first.ndim for a in avals]) or any([sizes != rest[0] for sizes in rest]):
             raise wrong(self.name, f"operands differ in an axis other than {dimension}",
@@ -152,7 +152,7 @@ class Pad:
         x, value = avals
         same_dtype(self.name, avals)
         if value.ndim:
-            raise wrong(self.name, "the padding value is no scalar", got=str(value), wanted=f"{x.dtype} scalar",
+            raise wrong(self.name, "the padding value must be a scalar", got=str(value), wanted=f"{x.dtype} scalar",
                         todo="pass one value; pad several times for several values")
         if len(padding_config) != x.ndim or any([len(c) != 3 or c[2] < 0 for c in padding_config]):
             raise wrong(self.name, f"padding_config does not fit {x}", got=padding_config,

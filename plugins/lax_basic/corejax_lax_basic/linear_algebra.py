@@ -1,4 +1,4 @@
-"""`dot_general`, the one contraction, and the products that are made of it."""
+"""`dot_general`, the one contraction, and the products made from it."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def _dot_tangent(x: Any, y: Any, params: dict[str, Any]) -> Any:
 
 def _operand_cotangent(ct: Any, wanted: ShapedArray, other: Any, dimension_numbers: DotNumbers, precision: Any,
                        other_first: bool) -> Any:
-    """The cotangent of one operand, where `dimension_numbers` speak of (that operand, the other).
+    """The cotangent of one operand, with `dimension_numbers` given for (that operand, the other).
 
     The factors keep their order, so that for a matrix product nothing has to be transposed afterwards.
     """
@@ -251,7 +251,7 @@ def _to_numbers(dimension_numbers: Any) -> DotNumbers:
     try:
         (lc, rc), (lb, rb) = dimension_numbers
     except (TypeError, ValueError) as error:
-        raise wrong("dot_general", "dimension_numbers has another form", got=repr(dimension_numbers),
+        raise wrong("dot_general", "dimension_numbers has the wrong form", got=repr(dimension_numbers),
                     wanted="((lhs contracting, rhs contracting), (lhs batch, rhs batch))",
                     todo="for a matrix product: (((1,), (0,)), ((), ()))") from error
     what = "dimension_numbers"
@@ -268,9 +268,9 @@ def _check_numbers(lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: DotNum
     for aval, contract, batch in ((lhs, lc, lb), (rhs, rc, rb)):
         axes = (*contract, *batch)
         if len(set(axes)) != len(axes) or any([not 0 <= d < aval.ndim for d in axes]):
-            raise wrong("dot_general", f"dimension_numbers are not distinct axes of {aval}", got=got,
+            raise wrong("dot_general", f"dimension_numbers must be distinct axes of {aval}", got=got,
                         wanted=f"each axis at most once, from 0 to {aval.ndim - 1}",
-                        todo="an axis is contracted, batched or free; negative ones aren't understood here")
+                        todo="an axis is contracted, batched or free; negative axes aren't supported here")
     for what, left, right in (("contracting", lc, rc), ("batch", lb, rb)):
         if len(left) != len(right) or [lhs.shape[d] for d in left] != [rhs.shape[d] for d in right]:
             raise wrong("dot_general", f"{what} axes differ in size", got=got, wanted="equal sizes pair by pair",
@@ -294,7 +294,7 @@ def _canonical_precision(precision: Any) -> tuple[str, str] | None:
     names = [getattr(p, "name", p) for p in pair]
     names = [p.lower() if isinstance(p, str) else p for p in names]
     if len(names) != 2 or any([not (p is None or isinstance(p, str)) or p not in _PRECISIONS for p in names]):
-        raise wrong("dot_general", "no such precision", got=repr(precision),
+        raise wrong("dot_general", "unknown precision", got=repr(precision),
                     wanted="None, 'default', 'high', 'highest', or a pair of them", todo="leave it out for the default")
     if names == [None, None]:
         return None
@@ -315,7 +315,8 @@ def dot(lhs: Any, rhs: Any, *, dimension_numbers: Any = None, precision: Any = N
     if dimension_numbers is None:
         left, right = shape_of(lhs), shape_of(rhs)
         if not (1 <= len(left) <= 2 and 1 <= len(right) <= 2 and left[-1] == right[0]):
-            raise wrong("dot", "it multiplies vectors and matrices that fit", got=f"shapes {left} and {right}",
+            raise wrong("dot", "the operands must be vectors or matrices that fit together",
+                        got=f"shapes {left} and {right}",
                         wanted="1 or 2 axes each, the last of lhs as long as the first of rhs",
                         todo="use lax.dot_general, or x @ y, for other shapes")
         dimension_numbers = (((len(left) - 1,), (0,)), ((), ()))
@@ -327,7 +328,7 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
     """Matrix products along equal leading axes: `(..., n, k)` and `(..., k, m)` give `(..., n, m)`."""
     ndim = len(shape_of(lhs))
     if ndim < 2 or len(shape_of(rhs)) != ndim:
-        raise wrong("batch_matmul", "the operands are stacks of matrices of one rank",
+        raise wrong("batch_matmul", "the operands must be stacks of matrices of equal rank",
                     got=f"{aval_of(lhs)} and {aval_of(rhs)}", wanted="equal ranks of at least 2",
                     todo="use x @ y, which broadcasts leading axes")
     batch = tuple(range(ndim - 2))
@@ -350,9 +351,9 @@ def matmul(lhs: Any, rhs: Any) -> Any:
     fits = left and right and left[-1] == right[-2 if len(right) > 1 else 0]
     lead = _broadcast(left[:-2], right[:-2]) if fits else None
     if lead is None:
-        raise wrong("matmul", "operands don't fit", got=f"{aval_of(lhs)} and {aval_of(rhs)}",
+        raise wrong("matmul", "the shapes of the operands don't fit together", got=f"{aval_of(lhs)} and {aval_of(rhs)}",
                     wanted="(..., n, k) @ (..., k, m), with leading axes that broadcast",
-                    todo="scalars are multiplied with *; transpose or reshape the others")
+                    todo="multiply scalars with *; transpose or reshape the others")
     l_axes, lhs = _leading(lhs, left, lead)
     r_axes, rhs = _leading(rhs, right, lead)
     shared = [a for a in l_axes if a in r_axes]

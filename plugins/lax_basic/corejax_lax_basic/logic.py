@@ -1,4 +1,4 @@
-"""Logic, bit by bit: on booleans it is the logical operation. And shifts of integers."""
+"""Bitwise logic, which on booleans is the logical operation, and shifts of integers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What this pack has for NumPy's functions of traced values: tables for the roles `numpy_ufunc` and `numpy_function`.
+"""NumPy's functions of traced values: this pack's tables for the roles `numpy_ufunc` and `numpy_function`.
 
-Functions that ndarray has as methods (`np.sum`, `np.squeeze`) come to the array methods without a table; those here
-have keywords that the methods don't.
+Functions that ndarray has as methods (`np.sum`, `np.squeeze`) reach the array methods without a table; those here have
+keywords that the methods lack.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Python's operators and methods on arrays and tracers: NumPy's broadcasting, the kernel's promotion of dtypes.
 
-The first operand is always an array or a tracer; `radd` and its kin get it first too, and compute with it second.
-An operand of a type that is no array makes them return NotImplemented, so that Python asks the other type; lists,
+The first operand is always an array or a tracer; `radd` and the like get it first too, and use it as the second.
+An operand of a type that isn't an array makes them return NotImplemented, so that Python asks the other type; lists,
 tuples and dictionaries are refused.
 """
 
@@ -65,7 +65,7 @@ _SWAPPED = {"eq": "__eq__", "ne": "__ne__", "lt": "__gt__", "le": "__ge__", "gt"
 def _not_an_operand(operate: Function, name: str, x: Any, y: Any, other: str | None) -> Any:
     """NotImplemented, so that Python asks the method `other` of the other type, if it didn't before.
 
-    A number of a class derived from Python's is used as Python's. Containers are refused, unless they have such a
+    A number of a class derived from Python's is used as Python's. Containers are rejected, unless they have such a
     method of their own: they compare unequal to any array.
     """
     number = dtypes.plain_scalar(y)
@@ -76,8 +76,8 @@ def _not_an_operand(operate: Function, name: str, x: Any, y: Any, other: str | N
     if base is None or definer not in (None, base, object):
         return NotImplemented
     repeats = not x.aval.shape and dtypes.is_integer(x.aval.dtype) and base is not dict
-    raise wrong(name, f"an array and {kind_of(y)} don't go together", got=f"{x.aval} and {y!r:.60}",
-                wanted="an array, or a number", todo="use what is in it" if base is dict else
+    raise wrong(name, f"an array can't be combined with {kind_of(y)}", got=f"{x.aval} and {y!r:.60}",
+                wanted="an array, or a number", todo="use the arrays in it" if base is dict else
                 "convert it with np.asarray" + ("; to repeat its items use int(n)" if repeats else ""))
 
 
@@ -136,8 +136,8 @@ def _pair(name: str, apply: Function, fast: Any = None, kinds: str = "", at_leas
           prepare: Function = promoted) -> tuple[Function, Function]:
     """An operator and its reflection.
 
-    `apply(x, y)` gets promoted operands. `fast` is the function that it comes to for an array whose dtype is of one of
-    `kinds` beside another array of just its type or a Python scalar of its kind: the way most operations go.
+    `apply(x, y)` gets promoted operands. `fast` is the function that is called in the end for an array whose dtype has
+    one of these `kinds`, beside an array of exactly its type or a Python scalar of its kind: most operations.
     """
     primitive: Primitive | None = getattr(fast, "primitive", None)
     direct = _dtypes_of(kinds)
@@ -314,10 +314,10 @@ def abs(x: Any) -> Any:
 
 
 def round(x: Any, decimals: int = 0) -> Any:
-    """Rounded to so many decimals, from halfway to the even neighbour."""
+    """Rounded to this many decimals, halves to even."""
     dtype, digits = x.aval.dtype, as_int("round", "decimals", decimals)
     if builtins.abs(digits) > 300:
-        raise wrong("round", "no float has so many decimals", got=digits, wanted="-300 to 300", todo="use fewer")
+        raise wrong("round", "no float has that many decimals", got=digits, wanted="-300 to 300", todo="use fewer")
     if dtypes.is_complex(dtype):
         return complex_parts.complex(round(real(x), digits), round(imag(x), digits))
     if not dtypes.is_float(dtype):
@@ -374,7 +374,7 @@ conjugate = conj
 
 
 def astype(x: Any, dtype: Any, copy: bool = True) -> Any:
-    """The array in another dtype, and not weakly typed. Arrays are immutable, so that `copy` changes nothing."""
+    """The array in another dtype, and not weakly typed. Arrays are immutable, so `copy` makes no difference."""
     wanted = dtypes.canonical(dtype)
     return convert_element_type(x, wanted) if x.aval.dtype != wanted or x.aval.weak_type else x
 
@@ -387,14 +387,14 @@ def copy(x: Any) -> Any:
 def reshape(x: Any, *shape: Any, order: str = "C") -> Any:
     """The same elements in another shape, given as integers or one tuple; one size may be -1."""
     if order != "C":
-        raise wrong("reshape", "elements are taken in row-major order only", got=f"order={order!r}", wanted="order='C'",
+        raise wrong("reshape", "only row-major order is supported", got=f"order={order!r}", wanted="order='C'",
                     todo="reshape the transposed array")
     sizes = as_ints("reshape", "a size", shape[0] if len(shape) == 1 else shape)
     if -1 not in sizes:
         return shapes.reshape(x, sizes)
     rest = prod([size for size in sizes if size != -1])
     if sizes.count(-1) > 1 or (x.aval.size % rest if rest else x.aval.size):
-        raise wrong("reshape", f"{x.aval} has {x.aval.size} elements, which leaves no size for -1", got=sizes,
+        raise wrong("reshape", f"{x.aval} has {x.aval.size} elements, so -1 stands for no possible size", got=sizes,
                     wanted=f"one -1, and other sizes whose product divides {x.aval.size}",
                     todo="write out all sizes but one")
     missing = x.aval.size // rest if rest else 0
@@ -443,7 +443,7 @@ def clip(x: Any, min: Any = None, max: Any = None) -> Any:
 
 
 def dot(x: Any, y: Any) -> Any:
-    """NumPy's `x.dot(y)`: sums of products over the last axis of x and the last but one of y."""
+    """NumPy's `x.dot(y)`: sums of products over the last axis of x and the second-to-last of y."""
     x, y = of_one_dtype((x, y))
     x_ndim, y_ndim = aval_of(x).ndim, aval_of(y).ndim
     if not x_ndim or not y_ndim:

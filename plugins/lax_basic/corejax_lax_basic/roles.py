@@ -1,4 +1,4 @@
-"""What the kernel needs done by basic primitives, under the names of the roles."""
+"""What the kernel needs basic primitives to do, under the names of the roles."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def _half_away(x: Any) -> Any:
 
 
 class Round(families.Elementwise):
-    """`round(x, rounding_method=0)`: the nearest integer; from halfway away from zero, or to the even one.
+    """`round(x, rounding_method=0)`: the nearest integer; halves away from zero, or to even.
 
     >>> round(np.array([0.5, 1.5, -0.5]), RoundingMethod.TO_NEAREST_EVEN).tolist()
     [0.0, 2.0, -0.0]
@@ -64,7 +64,7 @@ class Round(families.Elementwise):
     def abstract_eval(self, avals: Sequence[ShapedArray], *, rounding_method: int  # type: ignore[override]
                       ) -> ShapedArray:
         if rounding_method not in (0, 1):
-            raise CorejaxValueError("round: there is no such rounding method", primitive="round", got=rounding_method,
+            raise CorejaxValueError("round: unknown rounding method", primitive="round", got=rounding_method,
                                     wanted="0 (away from zero) or 1 (to the nearest even)", where=here(),
                                     todo="pass a lax.RoundingMethod")
         return self._type(avals)

@@ -1,7 +1,7 @@
 """Writing many windows of an array at once, at places that an array of indices holds.
 
 XLA's law is that a scatter leaves out a window that does not lie within the operand. Where windows overlap, each one
-counts: sums, products and extremes don't ask in which order they arrive.
+counts: sums, products and extremes don't depend on the order.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["ScatterDimensionNumbers", "scatter", "scatter_add", "scatter_max", "
 
 
 class _Scatter:
-    """What all scatters share; each adds its name, its operation, and what it has of derivatives."""
+    """What all scatters share; each adds its name, its operation and its derivatives."""
 
     name = ""
     _operation = ""
@@ -79,7 +79,7 @@ class _Scatter:
         return out
 
     def _change_rows(self, out: Any, updates: Any, window_dims: Shape, sizes: Shape, axes: Shape, where: Any) -> None:
-        """Change windows where NumPy's indexing knows them."""
+        """Change windows where NumPy's indexing can express them."""
         part = out.transpose(axes)
         windows = [d for d in range(updates.ndim) if d not in window_dims]
         new = updates.transpose((*windows, *window_dims))
@@ -272,7 +272,7 @@ def _one_by_one(indices: Any, updates: Any, numbers: Numbers) -> tuple[Any, Numb
 
 
 class _ScatterExtreme(_Scatter):
-    """The tangent is that of whoever gave the extreme; those who tie share it evenly."""
+    """The tangent is that of the element that gave the extreme; elements that tie share it equally."""
 
     jvp = partials(lambda t, out, x, indices, y, **params: _of_operand(t, out, x, indices, y, params), None,
                    lambda t, out, x, indices, y, **params: _of_updates(t, out, x, indices, y, params))
@@ -294,12 +294,12 @@ def _where(condition: Any, x: Any) -> Any:
 
 
 def _winners(out: Any, indices: Any, y: Any, params: dict[str, Any]) -> Any:
-    """Which of the updates are the extreme of their place."""
+    """Which updates are the extreme at their place."""
     return lax.eq(_read_back(out, indices, shape_of(y), params["dimension_numbers"], params["mode"]), y)
 
 
 def _shared(t: Any, out: Any, x: Any, indices: Any, y: Any, params: dict[str, Any]) -> Any:
-    """A tangent over the number of those who tie."""
+    """A tangent divided by the number of elements that tie."""
     ones = lax.convert_element_type(_winners(out, indices, y, params), np.int32)
     ties = scatter_add.primitive.bind(lax.convert_element_type(lax.eq(x, out), np.int32), indices, ones, **params)
     return lax.div(t, lax.convert_element_type(lax.max(ties, np.int32(1)), aval_of(t).dtype))
@@ -331,7 +331,7 @@ _SCATTERS = {f.primitive.name: f for f in (scatter, scatter_add, scatter_mul, sc
 
 
 def _read_back(ct: Any, indices: Any, updates_shape: Shape, numbers: Numbers, mode: str) -> Any:
-    """What stands in the windows that a scatter wrote; 0 for those that it left out."""
+    """The contents of the windows that a scatter wrote; 0 for those that it left out."""
     sizes = window_sizes(shape_of(ct), updates_shape, numbers)
     return lax.gather(ct, indices, GatherDimensionNumbers(*numbers), sizes, mode="fill" if mode == "drop" else mode,
                       fill_value=0)

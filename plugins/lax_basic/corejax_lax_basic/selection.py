@@ -57,7 +57,7 @@ class SelectN(families.Elementwise):
                                    "an index and at least one case", "pass the cases after the index")
         which, cases = avals[0], len(avals) - 1
         if which.dtype != dtypes.int32 and (which.dtype != dtypes.bool_ or cases > 2):
-            raise families.refused(self.name, "the first operand is not an index of the cases", avals,
+            raise families.refused(self.name, "the first operand must be the index of a case", avals,
                                    "int32" if cases > 2 else "bool, or int32",
                                    "compare to get a boolean, or convert with x.astype('int32')")
         return self._type(avals)
@@ -103,7 +103,7 @@ class SelectN(families.Elementwise):
 
 
 def _lower_select(ctx: Any, args: Sequence[Any]) -> Any:
-    """Nested two-way selections, which halve the cases that are left."""
+    """Nested two-way selections, each of which halves the remaining cases."""
     which, *cases = args
     if len(cases) == 1:
         return cases[0]

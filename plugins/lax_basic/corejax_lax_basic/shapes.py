@@ -1,6 +1,6 @@
 """Primitives that rearrange an array: nothing is computed, elements move.
 
-All are linear, so that each needs only its transpose for both derivative modes.
+All are linear, so each needs only its transpose for both modes of differentiation.
 """
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ class BroadcastInDim:
         check_shape(self.name, "shape", shape)
         dims = broadcast_dimensions
         if len(dims) != x.ndim or list(dims) != sorted(set(dims)) or any([not 0 <= d < len(shape) for d in dims]):
-            raise wrong(self.name, f"broadcast_dimensions do not place {x} in {shape}", got=dims,
+            raise wrong(self.name, f"broadcast_dimensions don't place {x} in {shape}", got=dims,
                         wanted=f"{x.ndim} strictly increasing axes below {len(shape)}, one for each operand axis",
                         todo="transpose the operand first if its axes are in another order")
         if any([size not in (1, shape[dim]) for size, dim in zip(x.shape, dims, strict=True)]):
-            raise wrong(self.name, f"{x} does not spread to shape {shape} along {dims}",
+            raise wrong(self.name, f"{x} can't be broadcast to shape {shape} along {dims}",
                         got=f"sizes {x.shape}", wanted=f"each 1 or as in {tuple([shape[d] for d in dims])}",
                         todo="sizes must be equal or 1; check the shape or broadcast_dimensions")
         return ShapedArray(shape, x.dtype, x.weak_type)
@@ -245,7 +245,7 @@ class Transpose:
     def abstract_eval(self, avals: Any, *, permutation: Shape) -> ShapedArray:
         (x,) = avals
         if sorted(permutation) != list(range(x.ndim)):
-            raise wrong(self.name, f"permutation does not reorder the axes of {x}", got=permutation,
+            raise wrong(self.name, f"permutation must reorder the axes of {x}", got=permutation,
                         wanted=f"each of {tuple(range(x.ndim))} once", todo="name each axis once, none negative")
         return ShapedArray([x.shape[d] for d in permutation], x.dtype, x.weak_type)
 

@@ -1,4 +1,4 @@
-"""Cutting parts out of arrays and putting parts back, at static places and at places computed with."""
+"""Cutting parts out of arrays and putting parts back, at static and at computed places."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Slice:
             if not 0 <= start <= limit <= size or step < 1:
                 raise wrong(self.name, f"a slice of {x} is out of its bounds", got=got,
                             wanted="0 <= start <= limit <= size and stride >= 1 along each axis",
-                            todo="x[...] understands negative and overlong slices")
+                            todo="x[...] accepts negative and overlong slices")
         return ShapedArray(sliced_shape(start_indices, limit_indices, steps), x.dtype, x.weak_type)
 
     @hookimpl
@@ -259,7 +259,7 @@ def _check_starts(primitive: str, x: ShapedArray, starts: Sequence[ShapedArray])
         raise wrong(primitive, f"{x} has {x.ndim} axes", got=f"{len(starts)} start indices", wanted=f"{x.ndim}",
                     todo="give one scalar start index for each axis")
     if any([s.ndim or dtype_kind(s.dtype) not in "iu" or s.dtype != starts[0].dtype for s in starts]):
-        raise wrong(primitive, "start indices are integer scalars of one dtype", got=", ".join(map(str, starts)),
+        raise wrong(primitive, "start indices must be integer scalars of one dtype", got=", ".join(map(str, starts)),
                     wanted="scalars of one integer dtype", todo="convert them with lax.convert_element_type")
 
 
@@ -267,19 +267,19 @@ def _starts(primitive: str, shape: Shape, indices: Any, allow_negative: bool | S
     """One scalar for each axis, all of one dtype, negative ones counted from the end."""
     if not isinstance(indices, (list, tuple)):
         if len(shape_of(indices)) != 1:
-            raise wrong(primitive, "start indices are a sequence", got=str(aval_of(indices)),
-                        wanted="a list of scalars, or an array with one axis", todo="put a single index into a list")
+            raise wrong(primitive, "start indices must be a sequence", got=str(aval_of(indices)),
+                        wanted="a list of scalars, or an array with one axis", todo="put a single index in a list")
         parts = [index_in_dim(indices, i, keepdims=False) for i in range(shape_of(indices)[0])]
     else:
         parts = list(indices)
     if len(parts) != len(shape):
-        raise wrong(primitive, "there is one start index for each axis", got=f"{len(parts)} start indices",
+        raise wrong(primitive, "each axis needs a start index", got=f"{len(parts)} start indices",
                     wanted=f"{len(shape)}, for shape {shape}", todo="start at 0 along axes taken whole")
     allowed = ([allow_negative] * len(shape) if isinstance(allow_negative, bool)
                else as_list(primitive, "allow_negative_indices", allow_negative))
     dtypes = [aval_of(i).dtype for i in parts if not isinstance(i, int)]
     if any([dtype_kind(dtype) not in "iu" for dtype in dtypes]):
-        raise wrong(primitive, "start indices are integers", got=", ".join([str(aval_of(i)) for i in parts]),
+        raise wrong(primitive, "start indices must be integers", got=", ".join([str(aval_of(i)) for i in parts]),
                     wanted="integer scalars", todo="convert them with lax.convert_element_type")
     wanted = max(dtypes, key=lambda d: (d.itemsize, d.kind == "i"), default=np.dtype(np.int32))
     if wanted.itemsize < 4 or any([size > np.iinfo(wanted).max for size in shape]):
@@ -323,7 +323,7 @@ def _scatter_windows(axis: Any, x: Any, update: Any, starts: Any, start_dims: An
 
 @public
 def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0) -> Any:
-    """A slice along one axis; None and negative bounds are understood as Python slices understand them.
+    """A slice along one axis; None and negative bounds mean what they mean in Python's slices.
 
     >>> slice_in_dim(np.arange(5), 1, -1).tolist()
     [1, 2, 3]
@@ -379,7 +379,7 @@ def _along(shape: Shape, at: int, index: Any) -> list[Any]:
 @public
 def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: int = 0, *,
                          allow_negative_indices: bool = True) -> Any:
-    """`slice_size` elements along one axis from a computed start on."""
+    """`slice_size` elements along one axis, from a computed start."""
     shape = shape_of(operand)
     at = canonical_axis("dynamic_slice_in_dim", axis, len(shape))
     sizes = list(shape)
@@ -403,7 +403,7 @@ def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool
 @public
 def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int, *,
                                 allow_negative_indices: bool = True) -> Any:
-    """The operand with a part along one axis replaced, from a computed start on."""
+    """The operand with a part along one axis replaced, from a computed start."""
     shape = shape_of(operand)
     at = canonical_axis("dynamic_update_slice_in_dim", axis, len(shape))
     return dynamic_update_slice(operand, update, _along(shape, at, start_index),

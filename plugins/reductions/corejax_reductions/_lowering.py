@@ -23,7 +23,7 @@ def binary(ctx: Any, operation: str) -> Combine:
 
 
 def compare(ctx: Any, x: Any, y: Any, direction: str) -> Any:
-    """A boolean: does `x` compare so (`GT`, `EQ`, ...) with `y`?"""
+    """A boolean: whether `x` compares with `y` in this `direction` (`GT`, `EQ`, ...)."""
     attribute = ctx.ir.Attribute.parse(f"#stablehlo<comparison_direction {direction}>")
     shape = tuple(x.type.shape)
     return ctx.op("stablehlo.compare", [x, y], {"comparison_direction": attribute},
@@ -41,7 +41,7 @@ def convert(ctx: Any, x: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
 
 
 def reduce(ctx: Any, x: Any, out_aval: ShapedArray, axes: Sequence[int], identity: Any, combine: Combine) -> Any:
-    """`combine` along axes, from its identity on."""
+    """`combine` along axes, starting from its identity."""
     out = ctx.op("stablehlo.reduce", [x, ctx.constant(identity)], _dimensions(ctx, axes), [ctx.types[out_aval]], 1)
     scalar = ctx.types[ShapedArray((), out_aval.dtype)]
     _fill(ctx, out.owner.regions[0], [scalar, scalar], lambda a, b: [combine(a, b)])
@@ -78,7 +78,7 @@ def position(ctx: Any, x: Any, aval: ShapedArray, axis: int, index_dtype: np.dty
 
 
 def running_sum(ctx: Any, x: Any, aval: ShapedArray, axis: int, reverse: bool) -> Any:
-    """Sums of all elements up to each one along an axis; from each one on if `reverse`."""
+    """For each element, the sum up to it along an axis; from it to the end if `reverse`."""
     if aval.shape[axis] <= 1 or not aval.size:
         return x
     if ctx.platform == "cpu":

@@ -21,7 +21,7 @@ _ALL_AXES = tuple([tuple(range(ndim)) for ndim in range(5)])
 
 def refused(primitive: str, problem: str, *, got: Any, wanted: Any, todo: str,
             kind: type[CorejaxError] = CorejaxTypeError) -> CorejaxError:
-    """The error for operands or params that `primitive` refuses."""
+    """The error for operands or params that `primitive` rejects."""
     return kind(f"{primitive}: {problem}", primitive=primitive, got=got, wanted=wanted, where=here(), todo=todo)
 
 
@@ -32,7 +32,7 @@ def canonical_axis(primitive: str, axis: Any, ndim: int) -> int:
     except TypeError as error:
         if isinstance(error, CorejaxError):
             raise
-        raise refused(primitive, "an axis is no integer", got=repr(axis), wanted="a static integer",
+        raise refused(primitive, "an axis must be an integer", got=repr(axis), wanted="a static integer",
                       todo="pass a Python integer; axes can't depend on traced values") from error
     if -ndim <= number < ndim:
         return number + ndim if number < 0 else number
@@ -56,7 +56,7 @@ def canonical_axes(primitive: str, axes: Any, ndim: int) -> Axes:
 
 
 def check_axes(primitive: str, axes: Axes, ndim: int) -> None:
-    """The param holds distinct axes of the operand."""
+    """Check that the param holds distinct axes of the operand."""
     for axis in axes:
         if type(axis) is not int or not 0 <= axis < ndim or axes.count(axis) > 1:
             raise refused(primitive, f"{axes} are not distinct axes of an operand of {ndim} dimensions", got=axes,
@@ -65,15 +65,15 @@ def check_axes(primitive: str, axes: Axes, ndim: int) -> None:
 
 
 def check_dtype(primitive: str, aval: ShapedArray, kinds: str, todo: str) -> None:
-    """The operand's dtype is of one of the kinds (`b`, `i`, `u`, `f`, `c`)."""
+    """Check that the operand's dtype has one of the kinds (`b`, `i`, `u`, `f`, `c`)."""
     if dtypes.kind(aval.dtype) not in kinds:
         names = {"b": "bool", "i": "integer", "u": "unsigned integer", "f": "float", "c": "complex"}
-        raise refused(primitive, f"an operand of dtype {aval.dtype} can't be reduced so", got=str(aval),
+        raise refused(primitive, f"an operand of dtype {aval.dtype} can't be reduced this way", got=str(aval),
                       wanted=" or ".join([names[kind] for kind in kinds]), todo=todo)
 
 
 def without(shape: Axes, axes: Axes) -> Axes:
-    """The shape without some axes."""
+    """The shape without these axes."""
     return tuple([size for axis, size in enumerate(shape) if axis not in axes])
 
 

@@ -24,7 +24,7 @@ class _Logical(Reduction):
 
 
 class ReduceAnd(_Logical):
-    """`reduce_and(operand, axes)`: `and` along axes, bit by bit for integers; all bits set if there is nothing.
+    """`reduce_and(operand, axes)`: `and` along axes, bit by bit for integers; all bits set if there are no elements.
 
     >>> lax.reduce_and(np.array([[True, False], [True, True]]), (0,)).tolist()
     [True, False]
@@ -39,7 +39,7 @@ class ReduceAnd(_Logical):
 
 
 class ReduceOr(_Logical):
-    """`reduce_or(operand, axes)`: `or` along axes, bit by bit for integers; no bit set if there is nothing.
+    """`reduce_or(operand, axes)`: `or` along axes, bit by bit for integers; no bit set if there are no elements.
 
     >>> lax.reduce_or(np.array([[True, False], [False, False]]), (0,)).tolist()
     [True, False]

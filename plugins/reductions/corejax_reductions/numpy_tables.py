@@ -1,6 +1,6 @@
-"""What this pack has for NumPy's functions of traced values.
+"""What this pack provides for NumPy's functions of traced values.
 
-`np.sum`, `np.mean`, `np.argmax` and whatever else ndarray has as a method come to the array methods without a table.
+`np.sum`, `np.mean`, `np.argmax` and whatever else ndarray has as a method reach the array methods without a table.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _of_array(method: Function) -> Function:
 
 
 def _along_first(method: Function) -> Function:
-    """`ufunc.reduce`: as the array method, along the first axis unless one is named."""
+    """`ufunc.reduce`: the array method, along the first axis unless one is named."""
     def reduce(array: Any, axis: Any = 0, dtype: Any = None, *, keepdims: bool = False) -> Any:
         more = {} if dtype is None else {"dtype": dtype}
         return method(from_array_like(array), axis, keepdims=keepdims, **more)
@@ -108,7 +108,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 # Norms
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """`np.linalg.norm`, but for those that need singular values."""
+    """`np.linalg.norm`, except for those that need singular values."""
     ndim = x.ndim
     if axis is None and ord is None:
         axis = tuple(range(ndim))
@@ -119,7 +119,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
         return vector_norm(x, axis=axes[0], keepdims=keepdims, ord=2 if ord is None else ord)
     if len(axes) == 2:
         return _matrix_norm(x, axes, keepdims, ord)
-    raise refused("norm", "norms are of vectors and matrices", got=f"axis={axis}", wanted="one axis or two",
+    raise refused("norm", "only vectors and matrices have norms", got=f"axis={axis}", wanted="one axis or two",
                   todo="name the axes")
 
 
@@ -137,7 +137,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     if ord == 1:
         return operators.sum(size, axis, keepdims=keepdims)
     if isinstance(ord, str):
-        raise refused("norm", "a vector has no such norm", got=repr(ord), wanted="a number", todo="pass a number")
+        raise refused("norm", "unknown norm of a vector", got=repr(ord), wanted="a number", todo="pass a number")
     return operators.sum(size ** float(ord), axis, keepdims=keepdims) ** (1.0 / float(ord))
 
 
@@ -147,7 +147,7 @@ def _matrix_norm(x: Any, axes: tuple[int, ...], keepdims: bool, ord: Any) -> Any
     choose = {1: operators.max, -1: operators.min, np.inf: operators.max, -np.inf: operators.min}.get(ord)
     if choose is None:
         raise refused("norm", "this norm of a matrix needs its singular values", got=f"ord={ord!r}",
-                      wanted="'fro', 1, -1, inf or -inf", todo="no installed pack has them")
+                      wanted="'fro', 1, -1, inf or -inf", todo="no installed pack computes them")
     rows, columns = axes
     summed, chosen = (rows, columns) if ord in (1, -1) else (columns, rows)
     found = choose(operators.sum(lax.abs(_as_inexact(x)), summed, keepdims=True), chosen, keepdims=True)

@@ -142,10 +142,11 @@ def _extreme(name: str, reduce: Callable[..., Any], choose: Callable[..., Any], 
     aval = aval_of(x)
     axes = canonical_axes(name, axis, aval.ndim)
     if initial is None and where is not None:
-        raise refused(name, "`where` may leave nothing, and there is no extreme of nothing", got="initial=None",
+        raise refused(name, "with `where`, there may be no elements, so an initial value is needed", got="initial=None",
                       wanted="an initial value", todo="pass initial=...", kind=CorejaxValueError)
     if initial is None and 0 in [aval.shape[a] for a in axes]:
-        raise refused(name, "there is no extreme of nothing", got=str(aval), wanted="a positive size along the axes",
+        raise refused(name, "an array without elements has no extreme", got=str(aval),
+                      wanted="a positive size along the axes",
                       todo="pass initial=..., or test the shape first", kind=CorejaxValueError)
     if where is not None:
         x = _masked(name, x, where, identity(aval.dtype))
@@ -177,12 +178,12 @@ def _position(name: str, find: Callable[..., Any], x: Any, axis: int | None, out
 
 def _no_out(name: str, out: Any) -> None:
     if out is not None:
-        raise refused(name, "arrays are immutable, so there is nothing to write the result to", got="out=...",
-                      wanted="out=None", todo="use the result that is returned", kind=CorejaxTypeError)
+        raise refused(name, "arrays are immutable, so the result can't be written to one", got="out=...",
+                      wanted="out=None", todo="use the returned result", kind=CorejaxTypeError)
 
 
 def _kept(x: Any, shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> Any:
-    """The reduced axes back as axes of size 1, if so wanted."""
+    """The result with the reduced axes as axes of size 1, if `keepdims` asks for it."""
     if not keepdims or not axes:
         return x
     return lax.reshape(x, tuple([1 if d in axes else n for d, n in enumerate(shape)]))
@@ -193,7 +194,7 @@ def _converted(x: Any, dtype: np.dtype) -> Any:
 
 
 def _summed_dtype(x: Any, dtype: Any, at_least_default: bool = True) -> np.dtype:
-    """The dtype that sums and products are in: that asked for; else one of numbers, as wide as the default integer."""
+    """The dtype of sums and products: the requested one; else numbers at least as wide as the default integer."""
     if dtype is not None:
         return dtypes.canonical(dtype)
     own, default = aval_of(x).dtype, dtypes.default_dtype("i")
@@ -205,7 +206,7 @@ def _summed_dtype(x: Any, dtype: Any, at_least_default: bool = True) -> np.dtype
 
 
 def _averaged_dtypes(x: Any, dtype: Any) -> tuple[np.dtype, np.dtype]:
-    """The dtype of a mean, and the one to sum in: a sum can be beyond the range or precision that the mean needs."""
+    """The dtype of a mean, and the one to sum in: a sum can exceed the range or precision that the mean needs."""
     aval = aval_of(x)
     wanted = dtypes.inexact(aval.dtype, aval.weak_type) if dtype is None else dtypes.canonical(dtype)
     if dtypes.is_complex(wanted) or (dtypes.is_inexact(aval.dtype) and dtypes.is_inexact(wanted)):
@@ -214,7 +215,7 @@ def _averaged_dtypes(x: Any, dtype: Any) -> tuple[np.dtype, np.dtype]:
 
 
 def _masked(name: str, x: Any, where: Any, value: Any) -> Any:
-    """`value` in place of the elements where the mask is false; the mask spreads to the shape of `x`."""
+    """`x` with `value` where the mask is false; the mask broadcasts to the shape of `x`."""
     return lax.select(_spread_mask(name, where, x.shape), x, lax.full(x.shape, value, x.dtype))
 
 
@@ -223,13 +224,13 @@ def _spread_mask(name: str, where: Any, shape: tuple[int, ...]) -> Any:
     lead = len(shape) - mask.ndim
     if mask.dtype != dtypes.bool_ or lead < 0 or [n for n, m in zip(shape[lead:], mask.shape, strict=True)
                                                   if m not in (1, n)]:
-        raise refused(name, "`where` is a mask of the elements", got=str(mask),
-                      wanted=f"booleans of a shape that spreads to {shape}", todo="compare to get booleans")
+        raise refused(name, "`where` must be a mask of the elements", got=str(mask),
+                      wanted=f"booleans of a shape that broadcasts to {shape}", todo="compare to get booleans")
     return lax.broadcast_in_dim(where, shape, tuple(range(lead, len(shape))))
 
 
 def _count(x: Any, axis: AxisSpec, keepdims: bool, where: Any, dtype: np.dtype) -> Any:
-    """How many elements meet in each result: a Python number, unless a mask decides."""
+    """How many elements go into each result: a Python number, unless there is a mask."""
     aval = aval_of(x)
     if where is not None:
         return sum(lax.convert_element_type(_spread_mask("mean", where, aval.shape), dtype), axis, None, None, keepdims)

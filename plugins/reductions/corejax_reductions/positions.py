@@ -51,16 +51,16 @@ class _Position:
     def abstract_eval(self, avals: Any, *, axes: Axes, index_dtype: np.dtype) -> ShapedArray:
         (x,) = avals
         if type(axes) is not tuple or len(axes) != 1:
-            raise refused(self.name, "a position is along one axis", got=axes, wanted="axes=(axis,)",
+            raise refused(self.name, "a position is found along exactly one axis", got=axes, wanted="axes=(axis,)",
                           todo="reshape the operand to look along several axes")
         check_axes(self.name, axes, x.ndim)
         check_dtype(self.name, x, "biuf", "complex numbers: take the position in their real part or their modulus")
         if not dtypes.is_integer(index_dtype):
-            raise refused(self.name, "positions are integers", got=f"index_dtype={index_dtype}",
+            raise refused(self.name, "positions must be integers", got=f"index_dtype={index_dtype}",
                           wanted="an integer dtype", todo="pass int32 or int64")
         size = x.shape[axes[0]]
         if size == 0:
-            raise refused(self.name, "there is no element to find along an axis of size 0", got=str(x),
+            raise refused(self.name, "an axis of size 0 has no element to find", got=str(x),
                           wanted=f"a positive size along axis {axes[0]}", todo="test the shape, which is static, first",
                           kind=CorejaxValueError)
         if size - 1 > np.iinfo(index_dtype).max:

@@ -18,7 +18,7 @@ __all__ = ["reduce_prod"]
 def _sum_of_products(x_dot: Any, out: Any, x: Any, *, axes: Axes) -> Any:
     """Each tangent times the product of all other elements, summed.
 
-    No division by the element itself, so it holds at zeros, and so do its derivatives: they are those of products.
+    It doesn't divide by the element, so it holds at zeros, and so do its derivatives, which are those of products.
     """
     shape = x.shape
     if len(shape) == len(axes) == 1:
@@ -34,7 +34,7 @@ def _sum_of_products(x_dot: Any, out: Any, x: Any, *, axes: Axes) -> Any:
 def _product_of_others(x: Any) -> Any:
     """For each element along axis 0, the product of all the others, by a tree of logarithmic depth.
 
-    The first half is paired with the second. What an element lacks is its partner and what its pair lacks.
+    The first half is paired with the second. The product of the others is the partner times what the pair lacks.
     """
     size = x.shape[0]
     if size == 0:
@@ -53,7 +53,7 @@ def _product_of_others(x: Any) -> Any:
 
 
 class ReduceProd(Reduction):
-    """`reduce_prod(operand, axes)`: the product along axes, in the operand's dtype; 1 of nothing.
+    """`reduce_prod(operand, axes)`: the product along axes, in the operand's dtype; 1 if there are no elements.
 
     Floats narrower than 32 bits accumulate in float32.
 

@@ -1,4 +1,4 @@
-"""What the kernel and the packs need done by reductions, under the names of the roles."""
+"""What the kernel and the packs need reductions to do, under the names of the roles."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ __all__ = ["cumsum", "reduce_sum"]
 
 
 class ReduceSum(Reduction):
-    """`reduce_sum(operand, axes)`: the sum along axes, in the operand's dtype; 0 where there is nothing to add.
+    """`reduce_sum(operand, axes)`: the sum along axes, in the operand's dtype; 0 if there are no elements.
 
     Floats narrower than 32 bits accumulate in float32.
 
