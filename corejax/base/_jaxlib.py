@@ -4,7 +4,7 @@ This is the only module that imports jaxlib, and the only one that knows how its
 nothing: each name is resolved by `__getattr__` on first use and then kept as a plain global, so users on a hot path
 bind it once. Nothing here changes state that jaxlib keeps for the whole process: another library may own that.
 
->>> from corejax import _jaxlib
+>>> from corejax.base import _jaxlib
 >>> _jaxlib.pytree.PyTreeRegistry().flatten((1, 2))[0]
 [1, 2]
 """
