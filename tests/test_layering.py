@@ -64,6 +64,14 @@ def strings(path: Path) -> set[str]:
             and isinstance(node.value, str)}
 
 
+def words(path: Path) -> set[str]:
+    """Every name that a module reads, imports or takes from an object."""
+    nodes = list(ast.walk(tree(path)))
+    return {node.id for node in nodes if isinstance(node, ast.Name)} | {
+        node.attr for node in nodes if isinstance(node, ast.Attribute)} | {
+        node.name.rpartition(".")[2] for node in nodes if isinstance(node, ast.alias)}
+
+
 def primitive_names() -> set[str]:
     names: set[str] = set()
     for directory in PACKS.values():
@@ -182,6 +190,19 @@ def test_packs_import_the_public_api_and_facades_only(pack: str) -> None:
 def test_packs_depend_on_the_basic_one_never_the_reverse() -> None:
     assert {"corejax_lax_basic": set(), "corejax_reductions": {"corejax_lax_basic"},
             "corejax_control_flow": {"corejax_lax_basic"}} == {pack: declared_packs(d) for pack, d in PACKS.items()}
+
+
+def test_packs_ask_traces_for_capabilities_never_for_their_class() -> None:
+    bases = {node.name: {ast.unparse(base) for base in node.bases} for path in KERNEL.values()
+             for node in ast.walk(tree(path)) if isinstance(node, ast.ClassDef)}
+    kinds, found = {"Trace"}, {"Trace"}
+    while found:
+        found = {name for name, of in bases.items() if of & kinds} - kinds
+        kinds |= found
+    assert len(kinds) > 5
+    named = {f"{path.name}: {name}" for pack, directory in PACKS.items()
+             for path in modules(directory / pack).values() for name in words(path) & (kinds - {"Trace"})}
+    assert set() == named
 
 
 # No primitive by name

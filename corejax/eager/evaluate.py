@@ -66,6 +66,7 @@ class EvalTrace(Trace):
 
     def __init__(self) -> None:
         super().__init__(None)
+        self.knows_values = True
         self._run = _quiet_runner()
 
     def process_one(self, primitive: Primitive, x: Any) -> Any:

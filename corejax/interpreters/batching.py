@@ -41,6 +41,7 @@ class BatchTrace(Trace):
     """Applies a primitive's vmap rule where an operand is batched, or where its params name the axis."""
 
     __slots__ = ("axis", "known")
+    is_mapping = True
 
     def __init__(self, parent: Trace, axis: Axis) -> None:
         super().__init__(parent)

@@ -41,6 +41,7 @@ class TapeTrace(Trace):
     """Passes primitives with known operands on to its parent and records the others."""
 
     __slots__ = ("eqns",)
+    is_recording = True
 
     def __init__(self, parent: Trace) -> None:
         super().__init__(parent)

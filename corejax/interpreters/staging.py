@@ -36,6 +36,7 @@ class StagingTrace(Trace):
     """Records every primitive as an equation."""
 
     __slots__ = ("eqns", "effects", "constvars", "constvals", "_const_of")
+    stages = True
 
     def __init__(self, parent: Trace) -> None:
         super().__init__(parent)
@@ -129,12 +130,7 @@ class StagingTrace(Trace):
 
 def is_staging() -> bool:
     """Does what is bound now end up in a jaxpr? If not, values are at the bottom, perhaps under transformations."""
-    trace: Trace | None = context.trace
-    while trace is not None:
-        if type(trace) is StagingTrace:
-            return True
-        trace = trace.parent
-    return False
+    return context.trace.is_staging
 
 
 def stage(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray], name: str = "") -> ClosedJaxpr:

@@ -69,8 +69,8 @@ class Primitive:
                  "remember")
     _FROZEN = ("abstract_eval", "impl", "jvp", "transpose", "vmap", "xla_translation", "decompose", "samples",
                "evaluate", "partial_eval", "dce", "effects", "typecheck", "pretty", "linearize", "linear", "factors",
-               "symbolic_zeros", "jvp_binds_itself", "multiple_results", "lowerings", "lowered_params", "providers",
-               "open_params", "of_one", "of_two", "beside", "params")
+               "symbolic_zeros", "jvp_binds_itself", "multiple_results", "cheap", "lowerings", "lowered_params",
+               "providers", "open_params", "of_one", "of_two", "beside", "params")
     __slots__ = (*_IDENTITY, *_FROZEN, "__weakref__")
 
     name: str
@@ -104,6 +104,8 @@ class Primitive:
     symbolic_zeros: bool
     jvp_binds_itself: bool
     multiple_results: bool
+    cheap: bool
+    """Does it take about as long as reading its operands?"""
     lowerings: Mapping[str, Rule]
     """Those for one platform; `lowering` looks there first."""
     lowered_params: frozenset[str] | None

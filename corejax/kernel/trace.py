@@ -28,12 +28,26 @@ if TYPE_CHECKING:
 
 
 class Trace:
-    """An interpreter at work. `live` until its transformation has returned; its tracers must not be used later."""
+    """An interpreter at work. `live` until its transformation has returned; its tracers must not be used later.
 
-    __slots__ = ("parent", "live", "begun", "__weakref__")
+    A rule that depends on what is at work asks `context.trace` for what it can do, never for its class:
+
+    - `knows_values`: it computes what is bound at once, from arrays;
+    - `is_mapping`: its values have one more axis than they show;
+    - `is_recording`: what depends on values that it doesn't know is put off, to be run or transposed later;
+    - `is_staging`: what is bound ends up in a jaxpr, its own or that of a trace around it;
+    - `may_differentiate`: what is bound could be differentiated, by it or by a trace around it, now or later.
+    """
+
+    __slots__ = ("parent", "live", "begun", "knows_values", "__weakref__")
+    is_mapping: ClassVar[bool] = False
+    is_recording: ClassVar[bool] = False
+    stages: ClassVar[bool] = False
+    """Does it turn what is bound into equations of a jaxpr? `is_staging` asks for the traces around it too."""
     parent: Any
     """The trace that was current when this one began, under which its rules run; None at the bottom."""
     live: bool
+    knows_values: bool
     begun: Location
     """Where in the user's code: errors about tracers that outlive it say so."""
 
@@ -41,6 +55,7 @@ class Trace:
         self.parent = parent
         self.live = True
         self.begun = None if parent is None else location()
+        self.knows_values = False  # a slot, as it is read wherever an array is indexed: half the time of a class's
 
     def __init_subclass__(cls) -> None:
         """A `process` of its own holds for one operand and for two as well, unless these have their own ways too."""
@@ -70,6 +85,24 @@ class Trace:
     def origin(self, tracer: Any) -> Location:
         """Where in the user's code it boxed this value, if it knows."""
         return None
+
+    @property
+    def is_staging(self) -> bool:
+        trace: Trace | None = self
+        while trace is not None:
+            if trace.stages:
+                return True
+            trace = trace.parent
+        return False
+
+    @property
+    def may_differentiate(self) -> bool:
+        trace: Trace | None = self
+        while trace is not None:
+            if not (trace.knows_values or trace.is_mapping):
+                return True
+            trace = trace.parent
+        return False
 
 
 class Context(threading.local):

@@ -23,7 +23,8 @@ from corejax.kernel.hookspecs import HOOKS
 from corejax.packs.hook_signatures import place_of, takes
 from corejax.packs.source import Source
 
-OWNER_DECLARATIONS = frozenset(("name", "multiple_results", "symbolic_zeros", "linear", "function", "api_version"))
+OWNER_DECLARATIONS = frozenset(("name", "multiple_results", "symbolic_zeros", "linear", "cheap", "function",
+                                "api_version"))
 RULES_DECLARATIONS = frozenset(("name", "linear", "platform", "symbolic_zeros", "api_version"))
 PLATFORMS = ("cpu", "cuda", "gpu", "rocm", "tpu")
 _MAKERS = (factors, linear, not_differentiable, not_linear, partials)
@@ -41,7 +42,7 @@ def check_declaration(source: Source, name: str) -> None:
         raise source.error(f"{name!r} is neither a hook nor a declaration", name, got=name,
                            wanted=f"a hook ({', '.join(HOOKS)}) or a declaration ({', '.join(sorted(known))})",
                            todo=suggestion(name, (*HOOKS, *known)) or "begin helpers with an underscore")
-    if name in ("multiple_results", "symbolic_zeros") and not isinstance(value, bool):
+    if name in ("multiple_results", "symbolic_zeros", "cheap") and not isinstance(value, bool):
         raise source.error(f"{name} is True or False", got=repr(value), wanted="a bool", todo="declare True or False")
     if name == "linear":
         source.linear = _checked_linear(source, value)

@@ -129,7 +129,8 @@ def _merge(resolution: Resolution) -> dict[str, Any]:
     _check_complete(owner, slots, lowerings)
     return slots | declared | {
         "params": frozenset(params.keywords), "open_params": params.open, "lowerings": lowerings, "notes": {},
-        "multiple_results": several, "providers": providers, "jvp_binds_itself": False,
+        "multiple_results": several, "cheap": getattr(owner.plugin, "cheap", False),
+        "providers": providers, "jvp_binds_itself": False,
         "lowered_params": _lowered_params([*offers["xla_translation"], *resolution.wrappers["xla_translation"]])}
 
 

@@ -11,6 +11,7 @@ from calculus import add, calculus, cos, mul, neg, sin, square, total
 from corejax.core import (
     Array,
     EvalTrace,
+    Linear,
     ShapedArray,
     Zero,
     eval_jaxpr,
@@ -21,6 +22,7 @@ from corejax.core import (
 )
 from corejax.errors import CorejaxNotImplementedError, LeakedTracerError, MissingRuleError, RuleError
 from corejax.interpreters import batching, forward, linearize, reverse
+from corejax.interpreters.partial_eval import record
 from corejax.kernel.context import context
 from corejax.plugin import define, hookimpl, not_differentiable
 
@@ -55,6 +57,27 @@ def grad(f):
 
 def derivative(f):
     return lambda x: forward.jvp(f, [x], [value(1.0)])[1]
+
+
+def test_traces_say_what_they_can_do():
+    seen = []
+
+    def watched(x):
+        trace = context.trace
+        seen.append((trace.knows_values, trace.is_mapping, trace.is_recording, trace.is_staging,
+                     trace.may_differentiate))
+        return [sin(x)]
+
+    watched(value(0.5))
+    batching.vmap(watched, 2, None, [value([0.5, 1.0])], [0])
+    forward.jvp(watched, [value(0.5)], [value(1.0)])
+    stage(watched, [F64])
+    stage(lambda x: batching.vmap(watched, 2, None, [x], [0])[0], [ShapedArray((2,), np.float64)])
+    stage(lambda x: forward.jvp(watched, [x], [x])[0], [F64])
+    record(lambda x: watched(x), [Linear(F64)])
+    assert [(True, False, False, False, False), (False, True, False, False, False), (False, False, False, False, True),
+            (False, False, False, True, True), (False, True, False, True, True), (False, False, False, True, True),
+            (False, False, True, False, True)] == seen
 
 
 def test_evaluation():

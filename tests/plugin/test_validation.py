@@ -53,6 +53,13 @@ def test_a_good_plugin_has_all_its_slots_filled():
     assert primitive.origin.startswith("defined in ")
 
 
+def test_a_primitive_is_cheap_if_its_plugin_says_so():
+    class Cheap(Base):
+        cheap = True
+
+    assert (False, True) == (frozen(Base()).cheap, frozen(Cheap()).cheap)
+
+
 def test_define_itself_validates_nothing():
     class Bad(Base):
         unknown = 1
@@ -100,7 +107,7 @@ def test_what_is_neither_rule_nor_declaration_is_an_error(hook, value):
     refused(bad, f"good.{hook}", "it is neither a rule nor a declaration", "leave the attribute out")
 
 
-@pytest.mark.parametrize("name", ["multiple_results", "symbolic_zeros"])
+@pytest.mark.parametrize("name", ["multiple_results", "symbolic_zeros", "cheap"])
 def test_flags_are_booleans(name):
     bad = Base()
     setattr(bad, name, 1)

@@ -41,9 +41,10 @@ class Elementwise:
                  result: Function | None = None, domain: tuple[float, float] = (-2.0, 2.0),
                  singular: Sequence[float] = (), ulps: float | None = None,
                  exempt: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
-                 compiled_at: Function | None = None) -> None:
+                 compiled_at: Function | None = None, cheap: bool = False) -> None:
         self.name = name
         self.__doc__ = doc
+        self.cheap = cheap
         self._arity, self._kinds, self._result, self._domain = arity, dtypes, result, domain
         self._singular, self._ulps, self._exempt = tuple(singular), ulps, exempt
         self._backward = () if isinstance(transpose, Declaration) else tuple(transpose)
@@ -155,7 +156,8 @@ def unary(name: str, impl: Function, *, hlo: str | Function, dtypes: str, jvp: A
     - `ulps`: how many units in the last place `impl` and the compiled program may be apart;
     - `exempt`: for a kind of dtypes, the names of checks that don't hold, with the reasons;
     - `compiled_at`: a function `(out, *args) -> mask` that says where, of complex operands, not `impl` but the compiled
-      program decides: as `at_special_points`, where the two disagree about signs of zeros, branches and infinities.
+      program decides: as `at_special_points`, where the two disagree about signs of zeros, branches and infinities;
+    - `cheap`: it takes about as long as reading its operands, as `neg` and `add` do.
     """
     return Elementwise(name, impl, arity=1, hlo=hlo, dtypes=dtypes, jvp=jvp, doc=doc, **options)
 
@@ -179,7 +181,8 @@ def comparison(name: str, impl: Function, *, direction: str, dtypes: str, jvp: A
     def lower(ctx: Any, args: Sequence[Any]) -> Any:
         return ctx.op("stablehlo.compare", args, {"comparison_direction": ctx.ir.Attribute.parse(attribute)})
 
-    return Elementwise(name, impl, arity=2, hlo=lower, dtypes=dtypes, jvp=jvp, doc=doc, result=lambda _: types.bool_)
+    return Elementwise(name, impl, arity=2, hlo=lower, dtypes=dtypes, jvp=jvp, doc=doc, result=lambda _: types.bool_,
+                       cheap=True)
 
 
 def draw(rng: Any, shape: tuple[int, ...], dtype: np.dtype, domain: tuple[float, float]) -> Any:

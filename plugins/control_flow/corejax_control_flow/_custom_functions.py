@@ -9,7 +9,6 @@ from types import MethodType
 from typing import Any
 
 from corejax.core import (
-    EvalTrace,
     Zero,
     aval_of,
     check_callable,
@@ -17,7 +16,6 @@ from corejax.core import (
     flatten,
     here,
     instantiate,
-    is_staging,
     name_of,
     namer,
     stage_function,
@@ -88,9 +86,9 @@ class CustomDerivatives:
                                         got="no rule for its derivative", wanted=f"{missing} before the first call",
                                         todo="define the rule next to the function")
         xs, call = self._prepared(args, kwargs)
-        sees_tracers = type(context.trace) is not EvalTrace and (
+        sees_tracers = not context.trace.knows_values and (
             closes_over_tracers(self.fun) or any(map(holds_tracers, call.fixed.values())))
-        if is_staging() or sees_tracers:  # traced values that are no arguments become operands of the program
+        if context.trace.is_staging or sees_tracers:  # traced values that are no arguments become operands
             call, staged = self._staged(xs, call)
             outs = custom_call.primitive.bind(*staged.consts, *xs, call=call, jaxpr=staged.jaxpr)
         else:

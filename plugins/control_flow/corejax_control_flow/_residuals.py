@@ -7,18 +7,12 @@ additions and multiplications make of values that are kept anyway, is made again
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
 from typing import Any
 
-from corejax import lax
 from corejax.core import JaxprEqn, Literal, ShapedArray, Split, Var
 from corejax.ir.surgery import dce, substitute
 
 Place = tuple[str, int]
-
-#: Primitives that take about as long as reading their operands.
-_CHEAP = ("abs", "add", "broadcast_in_dim", "convert_element_type", "div", "eq", "ge", "gt", "le", "lt",
-          "max", "min", "mul", "ne", "neg", "reshape", "select_n", "sign", "squeeze", "sub", "transpose")
 
 #: At most so many equations in place of one residual, and only of one that has so many bytes.
 _MOST = 4
@@ -41,7 +35,7 @@ class _Shrinking:
         self.old, known = split, split.known
         n_results = len(known.outvars) - len(split.fresh_avals)
         self.results, self.fresh = known.outvars[:n_results], [*known.outvars[n_results:]]
-        self.producer: dict[Any, JaxprEqn] = {v: eqn for eqn in known.eqns if _is_cheap(eqn) for v in eqn.outvars}
+        self.producer: dict[Any, JaxprEqn] = {v: eqn for eqn in known.eqns if eqn.primitive.cheap for v in eqn.outvars}
         self.order = {v: k for k, eqn in enumerate(known.eqns) for v in eqn.outvars}
         at = [i for i, unknown in enumerate(split.unknown_out) if not unknown]
         results = [(v, i) for v, i in zip(self.results, at, strict=True) if type(v) is Var]
@@ -128,15 +122,6 @@ class _Shrinking:
         out = env[value] = Var(value.aval)
         eqns.append(eqn.replace(invars=invars, outvars=[out]))
         return out
-
-
-@cache
-def _cheap() -> frozenset[Any]:
-    return frozenset([getattr(lax, name).primitive for name in _CHEAP])
-
-
-def _is_cheap(eqn: JaxprEqn) -> bool:
-    return eqn.primitive in _cheap()
 
 
 def _bytes(aval: ShapedArray) -> int:

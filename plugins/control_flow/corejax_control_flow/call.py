@@ -14,7 +14,6 @@ import numpy as np
 from corejax import lax
 from corejax.core import (
     Atom,
-    EvalTrace,
     Jaxpr,
     JaxprEqn,
     Linear,
@@ -52,7 +51,7 @@ class XlaCall:
     def function(self, bind: Any) -> Any:
         def xla_call(*args: Any, jaxpr: Jaxpr, name: str = "", donated: Flags | None = None, inline: bool = False,
                      keep_unused: bool = False) -> list[Any]:
-            if inline and not isinstance(context.trace, EvalTrace):
+            if inline and not context.trace.knows_values:
                 check_operands("xla_call", jaxpr, [aval_of(x) for x in args])
                 return eval_jaxpr(jaxpr, (), *args)
             return bind(*args, jaxpr=jaxpr, name=name, donated=_canonical(donated or ()),  # type: ignore[no-any-return]

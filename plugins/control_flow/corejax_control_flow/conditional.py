@@ -16,14 +16,11 @@ import numpy as np
 from corejax import lax
 from corejax.core import (
     Array,
-    BatchTrace,
-    EvalTrace,
     Jaxpr,
     JaxprEqn,
     Linear,
     ShapedArray,
     Staged,
-    Tracer,
     Var,
     Zero,
     aval_of,
@@ -32,7 +29,7 @@ from corejax.core import (
     eval_jaxpr,
     flatten,
     here,
-    is_staging,
+    is_concrete,
     namer,
     stage,
     stage_function,
@@ -274,10 +271,10 @@ def _evaluated(branches: Branches, taken: int, operands: Sequence[Any]) -> list[
 
 def _known(index: Any) -> int | None:
     """The value of an index, unless it is being traced, or may differ between the elements of a batch."""
-    if is_staging():
+    if context.trace.is_staging:
         return None
     try:
-        return int(index.concrete("the index of a branch") if isinstance(index, Tracer) else index)
+        return int(index if is_concrete(index) else index.concrete("the index of a branch"))
     except ConcretizationError:
         return None
 
@@ -311,7 +308,7 @@ class _Selection:
     def run(self, operands: Sequence[Any], dims: Sequence[int | None]) -> tuple[list[Any], list[int | None]]:
         """The selected results, and where the batch axis of each is."""
         size = self.axis.size
-        guarded = _may_be_differentiated()
+        guarded = context.trace.may_differentiate
         results, places = [], []
         out_dims: list[int | None] = []
         for k, branch in enumerate(self.branches):
@@ -339,7 +336,7 @@ class _Selection:
         computed = {x for eqn in branch.eqns for x in eqn.invars}
         args = []
         for x, d, var in zip(operands, dims, branch.invars, strict=True):
-            if isinstance(x, Tracer) and var in computed and dtypes.is_inexact(var.aval.dtype):
+            if not is_concrete(x) and var in computed and dtypes.is_inexact(var.aval.dtype):
                 stopped = self._made(("stopped", id(x)), partial(untaken, x))
                 x = lax.select_n(*self._where(k, x.aval, d, [stopped, x]))
             args.append(x)
@@ -367,16 +364,6 @@ class _Selection:
         if key not in self._values:
             self._values[key] = make()
         return self._values[key]
-
-
-def _may_be_differentiated() -> bool:
-    """Is a transformation at work, or to come, that could differentiate what is bound now?"""
-    trace: Any = context.trace
-    while trace is not None:
-        if not isinstance(trace, (BatchTrace, EvalTrace)):
-            return True
-        trace = trace.parent
-    return False
 
 
 # Checks
@@ -427,7 +414,7 @@ def _scalar(what: str, name: str, x: Any, wanted: str, todo: str) -> Any:
 
 def _is_at_hand(x: Any) -> bool:
     """Is it a value that can be read now, without waiting in a program that is being traced?"""
-    return type(x) is Array and (hasattr(x, "_host") or not is_staging())
+    return type(x) is Array and (hasattr(x, "_host") or not context.trace.is_staging)
 
 
 def _check_agreement(what: str, names: Sequence[str], staged: Sequence[Staged]) -> None:

@@ -18,7 +18,6 @@ from corejax.core import (
     Jaxpr,
     Literal,
     ShapedArray,
-    TapeTrace,
     Zero,
     aval_of,
     context,
@@ -27,7 +26,6 @@ from corejax.core import (
     flatten,
     here,
     instantiate,
-    is_staging,
     split_jaxpr,
     stage,
     to_dim,
@@ -86,7 +84,7 @@ class CustomCall:
                 todo=f"make the value an argument of {call.name}, and of its rules; or stop_gradient it")
         primals, tangents = primals[n:], tangents[n:]
         # what is staged may still be transposed: a rule for both is chosen then
-        if call.has_vjp and (not call.has_jvp or is_staging() or type(context.trace) is TapeTrace):
+        if call.has_vjp and (not call.has_jvp or context.trace.is_staging or context.trace.is_recording):
             return _by_pullback(call, primals, tangents)
         return call.jvp(primals, tangents)
 

@@ -20,7 +20,6 @@ from corejax.core import (
     JaxprEqn,
     ShapedArray,
     Staged,
-    Tracer,
     Var,
     WeakCache,
     Zero,
@@ -29,6 +28,7 @@ from corejax.core import (
     flatten,
     here,
     instantiate,
+    is_concrete,
     namer,
     stage,
     stage_function,
@@ -260,7 +260,7 @@ def _bounds(lower: Any, upper: Any) -> _Bounds:
         raise CorejaxTypeError("fori_loop: the bounds differ in dtype",
                                got=f"{avals[0]} and {avals[1]}: {lower!r:.40}, {upper!r:.40}",
                                wanted="one dtype, which the index then has", where=here(), todo="convert one of them")
-    if all([dtypes.is_integer(x.dtype) for x in avals]) and not any([isinstance(x, Tracer) for x in found]):
+    if all([dtypes.is_integer(x.dtype) for x in avals]) and all(map(is_concrete, found)):
         start, end = [operator.index(x) for x in found]
         return _Bounds(found[0], found[1], aval_of(0), (start, max(0, end - start)))
     dtype, weak = dtypes.promote(one, other)
@@ -270,7 +270,7 @@ def _bounds(lower: Any, upper: Any) -> _Bounds:
 
 
 def _converted(x: Any, aval: ShapedArray) -> Any:
-    if isinstance(x, Tracer):
+    if not is_concrete(x):
         return lax.convert_element_type.primitive.bind(x, new_dtype=aval.dtype, weak_type=aval.weak_type)
     return _constant(operator.index(x) if dtypes.is_integer(aval.dtype) else x, aval)
 

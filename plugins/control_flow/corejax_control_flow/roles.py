@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from corejax.core import aval_of, is_staging
+from corejax.core import aval_of, context
 from corejax.plugin import roles
 from corejax_control_flow._custom_functions import CustomDerivatives
 from corejax_control_flow.call import xla_call
@@ -31,7 +31,7 @@ def sequential_map(f: Callable[[Sequence[Any]], Any], xs: Sequence[Any]) -> Any:
     A scan where a program is being traced; a Python loop on values, where nothing has to be compiled.
     """
     size = aval_of(xs[0]).shape[0]
-    if is_staging() or not size:
+    if context.trace.is_staging or not size:
         return map_by_scan(f, [*xs])
     outs = [f([roles.index(x, i) for x in xs]) for i in range(size)]
     if isinstance(outs[0], (list, tuple)):

@@ -22,11 +22,11 @@ from corejax.core import (
     Var,
     Zero,
     aval_of,
+    context,
     eval_jaxpr,
     flatten,
     here,
     instantiate,
-    is_staging,
     namer,
     paths_of,
     stage,
@@ -276,7 +276,7 @@ def _map_batches(staged: Staged, xs: Sequence[Any], length: int, size: int) -> l
 def _scan(operands: Sequence[Any], body: Body, *, length: int, reverse: bool, unroll: int, hoisting: bool = False
           ) -> list[Any]:
     """The results of a scan, simplified; with `hoisting`, what depends on constants only is computed before it."""
-    if length == 0 or (length == 1 and not is_staging()):
+    if length == 0 or (length == 1 and not context.trace.is_staging):
         return _without_loop(operands, body, length)
     parts = hoist(body.jaxpr, body.num_consts) if hoisting else None
     if parts is not None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from corejax.core import Array, EvalTrace, ShapedArray, array_at, context, in_memory
+from corejax.core import Array, ShapedArray, array_at, context, in_memory
 from corejax_lax_basic._axes import Shape, dtype_kind
 from corejax_lax_basic.creation import as_dtype
 
@@ -95,7 +95,7 @@ def changed(x: Any, index: Any, values: Any, operation: Any) -> Array | None:
 
     A place that is indexed twice is combined twice.
     """
-    if type(x) is not Array or type(context.trace) is not EvalTrace or x.aval.weak_type:
+    if type(x) is not Array or not context.trace.knows_values or x.aval.weak_type:
         return None
     found, dtype = in_memory(x), x.aval.dtype
     if found is None or (dtype.kind == "V" and dtype.num < _NUMPYS_OWN):

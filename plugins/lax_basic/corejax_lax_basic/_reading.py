@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from corejax import lax
-from corejax.core import Array, EvalTrace, aval_of, context
+from corejax.core import Array, aval_of, context
 from corejax.errors import CorejaxIndexError
 from corejax_lax_basic import _in_memory, shapes, slicing
 from corejax_lax_basic._axes import Shape, shape_of, wrong
@@ -32,7 +32,7 @@ def getitem(x: Any, index: Any) -> Any:
     >>> getitem(np.arange(12.0).reshape(3, 4), (slice(None, None, -2), [0, -1])).tolist()
     [[8.0, 11.0], [0.0, 3.0]]
     """
-    if type(x) is Array and type(context.trace) is EvalTrace:
+    if type(x) is Array and context.trace.knows_values:
         found = _of_array(x, index)
         if found is not None:
             return found

@@ -28,16 +28,16 @@ __all__ = ["abs", "add", "div", "integer_pow", "max", "min", "mul", "neg", "rem"
 add = define(families.binary(
     "add", operator.add, hlo="add", dtypes="iufc", jvp=factors(1, 1),
     transpose=(lambda ct, x, y: ct, lambda ct, x, y: ct),
-    doc="The sum x + y."))
+    cheap=True, doc="The sum x + y."))
 sub = define(families.binary(
     "sub", operator.sub, hlo="subtract", dtypes="iufc",
     jvp=factors(1, -1),
     transpose=(lambda ct, x, y: ct, lambda ct, x, y: neg(ct)),
-    doc="The difference x - y."))
+    cheap=True, doc="The difference x - y."))
 
 neg: Any = define(families.unary(
     "neg", operator.neg, hlo="negate", dtypes="iufc", jvp=None, linear=(0,), transpose=(lambda ct, x: neg(ct),),
-    doc="The negation -x."))
+    cheap=True, doc="The negation -x."))
 
 
 # Products and quotients
@@ -46,7 +46,7 @@ mul: Any = define(families.binary(
     "mul", operator.mul, hlo="multiply", dtypes="iufc",
     jvp=factors(lambda out, x, y: y, lambda out, x, y: x),
     transpose=(lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(x, ct)),
-    doc="The product x * y."))
+    cheap=True, doc="The product x * y."))
 
 square = define(families.unary(
     "square", np.square, hlo=lambda ctx, args: ctx.op("stablehlo.multiply", [args[0], args[0]]), dtypes="iufc",
@@ -73,7 +73,7 @@ div: Any = define(families.binary(
     "div", _divide, hlo="divide", dtypes="iufc",
     jvp=factors(over(lambda out, x, y: y), lambda out, x, y: neg(div(out, y))),
     transpose=(lambda ct, x, y: div(ct, y), None), domain=(0.5, 3.0),
-    compiled_at=families.where_infinite, doc="The quotient x / y; of integers, rounded towards zero."))
+    compiled_at=families.where_infinite, cheap=True, doc="The quotient x / y; of integers, rounded towards zero."))
 
 
 rem = define(families.binary(
@@ -210,11 +210,11 @@ def _extreme(operation: str, direction: str) -> Callable[..., Any]:
 max = define(families.binary(
     "max", np.maximum, hlo=_extreme("maximum", "GT"), dtypes="biufc",
     jvp=factors(lambda out, x, y: _share(x, y, out), lambda out, x, y: _share(y, x, out)),
-    doc="The larger one of x and y; NaN if one of them is."))
+    cheap=True, doc="The larger one of x and y; NaN if one of them is."))
 min = define(families.binary(
     "min", np.minimum, hlo=_extreme("minimum", "LT"), dtypes="biufc",
     jvp=factors(lambda out, x, y: _share(x, y, out), lambda out, x, y: _share(y, x, out)),
-    doc="The smaller one of x and y; NaN if one of them is."))
+    cheap=True, doc="The smaller one of x and y; NaN if one of them is."))
 
 
 # Signs and magnitudes
@@ -258,9 +258,9 @@ def _magnitude(dtype: np.dtype) -> np.dtype:
 
 abs = define(families.unary(
     "abs", np.abs, hlo="abs", dtypes="ifc", result=_magnitude, jvp=partials(_abs_tangent), singular=(0.0,),
-    compiled_at=families.where_infinite,
+    compiled_at=families.where_infinite, cheap=True,
     doc="The absolute value; real for complex x. Its derivative at 0 counts as 1, of complex x as 0."))
 sign = define(families.unary(
     "sign", _sign, hlo=_lower_sign, dtypes="iufc", jvp=partials(_sign_tangent), singular=(0.0,),
-    compiled_at=families.at_special_points,
+    compiled_at=families.at_special_points, cheap=True,
     doc="-1, 0 or 1; of a complex number x / |x|. Its derivative at 0 counts as 0."))

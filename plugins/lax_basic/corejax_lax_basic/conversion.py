@@ -52,6 +52,7 @@ class ConvertElementType:
     """
 
     name = "convert_element_type"
+    cheap = True
     jvp = partials(_tangent)
 
     def function(self, bind: Callable[..., Any]) -> Callable[..., Any]:

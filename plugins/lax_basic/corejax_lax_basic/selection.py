@@ -40,7 +40,7 @@ class SelectN(families.Elementwise):
     symbolic_zeros = True
 
     def __init__(self) -> None:
-        super().__init__("select_n", _choose, arity=None, hlo=_lower_select, dtypes="biufc", jvp=None,
+        super().__init__("select_n", _choose, arity=None, hlo=_lower_select, dtypes="biufc", jvp=None, cheap=True,
                          doc=str(SelectN.__doc__))
 
     def function(self, bind: Any) -> Any:

@@ -43,6 +43,7 @@ class BroadcastInDim:
     """
 
     name = "broadcast_in_dim"
+    cheap = True
     linear = (0,)
 
     def function(self, bind: Any) -> Any:
@@ -128,6 +129,7 @@ class Reshape:
     """
 
     name = "reshape"
+    cheap = True
     linear = (0,)
 
     def function(self, bind: Any) -> Any:
@@ -180,6 +182,7 @@ class Squeeze:
     """
 
     name = "squeeze"
+    cheap = True
     linear = (0,)
 
     def function(self, bind: Any) -> Any:
@@ -230,6 +233,7 @@ class Transpose:
     """
 
     name = "transpose"
+    cheap = True
     linear = (0,)
 
     def function(self, bind: Any) -> Any:
