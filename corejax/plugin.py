@@ -26,6 +26,7 @@ from corejax.base.tracebacks import calls_users, public, trim
 if TYPE_CHECKING:
     from corejax.base.avals import Linear, Zero
     from corejax.installed.roles import operators, provide, roles
+    from corejax.interpreters import carrying
     from corejax.kernel.declarations import (
         Sample,
         factors,
@@ -54,12 +55,12 @@ _HOME = {
     **dict.fromkeys(("define", "find"), "corejax.packs.define"),
     **dict.fromkeys(("operators", "provide", "roles"), "corejax.installed.roles"),
 }
-_MODULES = {"families": "corejax.packs.families"}
+_MODULES = {"carrying": "corejax.interpreters.carrying", "families": "corejax.packs.families"}
 
 __all__ = [
-    "API_VERSION", "Linear", "Primitive", "Sample", "Zero", "calls_users", "define", "extend", "factors", "families",
-    "find", "hookimpl", "linear", "not_differentiable", "not_linear", "operators", "over", "partials", "pjrt_client",
-    "provide", "public", "roles",
+    "API_VERSION", "Linear", "Primitive", "Sample", "Zero", "calls_users", "carrying", "define", "extend", "factors",
+    "families", "find", "hookimpl", "linear", "not_differentiable", "not_linear", "operators", "over", "partials",
+    "pjrt_client", "provide", "public", "roles",
 ]
 
 

@@ -7,7 +7,7 @@ nothing is returned that its caller has already, nothing twice, and neither part
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from corejax.base.avals import ShapedArray
 from corejax.base.caches import WeakCache
@@ -17,34 +17,42 @@ from corejax.ir.surgery import dce, substitute
 from corejax.kernel.context import context
 from corejax.kernel.jaxpr import Jaxpr, Literal, Var
 
+P = TypeVar("P")
 Flags = tuple[bool, ...]
+Place = tuple[str, int]
+"""Where the operand of a part is found: ("operand", i) or ("result", i) of the whole, or ("fresh", i)."""
 
 
-class Split(NamedTuple):
-    """A jaxpr in two.
+class Split(NamedTuple, Generic[P]):
+    """A program in two: a jaxpr, or what a primitive makes of several.
 
     `known` maps the inputs at `known_operands` to the known outputs and then the fresh residuals; `staged` maps the
     residuals and then the inputs at `staged_operands` to the unknown outputs. A residual is found where `residuals`
     says: ("operand", i) is the i-th input, ("result", i) the i-th output of the whole, ("fresh", i) the i-th fresh one.
     """
 
-    known: Jaxpr
-    staged: Jaxpr
+    known: P
+    staged: P
     unknown_out: Flags
-    known_operands: tuple[int, ...]
-    staged_operands: tuple[int, ...]
-    residuals: tuple[tuple[str, int], ...]
-    fresh_avals: tuple[ShapedArray, ...]
+    known_operands: Sequence[int]
+    staged_operands: Sequence[int]
+    residuals: Sequence[Place]
+    fresh_avals: Sequence[ShapedArray]
+
+    @property
+    def places(self) -> list[Place]:
+        """Where each operand of the staged part is found."""
+        return [*self.residuals, *[("operand", i) for i in self.staged_operands]]
 
 
-def split_jaxpr(jaxpr: Jaxpr, unknown_in: Sequence[bool], instantiate: bool | Sequence[bool] = False) -> Split:
+def split_jaxpr(jaxpr: Jaxpr, unknown_in: Sequence[bool], instantiate: bool | Sequence[bool] = False) -> Split[Jaxpr]:
     """Split by which inputs are unknown; `instantiate` makes outputs unknown that need not be."""
     if isinstance(instantiate, bool):
         instantiate = (instantiate,) * len(jaxpr.outvars)
     return _split_jaxpr(jaxpr, tuple(unknown_in), tuple(instantiate), context.axes)
 
 
-def _split(jaxpr: Jaxpr, unknown_in: Flags, instantiate: Flags, axes: Any) -> Split:
+def _split(jaxpr: Jaxpr, unknown_in: Flags, instantiate: Flags, axes: Any) -> Split[Jaxpr]:
     if _waits_whole(jaxpr, unknown_in, instantiate):
         first = unknown_in.index(True)
         whole = jaxpr.replace()  # not the cache's own key, but with the same equations, which are not split again

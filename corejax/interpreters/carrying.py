@@ -1,0 +1,346 @@
+"""Carrying programs: what a primitive needs whose params hold jaxprs. Offered as `corejax.plugin.carrying`.
+
+A rule of such a primitive transforms the program, puts operands to what comes of it, and binds itself again. The
+transformations are in `corejax.core` (`jvp_jaxpr`, `transpose_jaxpr`, `vmap_jaxpr`) and here (`split_jaxpr`,
+`without_dead_code`); here is also the rest, which is easily done slightly wrong: which tangents a program takes, what
+its two halves hand on, which operands are left, and when the types of a loop's carry have settled.
+
+>>> from functools import partial
+>>> from corejax.core import jvp_jaxpr, stage, transpose_jaxpr, vmap_jaxpr, ShapedArray
+>>> from corejax.plugin import carrying, define, hookimpl
+>>> class Call:
+...     name = "demo_call"
+...     multiple_results = True
+...     symbolic_zeros = True
+...     @hookimpl
+...     def abstract_eval(self, avals, *, jaxpr):
+...         carrying.check_operands("demo_call", jaxpr, avals)
+...         return jaxpr.out_avals
+...     @hookimpl
+...     def jvp(self, primals, tangents, *, jaxpr):
+...         return carrying.jvp(primals, tangents, partial(jvp_jaxpr, jaxpr), self._bind)
+...     @hookimpl
+...     def transpose(self, cotangents, args, *, jaxpr):
+...         return carrying.transpose(cotangents, args, partial(transpose_jaxpr, jaxpr), self._bind)
+...     @hookimpl
+...     def vmap(self, axis, args, dims, *, jaxpr):
+...         mapped, out_dims = vmap_jaxpr(jaxpr, axis.size, axis.name, dims)
+...         return self._bind(mapped, args), out_dims
+...     @hookimpl
+...     def xla_translation(self, ctx, args, *, jaxpr):
+...         return ctx.call(jaxpr, args)
+...     @hookimpl
+...     def partial_eval(self, eqn, unknown_in):
+...         split = carrying.split_jaxpr(eqn.params["jaxpr"], unknown_in)
+...         return carrying.divide(eqn, split, partial(carrying.with_jaxpr, eqn))
+...     @hookimpl
+...     def dce(self, eqn, used_out):
+...         shorter = carrying.without_dead_code(eqn.params["jaxpr"], used_out)
+...         return carrying.shorten(eqn, used_out, shorter, partial(carrying.with_jaxpr, eqn))
+...     @hookimpl
+...     def effects(self, avals, *, jaxpr):
+...         return jaxpr.effects
+...     def _bind(self, jaxpr, operands):
+...         return demo_call.primitive.bind(*operands, jaxpr=jaxpr)
+>>> demo_call = define(Call())
+>>> import numpy as np, corejax as cj
+>>> square = stage(lambda x: [x * x], [ShapedArray((), "float64")]).jaxpr
+>>> slope = cj.grad(lambda x: demo_call(x, jaxpr=square)[0])
+>>> x = np.float64(3.0)
+>>> slope(x).item(), [eqn.primitive for eqn in cj.make_jaxpr(slope)(x).eqns]
+(6.0, [demo_call, demo_call])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import count
+from typing import Any, Generic, NamedTuple, TypeVar, cast
+
+from corejax.base import dtypes
+from corejax.base.avals import Linear, ShapedArray, Zero, aval_of
+from corejax.base.caches import WeakCache
+from corejax.base.errors import CorejaxTypeError
+from corejax.base.source import here
+from corejax.installed.roles import roles
+from corejax.interpreters.residuals import keep_small
+from corejax.interpreters.splitting import Flags, Place, Split, split_jaxpr
+from corejax.ir.surgery import dce, reorder_invars, select_outputs
+from corejax.kernel.context import context
+from corejax.kernel.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var
+
+__all__ = [
+    "Flags", "Place", "Shorter", "Split", "check_operands", "divide", "effects_of", "either", "fixed_point", "hoist",
+    "in_groups", "jvp", "keep_small", "marked", "nonzero", "part_tangents", "remembered", "settle", "shorten",
+    "split_jaxpr", "transpose", "with_jaxpr", "with_tangents", "with_zeros",
+    "without_dead_code", "without_zeros",
+]
+
+P = TypeVar("P")
+T = TypeVar("T")
+Bind = Callable[[Any, list[Any]], Sequence[Any]]
+"""`bind(program, operands)`: the results of the primitive for another program."""
+Remake = Callable[[Any, list[Any], list[Var]], JaxprEqn]
+"""`remake(program, operands, outvars)`: an equation of the primitive for another program."""
+
+
+def marked(items: Iterable[T], flags: Iterable[bool]) -> list[T]:
+    """The items whose flag is set."""
+    return [x for x, flag in zip(items, flags, strict=True) if flag]
+
+
+def either(*rows: Iterable[bool]) -> Flags:
+    """Where a flag is set in any of the rows."""
+    return tuple([True in column for column in zip(*rows, strict=True)])
+
+
+def remembered(function: Callable[..., T]) -> Callable[..., T]:
+    """`function(program, *key)`, computed once for each program while it lives, key, and axes that vmaps have named.
+
+    A program is a jaxpr, or a tuple (a named one, too) that begins with one; that one's life counts, so the result must
+    not hold it: `jaxpr.replace()` is one of the same equations.
+    """
+    def compute(first: Jaxpr, kind: Any, rest: tuple[Any, ...], axes: Any, *key: Any) -> T:
+        if kind is None:
+            return function(first, *key)
+        parts = (first, *[first if x is _same else x for x in rest])
+        return function(parts if kind is tuple else kind(*parts), *key)
+
+    def call(program: Any, *key: Any) -> T:
+        if isinstance(program, Jaxpr):
+            return cache(program, None, (), context.axes, *key)
+        first, kind = program[0], cast(Any, type(program))
+        rest = tuple([_same if x is first else x for x in program[1:]])  # a key that held it would keep it alive
+        return cache(first, kind, rest, context.axes, *key)
+
+    cache: WeakCache[T] = WeakCache(compute)
+    return call
+
+
+_same = object()
+
+
+# Calls
+
+def check_operands(primitive: str, jaxpr: Jaxpr, avals: Sequence[ShapedArray]) -> None:
+    """Refuse operands that are not those of the called jaxpr."""
+    wanted = jaxpr.in_avals
+    if len(avals) != len(wanted) or not all([a.matches(w) for a, w in zip(avals, wanted, strict=True)]):
+        raise CorejaxTypeError(f"{primitive}: the operands don't fit the called jaxpr", primitive=primitive,
+                               got=", ".join(map(str, avals)) or "no operands", where=here(),
+                               wanted=", ".join(map(str, wanted)) or "no operands",
+                               todo="pass one operand of the right type for each input of the jaxpr")
+
+
+def effects_of(program: Any) -> frozenset[Any]:
+    """The effects of a jaxpr, or of all jaxprs in a tuple."""
+    parts = [program] if isinstance(program, Jaxpr) else [x for x in program if isinstance(x, Jaxpr)]
+    return frozenset[Any]().union(*[jaxpr.effects for jaxpr in parts])
+
+
+def jvp(primals: Sequence[Any], tangents: Sequence[Any], forward: Callable[[Flags], tuple[Any, Flags]], bind: Bind
+        ) -> tuple[list[Any], list[Any]]:
+    """The answer of a `jvp` hook: results, and their tangents.
+
+    `forward(nonzero)` returns the program of (primals, nonzero tangents) -> (results, nonzero tangents), and which
+    results have a tangent: as `jvp_jaxpr` does.
+    """
+    program, nonzero_out = forward(nonzero(tangents))
+    return part_tangents(bind(program, with_tangents([primals], [tangents])), [nonzero_out])
+
+
+def transpose(cotangents: Sequence[Any], args: Sequence[Any], backward: Callable[[Flags, Flags], tuple[Any, Flags]],
+              bind: Bind) -> list[Any]:
+    """The answer of a `transpose` hook: a cotangent for each linear operand.
+
+    `backward(linear, nonzero)` returns the program of (other operands, nonzero cotangents) -> (nonzero cotangents), and
+    which linear operands have one: as `transpose_jaxpr` does.
+    """
+    program, nonzero_in = backward(tuple([type(x) is Linear for x in args]), nonzero(cotangents))
+    operands = [*[x for x in args if type(x) is not Linear], *without_zeros(cotangents)]
+    found = bind(program, operands) if True in nonzero_in or effects_of(program) else ()
+    back = iter(with_zeros(found, nonzero_in, [x.aval for x in args if type(x) is Linear]))
+    return [next(back) if type(x) is Linear else None for x in args]
+
+
+# Tangents and cotangents
+
+def nonzero(xs: Iterable[Any]) -> Flags:
+    """Which tangents, or cotangents, are not known to be zero."""
+    return tuple([type(x) is not Zero for x in xs])
+
+
+def without_zeros(xs: Iterable[Any]) -> list[Any]:
+    """The tangents, or cotangents, that are not known to be zero."""
+    return [x for x in xs if type(x) is not Zero]
+
+
+def with_zeros(found: Iterable[Any], flags: Iterable[bool], avals: Iterable[ShapedArray]) -> list[Any]:
+    """The inverse: what is found where a flag is set, and a `Zero` of its type elsewhere."""
+    rest = iter(found)
+    return [next(rest) if nz else Zero(aval) for nz, aval in zip(flags, avals, strict=True)]
+
+
+def with_tangents(groups: Sequence[Iterable[Any]], tangents: Sequence[Iterable[Any]]) -> list[Any]:
+    """Operands for values and tangents: each group of values is followed by its nonzero tangents."""
+    operands: list[Any] = []
+    for group, dots in zip(groups, tangents, strict=True):
+        operands += [*group, *without_zeros(dots)]
+    return operands
+
+
+def part_tangents(outs: Iterable[Any], groups: Sequence[Sequence[bool]]) -> tuple[list[Any], list[Any]]:
+    """The values, and a tangent for each, among results in groups: flags say which values have one."""
+    found = iter(outs)
+    values: list[Any] = []
+    dots: list[Any] = []
+    for flags in groups:
+        group = [next(found) for _ in flags]
+        values += group
+        dots += with_zeros(found, flags, [aval_of(x).tangent for x in group])
+    return values, dots
+
+
+def in_groups(dual: Jaxpr, operands: Sequence[Sequence[bool]], results: Sequence[Sequence[bool]]
+              ) -> Jaxpr:
+    """What `jvp_jaxpr` returns, with each group of operands, and of results, followed by its tangents.
+
+    Flags say which values have a tangent.
+    """
+    return select_outputs(reorder_invars(dual, _places(operands)), _places(results))
+
+
+def _places(groups: Sequence[Sequence[bool]]) -> list[int]:
+    """The positions of values and tangents by groups, where all values come before all tangents."""
+    values, tangents = count(), count(sum([len(flags) for flags in groups]))
+    return [next(at) for flags in groups
+            for at in (*[values] * len(flags), *[tangents] * sum(flags))]
+
+
+# Equations
+
+def with_jaxpr(eqn: JaxprEqn, jaxpr: Jaxpr, invars: Sequence[Atom], outvars: Sequence[Var], **params: Any) -> JaxprEqn:
+    """The same call of another jaxpr, in the param `jaxpr`."""
+    return eqn.replace(invars=invars, outvars=outvars, params={**eqn.params, "jaxpr": jaxpr, **params},
+                       effects=jaxpr.effects)
+
+
+def divide(eqn: JaxprEqn, split: Split[Any], remake: Remake
+           ) -> tuple[JaxprEqn | None, JaxprEqn | None, Flags, list[Var]]:
+    """The answer of a `partial_eval` hook: the equations of both parts of a program, as far as they do anything."""
+    fresh = [Var(aval) for aval in split.fresh_avals]
+    atoms = {"operand": eqn.invars, "result": eqn.outvars, "fresh": fresh}
+    waiting = [atoms[where][i] for where, i in split.places]
+    unknown = split.unknown_out
+    known = remake(split.known, [eqn.invars[i] for i in split.known_operands],
+                                    [*marked(eqn.outvars, [not u for u in unknown]), *fresh])
+    staged = remake(split.staged, waiting, marked(eqn.outvars, unknown))
+    return (_working(known), _working(staged), unknown,
+            [v for v in waiting if type(v) is Var and v not in eqn.invars])
+
+
+def _working(eqn: JaxprEqn) -> JaxprEqn | None:
+    return eqn if eqn.outvars or eqn.effects else None
+
+
+class Shorter(NamedTuple, Generic[P]):
+    """A program without dead code: which operands it takes of those of the whole, and which results it has."""
+
+    program: P
+    used_in: Flags
+    kept_out: Flags
+
+
+def shorten(eqn: JaxprEqn, used_out: Sequence[bool], shorter: Shorter[Any] | None, remake: Remake
+            ) -> tuple[list[bool], JaxprEqn | None]:
+    """The answer of a `dce` hook, from its program without dead code: None if nothing is dead."""
+    if True not in used_out and not eqn.effects:
+        return [False] * len(eqn.invars), None
+    if shorter is None:
+        return [True] * len(eqn.invars), eqn
+    program, used_in, kept_out = shorter
+    return list(used_in), remake(program, marked(eqn.invars, used_in), marked(eqn.outvars, kept_out))
+
+
+@remembered
+def without_dead_code(jaxpr: Jaxpr, used_out: Flags) -> Shorter[Jaxpr] | None:
+    """The jaxpr for the results that are used; None if nothing is dead."""
+    smaller, used_in = dce(jaxpr, used_out)
+    return None if smaller is jaxpr else Shorter(smaller, used_in, used_out)
+
+
+# Loops
+
+def fixed_point(start: Iterable[bool], step: Callable[[Flags], tuple[T, Iterable[bool]]]) -> tuple[Flags, T]:
+    """The least flags, from the given ones on, to which a step of a loop adds none; and what `step` made for them.
+
+    `step(flags)` makes something of the body for a carry with these flags, and says which flags the carry has then.
+    """
+    flags = tuple(start)
+    while True:
+        made, found = step(flags)
+        grown = either(flags, found)
+        if grown == flags:
+            return flags, made
+        flags = grown
+
+
+def settle(leaves: Sequence[Any], step: Callable[[list[ShapedArray]], tuple[T, Sequence[ShapedArray]]]
+           ) -> tuple[list[Any], T]:
+    """The initial values of a carry in the types that a step keeps, and what `step` made for those types.
+
+    A Python scalar is weakly typed: its dtype gives way to the one that a step makes of it, and the body is staged once
+    more. `step(avals)` stages it for a carry of these types: whatever the caller needs of it, and the types of the
+    carry that it returns. Only weakly typed values are converted: the caller refuses a carry that changes nevertheless.
+    """
+    leaves = list(leaves)
+    while True:
+        made, avals_out = step([aval_of(x) for x in leaves])
+        promoted = [_promoted(x, aval) for x, aval in zip(leaves, avals_out, strict=False)]
+        if len(avals_out) != len(leaves) or all([x is old for x, old in zip(promoted, leaves, strict=True)]):
+            return leaves, made
+        leaves = promoted
+
+
+def _promoted(x: Any, out: ShapedArray) -> Any:
+    """A weakly typed initial value in the dtype in which it meets what a step returns; any other as it is.
+
+    A flag stays one: True is no number that a loop counts on from.
+    """
+    aval = aval_of(x)
+    if not aval.weak_type or aval.dtype in (out.dtype, dtypes.bool_) or out.dtype == dtypes.float0:
+        return x
+    dtype, weak = dtypes.promote((aval.dtype, True), (out.dtype, out.weak_type))
+    return x if dtype == aval.dtype else roles.convert(x, dtype, weak)
+
+
+@remembered
+def hoist(jaxpr: Jaxpr, num_consts: int) -> tuple[Jaxpr, Jaxpr] | None:
+    """The part of a loop's body that is the same in each step, and the rest; None if there is no such part.
+
+    The first maps the leading operands, which no step changes, to values; the second takes these values after them.
+    What depends on nothing at all stays: the compiler does better with a constant that it sees.
+    """
+    consts = jaxpr.invars[:num_consts]
+    free: set[Any] = set()
+    invariant: set[Any] = {*consts}
+    outer: list[JaxprEqn] = []
+    inner: list[JaxprEqn] = []
+    for eqn in jaxpr.eqns:
+        found = [x for x in eqn.invars if type(x) is not Literal and x not in free]
+        if eqn.effects or not all([x in invariant for x in found]):
+            inner.append(eqn)
+            continue
+        outer.append(eqn)
+        if found:
+            invariant.update(eqn.outvars)
+        else:
+            free.update(eqn.outvars)
+            inner.append(eqn)
+    read = {x for atoms in (*[eqn.invars for eqn in inner], jaxpr.outvars) for x in atoms if type(x) is not Literal}
+    taken: list[Var] = [v for eqn in outer for v in eqn.outvars if v in read and v not in free]
+    if not taken:
+        return None
+    first, _ = dce(Jaxpr((), consts, taken, outer), (True,) * len(taken), instantiate=True)
+    rest = jaxpr.replace(invars=[*consts, *taken, *jaxpr.invars[num_consts:]], eqns=inner)
+    return first, dce(rest, (True,) * len(rest.outvars), instantiate=True)[0]
