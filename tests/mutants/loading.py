@@ -21,8 +21,8 @@ from corejax.plugin import Primitive, define
 
 from .mutant import Mutant, path_of
 
-#: The kernel's code that rows of packs become plugins by: it is imported anew with a pack if the fault is there.
-FAMILIES = "corejax.packs.families"
+#: The kernel's code that packs make their rules by: it is imported anew with a pack if the fault is there.
+KITS = ("corejax.packs.families", "corejax.interpreters.carrying")
 
 
 class Loader(SourceFileLoader):
@@ -106,7 +106,7 @@ def _forgotten(*packages: str) -> Iterator[None]:
 
 
 def _root(module: str) -> str:
-    return FAMILIES if module.startswith(FAMILIES) else module.partition(".")[0]
+    return next((kit for kit in KITS if module.startswith(kit)), module.partition(".")[0])
 
 
 _settled: list[bool] = []

@@ -14,7 +14,7 @@ from corejax.core import Jaxpr, Linear, ShapedArray, Var, Zero, eval_jaxpr, stag
 from corejax.errors import CorejaxError, CorejaxNotImplementedError
 from corejax.ir import count_eqns, dce, jaxpr_text, parse_jaxpr, typecheck
 from corejax.plugin import define, hookimpl
-from corejax_control_flow import _branches
+from corejax_control_flow import conditional
 
 X = np.array([0.3, -0.7, 1.1])
 V = np.array([0.5, 0.25, -1.0])
@@ -583,11 +583,12 @@ def test_what_is_made_of_branches_is_forgotten_with_them():
     one = branch(product, X, V)
     branches = one, branch(lambda x, y: [y, x, x], X, V), one
     results = [
-        _branches.simplify(branches), _branches.shorten(branches, (False, True, True)),
-        _branches.forward(branches, (True, False)), _branches.batched(branches, 2, None, (0, None)),
-        _branches.halves(branches, (False, True)), _branches.backward(branches, (False, True), (True, True, False))]
+        conditional._simpler(branches), conditional._shorter(branches, (False, True, True)),
+        conditional._forward(branches, (True, False)), conditional._batched(branches, 2, None, (0, None)),
+        conditional._split(branches, (False, True)),
+        conditional._backward(branches, (False, True), (True, True, False))]
     assert all([result is not None for result in results])
-    assert _branches.forward(branches, (True, False)) is results[2]
+    assert conditional._forward(branches, (True, False)) is results[2]
     refs = [weakref.ref(branch) for branch in branches]
     del branches, one, results
     gc.collect()

@@ -23,8 +23,7 @@ from corejax.core import (
 )
 from corejax.errors import CorejaxAttributeError, CorejaxIndexError, CorejaxTypeError, kind_of
 from corejax.plugin import public, roles
-from corejax_control_flow._user_calls import Rules, UserCall, closes_over_tracers, holds_tracers
-from corejax_control_flow.custom_derivatives import custom_call
+from corejax_control_flow.custom_derivatives import Rules, UserCall, closes_over_tracers, custom_call, holds_tracers
 
 
 @public

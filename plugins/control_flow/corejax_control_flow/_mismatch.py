@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from corejax.core import ShapedArray, flatten, paths_of
+from corejax.core import ShapedArray, flatten, here, paths_of
+from corejax.errors import CorejaxTypeError
 
 
 class Difference(NamedTuple):
@@ -48,6 +49,31 @@ def type_differences(treedef: Any, got: Sequence[ShapedArray], wanted: Sequence[
     wrong = [i for i, (x, y) in enumerate(zip(got, wanted, strict=True)) if not x.matches(y)]
     paths = leaf_paths(treedef) if wrong else []
     return [Difference(paths[i], str(got[i]), str(wanted[i])) for i in wrong]
+
+
+def check_carry(what: str, tree_in: Any, avals_in: Sequence[ShapedArray], tree_out: Any,
+                avals_out: Sequence[ShapedArray], root: str = "init") -> None:
+    """Refuse a step whose carry has another structure, or other types, than the carry that it was given.
+
+    `what` names the function in errors ("scan: the body"), `root` the argument that holds the initial values; the
+    trees are the structures of the carry before and after a step.
+    """
+    other = tree_difference(tree_out, tree_in)
+    if other is not None:
+        raise CorejaxTypeError(
+            f"{what} returns a carry of another structure than it was given, at {root}{other.path}",
+            got=f"{other.got}, in {shown(tree_out)}", wanted=f"{other.wanted}, in {shown(tree_in)}", where=here(),
+            todo="return the carry in the containers in which it comes in: the same keys, lengths and classes")
+    wrong = type_differences(tree_in, avals_out, avals_in)
+    if not wrong:
+        return
+    same_shapes = all([a.shape == b.shape for a, b in zip(avals_in, avals_out, strict=True)])
+    raise CorejaxTypeError(
+        f"{what} changes the type of what it carries", where=here(),
+        got="; ".join([f"{leaf.got} for {root}{leaf.path}" for leaf in wrong]),
+        wanted="; ".join([f"{leaf.wanted} for {root}{leaf.path}" for leaf in wrong]) + ", as it was given",
+        todo="start from an array of the dtype that the loop computes, or convert the result: x.astype(...)"
+        if same_shapes else "return arrays of the same shape as those that are carried in")
 
 
 def _example(treedef: Any) -> Any:

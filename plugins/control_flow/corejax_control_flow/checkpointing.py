@@ -7,6 +7,7 @@ takes the call's own operands, so nothing else has to be kept for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,13 @@ from corejax import lax
 from corejax.core import (
     Jaxpr,
     JaxprEqn,
-    Linear,
     ShapedArray,
-    WeakCache,
-    Zero,
     aval_of,
     eval_jaxpr,
     flatten,
     here,
     jvp_jaxpr,
     namer,
-    split_jaxpr,
     stage,
     stage_function,
     transpose_jaxpr,
@@ -34,10 +31,11 @@ from corejax.core import (
 )
 from corejax.errors import CorejaxNotImplementedError
 from corejax.ir.surgery import dce, select_outputs
-from corejax.plugin import Sample, define, hookimpl
-from corejax_control_flow._calls import Flags, check_operands, without_dead_code
+from corejax.plugin import Sample, carrying, define, hookimpl
 
 __all__ = ["checkpoint_call"]
+
+Flags = carrying.Flags
 
 
 class CheckpointCall:
@@ -58,34 +56,21 @@ class CheckpointCall:
     @hookimpl
     def abstract_eval(self, avals: Any, *, jaxpr: Jaxpr, prevent_cse: bool = True, differentiated: bool = False
                       ) -> list[ShapedArray]:
-        check_operands("checkpoint_call", jaxpr, avals)
+        carrying.check_operands("checkpoint_call", jaxpr, avals)
         return jaxpr.out_avals
 
     @hookimpl
-    def jvp(self, primals: Any, tangents: Any, *, jaxpr: Jaxpr, prevent_cse: bool, differentiated: bool) -> Any:
-        forward, nonzero_out = jvp_jaxpr(jaxpr, tuple([type(t) is not Zero for t in tangents]))
-        outs = _bind(*primals, *[t for t in tangents if type(t) is not Zero], jaxpr=forward, prevent_cse=prevent_cse,
-                     differentiated=differentiated)
-        n_outs = len(nonzero_out)
-        dots = iter(outs[n_outs:])
-        return outs[:n_outs], [next(dots) if nz else Zero(aval.tangent)
-                               for nz, aval in zip(nonzero_out, jaxpr.out_avals, strict=True)]
+    def jvp(self, primals: Any, tangents: Any, *, jaxpr: Jaxpr, **params: Any) -> Any:
+        return carrying.jvp(primals, tangents, partial(jvp_jaxpr, jaxpr), partial(_bind, **params))
 
     @hookimpl
-    def transpose(self, cotangents: Any, args: Any, *, jaxpr: Jaxpr, prevent_cse: bool, differentiated: bool) -> Any:
-        linear = tuple([type(x) is Linear for x in args])
-        backward, nonzero = transpose_jaxpr(jaxpr, linear, tuple([type(ct) is not Zero for ct in cotangents]))
-        operands = [*[x for x in args if type(x) is not Linear], *[ct for ct in cotangents if type(ct) is not Zero]]
-        outs = iter(_bind(*operands, jaxpr=backward, prevent_cse=prevent_cse, differentiated=differentiated)
-                    if True in nonzero or backward.effects else ())
-        flows = iter(nonzero)
-        return [(next(outs) if next(flows) else Zero(x.aval)) if lin else None
-                for x, lin in zip(args, linear, strict=True)]
+    def transpose(self, cotangents: Any, args: Any, *, jaxpr: Jaxpr, **params: Any) -> Any:
+        return carrying.transpose(cotangents, args, partial(transpose_jaxpr, jaxpr), partial(_bind, **params))
 
     @hookimpl
-    def vmap(self, axis: Any, args: Any, dims: Any, *, jaxpr: Jaxpr, prevent_cse: bool, differentiated: bool) -> Any:
+    def vmap(self, axis: Any, args: Any, dims: Any, *, jaxpr: Jaxpr, **params: Any) -> Any:
         mapped, out_dims = vmap_jaxpr(jaxpr, axis.size, axis.name, tuple(dims))
-        return _bind(*args, jaxpr=mapped, prevent_cse=prevent_cse, differentiated=differentiated), out_dims
+        return _bind(mapped, args, **params), out_dims
 
     @hookimpl
     def xla_translation(self, ctx: Any, args: Any, *, jaxpr: Jaxpr, prevent_cse: bool, differentiated: bool) -> Any:
@@ -96,7 +81,7 @@ class CheckpointCall:
         return ctx.call(jaxpr, args, jaxpr.name or "checkpoint")
 
     @hookimpl
-    def partial_eval(self, eqn: Any, unknown_in: Any) -> Any:
+    def partial_eval(self, eqn: JaxprEqn, unknown_in: Any) -> Any:
         jaxpr: Jaxpr = eqn.params["jaxpr"]
         if jaxpr.effects:
             raise CorejaxNotImplementedError(
@@ -104,29 +89,19 @@ class CheckpointCall:
                 primitive="checkpoint_call", hook="partial_eval", wanted="a function without effects", where=here(),
                 got=f"the effects {', '.join(sorted(map(str, jaxpr.effects)))}",
                 todo="move what has effects out of the checkpointed function")
-        halves = _halves(jaxpr, tuple(unknown_in))
-        known = staged = None
-        if halves.known is not None:
-            operands = [eqn.invars[i] for i in halves.known_in]
-            outvars = [v for v, unknown in zip(eqn.outvars, halves.unknown_out, strict=True) if not unknown]
-            known = eqn.replace(primitive=_inlined, invars=operands, outvars=outvars, params={"jaxpr": halves.known})
-        if halves.staged is not None:
-            operands = [eqn.invars[i] for i in halves.staged_in]
-            outvars = [v for v, unknown in zip(eqn.outvars, halves.unknown_out, strict=True) if unknown]
-            staged = _with_program(eqn, halves.staged, operands, outvars, differentiated=True)
-        return known, staged, halves.unknown_out, []
+        split = _whole_again(jaxpr, tuple(unknown_in))
+
+        def remake(part: Jaxpr, invars: Any, outvars: Any) -> JaxprEqn:
+            if part is split.known:
+                return eqn.replace(primitive=_inlined, invars=invars, outvars=outvars, params={"jaxpr": part})
+            return carrying.with_jaxpr(eqn, part, invars, outvars, differentiated=True)
+
+        return carrying.divide(eqn, split, remake)
 
     @hookimpl
     def dce(self, eqn: Any, used_out: Any) -> Any:
-        jaxpr = eqn.params["jaxpr"]
-        if True not in used_out and not jaxpr.effects:
-            return [False] * len(eqn.invars), None
-        smaller, used_in = without_dead_code(jaxpr, used_out)
-        if smaller is None:
-            return list(used_in), eqn
-        invars = [x for x, used in zip(eqn.invars, used_in, strict=True) if used]
-        outvars = [v for v, used in zip(eqn.outvars, used_out, strict=True) if used]
-        return list(used_in), _with_program(eqn, smaller, invars, outvars)
+        shorter = carrying.without_dead_code(eqn.params["jaxpr"], tuple(used_out))
+        return carrying.shorten(eqn, used_out, shorter, partial(carrying.with_jaxpr, eqn))
 
     @hookimpl
     def effects(self, avals: Any, *, jaxpr: Jaxpr) -> frozenset[Any]:
@@ -145,8 +120,8 @@ class CheckpointCall:
         yield Sample([x], {**one, "differentiated": True, "prevent_cse": False})
         yield Sample([x, y], params(lambda x, y: [lax.mul(x, lax.sin(y)), x, lax.mul(2.0, y)], x, y))
         yield Sample([x, count], params(lambda x, count: [lax.mul(x, x), lax.add(count, count)], x, count))
-        yield Sample([x, y], params(lambda x, y: [lax.mul(_bind(lax.mul(x, y), **one)[0], lax.cos(y)), lax.sin(x)],
-                                    x, y))
+        yield Sample([x, y], params(lambda x, y: [
+            lax.mul(_bind(one["jaxpr"], [lax.mul(x, y)])[0], lax.cos(y)), lax.sin(x)], x, y))
         yield Sample([rng.standard_normal(4)], one, error=TypeError)
 
 
@@ -158,19 +133,13 @@ def call_checkpointed(fun: Callable[..., Any], args: tuple[Any, ...], prevent_cs
     leaves, in_tree = flatten(args)
     xs = values(leaves, "checkpoint", namer("args", args))
     staged = stage_function(fun, [x.aval for x in xs], in_tree, "checkpoint")
-    outs = _bind(*staged.consts, *xs, jaxpr=staged.jaxpr, prevent_cse=prevent_cse, differentiated=False)
+    outs = _bind(staged.jaxpr, [*staged.consts, *xs], prevent_cse=prevent_cse)
     return staged.out_tree.unflatten(outs)
 
 
-def _bind(*args: Any, **params: Any) -> list[Any]:
-    return checkpoint_call.primitive.bind(*args, **params)  # type: ignore[no-any-return]
-
-
-def _with_program(eqn: JaxprEqn, jaxpr: Jaxpr, invars: Sequence[Any], outvars: Sequence[Any], **params: Any
-                  ) -> JaxprEqn:
-    """The same call, of another jaxpr."""
-    return eqn.replace(invars=invars, outvars=outvars, params={**eqn.params, "jaxpr": jaxpr, **params},
-                       effects=jaxpr.effects)
+def _bind(jaxpr: Jaxpr, args: Sequence[Any], *, prevent_cse: bool = True, differentiated: bool = False) -> list[Any]:
+    return checkpoint_call.primitive.bind(  # type: ignore[no-any-return]
+        *args, jaxpr=jaxpr, prevent_cse=prevent_cse, differentiated=differentiated)
 
 
 class _Inlined:
@@ -186,28 +155,17 @@ class _Inlined:
 _inlined = _Inlined()
 
 
-class _Halves:
-    """What is known of a checkpointed program, and what waits: the whole of it, for the outputs that are unknown."""
-
-    def __init__(self, jaxpr: Jaxpr, unknown_in: Flags) -> None:
-        split = split_jaxpr(jaxpr, unknown_in)
-        self.unknown_out = split.unknown_out
-        self.known: Jaxpr | None = None
-        self.staged: Jaxpr | None = None
-        self.known_in: Sequence[int] = ()
-        self.staged_in: Sequence[int] = ()
-        waiting = [i for i, unknown in enumerate(split.unknown_out) if unknown]
-        n_known = len(split.unknown_out) - len(waiting)
-        if n_known:
-            self.known, used = _needed(select_outputs(split.known, range(n_known)))
-            self.known_in = [i for i, needed in zip(split.known_operands, used, strict=True) if needed]
-        if waiting:
-            self.staged, used = _needed(select_outputs(jaxpr, waiting))
-            self.staged_in = [i for i, needed in enumerate(used) if needed]
+@carrying.remembered
+def _whole_again(jaxpr: Jaxpr, unknown_in: Flags) -> carrying.Split[Jaxpr]:
+    """What is known of a checkpointed program, and what waits: all of it, for the outputs that are unknown."""
+    split = carrying.split_jaxpr(jaxpr, unknown_in)
+    waiting = [i for i, unknown in enumerate(split.unknown_out) if unknown]
+    n_known = len(split.unknown_out) - len(waiting)
+    known, known_in = _needed(select_outputs(split.known, range(n_known)))
+    staged, staged_in = _needed(select_outputs(jaxpr, waiting))
+    return carrying.Split(known, staged, split.unknown_out, carrying.marked(split.known_operands, known_in),
+                          carrying.marked(range(len(unknown_in)), staged_in), (), ())
 
 
 def _needed(jaxpr: Jaxpr) -> tuple[Jaxpr, Flags]:
     return dce(jaxpr, (True,) * len(jaxpr.outvars))
-
-
-_halves = WeakCache(_Halves)

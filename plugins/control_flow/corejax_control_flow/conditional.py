@@ -1,7 +1,7 @@
 """`cond`: one of several programs, by an index. All take the same operands and return values of the same types.
 
-Each rule transforms all branches, makes their results agree (see `_branches`) and applies the conditional of those. On
-values, outside of any program that is being traced, only the branch taken is evaluated.
+Each rule transforms all branches, makes their results agree and applies the conditional of those. On values, outside of
+any program that is being traced, only the branch taken is evaluated.
 """
 
 from __future__ import annotations
@@ -9,20 +9,21 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from corejax import lax
 from corejax.core import (
     Array,
+    Atom,
+    ClosedJaxpr,
     Jaxpr,
     JaxprEqn,
-    Linear,
+    Literal,
     ShapedArray,
     Staged,
     Var,
-    Zero,
     aval_of,
     context,
     dtypes,
@@ -30,30 +31,27 @@ from corejax.core import (
     flatten,
     here,
     is_concrete,
+    jvp_jaxpr,
     namer,
     stage,
     stage_function,
     to_dim,
+    transpose_jaxpr,
     values,
     vmap_jaxpr,
 )
 from corejax.errors import ConcretizationError, CorejaxNotImplementedError, CorejaxTypeError, CorejaxValueError, kind_of
-from corejax.plugin import Sample, define, hookimpl, public, roles
-from corejax_control_flow._branches import (
-    Branches,
-    backward,
-    batched,
-    forward,
-    halves,
-    joined,
-    out_avals,
-    shorten,
-    simplify,
-)
+from corejax.ir.surgery import dce, forwarded_outputs, inline, join_consts, select_outputs
+from corejax.plugin import Sample, carrying, define, hookimpl, public, roles
 from corejax_control_flow._mismatch import shown, tree_difference, type_differences
 from corejax_control_flow.untaken import untaken
 
 __all__ = ["cond", "switch"]
+
+Branches = tuple[Jaxpr, ...]
+Dims = tuple[int | None, ...]
+Flags = carrying.Flags
+Place = tuple[str, Any]
 
 _absent = object()
 
@@ -93,7 +91,7 @@ class Cond:
     @hookimpl
     def abstract_eval(self, avals: Any, *, branches: Branches) -> list[ShapedArray]:
         _check(avals, branches)
-        return out_avals(branches)
+        return _out_avals(branches)
 
     @hookimpl
     def evaluate(self, args: Any, *, branches: Branches) -> list[Any]:
@@ -101,31 +99,20 @@ class Cond:
 
     @hookimpl
     def jvp(self, primals: Any, tangents: Any, *, branches: Branches) -> Any:
-        dual, nonzero_out = forward(branches, tuple([type(t) is not Zero for t in tangents[1:]]))
-        dots = [t for t in tangents if type(t) is not Zero]
-        outs = _cond(primals[0], [*primals[1:], *dots], dual)
-        found = iter(outs[len(nonzero_out):])
-        return outs[: len(nonzero_out)], [next(found) if nz else Zero(aval.tangent)
-                                          for nz, aval in zip(nonzero_out, out_avals(branches), strict=True)]
+        return carrying.jvp(primals[1:], tangents[1:], partial(_forward, branches), partial(_cond, primals[0]))
 
     @hookimpl
     def transpose(self, cotangents: Any, args: Any, *, branches: Branches) -> Any:
         index, *operands = args
-        linear = tuple([type(x) is Linear for x in operands])
-        back, nonzero = backward(branches, linear, tuple([type(ct) is not Zero for ct in cotangents]))
-        known = [*[x for x in operands if type(x) is not Linear], *[ct for ct in cotangents if type(ct) is not Zero]]
-        outs = iter(_cond(index, known, back))
-        flows = iter(nonzero)
-        return [None, *[(next(outs) if next(flows) else Zero(x.aval)) if lin else None
-                        for x, lin in zip(operands, linear, strict=True)]]
+        return [None, *carrying.transpose(cotangents, operands, partial(_backward, branches), partial(_cond, index))]
 
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, branches: Branches) -> Any:
         index, *operands = args
         if dims[0] is not None:
             return _Selection(axis, index, branches).run(operands, dims[1:])
-        mapped, out_dims = batched(branches, axis.size, axis.name, tuple(dims[1:]))
-        return _cond(index, operands, mapped), out_dims
+        mapped, out_dims = _batched(branches, axis.size, axis.name, tuple(dims[1:]))
+        return _cond(index, mapped, operands), out_dims
 
     @hookimpl
     def xla_translation(self, ctx: Any, args: Any, *, branches: Branches) -> Any:
@@ -141,35 +128,15 @@ class Cond:
     def partial_eval(self, eqn: Any, unknown_in: Any) -> Any:
         if unknown_in[0]:
             return None, eqn, (True,) * len(eqn.outvars), []
-        index, *operands = eqn.invars
-        found = halves(eqn.params["branches"], tuple(unknown_in[1:]))
-        fresh = [Var(aval) for aval in found.fresh]
-        atoms = {"operand": operands, "result": eqn.outvars, "fresh": fresh}
-        known = staged = None
-        if found.known[0].outvars or _effects(found.known):
-            outvars = [v for v, unknown in zip(eqn.outvars, found.unknown_out, strict=True) if not unknown]
-            known = _with_branches(eqn, found.known, [operands[i] for i in found.known_operands], [*outvars, *fresh])
-        waiting = [atoms[where][i] for where, i in found.staged_operands]
-        if found.staged[0].outvars or _effects(found.staged):
-            outvars = [v for v, unknown in zip(eqn.outvars, found.unknown_out, strict=True) if unknown]
-            staged = _with_branches(eqn, found.staged, waiting, outvars)
-        return known, staged, found.unknown_out, [v for v in waiting if type(v) is Var and v not in eqn.invars]
+        return carrying.divide(eqn, _split(eqn.params["branches"], tuple(unknown_in[1:])), partial(_remade, eqn))
 
     @hookimpl
     def dce(self, eqn: Any, used_out: Any) -> Any:
-        if True not in used_out and not eqn.effects:
-            return [False] * len(eqn.invars), None
-        found = shorten(eqn.params["branches"], tuple(used_out))
-        if found is None:
-            return [True] * len(eqn.invars), eqn
-        branches, used = found
-        operands = [x for x, flag in zip(eqn.invars[1:], used, strict=True) if flag]
-        outvars = [v for v, flag in zip(eqn.outvars, used_out, strict=True) if flag]
-        return [True, *used], _with_branches(eqn, branches, operands, outvars)
+        return carrying.shorten(eqn, used_out, _shorter(eqn.params["branches"], tuple(used_out)), partial(_remade, eqn))
 
     @hookimpl
     def effects(self, avals: Any, *, branches: Branches) -> frozenset[Any]:
-        return _effects(branches)
+        return carrying.effects_of(branches)
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
@@ -239,25 +206,25 @@ def _conditional(what: str, index: Any, functions: Sequence[Any], names: Sequenc
     if len(staged) == 1:
         return staged[0].out_tree.unflatten(eval_jaxpr(staged[0].jaxpr, (), *staged[0].consts, *leaves))
     _check_agreement(what, names, staged)
-    branches, consts = joined([s.closed for s in (reversed(staged) if backwards else staged)])
-    return staged[0].out_tree.unflatten(_cond(index, [*consts, *leaves], branches))
+    branches, consts = _joined([s.closed for s in (reversed(staged) if backwards else staged)])
+    return staged[0].out_tree.unflatten(_cond(index, branches, [*consts, *leaves]))
 
 
-def _cond(index: Any, operands: Sequence[Any], branches: Branches) -> list[Any]:
+def _cond(index: Any, branches: Branches, operands: Sequence[Any]) -> list[Any]:
     """The results of the branch that the index names: by evaluating it if the index is known, else by binding."""
     taken = _known(index)
     if taken is not None:
         return _evaluated(branches, _nearest(taken, len(branches)), operands)
-    simpler = simplify(branches)
+    simpler = _simpler(branches)
     if simpler is None:
-        return _bind(index, operands, branches)
-    found = _bind(index, [operands[i] for i in simpler.operands], simpler.branches)
+        return _bind(index, branches, operands)
+    found = _bind(index, simpler.branches, [operands[i] for i in simpler.operands])
     return [found[i] if where == "result" else operands[i] if where == "operand" else i
             for where, i in simpler.results]
 
 
-def _bind(index: Any, operands: Sequence[Any], branches: Branches) -> list[Any]:
-    if not branches[0].outvars and not _effects(branches):
+def _bind(index: Any, branches: Branches, operands: Sequence[Any]) -> list[Any]:
+    if not branches[0].outvars and not carrying.effects_of(branches):
         return []
     return cond.primitive.bind(index, *operands, branches=branches)  # type: ignore[no-any-return]
 
@@ -266,7 +233,7 @@ def _evaluated(branches: Branches, taken: int, operands: Sequence[Any]) -> list[
     """The results of one branch, in the types on which all agree."""
     outs = eval_jaxpr(branches[taken], (), *operands)
     return [x if aval_of(x).weak_type == aval.weak_type else roles.convert(x, aval.dtype, aval.weak_type)
-            for x, aval in zip(outs, out_avals(branches), strict=True)]
+            for x, aval in zip(outs, _out_avals(branches), strict=True)]
 
 
 def _known(index: Any) -> int | None:
@@ -283,24 +250,195 @@ def _nearest(index: int, count: int) -> int:
     return min(max(index, 0), count - 1)
 
 
-def _effects(branches: Branches) -> frozenset[Any]:
-    return branches[0].effects.union(*[branch.effects for branch in branches[1:]])
-
-
-def _with_branches(eqn: JaxprEqn, branches: Branches, operands: Sequence[Any], outvars: Sequence[Var]) -> JaxprEqn:
+def _remade(eqn: JaxprEqn, branches: Branches, invars: Sequence[Atom], outvars: Sequence[Var]) -> JaxprEqn:
     """The same choice between other branches."""
-    return eqn.replace(invars=[eqn.invars[0], *operands], outvars=outvars, params={"branches": branches},
-                       effects=_effects(branches))
+    return eqn.replace(invars=invars, outvars=outvars, params={"branches": branches},
+                       effects=carrying.effects_of(branches))
 
+
+# Branches after each transformation. Which outputs have tangents, say, may differ: they are brought together again.
+
+def _out_avals(branches: Branches) -> list[ShapedArray]:
+    """The types of the results: weak where each branch's is."""
+    return [aval.update(weak_type=False) if aval.weak_type and not all([b.outvars[i].aval.weak_type for b in branches])
+            else aval for i, aval in enumerate(branches[0].out_avals)]
+
+
+def _joined(closed: Sequence[ClosedJaxpr]) -> tuple[Branches, tuple[Any, ...]]:
+    """Branches that take all their constants as leading operands, an object once, and these constants."""
+    number: dict[int, int] = {}
+    consts: list[Any] = []
+    for const in [const for c in closed for const in c.consts]:
+        if number.setdefault(id(const), len(consts)) == len(consts):
+            consts.append(const)
+    pattern = tuple([tuple([number[id(const)] for const in c.consts]) for c in closed])
+    branches = tuple([c.jaxpr for c in closed])
+    return (_with_consts(branches, pattern) if consts else branches), tuple(consts)
+
+
+@carrying.remembered
+def _with_consts(branches: Branches, pattern: tuple[tuple[int, ...], ...]) -> Branches:
+    stand_ins = [object() for _ in range(1 + max([i for row in pattern for i in row]))]
+    return tuple(join_consts([ClosedJaxpr(branch, [stand_ins[i] for i in row])
+                              for branch, row in zip(branches, pattern, strict=True)])[0])
+
+
+class _Simpler(NamedTuple):
+    """Smaller branches that do the same: which operands they take, and where each result is found.
+
+    ("result", i) is their i-th, ("operand", i) the i-th operand of the original, ("value", x) is x whatever happens.
+    """
+
+    branches: Branches
+    operands: list[int]
+    results: list[Place]
+
+
+@carrying.remembered
+def _simpler(branches: Branches) -> _Simpler | None:
+    """Without outputs on which all branches agree, outputs twice, and dead code; None if nothing is superfluous."""
+    forwarded = [forwarded_outputs(branch) for branch in branches]
+    results: list[Place] = []
+    seen: dict[Any, Place] = {}
+    kept: list[int] = []
+    for i, atoms in enumerate(zip(*[branch.outvars for branch in branches], strict=True)):
+        sources = {row[i] for row in forwarded}
+        key = tuple([_identity(x) for x in atoms])
+        if len(sources) == 1 and None not in sources:
+            results.append(("operand", sources.pop()))
+        elif type(atoms[0]) is Literal and len({*key}) == 1:
+            results.append(("value", atoms[0].val))
+        else:
+            if key not in seen:
+                seen[key] = "result", len(kept)
+                kept.append(i)
+            results.append(seen[key])
+    selected = [branch if len(kept) == len(branch.outvars) else select_outputs(branch, kept) for branch in branches]
+    smaller, used = _without_dead_code(selected, (True,) * len(kept))
+    if all(used) and all([new is old for new, old in zip(smaller, branches, strict=True)]):
+        return None
+    return _Simpler(_own(smaller, branches), [i for i, flag in enumerate(used) if flag], results)
+
+
+def _identity(x: Atom) -> Any:
+    """Equal for atoms of one branch, or literals of several, that are certainly the same value."""
+    if type(x) is not Literal:
+        return x
+    return (x.aval, np.asarray(x.val).tobytes()) if not x.aval.shape else (x.aval, id(x.val))
+
+
+def _without_dead_code(branches: Sequence[Jaxpr], used_out: Flags) -> tuple[Branches, Flags]:
+    """The branches for some of their outputs, and which operands any of them needs."""
+    used = carrying.either(*[dce(branch, used_out)[1] for branch in branches])
+    return tuple([dce(branch, used_out, used)[0] for branch in branches]), used
+
+
+def _own(branches: Branches, originals: Branches) -> Branches:
+    """The branches as objects that are none of the originals, which a cache must not hold."""
+    return tuple([branch.replace() if any([branch is old for old in originals]) else branch for branch in branches])
+
+
+@carrying.remembered
+def _shorter(branches: Branches, used_out: Flags) -> carrying.Shorter[Branches] | None:
+    """The branches for the outputs that are used; None if nothing is dead. The index is needed in any case."""
+    smaller, used_in = _without_dead_code(branches, used_out)
+    if all([new is old for new, old in zip(smaller, branches, strict=True)]):
+        return None
+    return carrying.Shorter(_own(smaller, branches), (True, *used_in), used_out)
+
+
+@carrying.remembered
+def _forward(branches: Branches, nonzero: Flags) -> tuple[Branches, Flags]:
+    """Branches of (values, nonzero tangents), and which outputs have tangents in any of them."""
+    found = carrying.either(*[jvp_jaxpr(branch, nonzero)[1] for branch in branches])
+    return tuple([jvp_jaxpr(branch, nonzero, found)[0] for branch in branches]), found
+
+
+@carrying.remembered
+def _backward(branches: Branches, linear: Flags, nonzero: Flags) -> tuple[Branches, Flags]:
+    """Transposed branches, and which linear operands get cotangents from any of them."""
+    found = carrying.either(*[transpose_jaxpr(branch, linear, nonzero)[1] for branch in branches])
+    return tuple([transpose_jaxpr(branch, linear, nonzero, found)[0] for branch in branches]), found
+
+
+@carrying.remembered
+def _batched(branches: Branches, size: int, name: Any, dims: Dims) -> tuple[Branches, Dims]:
+    """Mapped branches, and where the batch axis of each output is, the same in all of them."""
+    found = [vmap_jaxpr(branch, size, name, dims)[1] for branch in branches]
+    wanted = tuple([next((d for d in column if d is not None), None) for column in zip(*found, strict=True)])
+    return tuple([vmap_jaxpr(branch, size, name, dims, wanted)[0] for branch in branches]), wanted
+
+
+@carrying.remembered
+def _split(branches: Branches, unknown_in: Flags) -> carrying.Split[Branches]:
+    """The branches in two, by which operands are unknown. Both choose by the index, operand 0."""
+    unknown_out = carrying.either(*[carrying.split_jaxpr(branch, unknown_in).unknown_out for branch in branches])
+    splits = [carrying.split_jaxpr(branch, unknown_in, unknown_out) for branch in branches]
+    known_operands = sorted({i for split in splits for i in split.known_operands})
+    fresh, slots = _shared_slots([split.fresh_avals for split in splits])
+    shared = {place for split in splits for place in split.residuals if place[0] != "fresh"}
+    waiting = {("operand", i) for split in splits for i in split.staged_operands}
+    places: list[Place] = [*sorted(shared), *[("fresh", i) for i in range(len(fresh))], *sorted(waiting)]
+    avals = {"operand": branches[0].in_avals, "result": branches[0].out_avals, "fresh": fresh}
+    known, staged = [], []
+    for split, own in zip(splits, slots, strict=True):
+        n_outs = len(split.known.outvars) - len(own)
+        binders: dict[Any, Var] = dict(zip(split.known_operands, split.known.invars, strict=True))
+        half = split.known.replace(invars=[binders.get(i) or Var(branches[0].in_avals[i]) for i in known_operands])
+        known.append(_with_all_outputs(half, n_outs, dict(zip(own, half.outvars[n_outs:], strict=True)), fresh))
+        found = [("fresh", own[i]) if where == "fresh" else (where, i) for where, i in split.places]
+        binders = dict(zip(found, split.staged.invars, strict=True))
+        staged.append(split.staged.replace(
+            invars=[binders.get(place) or Var(avals[place[0]][place[1]]) for place in places]))
+    fresh = _out_avals(tuple(known))[len(unknown_out) - sum(unknown_out):]
+    return carrying.Split(
+        tuple(known), tuple(staged), unknown_out, [0, *[i + 1 for i in known_operands]], (),
+        [("operand", 0), *[(where, i + 1 if where == "operand" else i) for where, i in places]], fresh)
+
+
+def _shared_slots(rows: Sequence[Sequence[ShapedArray]]) -> tuple[list[ShapedArray], list[list[int]]]:
+    """Slots in which each row finds one of its own for each of its types, and which these are. Rows share them."""
+    slots: list[ShapedArray] = []
+    found = []
+    for row in rows:
+        free = [*range(len(slots))]
+        own = []
+        for aval in row:
+            aval = aval.update(weak_type=False)
+            i = next((i for i in free if slots[i] is aval), len(slots))
+            if i == len(slots):
+                slots.append(aval)
+            else:
+                free.remove(i)
+            own.append(i)
+        found.append(own)
+    return slots, found
+
+
+def _with_all_outputs(jaxpr: Jaxpr, n_outs: int, values: dict[int, Atom], fresh: Sequence[ShapedArray]) -> Jaxpr:
+    """A known half with an output for each slot: its own residuals, and zeros in the slots that others use."""
+    eqns = [*jaxpr.eqns]
+    outs = [*jaxpr.outvars[:n_outs]]
+    made: dict[ShapedArray, Atom] = {}
+    for i, aval in enumerate(fresh):
+        if i not in values and aval not in made:
+            new, (made[aval],) = inline(stage(lambda aval=aval: [roles.zeros(aval)], ()).jaxpr, ())
+            eqns += new
+        outs.append(values[i] if i in values else made[aval])
+    return jaxpr.replace(eqns=eqns, outvars=outs)
+
+
+# A batch of indices
 
 class _Selection:
     """A conditional whose index differs between the elements of a batch: all branches run, results are selected."""
 
     def __init__(self, axis: Any, index: Any, branches: Branches) -> None:
-        if _effects(branches):
+        effects = carrying.effects_of(branches)
+        if effects:
             raise CorejaxNotImplementedError(
                 "cond: under vmap with a batched index all branches run, so none may have effects", primitive="cond",
-                hook="vmap", got=", ".join(sorted(map(str, _effects(branches)))), wanted="branches without effects",
+                hook="vmap", got=", ".join(sorted(map(str, effects))), wanted="branches without effects",
                 where=here(), todo="map with lax.map instead of vmap, or keep the index out of the mapped arguments")
         self.axis, self.index, self.branches = axis, index, branches
         self._values: dict[Any, Any] = {}
@@ -317,7 +455,7 @@ class _Selection:
             results.append(eval_jaxpr(mapped, (), *args))
             places.append(found)
         outs = []
-        for i, aval in enumerate(out_avals(self.branches)):
+        for i, aval in enumerate(_out_avals(self.branches)):
             found_dims = [found[i] for found in places]
             wanted = next((d for d in found_dims if d is not None), 0)
             cases = [x if d is None and not aval.shape else to_dim(x, d, wanted, size)

@@ -3,11 +3,22 @@
 Where nothing is being staged the user's Python functions run on the values at hand, so that they may look at them; a
 program that is staged holds the function as a jaxpr, and the rules beside it. Forward mode applies the jvp rule.
 Reverse mode runs fwd now and leaves a `custom_pullback` on the tape: the function of tangents whose transpose is bwd.
+
+What is called is an object of the form
+
+    primal(args) -> outs
+    jvp(primals, tangents) -> outs, out_tangents          tangents may be `Zero`
+    fwd(primals, nonzero) -> outs, residuals, pullback    `nonzero`: which primals have a tangent
+    pullback.bwd(residuals, cotangents) -> cotangents of the primals, `Zero` among them
+
+that knows the types of its results, `out_avals`, when it has run: a `UserCall`, or what transformations make of one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,31 +26,37 @@ import numpy as np
 from corejax import lax
 from corejax.core import (
     Array,
+    Axis,
     Jaxpr,
     Literal,
     ShapedArray,
+    Tracer,
     Zero,
     aval_of,
+    call_user,
     context,
     dtypes,
     eval_jaxpr,
     flatten,
     here,
     instantiate,
-    split_jaxpr,
+    namer,
     stage,
     to_dim,
     values,
+    vmap_flat,
     vmap_jaxpr,
 )
-from corejax.errors import CorejaxTypeError
+from corejax.errors import CorejaxError, CorejaxTypeError, LeakedTracerError, kind_of
+from corejax.ir import atom
 from corejax.ir.surgery import consts_to_operands, dce
-from corejax.plugin import Sample, define, hookimpl
-from corejax_control_flow._calls import check_operands
-from corejax_control_flow._derived_calls import MappedCall, MappedPullback, SelectedCall
-from corejax_control_flow._user_calls import Rules, UserCall
+from corejax.plugin import Sample, carrying, define, hookimpl, roles
+from corejax_control_flow._mismatch import leaf_paths, shown, tree_difference
 
 __all__ = ["custom_call", "custom_pullback"]
+
+Dims = Sequence[int | None]
+Rule = Callable[..., Any]
 
 _OWN_KEY = {"params are hashable": "a user's function is equal to itself alone, and the samples make one anew"}
 
@@ -65,7 +82,7 @@ class CustomCall:
             if call.out_avals is not None:
                 return call.out_avals  # type: ignore[no-any-return]
             return stage(lambda *xs: call.primal(xs), avals, call.name).jaxpr.out_avals
-        check_operands("custom_call", jaxpr, avals)
+        carrying.check_operands("custom_call", jaxpr, avals)
         return jaxpr.out_avals
 
     @hookimpl
@@ -75,7 +92,7 @@ class CustomCall:
     @hookimpl
     def jvp(self, primals: Any, tangents: Any, *, call: Any) -> Any:
         n = call.n_consts
-        if any([type(t) is not Zero for t in tangents[:n]]):
+        if True in carrying.nonzero(tangents[:n]):
             aval = next(x.aval for x, t in zip(primals, tangents, strict=False) if type(t) is not Zero)
             raise CorejaxTypeError(
                 f"{call.name} is differentiated with respect to a value that it closes over", where=here(),
@@ -115,7 +132,7 @@ class CustomCall:
             eqn = eqn.replace(invars=[*[Literal(c, aval_of(c)) for c in consts], *eqn.invars], effects=jaxpr.effects,
                               params={"call": call.as_program(jaxpr, len(consts)), "jaxpr": jaxpr})
             unknown_in = (*[False] * len(consts), *unknown_in)
-        unknown_out = split_jaxpr(jaxpr, unknown_in).unknown_out
+        unknown_out = carrying.split_jaxpr(jaxpr, unknown_in).unknown_out
         if all(unknown_out) or jaxpr.effects:
             return None, eqn, [True] * len(eqn.outvars), []
         _, known = self.dce(eqn, tuple([not unknown for unknown in unknown_out]))
@@ -129,12 +146,9 @@ class CustomCall:
         call, jaxpr = eqn.params["call"], eqn.params["jaxpr"]
         if jaxpr is None or (all(used_out) and used_out):
             return [True] * len(eqn.invars), eqn
-        if True not in used_out and not jaxpr.effects:
-            return [False] * len(eqn.invars), None
-        smaller, used_in = dce(jaxpr, used_out, True)
-        outvars = [v for v, used in zip(eqn.outvars, used_out, strict=True) if used]
-        return list(used_in), eqn.replace(outvars=outvars, effects=smaller.effects, params={
-            "call": SelectedCall(call, used_out), "jaxpr": smaller})
+        shorter = carrying.Shorter(*dce(jaxpr, used_out, True), used_out)  # its rules take all operands
+        return carrying.shorten(eqn, used_out, shorter, partial(carrying.with_jaxpr, eqn,
+                                                                call=SelectedCall(call, used_out)))
 
     @hookimpl
     def effects(self, avals: Any, *, jaxpr: Jaxpr | None) -> frozenset[Any]:
@@ -212,10 +226,10 @@ class CustomPullback:
     @hookimpl
     def transpose(self, cotangents: Any, args: Any, *, pullback: Any, nonzero: tuple[bool, ...]) -> Any:
         residuals, primals, _ = _parts(args, pullback, nonzero)
-        given = iter(cotangents)
-        cts = [next(given) if dtypes.is_inexact(aval.dtype) else Zero(aval.tangent) for aval in pullback.out_avals]
+        cts = carrying.with_zeros(cotangents, [dtypes.is_inexact(aval.dtype) for aval in pullback.out_avals],
+                                  [aval.tangent for aval in pullback.out_avals])
         back = pullback.bwd(residuals, cts)
-        return [None] * (len(residuals) + len(primals)) + [ct for ct, nz in zip(back, nonzero, strict=True) if nz]
+        return [None] * (len(residuals) + len(primals)) + carrying.marked(back, nonzero)
 
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, pullback: Any, nonzero: tuple[bool, ...]) -> Any:
@@ -275,13 +289,12 @@ def _run(args: Sequence[Any], call: Any, jaxpr: Jaxpr | None) -> list[Any]:
 
 def _by_pullback(call: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """The outputs by the fwd rule, and their tangents as a `custom_pullback` of those of the inputs."""
-    nonzero = tuple([type(t) is not Zero for t in tangents])
+    nonzero = carrying.nonzero(tangents)
     outs, residuals, pullback = call.fwd(primals, nonzero)
-    if not any([dtypes.is_inexact(aval.dtype) for aval in pullback.out_avals]):
-        return outs, [Zero(aval.tangent) for aval in pullback.out_avals]
-    operands = [*residuals, *(primals if call.has_jvp else ()), *[t for t in tangents if type(t) is not Zero]]
-    dots = iter(custom_pullback.primitive.bind(*operands, pullback=pullback, nonzero=nonzero))
-    return outs, [next(dots) if dtypes.is_inexact(aval.dtype) else Zero(aval.tangent) for aval in pullback.out_avals]
+    inexact = [dtypes.is_inexact(aval.dtype) for aval in pullback.out_avals]
+    operands = [*residuals, *(primals if call.has_jvp else ()), *carrying.without_zeros(tangents)]
+    dots = custom_pullback.primitive.bind(*operands, pullback=pullback, nonzero=nonzero) if True in inexact else ()
+    return outs, carrying.with_zeros(dots, inexact, [aval.tangent for aval in pullback.out_avals])
 
 
 def _parts(items: Sequence[Any], pullback: Any, nonzero: Sequence[bool]) -> tuple[Any, Any, list[Any]]:
@@ -290,3 +303,468 @@ def _parts(items: Sequence[Any], pullback: Any, nonzero: Sequence[bool]) -> tupl
     m = n + len(nonzero) * pullback.call.has_jvp
     tangents = iter(items[m:])
     return items[:n], items[n:m], [next(tangents) if nz else None for nz in nonzero]
+
+
+# Calls of users' functions, and the checks of what these return
+
+class Rules:
+    """A function with what its author says of its derivatives."""
+
+    def __init__(self, fun: Callable[..., Any], name: str) -> None:
+        self.fun, self.name = fun, name
+        self.jvp: Rule | None = None
+        self.fwd: Rule | None = None
+        self.bwd: Rule | None = None
+        self.jvp_sees_zeros = self.vjp_sees_zeros = False
+        self.identity = object()  # stands for it in keys, which outlive it
+
+
+class PerturbedPrimal:
+    """What a `fwd` rule with `symbolic_zeros=True` gets for each array: `.value`, and whether it is `.perturbed`."""
+
+    __slots__ = ("perturbed", "value")
+
+    def __init__(self, value: Any, perturbed: bool) -> None:
+        self.value, self.perturbed = value, perturbed
+
+    def __repr__(self) -> str:
+        return f"PerturbedPrimal(value={self.value!r}, perturbed={self.perturbed})"
+
+
+class UserCall:
+    """A call of the user's function with arguments of a given structure; `fixed` are those that are no data."""
+
+    n_consts = 0
+
+    def __init__(self, rules: Rules, in_tree: Any, n_args: int, fixed: Mapping[int, Any]) -> None:
+        self.rules, self.name = rules, rules.name
+        self.in_tree, self.n_args, self.fixed = in_tree, n_args, fixed
+        self.has_jvp, self.has_vjp = rules.jvp is not None, rules.fwd is not None
+        self.out_tree: Any = None
+        self.out_avals: Sequence[ShapedArray] | None = None
+        self._is_traced = False
+        self._key: Any = object()
+
+    def __corejax_key__(self) -> Any:
+        return self._key
+
+    def __corejax_rule__(self, hook: str) -> str:
+        return f"the {hook} rule of {self.name}"
+
+    def as_program(self, jaxpr: Jaxpr, n_consts: int) -> UserCall:
+        """The same call, which has a program: its rules have to return outputs of the same types."""
+        call = copy(self)
+        call.out_avals, call.n_consts, call._is_traced = jaxpr.out_avals, n_consts, True
+        call._key = _key_of((self.rules.identity, self.in_tree), self.fixed.items())
+        return call
+
+    # Calls
+
+    def function(self) -> Callable[..., Any]:
+        """The function of those arguments that are data."""
+        fun = self.rules.fun
+        return fun if not self.fixed else lambda *args: fun(*self._with_fixed(args))
+
+    def primal(self, args: Sequence[Any]) -> list[Any]:
+        out = _call(self.rules.fun, self._with_fixed(self.in_tree.unflatten(args)), self.name)
+        return self._outputs(out, self.name)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        what = f"the jvp rule of {self.name}"
+        dots = tangents if self.rules.jvp_sees_zeros else [_array(t) for t in tangents]
+        args = (*self.fixed.values(), self.in_tree.unflatten(primals), self.in_tree.unflatten(dots))
+        out, out_dot = _pair(_call(self.rules.jvp, args, what), what, "(output, tangent of the output)")
+        outs = self._outputs(out, what)
+        leaves, tree = flatten(out_dot)
+        other = tree_difference(tree, self.out_tree)
+        if other is not None:
+            raise CorejaxTypeError(f"{what} returns a tangent of another structure than the output, at {other.path}"
+                                   .removesuffix(", at "), got=f"{other.got}, in {shown(tree)}", where=here(),
+                                   wanted=f"{other.wanted}, in {shown(self.out_tree)}",
+                                   todo="return the tangent in the containers of the output")
+        return outs, _fitted(leaves, [x.aval.tangent for x in outs], [f"the output{p}" for p in leaf_paths(tree)],
+                             f"{what} returns a tangent", "its output")
+
+    def fwd(self, primals: Sequence[Any], nonzero: Sequence[bool]) -> tuple[list[Any], list[Any], UserPullback]:
+        what = f"the fwd rule of {self.name}"
+        leaves: Sequence[Any] = primals
+        if self.rules.vjp_sees_zeros:
+            leaves = [PerturbedPrimal(x, bool(nz)) for x, nz in zip(primals, nonzero, strict=True)]
+        result = _call(self.rules.fwd, self._with_fixed(self.in_tree.unflatten(leaves)), what)
+        out, kept = _pair(result, what, "(output, residuals)")
+        outs = self._outputs(out, what)
+        pullback = UserPullback(self, kept, [x.aval.tangent for x in primals])
+        return outs, pullback.residuals_of(kept), pullback
+
+    # Arguments and results
+
+    def _with_fixed(self, args: Sequence[Any]) -> tuple[Any, ...]:
+        rest = iter(args)
+        return tuple([self.fixed[i] if i in self.fixed else next(rest) for i in range(self.n_args)])
+
+    def _outputs(self, out: Any, what: str) -> list[Any]:
+        """The leaves of an output as arrays; of the types that the program has, if there is one."""
+        leaves, tree = flatten(out)
+        outs = values(leaves, what, namer("the output", out))
+        if not self._is_traced:
+            self.out_tree, self.out_avals = tree, [x.aval for x in outs]
+            return outs
+        other = tree_difference(tree, self.out_tree)
+        if other is not None:
+            raise CorejaxTypeError(f"{what} returns an output of another structure than {self.name}, at {other.path}"
+                                   .removesuffix(", at "), got=f"{other.got}, in {shown(tree)}", where=here(),
+                                   wanted=f"{other.wanted}, in {shown(self.out_tree)}",
+                                   todo=f"return the output in the containers in which {self.name} returns it")
+        wanted = self.out_avals or ()
+        wrong = [i for i, (x, aval) in enumerate(zip(outs, wanted, strict=True)) if not x.aval.matches(aval)]
+        if wrong:
+            paths = leaf_paths(tree)
+            raise CorejaxTypeError(
+                f"{what} returns an output of another type than {self.name}", where=here(),
+                got="; ".join([f"{outs[i].aval} for the output{paths[i]}" for i in wrong]),
+                wanted="; ".join([f"{wanted[i]} for the output{paths[i]}" for i in wrong]),
+                todo=f"return what {self.name} returns for the same arguments")
+        return [x if x.aval is aval else roles.convert(x, aval.dtype, aval.weak_type)
+                for x, aval in zip(outs, wanted, strict=True)]
+
+
+class UserPullback:
+    """What waits for cotangents: the `bwd` rule, and what `fwd` keeps for it that is no array."""
+
+    def __init__(self, call: UserCall, kept: Any, in_avals: Sequence[ShapedArray]) -> None:
+        self.call, self.name = call, call.name
+        self.in_avals, self.out_avals, self.out_tree = in_avals, tuple(call.out_avals or ()), call.out_tree
+        leaves, self._tree = flatten(kept)
+        self._statics = [None if _is_array(x) else (x,) for x in leaves]
+        self.n_residuals = self._statics.count(None)
+        self._key: Any = None
+
+    def __corejax_key__(self) -> Any:
+        if self._key is None:
+            call = self.call
+            self._key = _key_of((call.rules.identity, call.in_tree, call._is_traced, self.out_tree, self._tree,
+                                 *self.in_avals, *self.out_avals), [*call.fixed.items(), *self._statics])
+        return self._key
+
+    def __corejax_rule__(self, hook: str) -> str:
+        return f"the {'bwd' if hook == 'transpose' else hook} rule of {self.name}"
+
+    def residuals_of(self, kept: Any) -> list[Any]:
+        """The arrays among what `fwd` keeps."""
+        arrays = [x for x in flatten(kept)[0] if _is_array(x)]
+        return values(arrays, f"the fwd rule of {self.name}", lambda i: f"residual {i}")
+
+    def bwd(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+        call, what = self.call, f"the bwd rule of {self.name}"
+        arrays = iter(residuals)
+        kept = self._tree.unflatten([next(arrays) if s is None else s[0] for s in self._statics])
+        cts = cotangents if call.rules.vjp_sees_zeros else [_array(ct) for ct in cotangents]
+        args = (*call.fixed.values(), kept, self.out_tree.unflatten(cts))
+        back = _call(call.rules.bwd, args, what)
+        trees = call.in_tree.children()
+        if not isinstance(back, (tuple, list)) or len(back) != len(trees):
+            got = f" of {len(back)}" if isinstance(back, (tuple, list)) else ""
+            raise CorejaxTypeError(
+                f"{what} returns a tuple with one cotangent for each argument", got=_described(back) + got,
+                wanted=f"a tuple of {len(trees)}", where=here(),
+                todo="return (ct,)" if len(trees) == 1 else "return None for an argument whose cotangent is zero")
+        leaves = [x for i, (ct, tree) in enumerate(zip(back, trees, strict=True)) for x in _up_to(tree, ct, i, what)]
+        return _fitted(leaves, self.in_avals, [f"args{path}" for path in leaf_paths(call.in_tree)],
+                       f"{what} returns a cotangent", "its argument")
+
+
+# Calls that transformations make of calls
+
+class MappedCall:
+    """A call mapped along an axis, with its rules mapped.
+
+    Unless `out_dims` says where the axis is in the results, it is known when the call has run.
+    """
+
+    n_consts: int
+
+    def __init__(self, call: Any, axis: Axis, dims: Dims, out_dims: Dims | None = None) -> None:
+        self.call, self.axis, self.dims = call, axis, tuple(dims)
+        self.name, self.n_consts = call.name, call.n_consts
+        self.has_jvp, self.has_vjp = call.has_jvp, call.has_vjp
+        self.out_dims: Dims = () if out_dims is None else tuple(out_dims)
+        self._places = out_dims is not None
+        self.out_avals: Sequence[ShapedArray] | None = None
+
+    def __corejax_key__(self) -> Any:
+        return self.call.__corejax_key__(), *self.mapping
+
+    @property
+    def mapping(self) -> tuple[Any, ...]:
+        """How it is mapped."""
+        return self.axis.size, _name_key(self.axis.name), self.dims, tuple(self.out_dims)
+
+    def __corejax_rule__(self, hook: str) -> str:
+        return self.call.__corejax_rule__(hook)  # type: ignore[no-any-return]
+
+    def as_program(self, jaxpr: Jaxpr, n_consts: int) -> MappedCall:
+        """The same call, which has a program."""
+        call = MappedCall(self.call, self.axis, self.dims, self.out_dims)
+        call.n_consts = n_consts
+        return call
+
+    def primal(self, args: Sequence[Any]) -> list[Any]:
+        outs, dims = self._map(lambda *xs: self.call.primal(xs), args, self.dims)
+        return self._placed(outs, dims, dims)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        flows = carrying.nonzero(tangents)
+        nonzero: list[bool] = []
+
+        def rule(*args: Any) -> list[Any]:
+            xs = args[: len(flows)]
+            dots = carrying.with_zeros(args[len(flows):], flows, [aval_of(x).tangent for x in xs])
+            outs, out_dots = self.call.jvp(xs, dots)
+            nonzero[:] = carrying.nonzero(out_dots)
+            return [*outs, *carrying.without_zeros(out_dots)]
+
+        found, dims = self._map(rule, [*primals, *carrying.without_zeros(tangents)],
+                                [*self.dims, *carrying.marked(self.dims, flows)])
+        n = len(nonzero)
+        rest, rest_dims = iter(found[n:]), iter(dims[n:])
+        pairs = [(next(rest), next(rest_dims)) if nz else (None, None) for nz in nonzero]
+        outs = self._placed(found[:n], dims[:n], [d if d is not None else t for d, (_, t) in
+                                                  zip(dims[:n], pairs, strict=True)])
+        return outs, [Zero(aval_of(x).tangent) if t is None else self._at(t, d, wanted)
+                      for x, (t, d), wanted in zip(outs, pairs, self.out_dims, strict=True)]
+
+    def fwd(self, primals: Sequence[Any], nonzero: Sequence[bool]) -> tuple[list[Any], list[Any], MappedPullback]:
+        inner: list[Any] = []
+
+        def rule(*xs: Any) -> list[Any]:
+            outs, residuals, pullback = self.call.fwd(xs, nonzero)
+            inner[:] = [pullback]
+            return [*outs, *residuals]
+
+        found, dims = self._map(rule, primals, self.dims)
+        pullback = inner[0]
+        n = len(found) - pullback.n_residuals
+        # each slice of an output has a cotangent of its own, also where all slices are the same
+        outs = self._placed(found[:n], dims[:n], [0 if d is None else d for d in dims[:n]])
+        return outs, found[n:], MappedPullback(self, pullback, dims[n:])
+
+    def _map(self, fun: Callable[..., Sequence[Any]], args: Sequence[Any], dims: Dims) -> tuple[list[Any], Any]:
+        return vmap_flat(fun, self.axis.size, self.axis.name, args, dims)
+
+    def _placed(self, outs: Sequence[Any], dims: Dims, wanted: Dims) -> list[Any]:
+        """The results with the axis where it should be: it was said before, or `wanted` says it now."""
+        if not self._places:
+            self.out_dims = tuple(wanted)
+        outs = [self._at(x, d, w) for x, d, w in zip(outs, dims, self.out_dims, strict=True)]
+        self.out_avals = [aval_of(x) for x in outs]
+        return outs
+
+    def _at(self, x: Any, dim: int | None, wanted: int | None) -> Any:
+        return x if wanted is None else to_dim(x, dim, wanted, self.axis.size)
+
+
+class MappedPullback:
+    """The pullback of a mapped call."""
+
+    def __init__(self, call: MappedCall, pullback: Any, residual_dims: Dims) -> None:
+        self.call, self.pullback, self.residual_dims = call, pullback, tuple(residual_dims)
+        self.name, self.n_residuals = pullback.name, pullback.n_residuals
+        size = call.axis.size
+        self.in_avals = [_with_axis(a, d, size) for a, d in zip(pullback.in_avals, call.dims, strict=True)]
+        self.out_avals = tuple([_with_axis(a, d, size) for a, d in zip(pullback.out_avals, call.out_dims, strict=True)])
+
+    def __corejax_key__(self) -> Any:
+        return self.pullback.__corejax_key__(), *self.call.mapping, self.residual_dims
+
+    def __corejax_rule__(self, hook: str) -> str:
+        return self.pullback.__corejax_rule__(hook)  # type: ignore[no-any-return]
+
+    def bwd(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+        call = self.call
+        flows = carrying.nonzero(cotangents)
+        nonzero: list[bool] = []
+
+        def rule(*args: Any) -> list[Any]:
+            cts = carrying.with_zeros(args[self.n_residuals:], flows, [a.tangent for a in self.pullback.out_avals])
+            back = self.pullback.bwd(args[: self.n_residuals], cts)
+            nonzero[:] = carrying.nonzero(back)
+            return carrying.without_zeros(back)
+
+        dims = [*self.residual_dims, *carrying.marked(call.out_dims, flows)]
+        found, found_dims = call._map(rule, [*residuals, *carrying.without_zeros(cotangents)], dims)
+        pairs = iter(zip(found, found_dims, strict=True))
+        return [self._of_argument(*next(pairs), dim) if nz else Zero(aval)
+                for nz, dim, aval in zip(nonzero, call.dims, self.in_avals, strict=True)]
+
+    def _of_argument(self, ct: Any, found: int | None, dim: int | None) -> Any:
+        """A cotangent with the axis where it is in its argument; summed over it where that has none."""
+        if dim is not None:
+            return to_dim(ct, found, dim, self.call.axis.size)
+        return ct if found is None else roles.sum_axes(ct, (found,))
+
+
+class SelectedCall:
+    """A call of which some results are not needed."""
+
+    def __init__(self, call: Any, used: Sequence[bool]) -> None:
+        self.call, self.used = call, tuple(used)
+        self.name, self.n_consts = call.name, call.n_consts
+        self.has_jvp, self.has_vjp = call.has_jvp, call.has_vjp
+
+    def __corejax_key__(self) -> Any:
+        return self.call.__corejax_key__(), self.used
+
+    def __corejax_rule__(self, hook: str) -> str:
+        return self.call.__corejax_rule__(hook)  # type: ignore[no-any-return]
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        outs, dots = self.call.jvp(primals, tangents)
+        return self._of(outs), self._of(dots)
+
+    def fwd(self, primals: Sequence[Any], nonzero: Sequence[bool]) -> tuple[list[Any], list[Any], SelectedPullback]:
+        outs, residuals, pullback = self.call.fwd(primals, nonzero)
+        return self._of(outs), residuals, SelectedPullback(self, pullback)
+
+    def _of(self, xs: Sequence[Any]) -> list[Any]:
+        return carrying.marked(xs, self.used)
+
+
+class SelectedPullback:
+    """The pullback of a call of which some results are not needed: their cotangents are zero."""
+
+    def __init__(self, call: SelectedCall, pullback: Any) -> None:
+        self.call, self.pullback = call, pullback
+        self.name, self.n_residuals, self.in_avals = pullback.name, pullback.n_residuals, pullback.in_avals
+        self.out_avals = tuple(call._of(pullback.out_avals))
+
+    def __corejax_key__(self) -> Any:
+        return self.pullback.__corejax_key__(), self.call.used
+
+    def __corejax_rule__(self, hook: str) -> str:
+        return self.pullback.__corejax_rule__(hook)  # type: ignore[no-any-return]
+
+    def bwd(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+        cts = carrying.with_zeros(cotangents, self.call.used, [aval.tangent for aval in self.pullback.out_avals])
+        return self.pullback.bwd(residuals, cts)  # type: ignore[no-any-return]
+
+
+# Helpers
+
+def _name_key(name: Any) -> Any:
+    return None if name is None else (type(name), name)
+
+
+def _with_axis(aval: ShapedArray, dim: int | None, size: int) -> ShapedArray:
+    return aval if dim is None else aval.update(shape=(*aval.shape[:dim], size, *aval.shape[dim:]))
+
+
+def _key_of(known: tuple[Any, ...], values: Iterable[Any]) -> Any:
+    """A key of these parts and of values that users gave; one of its own, if these can't be compared."""
+    try:
+        return *known, *[atom(x) for x in values]
+    except CorejaxTypeError:
+        return object()
+
+
+def _call(fun: Any, args: Sequence[Any], what: str) -> Any:
+    """What a function of the user's returns; if it uses a traced value that it isn't given, the error says so."""
+    try:
+        return call_user(fun, args, what)
+    except LeakedTracerError as error:
+        if not closes_over_tracers(fun):
+            raise
+        raise LeakedTracerError(
+            f"{what} closes over a value that is being transformed", got=error.got, where=error.where,
+            wanted="values that it is given", todo="make it an argument of the function: rules then get it as a "
+                                                   "primal, or may keep it as a residual") from error
+
+
+def closes_over_tracers(fun: Any) -> bool:
+    """Does a function read traced values from the scopes around it, or as defaults?"""
+    seen = [*(getattr(fun, "__defaults__", None) or ())]
+    for cell in getattr(fun, "__closure__", None) or ():
+        try:
+            seen.append(cell.cell_contents)
+        except ValueError:  # a variable that isn't set yet
+            continue
+    return any([holds_tracers(value) for value in seen])
+
+
+def holds_tracers(value: Any) -> bool:
+    """Is it a traced value, or a tuple or list with one in it?"""
+    leaves = flatten(value)[0] if isinstance(value, (tuple, list)) else [value]
+    return any([isinstance(x, Tracer) for x in leaves])
+
+
+def _up_to(tree: Any, ct: Any, i: int, what: str) -> list[Any]:
+    """The cotangents of the leaves of an argument; None stands for zeros, for a leaf or for all of it."""
+    if ct is None:
+        return [None] * tree.num_leaves
+    try:
+        return tree.flatten_up_to(ct)  # type: ignore[no-any-return]
+    except ValueError as error:
+        found = flatten(ct, lambda x: x is None)[1]
+        other = tree_difference(found, tree)
+        path, got, wanted = ("", shown(found), shown(tree)) if other is None else other
+        raise CorejaxTypeError(f"{what} returns a cotangent of another structure than args[{i}], at args[{i}]{path}",
+                               got=got, wanted=f"{wanted}, or None for zeros", where=here(),
+                               todo="return each cotangent in the containers of its argument") from error
+
+
+def _fitted(leaves: Sequence[Any], avals: Sequence[ShapedArray], paths: Sequence[str], what: str, of: str) -> list[Any]:
+    """Tangents or cotangents in the types wanted, zeros as `Zero`; an error that names those that don't fit."""
+    fitted = [_fit(x, aval) for x, aval in zip(leaves, avals, strict=True)]
+    wrong = [i for i, x in enumerate(fitted) if x is None]
+    if not wrong:
+        return fitted
+    integers = any([avals[i].dtype is dtypes.float0 for i in wrong])
+    raise CorejaxTypeError(
+        f"{what} of another type than {of}", where=here(),
+        got="; ".join([f"{_described(leaves[i])} for {paths[i]}" for i in wrong]),
+        wanted="; ".join([f"{avals[i]} for {paths[i]}" for i in wrong]),
+        todo="for integers return np.zeros(shape, cj.float0)" if integers else
+             "return an array of the shape and dtype of what it belongs to: reshape, sum or convert it")
+
+
+def _fit(x: Any, wanted: ShapedArray) -> Any:
+    """A tangent or cotangent as a value of the type wanted, or `Zero`; None if it doesn't fit."""
+    if x is None:
+        return Zero(wanted)
+    if type(x) is Zero:
+        return Zero(wanted) if x.aval.shape == wanted.shape else None
+    try:
+        aval = aval_of(x)
+    except CorejaxError:
+        return None
+    if aval.matches(wanted) and not aval.weak_type:
+        return Zero(wanted) if wanted.dtype is dtypes.float0 else values([x], "", str)[0]
+    if not aval.weak_type or aval.shape != wanted.shape or wanted.dtype is dtypes.float0 or (
+            dtypes.promote((aval.dtype, True), (wanted.dtype, False))[0] != wanted.dtype):
+        return None
+    return roles.convert(values([x], "", str)[0], wanted.dtype)
+
+
+def _array(t: Any) -> Any:
+    """An array for a `Zero`, also for one of float0."""
+    if type(t) is Zero and t.aval.dtype is dtypes.float0:
+        return Array.from_host(np.zeros(t.aval.shape, dtypes.float0), t.aval)
+    return instantiate(t)
+
+
+def _is_array(x: Any) -> bool:
+    return hasattr(x, "aval") or isinstance(x, (np.ndarray, np.generic))
+
+
+def _pair(result: Any, what: str, wanted: str) -> tuple[Any, Any]:
+    if isinstance(result, (tuple, list)) and len(result) == 2:
+        return result[0], result[1]
+    got = f" of {len(result)}" if isinstance(result, (tuple, list)) else ""
+    raise CorejaxTypeError(f"{what} returns a pair", got=_described(result) + got, wanted=wanted, where=here(),
+                           todo="return both, the output first")
+
+
+def _described(x: Any) -> str:
+    try:
+        return str(aval_of(x))
+    except CorejaxError:
+        return kind_of(x)

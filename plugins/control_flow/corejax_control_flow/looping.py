@@ -1,14 +1,19 @@
 """`while_loop` and `fori_loop`: loops that end when a condition says so, and loops that count.
 
-Each rule transforms condition and body and applies the loop of those: what they become is in `_while_forms`. A loop
-that counts between bounds that are known when it is traced is a `scan`, so it has a reverse mode too; how often a
-while loop runs is known only when it has run, so it has none.
+The condition takes its constants, then the carry; the body takes its own, then the carry, and returns the next carry.
+Each rule transforms both and applies the loop of those. The condition returns a boolean of some shape, by which each
+value of the carry begins; what is carried at a position stays as it is from when the condition is false there. Only
+batching makes conditions that are no scalars.
+
+A loop that counts between bounds that are known when it is traced is a `scan`, so it has a reverse mode too; how often
+a while loop runs is known only when it has run, so it has none.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,38 +21,60 @@ import numpy as np
 from corejax import lax
 from corejax.core import (
     Array,
+    Atom,
     Jaxpr,
     JaxprEqn,
+    Literal,
     ShapedArray,
     Staged,
     Var,
-    WeakCache,
-    Zero,
     aval_of,
     dtypes,
     flatten,
     here,
     instantiate,
     is_concrete,
+    jvp_jaxpr,
     namer,
+    partial_eval_jaxpr,
     stage,
     stage_function,
     to_dim,
     values,
+    vmap_jaxpr,
 )
 from corejax.errors import CorejaxNotImplementedError, CorejaxTypeError, CorejaxValueError, kind_of
-from corejax.ir.surgery import inline
-from corejax.plugin import Sample, define, hookimpl, public
-from corejax_control_flow._carry import check_carry, settle
-from corejax_control_flow._mismatch import shown
-from corejax_control_flow._scan_forms import Body
-from corejax_control_flow._while_forms import Half, Loop, batched, forward, halves, shorten, simplify
-from corejax_control_flow._while_lowering import lower_while
-from corejax_control_flow.scanning import _scan
+from corejax.ir.surgery import dce, inline, reorder_invars
+from corejax.plugin import Sample, carrying, define, hookimpl, public
+from corejax_control_flow._mismatch import check_carry, shown
+from corejax_control_flow._scan_lowering import while_op
+from corejax_control_flow.scanning import Body, run_scan
 
 __all__ = ["fori_loop", "while_loop"]
 
+Flags = carrying.Flags
+Dims = tuple[int | None, ...]
+
 _BOOL = ShapedArray((), dtypes.bool_)
+
+
+class Loop(NamedTuple):
+    """Body and condition, and how many constants each takes."""
+
+    body: Jaxpr
+    cond: Jaxpr
+    cond_nconsts: int
+    body_nconsts: int
+
+    def operands(self, items: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
+        """What belongs to the constants of the condition, to those of the body, and to the carry."""
+        split = self.cond_nconsts + self.body_nconsts
+        return [*items[: self.cond_nconsts]], [*items[self.cond_nconsts:split]], [*items[split:]]
+
+    @property
+    def effects(self) -> frozenset[Any]:
+        """Those of condition and body."""
+        return self.cond.effects | self.body.effects
 
 
 class WhileLoop:
@@ -78,34 +105,30 @@ class WhileLoop:
                 staged = stage_function(body_fun, avals, in_tree, "while_loop: the body")
                 return staged, staged.closed.out_avals
 
-            leaves, body = settle(leaves, step)
+            leaves, body = carrying.settle(leaves, step)
             avals = [aval_of(x) for x in leaves]
             cond = stage_function(cond_fun, avals, in_tree, "while_loop: the condition")
             _check_condition(cond)
             check_carry("while_loop: the body", tree, avals, body.out_tree, body.closed.out_avals, "init_val")
-            loop = Loop(cond.jaxpr, body.jaxpr, len(cond.consts), len(body.consts))
-            return tree.unflatten(_while([*cond.consts, *body.consts, *leaves], loop))
+            loop = Loop(body.jaxpr, cond.jaxpr, len(cond.consts), len(body.consts))
+            return tree.unflatten(_while(loop, [*cond.consts, *body.consts, *leaves]))
         return while_loop
 
     @hookimpl
     def abstract_eval(self, avals: Any, *, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int, body_nconsts: int
                       ) -> list[ShapedArray]:
-        _check(Loop(cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts), avals)
+        _check(Loop(body_jaxpr, cond_jaxpr, cond_nconsts, body_nconsts), avals)
         return body_jaxpr.out_avals
 
     @hookimpl
     def jvp(self, primals: Any, tangents: Any, *, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int,
             body_nconsts: int) -> Any:
-        loop = Loop(cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts)
-        found = forward(loop, tuple([type(t) is not Zero for t in tangents]))
-        cond_consts, body_consts, carry = loop.operands(primals)
+        loop = Loop(body_jaxpr, cond_jaxpr, cond_nconsts, body_nconsts)
+        found = _forward(loop, carrying.nonzero(tangents))
         _, const_dots, carry_dots = loop.operands(tangents)
-        carry_dots = [instantiate(t) for t, nz in zip(carry_dots, found.carry_nonzero, strict=True) if nz]
-        outs = _while([*cond_consts, *body_consts, *[t for t in const_dots if type(t) is not Zero],
-                       *carry, *carry_dots], found.loop)
-        dots = iter(outs[len(carry):])
-        return outs[: len(carry)], [next(dots) if nz else Zero(aval.tangent) for nz, aval in
-                                    zip(found.carry_nonzero, body_jaxpr.out_avals, strict=True)]
+        carry_dots = [instantiate(t) if nz else t for t, nz in zip(carry_dots, found.carry_nonzero, strict=True)]
+        outs = _while(found.loop, carrying.with_tangents(loop.operands(primals), ([], const_dots, carry_dots)))
+        return carrying.part_tangents(outs, [found.carry_nonzero])
 
     @hookimpl
     def transpose(self, cotangents: Any, args: Any) -> Any:
@@ -119,8 +142,8 @@ class WhileLoop:
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int,
              body_nconsts: int) -> Any:
-        loop = Loop(cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts)
-        found = batched(loop, axis.size, axis.name, tuple(dims))
+        loop = Loop(body_jaxpr, cond_jaxpr, cond_nconsts, body_nconsts)
+        found = _batched(loop, axis.size, axis.name, tuple(dims))
         if loop.effects and found.loop.cond.out_avals[0].shape:
             raise CorejaxNotImplementedError(
                 "while_loop: under vmap the steps of elements that have stopped run too, so none may have effects",
@@ -131,36 +154,31 @@ class WhileLoop:
         _, _, carry_dims = loop.operands(dims)
         carry = [x if wanted is None else to_dim(x, d, wanted, axis.size)
                  for x, d, wanted in zip(carry, carry_dims, found.carry, strict=True)]
-        return _while([*cond_consts, *body_consts, *carry], found.loop), found.carry
+        return _while(found.loop, [*cond_consts, *body_consts, *carry]), found.carry
 
     @hookimpl
     def xla_translation(self, ctx: Any, args: Any, *, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int,
                         body_nconsts: int) -> Any:
-        return lower_while(ctx, Loop(cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts), args)
+        lowering = _Lowering(ctx, Loop(body_jaxpr, cond_jaxpr, cond_nconsts, body_nconsts))
+        return lowering.masked(args) if cond_jaxpr.out_avals[0].shape else lowering.plain(args)
 
     @hookimpl
     def partial_eval(self, eqn: Any, unknown_in: Any) -> Any:
-        found = halves(_loop_of(eqn), tuple(unknown_in))
+        found = _halves(_loop_of(eqn), tuple(unknown_in))
         known = staged = None
         if found.known is not None:
-            known = _with_half(eqn, found.known, [v for v, unknown in zip(eqn.outvars, found.unknown_out, strict=True)
-                                                  if not unknown])
+            outvars = carrying.marked(eqn.outvars, found.known.kept_out)
+            known = _with_loop(eqn, found.known.program, carrying.marked(eqn.invars, found.known.used_in), outvars)
         if found.staged is not None:
             # what it computes again of the known results has no name in the program
-            outvars = [v if unknown else Var(v.aval) for v, unknown, kept in
-                       zip(eqn.outvars, found.unknown_out, found.staged.kept_out, strict=True) if kept]
-            staged = _with_half(eqn, found.staged, outvars)
+            outvars = [v if unknown else Var(v.aval) for v, unknown in zip(eqn.outvars, found.unknown_out, strict=True)]
+            staged = _with_loop(eqn, found.staged.program, carrying.marked(eqn.invars, found.staged.used_in),
+                                carrying.marked(outvars, found.staged.kept_out))
         return known, staged, found.unknown_out, []
 
     @hookimpl
     def dce(self, eqn: Any, used_out: Any) -> Any:
-        if True not in used_out and not eqn.effects:
-            return [False] * len(eqn.invars), None
-        found = shorten(_loop_of(eqn), tuple(used_out))
-        if found is None:
-            return [True] * len(eqn.invars), eqn
-        outvars = [v for v, kept in zip(eqn.outvars, found.kept_out, strict=True) if kept]
-        return list(found.used_in), _with_half(eqn, Half(*found), outvars)
+        return carrying.shorten(eqn, used_out, _shorter(_loop_of(eqn), tuple(used_out)), partial(_with_loop, eqn))
 
     @hookimpl
     def effects(self, avals: Any, *, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr) -> frozenset[Any]:
@@ -218,18 +236,18 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
         staged = stage_function(body_fun, [bounds.counter, *avals], in_tree, "fori_loop: the body")
         return staged, staged.closed.out_avals
 
-    leaves, body = settle(leaves, step)
+    leaves, body = carrying.settle(leaves, step)
     check_carry("fori_loop: the body", tree, [aval_of(x) for x in leaves], body.out_tree, body.closed.out_avals,
                 "init_val")
     n_consts = len(body.consts)
     counting = _counting(body.jaxpr, n_consts)
     if bounds.known is not None:
         first, length = bounds.known
-        outs = _scan([*body.consts, *values([first], "fori_loop", namer("lower", 0)), *leaves],
-                     Body(counting.body, n_consts, len(leaves) + 1), length=length, reverse=False,
-                     unroll=_unroll(unroll, length))
+        outs = run_scan(Body(counting.body, n_consts, len(leaves) + 1),
+                        [*body.consts, *values([first], "fori_loop", namer("lower", 0)), *leaves],
+                        length=length, reverse=False, unroll=_unroll(unroll, length))
     elif unroll is None or unroll is False or unroll == 1:
-        outs = _while([bounds.upper, *body.consts, bounds.lower, *leaves], Loop(*counting, 1, n_consts))
+        outs = _while(Loop(*counting, 1, n_consts), [bounds.upper, *body.consts, bounds.lower, *leaves])
     else:
         raise CorejaxValueError("fori_loop: a loop with computed bounds can't be unrolled", got=f"unroll={unroll!r}",
                                 wanted="bounds that are known when the loop is traced", where=here(),
@@ -281,13 +299,14 @@ def _constant(value: Any, aval: ShapedArray) -> Array:
 
 
 class _Counting(NamedTuple):
-    """A condition of an upper bound, the index and a carry; a body that counts on."""
+    """A body that counts on; a condition of an upper bound, the index and a carry."""
 
-    cond: Jaxpr
     body: Jaxpr
+    cond: Jaxpr
 
 
-def _count(jaxpr: Jaxpr, num_consts: int) -> _Counting:
+@carrying.remembered
+def _counting(jaxpr: Jaxpr, num_consts: int) -> _Counting:
     """The loop over a body of (constants, index, carry)."""
     index = jaxpr.invars[num_consts].aval
     following = stage(lambda i: [lax.add(i, _constant(1, index))], [index]).jaxpr
@@ -295,10 +314,7 @@ def _count(jaxpr: Jaxpr, num_consts: int) -> _Counting:
     body = jaxpr.replace(eqns=[*new, *jaxpr.eqns], outvars=[next_index, *jaxpr.outvars])
     carry = jaxpr.in_avals[num_consts + 1:]
     cond = stage(lambda upper, i, *_: [lax.lt(i, upper)], [index, index, *carry], "cond").jaxpr
-    return _Counting(cond, body)
-
-
-_counting = WeakCache(_count)
+    return _Counting(body, cond)
 
 
 def _unroll(unroll: int | bool | None, length: int) -> int:
@@ -317,16 +333,16 @@ def _unroll(unroll: int | bool | None, length: int) -> int:
 
 # Binding
 
-def _while(operands: Sequence[Any], loop: Loop) -> list[Any]:
+def _while(loop: Loop, operands: Sequence[Any]) -> list[Any]:
     """The results of a loop, simplified."""
-    simpler = simplify(loop)
+    simpler = _simpler(loop)
     if simpler is None:
-        return _bind(operands, loop)
-    found = _bind([operands[i] for i in simpler.operands], simpler.loop)
+        return _bind(loop, operands)
+    found = _bind(simpler.loop, [operands[i] for i in simpler.operands])
     return [found[i] if where == "result" else operands[i] for where, i in simpler.results]
 
 
-def _bind(operands: Sequence[Any], loop: Loop) -> list[Any]:
+def _bind(loop: Loop, operands: Sequence[Any]) -> list[Any]:
     if not loop.body.outvars and not loop.effects:
         return []
     return while_loop.primitive.bind(*operands, **_params(loop))  # type: ignore[no-any-return]
@@ -339,13 +355,304 @@ def _params(loop: Loop) -> dict[str, Any]:
 
 def _loop_of(eqn: JaxprEqn) -> Loop:
     params = eqn.params
-    return Loop(params["cond_jaxpr"], params["body_jaxpr"], params["cond_nconsts"], params["body_nconsts"])
+    return Loop(params["body_jaxpr"], params["cond_jaxpr"], params["cond_nconsts"], params["body_nconsts"])
 
 
-def _with_half(eqn: JaxprEqn, half: Half, outvars: Sequence[Var]) -> JaxprEqn:
-    """The equation of a part of the loop."""
-    invars = [x for x, used in zip(eqn.invars, half.used_in, strict=True) if used]
-    return eqn.replace(invars=invars, outvars=outvars, params=_params(half.loop), effects=half.loop.effects)
+def _with_loop(eqn: JaxprEqn, loop: Loop, invars: Sequence[Atom], outvars: Sequence[Var]) -> JaxprEqn:
+    """The same equation of another loop."""
+    return eqn.replace(invars=invars, outvars=outvars, params=_params(loop), effects=loop.effects)
+
+
+# Simplification
+
+class _Simpler(NamedTuple):
+    """A smaller loop that does the same: which operands it takes, and where each result is found.
+
+    ("result", i) is its i-th, ("operand", i) the i-th operand of the original.
+    """
+
+    loop: Loop
+    operands: list[int]
+    results: list[carrying.Place]
+
+
+@carrying.remembered
+def _simpler(loop: Loop) -> _Simpler | None:
+    """A loop without what is superfluous, None if nothing is: what no step changes becomes a constant."""
+    body, cond = loop.body, loop.cond
+    cond_consts, body_consts, carry = loop.operands(range(loop.cond_nconsts + len(body.invars)))
+    moves = [v is not out for v, out in zip(body.invars[loop.body_nconsts:], body.outvars, strict=True)]
+    fixed = [not m for m in moves]
+    kept = [True] * moves.count(True)
+    parts = []
+    for jaxpr, consts, used_out in ((cond, cond_consts, [True]), (body, body_consts, moves)):
+        n = len(consts)
+        at = range(n, n + len(carry))
+        jaxpr = reorder_invars(jaxpr, [*range(n), *carrying.marked(at, fixed), *carrying.marked(at, moves)])
+        smaller, used = _shortened(jaxpr, used_out, len(jaxpr.invars) - len(kept), kept)
+        taken = carrying.marked([*consts, *carrying.marked(carry, fixed)], used[: len(used) - len(kept)])
+        parts.append((smaller, taken, len(smaller.eqns) == len(jaxpr.eqns) and len(taken) == n))
+    (new_cond, for_cond, same_cond), (new_body, for_body, same_body) = parts
+    if all(moves) and same_cond and same_body:
+        return None
+    place = iter(range(len(kept)))
+    results = [("result", next(place)) if m else ("operand", i) for m, i in zip(moves, carry, strict=True)]
+    return _Simpler(Loop(new_body, new_cond, len(for_cond), len(for_body)),
+                   [*for_cond, *for_body, *carrying.marked(carry, moves)], results)
+
+
+# Forward mode
+
+class _Forward(NamedTuple):
+    """The loop over values and tangents: constants of the body and the carry are followed by nonzero tangents."""
+
+    loop: Loop
+    carry_nonzero: Flags
+
+
+@carrying.remembered
+def _forward(loop: Loop, nonzero: Flags) -> _Forward:
+    """The loop for these tangents, of which the condition takes none."""
+    _, consts, carry_in = loop.operands(nonzero)
+
+    def step(carry: Flags) -> tuple[Jaxpr, Flags]:
+        return jvp_jaxpr(loop.body, [*consts, *carry], carry)
+
+    carry, dual = carrying.fixed_point(carry_in, step)
+    body = carrying.in_groups(dual, (consts, carry), (carry,))
+    dots = [Var(aval.tangent) for aval in carrying.marked(loop.body.out_avals, carry)]
+    cond = loop.cond.replace(invars=[*loop.cond.invars, *dots])
+    return _Forward(Loop(body, cond, loop.cond_nconsts, len(consts) + sum(consts)), carry)
+
+
+# Batching
+
+class _Batched(NamedTuple):
+    """The loop over batches: where the batch axis of each carry is."""
+
+    loop: Loop
+    carry: list[int | None]
+
+
+@carrying.remembered
+def _batched(loop: Loop, size: int, name: Any, dims: Dims) -> _Batched:
+    """The loop for operands that are batched along `dims`; those of the carry only say whether."""
+    body, cond = loop.body, loop.cond
+    cond_dims, body_dims, carry_in = loop.operands(dims)
+    # a carry begins by the axes of the condition: a new one goes behind them, unless the condition has it too
+    at = len(cond.out_avals[0].shape)
+    carry = [None if d is None else at for d in carry_in]
+    while True:
+        mapped, found = vmap_jaxpr(body, size, name, (*body_dims, *carry), carry)
+        grown = [at if old is None and new is not None else old for old, new in zip(carry, found, strict=True)]
+        if grown == carry:
+            mapped_cond, (pred,) = vmap_jaxpr(cond, size, name, (*cond_dims, *carry))
+            if pred is not None:
+                at, grown = 0, [0] * len(carry)
+            if grown == carry:
+                break
+        carry = grown
+    if pred is not None:
+        mapped_cond, _ = vmap_jaxpr(cond, size, name, (*cond_dims, *carry), (0,))
+    return _Batched(loop._replace(body=mapped, cond=mapped_cond), carry)
+
+
+# Dead code
+
+@carrying.remembered
+def _shorter(loop: Loop, used_out: Flags) -> carrying.Shorter[Loop] | None:
+    """Without what is not used; None if everything is. A carry is used if the condition or another carry needs it."""
+    n_consts = loop.body_nconsts
+
+    def step(carry: Flags) -> tuple[tuple[Jaxpr, Flags], Flags]:
+        smaller, used = _shortened(loop.body, carry, n_consts, carry)
+        return (smaller, used), used[n_consts:]
+
+    needed = carrying.either(used_out, dce(loop.cond, (True,))[1][loop.cond_nconsts:])
+    carry, (body, used) = carrying.fixed_point(needed, step)
+    cond, cond_used = _shortened(loop.cond, (True,), loop.cond_nconsts, carry)
+    if body is loop.body and cond is loop.cond:
+        return None
+    for_cond, for_body = cond_used[:loop.cond_nconsts], used[:n_consts]
+    return carrying.Shorter(Loop(body.replace(), cond, sum(for_cond), sum(for_body)),
+                            (*for_cond, *for_body, *carry), carry)
+
+
+def _shortened(jaxpr: Jaxpr, used_out: Sequence[bool], n_consts: int, carry: Sequence[bool]
+               ) -> tuple[Jaxpr, Flags]:
+    """Without dead code, with these parts of the carry among the inputs whether it reads them or not."""
+    return dce(jaxpr, used_out, [*[False] * n_consts, *carry])
+
+
+# Partial evaluation
+
+class _Halves(NamedTuple):
+    """A loop in two: one that runs now, and one that waits.
+
+    The second runs all of it again, as it needs what the first computes in each step; so some of its results are
+    known. None stands for a part that has nothing to do.
+    """
+
+    known: carrying.Shorter[Loop] | None
+    staged: carrying.Shorter[Loop] | None
+    unknown_out: Flags
+
+
+@carrying.remembered
+def _halves(loop: Loop, unknown_in: Flags) -> _Halves:
+    """Divide a loop by which operands are unknown. If the condition is unknown, all of it waits."""
+    body = loop.body
+    cond_consts, consts, carry_in = loop.operands(unknown_in)
+
+    def step(carry: Flags) -> tuple[tuple[Jaxpr, Jaxpr, int], Flags]:
+        first, second, found, n_residuals = partial_eval_jaxpr(body, [*consts, *carry], carry)
+        return (first, second, n_residuals), found
+
+    carry, (first, second, n_residuals) = carrying.fixed_point(carry_in, step)
+    reads = dce(loop.cond, (True,))[1]
+    if any([u and r for u, r in zip([*cond_consts, *carry], reads, strict=True)]):
+        return _Halves(None, _whole(loop), (True,) * len(carry))
+    if not any(carry):
+        return _Halves(_whole(loop), None, carry)
+    now = None
+    if not all(carry) or first.effects or loop.cond.effects:
+        now = _known_half(loop, first, n_residuals, reads, [*consts, *carry])
+    if first.effects:
+        body = _Again(first, second, n_residuals, [*consts, *carry]).body(body)
+    again = loop._replace(cond=_without_effects(loop.cond), body=body)
+    return _Halves(now, _shorter(again, carry) or _whole(again), carry)
+
+
+def _whole(loop: Loop) -> carrying.Shorter[Loop]:
+    n_carry = len(loop.body.outvars)
+    n = loop.cond_nconsts + loop.body_nconsts + n_carry
+    return carrying.Shorter(loop._replace(body=loop.body.replace()), (True,) * n, (True,) * n_carry)
+
+
+def _known_half(loop: Loop, first: Jaxpr, n_residuals: int, reads: Flags, unknown: Sequence[bool]
+                ) -> carrying.Shorter[Loop]:
+    """The loop over what is known of the carry."""
+    known = [not u for u in unknown]
+    of_consts, of_carry = known[: loop.body_nconsts], known[loop.body_nconsts:]
+    n_consts, n_carry = of_consts.count(True), of_carry.count(True)
+    results = first.replace(outvars=first.outvars[:n_carry])
+    body, used = _shortened(results, (True,) * n_carry, n_consts, (True,) * n_carry)
+    of_cond = reads[: loop.cond_nconsts]
+    cond = loop.cond.replace(invars=carrying.marked(loop.cond.invars, [*of_cond, *of_carry]))
+    in_order = iter(used)
+    of_body = [k and next(in_order) for k in of_consts]
+    return carrying.Shorter(Loop(body, cond, sum(of_cond), sum(of_body)), (*of_cond, *of_body, *of_carry),
+                            tuple(of_carry))
+
+
+class _Again(NamedTuple):
+    """The two parts of a divided body, to be put together without the effects that the first has had by then."""
+
+    known: Jaxpr
+    staged: Jaxpr
+    n_residuals: int
+    unknown_in: list[bool]
+
+    def body(self, original: Jaxpr) -> Jaxpr:
+        """A body of the operands and results of the original."""
+        known_in = carrying.marked(original.invars, [not u for u in self.unknown_in])
+        eqns, outs = inline(_without_effects(self.known), known_in)
+        n = len(outs) - self.n_residuals
+        new, unknown_outs = inline(self.staged, [*outs[n:], *carrying.marked(original.invars, self.unknown_in)])
+        known_outs, unknown = iter(outs[:n]), iter(unknown_outs)
+        carry = self.unknown_in[len(original.invars) - len(original.outvars):]
+        eqns += new
+        return original.replace(eqns=eqns, outvars=[next(unknown) if u else next(known_outs) for u in carry],
+                                effects=_effects(eqns))
+
+
+def _without_effects(jaxpr: Jaxpr) -> Jaxpr:
+    """The jaxpr for its results only: an equation with effects stays if something is computed from it."""
+    if not jaxpr.effects:
+        return jaxpr
+    live: set[Any] = {*jaxpr.outvars}
+    kept = []
+    for eqn in reversed(jaxpr.eqns):
+        if not live.isdisjoint(eqn.outvars):
+            kept.append(_without_effects_inside(eqn) if eqn.effects else eqn)
+            live.update([x for x in eqn.invars if type(x) is not Literal])
+    kept.reverse()
+    return jaxpr.replace(eqns=kept, effects=_effects(kept))
+
+
+def _without_effects_inside(eqn: JaxprEqn) -> JaxprEqn:
+    """The same for the programs that an equation carries."""
+    params: dict[str, Any] = {}
+    for name, value in eqn.params.items():
+        if type(value) is tuple:
+            params[name] = tuple([_without_effects(x) if isinstance(x, Jaxpr) else x for x in value])
+        else:
+            params[name] = _without_effects(value) if isinstance(value, Jaxpr) else value
+    effects = eqn.primitive.effects
+    assert effects is not None  # the equation has some
+    return eqn.replace(params=params, effects=effects(tuple([x.aval for x in eqn.invars]), **params))
+
+
+def _effects(eqns: Sequence[JaxprEqn]) -> frozenset[Any]:
+    return frozenset[Any]().union(*[eqn.effects for eqn in eqns])
+
+
+# StableHLO
+
+class _Lowering(NamedTuple):
+    """A loop in StableHLO. Constants travel through it unchanged, which costs nothing."""
+
+    ctx: Any
+    loop: Loop
+
+    def _cond(self, operands: Sequence[Any]) -> Any:
+        cond_consts, _, carry = self.loop.operands(operands)
+        return self.ctx.call(self.loop.cond, [*cond_consts, *carry], "while_cond")[0]
+
+    def _body(self, operands: Sequence[Any]) -> list[Any]:
+        cond_consts, body_consts, carry = self.loop.operands(operands)
+        return [*cond_consts, *body_consts, *self.ctx.call(self.loop.body, [*body_consts, *carry], "while_body")]
+
+    def plain(self, args: Sequence[Any]) -> list[Any]:
+        """The loop on a condition that is one boolean."""
+        spare = [] if args else [self.ctx.constant(np.False_)]  # a loop has a state
+        outs = while_op(self.ctx, [*spare, *args], lambda *state: [self._cond(state[len(spare):])],
+                        lambda *state: [*state[: len(spare)], *self._body(state[len(spare):])])
+        return self.loop.operands(outs[len(spare):])[2]
+
+    def masked(self, args: Sequence[Any]) -> list[Any]:
+        """The loop that runs as long as any boolean holds, and changes what is carried only where it does.
+
+        The condition of the next round is part of the state: it is evaluated once for each.
+        """
+        ctx, n = self.ctx, self.loop.cond_nconsts + self.loop.body_nconsts
+
+        def body(going: Any, *state: Any) -> list[Any]:
+            new = self._body(state)
+            new[n:] = [self._select(going, x, y) for x, y in zip(new[n:], state[n:], strict=True)]
+            return [self._cond(new), *new]
+
+        outs = while_op(ctx, [self._cond(args), *args], lambda going, *_: [self._any(going)], body)
+        return outs[1 + n:]
+
+    def _select(self, going: Any, new: Any, old: Any) -> Any:
+        """The new value where the loop goes on; its leading axes are those of the condition."""
+        ctx, shape = self.ctx, new.type.shape
+        if shape != going.type.shape:
+            axes = ctx.ir.DenseI64ArrayAttr.get(range(len(going.type.shape)))
+            kind = ctx.type_of(ShapedArray(tuple(shape), dtypes.bool_))
+            going = ctx.op("stablehlo.broadcast_in_dim", [going], {"broadcast_dimensions": axes}, [kind])
+        return ctx.op("stablehlo.select", [going, new, old], None, [new.type])
+
+    def _any(self, going: Any) -> Any:
+        ctx = self.ctx
+        scalar = ctx.type_of(ShapedArray((), dtypes.bool_))
+        axes = ctx.ir.DenseI64ArrayAttr.get(range(len(going.type.shape)))
+        found = ctx.op("stablehlo.reduce", [going, ctx.constant(np.False_)], {"dimensions": axes}, [scalar], 1)
+        block = found.owner.regions[0].blocks.append(scalar, scalar)
+        with ctx.ir.InsertionPoint(block):
+            ctx.op("stablehlo.return", [ctx.op("stablehlo.or", block.arguments, None, [scalar])], None, [])
+        return found
 
 
 # Checks

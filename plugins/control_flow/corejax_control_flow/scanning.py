@@ -1,50 +1,72 @@
 """`scan`: a loop of known length, each step of which reads a slice of the inputs and writes one of the outputs.
 
-Each rule transforms the body and scans the result: what a body becomes is in `_scan_forms`. A scan is simplified
-before it is bound, so that what no step changes isn't carried, and what is an input already isn't written again.
+A body takes constants, then the carry, then one slice of each input, and returns the carry and then one slice of each
+output. Each rule transforms the body and scans the result, which is simplified before it is bound, so that what no step
+changes isn't carried, and what is an input already isn't written again.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from corejax import lax
 from corejax.core import (
+    Atom,
     Jaxpr,
     JaxprEqn,
     Linear,
+    Literal,
     ShapedArray,
     Staged,
     Var,
-    Zero,
     aval_of,
     context,
     eval_jaxpr,
     flatten,
     here,
     instantiate,
+    jvp_jaxpr,
     namer,
     paths_of,
     stage,
     stage_function,
     to_dim,
+    transpose_jaxpr,
     values,
     vmap_jaxpr,
 )
 from corejax.errors import ConcretizationError, CorejaxTypeError, CorejaxValueError, kind_of
-from corejax.plugin import Sample, define, hookimpl, public, roles
-from corejax_control_flow._carry import check_carry, settle
-from corejax_control_flow._invariants import hoist
-from corejax_control_flow._scan_forms import Body, backward, batched, forward, halves, shorten, simplify
+from corejax.ir.surgery import dce, inline, substitute
+from corejax.plugin import Sample, carrying, define, hookimpl, public, roles
+from corejax_control_flow._mismatch import check_carry
 from corejax_control_flow._scan_lowering import Loop, lower_scan
 
 __all__ = ["map", "scan"]
 
-Flags = tuple[bool, ...]
+Flags = carrying.Flags
+Dims = tuple[int | None, ...]
+
+
+class Body(NamedTuple):
+    """The program of one step: its first operands are constants, the next the carry, the others slices of inputs."""
+
+    jaxpr: Jaxpr
+    num_consts: int
+    num_carry: int
+
+    def operands(self, items: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
+        """What belongs to constants, carry and inputs."""
+        split = self.num_consts + self.num_carry
+        return [*items[: self.num_consts]], [*items[self.num_consts:split]], [*items[split:]]
+
+    def results(self, items: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """What belongs to the carry and to outputs."""
+        return [*items[: self.num_carry]], [*items[self.num_carry:]]
 
 
 class Scan:
@@ -73,11 +95,11 @@ class Scan:
             x_leaves = values(x_leaves, "scan", namer("xs", xs))
             steps = _length("scan", [aval_of(x) for x in x_leaves], xs, length)
             step = _Step(f, carry_tree, flatten((init, xs))[1], [aval_of(x) for x in x_leaves])
-            init_leaves, staged = settle(init_leaves, step)
+            init_leaves, staged = carrying.settle(init_leaves, step)
             step.check(staged, init_leaves)
-            outs = _scan([*staged.consts, *init_leaves, *x_leaves],
-                         Body(staged.jaxpr, len(staged.consts), len(init_leaves)),
-                         length=steps, reverse=_flag("reverse", reverse), unroll=_unroll(unroll, steps))
+            outs = run_scan(Body(staged.jaxpr, len(staged.consts), len(init_leaves)),
+                            [*staged.consts, *init_leaves, *x_leaves],
+                            length=steps, reverse=_flag("reverse", reverse), unroll=_unroll(unroll, steps))
             pair = staged.out_tree.unflatten(outs)
             return pair[0], pair[1]
         return scan
@@ -94,21 +116,12 @@ class Scan:
     def jvp(self, primals: Any, tangents: Any, *, jaxpr: Jaxpr, length: int, reverse: bool, num_consts: int,
             num_carry: int, unroll: int) -> Any:
         body = Body(jaxpr, num_consts, num_carry)
-        found = forward(body, tuple([type(t) is not Zero for t in tangents]))
+        found = _forward(body, carrying.nonzero(tangents))
         const_dots, carry_dots, x_dots = body.operands(tangents)
         carry_dots = [instantiate(t) if nz else t for t, nz in zip(carry_dots, found.carry_nonzero, strict=True)]
-        operands = []
-        for group, dots in zip(body.operands(primals), (const_dots, carry_dots, x_dots), strict=True):
-            operands += [*group, *[t for t in dots if type(t) is not Zero]]
-        outs = iter(_scan(operands, found.body, length=length, reverse=reverse, unroll=unroll, hoisting=True))
-        carry_avals, y_avals = body.results(jaxpr.out_avals)
-        carry = [next(outs) for _ in carry_avals]
-        carry_dots = [next(outs) if nz else Zero(aval.tangent)
-                      for nz, aval in zip(found.carry_nonzero, carry_avals, strict=True)]
-        ys = [next(outs) for _ in y_avals]
-        y_dots = [next(outs) if nz else Zero(_stacked(aval, length).tangent)
-                  for nz, aval in zip(found.ys_nonzero, y_avals, strict=True)]
-        return [*carry, *ys], [*carry_dots, *y_dots]
+        operands = carrying.with_tangents(body.operands(primals), (const_dots, carry_dots, x_dots))
+        outs = run_scan(found.body, operands, length=length, reverse=reverse, unroll=unroll, hoisting=True)
+        return carrying.part_tangents(outs, (found.carry_nonzero, found.ys_nonzero))
 
     @hookimpl
     def transpose(self, cotangents: Any, args: Any, *, jaxpr: Jaxpr, length: int, reverse: bool, num_consts: int,
@@ -116,15 +129,15 @@ class Scan:
         body = Body(jaxpr, num_consts, num_carry)
         consts, carry, xs = body.operands(args)
         linear = (*[type(x) is Linear for x in consts], *[True] * num_carry, *[type(x) is Linear for x in xs])
-        found = backward(body, linear, tuple([type(ct) is not Zero for ct in cotangents]))
+        found = _backward(body, linear, carrying.nonzero(cotangents))
         ct_carry, ct_ys = body.results(cotangents)
         lin_consts = [x for x in consts if type(x) is Linear]
         operands = [
             *[x for x in consts if type(x) is not Linear],
             *[roles.zeros(x.aval.tangent) for x, nz in zip(lin_consts, found.consts_nonzero, strict=True) if nz],
             *[instantiate(ct) for ct, nz in zip(ct_carry, found.carry_nonzero, strict=True) if nz],
-            *[ct for ct in ct_ys if type(ct) is not Zero], *[x for x in xs if type(x) is not Linear]]
-        outs = iter(_scan(operands, found.body, length=length, reverse=not reverse, unroll=unroll, hoisting=True))
+            *carrying.without_zeros(ct_ys), *[x for x in xs if type(x) is not Linear]]
+        outs = iter(run_scan(found.body, operands, length=length, reverse=not reverse, unroll=unroll, hoisting=True))
         ct_consts = iter([next(outs) if nz else None for nz in found.consts_nonzero])
         ct_init = [next(outs) if nz else None for nz in found.carry_nonzero]
         ct_xs = iter([next(outs) if nz else None for nz in found.xs_nonzero])
@@ -141,10 +154,10 @@ class Scan:
         # the axis that is scanned over comes first; where the batch axis is behind it, it stays
         xs = [to_dim(x, d, 1, axis.size) if d == 0 else x for x, d in zip(xs, x_dims, strict=True)]
         slice_dims = [None if d is None else d - 1 if d else 0 for d in x_dims]
-        found = batched(body, axis.size, axis.name, (*const_dims, *carry_dims, *slice_dims))
+        found = _batched(body, axis.size, axis.name, (*const_dims, *carry_dims, *slice_dims))
         carry = [x if wanted is None else to_dim(x, d, wanted, axis.size)
                  for x, d, wanted in zip(carry, carry_dims, found.carry, strict=True)]
-        outs = _scan([*consts, *carry, *xs], found.body, length=length, reverse=reverse, unroll=unroll)
+        outs = run_scan(found.body, [*consts, *carry, *xs], length=length, reverse=reverse, unroll=unroll)
         return outs, [*found.carry, *[None if d is None else d + 1 for d in found.ys]]
 
     @hookimpl
@@ -154,30 +167,13 @@ class Scan:
 
     @hookimpl
     def partial_eval(self, eqn: Any, unknown_in: Any) -> Any:
-        found = halves(_body_of(eqn), tuple(unknown_in))
-        fresh = [Var(_stacked(aval, eqn.params["length"])) for aval in found.fresh]
-        atoms = {"operand": eqn.invars, "result": eqn.outvars, "fresh": fresh}
-        known = staged = None
-        if found.known.jaxpr.outvars or found.known.jaxpr.effects:
-            outvars = [v for v, unknown in zip(eqn.outvars, found.unknown_out, strict=True) if not unknown]
-            known = _with_body(eqn, found.known, [eqn.invars[i] for i in found.known_operands], [*outvars, *fresh])
-        operands = [atoms[where][i] for where, i in found.staged_operands]
-        if found.staged.jaxpr.outvars or found.staged.jaxpr.effects:
-            outvars = [v for v, unknown in zip(eqn.outvars, found.unknown_out, strict=True) if unknown]
-            staged = _with_body(eqn, found.staged, operands, outvars)
-        return known, staged, found.unknown_out, [v for v in operands if type(v) is Var and v not in eqn.invars]
+        split = _split(_body_of(eqn), tuple(unknown_in))
+        fresh = [_stacked(aval, eqn.params["length"]) for aval in split.fresh_avals]
+        return carrying.divide(eqn, split._replace(fresh_avals=fresh), partial(_with_body, eqn))
 
     @hookimpl
     def dce(self, eqn: Any, used_out: Any) -> Any:
-        body = _body_of(eqn)
-        if True not in used_out and not eqn.effects:
-            return [False] * len(eqn.invars), None
-        found = shorten(*body, tuple(used_out))
-        if found is None:
-            return [True] * len(eqn.invars), eqn
-        invars = [x for x, used in zip(eqn.invars, found.used_in, strict=True) if used]
-        outvars = [v for v, kept in zip(eqn.outvars, found.kept_out, strict=True) if kept]
-        return list(found.used_in), _with_body(eqn, found.body, invars, outvars)
+        return carrying.shorten(eqn, used_out, _shorter(_body_of(eqn), tuple(used_out)), partial(_with_body, eqn))
 
     @hookimpl
     def effects(self, avals: Any, *, jaxpr: Jaxpr) -> frozenset[Any]:
@@ -246,8 +242,8 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
 
 
 def _map_slices(staged: Staged, xs: Sequence[Any], length: int) -> list[Any]:
-    return _scan([*staged.consts, *xs], Body(staged.jaxpr, len(staged.consts), 0), length=length, reverse=False,
-                 unroll=1)
+    return run_scan(Body(staged.jaxpr, len(staged.consts), 0), [*staged.consts, *xs], length=length, reverse=False,
+                    unroll=1)
 
 
 def _map_batches(staged: Staged, xs: Sequence[Any], length: int, size: int) -> list[Any]:
@@ -262,8 +258,8 @@ def _map_batches(staged: Staged, xs: Sequence[Any], length: int, size: int) -> l
     outs: list[Any] = []
     if count:
         full = [lax.reshape(lax.slice_in_dim(x, 0, count * size), (count, size, *aval_of(x).shape[1:])) for x in xs]
-        stacked = _scan([*staged.consts, *full], Body(at_once(size), n_consts, 0), length=count, reverse=False,
-                        unroll=1)
+        stacked = run_scan(Body(at_once(size), n_consts, 0), [*staged.consts, *full], length=count, reverse=False,
+                           unroll=1)
         outs = [lax.reshape(y, (count * size, *aval.shape)) for y, aval in zip(stacked, jaxpr.out_avals, strict=True)]
     if rest or not count:
         last = eval_jaxpr(at_once(rest), (), *staged.consts, *[lax.slice_in_dim(x, count * size, length) for x in xs])
@@ -273,26 +269,26 @@ def _map_batches(staged: Staged, xs: Sequence[Any], length: int, size: int) -> l
 
 # Binding
 
-def _scan(operands: Sequence[Any], body: Body, *, length: int, reverse: bool, unroll: int, hoisting: bool = False
-          ) -> list[Any]:
+def run_scan(body: Body, operands: Sequence[Any], *, length: int, reverse: bool, unroll: int, hoisting: bool = False
+             ) -> list[Any]:
     """The results of a scan, simplified; with `hoisting`, what depends on constants only is computed before it."""
     if length == 0 or (length == 1 and not context.trace.is_staging):
-        return _without_loop(operands, body, length)
-    parts = hoist(body.jaxpr, body.num_consts) if hoisting else None
+        return _without_loop(body, operands, length)
+    parts = carrying.hoist(body.jaxpr, body.num_consts) if hoisting else None
     if parts is not None:
         consts, rest = operands[: body.num_consts], operands[body.num_consts:]
         hoisted = eval_jaxpr(parts[0], (), *consts)
         operands = [*consts, *hoisted, *rest]
         body = Body(parts[1], body.num_consts + len(hoisted), body.num_carry)
-    simpler = simplify(*body)
+    simpler = _simpler(body)
     if simpler is None:
-        return _bind(operands, body, length, reverse, unroll)
-    found = _bind([operands[i] for i in simpler.operands], simpler.body, length, reverse, unroll)
+        return _bind(body, operands, length, reverse, unroll)
+    found = _bind(simpler.body, [operands[i] for i in simpler.operands], length, reverse, unroll)
     return [found[i] if where == "result" else operands[i] if where == "operand" else
             roles.expand(operands[i], length, 0) for where, i in simpler.results]
 
 
-def _without_loop(operands: Sequence[Any], body: Body, length: int) -> list[Any]:
+def _without_loop(body: Body, operands: Sequence[Any], length: int) -> list[Any]:
     """The results of a scan of one step, or of none: not worth compiling."""
     consts, carry, xs = body.operands(operands)
     carry_avals, y_avals = body.results(body.jaxpr.out_avals)
@@ -306,7 +302,7 @@ def _without_loop(operands: Sequence[Any], body: Body, length: int) -> list[Any]
     return [*[roles.convert(c, aval.dtype, aval.weak_type) for c, aval in zip(carry, carry_avals, strict=True)], *ys]
 
 
-def _bind(operands: Sequence[Any], body: Body, length: int, reverse: bool, unroll: int) -> list[Any]:
+def _bind(body: Body, operands: Sequence[Any], length: int, reverse: bool, unroll: int) -> list[Any]:
     if not body.jaxpr.outvars and not body.jaxpr.effects:
         return []
     return scan.primitive.bind(  # type: ignore[no-any-return]
@@ -318,10 +314,311 @@ def _body_of(eqn: JaxprEqn) -> Body:
     return Body(eqn.params["jaxpr"], eqn.params["num_consts"], eqn.params["num_carry"])
 
 
-def _with_body(eqn: JaxprEqn, body: Body, invars: Sequence[Any], outvars: Sequence[Var]) -> JaxprEqn:
+def _with_body(eqn: JaxprEqn, body: Body, invars: Sequence[Atom], outvars: Sequence[Var]) -> JaxprEqn:
     """The same loop with another body."""
-    params = {**eqn.params, "jaxpr": body.jaxpr, "num_consts": body.num_consts, "num_carry": body.num_carry}
-    return eqn.replace(invars=invars, outvars=outvars, params=params, effects=body.jaxpr.effects)
+    return carrying.with_jaxpr(eqn, body.jaxpr, invars, outvars, num_consts=body.num_consts, num_carry=body.num_carry)
+
+
+# Simplification
+
+class _Simpler(NamedTuple):
+    """A smaller scan that does the same: which operands it takes, and where each result is found.
+
+    ("result", i) is its i-th, ("operand", i) the i-th operand of the original, ("repeat", i) that one for each step.
+    """
+
+    body: Body
+    operands: list[int]
+    results: list[carrying.Place]
+
+
+@carrying.remembered
+def _simpler(body: Body) -> _Simpler | None:
+    """Without carries that no step changes, outputs that are inputs or constants, outputs twice, and dead code.
+
+    None if nothing is superfluous.
+    """
+    jaxpr, num_consts, num_carry = body
+    consts, carry, xs = body.operands(jaxpr.invars)
+    fixed = [v is out for v, out in zip(carry, jaxpr.outvars[:num_carry], strict=True)]
+    found: dict[Any, carrying.Place] = {v: ("repeat", i) for i, v in enumerate(consts)}
+    found.update({v: ("repeat", num_consts + i) for i, v in enumerate(carry) if fixed[i]})
+    found.update({v: ("operand", num_consts + num_carry + i) for i, v in enumerate(xs)})
+    order = [*range(num_consts), *[num_consts + i for i in range(num_carry) if fixed[i]],
+             *[num_consts + i for i in range(num_carry) if not fixed[i]], *range(num_consts + num_carry,
+                                                                                 len(jaxpr.invars))]
+    results: list[carrying.Place] = []
+    outs: list[Atom] = []
+    for i, out in enumerate(jaxpr.outvars):
+        if i < num_carry and fixed[i]:
+            results.append(("operand", num_consts + i))
+            continue
+        if i < num_carry or type(out) is Literal or out not in found:
+            results.append(("result", len(outs)))
+            outs.append(out)
+            if i >= num_carry and type(out) is Var:
+                found[out] = results[-1]
+        else:
+            results.append(found[out])
+    n_consts, n_carry = num_consts + sum(fixed), num_carry - sum(fixed)
+    invars = [jaxpr.invars[i] for i in order]
+    keep = [n_consts <= k < n_consts + n_carry for k in range(len(order))]
+    smaller, used = dce(Jaxpr((), invars, outs, jaxpr.eqns, jaxpr.effects, jaxpr.name), (True,) * len(outs), keep)
+    if all(used) and len(outs) == len(jaxpr.outvars) and len(smaller.eqns) == len(jaxpr.eqns):
+        return None
+    return _Simpler(Body(smaller, sum(used[:n_consts]), n_carry), carrying.marked(order, used), results)
+
+
+# Forward mode
+
+class _Forward(NamedTuple):
+    """The scan of values and tangents: each group of operands and results is followed by its nonzero tangents."""
+
+    body: Body
+    carry_nonzero: Sequence[bool]
+    ys_nonzero: Sequence[bool]
+
+
+@carrying.remembered
+def _forward(body: Body, nonzero: Flags) -> _Forward:
+    """The body for these tangents. A carry that gets a tangent in one step has one in all."""
+    consts, carry_in, xs = body.operands(nonzero)
+    constant_ys = [False] * (len(body.jaxpr.outvars) - body.num_carry)
+
+    def step(carry: Flags) -> tuple[tuple[Jaxpr, Flags], Flags]:
+        dual, found = jvp_jaxpr(body.jaxpr, [*consts, *carry, *xs], [*carry, *constant_ys])
+        return (dual, found), found[:body.num_carry]
+
+    carry, (dual, found) = carrying.fixed_point(carry_in, step)
+    of_carry, of_ys = body.results(found)
+    dual = carrying.in_groups(dual, (consts, carry, xs), (of_carry, of_ys))
+    return _Forward(Body(dual, len(consts) + sum(consts), len(carry) + sum(carry)), of_carry, of_ys)
+
+
+# Batching
+
+class _Batched(NamedTuple):
+    """The scan of batches: where the batch axis of each carry is, and of each output of a step."""
+
+    body: Body
+    carry: list[int | None]
+    ys: list[int | None]
+
+
+@carrying.remembered
+def _batched(body: Body, size: int, name: Any, dims: Dims) -> _Batched:
+    """The body for operands of one step that are batched along `dims`; those of the carry only say whether."""
+    consts, carry_in, xs = body.operands(dims)
+    carry = [None if d is None else 0 for d in carry_in]
+    settled = False
+    while True:
+        mapped, found = vmap_jaxpr(body.jaxpr, size, name, (*consts, *carry, *xs))
+        out, ys = body.results(found)
+        grown = [new if old is None else old for old, new in zip(carry, out, strict=True)]
+        if grown == carry == out:
+            break
+        if grown == carry and settled:
+            mapped, _ = vmap_jaxpr(body.jaxpr, size, name, (*consts, *carry, *xs), (*carry, *[None] * len(ys)))
+            break
+        if grown == carry:  # the axis has to be moved in each step, unless the carry begins where it ends
+            settled = True
+            grown = [old if new is None else new for old, new in zip(carry, out, strict=True)]
+        carry = grown
+    return _Batched(body._replace(jaxpr=mapped), carry, ys)
+
+
+# Reverse mode
+
+class _Backward(NamedTuple):
+    """The scan that runs backward: what it takes and returns, and which cotangents are not zero.
+
+    Its operands are the constants that are values; sums of the cotangents of the others, and cotangents of the carry;
+    cotangents of the outputs, and the inputs that are values. Its results are those sums, the cotangents of the carry,
+    and cotangents of the other inputs.
+    """
+
+    body: Body
+    consts_nonzero: Flags
+    carry_nonzero: Flags
+    xs_nonzero: Flags
+
+
+@carrying.remembered
+def _backward(body: Body, linear: Flags, ct_nonzero: Flags) -> _Backward:
+    """The transposed body, by which operands are linear (each carry is) and which results have cotangents."""
+    jaxpr, num_consts, num_carry = body
+    consts, _, xs = body.operands(linear)
+    n_consts, n_xs = sum(consts), sum(xs)
+    carry_out, ys = body.results(ct_nonzero)
+
+    def step(carry: Flags) -> tuple[tuple[Jaxpr, Flags], Flags]:
+        back, nonzero = transpose_jaxpr(jaxpr, [*consts, *[True] * num_carry, *xs], [*carry, *ys],
+                                        [*[False] * n_consts, *carry, *[False] * n_xs])
+        return (back, nonzero), nonzero[n_consts:n_consts + num_carry]
+
+    carry, (back, nonzero) = carrying.fixed_point(carry_out, step)
+    consts_nonzero = nonzero[:n_consts]
+    summed = _summing(back, sum(consts_nonzero), num_consts - n_consts, (len(xs) - n_xs, sum(carry)))
+    return _Backward(summed, consts_nonzero, carry, nonzero[n_consts + num_carry:])
+
+
+def _summing(back: Jaxpr, n_sums: int, n_consts: int, sizes: tuple[int, int]) -> Body:
+    """A transposed body as one step of a scan that sums up the cotangents of constants.
+
+    `back` takes (constants, inputs, cotangents of the carry, cotangents of outputs); `sizes` are those of the middle.
+    """
+    n_xs, n_carry = sizes
+    consts, xs = back.invars[:n_consts], back.invars[n_consts:n_consts + n_xs]
+    rest = back.invars[n_consts + n_xs:]
+    sums = [Var(x.aval.tangent) for x in back.outvars[:n_sums]]
+    eqns, outs = [*back.eqns], []
+    for total, ct in zip(sums, back.outvars, strict=False):
+        add = stage(lambda x, y: [roles.accumulate(x, y)], [total.aval, ct.aval]).jaxpr
+        new, (out,) = inline(add, [total, ct])
+        eqns += new
+        outs.append(out)
+    invars = [*consts, *sums, *rest[:n_carry], *rest[n_carry:], *xs]
+    step = back.replace(invars=invars, eqns=eqns, outvars=[*outs, *back.outvars[n_sums:]])
+    return Body(step, n_consts, n_sums + n_carry)
+
+
+# Dead code
+
+@carrying.remembered
+def _shorter(body: Body, used_out: Flags) -> carrying.Shorter[Body] | None:
+    """Without what is not used; None if everything is. A carry is used if another carry or an output needs it."""
+    jaxpr, num_consts, num_carry = body
+    carry_out, ys = body.results(used_out)
+
+    def step(carry: Flags) -> tuple[tuple[Jaxpr, Flags], Sequence[bool]]:
+        keep = [*[False] * num_consts, *carry, *[False] * (len(jaxpr.invars) - num_consts - num_carry)]
+        smaller, used = dce(jaxpr, [*carry, *ys], keep)
+        return (smaller, used), body.operands(used)[1]
+
+    carry, (smaller, used) = carrying.fixed_point(carry_out, step)
+    if smaller is jaxpr:
+        return None
+    return carrying.Shorter(Body(smaller, sum(used[:num_consts]), sum(carry)), used, (*carry, *ys))
+
+
+# Partial evaluation
+
+@carrying.remembered
+def _split(body: Body, unknown_in: Flags) -> carrying.Split[Body]:
+    """A scan in two, by which operands are unknown: one that runs now, and one that waits.
+
+    Types of fresh residuals are those of one step: the first scan stacks them.
+    """
+    consts, carry_in, xs = body.operands(unknown_in)
+    known_ys = [False] * (len(body.jaxpr.outvars) - body.num_carry)
+
+    def step(carry: Flags) -> tuple[carrying.Split[Jaxpr], Flags]:
+        split = carrying.split_jaxpr(body.jaxpr, [*consts, *carry, *xs], [*carry, *known_ys])
+        return split, split.unknown_out[:body.num_carry]
+
+    carry, split = carrying.fixed_point(carry_in, step)
+    first_input = body.num_consts + body.num_carry
+    free = [*range(body.num_consts), *range(first_input, len(unknown_in))]
+    return _Halving(body, carrying.keep_small(split, free, body.num_carry), (*consts, *carry, *xs)).split_scan()
+
+
+class _Halving:
+    """A split body on its way to two scans.
+
+    Each residual of a step becomes a constant or an input of the second scan. What the first scan has as an operand or
+    returns anyway is handed on; what is the same in each step is computed again, from constants; the rest becomes
+    further outputs of the first.
+    """
+
+    def __init__(self, body: Body, split: carrying.Split[Jaxpr], unknown: Flags) -> None:
+        self.body, self.split, self.unknown = body, split, unknown
+        self.first = body.num_consts + body.num_carry  # the first operand that is an input
+        self.known_of: dict[int, Var] = dict(zip(split.known_operands, split.known.invars, strict=True))
+        n_residuals = len(split.residuals)
+        self.staged_of: dict[int, Var] = dict(zip(split.staged_operands, split.staged.invars[n_residuals:],
+                                                  strict=True))
+        for i in range(body.num_consts, self.first):  # a carry stays one if no step reads it
+            of = self.staged_of if unknown[i] else self.known_of
+            of.setdefault(i, Var(body.jaxpr.invars[i].aval))
+        results = [i for i, u in enumerate(split.unknown_out) if not u]
+        self.known_result: dict[int, Atom] = dict(zip(results, split.known.outvars, strict=False))
+        self.fresh_vars = split.known.outvars[len(results):]
+        self.stacked = {self.known_result[i]: i for i in reversed(results) if i >= body.num_carry}
+        self.extra: dict[Any, int] = {}  # what the first scan returns for the second
+        self.consts: dict[int, Var] = {}  # constants of the second scan that are operands of the whole
+        self.inputs: list[tuple[carrying.Place, Var]] = []
+
+    def split_scan(self) -> carrying.Split[Body]:
+        """carrying.Place each residual, then put both scans together."""
+        invariant = _invariant(self.split.known, [v for i, v in self.known_of.items() if i < self.body.num_consts])
+        again: dict[Var, Var] = {}
+        for (where, i), var in zip(self.split.residuals, self.split.staged.invars, strict=False):
+            if where == "fresh" and self.fresh_vars[i] in invariant:
+                again[var] = self.fresh_vars[i]  # type: ignore[assignment]
+            elif where == "operand" and (i < self.body.num_consts or self._is_fixed(i)):
+                self.consts[i] = var
+            else:
+                self.inputs.append((self._source(where, i), var))
+        staged = self._recomputed(again)
+        known, known_operands = self._known()
+        body, places = self._staged(staged)
+        return carrying.Split(known, body, self.split.unknown_out, known_operands, (), places,
+                              [x.aval for x in self.extra])
+
+    def _is_fixed(self, i: int) -> bool:
+        return i < self.first and self.body.jaxpr.outvars[i - self.body.num_consts] is self.body.jaxpr.invars[i]
+
+    def _source(self, where: str, i: int) -> carrying.Place:
+        """Where the second scan finds an input: stacked by the first, unless it is there already."""
+        if where == "operand" and i >= self.first:
+            return "operand", i
+        value = (self.known_of[i] if where == "operand" else self.known_result[i] if where == "result" else
+                 self.fresh_vars[i])
+        if value in self.stacked:
+            return "result", self.stacked[value]
+        return "fresh", self.extra.setdefault(value, len(self.extra))
+
+    def _recomputed(self, again: dict[Var, Var]) -> Jaxpr:
+        """The second body, computing these residuals from constants itself."""
+        staged, known = self.split.staged, self.split.known
+        if not again:
+            return staged
+        sources = [i for i in self.known_of if i < self.body.num_consts]
+        recipe = Jaxpr((), [self.known_of[i] for i in sources], [*again.values()], known.eqns)
+        recipe, used = dce(recipe, (True,) * len(again))
+        args = [self.consts.setdefault(i, Var(self.known_of[i].aval)) for i in carrying.marked(sources, used)]
+        eqns, outs = inline(recipe, args)
+        staged = substitute(staged, dict(zip(again, outs, strict=True)))
+        return staged.replace(eqns=[*eqns, *staged.eqns])
+
+    def _known(self) -> tuple[Body, list[int]]:
+        order = sorted(self.known_of)
+        invars = [self.known_of[i] for i in order]
+        keep = [self.body.num_consts <= i < self.first for i in order]
+        outs = [*self.known_result.values(), *self.extra]
+        known, used = dce(self.split.known.replace(invars=invars, outvars=outs), (True,) * len(outs), keep)
+        order = carrying.marked(order, used)
+        n_consts = sum([i < self.body.num_consts for i in order])
+        return Body(known, n_consts, sum(keep)), order
+
+    def _staged(self, staged: Jaxpr) -> tuple[Body, list[carrying.Place]]:
+        consts, carry, xs = [[i for i in sorted(self.staged_of) if low <= i < high] for low, high in (
+            (0, self.body.num_consts), (self.body.num_consts, self.first), (self.first, len(self.unknown)))]
+        own = self.staged_of
+        invars = [*self.consts.values(), *[own[i] for i in (*consts, *carry)], *[v for _, v in self.inputs],
+                  *[own[i] for i in xs]]
+        places: list[carrying.Place] = [("operand", i) for i in (*self.consts, *consts, *carry)]
+        places += [*[place for place, _ in self.inputs], *[("operand", i) for i in xs]]
+        return Body(staged.replace(invars=invars), len(self.consts) + len(consts), len(carry)), places
+
+
+def _invariant(jaxpr: Jaxpr, consts: Sequence[Var]) -> set[Any]:
+    """The variables that depend on nothing but these, as no effect is involved."""
+    found: set[Any] = {*consts}
+    for eqn in jaxpr.eqns:
+        if not eqn.effects and all([type(x) is Literal or x in found for x in eqn.invars]):
+            found.update(eqn.outvars)
+    return found
 
 
 # Checks
