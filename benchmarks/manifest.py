@@ -23,7 +23,7 @@ import sys
 from time import perf_counter
 import importlib_metadata
 import corejax
-from corejax.plugin import manifest
+from corejax.installed import manifest
 
 def timed(action):
     start = perf_counter()

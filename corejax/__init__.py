@@ -88,7 +88,7 @@ def _find(name: str) -> Any:
                    wanted="functions of cj.lax, operators, and methods of arrays",
                    todo="write lax.sin(x), x @ y, x.sum(axis=0); dir(cj.lax) and dir(x) list what there is")
     close = get_close_matches(name, __all__, 1)
-    # `from corejax import cli` asks here first: importing a module doesn't look what is installed.
+    # `from corejax import testing` asks here first: importing a module doesn't look what is installed.
     in_lax = name.isidentifier() and find_spec(f"corejax.{name}") is None and name in dir(lax)
     raise kind(f"corejax has no {name!r}", got=f"cj.{name}", wanted=f"one of: {', '.join(__all__)}", where=here(),
                todo=f"write cj.lax.{name}" if in_lax else f"did you mean {close[0]!r}?" if close else

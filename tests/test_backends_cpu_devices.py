@@ -146,8 +146,8 @@ def test_arguments_on_different_devices_are_an_error_that_names_both():
 
 def test_a_program_compiles_once_for_each_device():
     assert ["4", "4", "4"] == run("""
-        from corejax import _jaxlib
-        from corejax.xla import persistent
+        from corejax.base import _jaxlib
+        from corejax.xla.cache import persistent
         compiled, compile_module = [], _jaxlib.compile_module
         def counted(*args, **kwargs):
             compiled.append(args)

@@ -27,10 +27,10 @@ FACADES = {f"corejax{name}" for name in ("", ".__main__", ".config", ".core", ".
 #: What imports another module of its room for type checkers only, in a circle, and why.
 TYPES_ONLY = {
     ("corejax.arrays.datamodel", "corejax.arrays.array"): "operators are said to return arrays",
-    ("corejax.kernel.checks", "corejax.kernel.primitive"): "what is checked is what a primitive's rules return",
-    ("corejax.kernel.divisions", "corejax.kernel.primitive"): "the same",
+    ("corejax.kernel.checks.equations", "corejax.kernel.primitive"): "what a primitive's rules return is checked",
+    ("corejax.kernel.checks.forms", "corejax.kernel.primitive"): "the same",
+    ("corejax.kernel.checks.values", "corejax.kernel.primitive"): "the same",
     ("corejax.kernel.jaxpr", "corejax.kernel.primitive"): "an equation applies one",
-    ("corejax.kernel.outputs", "corejax.kernel.primitive"): "what is checked is what a primitive's rules return",
     ("corejax.kernel.trace", "corejax.kernel.primitive"): "a trace says what applying one means",
 }
 

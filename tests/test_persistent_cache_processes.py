@@ -20,7 +20,8 @@ PROGRAMS = """
     import json, sys, warnings
     import numpy as np
     import corejax as cj
-    from corejax import _jaxlib, lax
+    from corejax import lax
+    from corejax.base import _jaxlib
 
     compiled = []
     compile_module = _jaxlib.compile_module
@@ -96,7 +97,7 @@ def test_without_a_directory_nothing_of_it_is_loaded():
         import sys
         import corejax as cj
         cj.jit(lambda x: x * 2.0)(1.0)
-        loaded = [name for name in sys.modules if name.startswith("corejax.xla.persistent_")]
+        loaded = [name for name in sys.modules if name.startswith("corejax.xla.cache.persistent_")]
         print(len(loaded))
     """
     assert 0 == python(textwrap.dedent(code), "")

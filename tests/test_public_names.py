@@ -69,7 +69,8 @@ def test_an_attribute_that_is_not_there_is_an_attribute_error(name: str) -> None
 
 
 def test_importing_a_module_does_not_look_what_is_installed() -> None:
-    code = "from corejax import cli, testing, source; from corejax.plugin import manifest; print(manifest._kept)"
+    code = ("from corejax import testing; from corejax.inspect import cli; "
+            "from corejax.installed import manifest; print(manifest._kept)")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "{}" == done.stdout.strip()
 

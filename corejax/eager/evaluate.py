@@ -19,7 +19,7 @@ from corejax.base import dtypes
 from corejax.base.avals import ShapedArray
 from corejax.base.dtypes import float0
 from corejax.eager.dispatch import apply_primitive
-from corejax.kernel import checks, outputs
+from corejax.kernel import checks
 from corejax.kernel.primitive import Primitive
 from corejax.kernel.trace import Trace, Tracer, as_operand, leak_error
 
@@ -220,7 +220,7 @@ def _run_program(trace: Trace, primitive: Primitive, args: Sequence[Any], params
     except Exception as error:
         raise checks.failed(primitive, "evaluate", error)  # noqa: B904
     expected = primitive.infer(tuple([x.aval for x in args]), params)
-    return outputs.check_outputs(primitive, "evaluate", outs, expected, trace)
+    return checks.check_outputs(primitive, "evaluate", outs, expected, trace)
 
 
 def _unshare(out: Array, raw: list[Any]) -> Array:

@@ -11,11 +11,11 @@ from corejax.base.caches import WeakCache
 from corejax.installed.roles import roles
 from corejax.interpreters.staging import stage_closed
 from corejax.ir.interpret import eval_jaxpr
-from corejax.kernel import checks, outputs
+from corejax.kernel import checks
 from corejax.kernel.context import context
 from corejax.kernel.jaxpr import Jaxpr
 from corejax.kernel.primitive import Primitive
-from corejax.kernel.trace import Trace, Tracer, leak_error
+from corejax.kernel.trace import Trace, Tracer, check_belongs
 
 
 class Axis(NamedTuple):
@@ -90,7 +90,7 @@ class BatchTrace(Trace):
         if wanted is None or dim is not wanted[0] or (
                 type(out) is not Array and getattr(out, "_trace", None) is not self.parent) or (
                 out.aval is not wanted[1]):
-            out = outputs.check_batched(primitive, out, dim, self.axis.size, expected, self.parent)
+            out = checks.check_batched(primitive, out, dim, self.axis.size, expected, self.parent)
             self.known[expected] = dim, out.aval
         return out if dim is None else BatchTracer(self, out, dim, expected)
 
@@ -137,8 +137,8 @@ def vmap(fun: Callable[..., Sequence[Any]], size: int, axis_name: Any, args: Seq
         dims: list[int | None] = []
         for x in fun(*boxed):
             own = type(x) is BatchTracer and x._trace is trace
-            if not own and isinstance(x, Tracer) and not x._trace.live:
-                raise leak_error(x, "a vmapped function returned a dead value")
+            if not own:
+                check_belongs(x, caller, "vmap")
             outs.append(x.val if own else x)
             dims.append(x.dim if own else None)
     finally:

@@ -21,11 +21,11 @@ from corejax.installed.roles import roles
 from corejax.interpreters import linearity
 from corejax.interpreters.staging import StagingTrace, StagingTracer, stage_closed
 from corejax.ir.interpret import eval_jaxpr
-from corejax.kernel import checks, outputs
+from corejax.kernel import checks
 from corejax.kernel.context import context
 from corejax.kernel.jaxpr import Jaxpr
 from corejax.kernel.primitive import Primitive
-from corejax.kernel.trace import Trace, Tracer, derivative_error, leak_error
+from corejax.kernel.trace import Trace, Tracer, check_belongs, derivative_error, leak_error
 
 
 class JVPTracer(Tracer):
@@ -119,7 +119,7 @@ class JVPTrace(Trace):
                 expected = primitive.infer(tuple(map(aval_of, primals)), params)
                 if getattr(out, "aval", None) is not expected or (
                         type(out) is not Array and getattr(out, "_trace", None) is not self.base):
-                    out = outputs.check_value(primitive, "jvp", out, expected, self.base)
+                    out = checks.check_value(primitive, "jvp", out, expected, self.base)
         except RuleError as error:
             raise checks.of_user(error, primitive, params)  # noqa: B904
         finally:
@@ -150,17 +150,17 @@ class JVPTrace(Trace):
         expected = out.aval.tangent
         if type(out_dot) is Zero:
             if out_dot.aval is not expected:
-                out_dot = outputs.check_tangent(primitive, hook, out_dot, expected, self.parent)
+                out_dot = checks.check_tangent(primitive, hook, out_dot, expected, self.parent)
             return out
         if (type(out_dot) is not Array and getattr(out_dot, "_trace", None) is not self.parent) or (
                 out_dot.aval is not expected):
-            out_dot = outputs.check_tangent(primitive, hook, out_dot, expected, self.parent)
+            out_dot = checks.check_tangent(primitive, hook, out_dot, expected, self.parent)
         return JVPTracer(self, out, out_dot)
 
     def box_all(self, primitive: Primitive, hook: str, outs: Any, dots: Any,
                 expected: Sequence[ShapedArray]) -> list[Any]:
         """The results of a primitive that has several, with their tangents."""
-        outs = outputs.check_outputs(primitive, hook, outs, expected, self.base)
+        outs = checks.check_outputs(primitive, hook, outs, expected, self.base)
         dots = checks.check_sequence(primitive, hook, dots, len(expected), "output tangents")
         return [self.box(primitive, hook, out, dot) for out, dot in zip(outs, dots, strict=True)]
 
@@ -199,8 +199,7 @@ def run_jvp(fun: Callable[..., Sequence[Any]], trace: JVPTrace, caller: Trace, p
                 outs.append(x.primal)
                 dots.append(x.tangent)
             else:
-                if isinstance(x, Tracer) and not x._trace.live:
-                    raise leak_error(x, "a differentiated function returned a dead value")
+                check_belongs(x, trace, "differentiating")
                 outs.append(x)
                 dots.append(Zero(aval_of(x).tangent))
     finally:

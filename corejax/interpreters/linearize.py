@@ -18,7 +18,7 @@ from corejax.base.errors import NotLinearError, RuleError
 from corejax.interpreters import linearity
 from corejax.interpreters.forward import JVPTrace, JVPTracer, instantiate, run_jvp
 from corejax.interpreters.partial_eval import TapeEqn, TapeTrace, TapeTracer, needed, replay
-from corejax.kernel import checks, outputs
+from corejax.kernel import checks
 from corejax.kernel.context import context
 from corejax.kernel.factors import Divisor, plus_weighted
 from corejax.kernel.primitive import Primitive, Rule
@@ -187,7 +187,7 @@ class LinearizeTrace(JVPTrace):
         value, aval = weight.value if type(weight) is Divisor else weight, out.aval
         if (type(value) is not Array and getattr(value, "_trace", None) is not self.base) or (
                 value.aval is not aval and (value.aval.dtype is not aval.dtype or value.aval.shape != aval.shape)):
-            value = outputs.check_factor(primitive, value, out.aval, self.base)
+            value = checks.check_factor(primitive, value, out.aval, self.base)
             return Divisor(value) if type(weight) is Divisor else value
         return weight
 
@@ -269,7 +269,7 @@ class LinearizeTrace(JVPTrace):
             context.trace = self
         if primitive.multiple_results:
             return self.box_all(primitive, "linearize", out, out_dot, expected)
-        out = outputs.check_value(primitive, "linearize", out, expected, self.base)
+        out = checks.check_value(primitive, "linearize", out, expected, self.base)
         return self.box(primitive, "linearize", out, out_dot)
 
 

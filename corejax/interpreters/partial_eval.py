@@ -19,7 +19,7 @@ from corejax.ir.interpret import eval_jaxpr
 from corejax.kernel.context import context
 from corejax.kernel.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var, no_effects
 from corejax.kernel.primitive import Primitive, Rule
-from corejax.kernel.trace import Trace, Tracer, leak_error
+from corejax.kernel.trace import Trace, Tracer, check_belongs
 
 #: An equation that waits: (primitive, operands, params, outputs). Operands are `Linear`s and known values, outputs are
 #: `Linear`s. A plain tuple, because reverse mode makes one for every step of the user's function.
@@ -79,8 +79,7 @@ class TapeTrace(Trace):
         if type(x) is Array or type(x) is Linear:
             return x
         if isinstance(x, Tracer):
-            if not x._trace.live or x._trace.parent is self:  # dead, or of the trace that records here
-                raise leak_error(x, "linearizing")
+            check_belongs(x, self, "linearizing")
             return x
         return as_array(x, copy=True)
 

@@ -15,7 +15,7 @@ from corejax.interpreters.linearize import LinearMap, linearize, weighted_sum
 from corejax.interpreters.partial_eval import TapeEqn, record
 from corejax.interpreters.staging import stage_closed
 from corejax.ir.interpret import eval_jaxpr
-from corejax.kernel import checks, outputs
+from corejax.kernel import checks
 from corejax.kernel.context import context
 from corejax.kernel.factors import weighted
 from corejax.kernel.jaxpr import Jaxpr
@@ -79,13 +79,13 @@ def backward(eqns: Sequence[TapeEqn], outs: Sequence[Any], cotangents: Sequence[
             ct = back[i]
             if type(x) is not Linear:
                 if ct is not None:
-                    outputs.check_no_cotangent(primitive, i, ct)
+                    checks.check_no_cotangent(primitive, i, ct)
                 continue
             if ct is None:
                 continue
             if (type(ct) is not Array and getattr(ct, "_trace", None) is not trace) or ct.aval is not x.aval:
                 try:
-                    ct = outputs.check_cotangent(primitive, i, ct, x.aval, trace)
+                    ct = checks.check_cotangent(primitive, i, ct, x.aval, trace)
                 except RuleError as error:
                     raise checks.of_user(error, primitive, params)  # noqa: B904
                 if ct is None:

@@ -18,7 +18,7 @@ from corejax.ir.surgery import substitute
 from corejax.kernel.context import context
 from corejax.kernel.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_effects
 from corejax.kernel.primitive import Primitive
-from corejax.kernel.trace import Trace, Tracer, leak_error, operand_error
+from corejax.kernel.trace import Trace, Tracer, check_belongs, leak_error, operand_error
 
 
 class StagingTracer(Tracer):
@@ -106,8 +106,7 @@ class StagingTrace(Trace):
         if type(x) is StagingTracer and x._trace is self:
             return x._var
         if isinstance(x, Tracer):
-            if not x._trace.live:
-                raise leak_error(x, "tracing")
+            check_belongs(x, self, "tracing")
             return self._constvar(x)
         key = id(x)
         if key in self._const_of:

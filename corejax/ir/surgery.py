@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from corejax.base.errors import CorejaxValueError, RuleError
-from corejax.base.source import DealingWithEquations, describe, here
+from corejax.base.errors import CorejaxValueError
+from corejax.base.source import DealingWithEquations, here
 from corejax.kernel.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_effects, subjaxprs
 
 
@@ -239,37 +239,10 @@ def _live_eqns(eqns: Sequence[JaxprEqn], live: set[Any]) -> tuple[list[JaxprEqn]
             if not eqn.effects and live.isdisjoint(eqn.outvars):
                 new = None
             elif (hook := eqn.primitive.dce) is not None:
-                new = _shortened(hook, eqn, tuple([v in live for v in eqn.outvars]))
+                new = hook(eqn, tuple([v in live for v in eqn.outvars]))[1]
             changed = changed or new is not eqn
             if new is not None:
                 kept.append(new)
                 live.update([x for x in new.invars if type(x) is not Literal])
     kept.reverse()
     return kept, changed
-
-
-def _shortened(hook: Any, eqn: JaxprEqn, used_out: tuple[bool, ...]) -> JaxprEqn | None:
-    """What a primitive's `dce` hook leaves of an equation, checked."""
-    result = hook(eqn, used_out)
-    problem: str | None = None
-    got: Any = None
-    wanted = ""
-    if type(result) is not tuple or len(result) != 2:
-        problem, got, wanted = "returned no pair", type(result).__name__, "(used_in, equation or None)"
-    elif len(result[0]) != len(eqn.invars):
-        problem, got, wanted = "returned the wrong number of flags", len(result[0]), f"{len(eqn.invars)}, as operands"
-    elif result[1] is None and (any(used_out) or eqn.effects):
-        problem, got, wanted = "dropped an equation that is needed", "None", "an equation"
-    elif result[1] is not None:
-        used = [v for v, u in zip(eqn.outvars, used_out, strict=True) if u]
-        operands = [x for x, u in zip(eqn.invars, result[0], strict=True) if u]
-        if not {*used} <= {*result[1].outvars}:
-            problem, got, wanted = "dropped an output that is used", str(result[1]), f"all of {len(used)} used outputs"
-        elif list(result[1].invars) != operands:
-            problem, got, wanted = "kept other operands than it says", str(result[1]), f"{len(operands)} operands"
-    if problem is None:
-        return result[1]  # type: ignore[no-any-return]
-    name, origin = eqn.primitive.name, getattr(eqn.primitive, "origin", None)
-    raise RuleError(f"{name}.dce{f' ({origin})' if origin else ''} {problem}", got=got, wanted=wanted, primitive=name,
-                    hook="dce", pack=origin, where=describe(eqn.source),
-                    todo="return (used_in, smaller equation or None)")

@@ -236,6 +236,26 @@ def as_value(x: Any) -> Any:
     return x if type(x) is Array or isinstance(x, Tracer) else as_array(x, copy=True)
 
 
+def belongs(x: Any, trace: Trace | None) -> bool:
+    """Does a value mean something under `trace`: is it no tracer, or one of this trace or of one around it?
+
+    A trace asks first whether a tracer is its own, by two `is` tests that it writes out: a call costs more than these.
+    """
+    if not isinstance(x, Tracer):
+        return True
+    while trace is not None:
+        if trace is x._trace:
+            return x._trace.live
+        trace = trace.parent
+    return False
+
+
+def check_belongs(x: Any, trace: Trace, doing: str) -> None:
+    """Raise if a value means nothing under `trace`."""
+    if not belongs(x, trace):
+        raise leak_error(x, doing)
+
+
 def as_operand(primitive: Primitive, i: int, x: Any) -> Array:
     """The i-th operand of a primitive as an `Array`, which may share its memory; an error names it."""
     try:

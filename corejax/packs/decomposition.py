@@ -11,7 +11,7 @@ from corejax.base.caches import BoundedCache
 from corejax.interpreters import batching, forward
 from corejax.interpreters.reverse import transpose_function
 from corejax.interpreters.staging import stage, stage_closed
-from corejax.kernel import checks, outputs
+from corejax.kernel import checks
 from corejax.kernel.context import context
 from corejax.kernel.declarations import hookimpl
 from corejax.kernel.keys import param_key
@@ -42,7 +42,7 @@ def _function(primitive: Primitive, params: dict[str, Any]) -> Callable[..., lis
         except Exception as error:
             raise checks.failed(primitive, "decompose", error)  # noqa: B904
         outs = checks.check_list(primitive, "decompose", out) if primitive.multiple_results else [out]
-        return [outputs.check_array(primitive, "decompose", x, "an array", context.trace) for x in outs]
+        return [checks.check_array(primitive, "decompose", x, "an array", context.trace) for x in outs]
     return fun
 
 

@@ -15,7 +15,7 @@ from corejax.base.errors import MissingRuleError
 from corejax.base.source import here
 from corejax.installed.roles import operators, roles
 from corejax.interpreters import forward
-from corejax.kernel import checks, outputs
+from corejax.kernel import checks
 from corejax.kernel.context import context
 from corejax.kernel.declarations import NotDifferentiable, NotLinear, Partials
 from corejax.kernel.factors import weighted
@@ -111,7 +111,7 @@ def _jvp_of_partials(primitive: Primitive, functions: Sequence[Rule | None], fac
             if factors is None and (
                     type(term) is not type(x_dot) or getattr(term, "aval", None) is not out.aval.tangent or (
                         type(term) is not Array and term._trace is not x_dot._trace)):
-                term = outputs.check_tangent(primitive, "jvp", term, out.aval.tangent, context.trace)
+                term = checks.check_tangent(primitive, "jvp", term, out.aval.tangent, context.trace)
                 if type(term) is Zero:
                     continue
             out_dot = term if out_dot is None else roles.accumulate(out_dot, term)
@@ -125,7 +125,7 @@ def _times(primitive: Primitive, factor: Rule) -> Rule:
         weight, aval = factor(out, *primals, **params), out.aval
         if type(weight) is not type(out) or (type(out) is not Array and weight._trace is not out._trace) or (
                 weight.aval is not aval and (weight.aval.dtype is not aval.dtype or weight.aval.shape != aval.shape)):
-            weight = outputs.check_factor(primitive, weight, out.aval, context.trace)
+            weight = checks.check_factor(primitive, weight, out.aval, context.trace)
         return spread(weighted(x_dot, weight), out)
     return partial
 

@@ -16,7 +16,7 @@ from corejax.base.errors import CorejaxRuntimeError, suggestion
 from corejax.base.source import here
 from corejax.installed import groups, manifest, registry
 from corejax.interpreters.forward import instantiate
-from corejax.kernel import divisions
+from corejax.kernel import checks
 from corejax.kernel.declarations import Declaration, Factors, Linearity, Partials
 from corejax.kernel.hookspecs import HOOKS, OPTIONAL_ARGS, WITHOUT_PARAMS
 from corejax.kernel.primitive import Primitive
@@ -97,10 +97,10 @@ def draft(primitive: Primitive, resolution: Resolution) -> SimpleNamespace:
     for hook, found in resolution.wrappers.items():
         for offer in found:
             _wrap(slots, hook, offer, resolution.params)
-    for hook in divisions.WHOLE_RESULTS:
+    for hook in checks.WHOLE_RESULTS:
         rule = getattr(slots, hook)
         if rule is not None:
-            setattr(slots, hook, divisions.checked(primitive, hook, rule))
+            setattr(slots, hook, checks.checked(primitive, hook, rule))
     slots.of_one, slots.of_two = [None if slots.multiple_results else of_operands(slots.impl, n) for n in (1, 2)]
     slots.beside = kinds_beside(slots.impl)
     return slots

@@ -13,6 +13,7 @@ import numpy as np
 from corejax.base.avals import ShapedArray, aval_of
 from corejax.errors import CorejaxTypeError
 from corejax.ir import Jaxpr, JaxprEqn, Literal, Var, count_eqns, dce, eval_jaxpr, no_effects
+from corejax.kernel.checks import checked
 
 f64, weak = ShapedArray((), np.float64), ShapedArray((), np.float64, True)
 vec = ShapedArray((3,), np.float64)
@@ -30,6 +31,8 @@ class Toy:
         self._infer, self._impl = infer, impl
         self.effects = self.dce = self.pretty = self.typecheck = None
         vars(self).update(hooks)
+        if self.dce is not None:
+            self.dce = checked(self, "dce", self.dce)  # as freezing does
 
     def infer(self, avals: tuple[ShapedArray, ...], params: dict[str, Any]) -> Any:
         return self._infer(avals, **params)

@@ -81,7 +81,8 @@ import sys, warnings
 import numpy as np
 from corejax import lax
 from corejax.errors import *
-from corejax.plugin import define, find, hookimpl, manifest, operators, registry, roles
+from corejax.installed import groups, manifest, registry
+from corejax.plugin import define, find, hookimpl, operators, roles
 
 def error(action):
     try:

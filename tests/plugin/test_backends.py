@@ -59,7 +59,7 @@ def test_the_default_is_the_backend_of_highest_priority_that_can_be_used(site):
     toy(site, "quick", priority=10)
     toy(site, "quicker", priority=20, why_not="return 'there is no such chip'")
     assert ["['cpu:0', 'cpu:1']", "quick", "[]"] == run(site, """
-        from corejax.xla import client
+        from corejax.xla.runtime import client
         print(devices()); print(client.place_of().backend); print(warned)""")
 
 
@@ -115,7 +115,7 @@ def test_settings_can_not_change_once_the_runtime_is_started(site):
 def test_looking_at_backends_starts_none_and_loads_no_jaxlib(site):
     toy(site, module=TOY.format(name="toy", platform="cpu", priority=50, more="", why_not="return 'it is Sunday'",
                                 make_client="pass").replace("from jaxlib import xla_client", ""))
-    said = run(site, "from corejax.xla import backends; print(backends.overview(), 'jaxlib' in sys.modules)")
+    said = run(site, "from corejax.xla.runtime import backends; print(backends.overview(), 'jaxlib' in sys.modules)")
     assert said[0].startswith("cpu (can be used); cuda (") and said[0].endswith("; toy (it is Sunday) False")
 
 
@@ -132,7 +132,7 @@ def test_the_command_line_lists_them_with_the_reasons(site):
 def test_devices_of_other_backends_are_there_beside_the_default(site):
     toy(site)
     assert ["['cpu:0'] cpu", "['cpu:0', 'cpu:1'] toy", "['cpu:0']", "toy toy toy cpu", "3.0"] == run(site, """
-        from corejax.xla import client
+        from corejax.xla.runtime import client
         backend = lambda x: client.place_with(x._buffer._sharding).backend
         f = cj.jit(lambda x: x)
         print(devices(), backend(f(1.0)))       # compiled while there is one device only
@@ -181,7 +181,7 @@ def test_programs_are_lowered_for_the_platform_that_a_backend_says(site):
 def test_the_compiler_gets_the_options_of_a_backend_before_those_of_a_call(site):
     toy(site, more="compiler_options = {'xla_cpu_enable_fast_math': True}")
     assert ["[('xla_cpu_enable_fast_math', True)]"] == run(site, """
-        from corejax import _jaxlib
+        from corejax.base import _jaxlib
         seen, make = [], _jaxlib.compile_options
         _jaxlib.compile_options = lambda device, overrides: seen.extend(overrides) or make(device, overrides)
         cj.jit(lambda x: x)(1.0)
@@ -336,7 +336,7 @@ class Gpu:
     def run(self, code: str, driver: str = "libc.so.6", **environment: str) -> list[str]:
         """What a program prints where a driver seems to be installed."""
         environment = {"COREJAX_PACKS": "none", "CUDA_VISIBLE_DEVICES": "0", **environment}
-        before = f"from corejax.xla import builtin\ncuda = builtin.BACKENDS['cuda']\ncuda.driver = {driver!r}\n"
+        before = f"from corejax.xla.runtime import builtin\ncuda = builtin.BACKENDS['cuda']\ncuda.driver = {driver!r}\n"
         return run(self.site, before + textwrap.dedent(code), **environment)
 
 
@@ -373,7 +373,7 @@ def test_the_library_is_found_by_its_path_the_newer_one_first_and_nothing_of_jax
     gpu.install(13)
     path = str(gpu.site.folder / "jax_plugins/xla_cuda13/xla_cuda_plugin.so")
     assert [f"jax-cuda13-pjrt 0.12.0 {path} None", f"cuda {path} default cuda", "[]"] == gpu.run("""
-        from corejax import _jaxlib
+        from corejax.base import _jaxlib
         found = cuda.library()
         print(found.distribution, found.version, found.path, cuda.why_not())
         def client(name, library, options):
@@ -417,7 +417,7 @@ def test_the_compiler_is_told_where_the_tools_of_nvidias_distributions_are(gpu, 
 
 def test_the_share_of_the_memory_comes_from_the_environment(gpu):
     gpu.install()
-    code = "from corejax import _jaxlib; options = _jaxlib.gpu_options(); print(options.get('memory_fraction'))"
+    code = "from corejax.base import _jaxlib; options = _jaxlib.gpu_options(); print(options.get('memory_fraction'))"
     assert ["0.5"] == gpu.run(code, XLA_CLIENT_MEM_FRACTION="0.5")
     said = gpu.run("print(error(lambda: cj.devices('cuda')))", XLA_PYTHON_CLIENT_ALLOCATOR="slab")
     assert any("XLA_PYTHON_CLIENT_ALLOCATOR" in line for line in said)
@@ -432,6 +432,6 @@ def test_a_real_library_computes_and_imports_no_jax(site):
         from corejax.plugin import pjrt_client
         return pjrt_client("toy", {os.fspath(package.PLUGIN_PATH)!r})""")
     assert ["toy [2. 3. 4.] False"] == run(site, """
-        from corejax.xla import client
+        from corejax.xla.runtime import client
         y = cj.jit(lambda x: x)(np.arange(2.0, 5.0))
         print(client.place_of().backend, y, "jax" in sys.modules)""")

@@ -118,9 +118,9 @@ def test_roles_and_operators_load_late_and_stay_as_attributes(site):
     site.pack("pack-a", {"roles": {"accumulate": "role_pack:add", "operators.add": "role_pack:add"}},
               {"role_pack": "def add(x, y):\n    return x + y\n"})
     out = site.run("""
-        print("role_pack" in sys.modules, "accumulate" in vars(roles.roles))
+        print("role_pack" in sys.modules, "accumulate" in vars(roles))
         print(roles.accumulate(1, 2), operators.add(3, 4))
-        print("accumulate" in vars(roles.roles), "add" in vars(operators))
+        print("accumulate" in vars(roles), "add" in vars(operators))
     """)
     assert out.splitlines() == ["False False", "3 7", "True True"]
 

@@ -18,10 +18,10 @@ from corejax.arrays.storage import is_on_device, to_numpy
 from corejax.base import _jaxlib, dtypes
 from corejax.base.avals import ShapedArray
 from corejax.base.caches import SharedCache
+from corejax.kernel.checks import failed_lowering
 from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, subjaxprs
 from corejax.kernel.keys import compiled_key, param_key
 from corejax.xla.cache import persistent
-from corejax.xla.lowering.failures import failed_lowering
 from corejax.xla.lowering.nesting import check_depth
 from corejax.xla.lowering.programs import Lowering, bake, lower_module
 from corejax.xla.runtime import client

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from corejax.arrays.storage import read_only
-from corejax.base import dtypes
 from corejax.base.avals import ShapedArray
 from corejax.base.errors import RuleError
 from corejax.kernel import checks
@@ -46,7 +45,7 @@ def checked_callback(function: Callable[..., Sequence[Any]], out_avals: tuple[Sh
                 outs = function(*map(_owned, operands))
             except Exception as error:
                 raise checks.failed(primitive, hook, error, where)  # noqa: B904
-            return tuple(_checked(outs, out_avals, wrong))
+            return tuple(checks.check_called_back(outs, out_avals, wrong))
         except BaseException as error:
             _raised.append((called, error))
             raise
@@ -57,17 +56,6 @@ def checked_callback(function: Callable[..., Sequence[Any]], out_avals: tuple[Sh
 def _owned(operand: Any) -> Any:
     """A copy: the runtime's memory is reused after the call, and a function may keep its arguments, not change them."""
     return read_only(np.array(operand))
-
-
-def _checked(outs: Any, avals: tuple[ShapedArray, ...], wrong: Callable[[Any, str], RuleError]) -> list[Any]:
-    if not isinstance(outs, (list, tuple)) or len(outs) != len(avals):
-        raise wrong(outs, f"a sequence of {len(avals)} array{'s' * (len(avals) != 1)}")
-    for out, aval in zip(outs, avals, strict=True):
-        is_array = isinstance(out, (np.ndarray, np.generic)) and not isinstance(out, np.ma.MaskedArray)
-        if not is_array or out.shape != aval.shape or out.dtype != aval.dtype:
-            raise wrong(out, str(aval) if is_array else f"a NumPy array {aval}")
-    return [np.zeros(aval.shape, np.bool_) if aval.dtype == dtypes.float0 else np.asarray(out, order="C")
-            for out, aval in zip(outs, avals, strict=True)]
 
 
 def take_raised(callbacks: Sequence[Callable[..., Any]]) -> BaseException | None:

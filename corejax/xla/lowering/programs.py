@@ -19,11 +19,11 @@ from corejax.base.avals import ShapedArray
 from corejax.base.errors import CorejaxError, CorejaxTypeError, kind_of
 from corejax.base.source import DealingWithEquations, describe
 from corejax.base.tracebacks import is_from_beneath
+from corejax.kernel.checks import check_open, failed_lowering, failed_rule, foreign_value, wrong_lowering
 from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from corejax.kernel.keys import compiled_key
 from corejax.xla.lowering.callback import checked_callback
 from corejax.xla.lowering.donation import donation
-from corejax.xla.lowering.failures import check_open, failed_lowering, failed_rule, foreign_value, wrong_lowering
 from corejax.xla.lowering.folding import DIVISIONS, divisible
 from corejax.xla.lowering.locations import LocatedRules
 from corejax.xla.lowering.nesting import Depth, order

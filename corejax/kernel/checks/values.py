@@ -15,9 +15,10 @@ from corejax.arrays.array import Array, as_array
 from corejax.base import dtypes
 from corejax.base.avals import ShapedArray, Zero
 from corejax.base.errors import CorejaxError
-from corejax.kernel import checks
+from corejax.kernel.checks.blame import describe, describe_dim, rule_error
+from corejax.kernel.checks.forms import check_sequence, no_array
 from corejax.kernel.factors import Divisor
-from corejax.kernel.trace import Trace, Tracer, leak_error
+from corejax.kernel.trace import Trace, Tracer, belongs, leak_error
 
 if TYPE_CHECKING:
     from corejax.kernel.primitive import Primitive
@@ -34,19 +35,16 @@ def check_value(primitive: Primitive, hook: str, value: Any, expected: ShapedArr
         return value
     if value.aval.matches(expected):
         todo = "return an array of that type; Python numbers, and what is made of them alone, are weak (~)"
-    raise checks.rule_error(primitive, hook, f"returned {what.format(value.aval, expected)}", value.aval, expected,
+    raise rule_error(primitive, hook, f"returned {what.format(value.aval, expected)}", value.aval, expected,
                             todo)
 
 
 def check_home(primitive: Primitive, hook: str, tracer: Tracer, trace: Trace | None) -> None:
     """A tracer belongs to `trace` or to one around it."""
-    home, around = tracer._trace, trace
-    while around is not None:
-        if around is home:
-            return
-        around = around.parent
-    of = "another transformation" if home.live else "a transformation that has ended"
-    raise checks.rule_error(primitive, hook, f"returned a traced value of {of}", leak_error(tracer, "").got,
+    if belongs(tracer, trace):
+        return
+    of = "another transformation" if tracer._trace.live else "a transformation that has ended"
+    raise rule_error(primitive, hook, f"returned a traced value of {of}", leak_error(tracer, "").got,
                             "a value computed from this call's operands",
                             "compute with what the rule is given, and keep none of it for later")
 
@@ -63,14 +61,14 @@ def check_array(primitive: Primitive, hook: str, value: Any, expected: Any, trac
             return as_array(value, copy=True)
     except CorejaxError:
         pass  # the dtype of no array
-    raise checks.no_array(primitive, hook, value, expected)
+    raise no_array(primitive, hook, value, expected)
 
 
 def check_outputs(primitive: Primitive, hook: str, outs: Any, expected: Any, trace: Trace | None) -> Any:
     """The results of a primitive as abstract_eval announced them: one value, or a list of them."""
     if type(expected) is not tuple:
         return check_value(primitive, hook, outs, expected, trace)
-    outs = checks.check_sequence(primitive, hook, outs, len(expected), "outputs")
+    outs = check_sequence(primitive, hook, outs, len(expected), "outputs")
     return [x if type(x) is Array and x.aval is aval else check_value(primitive, hook, x, aval, trace)
             for x, aval in zip(outs, expected, strict=True)]
 
@@ -80,7 +78,7 @@ def check_tangent(primitive: Primitive, hook: str, tangent: Any, expected: Shape
     if type(tangent) is Zero:
         if tangent.aval is expected:
             return tangent
-        raise checks.rule_error(primitive, hook, f"returned tangent {tangent!r}, wanted {expected} as its primal",
+        raise rule_error(primitive, hook, f"returned tangent {tangent!r}, wanted {expected} as its primal",
                                 tangent, f"Zero({expected})", "return Zero(out.aval.tangent)")
     return check_value(primitive, hook, tangent, expected, trace, "tangent {}, wanted {} as its primal",
                        "return a tangent of the primal's shape and dtype; for integers and zeros, Zero(aval.tangent)")
@@ -93,7 +91,7 @@ def check_factor(primitive: Primitive, weight: Any, wanted: ShapedArray, trace: 
     weight = check_array(primitive, "jvp", weight, f"a factor of type {wanted}", trace)
     aval = weight.aval
     if aval.dtype != wanted.dtype or (aval.shape and aval.shape != wanted.shape):
-        raise checks.rule_error(primitive, "jvp", "a factor doesn't fit the output", aval, wanted,
+        raise rule_error(primitive, "jvp", "a factor doesn't fit the output", aval, wanted,
                                 "return an array of the output's dtype, and of its shape or ()")
     return weight
 
@@ -105,7 +103,7 @@ def check_cotangent(primitive: Primitive, index: int, cotangent: Any, expected: 
     if type(cotangent) is Zero and cotangent.aval is expected:
         return None
     if type(cotangent) is Zero:
-        raise checks.rule_error(primitive, "transpose", f"returned {cotangent!r} for operand {index}", cotangent,
+        raise rule_error(primitive, "transpose", f"returned {cotangent!r} for operand {index}", cotangent,
                                 f"Zero({expected}), or None", "return None where the cotangent is zero")
     expected = expected.tangent  # which is not weak
     return check_value(primitive, "transpose", cotangent, expected, trace,
@@ -116,8 +114,8 @@ def check_cotangent(primitive: Primitive, index: int, cotangent: Any, expected: 
 def check_no_cotangent(primitive: Primitive, index: int, cotangent: Any) -> None:
     """An operand that is a value has none."""
     if type(cotangent) is not Zero:
-        raise checks.rule_error(primitive, "transpose", f"returned a cotangent for operand {index}, which is a value",
-                                checks.describe(cotangent), "None", "return cotangents of the Linear operands only")
+        raise rule_error(primitive, "transpose", f"returned a cotangent for operand {index}, which is a value",
+                                describe(cotangent), "None", "return cotangents of the Linear operands only")
 
 
 def check_batched(primitive: Primitive, out: Any, dim: Any, size: int, expected: ShapedArray, trace: Trace) -> Any:
@@ -127,7 +125,7 @@ def check_batched(primitive: Primitive, out: Any, dim: Any, size: int, expected:
     elif type(dim) is int and 0 <= dim <= len(expected.shape):
         wanted = expected.update(shape=(*expected.shape[:dim], size, *expected.shape[dim:]))
     else:
-        raise checks.rule_error(primitive, "vmap", "returned a bad output dimension", checks.describe_dim(dim),
+        raise rule_error(primitive, "vmap", "returned a bad output dimension", describe_dim(dim),
                                 f"None or an int from 0 to {len(expected.shape)}",
                                 "return (output, dim of its batch axis)")
     return check_value(primitive, "vmap", out, wanted, trace, f"{{}} with its batch axis at {dim}, wanted {{}}",

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from corejax.base.errors import CorejaxError, RuleError
-from corejax.kernel.checks import check_avals, check_types, describe, failed, rule_error
+from corejax.kernel.checks.blame import describe, failed, rule_error
+from corejax.kernel.checks.forms import check_avals, check_types
 from corejax.kernel.jaxpr import JaxprEqn, Var
 
 if TYPE_CHECKING:
@@ -68,8 +69,21 @@ def check_dce(primitive: Primitive, result: Any, eqn: JaxprEqn, used_out: Sequen
     if not _are_flags(used_in, len(eqn.invars)):
         raise rule_error(primitive, "dce", "doesn't say of each operand whether it is used", describe(used_in),
                          f"a sequence of {len(eqn.invars)} booleans", todo)
-    if smaller is not None:
-        _check_equation(primitive, "dce", "smaller", smaller)
+    if smaller is None:
+        if any(used_out) or eqn.effects:
+            raise rule_error(primitive, "dce", "dropped an equation that is needed", "None", "an equation", todo)
+        return used_in, smaller
+    if not isinstance(smaller, JaxprEqn):
+        raise _no_equation(primitive, "dce", "smaller", smaller)
+    needed = [v for v, used in zip(eqn.outvars, used_out, strict=True) if used]
+    if not set(needed) <= set(smaller.outvars):
+        raise rule_error(primitive, "dce", "dropped an output that is used", smaller,
+                         f"all of {len(needed)} used outputs", todo)
+    operands = [x for x, used in zip(eqn.invars, used_in, strict=True) if used]
+    if list(smaller.invars) != operands:
+        raise rule_error(primitive, "dce", "kept other operands than it says", smaller, f"{len(operands)} operands",
+                         todo)
+    _check_equation(primitive, "dce", "smaller", smaller)
     return used_in, smaller
 
 
@@ -110,8 +124,7 @@ def _check_reads(primitive: Primitive, name: str, eqn: JaxprEqn | None, readable
 def _check_equation(primitive: Primitive, hook: str, name: str, eqn: Any) -> None:
     """It is an equation, well typed."""
     if not isinstance(eqn, JaxprEqn):
-        raise rule_error(primitive, hook, f"its {name} equation is none", describe(eqn), "a JaxprEqn, or None",
-                         "make it by eqn.replace(invars=..., outvars=..., params=...)")
+        raise _no_equation(primitive, hook, name, eqn)
     infer = getattr(eqn.primitive, "infer", None)
     if infer is None:
         return  # an object that stands in for a primitive, in an equation that is only ever bound
@@ -125,6 +138,11 @@ def _check_equation(primitive: Primitive, hook: str, name: str, eqn: Any) -> Non
     if got != wanted:
         raise rule_error(primitive, hook, f"its {name} equation is ill-typed", describe(got), describe(wanted),
                          "give it output variables of the types that its primitive infers")
+
+
+def _no_equation(primitive: Primitive, hook: str, name: str, eqn: Any) -> RuleError:
+    return rule_error(primitive, hook, f"its {name} equation isn't one", describe(eqn), "a JaxprEqn, or None",
+                      "make it by eqn.replace(invars=..., outvars=..., params=...)")
 
 
 def _are_flags(flags: Any, count: int) -> bool:

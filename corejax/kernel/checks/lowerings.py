@@ -1,14 +1,18 @@
-"""What to say when lowering fails: never in the words of what lies beneath."""
+"""What lowering rules return and raise, and what programs get from functions that they call back."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from corejax.base import dtypes
+from corejax.base.avals import ShapedArray
 from corejax.base.errors import CorejaxError, RuleError, kind_of
 from corejax.base.source import describe, here, package_of
 from corejax.base.tracebacks import SEE_MORE, is_from_beneath, plain
-from corejax.kernel import checks
+from corejax.kernel.checks.blame import failed
 
 
 def wrong_lowering(eqn: Any, got: Any, wanted: str) -> RuleError:
@@ -50,10 +54,10 @@ def failed_rule(eqn: Any, error: Exception) -> Exception:
             part = part.tb_next
         bindings = part is not None and package_of(part.tb_frame) in ("corejax", "jaxlib")
         if is_from_beneath(error) or (bindings and isinstance(error, (IndexError, TypeError, ValueError))):
-            failed = failed_lowering(eqn, error)
-            failed.__cause__ = error
-            return failed
-    return checks.failed(eqn.primitive, "xla_translation", error)
+            wrong = failed_lowering(eqn, error)
+            wrong.__cause__ = error
+            return wrong
+    return failed(eqn.primitive, "xla_translation", error)
 
 
 def _rule_error(eqn: Any, problem: str, got: Any, wanted: str, todo: str) -> RuleError:
@@ -65,3 +69,16 @@ def _rule_error(eqn: Any, problem: str, got: Any, wanted: str, todo: str) -> Rul
     return RuleError(f"{primitive.name}.xla_translation{by} {problem}", primitive=primitive.name,
                      hook="xla_translation", pack=origin, got=got, wanted=wanted, where=describe(eqn.source) or here(),
                      todo=todo)
+
+
+def check_called_back(outs: Any, avals: tuple[ShapedArray, ...],
+                      wrong: Callable[[Any, str], RuleError]) -> list[Any]:
+    """What a function returned that a running program calls; `wrong(got, wanted)` makes the error."""
+    if not isinstance(outs, (list, tuple)) or len(outs) != len(avals):
+        raise wrong(outs, f"a sequence of {len(avals)} array{'s' * (len(avals) != 1)}")
+    for out, aval in zip(outs, avals, strict=True):
+        is_array = isinstance(out, (np.ndarray, np.generic)) and not isinstance(out, np.ma.MaskedArray)
+        if not is_array or out.shape != aval.shape or out.dtype != aval.dtype:
+            raise wrong(out, str(aval) if is_array else f"a NumPy array {aval}")
+    return [np.zeros(aval.shape, np.bool_) if aval.dtype == dtypes.float0 else np.asarray(out, order="C")
+            for out, aval in zip(outs, avals, strict=True)]
