@@ -15,7 +15,7 @@ from corejax import lax
 from corejax.core import Array, EvalTrace, ShapedArray, StagingTrace, Trace, context
 from corejax.errors import CorejaxError, CorejaxOverflowError, CorejaxTypeError, LeakedTracerError, RuleError
 from corejax.packs import families
-from corejax.plugin import define, extend, factors, hookimpl, not_differentiable, roles
+from corejax.plugin import define, extend, factors, hookimpl, not_differentiable, provide
 
 DTYPES = ["bool", "int8", "uint8", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
 
@@ -279,7 +279,7 @@ def test_threads_evaluate_side_by_side() -> None:
 def test_role_that_is_replaced_for_a_while_is_asked_at_once() -> None:
     x = lax.copy(np.arange(3.0))
     x + x
-    with roles.provide({"operators.add": lambda x, y: "sum", "operators.neg": lambda x: "minus"}):
+    with provide({"operators.add": lambda x, y: "sum", "operators.neg": lambda x: "minus"}):
         assert ("sum", "minus") == (x + x, -x)
     np.testing.assert_array_equal([0, 2, 4], np.asarray(x + x))
 

@@ -348,7 +348,7 @@ def gpu(site: Any) -> Gpu:
 def test_without_a_distribution_there_is_no_gpu_and_no_warning(gpu):
     said = gpu.run("""
         from corejax import plugin
-        plugin.manifest.distribution = lambda name: None
+        manifest.distribution = lambda name: None
         print(devices(), warned)
         print(error(lambda: cj.devices("cuda")))""")
     assert ["['cpu:0'] []", "CorejaxRuntimeError: the backend 'cuda' can't be used here: neither jax-cuda13-pjrt nor "
