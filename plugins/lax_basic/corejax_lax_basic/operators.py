@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -139,7 +139,7 @@ def _pair(name: str, apply: Function, fast: Any = None, kinds: str = "", at_leas
     `apply(x, y)` gets promoted operands. `fast` is the function that is called in the end for an array whose dtype has
     one of these `kinds`, beside an array of exactly its type or a Python scalar of its kind: most operations.
     """
-    primitive: Primitive | None = getattr(fast, "primitive", None)
+    primitive = cast(Primitive, getattr(fast, "primitive", None))  # used for `kinds` only, which go with `fast`
     direct = _dtypes_of(kinds)
 
     def reflected(x: Any, y: Any) -> Any:
@@ -155,7 +155,7 @@ def _pair(name: str, apply: Function, fast: Any = None, kinds: str = "", at_leas
     return _forward(name, apply, primitive, direct, at_least, prepare), _named(reflected, f"r{name}")
 
 
-def _forward(name: str, apply: Function, primitive: Primitive | None, direct: frozenset[np.dtype], at_least: str,
+def _forward(name: str, apply: Function, primitive: Primitive, direct: frozenset[np.dtype], at_least: str,
              prepare: Function, beyond: Callable[[int], bool] | None = None) -> Function:
     """An operator; `beyond(side)` is its answer beside a Python integer that is out of the dtype's range there."""
     other = _SWAPPED.get(name, f"__r{name}__")
