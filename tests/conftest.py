@@ -1,9 +1,14 @@
-"""Settings for every test: few threads in each worker, and NumPy silent where tests compute with it themselves."""
+"""Settings for every test: few threads in each worker, and NumPy silent where tests compute with it themselves.
+
+What stays alive from one file to the next is kept from the garbage collector.
+"""
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +26,18 @@ def _quiet_numpy() -> Iterator[None]:
     """Expected values at singular points come from NumPy too; corejax sets what holds for its own computations."""
     with np.errstate(all="ignore"):
         yield
+
+
+_files: list[Path] = []
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Modules, tests and caches of thousands of tests would be walked by each of hundreds of collections of garbage."""
+    if _files != [item.path]:
+        _files[:] = [item.path]
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
