@@ -12,15 +12,20 @@ TEST_ENV := XLA_FLAGS=--xla_cpu_multi_thread_eigen=false OMP_NUM_THREADS=1 OPENB
 WORKERS ?= 2
 PYTEST = -m pytest -n $(WORKERS) -q
 
-.PHONY: demo test test-quick test-matrix test-all quick-suite quick-kernel quick-rest lint mutants parity bench bench-against entry-points clean
+.PHONY: demo test test-quick test-matrix test-all tests mutants strength quick-suite quick-kernel quick-rest lint parity parity-all \
+        bench bench-against entry-points clean
 
 demo: .venv/stamp
 	.venv/bin/python examples/quickstart.py
 
-# The kernel's tests see no pack: they bring toy primitives of their own.
+# What a change must pass, in minutes: all tests but those marked exhaustive, which leave a fixed sample of their kind.
 test: lint
-	$(TEST_ENV) COREJAX_PACKS=none .venv/bin/python $(PYTEST) tests/kernel
-	$(TEST_ENV) .venv/bin/python $(PYTEST) -m "not mutants" tests examples/softplus_pack/tests --ignore tests/kernel
+	$(MAKE) --no-print-directory tests FEW='-m "not exhaustive"'
+
+# The kernel's tests see no pack: they bring toy primitives of their own.
+tests: .venv/stamp
+	$(TEST_ENV) COREJAX_PACKS=none .venv/bin/python $(PYTEST) $(FEW) tests/kernel
+	$(TEST_ENV) .venv/bin/python $(PYTEST) $(FEW) tests examples/softplus_pack/tests --ignore tests/kernel
 
 # Without the tests that build wheels and environments.
 test-quick: .venv/stamp
@@ -32,25 +37,31 @@ IN ?= .venv
 quick-suite: quick-kernel quick-rest
 
 quick-kernel:
-	$(TEST_ENV) COREJAX_PACKS=none $(IN)/bin/python $(PYTEST) -m "not slow" tests/kernel
+	$(TEST_ENV) COREJAX_PACKS=none $(IN)/bin/python $(PYTEST) -m "not slow and not exhaustive" tests/kernel
 
 quick-rest:
-	$(TEST_ENV) $(IN)/bin/python $(PYTEST) -m "not slow and not mutants" tests examples/softplus_pack/tests --ignore tests/kernel
+	$(TEST_ENV) $(IN)/bin/python $(PYTEST) -m "not slow and not exhaustive" tests examples/softplus_pack/tests --ignore tests/kernel
 
 # The quick tests under each release line of jaxlib on each CPython that is found, one after the other, and a table;
 # `make test-matrix ONLY="3.12-0.11 3.13-0.12"` runs some.
 test-matrix:
 	$(PYTHON) tools/matrix.py --workers $(WORKERS) --only $(ONLY)
 
-# Whatever is too long for every change: all mutants, what jax says, and thousands of random programs beside it.
+# Everything, in hours: all orderings, all mutants, all wheels, all that jax says, thousands of random programs beside it,
+# and the quick tests on every CPython and jaxlib that is found.
 PROGRAMS ?= 20000
 
-test-all: test mutants parity .venv-parity/stamp
+test-all: lint tests parity-all
 	$(TEST_ENV) JAX_ENABLE_X64=1 .venv-parity/bin/python -m tests.random_programs --count $(PROGRAMS) --processes $(WORKERS)
+	$(MAKE) --no-print-directory test-matrix
 
 # Every fault in tests/mutants against the conformance kit; `make test` runs a spread of them.
 mutants: .venv/stamp
-	$(TEST_ENV) .venv/bin/python $(PYTEST) -m mutants tests/test_mutants.py
+	$(TEST_ENV) .venv/bin/python $(PYTEST) -k test_mutant_is_killed tests/test_mutants.py
+
+# How many faults are planted, of each kind, and how many of them the tests found; `NAMES=1` names each.
+strength: .venv/stamp
+	$(TEST_ENV) .venv/bin/python -m tests.strength $(if $(NAMES),--names) --processes $(WORKERS)
 
 lint: .venv/stamp
 	.venv/bin/python tools/entry_points.py --check
@@ -60,7 +71,12 @@ lint: .venv/stamp
 
 # The tests that compare with jax, which the product's environment does not have: "jax" or "parity" is in their names.
 parity: .venv-parity/stamp
-	$(TEST_ENV) JAX_ENABLE_X64=1 .venv-parity/bin/python $(PYTEST) -k "jax or parity" $$(grep -rlE 'importorskip\("jax' tests)
+	$(MAKE) --no-print-directory parity-all FEW='-m "not exhaustive"'
+
+# The same with those marked exhaustive.
+parity-all: .venv-parity/stamp
+	$(TEST_ENV) JAX_ENABLE_X64=1 .venv-parity/bin/python $(PYTEST) $(FEW) -k "jax or parity" \
+		$$(grep -rlE 'importorskip\("jax' tests)
 
 # Everything, into docs/, in some 15 minutes on a quiet machine; `make bench ONLY="calls real.greeks"` prints some of it.
 bench: .venv-bench/stamp

@@ -1,5 +1,7 @@
 """Every ordering of jit, vmap, jvp, grad and linearize to depth three, over a set of programs.
 
+`make test` has a share of depth three for each program, and all of it over the programs together.
+
 A program is a function from a vector to a scalar. Each transformation below takes such a function to such a function,
 and its meaning is also known numerically: so an ordering's result is compared with central differences in float64 of
 the ordering without its outermost derivative, with the same ordering with jit taken out, and (where installed) jax.
@@ -7,13 +9,12 @@ the ordering without its outermost derivative, with the same ordering with jit t
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 
 import corejax as cj
 from corejax import lax
+from exhaustive import DEPTHS, orderings, to_depth
 
 X = np.array([0.3, -0.7, 1.1])
 V = np.array([0.5, 0.25, -1.0])
@@ -85,8 +86,8 @@ MEANINGS = {
     "linearize": directional,
 }
 
-ORDERINGS = [names for depth in (1, 2, 3) for names in itertools.product(MEANINGS, repeat=depth)]
-
+KINDS = tuple(MEANINGS)
+ORDERINGS = [names for depth in (1, 2, 3) for names in orderings(KINDS, depth)]
 
 def apply(names, table, f):
     for name in reversed(names):
@@ -99,7 +100,7 @@ def derivatives(names):
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
-@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("depth", DEPTHS)
 def test_orderings_agree_with_each_other_and_with_differences(program, depth):
     table = transformations(cj, lambda x: x)
 
@@ -107,12 +108,13 @@ def test_orderings_agree_with_each_other_and_with_differences(program, depth):
         return program(CorejaxNumPy, x)
 
     by_meaning: dict[tuple, list] = {}
-    for names in (n for n in ORDERINGS if len(n) == depth):
+    for names in to_depth(KINDS, depth, program, PROGRAMS):
         meaning = tuple("d" if MEANINGS[n] is directional else n for n in names if n != "jit")
         result = float(apply(names, table, fun)(cj.device_put(X)))
         by_meaning.setdefault(meaning, []).append((names, result))
     for meaning, results in by_meaning.items():
-        reference = results[0][1]
+        plain = ["jvp" if m == "d" else m for m in meaning]
+        reference = float(apply(plain, table, fun)(cj.device_put(X)))
         for names, result in results:
             np.testing.assert_allclose(result, reference, rtol=1e-10, atol=1e-10, err_msg=str(names))
         # One numeric derivative of the exact result of the rest: differences of differences lose too many digits.
@@ -123,6 +125,11 @@ def test_orderings_agree_with_each_other_and_with_differences(program, depth):
             numeric = directional(lambda x: float(inner(cj.device_put(x))))  # noqa: B023
             outer = apply([m for m in meaning[:first]], MEANINGS, numeric)
             np.testing.assert_allclose(reference, outer(X), rtol=1e-7, atol=1e-7, err_msg=str(meaning))
+
+
+def test_the_programs_together_have_every_ordering():
+    assert sorted(orderings(KINDS, 3)) == sorted([names for program in PROGRAMS for names in to_depth(
+        KINDS, "some of 3", program, PROGRAMS)])
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)

@@ -1,26 +1,27 @@
 """Every ordering of jit, vmap, jvp, grad and linearize to depth three, over programs with control flow.
 
+`make test` has a share of depth three for each program, and all of it over the programs together.
+
 The oracles: the same program unrolled in Python, which decides on values and knows no control-flow primitive; a
 fourth-order central difference of it in NumPy; and (where installed) jax.
 """
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 
 import corejax as cj
 from corejax import lax
-from structured_programs import PROGRAMS
+from exhaustive import DEPTHS, orderings, to_depth
+from structured_programs import PROGRAMS, Structured
 
 X = np.array([0.3, -0.7, 1.1])
 V = np.array([0.5, 0.25, -1.0])
 BATCH = np.stack([np.ones(3), 0.5 * np.ones(3), np.array([1.5, -1.0, 0.2])])
 
 KINDS = ("jit", "vmap", "jvp", "grad", "linearize")
-ORDERINGS = [names for depth in (1, 2, 3) for names in itertools.product(KINDS, repeat=depth)]
+ORDERINGS = [names for depth in (1, 2, 3) for names in orderings(KINDS, depth)]
 
 
 class Eager:
@@ -70,17 +71,22 @@ def array(x):
     return cj.device_put(x)
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("depth", DEPTHS)
 @pytest.mark.parametrize("program", PROGRAMS, ids=str)
 def test_every_ordering_agrees_with_the_unrolled_program(program, depth):
     table = transformations(cj, array)
     wanted: dict[tuple[str, ...], float] = {}
-    for names in (n for n in ORDERINGS if len(n) == depth and program.allows(n)):
+    for names in to_depth(KINDS, depth, program, PROGRAMS, Structured.allows):
         meaning = tuple("jvp" if n in ("grad", "linearize") else n for n in names if n != "jit")
         if meaning not in wanted:
             wanted[meaning] = float(apply(meaning, UNROLLED, lambda x: program.unrolled(Eager, x))(array(X)))
         got = float(apply(names, table, lambda x: program.structured(cj, lax, x))(array(X)))
         np.testing.assert_allclose(got, wanted[meaning], rtol=1e-9, atol=1e-9, err_msg=str(names))
+
+
+def test_the_programs_together_have_every_ordering():
+    assert sorted(orderings(KINDS, 3)) == sorted([names for program in PROGRAMS for names in to_depth(
+        KINDS, "some of 3", program, PROGRAMS, Structured.allows)])
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=str)

@@ -8,11 +8,13 @@ import textwrap
 
 import pytest
 
+from exhaustive import exhaustive_unless
+
 PROGRAM = """
     import threading
     import numpy as np
     import corejax as cj
-    from corejax.xla import compile as compiling
+    from corejax.xla.cache import compile as compiling
 
     compiled = []
     build = compiling.compile_lowered
@@ -66,7 +68,7 @@ MANY = """
     import numpy as np
     import corejax as cj
     from corejax.core import Tracer
-    from corejax.xla import compile as compiling
+    from corejax.xla.cache import compile as compiling
 
     sys.setswitchinterval(1e-5)
     compiled = []
@@ -77,7 +79,7 @@ MANY = """
         return build(lowered, closed, *args, **kwargs)
 
     compiling.compile_lowered = counting
-    THREADS, STEPS = 16, 625
+    THREADS, STEPS = 16, int(sys.argv[1])
     barrier, errors, owners = threading.Barrier(THREADS), [], {}
 
     def make(k):
@@ -117,9 +119,10 @@ MANY = """
 """
 
 
-@pytest.mark.slow
-def test_sixteen_threads_and_ten_thousand_iterations_compile_each_program_once() -> None:
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(MANY)], capture_output=True, text=True, timeout=900)
+@pytest.mark.parametrize("steps", exhaustive_unless(lambda steps: steps < 100, [60, 625]))
+def test_sixteen_threads_compile_each_program_once_in_thousands_of_iterations(steps: int) -> None:
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(MANY), str(steps)], capture_output=True, text=True,
+                          timeout=900)
     assert 0 == done.returncode, done.stderr
     made, different = map(int, done.stdout.split())
     assert made == different == 6 * 5 * 2  # of each function and shape the value and the gradient

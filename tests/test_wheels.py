@@ -111,12 +111,14 @@ def test_command_line_lists_what_is_installed(full: Environment) -> None:
                                                       cwd=full.directory)
 
 
+@pytest.mark.exhaustive
 def test_the_examples_own_tests_pass_on_its_wheel(full: Environment) -> None:
     full.install("pytest")
     run(full.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", ROOT / "examples/softplus_pack/tests",
         "--rootdir", full.directory, cwd=full.directory)
 
 
+@pytest.mark.exhaustive
 def test_the_kernel_alone_traces_and_stages(alone: Environment) -> None:
     assert "{ lambda ; a:f64[3]. let b:f64[3] = twice a in (b,) }" == alone.execute("""
         import numpy as np
@@ -137,6 +139,7 @@ def test_the_kernel_alone_traces_and_stages(alone: Environment) -> None:
         print(cj.make_jaxpr(twice)(np.ones(3)))""")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("use", ["cj.lax.sin(1.0)", "cj.make_jaxpr(cj.jit(lambda x: x))(1.0)",
                                  "cj.device_put(1.0) + 2.0", "cj.grad(lambda x: x * x)(1.0)"])
 def test_the_kernel_alone_says_what_to_install(alone: Environment, use: str) -> None:
@@ -149,6 +152,7 @@ def test_the_kernel_alone_says_what_to_install(alone: Environment, use: str) -> 
     assert "corejax[std]" in message, message
 
 
+@pytest.mark.exhaustive
 def test_the_kernel_alone_lists_no_pack(alone: Environment) -> None:
     assert "[]" == alone.execute("import corejax; print(dir(corejax.lax))")
     assert "corejax[std]" in run(alone.python, "-m", "corejax", "plugins", cwd=alone.directory)

@@ -19,6 +19,11 @@ def frozen() -> dict[str, Outcome]:
     return {name: Outcome(name, **fields) for name, fields in json.loads(FILE.read_text(encoding="utf-8")).items()}
 
 
+def known_law(name: str) -> str:
+    """The law that a mutant is known to break; empty where there is none."""
+    return frozen()[name].check if name in frozen() else ""
+
+
 def freeze(outcomes: Sequence[Outcome]) -> None:
     """Write the outcomes, one a line."""
     def line(outcome: Outcome) -> str:
