@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         not_linear,
         over,
         partials,
+        per_operand,
     )
     from corejax.kernel.hookspecs import API_VERSION
     from corejax.kernel.primitive import Primitive
@@ -50,7 +51,8 @@ __path__: list[str] = []
 _HOME = {
     "API_VERSION": "corejax.kernel.hookspecs", "Linear": "corejax.base.avals", "Primitive": "corejax.kernel.primitive",
     "Zero": "corejax.base.avals", "extend": "corejax.packs.extending", "pjrt_client": "corejax.xla.runtime.builtin",
-    **dict.fromkeys(("Sample", "factors", "hookimpl", "linear", "not_differentiable", "not_linear", "over", "partials"),
+    **dict.fromkeys(("Sample", "factors", "hookimpl", "linear", "not_differentiable", "not_linear", "over", "partials",
+                    "per_operand"),
                     "corejax.kernel.declarations"),
     **dict.fromkeys(("define", "find"), "corejax.packs.define"),
     **dict.fromkeys(("operators", "provide", "roles"), "corejax.installed.roles"),
@@ -60,7 +62,7 @@ _MODULES = {"carrying": "corejax.interpreters.carrying", "families": "corejax.pa
 __all__ = [
     "API_VERSION", "Linear", "Primitive", "Sample", "Zero", "calls_users", "carrying", "define", "extend", "factors",
     "families", "find", "hookimpl", "linear", "not_differentiable", "not_linear", "operators", "over", "partials",
-    "pjrt_client", "provide", "public", "roles",
+    "per_operand", "pjrt_client", "provide", "public", "roles",
 ]
 
 

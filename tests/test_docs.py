@@ -134,7 +134,7 @@ def test_every_hook_is_documented_and_no_other() -> None:
 @pytest.mark.parametrize("hook", hookspecs.HOOKS)
 def test_reference_says_what_the_spec_says(hook: str) -> None:
     spec = getattr(hookspecs, hook)
-    parameters = [p for p in inspect.signature(spec).parameters if p not in hookspecs.OPTIONAL_ARGS]
+    parameters = list(inspect.signature(spec).parameters)
     params = () if hook in hookspecs.WITHOUT_PARAMS else ("*", "...")
     doc = inspect.getdoc(spec)
     assert doc is not None and doc.startswith(f"`{hook}({', '.join((*parameters, *params))})`")

@@ -12,11 +12,8 @@ from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, no_effects
 from corejax.kernel.keys import param_key
 from corejax.kernel.primitive import Primitive
 from corejax.xla.cache.compile import Executable, compile_jaxpr
-from corejax.xla.cache.stages import Compiled, Lowered, Traced, lower_jaxpr
 from corejax.xla.runtime import client
 from corejax.xla.runtime.placement import common_place
-
-__all__ = ["Compiled", "Lowered", "Traced", "apply_primitive", "lower_jaxpr"]
 
 _programs: BoundedCache[Any, Executable] = BoundedCache(1024)
 

@@ -106,7 +106,7 @@ def _not_linear(applied: Any, operands: Sequence[Any], unknown: Sequence[int]) -
             if i < len(operands) and _is_nonzero(operands[i]):
                 return f"{applied.name} of a tangent and a constant"
     elif (factors is not None and len(unknown) > 1) or getattr(applied.transpose, "refuses", False) or (
-            not getattr(applied.plugin, "_refused_operands", frozenset()).isdisjoint(unknown)):
+            not applied.not_linear_in.isdisjoint(unknown)):
         return f"{applied.name} of {'a tangent' if len(unknown) == 1 else 'two tangents'}"
     return None
 

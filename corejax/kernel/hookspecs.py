@@ -99,12 +99,11 @@ def evaluate(args: Any) -> Any:
 
 
 @hookspec(firstresult=True)
-def partial_eval(eqn: Any, unknown_in: Any, saveable: Any) -> Any:
+def partial_eval(eqn: Any, unknown_in: Any) -> Any:
     """`partial_eval(eqn, unknown_in)`: split an equation in what is known now and what is not.
 
-    Returns (known_eqn or None, staged_eqn or None, unknown_out, residual_vars). It may take a third argument
-    `saveable`, the policy that says which residuals may be kept. Only with `multiple_results`. Without it: unknown as
-    soon as an operand is.
+    Returns (known_eqn or None, staged_eqn or None, unknown_out, residual_vars). Only with `multiple_results`. Without
+    it: unknown as soon as an operand is.
     """
 
 
@@ -146,6 +145,3 @@ WITHOUT_PARAMS = frozenset(("samples", "partial_eval", "dce"))
 
 #: Hooks that know results only as a sequence: for primitives with `multiple_results`.
 FOR_SEVERAL = frozenset(("evaluate", "partial_eval"))
-
-#: Arguments that a hook is given only if it takes them.
-OPTIONAL_ARGS = frozenset(("saveable",))

@@ -69,8 +69,8 @@ class Primitive:
                  "remember")
     _FROZEN = ("abstract_eval", "impl", "jvp", "transpose", "vmap", "xla_translation", "decompose", "samples",
                "evaluate", "partial_eval", "dce", "effects", "typecheck", "pretty", "linearize", "linear", "factors",
-               "symbolic_zeros", "jvp_binds_itself", "multiple_results", "cheap", "lowerings", "lowered_params",
-               "providers", "open_params", "of_one", "of_two", "beside", "params")
+               "symbolic_zeros", "jvp_binds_itself", "multiple_results", "cheap", "not_linear_in", "lowerings",
+               "lowered_params", "providers", "open_params", "of_one", "of_two", "beside", "params")
     __slots__ = (*_IDENTITY, *_FROZEN, "__weakref__")
 
     name: str
@@ -101,6 +101,7 @@ class Primitive:
     # Declarations, and what was made of them
     linear: tuple[int, ...] | None
     factors: tuple[Any, ...] | None
+    not_linear_in: frozenset[int]
     symbolic_zeros: bool
     jvp_binds_itself: bool
     multiple_results: bool

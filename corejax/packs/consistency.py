@@ -23,8 +23,8 @@ from corejax.kernel.hookspecs import HOOKS
 from corejax.packs.hook_signatures import place_of, takes
 from corejax.packs.source import Source
 
-OWNER_DECLARATIONS = frozenset(("name", "multiple_results", "symbolic_zeros", "linear", "cheap", "function",
-                                "api_version"))
+OWNER_DECLARATIONS = frozenset(("name", "multiple_results", "symbolic_zeros", "linear", "not_linear_in", "cheap",
+                                "attached", "function", "api_version"))
 RULES_DECLARATIONS = frozenset(("name", "linear", "platform", "symbolic_zeros", "api_version"))
 PLATFORMS = ("cpu", "cuda", "gpu", "rocm", "tpu")
 _MAKERS = (factors, linear, not_differentiable, not_linear, partials)
@@ -46,6 +46,9 @@ def check_declaration(source: Source, name: str) -> None:
         raise source.error(f"{name} is True or False", got=repr(value), wanted="a bool", todo="declare True or False")
     if name == "linear":
         source.linear = _checked_linear(source, value)
+    if name == "not_linear_in" and not (isinstance(value, tuple) and all([type(i) is int and i >= 0 for i in value])):
+        raise source.error("not_linear_in names operands", got=repr(value), wanted="a tuple of numbers, as (1,)",
+                           todo="write not_linear_in = (1,)")
     if name == "platform":
         _check_platform(source, value)
 

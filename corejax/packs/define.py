@@ -106,7 +106,11 @@ def _primitive_of(plugin: Any, module: str | None, entry: str | None = None) -> 
     with _lock:
         found = _of_plugin.get(id(plugin))
         if found is None:
-            found = _of_plugin[id(plugin)] = Unfrozen(plugin, module or type(plugin).__module__)
+            found = Unfrozen(plugin, module or type(plugin).__module__)
+            attached = getattr(plugin, "attached", None)
+            if callable(attached):
+                attached(found)
+            _of_plugin[id(plugin)] = found
         return found
 
 

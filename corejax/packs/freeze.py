@@ -18,7 +18,7 @@ from corejax.installed import groups, manifest, registry
 from corejax.interpreters.forward import instantiate
 from corejax.kernel import checks
 from corejax.kernel.declarations import Declaration, Factors, Linearity, Partials
-from corejax.kernel.hookspecs import HOOKS, OPTIONAL_ARGS, WITHOUT_PARAMS
+from corejax.kernel.hookspecs import HOOKS, WITHOUT_PARAMS
 from corejax.kernel.primitive import Primitive
 from corejax.packs import derivation
 from corejax.packs.hook_signatures import (
@@ -27,7 +27,6 @@ from corejax.packs.hook_signatures import (
     adapt_partial,
     chain,
     instantiated,
-    kinds_beside,
     of_operands,
     wrapped,
 )
@@ -101,8 +100,7 @@ def draft(primitive: Primitive, resolution: Resolution) -> SimpleNamespace:
         rule = getattr(slots, hook)
         if rule is not None:
             setattr(slots, hook, checks.checked(primitive, hook, rule))
-    slots.of_one, slots.of_two = [None if slots.multiple_results else of_operands(slots.impl, n) for n in (1, 2)]
-    slots.beside = kinds_beside(slots.impl)
+    slots.of_one, slots.of_two, slots.beside = of_operands(None if slots.multiple_results else slots.impl)
     return slots
 
 
@@ -130,6 +128,7 @@ def _merge(resolution: Resolution) -> dict[str, Any]:
     return slots | declared | {
         "params": frozenset(params.keywords), "open_params": params.open, "lowerings": lowerings, "notes": {},
         "multiple_results": several, "cheap": getattr(owner.plugin, "cheap", False),
+        "not_linear_in": frozenset(getattr(owner.plugin, "not_linear_in", ())),
         "providers": providers, "jvp_binds_itself": False,
         "lowered_params": _lowered_params([*offers["xla_translation"], *resolution.wrappers["xla_translation"]])}
 
@@ -187,8 +186,7 @@ def _signature(source: Source, rule: Rule) -> Signature:
 def _adapted(source: Source, hook: str, rule: Rule, params: Signature) -> Rule:
     signature = _signature(source, rule)
     if hook in WITHOUT_PARAMS:
-        given = [name for name in HOOKS[hook] if name not in OPTIONAL_ARGS or name in signature.positional]
-        return adapt(rule, signature, given, Signature((), (), False, False))
+        return adapt(rule, signature, HOOKS[hook], Signature((), (), False, False))
     return adapt(rule, signature, HOOKS[hook], params)
 
 

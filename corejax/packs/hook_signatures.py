@@ -12,6 +12,7 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 from corejax.base.errors import CorejaxRuntimeError
+from corejax.kernel.declarations import PerOperand
 
 Rule = Callable[..., Any]
 
@@ -83,18 +84,12 @@ def _without_params(rule: Rule, count: int) -> Rule:
     return lambda *args, **_: rule(*args)
 
 
-def of_operands(rule: Any, count: int) -> Rule | None:
-    """The function of `count` operands, one by one, that a rule says it was made from.
-
-    It says so by an attribute `made_from`: itself, how many operands the function takes, and the function.
-    """
-    made, arity, function = getattr(rule, "made_from", (None, None, None))
-    return function if made is rule and arity == count else None  # functools.wraps copies attributes to other rules
-
-
-def kinds_beside(rule: Any) -> frozenset[str]:
-    """The kinds of dtypes for which a rule, as its attribute `beside` says, does more than what it was made from."""
-    return frozenset(getattr(rule, "beside", ()))
+def of_operands(rule: Any) -> tuple[Rule | None, Rule | None, frozenset[str]]:
+    """The function of one operand and that of two that a rule calls, and the kinds of dtypes for which it does more."""
+    told: PerOperand | None = getattr(rule, "per_operand", None)
+    if told is None or told.rule is not rule:
+        return None, None, frozenset()
+    return told.function if told.arity == 1 else None, told.function if told.arity == 2 else None, told.beside
 
 
 def adapt_partial(function: Rule | None, params: Signature) -> Rule | None:

@@ -17,11 +17,12 @@ from corejax.arrays.array import as_array, device_put
 from corejax.arrays.storage import is_on_device
 from corejax.base import dtypes
 from corejax.base.avals import ShapedArray
-from corejax.eager.dispatch import Traced, apply_primitive, lower_jaxpr
+from corejax.eager.dispatch import apply_primitive
 from corejax.errors import CorejaxError, RuleError
 from corejax.kernel.jaxpr import ClosedJaxpr
 from corejax.xla.cache import compile as compile_module
 from corejax.xla.cache.compile import compile_jaxpr
+from corejax.xla.cache.stages import lower_jaxpr
 from corejax.xla.lowering.programs import lower_module
 
 F = ShapedArray((3,), np.float64)
@@ -300,7 +301,7 @@ def test_host_storage_survives_donation():
 
 
 def test_optimised_program_and_its_figures_can_be_read():
-    compiled = Traced(sum_program()).lower().compile()
+    compiled = lower_jaxpr(sum_program()).compile()
     assert "HloModule" in compiled.as_text()
     assert compiled.cost_analysis()["flops"] > 0
     assert 48 == compiled.memory_analysis().argument_size_in_bytes

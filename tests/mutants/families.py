@@ -5,6 +5,7 @@ from __future__ import annotations
 from .mutant import mutants_of
 
 ELEMENTWISE, SPREADING = "corejax.packs.families.elementwise", "corejax.packs.families.spreading"
+DECLARATIONS = "corejax.kernel.declarations"
 SCALARS = "corejax.packs.families.scalars"
 
 MUTANTS = (
@@ -37,9 +38,9 @@ MUTANTS = (
         ("vmap", "param", "self._bind(args[0], **params), dims[0]",
          "self._bind(args[0], **{name: 2 for name in params}), dims[0]"),
     )),
-    *mutants_of("sub", ELEMENTWISE, "_on_sequence", (
-        ("impl", "swapped operands", "rule.made_from = rule, arity, impl",
-         "rule.made_from = rule, arity, lambda *operands: impl(*operands[::-1])"),
+    *mutants_of("sub", DECLARATIONS, "per_operand", (
+        ("impl", "swapped operands", "PerOperand(rule, function, count,",
+         "PerOperand(rule, lambda *operands: function(*operands[::-1]), count,"),
     )),
     *mutants_of("sub", ELEMENTWISE, "_spreading", (
         ("jvp", "broadcast sum", "spread(partial(tangent, out, *args, **params), out)",

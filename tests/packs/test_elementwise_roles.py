@@ -13,11 +13,10 @@ from corejax.installed.roles import roles
 X = np.arange(6.0).reshape(2, 3)
 
 
-def test_zeros_and_ones_have_the_type_asked_for():
+def test_zeros_have_the_type_asked_for():
     for aval in (ShapedArray((), "float32"), ShapedArray((2, 0), "bfloat16"), ShapedArray((3,), "int8", True),
                  ShapedArray((), "complex64", True)):
-        assert aval == roles.zeros(aval).aval == roles.ones(aval).aval
-    assert [1, 1] == roles.ones(ShapedArray((2,), "int32")).tolist()
+        assert aval == roles.zeros(aval).aval
     assert "float0[2]" == str(roles.zeros(ShapedArray((2,), cj.float0)).aval)
 
 
@@ -42,8 +41,7 @@ def test_stack_and_index_by_static_and_traced_positions():
     np.testing.assert_array_equal(X + 1, cj.jit(roles.index)(stacked, 1))
 
 
-def test_select_and_convert():
-    assert [1.0, 4.0] == roles.select(np.array([True, False]), np.array([1.0, 2.0]), np.array([3.0, 4.0])).tolist()
+def test_convert():
     assert "~f32[2,3]" == str(roles.convert(X, "float32", True).aval)
     assert X is roles.convert(X, "float64")
 

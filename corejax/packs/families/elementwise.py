@@ -14,7 +14,8 @@ from corejax.base.avals import Linear, ShapedArray, aval_of
 from corejax.base.errors import CorejaxTypeError, MissingRuleError
 from corejax.base.source import here
 from corejax.base.tracebacks import as_entry, public, trim
-from corejax.kernel.declarations import Declaration, Partials, Sample, hookimpl, not_linear
+from corejax.kernel.declarations import Declaration, Partials, Sample, hookimpl, not_linear, per_operand
+from corejax.kernel.primitive import Primitive
 from corejax.packs.families.scalars import match_scalars, matching
 from corejax.packs.families.settling import settle
 from corejax.packs.families.spreading import align, common_shape, refused, spread, spread_operands, unspread
@@ -48,11 +49,12 @@ class Elementwise:
         self._arity, self._kinds, self._result, self._domain = arity, dtypes, result, domain
         self._singular, self._ulps, self._exempt = tuple(singular), ulps, exempt
         self._backward = () if isinstance(transpose, Declaration) else tuple(transpose)
-        self._refused_operands = frozenset([i for i, f in enumerate(self._backward) if f is None])
+        self.not_linear_in = tuple([i for i, f in enumerate(self._backward) if f is None])
         self._bind: Function = _not_defined
+        self._primitive: Any = None
         backward: Any = transpose or not_linear(f"{name} is not linear in any operand")
         hooks = {
-            "impl": hookimpl(_settled(self, impl, arity, compiled_at) if compiled_at else _on_sequence(impl, arity)),
+            "impl": per_operand(impl, arity, **self._settling(compiled_at)).__func__,
             "xla_translation": hookimpl(_lowering(hlo, arity)),
             "jvp": _spreading(jvp) if isinstance(jvp, Partials) and arity != 1 else jvp, "linear": linear or None,
             "transpose": backward if isinstance(backward, Declaration) else self._transpose}
@@ -60,14 +62,23 @@ class Elementwise:
             if value is not None and not hasattr(type(self), hook):
                 setattr(self, hook, value)
 
+    def attached(self, primitive: Primitive) -> None:
+        """Told which primitive was made of it."""
+        self._primitive, self._bind = primitive, primitive.bind
+
     def function(self, bind: Function) -> Function:
         """The public function."""
-        self._bind = bind
         if self._arity == 1:
-            return _of_one(bind)
+            return _of_one(self._primitive.bind_one)
         if self._arity == 2:
-            return matching(bind)
+            return matching(self._primitive.bind_two)
         return public(lambda *operands: bind(*match_scalars(operands)))
+
+    def _settling(self, compiled_at: Function | None) -> dict[str, Any]:
+        """That of complex operands the compiled program is asked where `impl` is not to be relied on."""
+        if compiled_at is None:
+            return {}
+        return {"beside": "c", "more": lambda out, args: settle(self._primitive, out, args, compiled_at)}
 
     @hookimpl
     def abstract_eval(self, avals: Sequence[ShapedArray]) -> ShapedArray:
@@ -200,8 +211,6 @@ def draw(rng: Any, shape: tuple[int, ...], dtype: np.dtype, domain: tuple[float,
 # From what a row says to hooks
 
 def _of_one(bind: Function) -> Function:
-    bind = getattr(getattr(bind, "__self__", None), "bind_one", bind)
-
     @as_entry
     def function(x: Any) -> Any:
         try:
@@ -210,30 +219,6 @@ def _of_one(bind: Function) -> Function:
             trim(error)
             raise
     return function
-
-
-def _on_sequence(impl: Function, arity: int | None) -> Function:
-    """The hook, of which evaluation finds the function: it calls that without making a sequence."""
-    if arity == 1:
-        rule: Any = lambda args: impl(args[0])
-    elif arity == 2:
-        rule = lambda args: impl(args[0], args[1])
-    else:
-        return lambda args: impl(*args)
-    rule.made_from = rule, arity, impl
-    return rule  # type: ignore[no-any-return]
-
-
-def _settled(plugin: Elementwise, impl: Function, arity: int | None, compiled_at: Function) -> Function:
-    """The hook that of complex operands asks the compiled program where `impl` is not to be relied on."""
-    def rule(args: Sequence[Any]) -> Any:
-        out = impl(*args)
-        if args[0].dtype.kind != "c":
-            return out
-        return settle(plugin._bind.__self__, out, args, compiled_at)  # type: ignore[attr-defined]
-    rule.made_from = rule, arity, impl  # type: ignore[attr-defined]
-    rule.beside = "c"  # type: ignore[attr-defined]
-    return rule
 
 
 def _lowering(hlo: str | Function, arity: int | None) -> Function:

@@ -66,9 +66,8 @@ def match_scalars(operands: Sequence[Any]) -> Sequence[Any]:
 
 
 def matching(bind: Callable[..., Any]) -> Callable[..., Any]:
-    """The public function of two operands that binds them with scalars matched."""
+    """The public function of two operands that binds them with scalars matched; `bind` takes just two."""
     scalars = _SCALARS
-    bind = getattr(getattr(bind, "__self__", None), "bind_two", bind)  # which takes two and need not count them
 
     @as_entry
     def function(x: Any, y: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The stages of a compiled function, each to be looked at: traced, lowered, compiled."""
+"""The stages of a compiled function, each to be looked at: lowered, compiled."""
 
 from __future__ import annotations
 
@@ -114,25 +114,6 @@ class Lowered:
             raise
         except Exception as error:  # the bindings have several, without a common base
             raise refused_program(error) from error
-
-
-class Traced:
-    """A jaxpr that is not lowered yet."""
-
-    def __init__(self, jaxpr: ClosedJaxpr, name: str = "fn", donated: Sequence[int] = ()) -> None:
-        self.jaxpr, self.name, self._donated = jaxpr, name, tuple(donated)
-
-    @property
-    def in_avals(self) -> list[ShapedArray]:
-        return self.jaxpr.jaxpr.in_avals
-
-    @property
-    def out_avals(self) -> list[ShapedArray]:
-        return self.jaxpr.jaxpr.out_avals
-
-    def lower(self, platform: str | None = None) -> Lowered:
-        """Lower it for a platform."""
-        return lower_jaxpr(self.jaxpr, self._donated, self.name, platform)
 
 
 def lower_jaxpr(closed: ClosedJaxpr, donated: Sequence[int] = (), name: str = "fn",

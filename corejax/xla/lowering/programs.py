@@ -47,14 +47,13 @@ class Lowering:
     insertion point, so a rule that builds a region enters its block with `ir.InsertionPoint(block)` and goes on.
     """
 
-    __slots__ = ("eqn", "out_types", "platform", "mesh", "tokens", "callbacks", "types", "ir", "module", "context",
+    __slots__ = ("eqn", "out_types", "platform", "callbacks", "types", "ir", "module", "context",
                  "_create", "_made", "_functions", "_names", "_rules", "_literals", "_location",
                  "_attributes", "_built", "depth")
 
     def __init__(self, platform: str, name: str) -> None:
         ir = self.ir = _jaxlib.ir
         self.platform = platform
-        self.mesh = self.tokens = None
         self.callbacks: list[Callable[..., Any]] = []
         self.context = _jaxlib.mlir_context()
         self._location = ir.Location.unknown(self.context)

@@ -94,8 +94,6 @@ class IntegerPow(families.Elementwise):
                          jvp=factors(lambda out, x, *, y: _power_slope(x, y)))
 
     def function(self, bind: Callable[..., Any]) -> Callable[..., Any]:
-        self._bind = bind
-
         def integer_pow(x: Any, y: int) -> Any:
             return bind(x, y=as_int("integer_pow", "the exponent", y))
         return integer_pow
@@ -111,8 +109,7 @@ class IntegerPow(families.Elementwise):
         out = np.true_divide(x.dtype.type(1), power)
         if x.dtype.kind != "c":
             return out
-        primitive = self._bind.__self__  # type: ignore[attr-defined]
-        return families.settle(primitive, out, (x,), families.where_infinite, {"y": y})
+        return families.settle(self._primitive, out, (x,), families.where_infinite, {"y": y})
 
     @hookimpl
     def abstract_eval(self, avals: Sequence[ShapedArray], *, y: int) -> ShapedArray:  # type: ignore[override]

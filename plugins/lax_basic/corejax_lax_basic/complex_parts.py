@@ -45,8 +45,6 @@ class _Complex(families.Elementwise):
 
 class _Conj(families.Elementwise):
     def function(self, bind: Callable[..., Any]) -> Callable[..., Any]:
-        self._bind = bind
-
         def conj(x: Any) -> Any:
             dtype = aval_of(x).dtype
             return complex(x, families.weak_scalar(0.0, dtype)) if dtypes.is_float(dtype) else bind(x)

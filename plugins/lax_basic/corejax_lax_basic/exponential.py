@@ -60,8 +60,6 @@ def _exponent_slope(out: Any, x: Any, y: Any) -> Any:
 
 class _Pow(families.Elementwise):
     def function(self, bind: Callable[..., Any]) -> Callable[..., Any]:
-        self._bind = bind
-
         def pow(x: Any, y: Any) -> Any:
             if type(y) is int and type(x) not in dtypes.PYTHON_SCALARS and dtypes.is_inexact(aval_of(x).dtype):
                 return integer_pow(x, y)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from corejax.core import Array, ShapedArray, aval_of, dtypes
-from corejax_lax_basic import arithmetic, conversion, joining, selection, shapes, slicing
+from corejax_lax_basic import arithmetic, conversion, joining, shapes, slicing
 from corejax_lax_basic.shapes import expand, move_axis
 
-__all__ = ["accumulate", "broadcast", "convert", "expand", "index", "move_axis", "multiply", "ones", "select",
-           "stack", "standard_basis", "zeros"]
+__all__ = ["accumulate", "broadcast", "convert", "expand", "index", "move_axis", "multiply", "stack", "standard_basis",
+           "zeros"]
 
 #: x + y, of two values of one type.
 accumulate = arithmetic.add.primitive.bind_two  # type: ignore[attr-defined]
@@ -28,21 +28,12 @@ def broadcast(x: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
     return _spread(x, shape=shape, broadcast_dimensions=axes)
 
 
-def _constant(aval: ShapedArray, value: int) -> Any:
-    if aval.dtype == dtypes.float0:
-        return Array.from_host(np.zeros(aval.shape, dtypes.float0), aval)
-    scalar = Array.from_host(aval.dtype.type(value), ShapedArray((), aval.dtype, aval.weak_type))
-    return broadcast(scalar, aval.shape, ()) if aval.shape else scalar
-
-
 def zeros(aval: ShapedArray) -> Any:
     """Zeros of a type."""
-    return _constant(aval, 0)
-
-
-def ones(aval: ShapedArray) -> Any:
-    """Ones of a type."""
-    return _constant(aval, 1)
+    if aval.dtype == dtypes.float0:
+        return Array.from_host(np.zeros(aval.shape, dtypes.float0), aval)
+    scalar = Array.from_host(aval.dtype.type(0), ShapedArray((), aval.dtype, aval.weak_type))
+    return broadcast(scalar, aval.shape, ()) if aval.shape else scalar
 
 
 def stack(xs: Sequence[Any]) -> Any:
@@ -55,11 +46,6 @@ def index(x: Any, i: Any) -> Any:
     if isinstance(i, int):
         return slicing.index_in_dim(x, i, 0, keepdims=False)
     return slicing.dynamic_index_in_dim(x, i, 0, keepdims=False)
-
-
-def select(pred: Any, on_true: Any, on_false: Any) -> Any:
-    """At each place `on_true` where `pred` holds, else `on_false`."""
-    return selection.select_n(pred, on_false, on_true)
 
 
 def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:

@@ -50,8 +50,6 @@ class Round(families.Elementwise):
                          doc=str(Round.__doc__))
 
     def function(self, bind: Callable[..., Any]) -> Callable[..., Any]:
-        super().function(bind)
-
         def round(x: Any, rounding_method: int = RoundingMethod.AWAY_FROM_ZERO) -> Any:
             return bind(x, rounding_method=as_int("round", "rounding_method", rounding_method))
         return round

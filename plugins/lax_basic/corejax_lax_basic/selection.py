@@ -44,8 +44,6 @@ class SelectN(families.Elementwise):
                          doc=str(SelectN.__doc__))
 
     def function(self, bind: Any) -> Any:
-        self._bind = bind
-
         def select_n(which: Any, *cases: Any) -> Any:
             return bind(which, *families.match_scalars(cases))
         return select_n
@@ -159,8 +157,6 @@ class Clamp(families.Elementwise):
                 "derivatives agree at special points": "where x is equal to a bound, each derivative counts as 0"}})
 
     def function(self, bind: Any) -> Any:
-        self._bind = bind
-
         def clamp(min: Any, x: Any, max: Any) -> Any:
             return bind(*families.match_scalars((min, x, max)))
         return clamp
