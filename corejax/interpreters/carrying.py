@@ -55,7 +55,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from corejax.base import dtypes
 from corejax.base.avals import Linear, ShapedArray, Zero, aval_of
@@ -67,7 +67,7 @@ from corejax.interpreters.residuals import keep_small
 from corejax.interpreters.splitting import Flags, Place, Split, split_jaxpr
 from corejax.ir.surgery import dce, reorder_invars, select_outputs
 from corejax.kernel.context import context
-from corejax.kernel.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var
+from corejax.kernel.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var, no_effects
 
 __all__ = [
     "Flags", "Place", "Shorter", "Split", "check_operands", "divide", "effects_of", "either", "fixed_point", "hoist",
@@ -107,10 +107,12 @@ def remembered(function: Callable[..., T]) -> Callable[..., T]:
         return function(parts if kind is tuple else kind(*parts), *key)
 
     def call(program: Any, *key: Any) -> T:
-        if isinstance(program, Jaxpr):
+        if type(program) is Jaxpr:
             return cache(program, None, (), context.axes, *key)
-        first, kind = program[0], cast(Any, type(program))
-        rest = tuple([_same if x is first else x for x in program[1:]])  # a key that held it would keep it alive
+        kind: Any = type(program)
+        first, rest = program[0], program[1:]
+        if first in rest:  # a key that held it would keep it alive
+            rest = tuple([_same if x is first else x for x in rest])
         return cache(first, kind, rest, context.axes, *key)
 
     cache: WeakCache[T] = WeakCache(compute)
@@ -134,8 +136,13 @@ def check_operands(primitive: str, jaxpr: Jaxpr, avals: Sequence[ShapedArray]) -
 
 def effects_of(program: Any) -> frozenset[Any]:
     """The effects of a jaxpr, or of all jaxprs in a tuple."""
-    parts = [program] if isinstance(program, Jaxpr) else [x for x in program if isinstance(x, Jaxpr)]
-    return frozenset[Any]().union(*[jaxpr.effects for jaxpr in parts])
+    if type(program) is Jaxpr:
+        return program.effects
+    found = no_effects
+    for part in program:
+        if type(part) is Jaxpr and part.effects:
+            found = found | part.effects
+    return found
 
 
 def jvp(primals: Sequence[Any], tangents: Sequence[Any], forward: Callable[[Flags], tuple[Any, Flags]], bind: Bind
@@ -185,19 +192,22 @@ def with_tangents(groups: Sequence[Iterable[Any]], tangents: Sequence[Iterable[A
     """Operands for values and tangents: each group of values is followed by its nonzero tangents."""
     operands: list[Any] = []
     for group, dots in zip(groups, tangents, strict=True):
-        operands += [*group, *without_zeros(dots)]
+        operands += group
+        operands += without_zeros(dots)
     return operands
 
 
-def part_tangents(outs: Iterable[Any], groups: Sequence[Sequence[bool]]) -> tuple[list[Any], list[Any]]:
+def part_tangents(outs: Sequence[Any], groups: Sequence[Sequence[bool]]) -> tuple[list[Any], list[Any]]:
     """The values, and a tangent for each, among results in groups: flags say which values have one."""
-    found = iter(outs)
     values: list[Any] = []
     dots: list[Any] = []
+    start = 0
     for flags in groups:
-        group = [next(found) for _ in flags]
+        middle = start + len(flags)
+        group, start = outs[start:middle], middle + sum(flags)
         values += group
-        dots += with_zeros(found, flags, [aval_of(x).tangent for x in group])
+        tangents = iter(outs[middle:start])
+        dots += [next(tangents) if nz else Zero(aval_of(x).tangent) for x, nz in zip(group, flags, strict=True)]
     return values, dots
 
 
@@ -225,22 +235,24 @@ def with_jaxpr(eqn: JaxprEqn, jaxpr: Jaxpr, invars: Sequence[Atom], outvars: Seq
                        effects=jaxpr.effects)
 
 
-def divide(eqn: JaxprEqn, split: Split[Any], remake: Remake
+def divide(eqn: JaxprEqn, split: Split[Any], remake: Remake, fresh_avals: Sequence[ShapedArray] | None = None
            ) -> tuple[JaxprEqn | None, JaxprEqn | None, Flags, list[Var]]:
-    """The answer of a `partial_eval` hook: the equations of both parts of a program, as far as they do anything."""
-    fresh = [Var(aval) for aval in split.fresh_avals]
+    """The answer of a `partial_eval` hook: the equations of both parts of a program, as far as they do anything.
+
+    `fresh_avals` are the types that fresh residuals have there, if not those of the program: a scan stacks them.
+    """
+    fresh = [Var(aval) for aval in (split.fresh_avals if fresh_avals is None else fresh_avals)]
     atoms = {"operand": eqn.invars, "result": eqn.outvars, "fresh": fresh}
     waiting = [atoms[where][i] for where, i in split.places]
     unknown = split.unknown_out
-    known = remake(split.known, [eqn.invars[i] for i in split.known_operands],
-                                    [*marked(eqn.outvars, [not u for u in unknown]), *fresh])
-    staged = remake(split.staged, waiting, marked(eqn.outvars, unknown))
-    return (_working(known), _working(staged), unknown,
-            [v for v in waiting if type(v) is Var and v not in eqn.invars])
-
-
-def _working(eqn: JaxprEqn) -> JaxprEqn | None:
-    return eqn if eqn.outvars or eqn.effects else None
+    known = staged = None
+    outvars = [*[v for v, u in zip(eqn.outvars, unknown, strict=True) if not u], *fresh]
+    if outvars or effects_of(split.known):
+        known = remake(split.known, [eqn.invars[i] for i in split.known_operands], outvars)
+    outvars = marked(eqn.outvars, unknown)
+    if outvars or effects_of(split.staged):
+        staged = remake(split.staged, waiting, outvars)
+    return known, staged, unknown, [v for v in waiting if type(v) is Var and v not in eqn.invars]
 
 
 class Shorter(NamedTuple, Generic[P]):

@@ -12,12 +12,12 @@ MUTANTS = (
         ("evaluate", "off by one", "_nearest(int(args[0]), len(branches))",
          "_nearest(int(args[0]) + 1, len(branches))"),
     )),
-    *mutants_of("cond", KIT, "with_zeros", (
-        ("jvp", "lost cotangent", "else Zero(aval)", "else next(rest, Zero(aval))",
+    *mutants_of("cond", KIT, "part_tangents", (
+        ("jvp", "lost cotangent", "else Zero(aval_of(x).tangent)", "else next(tangents, Zero(aval_of(x).tangent))",
          "where a tangent is zero there is nothing left to take, so it gives Zero as before"),
     )),
     *mutants_of("cond", KIT, "with_tangents", (
-        ("jvp", "order", "*without_zeros(dots)]", "*without_zeros(dots)[::-1]]"),
+        ("jvp", "order", "operands += without_zeros(dots)", "operands += without_zeros(dots)[::-1]"),
     )),
     *mutants_of("cond", KIT, "transpose", (
         ("transpose", "order", "*without_zeros(cotangents)]", "*without_zeros(cotangents)[::-1]]"),
@@ -39,11 +39,12 @@ MUTANTS = (
          "found.body, operands, length=length, reverse=not reverse"),
     )),
     *mutants_of("scan", KIT, "part_tangents", (
-        ("jvp", "swapped operands", "dots += with_zeros(found, flags, [aval_of(x).tangent for x in group])",
-         "dots += with_zeros(found, flags, [aval_of(x).tangent for x in group])[::-1]"),
+        ("jvp", "swapped operands", "for x, nz in zip(group, flags, strict=True)]",
+         "for x, nz in zip(group, flags, strict=True)][::-1]"),
     )),
     *mutants_of("scan", KIT, "with_tangents", (
-        ("jvp", "lost cotangent", "*without_zeros(dots)]", "*[roles.zeros(t.aval) for t in without_zeros(dots)]]"),
+        ("jvp", "lost cotangent", "operands += without_zeros(dots)",
+         "operands += [roles.zeros(t.aval) for t in without_zeros(dots)]"),
     )),
     *mutants_of("scan", SCAN, "Scan", (
         ("transpose", "order", "reverse=not reverse", "reverse=reverse"),
@@ -91,8 +92,8 @@ MUTANTS = (
     *mutants_of("while_loop", WHILE, "WhileLoop", (
         ("jvp", "order", "([], const_dots, carry_dots)", "([], const_dots, carry_dots[::-1])"),
     )),
-    *mutants_of("while_loop", KIT, "with_zeros", (
-        ("jvp", "lost cotangent", "next(rest) if nz else", "next(rest) if nz and aval.ndim else"),
+    *mutants_of("while_loop", KIT, "part_tangents", (
+        ("jvp", "lost cotangent", "next(tangents) if nz else", "next(tangents) if nz and aval_of(x).ndim else"),
     )),
     *mutants_of("while_loop", WHILE, "WhileLoop", (
         ("vmap", "missing case", "x if wanted is None else to_dim(x, d, wanted, axis.size)",

@@ -89,13 +89,13 @@ class Cond:
         return cond
 
     @hookimpl
+    def evaluate(self, args: Any, *, branches: Branches) -> list[Any]:
+        return _evaluated(branches, _nearest(int(args[0]), len(branches)), args[1:])
+
+    @hookimpl
     def abstract_eval(self, avals: Any, *, branches: Branches) -> list[ShapedArray]:
         _check(avals, branches)
         return _out_avals(branches)
-
-    @hookimpl
-    def evaluate(self, args: Any, *, branches: Branches) -> list[Any]:
-        return _evaluated(branches, _nearest(int(args[0]), len(branches)), args[1:])
 
     @hookimpl
     def jvp(self, primals: Any, tangents: Any, *, branches: Branches) -> Any:

@@ -196,6 +196,10 @@ class CustomPullback:
     symbolic_zeros = True
 
     @hookimpl
+    def evaluate(self, args: Any, *, pullback: Any, nonzero: tuple[bool, ...]) -> Any:
+        return self.decompose(args, pullback=pullback, nonzero=nonzero)
+
+    @hookimpl
     def abstract_eval(self, avals: Any, *, pullback: Any, nonzero: tuple[bool, ...]) -> list[ShapedArray]:
         wanted = [aval for aval, nz in zip(pullback.in_avals, nonzero, strict=True) if nz]
         tangents = avals[len(avals) - len(wanted):]
@@ -218,10 +222,6 @@ class CustomPullback:
         _, out_dots = call.jvp(primals, dots)
         return [instantiate(t) for t, aval in zip(out_dots, pullback.out_avals, strict=True)
                 if dtypes.is_inexact(aval.dtype)]
-
-    @hookimpl
-    def evaluate(self, args: Any, *, pullback: Any, nonzero: tuple[bool, ...]) -> Any:
-        return self.decompose(args, pullback=pullback, nonzero=nonzero)
 
     @hookimpl
     def transpose(self, cotangents: Any, args: Any, *, pullback: Any, nonzero: tuple[bool, ...]) -> Any:

@@ -169,7 +169,7 @@ class Scan:
     def partial_eval(self, eqn: Any, unknown_in: Any) -> Any:
         split = _split(_body_of(eqn), tuple(unknown_in))
         fresh = [_stacked(aval, eqn.params["length"]) for aval in split.fresh_avals]
-        return carrying.divide(eqn, split._replace(fresh_avals=fresh), partial(_with_body, eqn))
+        return carrying.divide(eqn, split, partial(_with_body, eqn), fresh)
 
     @hookimpl
     def dce(self, eqn: Any, used_out: Any) -> Any:
