@@ -117,9 +117,9 @@ def test_complex_values_need_holomorphic():
     assert 2 + 4j == complex(f(1 + 2j))
     with pytest.raises(CorejaxTypeError, match="grad: the function's value is complex.*\n(.*\n)*.*holomorphic=True"):
         cj.grad(lambda z: z * z)(1 + 2j)
-    with pytest.raises(CorejaxTypeError, match="with holomorphic=True the inputs are complex"):
+    with pytest.raises(CorejaxTypeError, match="with holomorphic=True the inputs must be complex"):
         f(1.0)
-    with pytest.raises(CorejaxTypeError, match="with holomorphic=True the value is complex"):
+    with pytest.raises(CorejaxTypeError, match="with holomorphic=True the value must be complex"):
         cj.grad(lambda z: z.real, holomorphic=True)(1 + 2j)
 
 
@@ -143,9 +143,9 @@ def test_wrong_argnums():
         cj.grad(lambda x, y: x, argnums=2)(1.0, 2.0)
     with pytest.raises(IndexError, match="there is no argument number 0"):
         cj.grad(lambda x: x)(x=1.0)
-    with pytest.raises(CorejaxTypeError, match="argnums are positions"):
+    with pytest.raises(CorejaxTypeError, match="argnums must be positions"):
         cj.grad(lambda x: x, argnums="x")
-    with pytest.raises(CorejaxTypeError, match="argnums are positions"):
+    with pytest.raises(CorejaxTypeError, match="argnums must be positions"):
         cj.grad(lambda x: x, argnums=True)
     with pytest.raises(CorejaxValueError, match="name an argument twice"):
         cj.grad(lambda x, y: x, argnums=(0, -2))(1.0, 2.0)
@@ -168,7 +168,7 @@ def test_arrays_that_can_not_be_computed_with_are_named():
 
 
 def test_aux_must_be_a_pair():
-    with pytest.raises(CorejaxTypeError, match=r"grad: with has_aux=True the function returns a pair"):
+    with pytest.raises(CorejaxTypeError, match=r"grad: with has_aux=True the function must return a pair"):
         cj.grad(lambda x: x, has_aux=True)(1.0)
     with pytest.raises(CorejaxTypeError, match="returns a pair"):
         cj.vjp(lambda x: (x, x, x), 1.0, has_aux=True)
@@ -179,7 +179,7 @@ def test_aux_must_be_a_pair():
                                        lambda f: cj.jvp(f, (1.0,), (1.0,)), lambda f: cj.eval_shape(f, 1.0),
                                        lambda f: cj.linear_transpose(f, 1.0)])
 def test_what_is_no_function_is_refused(transform):
-    with pytest.raises(CorejaxTypeError, match="transforms functions") as caught:
+    with pytest.raises(CorejaxTypeError, match="expected a function") as caught:
         transform(3.0)
     assert "a float: 3.0" == caught.value.got
 
@@ -272,7 +272,7 @@ def test_integer_primals_have_float0_tangents():
 
 
 @pytest.mark.parametrize(("primals", "tangents", "match"), [
-    (1.0, (1.0,), "jvp: primals is a sequence"), ((1.0,), 1.0, "jvp: tangents is a sequence"),
+    (1.0, (1.0,), "jvp: primals must be a sequence"), ((1.0,), 1.0, "jvp: tangents must be a sequence"),
     ((1.0,), (1.0, 2.0), "tangents doesn't have the structure of primals, at tangents\n"),
     (({"a": 1.0},), ({"b": 1.0},), r"at tangents\[0\]"), ((X,), (X[:2],), r"tangents\[0\] doesn't fit its primal"),
     ((1.0,), (1,), r"tangents\[0\] doesn't fit its primal"), ((X,), (None,), r"at tangents\[0\]"),

@@ -235,7 +235,7 @@ def test_options_that_name_no_argument_are_refused():
         cj.jit(f, static_argnames="yy")
     with pytest.raises(CorejaxValueError, match="donate_argnums has 5"):
         cj.jit(f, donate_argnums=5)
-    with pytest.raises(CorejaxTypeError, match="static_argnums are positions"):
+    with pytest.raises(CorejaxTypeError, match="static_argnums must be positions"):
         cj.jit(f, static_argnums="y")
     with pytest.raises(CorejaxTypeError, match="static_argnames are names"):
         cj.jit(f, static_argnames=(1,))
@@ -269,7 +269,7 @@ def test_a_leaked_tracer_is_refused():
 
 
 def test_what_is_no_function_is_refused():
-    with pytest.raises(CorejaxTypeError, match="jit transforms functions"):
+    with pytest.raises(CorejaxTypeError, match="jit: expected a function"):
         cj.jit(3.0)
 
 
@@ -346,7 +346,7 @@ def test_trace_lower_compile():
 def test_a_compiled_function_takes_only_what_it_was_compiled_for():
     compiled = cj.jit(lambda x, n: x["a"] * n, static_argnums=1).lower({"a": X}, 2).compile()
     np.testing.assert_array_equal(2 * X, compiled({"a": X}, 2))
-    with pytest.raises(CorejaxTypeError, match=r"args\[0\]\['a'\] has another type") as caught:
+    with pytest.raises(CorejaxTypeError, match=r"args\[0\]\['a'\] has a different type") as caught:
         compiled({"a": X[:2]}, 2)
     assert ("f64[2]", "f64[3]") == (caught.value.got, caught.value.wanted)
     with pytest.raises(CorejaxTypeError, match="doesn't have the structure"):

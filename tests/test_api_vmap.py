@@ -110,8 +110,8 @@ def test_what_is_no_array_can_not_be_mapped():
 
 
 @pytest.mark.parametrize(("in_axes", "match"), [
-    ("0", "in_axes is no axis"), (1.5, "in_axes is no axis"), ((0, "x"), r"in_axes\[1\] is no axis"),
-    ({"a": 0}, "in_axes has one entry for each positional argument"), (True, "in_axes is no axis"),
+    ("0", "in_axes must be an axis"), (1.5, "in_axes must be an axis"), ((0, "x"), r"in_axes\[1\] must be an axis"),
+    ({"a": 0}, "in_axes must have one entry for each positional argument"), (True, "in_axes must be an axis"),
 ])
 def test_in_axes_are_ints_and_none(in_axes, match):
     with pytest.raises(CorejaxTypeError, match=match):
@@ -119,7 +119,7 @@ def test_in_axes_are_ints_and_none(in_axes, match):
 
 
 def test_in_axes_must_fit_the_arguments():
-    with pytest.raises(CorejaxValueError, match="in_axes has one entry") as caught:
+    with pytest.raises(CorejaxValueError, match="in_axes must have one entry") as caught:
         cj.vmap(lambda x, y: x, in_axes=(0, 0))(A)
     assert "2 entries in in_axes, 1 positional arguments" == caught.value.got
     with pytest.raises(CorejaxValueError, match=r"in_axes doesn't fit args, at args\[0\]\['b'\]"):
@@ -131,7 +131,7 @@ def test_out_axes_must_fit_the_result():
         cj.vmap(lambda x: (x, [x]), out_axes=(0, (0,)))(A)
     with pytest.raises(CorejaxValueError, match=r"out_axes is None for result\[0\]"):
         cj.vmap(lambda x: (x, 1.0), out_axes=None)(A)
-    with pytest.raises(CorejaxTypeError, match="out_axes is no axis"):
+    with pytest.raises(CorejaxTypeError, match="out_axes must be an axis"):
         cj.vmap(lambda x: x, out_axes="x")
 
 

@@ -60,7 +60,7 @@ def test_deleted_arrays_are_refused_by_name(place: Any, name: str) -> None:
 def test_everything_that_arrays_do_traced_values_do(name: str) -> None:
     x = np.arange(3.0)
     if name == "in":
-        with pytest.raises(CorejaxError, match="only the type is known"):
+        with pytest.raises(CorejaxError, match="only its type is known"):
             cj.jit(USES[name])(x)
         return
     expected = cj.tree.leaves(USES[name](as_array(x, copy=True)))

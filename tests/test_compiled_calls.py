@@ -225,14 +225,14 @@ def told(call):
 
 
 @pytest.mark.parametrize(("first", "second", "words"), [
-    (((np.ones(3),), {}), ((np.ones(4),), {}), "another type of args[0]: f64[3] before, f64[4] now"),
+    (((np.ones(3),), {}), ((np.ones(4),), {}), "a different type of args[0]: f64[3] before, f64[4] now"),
     ((([1.0, 2.0],), {}), (([1.0, np.float64(2)],), {}),
-     "another type of args[0][1]: ~f64[] before, f64[] now: a Python number"),
-    (((1.0,), {"y": 2.0}), ((1.0,), {"y": 2}), "another type of kwargs['y']: ~f64[] before, ~i64[] now"),
+     "a different type of args[0][1]: ~f64[] before, f64[] now: a Python number"),
+    (((1.0,), {"y": 2.0}), ((1.0,), {"y": 2}), "a different type of kwargs['y']: ~f64[] before, ~i64[] now"),
     ((({"a": 1.0},), {}), (({"a": 1.0, "b": 1.0},), {}), "had no args[0]['b']"),
     ((({"a": 1.0, "b": 1.0},), {}), (({"a": 1.0},), {}), "had an argument args[0]['b'], which is gone"),
-    ((([1.0],), {}), (((1.0,),), {}), "arguments of another structure"),
-    (((1.0,), {"n": 2}), ((1.0,), {"n": (3.0, 1 + 2j)}), "another static argument n: 2 before, (3.0, (1+2j)) now"),
+    ((([1.0],), {}), (((1.0,),), {}), "arguments of a different structure"),
+    (((1.0,), {"n": 2}), ((1.0,), {"n": (3.0, 1 + 2j)}), "a different static argument n: 2 before, (3.0, (1+2j)) now"),
 ], ids=lambda value: value if isinstance(value, str) else "")
 def test_a_retrace_is_explained_by_what_changed(first, second, words):
     f = cj.jit(lambda *args, **kwargs: 1.0, static_argnames="n")
@@ -247,7 +247,7 @@ def test_the_most_similar_call_explains_a_retrace():
     f = cj.jit(lambda x, y: x)
     f(np.ones(3), np.ones(3)), f(np.ones(5), np.ones(4))
     said, = told(lambda: f(np.ones(3), np.ones(4)))
-    assert "the most similar of 2 calls before had another type of args[" in said and said.count(" before, ") == 1
+    assert "the most similar of 2 calls before had a different type of args[" in said and said.count(" before, ") == 1
 
 
 def test_the_default_width_and_mapped_axes_explain_a_retrace():
@@ -257,7 +257,7 @@ def test_the_default_width_and_mapped_axes_explain_a_retrace():
         said, = told(lambda: f(np.ones(3)))
     assert "config.default_bits = 64, which is 32 now" in said
     said, = told(lambda: cj.vmap(f, axis_name="rows")(np.ones((2, 3))))
-    assert "other mapped axes around it" in said
+    assert "different mapped axes around it" in said
 
 
 def test_nothing_is_said_unless_asked_for():

@@ -38,7 +38,7 @@ def check_argnums(argnums: Any, what: str) -> int | tuple[int, ...]:
             return tuple([operator.index(i) for i in argnums])
     except TypeError:
         pass
-    raise CorejaxTypeError(f"{what}: argnums are positions of arguments", got=repr(argnums),
+    raise CorejaxTypeError(f"{what}: argnums must be positions of arguments", got=repr(argnums),
                            wanted="an int or a sequence of ints", where=here(),
                            todo="count the positional arguments from 0; arguments given by keyword have no number")
 
@@ -53,7 +53,7 @@ def positions(argnums: tuple[int, ...], n_args: int, what: str) -> tuple[int, ..
                                     wanted=f"argnums from 0 to {n_args - 1}",
                                     todo="pass that argument by position, or change argnums")
     if len(set(found)) != len(found):
-        raise CorejaxValueError(f"{what}: argnums name an argument twice", got=argnums, where=here(),
+        raise CorejaxValueError(f"{what}: argnums names the same argument twice", got=argnums, where=here(),
                                 wanted="distinct arguments",
                                 todo="name each one once; negative ones count from the end")
     return found

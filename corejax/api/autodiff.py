@@ -30,7 +30,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     check_callable(fun, "jvp")
     for name, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, (tuple, list)):
-            raise CorejaxTypeError(f"jvp: {name} is a sequence, with one entry for each argument",
+            raise CorejaxTypeError(f"jvp: {name} must be a sequence with one entry for each argument",
                                    got=kind_of(given), wanted="a tuple or a list", where=here(),
                                    todo=f"write ({'x' if name == 'primals' else 'x_dot'},) for one argument")
     primals = tuple(primals)

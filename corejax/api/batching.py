@@ -45,10 +45,10 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
     _check_axes(in_axes, "in_axes")
     _check_axes(out_axes, "out_axes")
     if axis_size is not None and (not _is_axis(axis_size) or axis_size < 0):
-        raise CorejaxTypeError("vmap: axis_size is no size", got=repr(axis_size)[:80], wanted="an int, not negative",
+        raise CorejaxTypeError("vmap: axis_size must be a size", got=repr(axis_size)[:80], wanted="a non-negative int",
                                where=here(), todo="leave it out where an argument is mapped")
     if in_axes is not None and type(in_axes) is not tuple and not _is_axis(in_axes):
-        raise CorejaxTypeError("vmap: in_axes has one entry for each positional argument", got=repr(in_axes)[:80],
+        raise CorejaxTypeError("vmap: in_axes must have one entry for each positional argument", got=repr(in_axes)[:80],
                                wanted="an int, None, or a tuple", where=here(),
                                todo=f"write in_axes=({in_axes!r:.40},)")
 
@@ -84,9 +84,9 @@ def _check_axes(axes: Any, what: str) -> None:
         return
     for path, axis in trees.flatten_with_path(axes, _is_none)[0]:
         if axis is not None and not _is_axis(axis):
-            raise CorejaxTypeError(f"vmap: {what}{keystr(path)} is no axis", got=repr(axis)[:80],
+            raise CorejaxTypeError(f"vmap: {what}{keystr(path)} must be an axis", got=repr(axis)[:80],
                                    wanted="an int or None", where=here(),
-                                   todo=f"{what} is a pytree of ints and None that is a prefix of what it is for")
+                                   todo=f"{what} is a pytree of ints and None, and a prefix of what it describes")
 
 
 def _in_dims(in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any], n_leaves: int) -> list[Any]:
@@ -95,7 +95,7 @@ def _in_dims(in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any], n_leav
         n_kwargs = len(trees.flatten(kwargs)[0]) if kwargs else 0
         return [in_axes] * (n_leaves - n_kwargs) + [0] * n_kwargs
     if len(in_axes) != len(args):
-        raise CorejaxValueError("vmap: in_axes has one entry for each positional argument", where=here(),
+        raise CorejaxValueError("vmap: in_axes must have one entry for each positional argument", where=here(),
                                 got=f"{len(in_axes)} entries in in_axes, {len(args)} positional arguments",
                                 wanted="the same number", todo="for an argument that is not mapped write None")
     dims = broadcast_prefix(in_axes, args, _is_none, names=("in_axes", "args"))
@@ -109,10 +109,10 @@ def _axis_of(x: Any, axis: int, i: int, name: Namer) -> int:
         if not ndim:
             raise CorejaxValueError(f"vmap: {name(i)} is a scalar, which has no axis to map", got=str(x.aval),
                                     wanted=f"an array with an axis {axis}", where=here(),
-                                    todo="pass in_axes=None for it: it is then the same for all")
+                                    todo="pass in_axes=None for it, so that all share it")
         raise CorejaxIndexError(f"vmap: {name(i)} has no axis {axis}", got=str(x.aval), where=here(),
                                 wanted=f"an axis from {-ndim} to {ndim - 1} in in_axes",
-                                todo="map another axis, or none (None)")
+                                todo="map another axis, or pass None to map none")
     return int(axis + ndim if axis < 0 else axis)
 
 
@@ -140,7 +140,7 @@ def _inconsistent(leaves: Sequence[Any], dims: Sequence[int | None], axis_size: 
               for i, (x, dim) in enumerate(zip(leaves, dims, strict=True)) if dim is not None]
     return CorejaxValueError("vmap: the mapped axes differ in size", got="; ".join(mapped), where=here(),
                              wanted="one size for all" if axis_size is None else f"axis_size={axis_size} for all",
-                             todo="map other axes (in_axes), or none of an argument that is the same for all (None)")
+                             todo="map other axes with in_axes; None means that all share the argument")
 
 
 def _out_dims(out_axes: Any, flat: FlatFun) -> list[Any]:
@@ -161,7 +161,7 @@ def _place(x: Any, dim: int | None, wanted: Any, size: int, i: int, flat: FlatFu
     axis = operator.index(wanted)
     if not -ndim <= axis < ndim:
         raise CorejaxIndexError(f"vmap: out_axes puts the mapped axis of {_result_name(flat, i)} at {axis}",
-                                got=f"a result that has {ndim} axes with the mapped one", where=here(),
+                                got=f"a result that has {ndim} axes, the mapped one included", where=here(),
                                 wanted=f"{-ndim} to {ndim - 1}",
                                 todo="put it at an axis that the result has then")
     return batching.to_dim(x, dim, axis + ndim if axis < 0 else axis, size)

@@ -151,7 +151,7 @@ def check_input(aval: ShapedArray, holomorphic: bool, allow_int: bool, chosen: C
     """Refuse to differentiate by what has no derivative."""
     what = chosen.what
     if holomorphic and not dtypes.is_complex(aval.dtype):
-        raise CorejaxTypeError(f"{what}: with holomorphic=True the inputs are complex",
+        raise CorejaxTypeError(f"{what}: with holomorphic=True the inputs must be complex",
                                got=f"{aval} at {chosen.name(i)}", wanted="c64 or c128", where=here(),
                                todo="convert it, or leave out holomorphic=True")
     if not dtypes.is_inexact(aval.dtype) and not allow_int:
@@ -166,7 +166,7 @@ def _check_output(aval: ShapedArray, holomorphic: bool, what: str) -> None:
         raise CorejaxTypeError(f"{what}: the function's value is not a scalar", got=str(aval), wanted="shape ()",
                                where=here(), todo="reduce it (y.sum()), or use jacrev, jacfwd or vjp")
     if holomorphic and not dtypes.is_complex(aval.dtype):
-        raise CorejaxTypeError(f"{what}: with holomorphic=True the value is complex", got=str(aval), where=here(),
+        raise CorejaxTypeError(f"{what}: with holomorphic=True the value must be complex", got=str(aval), where=here(),
                                wanted="c64[] or c128[]", todo="leave out holomorphic=True")
     if not holomorphic and dtypes.is_complex(aval.dtype):
         raise CorejaxTypeError(f"{what}: the function's value is complex", got=str(aval), wanted="a real float",

@@ -127,7 +127,7 @@ def _as_jacobian(x: Any, dim: int | None, aval: ShapedArray, axis: int, basis: S
 
 def _check_output(aval: ShapedArray, holomorphic: bool, allowed: bool, what: str) -> None:
     if holomorphic and not dtypes.is_complex(aval.dtype):
-        raise CorejaxTypeError(f"{what}: with holomorphic=True the output is complex", got=str(aval), where=here(),
+        raise CorejaxTypeError(f"{what}: with holomorphic=True the output must be complex", got=str(aval), where=here(),
                                wanted="c64 or c128", todo="leave out holomorphic=True")
     if not allowed:
         raise CorejaxTypeError(f"{what}: the output has no real derivative", got=str(aval), where=here(),

@@ -97,9 +97,9 @@ class _Staging:
                                                      "donate_arg")
         both: Any = (self.statics.nums & self.donate_nums) or (self.statics.names & self.donate_names)
         if both:
-            raise CorejaxValueError("jit: an argument is either static or donated", got=f"{sorted(both)} is both",
+            raise CorejaxValueError("jit: an argument can't be both static and donated", got=f"{sorted(both)} is both",
                                     wanted="one of static_* and donate_*", where=here(),
-                                    todo="leave it out of one of the two")
+                                    todo="remove it from one of the two")
         self.table = table_of(fun, options._replace(compiler_options=param_key(dict(options.compiler_options))))
         self.lookup = Lookup(self.table, self.statics)
 

@@ -26,7 +26,7 @@ def tell(name: str, before: Collection[Signature], now: Signature, namer: Namer)
     changes = min([list(_changes(each, now, namer)) for each in before], key=len)
     calls = "the call before" if len(before) == 1 else f"the most similar of {len(before)} calls before"
     warn(f"jit traces {name} again, since {calls} had " + "; ".join(changes) +
-         ". config.explain_retraces = False says nothing.")
+         ". config.explain_retraces = False turns this off.")
 
 
 def _changes(before: Signature, now: Signature, namer: Namer) -> Iterator[str]:
@@ -36,25 +36,25 @@ def _changes(before: Signature, now: Signature, namer: Namer) -> Iterator[str]:
         for i, (old, new) in enumerate(zip(before.avals, now.avals, strict=True)):
             if old is not new:
                 weak = ": a Python number, or made of such alone, is weak (~)" if old.matches(new) else ""
-                yield f"another type of {namer(i)}: {old} before, {new} now{weak}"
+                yield f"a different type of {namer(i)}: {old} before, {new} now{weak}"
     if before.statics[:1] != now.statics[:1]:  # static ones included
         yield f"{before.statics[0]} positional arguments, not {now.statics[0]}"
     olds, news = dict(before.statics[1:]), dict(now.statics[1:])
     for key in [*olds, *[key for key in news if key not in olds]]:
         if key not in olds or key not in news or olds[key] != news[key]:
             where = f"args[{key}]" if isinstance(key, int) else key
-            yield f"another static argument {where}: {_shown(olds, key)} before, {_shown(news, key)} now"
+            yield f"a different static argument {where}: {_shown(olds, key)} before, {_shown(news, key)} now"
     if before.default_bits != now.default_bits:
         yield f"config.default_bits = {before.default_bits}, which is {now.default_bits} now"
     if before.axes != now.axes:
-        yield f"other mapped axes around it: {before.axes} before, {now.axes} now"
+        yield f"different mapped axes around it: {before.axes} before, {now.axes} now"
 
 
 def _other_structure(before: Any, now: Any) -> Iterator[str]:
     olds, news = _leaves(before), _leaves(now)
     changes = [f"no {name}" for name in news if name not in olds] + [
         f"an argument {name}, which is gone" for name in olds if name not in news]
-    yield from changes or [f"arguments of another structure: {before} before, {now} now"]
+    yield from changes or [f"arguments of a different structure: {before} before, {now} now"]
 
 
 def _leaves(tree: Any) -> list[str]:

@@ -35,10 +35,11 @@ def check_arguments(leaves: Sequence[Any], in_tree: Any, dynamic: Any, in_tree_w
     name_leaf = argument_namer(*dynamic)
     for i, (got, wanted) in enumerate(zip(avals_of(leaves, name, name_leaf), in_avals, strict=True)):
         if not got.matches(wanted):
-            raise CorejaxTypeError(f"{name}: {name_leaf(i)} has another type than it was {made} for",
+            raise CorejaxTypeError(f"{name}: {name_leaf(i)} has a different type than it was {made} for",
                                    got=str(got), wanted=str(wanted), where=here(), todo=(
-                                       "convert it, or call the jitted function itself, which compiles anew"
-                                       if made == "compiled" else f"convert it, or have it {made} for this type too"))
+                                       "convert it, or call the jitted function itself, which compiles again"
+                                       if made == "compiled" else
+                                       f"convert it, or have the function {made} for this type too"))
 
 
 @public
@@ -91,7 +92,7 @@ class Stage:
     def __reduce__(self) -> NoReturn:
         kind = type(self).__name__.lower()
         raise CorejaxTypeError(f"a {kind} function can't be pickled or copied", got=f"{kind} {self.fun_name}",
-                               wanted="what can be written down: a program without objects of this process",
+                               wanted="something that can be saved: a program without objects of this process",
                                where=here(), todo="write cj.export.export(f)(*args).serialize(), which gives bytes")
 
     def __repr__(self) -> str:
@@ -117,7 +118,7 @@ class Traced(Stage):
     def lower(self, platform: str | None = None) -> Lowered:
         """Lower it for a platform; by default, that of the device on which its arguments are, or of the default one."""
         if platform is not None and not (isinstance(platform, str) and platform.isidentifier()):
-            raise CorejaxTypeError("lower: a platform is known by its name", where=here(),
+            raise CorejaxTypeError("lower: a platform must be given by its name", where=here(),
                                    got=f"{kind_of(platform)}: {platform!r:.80}", wanted="'cpu', 'cuda' or another",
                                    todo="leave it out for the default")
         if platform is None and self._place is not None:
@@ -150,13 +151,13 @@ class Lowered(Stage):
     def as_text(self, dialect: str = "stablehlo", *, debug_info: bool = False) -> str:
         """The module's text, which says nothing of what the compiler will make of it.
 
-        `dialect` is "stablehlo", or "hlo" for the form that the compiler optimises. With `debug_info`, operations say
+        `dialect` is "stablehlo", or "hlo" for the form that the compiler optimizes. With `debug_info`, operations say
         which equation they come from, and where in the source.
         """
         return self._flat.as_text(dialect, debug_info=debug_info)
 
     def cost_analysis(self) -> dict[str, float]:
-        """The compiler's estimates of work for the program as it is, not optimised: `flops` and others."""
+        """The compiler's estimates of work for the program as it is, not optimized: `flops` and others."""
         return self._flat.cost_analysis()
 
     def compile(self, compiler_options: Mapping[str, Any] | None = None, device: Any = None) -> Compiled:
@@ -229,16 +230,16 @@ class Compiled(Stage):
         key = statics.key(args, kwargs)
         if key != traced._static_key:
             raise CorejaxValueError(
-                f"{self.fun_name}: the static arguments are others than it was compiled for",
+                f"{self.fun_name}: the static arguments differ from those that it was compiled for",
                 got=_describe(key), wanted=_describe(traced._static_key), where=here(),
-                todo="leave them out, or call the jitted function itself, which compiles anew")
+                todo="leave them out, or call the jitted function itself, which compiles again")
         return statics.split(args, kwargs)[1]
 
     def _n_positional(self) -> int:
         return len(self._in_tree.children()[0].children())
 
     def as_text(self) -> str:
-        """The optimised program, in HLO."""
+        """The optimized program, in HLO."""
         return self._flat.as_text()
 
     def cost_analysis(self) -> dict[str, float]:

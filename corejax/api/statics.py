@@ -24,7 +24,7 @@ def static_positions(argnums: Any, what: str, option: str = "static_argnums") ->
         return tuple(map(operator.index, argnums)) if isinstance(argnums, (tuple, list, set, frozenset, range)) else (
             operator.index(argnums),)
     except TypeError as error:
-        raise CorejaxTypeError(f"{what}: {option} are positions of arguments", got=repr(argnums), where=here(),
+        raise CorejaxTypeError(f"{what}: {option} must be positions of arguments", got=repr(argnums), where=here(),
                                wanted="an int or a sequence of ints",
                                todo=f"for names use {option.replace('nums', 'names')}") from error
 
@@ -36,7 +36,7 @@ def static_names(argnames: Any, what: str, option: str = "static_argnames") -> t
     names = tuple(argnames.replace(",", " ").split()) if isinstance(argnames, str) else tuple(argnames)
     for name in names:
         if not isinstance(name, str):
-            raise CorejaxTypeError(f"{what}: {option} are names of arguments", got=repr(argnames), where=here(),
+            raise CorejaxTypeError(f"{what}: {option} must be names of arguments", got=repr(argnames), where=here(),
                                    wanted="a string or a sequence of strings",
                                    todo=f"for positions use {option.replace('names', 'nums')}")
     return names

@@ -33,12 +33,12 @@ def checkpoint(fun: Callable[..., Any] | None = None, *, prevent_cse: bool = Tru
         return partial(checkpoint, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums)
     check_callable(fun, "checkpoint")
     if policy is not None:
-        raise CorejaxNotImplementedError("checkpoint: there are no policies yet", got=f"policy={policy!r:.60}",
-                                         wanted="policy=None: everything is computed again", where=here(),
-                                         todo="leave it out; checkpoint the parts that are to be computed again")
+        raise CorejaxNotImplementedError("checkpoint: policies are not supported yet", got=f"policy={policy!r:.60}",
+                                         wanted="policy=None: everything is recomputed", where=here(),
+                                         todo="leave it out, and checkpoint the parts to recompute")
     if not isinstance(prevent_cse, bool):
-        raise CorejaxTypeError("checkpoint: prevent_cse is a flag", got=f"{kind_of(prevent_cse)}: {prevent_cse!r:.60}",
-                               wanted="True or False", where=here())
+        raise CorejaxTypeError("checkpoint: prevent_cse must be True or False",
+                               got=f"{kind_of(prevent_cse)}: {prevent_cse!r:.60}", wanted="True or False", where=here())
     statics = Statics(fun, static_positions(static_argnums, "checkpoint"), (), "checkpoint")
 
     def checkpointed(*args: Any, **kwargs: Any) -> Any:

@@ -65,7 +65,7 @@ class Array(Stored, DataModel, metaclass=ArrayType):
 
     @public
     def __new__(cls, *_: Any, **__: Any) -> Self:
-        raise CorejaxTypeError("an Array can't be made from its class", got="Array(...)",
+        raise CorejaxTypeError("an Array can't be made by calling its class", got="Array(...)",
                                wanted="a function that returns arrays", where=here(),
                                todo="use cj.device_put(x), or any function of cj.lax on a NumPy array")
 
@@ -182,7 +182,8 @@ class Array(Stored, DataModel, metaclass=ArrayType):
     def to_device(self, device: Any, /, *, stream: Any = None) -> Array:
         """The array on a device, as by `cj.device_put`."""
         if stream is not None:
-            raise CorejaxValueError("to_device knows no streams", got=f"stream={stream!r}"[:80], wanted="stream=None",
+            raise CorejaxValueError("to_device doesn't support streams", got=f"stream={stream!r}"[:80],
+                                    wanted="stream=None",
                                     where=here(), todo="leave it out: the runtime orders its work by itself")
         return device_put(self, device)
 

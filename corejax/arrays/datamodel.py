@@ -180,13 +180,13 @@ class DataModel:
     def __setitem__(self, index: Any, value: Any) -> None:
         at = f"x.at[{_written(index)}].set(value)"
         raise CorejaxTypeError("arrays are immutable", got=f"x[{_written(index)}] = value", wanted=at, where=here(),
-                               todo=f"write x = {at}; there are add, multiply, min and others beside set")
+                               todo=f"write x = {at}; there are also add, multiply, min and others")
 
     @public
     def __delitem__(self, index: Any) -> None:
         raise CorejaxTypeError("arrays are immutable", got=f"del x[{_written(index)}]", where=here(),
-                               wanted="an array of the elements that stay",
-                               todo="index what stays, as in x[keep], or join it with lax.concatenate")
+                               wanted="an array of the elements to keep",
+                               todo="index the elements to keep, as in x[keep], or join them with lax.concatenate")
 
 
 def _absent(x: Any, name: str) -> CorejaxAttributeError:

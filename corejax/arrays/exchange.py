@@ -47,7 +47,7 @@ def to_dlpack(array: Any, stream: Any, max_version: tuple[int, int] | None, dl_d
         buffer = devices.runtime.place_of(array.device).put_copy(array.aval, to_numpy(array)) if copy else live(array)
         return _jaxlib.buffer_to_dlpack(buffer, stream)
     if stream is not None:
-        raise CorejaxValueError("memory of the host has no streams", got=f"stream={stream!r}"[:80], where=here(),
+        raise CorejaxValueError("host memory has no streams", got=f"stream={stream!r}"[:80], where=here(),
                                 wanted="stream=None", todo="leave it out")
     return _of_host(array, max_version, copy if kind == CPU else False if copy is False else None)
 
@@ -61,7 +61,7 @@ def _of_host(array: Any, max_version: tuple[int, int] | None, copy: bool | None)
     mutable = max_version is None or tuple(max_version) < (1, 0)
     if copy is False and (mutable or ours):
         raise _refused(array, "without a copy its consumer could write to it", f"copy=False, max_version={max_version}",
-                       "max_version=(1, 0), and a dtype of NumPy's own", "let it copy")
+                       "max_version=(1, 0), and a dtype of NumPy's own", "allow a copy")
     if ours:
         place = devices.runtime.place_of("cpu")
         return _jaxlib.buffer_to_dlpack(place.put_copy(array.aval, view), None)
@@ -69,7 +69,7 @@ def _of_host(array: Any, max_version: tuple[int, int] | None, copy: bool | None)
         return view.copy().__dlpack__()
     if any([step < 0 for step in view.strides]):  # other libraries know no steps backward
         if copy is False:
-            raise _refused(array, "its elements are stored backward", "copy=False", "steps forward", "let it copy")
+            raise _refused(array, "its elements are stored backward", "copy=False", "steps forward", "allow a copy")
         view = read_only(np.ascontiguousarray(view))
     return (view.copy() if copy else view).__dlpack__(max_version=max_version)
 
@@ -116,10 +116,10 @@ def from_dlpack(x: Any) -> Any:
     """The memory of any object with `__dlpack__` as a read-only ndarray."""
     if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
         raise CorejaxTypeError(f"{kind_of(x)} has no __dlpack__", got=f"{x!r:.80}", where=here(),
-                               wanted="an array of a library that speaks DLPack", todo="use cj.device_put(x)")
+                               wanted="an array of a library that supports DLPack", todo="use cj.device_put(x)")
     kind, _ = x.__dlpack_device__()
     if kind not in (CPU, PINNED):
-        raise CorejaxValueError("from_dlpack takes memory of the host", got=f"a DLPack device of kind {int(kind)}",
+        raise CorejaxValueError("from_dlpack takes host memory only", got=f"a DLPack device of kind {int(kind)}",
                                 wanted="memory of the host", where=here(), todo="copy it to the host first")
     try:
         return read_only(np.from_dlpack(x).view())

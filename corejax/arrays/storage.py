@@ -100,12 +100,12 @@ def to_numpy(array: Any) -> Any:
 def check_has_value(value: Any, aval: ShapedArray) -> None:
     """Refuse what has the type of an array and no elements, or not those elements only."""
     if type(value) is Linear:
-        raise CorejaxTypeError("what is transposed isn't linear: a value is needed of what has only a type",
+        raise CorejaxTypeError("the transposed function isn't linear: it needs a value where there is only a type",
                                got=f"a product, or another function, of several operands that vary: {aval}",
                                wanted="a function that is linear in its arguments, all together", where=here(),
                                todo="linearize it first (cj.vjp), or close over what it is not linear in")
     if isinstance(value, DataModel):
-        raise ConcretizationError("a traced value stands where an array is needed", got=f"a traced {aval}",
+        raise ConcretizationError("an array is needed here, not a traced value", got=f"a traced {aval}",
                                   wanted="an array", where=here(), todo="do this outside of the transformed function")
     if isinstance(value, np.ma.MaskedArray):
         raise CorejaxTypeError("a masked array would lose its mask", got=str(aval), wanted="an ndarray", where=here(),

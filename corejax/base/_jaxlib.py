@@ -59,7 +59,7 @@ _lock = threading.RLock()
 def __getattr__(name: str) -> Any:
     source = _SOURCES.get(name)
     if source is None:
-        raise CorejaxAttributeError(f"corejax takes nothing called {name!r} from jaxlib",
+        raise CorejaxAttributeError(f"corejax uses nothing called {name!r} from jaxlib",
                                     wanted=", ".join(sorted(_SOURCES)))
     with _lock:
         found = _import(source[0])

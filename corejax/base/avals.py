@@ -68,7 +68,7 @@ class ShapedArray:
     def __setattr__(self, name: str, value: Any) -> None:
         raise CorejaxAttributeError("a type can't be changed: it is the type of every value that has it", where=here(),
                                     got=f"{self}.{name} = {value!r}"[:80], wanted="a type of its own",
-                                    todo="make another: aval.update(shape=...)")
+                                    todo="make a new one: aval.update(shape=...)")
 
     def _fill(self, shape: tuple[int, ...], dtype: np.dtype, weak_type: bool) -> None:
         if shape and (min(shape) < 0 or max(*shape, prod(shape) * dtype.itemsize) > _MOST):
@@ -145,15 +145,15 @@ def _canonical_shape(shape: Iterable[Any]) -> tuple[int, ...]:
     try:
         canonical = tuple(int(size.__index__()) for size in shape)
     except (TypeError, AttributeError) as error:
-        raise CorejaxTypeError("a shape holds integers", got=shape, wanted="a sequence of integers", where=here(),
+        raise CorejaxTypeError("a shape must hold integers", got=shape, wanted="a sequence of integers", where=here(),
                                todo="shapes are static: take them from x.shape, not from values") from error
     return canonical
 
 
 def _impossible(shape: tuple[int, ...]) -> CorejaxError:
     if min(shape) < 0:
-        return CorejaxTypeError("a shape holds no negative sizes", got=shape, wanted="sizes of 0 or more", where=here(),
-                                todo="for a size that is told by the others write x.reshape(-1, ...)")
+        return CorejaxTypeError("a shape can't hold negative sizes", got=shape, wanted="sizes of 0 or more",
+                                where=here(), todo="for a size that follows from the others, write x.reshape(-1, ...)")
     return CorejaxOverflowError("an array of this shape has more bytes than can be counted", got=shape, where=here(),
                                 wanted=f"at most {_MOST} bytes", todo="use a smaller shape")
 

@@ -138,7 +138,7 @@ def check_call(error: TypeError, what: str, fun: Callable[..., Any]) -> None:
     except (TypeError, ValueError):  # some functions written in C have no signature
         wanted = None
     raise CorejaxTypeError(f"{what}: the function doesn't take these arguments", got=str(error), wanted=wanted,
-                           where=here(), todo="pass as many arguments as it takes; or fix some of them before, by a "
+                           where=here(), todo="pass as many arguments as it takes; or bind some of them first, with a "
                                               "lambda or functools.partial") from None
 
 

@@ -86,8 +86,8 @@ trees.register_node(
 def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
     _check_treedef(treedef)
     if not isinstance(leaves, Iterable):
-        raise _refused("a structure is filled with a sequence of leaves", leaves, "a list",
-                       "put a single leaf into a list")
+        raise _refused("a structure must be filled with a sequence of leaves", leaves, "a list",
+                       "put a single leaf in a list")
     return trees.unflatten(treedef, leaves)
 
 
@@ -95,8 +95,8 @@ def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
 @wraps(keypaths.keystr)
 def keystr(path: Path) -> str:
     if not isinstance(path, (tuple, list)):
-        raise _refused("keystr takes the path of a leaf", path, "a tuple of keys",
-                       "take it from tree.flatten_with_path; put a single key into a tuple")
+        raise _refused("keystr expects the path of a leaf", path, "a tuple of keys",
+                       "take it from tree.flatten_with_path; put a single key in a tuple")
     return keypaths.keystr(path)
 
 
@@ -127,7 +127,7 @@ def register_dataclass(cls: C, data_fields: Sequence[str] | None = None, meta_fi
     for names in (data_fields, meta_fields, drop_fields):
         if names is not None and not (isinstance(names, (tuple, list)) and builtins.all(
                 [isinstance(name, str) for name in names])):
-            raise _refused("register_dataclass: fields are given by name", names, "a sequence of strings",
+            raise _refused("register_dataclass: fields must be given by name", names, "a sequence of strings",
                            "write data_fields=['x', 'y']")
     return trees.register_dataclass(cls, data_fields, meta_fields, drop_fields)
 
@@ -239,13 +239,13 @@ def transpose(outer_treedef: TreeDef, inner_treedef: TreeDef | None, pytree_to_t
 
 def _check_treedef(treedef: Any) -> None:
     if not hasattr(treedef, "num_leaves"):
-        raise _refused("this is no structure of a pytree", treedef, "what tree.structure(x) returns",
+        raise _refused("this is not the structure of a pytree", treedef, "what tree.structure(x) returns",
                        "pass the structure, not the tree")
 
 
 def _check_function(function: Any, what: str) -> None:
     if not callable(function):
-        raise _refused(f"{what} calls a function", function, "a callable", "pass the function first")
+        raise _refused(f"{what}: expected a function", function, "a callable", "pass the function first")
 
 
 def _refused(problem: str, got: Any, wanted: str, todo: str) -> CorejaxTypeError:

@@ -68,7 +68,7 @@ def _register(cls: Any, enter: Callable[[Any], None]) -> None:
                                where=here(), todo="register the class of the object")
     with _lock:
         if cls in _registered or cls in _BUILTIN:
-            raise CorejaxValueError(f"{cls.__qualname__} is a pytree node already", got=f"{cls.__qualname__} again",
+            raise CorejaxValueError(f"{cls.__qualname__} is already a pytree node", got=f"{cls.__qualname__} again",
                                     wanted="a class that is not registered", where=here(),
                                     todo="register each class once, next to its definition")
         if _registry is not None:
@@ -106,10 +106,10 @@ def register_dataclass(cls: C, data_fields: Sequence[str] | None = None, meta_fi
     Without lists of names, a field is meta if it says so: `dataclasses.field(metadata={"static": True})`.
     """
     if not dataclasses.is_dataclass(cls) and (data_fields is None or meta_fields is None):
-        raise CorejaxTypeError(f"{getattr(cls, '__qualname__', cls)} is no dataclass", where=here(),
+        raise CorejaxTypeError(f"{getattr(cls, '__qualname__', cls)} is not a dataclass", where=here(),
                                todo="decorate it with dataclasses.dataclass first, or give data_fields and meta_fields")
     if (data_fields is None) != (meta_fields is None):
-        raise CorejaxTypeError("data_fields and meta_fields are given both or not at all", where=here())
+        raise CorejaxTypeError("data_fields and meta_fields must be given together, or not at all", where=here())
     if data_fields is None or meta_fields is None:
         own = [field for field in dataclasses.fields(cls) if field.init and field.name not in drop_fields]
         data_fields = [field.name for field in own if not field.metadata.get("static", False)]
@@ -181,7 +181,7 @@ def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
     """The tree of this structure with these leaves."""
     leaves = leaves if type(leaves) is list else list(leaves)
     if len(leaves) != treedef.num_leaves:
-        raise CorejaxValueError("a structure is filled with as many leaves as it has", got=len(leaves),
+        raise CorejaxValueError("a structure must be filled with as many leaves as it has", got=len(leaves),
                                 wanted=f"{treedef.num_leaves}, for {treedef}", where=here(),
                                 todo="give one leaf for each of the structure's, as flatten returned them")
     return treedef.unflatten(leaves)
@@ -211,7 +211,7 @@ def _explain_failure(tree: Any, is_leaf: IsLeaf, error: Exception, root: Root = 
         raise CorejaxValueError("a pytree contains itself, or is nested too deeply", where=here(),
                                 todo="break the cycle; keep back references in static fields") from error
     if (is_leaf is not None and not callable(is_leaf)) or "is_leaf predicate returned" in str(error):
-        raise CorejaxTypeError("is_leaf tells of a node whether to stop there", wanted="a function that returns a bool",
+        raise CorejaxTypeError("is_leaf must say whether to stop at a node", wanted="a function that returns a bool",
                                got=str(error).partition(";")[0] if callable(is_leaf) else repr(is_leaf)[:80],
                                where=here(), todo="write is_leaf=lambda node: isinstance(node, MyClass)") from error
     stack: list[tuple[Path, Any]] = [((), tree)]
@@ -237,7 +237,7 @@ def _explain_failure(tree: Any, is_leaf: IsLeaf, error: Exception, root: Root = 
                 raise CorejaxTypeError(
                     f"flattening the {type(node).__qualname__} at {_place(path, root)} failed",
                     got="a flatten function that returned something else", wanted="a pair (children, static)",
-                    where=here(), todo="mend the function given to register_node") from error
+                    where=here(), todo="fix the function given to register_node") from error
             break
         stack.extend([((*path, key), child) for key, child in reversed(level[0])] if level else ())
     raise error

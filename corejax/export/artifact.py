@@ -170,7 +170,7 @@ def _unreadable(name: str, code: bytes) -> CorejaxError:
     newer = _number(written) > _number(newest)
     return CorejaxValueError(f"{name}: the exported program can't be read", got=f"StableHLO {written}", where=here(),
                              wanted=f"StableHLO {_jaxlib.stablehlo.get_minimum_version()} to {newest}",
-                             todo="install a newer jaxlib" if newer else "export the function anew")
+                             todo="install a newer jaxlib" if newer else "export the function again")
 
 
 def _number(version: str) -> tuple[int, ...]:
@@ -181,7 +181,7 @@ def _check_signature(artifact: Artifact, module: Any) -> None:
     ir, functions = _jaxlib.ir, {}
     for operation in module.body.operations:
         if not isinstance(operation, _jaxlib.func.FuncOp):
-            raise _inconsistent(artifact, str(operation.operation.name), "functions, and nothing else")
+            raise _inconsistent(artifact, str(operation.operation.name), "functions only")
         functions[ir.StringAttr(operation.attributes["sym_name"]).value] = operation
     if "main" not in functions:
         raise _inconsistent(artifact, "no function `main`", "one, which is called")
@@ -193,7 +193,7 @@ def _check_signature(artifact: Artifact, module: Any) -> None:
 
 def _inconsistent(artifact: Artifact, got: str, wanted: str) -> CorejaxError:
     return CorejaxValueError(f"{artifact.name}: the exported program is not what its description says", got=got,
-                             wanted=wanted, where=here(), todo="export the function anew")
+                             wanted=wanted, where=here(), todo="export the function again")
 
 
 # What a program calls
@@ -231,7 +231,7 @@ def _refuse_calls(lowering: Lowering, jaxpr: Jaxpr, name: str, allowed: frozense
 
 def _uncallable(name: str, eqn: JaxprEqn | None, got: str, wanted: str, todo: str) -> CorejaxError:
     by = f"; {eqn.primitive.name} ({eqn.primitive.origin}) makes it" if eqn else ""
-    return CorejaxTypeError(f"{name} can't be exported: it calls what is not in the program", got=got + by,
+    return CorejaxTypeError(f"{name} can't be exported: it calls something that isn't in the program", got=got + by,
                             wanted=wanted, where=describe(eqn.source) if eqn and eqn.source else here(), todo=todo)
 
 

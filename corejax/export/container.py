@@ -62,13 +62,14 @@ def from_bytes(data: Any) -> list[Function]:
             function, modules = _function(entry, modules)
             functions.append(function)
         if modules or not functions:
-            raise Malformed("there are other modules than it lists")
+            raise Malformed("its modules are not the ones that it lists")
     except (Malformed, KeyError, TypeError, ValueError, RecursionError) as error:
         if isinstance(error, CorejaxTypeError):
             raise
         detail = str(error) if isinstance(error, Malformed) else f"no description: {type(error).__name__}"
         raise CorejaxValueError("these bytes don't describe an exported function", got=detail, where=here(),
-                                wanted="what Exported.serialize() returned", todo="export the function anew") from error
+                                wanted="what Exported.serialize() returned",
+                                todo="export the function again") from error
     return functions
 
 
@@ -92,21 +93,22 @@ def _parts(data: bytes) -> tuple[bytes, bytes]:
         raise _truncated(len(data), _PREFIX.size)
     _, version, total, n_text = _PREFIX.unpack_from(data)
     if version != _VERSION:
-        raise CorejaxValueError("the exported function is in another format", got=f"format {version}",
+        raise CorejaxValueError("the exported function is in a different format", got=f"format {version}",
                                 wanted=f"format {_VERSION}", where=here(),
-                                todo="install a newer corejax" if version > _VERSION else "export it anew")
+                                todo="install a newer corejax" if version > _VERSION else "export it again")
     if len(data) < total:
         raise _truncated(len(data), total)
     whole, digest = data[:-_DIGEST], data[-_DIGEST:]
     if len(data) > total or hashlib.sha256(whole).digest() != digest:
         raise CorejaxValueError("the exported function is damaged", where=here(),
-                                got=f"{len(data)} bytes whose digest is another than the one they end with",
-                                wanted="the bytes as they were written", todo="get them anew from where they came")
+                                got=f"{len(data)} bytes whose digest isn't the one that they end with",
+                                wanted="the bytes as they were written", todo="get them again from where they came")
     return whole[_PREFIX.size: _PREFIX.size + n_text], whole[_PREFIX.size + n_text:]
 
 
 def _truncated(got: int, wanted: int) -> CorejaxValueError:
-    return CorejaxValueError("the exported function is cut off", got=f"{got} bytes", wanted=f"{wanted} bytes at least",
+    return CorejaxValueError("the exported function is truncated", got=f"{got} bytes",
+                             wanted=f"{wanted} bytes at least",
                              where=here(), todo="get the whole of it from where it came")
 
 

@@ -42,7 +42,7 @@ def export(fun: Callable[..., Any], *, platforms: Sequence[str] | None = None, v
     """
     check_callable(fun, "export")
     if type(vjp_order) is not int or vjp_order < 0:
-        raise CorejaxTypeError("export: vjp_order is how many derivatives are exported too", where=here(),
+        raise CorejaxTypeError("export: vjp_order must be a number of derivatives", where=here(),
                                got=repr(vjp_order)[:80], wanted="an int, 0 or more", todo="write vjp_order=1")
     names = _platforms(platforms)
     allowed = _allowed(allow_custom_calls, "export")
@@ -142,7 +142,7 @@ class Exported:
         if self._derivative is None:
             raise CorejaxValueError(f"{self.fun_name} was exported without its derivative", got="vjp_order=0",
                                     wanted="vjp_order=1 or more", where=here(),
-                                    todo="export it with vjp_order=1, where its source is")
+                                    todo="export it with vjp_order=1, where the source is")
         return self._derivative
 
     def serialize(self) -> bytes:
@@ -229,18 +229,18 @@ def _platforms(platforms: Any) -> tuple[str, ...]:
     names = (platforms,) if isinstance(platforms, str) else tuple(platforms)
     for name in names:
         if not isinstance(name, str) or not name.isidentifier() or name != name.lower() or name == "gpu":
-            raise CorejaxValueError("export: a platform is known by its name", got=repr(name)[:80], where=here(),
+            raise CorejaxValueError("export: a platform must be given by its name", got=repr(name)[:80], where=here(),
                                     wanted="'cpu', 'cuda', 'rocm', 'tpu' or another, in lower case",
                                     todo="say which: 'cuda' or 'rocm'" if name == "gpu" else
                                          "leave it out for the default")
     if not names or len(set(names)) < len(names):
-        raise CorejaxValueError("export: platforms are one or more, each named once", got=names, where=here(),
+        raise CorejaxValueError("export: platforms must be one or more names, each given once", got=names, where=here(),
                                 wanted="('cpu',) or ('cpu', 'cuda')", todo="leave it out for the default")
     return names
 
 
 def _allowed(targets: Any, what: str) -> frozenset[str]:
     if isinstance(targets, str) or not all([isinstance(target, str) for target in targets]):
-        raise CorejaxTypeError(f"{what}: allow_custom_calls are names", got=f"{kind_of(targets)}: {targets!r:.80}",
+        raise CorejaxTypeError(f"{what}: allow_custom_calls must be names", got=f"{kind_of(targets)}: {targets!r:.80}",
                                wanted="a sequence of strings", where=here(), todo="write ('name',)")
     return frozenset(targets)

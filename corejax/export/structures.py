@@ -38,10 +38,11 @@ def register_namedtuple(cls: Any, name: str) -> Any:
                                got=f"{kind_of(cls)}: {cls!r:.80}", wanted="a class made by namedtuple or NamedTuple",
                                todo="pass the class; make other containers dicts before they are exported")
     if not isinstance(name, str) or not name:
-        raise CorejaxTypeError("register_namedtuple: a class is registered under a name", got=repr(name)[:80],
+        raise CorejaxTypeError("register_namedtuple: a class must be registered under a name", got=repr(name)[:80],
                                wanted="a string that other programs will know it by", where=here())
     if _names.get(cls, name) != name or any([known == name and other is not cls for other, known in _names.items()]):
-        raise CorejaxValueError("register_namedtuple: each class has one name, and each name one class", where=here(),
+        raise CorejaxValueError("register_namedtuple: each class can have one name, and each name one class",
+                                where=here(),
                                 got=f"{cls.__qualname__} as {name!r}", wanted="a class and a name that are not taken",
                                 todo="choose another name")
     _names[cls] = name
@@ -125,7 +126,7 @@ def _from_data(data: Any) -> Any:
     if kind == "namedtuple" and parts and type(parts[0]) is str:
         fields = dict(_items(parts[1:]))
         return _namedtuple(parts[0], tuple(fields))(**fields)
-    raise Malformed(f"{kind!r:.60} is no kind of node")
+    raise Malformed(f"{kind!r:.60} is not a kind of node")
 
 
 def _items(parts: list[Any]) -> Iterator[tuple[Any, Any]]:
@@ -146,7 +147,7 @@ def _namedtuple(name: str, fields: tuple[Any, ...]) -> Any:
                                wanted=f"a namedtuple with the fields {fields}", where=here(),
                                todo=f"call cj.export.register_namedtuple(cls, {name!r:.80}) before it is loaded")
     if cls._fields != fields:  # type: ignore[attr-defined]
-        raise CorejaxTypeError(f"the namedtuple {name!r:.80} has other fields than when the function was exported",
+        raise CorejaxTypeError(f"the namedtuple {name!r:.80} has different fields than when the function was exported",
                                got=cls._fields, wanted=fields, where=here(),  # type: ignore[attr-defined]
                                todo="register a class with these fields")
     return cls

@@ -77,7 +77,7 @@ def explain(what: Any) -> Explanation:
             return Explanation(primitive.name, (_local(primitive),))
         what = primitive.name
     if not isinstance(what, str):
-        raise CorejaxTypeError("there is nothing to explain", got=kind_of(what), where=here(),
+        raise CorejaxTypeError("it is not something to explain", got=kind_of(what), where=here(),
                                wanted="the name of a primitive, function or role; or a primitive or its function",
                                todo="pass a name, as cj.plugins.primitives() lists them")
     found = tuple(_by_name(what))

@@ -80,8 +80,8 @@ def patience() -> float:
             return seconds
     except ValueError:
         pass
-    raise CorejaxValueError(f"{_SECONDS} is no number of seconds", got=repr(text), wanted="a number, 0 for never",
-                            todo=f"correct {_SECONDS}, or leave it away: it is {_DEFAULT_SECONDS:g} then")
+    raise CorejaxValueError(f"{_SECONDS} must be a number of seconds", got=repr(text), wanted="a number, 0 for never",
+                            todo=f"correct {_SECONDS}, or unset it: the default is {_DEFAULT_SECONDS:g} then")
 
 
 def _is_machinery(frame: FrameType) -> bool:

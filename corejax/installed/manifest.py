@@ -142,8 +142,8 @@ class Manifest:
         for name, other in self.shadowed.items():
             pack = self.packs.get(name)
             if pack is not None and pack.version != other.version:
-                yield name, (f"two versions of {name} are installed: {pack.version} counts, which comes first on the "
-                             f"path, and {other.version} doesn't. Uninstall both, and install one")
+                yield name, (f"two versions of {name} are installed: {pack.version} is used, as it comes first on the "
+                             f"path, and {other.version} isn't. Uninstall both, and install one")
 
 
 def _names(variable: str, packs: Iterable[str], none: bool = False) -> list[str] | None:
@@ -157,7 +157,7 @@ def _names(variable: str, packs: Iterable[str], none: bool = False) -> list[str]
         if name not in packs:
             raise CorejaxValueError(
                 f"{variable} names a pack that is not installed", got=repr(name),
-                wanted=f"some of: {', '.join(sorted(packs)) or 'no pack is installed'}",
+                wanted=f"one or more of: {', '.join(sorted(packs)) or 'no pack is installed'}",
                 todo=suggestion(name, packs) or f"correct {variable}, or install the pack")
     return names or None
 
@@ -198,7 +198,7 @@ def _check_group(group: str, number: int, raw: str) -> None:
     if not raw.rstrip().endswith("]"):
         raise ValueError(f"line {number} of its entry points, {raw!r}, is not `[group]`")
     if group.startswith(_PREFIX) and group not in GROUPS and (close := get_close_matches(group, GROUPS, 1, 0.85)):
-        raise ValueError(f"line {number} of its entry points names the group {group!r}, which is none: "
+        raise ValueError(f"line {number} of its entry points names the group {group!r}, which doesn't exist: "
                          f"did you mean {close[0]!r}?")
 
 
@@ -248,7 +248,7 @@ def _name(distribution: Any) -> str:
     # The normalised name comes from the file's name: reading the metadata would cost ten times the whole scan.
     name = _canonical(getattr(distribution, "_normalized_name", None) or distribution.metadata["Name"])
     if not _NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is no name of a distribution: a failed uninstall may have left it behind")
+        raise ValueError(f"{name!r} is not a name of a distribution: a failed uninstall may have left it behind")
     return name
 
 

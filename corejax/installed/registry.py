@@ -90,7 +90,7 @@ def load_entry(entry: Any) -> Any:
             raise entry_error(entry, "is not a table of functions", f"{kind_of(value)}, by `{entry}`",
                               "a mapping of NumPy's functions to functions of the same arguments")
     elif entry.group in (FUNCTIONS, ROLES) and not callable(value):
-        raise entry_error(entry, "is no function", f"{kind_of(value)}, by `{entry}`", "something that can be called")
+        raise entry_error(entry, "is not a function", f"{kind_of(value)}, by `{entry}`", "something that can be called")
     add_library_package(entry.module.partition(".")[0], entry.pack)
     return value
 
@@ -152,8 +152,8 @@ def _import(entry: Any) -> Any:
         raise _broken_error(entry)
     changed = before.restore(package)
     if changed:
-        report(entry.pack.name, f"the pack {entry.pack} takes modules of others from sys.modules when it is imported, "
-                                f"or replaces them. They were put back: {', '.join(changed)}")
+        report(entry.pack.name, f"the pack {entry.pack} removes or replaces modules of others in sys.modules "
+                                f"when it is imported. They were restored: {', '.join(changed)}")
     return module
 
 
@@ -168,14 +168,15 @@ def _attribute(entry: Any, value: Any, attr: str) -> Any:
             raise PackError(
                 f"{entry.pack}: the {noun(entry.group)} {entry.name!r} is used while its module is being imported",
                 pack=str(entry.pack), got=f"the module {value.__name__}, which has no {attr!r} yet", where=here(),
-                wanted="a use after the import", todo="use it within a function, not while modules are imported; if "
-                                                      "two packs need each other so, they must become one") from cause
+                wanted="a use after the import",
+                todo="use it within a function, not while modules are imported; if two packs need each other like "
+                     "this, they must become one") from cause
         raise entry_error(entry, "leads nowhere", str(entry),
                           f"an object {entry.attr!r} in the module {entry.module}") from cause
     except (Exception, SystemExit) as error:
         if before is not None:
             before.forget(entry.module.partition(".")[0])
-        failed = _break(entry, f"raises when its {attr!r} is asked for", error)
+        failed = _break(entry, f"raises when its {attr!r} is looked up", error)
         raise failed from failed.__cause__
 
 
@@ -229,7 +230,7 @@ def unknown(group: str, name: str) -> CorejaxError:
     hint = install_hint(name, (group,))
     if group == ROLES:
         return CorejaxNotImplementedError(f"no installed pack fills the role {name!r}", got=packs_in_use(),
-                                          wanted="a pack with this role in use", where=here(),
+                                          wanted="a pack in use that fills this role", where=here(),
                                           todo=f"{near} {hint}" if near else hint)
     return CorejaxKeyError(f"no installed pack provides the {noun(group)} {name!r}", got=packs_in_use(), where=here(),
                            wanted=f"the name of a {noun(group)} of one of these", todo=near or hint)

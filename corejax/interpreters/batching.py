@@ -75,7 +75,7 @@ class BatchTrace(Trace):
             if runs_first:
                 expected = primitive.infer(tuple([aval_of(x) for x in args]), params)
             if type(result) is not tuple or len(result) != 2:
-                result = checks.check_sequence(primitive, "vmap", result, 2, "(output, dim)")
+                result = checks.check_sequence(primitive, "vmap", result, 2, "parts of (output, dim)")
             out, out_dim = result
         finally:
             context.trace = self

@@ -21,7 +21,7 @@ from corejax.kernel.trace import Tracer
 def check_callable(fun: Any, what: str) -> None:
     """Refuse what can't be transformed."""
     if not callable(fun):
-        raise CorejaxTypeError(f"{what} transforms functions", got=f"{kind_of(fun)}: {fun!r:.80}",
+        raise CorejaxTypeError(f"{what}: expected a function", got=f"{kind_of(fun)}: {fun!r:.80}",
                                wanted="a callable", where=here(),
                                todo=f"pass the function itself: {what}(f)(x), not {what}(f(x))")
 
@@ -71,8 +71,8 @@ def not_an_array(x: Any, what: str, name: str, error: CorejaxError) -> CorejaxTy
     return CorejaxTypeError(
         f"{what}: {name} is {kind_of(x)}, not an array", got=repr(x)[:80],
         wanted="an array, a NumPy scalar, or a bool, int, float or complex", where=here(),
-        todo="pass what is no data with static_argnums, or close over it" if what == "jit" else
-             "keep what is no array out of arguments and results: close over it")
+        todo="pass anything that isn't data with static_argnums, or close over it" if what == "jit" else
+             "keep anything that isn't an array out of arguments and results: close over it")
 
 
 def values(leaves: Sequence[Any], what: str, name: Namer) -> list[Any]:
@@ -126,7 +126,7 @@ class FlatFun:
 
     def _with_aux(self, pair: Any) -> list[Any]:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise CorejaxTypeError(f"{self.what}: with has_aux=True the function returns a pair (output, aux)",
+            raise CorejaxTypeError(f"{self.what}: with has_aux=True the function must return a pair (output, aux)",
                                    got=_describe_result(pair), wanted="(output, aux)", where=here(),
                                    todo="return both, or leave out has_aux")
         outs = self._flatten(pair[0])

@@ -71,7 +71,8 @@ class TapeProgram:
         for i, (x, aval) in enumerate(zip(residuals, self.avals, strict=True)):
             if not x.aval.matches(aval):
                 raise CorejaxTypeError(
-                    f"{what}: residual {i} is not of the type with which the function was linearized", where=here(),
+                    f"{what}: residual {i} doesn't have the type that it had when the function was linearized",
+                    where=here(),
                     got=str(x.aval), wanted=str(aval), todo="call what came out of a vmap or a scan under vmap or scan "
                     "again, passing it as an argument: cj.vmap(lambda f, x: f(x))(fs, xs)")
 

@@ -165,7 +165,7 @@ class _Reader:
             if name[1] == "_":
                 continue
             if name[1] in scope or name[1] in RESERVED:
-                self.refuse(f"`{name[1]}` is {'bound twice' if name[1] in scope else 'no name for a variable'}", at)
+                self.refuse(f"`{name[1]}` is {'bound twice' if name[1] in scope else 'not a name for a variable'}", at)
             scope[name[1]] = var
         return found
 
@@ -252,7 +252,7 @@ class _Reader:
         self.skip()
         at = self.position
         if self.accept_text(OPAQUE):
-            self.refuse(f"{owner} is {OPAQUE}: it has no text to be read back from", at,
+            self.refuse(f"{owner} is {OPAQUE}: it has no text that could be parsed", at,
                         todo="only None, bools, numbers, strings, dtypes, jaxprs and tuples of these can be parsed")
         if self.text.startswith("{", at):
             return self.jaxpr()

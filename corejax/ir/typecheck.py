@@ -41,14 +41,15 @@ def typecheck(jaxpr: Jaxpr) -> None:
                 _check_binder(jaxpr, k, var, bound)
     check_operands(jaxpr, len(jaxpr.eqns), jaxpr.outvars, bound)
     if jaxpr.effects != effects:
-        raise CorejaxTypeError("a jaxpr has the effects of its equations", got=_effects_text(jaxpr.effects),
+        raise CorejaxTypeError("a jaxpr must have the effects of its equations", got=_effects_text(jaxpr.effects),
                                wanted=_effects_text(effects))
     jaxpr._memo["typechecked"] = True
 
 
 def _check_binder(jaxpr: Jaxpr, k: int | None, var: Any, bound: set[Any]) -> None:
     if type(var) is not Var or not isinstance(var.aval, ShapedArray):
-        raise ill_typed(jaxpr, k, "binds what is no variable", got=repr(var), wanted="a Var with a ShapedArray")
+        raise ill_typed(jaxpr, k, "binds something that isn't a variable", got=repr(var),
+                        wanted="a Var with a ShapedArray")
     if var in bound:
         raise ill_typed(jaxpr, k, f"binds `{names_of(jaxpr)[var]}` a second time", got=repr(var),
                      wanted="a variable that is bound once")
@@ -59,7 +60,8 @@ def _check_params(jaxpr: Jaxpr, k: int, eqn: JaxprEqn) -> None:
     known = getattr(eqn.primitive, "params", None)
     at_least = getattr(eqn.primitive, "open_params", False)
     if known is not None and known != eqn.params.keys() and not (at_least and known <= eqn.params.keys()):
-        raise ill_typed(jaxpr, k, "has not the params of its primitive", got=", ".join(sorted(eqn.params)) or "none",
+        raise ill_typed(jaxpr, k, "doesn't have the params of its primitive",
+                        got=", ".join(sorted(eqn.params)) or "none",
                      wanted=", ".join(sorted(known)) or "none")
 
 
@@ -82,12 +84,12 @@ def _check_types(jaxpr: Jaxpr, k: int, eqn: JaxprEqn, avals: tuple[ShapedArray, 
     except RuleError:
         raise
     except CorejaxTypeError as error:
-        raise ill_typed(jaxpr, k, f"has operands or params that {primitive.name} refuses",
+        raise ill_typed(jaxpr, k, f"has operands or params that {primitive.name} rejects",
                      got=str(error).replace("\n", "\n    ")) from error
     wanted = tuple(inferred) if primitive.multiple_results else (inferred,)
     got = tuple([v.aval for v in eqn.outvars])
     if got != wanted:
-        raise ill_typed(jaxpr, k, "has outputs of other types than its primitive gives", got=_types_text(got),
+        raise ill_typed(jaxpr, k, "has outputs of different types than its primitive infers", got=_types_text(got),
                      wanted=_types_text(wanted))
 
 
@@ -98,7 +100,7 @@ def _check_effects(jaxpr: Jaxpr, k: int, eqn: JaxprEqn, avals: tuple[ShapedArray
     else:
         wanted = no_effects.union(*[inner.effects for inner in subjaxprs(eqn.params)])
     if eqn.effects != wanted:
-        raise ill_typed(jaxpr, k, "has other effects than its primitive", got=_effects_text(eqn.effects),
+        raise ill_typed(jaxpr, k, "has different effects than its primitive", got=_effects_text(eqn.effects),
                      wanted=_effects_text(wanted))
 
 

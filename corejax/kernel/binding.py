@@ -47,7 +47,7 @@ def _check_literal(jaxpr: Jaxpr, k: int, literal: Literal) -> None:
         fits = aval.matches(aval_of(value))
     if not fits:
         got = type(value).__name__ if kind is not None else aval_of(value)
-        raise ill_typed(jaxpr, k, "has a literal of another type than it says",
+        raise ill_typed(jaxpr, k, "has a literal that isn't of the type that it states",
                      got=f"{np.asarray(value)!s:.60} of type {got}", wanted=f"a value of type {aval}")
 
 

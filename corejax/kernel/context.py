@@ -37,7 +37,7 @@ def tracing(trace: Trace) -> Iterator[None]:
 def named_scope(name: str) -> AbstractContextManager[None]:
     """Equations traced in the block belong to the scope `name`, which the lowered program shows."""
     if not isinstance(name, str):
-        raise CorejaxTypeError("a scope has a name", got=repr(name)[:80], wanted="a string", where=here(),
+        raise CorejaxTypeError("a scope needs a name", got=repr(name)[:80], wanted="a string", where=here(),
                                todo="write with cj.named_scope('encoder'):")
     return _in_scope(name)
 

@@ -123,7 +123,7 @@ def factors(*functions: Factor) -> Factors:
     """
     for factor in functions:
         if not callable(factor) and factor is not None and (type(factor) is not int or factor not in (1, -1)):
-            raise CorejaxTypeError("a factor is a function, None, 1 or -1", got=repr(factor), where=here(),
+            raise CorejaxTypeError("a factor must be a function, None, 1 or -1", got=repr(factor), where=here(),
                                    wanted="a function (out, *args, **params) -> factor; None where it is zero",
                                    todo="write lambda out, *args: ... for any other constant")
     return Factors(functions)

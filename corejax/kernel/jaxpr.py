@@ -108,7 +108,7 @@ def check_picklable(primitive: Primitive, params: Mapping[str, Any]) -> None:
                 raise CorejaxTypeError(
                     f"{primitive.name}: its param {name!r} can't be pickled", primitive=primitive.name, where=here(),
                     got=f"{kind_of(item)}: {error}", wanted="functions that are known by the name of their module",
-                    todo="define its functions at the top of a module; or write down the compiled program: "
+                    todo="define its functions at the top of a module; or export the compiled program: "
                          "cj.export.export(cj.jit(f))(*args).serialize()") from error
 
 
@@ -154,7 +154,7 @@ class ClosedJaxpr(Printed, _Immutable):
 
     def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any] = ()) -> None:
         if len(jaxpr.constvars) != len(consts):
-            raise CorejaxTypeError("a closed jaxpr has one constant for each constvar",
+            raise CorejaxTypeError("a closed jaxpr needs one constant for each constvar",
                                    got=len(consts), wanted=len(jaxpr.constvars))
         self.jaxpr = jaxpr
         self.consts = tuple(consts)

@@ -122,7 +122,7 @@ def _not_written(name: str, got: str) -> CorejaxTypeError:
         name = f"{called}: {name}"
     return CorejaxTypeError(f"{name} would write a traced value into an ndarray", got=got, where=here(),
                             wanted="a new array as the result",
-                            todo="leave out=... away and use what it returns; for elements, x.at[index].set(values)")
+                            todo="omit out=... and use what it returns; for elements, x.at[index].set(values)")
 
 
 # Functions

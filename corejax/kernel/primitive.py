@@ -192,7 +192,7 @@ class Primitive:
         except Exception as error:
             if isinstance(error, (ValueError, IndexError)) and _UNPACKED.search(str(error)):
                 raise CorejaxTypeError(
-                    f"{self.name} ({self.origin}): the number of operands doesn't fit", primitive=self.name,
+                    f"{self.name} ({self.origin}): it has the wrong number of operands", primitive=self.name,
                     pack=self.origin, got=", ".join(map(str, avals)) or "no operands", where=here(),
                     wanted=f"operands for which its abstract_eval works, which says: {error}",
                     todo="check the call; params go by keyword") from None

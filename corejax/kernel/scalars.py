@@ -44,7 +44,7 @@ def read_number(text: str, dtype: np.dtype) -> np.ndarray:
     kind = dtypes.kind(dtype)
     if text in ("True", "False"):
         if kind != "b":
-            raise CorejaxValueError(f"{text} is no {dtypes.short_name(dtype)}")
+            raise CorejaxValueError(f"{text} is not a valid {dtypes.short_name(dtype)}")
         return np.array(text == "True", dtype)
     if kind in "iu":
         return np.array(int(text), dtype)
@@ -55,7 +55,7 @@ def read_number(text: str, dtype: np.dtype) -> np.ndarray:
             out.real, out.imag = read_number(parts[1], out.real.dtype), read_number(parts[2], out.real.dtype)
             return np.asarray(out)
     if kind != "f":
-        raise CorejaxValueError(f"{text} is no {dtypes.short_name(dtype)}")
+        raise CorejaxValueError(f"{text} is not a valid {dtypes.short_name(dtype)}")
     if text.startswith("nan("):
         return np.frombuffer(bytes.fromhex(text[6:-1])[::-1], dtype).reshape(())
     return np.array(float(text), np.float64).astype(dtype)

@@ -149,7 +149,7 @@ class Tracer(DataModel):
         called, doing = expression(place), "an ndarray's index" if is_subscript(place) else wanted
         raise ConcretizationError(
             (f"{called}: " if called else "")
-            + f"{wanted} needs the value of an array of which only the type is known here", got=_history(self),
+            + f"{wanted} needs the value of an array, but only its type is known here", got=_history(self),
             wanted="a concrete value", where=here(), todo=next(
                 (todo for start, todo in _INSTEAD.items() if doing.startswith(start)), _INSTEAD["else"]))
 
@@ -219,15 +219,16 @@ _TO_NUMPY = "conversion to a NumPy array"
 #: What to do instead of asking for a value, by the beginning of what it was asked for.
 _INSTEAD = {
     "bool": "use lax.cond, lax.select or lax.while_loop, which decide when the program runs; or mark the argument as "
-            "static (static_argnums), if it is no data",
+            "static (static_argnums), if it isn't data",
     "an index or a shape": "sizes, axes and Python's indices are known when a function is traced: mark the argument as "
                            "static (static_argnums), take them from x.shape, or index a cj array instead of a list",
     "an ndarray's index": "index an array of corejax, which takes traced indices: cj.device_put(a)[i]; for one with "
                           "other elements, cj.device_put(a).at[i].set(value)",
-    "conversion to a NumPy": "go on with x itself, by cj.lax, operators, methods, and those of NumPy's functions that "
-                             "packs have; join traced values with np.stack or np.concatenate",
+    "conversion to a NumPy": "keep working with x itself: cj.lax, operators, methods, and the NumPy functions "
+                             "that packs provide; join traced values with np.stack or np.concatenate",
     "a format": "return it and print it outside of the transformed function; {x} without a format shows its type",
-    "else": "go on with the array itself, by cj.lax and operators; or do this outside of the transformed function",
+    "else": "keep working with the array itself, using cj.lax and operators; or do this outside of the "
+            "transformed function",
 }
 
 
@@ -283,9 +284,9 @@ def derivative_error(tracer: Tracer, wanted: str) -> LostDerivativeError:
     return LostDerivativeError(
         ("" if called in (None, wanted) else f"{called}: ") + f"{wanted} would lose the derivative of x",
         got=_history(tracer).replace("traced", "differentiated", 1), where=here(),
-        wanted="functions that are differentiated: cj.lax, operators, array methods, and those of NumPy's functions "
-               "for which a pack has one",
-        todo="use these in its place (np.stack makes an array of several values); or, if the value alone is wanted, "
+        wanted="functions that can be differentiated: cj.lax, operators, array methods, and the NumPy functions "
+               "that packs provide",
+        todo="use these instead (np.stack makes an array from several values); or, if the value alone is wanted, "
              "lax.stop_gradient(x), which is a plain array here. print(x) and f\"{x:.3f}\" show the value")
 
 
@@ -297,7 +298,7 @@ def leak_error(tracer: Tracer, doing: str) -> LeakedTracerError:
             wanted="a value of this transformation, or of one around it", where=here(),
             todo="pass it as an argument instead of closing over it")
     return LeakedTracerError(
-        f"{doing}: a traced value is used after the function that made it was transformed", got=_history(tracer),
+        f"{doing}: a traced value is used after the transformation that made it ended", got=_history(tracer),
         wanted="a value that was returned from the transformed function", where=here(),
         todo="return the value from the function instead of storing it in a global, an attribute or a list")
 

@@ -63,7 +63,7 @@ def _check_in_place_of_hook(source: Source, name: str, value: Any) -> None:
             _check_partials(source, value)
         elif isinstance(value, (NotDifferentiable, NotLinear)) and not (
                 isinstance(value.reason, str) and value.reason.strip()):
-            raise source.error("it doesn't say why", name, got=repr(value), wanted="the reason, in words",
+            raise source.error("it gives no reason", name, got=repr(value), wanted="the reason, in words",
                                todo="give the reason: it is shown to whoever needs the rule")
         source.declared[name] = value
         return
@@ -72,9 +72,9 @@ def _check_in_place_of_hook(source: Source, name: str, value: Any) -> None:
         raise source.error("the declaration isn't called", name, got=f"{name} = {maker.__name__}",
                            wanted=f"{name} = {maker.__name__}(...)", todo="call it: its arguments say what is declared")
     if hasattr(value, "corejax_impl"):
-        raise source.error("it is marked as a hook, and is no method", name, got=f"{name} = {kind_of(value)}",
+        raise source.error("it is marked as a hook, but isn't a method", name, got=f"{name} = {kind_of(value)}",
                            wanted=f"@hookimpl def {name}(...)",
-                           todo="write a method that calls it: @hookimpl goes on a function, below no other decorator")
+                           todo="write a method that calls it: @hookimpl must be the outermost decorator of a function")
     if callable(value):
         raise source.error("it is not marked as a hook", name, got=f"def {name}(...)",
                            wanted=f"@hookimpl def {name}(...)", todo="decorate it with corejax.plugin.hookimpl")
@@ -88,8 +88,8 @@ def _check_in_place_of_hook(source: Source, name: str, value: Any) -> None:
 def _checked_linear(source: Source, value: Any) -> tuple[int, ...]:
     operands = value.operands if isinstance(value, Linearity) else value
     if not isinstance(operands, tuple) or not all(type(i) is int and i >= 0 for i in operands):
-        raise source.error("linear names operands", got=repr(value), wanted="a tuple of operand numbers, as (0,)",
-                           todo="write linear = (0,)")
+        raise source.error("linear must name operands", got=repr(value),
+                           wanted="a tuple of operand numbers, such as (0,)", todo="write linear = (0,)")
     if not operands or len(set(operands)) < len(operands):
         raise source.error(f"linear names {'an operand twice' if operands else 'no operand'}", got=repr(value),
                            wanted="each operand in which it is linear, once",
@@ -103,7 +103,8 @@ def _checked_linear(source: Source, value: Any) -> tuple[int, ...]:
 
 def _check_platform(source: Source, value: Any) -> None:
     if not isinstance(value, str) or not value:
-        raise source.error("platform is the name of one", got=repr(value), wanted=f"one of {', '.join(PLATFORMS)}",
+        raise source.error("platform must be the name of a platform", got=repr(value),
+                           wanted=f"one of {', '.join(PLATFORMS)}",
                            todo="write platform = \"cpu\"; for several, one plugin each")
     known = (*PLATFORMS, *manifest.read().names("corejax.backends"))
     near = None if value in known else suggestion(value, known)
@@ -116,7 +117,7 @@ def _check_partials(source: Source, declared: Partials) -> None:
     """There is something for each operand: None, or a function that takes what it is called with."""
     count = len(declared.functions)
     if not count:
-        raise source.error("no operand has a derivative declared", "jvp", got=repr(declared),
+        raise source.error("no operand's derivative is declared", "jvp", got=repr(declared),
                            wanted="one function for each operand, None where the derivative is zero",
                            todo="declare them; or not_differentiable(reason) if there is no derivative")
     of_factors = isinstance(declared, Factors)
@@ -128,7 +129,7 @@ def _check_partials(source: Source, declared: Partials) -> None:
             what = "factor" if of_factors else "partial"
             operands = ", ".join(f"x{k}" for k in range(count))
             raise source.error(
-                f"the {what} of operand {i} doesn't take what it is called with", "jvp", got=place_of(function)
+                f"the {what} of operand {i} can't be called with its arguments", "jvp", got=place_of(function)
                 and f"the function at {place_of(function)}" or repr(function),
                 wanted=f"a function ({', '.join(given)}, {operands}, **params), as {what}s of {count} operands are",
                 todo="declare one function for each operand; each takes all the operands")
@@ -141,22 +142,22 @@ def check_together(source: Source) -> None:
         operands = f"linear = {source.linear}"
         if "jvp" in rules or "jvp" in declared:
             other = repr(declared["jvp"]) if "jvp" in declared else "a jvp rule"
-            raise source.error("linear is the whole derivative, and there is another", "jvp",
+            raise source.error("linear is the whole derivative, but there is another one", "jvp",
                                got=f"{operands}, and {other}", wanted="one of the two", todo="leave one of them out")
         if isinstance(declared.get("transpose"), NotLinear):
-            raise source.error("it is declared linear, and not linear", "transpose",
+            raise source.error("it is declared both linear and not linear", "transpose",
                                got=f"{operands}, and transpose = {declared['transpose']!r}",
                                wanted="a transpose rule, or no linearity",
                                todo="write transpose; reverse mode needs it for what is linear")
     if isinstance(declared.get("jvp"), NotDifferentiable) and "linearize" in rules:
-        raise source.error("it is declared not differentiable, and has a linearize rule", "linearize",
+        raise source.error("it is declared not differentiable, but has a linearize rule", "linearize",
                            got=f"jvp = {declared['jvp']!r}, and a linearize rule", wanted="one of the two",
                            todo="leave one of them out")
     if not source.is_owner and not source.found and not declared and source.linear is None:
-        raise source.error("it gives no rules", got=f"{kind_of(source.plugin)}, without a hook or a declaration",
+        raise source.error("it provides no rules", got=f"{kind_of(source.plugin)}, without a hook or a declaration",
                            wanted="an object with a method that is marked @hookimpl",
-                           todo="name hooks as they are, without an underscore before them; or leave the object out")
+                           todo="name hooks without a leading underscore; or remove the object")
     if source.platform is not None and not any(hook == "xla_translation" for hook, _, _ in source.found):
-        raise source.error("it has a platform, and no lowering for it", got=f"platform = {source.platform!r}",
-                           wanted="a hook xla_translation, which is all that `platform` speaks of",
-                           todo="leave `platform` out: other hooks are for every platform")
+        raise source.error("it has a platform, but no lowering for it", got=f"platform = {source.platform!r}",
+                           wanted="a hook xla_translation, the only one that `platform` applies to",
+                           todo="remove `platform`: other hooks are for every platform")

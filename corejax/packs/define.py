@@ -84,7 +84,7 @@ def find(name: str) -> Primitive:
     if found.name != name:
         raise PluginError(f"the entry point {name!r} leads to the primitive {found.name!r}", primitive=name,
                           pack=found.origin, got=f"{found.name!r} of {_whose(name)}", wanted=repr(name), where=here(),
-                          todo="give both one name")
+                          todo="give both the same name")
     return found
 
 
@@ -99,7 +99,7 @@ def _primitive_of(plugin: Any, module: str | None, entry: str | None = None) -> 
     if isinstance(plugin, type) or not isinstance(name, str) or not name.isidentifier():
         is_class = isinstance(plugin, type)
         got = f"the class {plugin.__name__}" if is_class else f"an object of {type(plugin).__name__}, named {name!r}"
-        raise PluginError("a plugin is an object with a name, which is an identifier", where=here(), primitive=entry,
+        raise PluginError("a plugin must be an object whose name is an identifier", where=here(), primitive=entry,
                           got=f"{got}, of {_whose(entry)}" if entry else got,
                           wanted='an instance of a class with `name = "..."`',
                           todo="make an instance: define(MyPrimitive())" if is_class else "give it a name")

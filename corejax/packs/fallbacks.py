@@ -32,10 +32,10 @@ class Note(NamedTuple):
     cost: str = ""
 
 
-SEQUENTIAL = Note("fallback", "it is mapped one slice after the other",
-                  "as many calls as there are slices, each as slow as one alone")
+SEQUENTIAL = Note("fallback", "it is mapped one slice at a time",
+                  "one call for each slice, each as slow as a call on its own")
 CALLBACK = Note("fallback", "compiled programs call back into its impl",
-                "each run copies the operands to Python and back, and waits; XLA optimises nothing across it")
+                "each run copies the operands to Python and back, and waits; XLA optimizes nothing across it")
 
 
 # Refusals
@@ -88,7 +88,7 @@ def notifier(primitive: Primitive, hook: str, note: Note) -> Callable[[], None]:
                                    f"config.fallbacks = 'warn' if this will do: {note.cost}")
         told = True
         message = (f"{problem}. This costs: {note.cost}. Writing the hook {hook} (or decompose) removes it; "
-                   "config.fallbacks = 'error' refuses it, 'silent' says nothing.")
+                   "config.fallbacks = 'error' makes this an error, 'silent' hides this warning.")
         warn(message)
     return notify
 

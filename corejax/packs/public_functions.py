@@ -25,7 +25,8 @@ def public_function(primitive: Primitive) -> Function:
     made: Any = make(bind) if make is not None else _default_function(bind)
     if not isinstance(made, FunctionType):
         raise PluginError(
-            f"{primitive.name} (in {primitive.module}): its `function` makes no function", primitive=primitive.name,
+            f"{primitive.name} (in {primitive.module}): its `function` doesn't return a function",
+            primitive=primitive.name,
             got=kind_of(made), wanted="a function that calls bind(*arrays, **params)", where=here(),
             todo="return the function that it defines: `function` gets bind, and is not called with operands")
     made.__name__ = made.__qualname__ = primitive.name

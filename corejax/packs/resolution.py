@@ -104,7 +104,7 @@ class Resolution:
         if source in self.sources:
             self.sources.remove(source)
         if not isinstance(error, CorejaxError):
-            problem = source.error("it raises while it is looked at", got=f"{type(error).__name__}: {error}")
+            problem = source.error("it raises when it is inspected", got=f"{type(error).__name__}: {error}")
             problem.__cause__ = error
             error = problem
         if source.extends or source.is_owner:

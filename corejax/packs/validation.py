@@ -30,14 +30,14 @@ class Manager(pluggy.PluginManager):
         """Validate and register a plugin; an invalid one leaves no trace."""
         check_object(source)
         if id(source.plugin) in self.sources:
-            raise source.error("the same object gives rules twice", got=repr(source.plugin),
+            raise source.error("the same object provides rules twice", got=repr(source.plugin),
                                wanted="one entry point for each plugin object", todo="remove one of the entry points")
         self.sources[id(source.plugin)] = source
         try:
             self.register(source.plugin, f"{source.origin} #{id(source)}")
             check_together(source)
         except (pluggy.PluginValidationError, ValueError) as error:
-            raise source.error("pluggy refuses it", got=" ".join(str(error).split()),
+            raise source.error("pluggy rejects it", got=" ".join(str(error).split()),
                                todo="see pluggy's documentation of hook implementations") from None
 
     def remove(self, source: Source) -> None:
@@ -78,17 +78,18 @@ def check_object(source: Source) -> None:
     plugin = source.plugin
     if isinstance(plugin, (type, ModuleType)):
         what = "class" if isinstance(plugin, type) else "module"
-        raise source.error(f"a plugin is an instance, not a {what}", got=repr(plugin),
+        raise source.error(f"a plugin must be an instance, not a {what}", got=repr(plugin),
                            wanted="an object with hooks", todo="make an instance of a class: define(MyPrimitive())")
     if hasattr(plugin, "primitive") and callable(plugin):
-        raise source.error("a primitive's function gives no rules", got=repr(plugin), wanted="an object with hooks",
+        raise source.error("a primitive's function provides no rules", got=repr(plugin), wanted="an object with hooks",
                            todo="name the plugin object itself, without define")
     version = getattr(plugin, "api_version", API_VERSION)
     if version != API_VERSION:
         raise source.error("it is written for another version of the plugin contract", got=f"api_version = {version!r}",
-                           wanted=f"api_version = {API_VERSION}", todo="install a pack and a corejax that agree")
+                           wanted=f"api_version = {API_VERSION}",
+                           todo="install versions of the pack and of corejax that match")
     if not source.is_owner and getattr(plugin, "name", source.primitive) != source.primitive:
-        raise source.error("the rules name another primitive than their entry point", got=plugin.name,
+        raise source.error("the rules and their entry point name different primitives", got=plugin.name,
                            wanted=source.primitive, todo="make both the primitive's name, or leave `name` out")
 
 

@@ -43,8 +43,9 @@ def compare(case: Case, how: str, rows: Sequence[Sequence[Any]], outs: Sequence[
         wanted_type = with_axis(aval, axis, len(rows))
         found = wrong_type(wanted_type, out)
         if found:
-            raise case.fail("vmap", f"{how}: result {i} has another type than its slices", got=found,
-                            wanted=wanted_type, todo="return what binding it to the whole batch gives; weak types stay")
+            raise case.fail("vmap", f"{how}: result {i} has a different type than its slices", got=found,
+                            wanted=wanted_type,
+                            todo="return what binding it to the whole batch gives; weak types are kept")
         if not rows:
             continue
         difference = _differs(case, np.stack([host(row[i]) for row in rows], axis), out)
@@ -169,7 +170,7 @@ def rows_of_a_map_do_not_touch_each_other(case: Case) -> None:
     """A row of NaN or of infinities leaves the other rows as they are."""
     chosen = [i for i in case.inexact if case.avals[i].size and not case.keeps(i)]
     if not chosen:
-        raise NotApplicable("no operand has a value that spreads")
+        raise NotApplicable("no operand has a value that could spread")
     dims = tuple([0 if i in chosen else None for i in range(len(case.args))])
     batch = Batch(case, 3)
     wanted = [case.apply(*batch.row(k, dims)) for k in (0, 2)]

@@ -54,10 +54,10 @@ def _check_constant(case: Case, function: Callable[..., list[Any]], i: int, k: i
         moved = host(function(x + size * case.direction(x))[k])
         distance = ulps_apart(out, moved)
         if distance.size and float(distance.max()) > 0:
-            raise case.fail("jvp", f"the derivative of result {k} by operand {i} is declared zero, and it changes",
+            raise case.fail("jvp", f"the derivative of result {k} by operand {i} is declared zero, but it changes",
                             got=f"{worst(out, moved, distance)}, {abs(size):g} away", wanted="the same value nearby",
                             todo="write the derivative; None in partials, and Zero, say that it is constant. "
-                                 "Is there none at all: not_differentiable(reason)")
+                                 "If there is none at all, declare not_differentiable(reason)")
 
 
 def _check_float0(case: Case, outs: Sequence[Any], dots: Sequence[Any]) -> None:
@@ -141,7 +141,7 @@ def abstract_eval_depends_on_types_alone(case: Case) -> None:
         again = case.primitive.abstract_eval(given, **case.params)
         again = list(again) if case.primitive.multiple_results else [again]
         if again != wanted:
-            raise case.fail("abstract_eval", "it gives other types when called again", got=again, wanted=wanted,
+            raise case.fail("abstract_eval", "it gives different types when called again", got=again, wanted=wanted,
                             todo="use nothing but avals and params: no counter, no random numbers, no settings")
 
     def applied(*args: Any) -> list[Any]:
@@ -150,7 +150,7 @@ def abstract_eval_depends_on_types_alone(case: Case) -> None:
 
     closed = make_jaxpr(applied)(*case.args)
     if closed.out_avals != wanted:
-        raise case.fail("abstract_eval", "staging gives other types", got=closed.out_avals, wanted=wanted,
+        raise case.fail("abstract_eval", "staging gives different types", got=closed.out_avals, wanted=wanted,
                         todo="use nothing but avals and params")
     extra = [eqn.primitive.name for eqn in closed.eqns if eqn.primitive is not case.primitive]
     if extra:

@@ -152,7 +152,7 @@ def _slopes_hold(case: Case, positions: tuple[int, ...], order: int) -> None:
         if not wanted:
             return
     if case.sample.domain is None or wanted > 1:
-        raise case.fail("samples", "most elements are where differences can't be believed: jumps, kinks, or no number",
+        raise case.fail("samples", "at most elements, differences can't be trusted: jumps, kinks, or NaN",
                         got=f"operands {positions}", wanted="operands around which the results are smooth",
                         todo="give a domain= to draw others from, and singular= points to keep away from; or exempt it")
 
@@ -183,7 +183,7 @@ def _agrees(case: Case, function: Function, xs: list[Any], positions: tuple[int,
     if wrong:
         raise case.fail("jvp", f"{_KINDS[order]} along {operands(positions)} is not what differences say", got=wrong,
                         wanted=f"within {found.tolerance[kept].max():.1e}",
-                        todo="mend the derivative; or, if it does not exist there, say so in the sample: singular= "
+                        todo="fix the derivative; or, if it does not exist there, say so in the sample: singular= "
                         "points of its domain=")
     return bool(2 * kept.sum() >= kept.size)
 

@@ -34,7 +34,7 @@ def memory_layout_makes_no_difference(case: Case) -> None:
         for i, (plain, out) in enumerate(zip(wanted, case.apply(*args), strict=True)):
             distance = ulps_apart(plain, out)
             if distance.size and float(distance.max()) > max(ULPS, case.sample.ulps or 0.0):
-                raise case.fail("impl", f"result {i} is another one if the operands are {layout}",
+                raise case.fail("impl", f"result {i} is different if the operands are {layout}",
                                 got=worst(plain, out, distance), wanted="the values that contiguous operands give",
                                 todo="use no function that depends on strides, such as ravel(order='K') or view")
 

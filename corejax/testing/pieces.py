@@ -39,7 +39,7 @@ def dead_results_are_removed(case: Case) -> None:
         same(case, "dce", f"without the results {_unset(used)}", list(itertools.compress(plain, used)),
              jaxpr_as_fun(smaller)(*operands), todo)
         if not any(used) and smaller.jaxpr.eqns and not closed.effects:
-            raise case.fail("dce", "a program of no results still has equations", got=smaller, wanted="none",
+            raise case.fail("dce", "a program without results still has equations", got=smaller, wanted="none",
                             todo="return (all False, None) if no result is used")
 
 
@@ -95,7 +95,7 @@ def it_works_inside_checkpoints_and_loops(case: Case) -> None:
     """Checkpointed it has the same value and pullback; in the full mode also as the body of a loop."""
     _needs("checkpoint")
     if case.primitive.effects is not None and case.primitive.effects(case.avals, **case.params):
-        raise NotApplicable("it has effects, which what computes it again would repeat")
+        raise NotApplicable("it has effects, which recomputing it would repeat")
     _same_inside(case, "checkpointed", checkpoint)
     if case.full and case.args and turn(case)[0] == 0:  # a loop compiles: one of the samples is enough
         _needs("sequential_map")
@@ -111,7 +111,7 @@ def _looped(fun: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
 
 
 def _same_inside(case: Case, how: str, wrap: Callable[..., Any]) -> None:
-    todo = "see whether its partial_eval, jvp and transpose depend on where it is bound"
+    todo = "check whether its partial_eval, jvp and transpose depend on where it is bound"
     same(case, "jvp", f"{how}: the value", case.apply(*case.args), wrap(case.apply)(*case.args), todo)
     for name, hook, fun, args in transformed(case):
         if name != "vjp":
@@ -144,4 +144,4 @@ def evaluate_and_the_compiled_program_agree(case: Case) -> None:
         if distance.size and distance.max() > limit:
             raise case.fail("evaluate", f"result {i} differs from the compiled program's",
                             wanted=f"at most {limit:g} ulps", got=worst(other, mine, distance),
-                            todo="mend evaluate or xla_translation")
+                            todo="fix evaluate or xla_translation")

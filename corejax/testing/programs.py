@@ -44,13 +44,14 @@ def same(case: Case, hook: str, how: str, wanted: Sequence[Any], got: Sequence[A
     for i, (x, y) in enumerate(zip(wanted, got, strict=True)):
         found = wrong_type(aval_of(x), y)
         if found:
-            raise case.fail(hook, f"{how}: result {i} has another type", got=found, wanted=aval_of(x), todo=todo)
+            raise case.fail(hook, f"{how}: result {i} has a different type", got=found, wanted=aval_of(x), todo=todo)
         if aval_of(x).dtype == dtypes.float0:
             continue
         narrow = dtypes.is_inexact(aval_of(x).dtype) and np.dtype(aval_of(x).dtype).itemsize < 8
         difference = off(x, y, 1e-2 if narrow else RTOL)
         if difference:
-            raise case.fail(hook, f"{how}: result {i} has another value", got=difference, wanted="the same", todo=todo)
+            raise case.fail(hook, f"{how}: result {i} has a different value", got=difference, wanted="the same",
+                            todo=todo)
 
 
 def typed(case: Case, hook: str, how: str, jaxpr: Jaxpr, todo: str) -> None:
@@ -90,7 +91,7 @@ def printed_programs_parse_back(case: Case) -> None:
                         todo=todo) from error
     again = jaxpr_text(ClosedJaxpr(parsed, closed.consts), pretty=False)
     if again != text:
-        raise case.fail("pretty", "what it prints is read back as another program", got=again, wanted=text, todo=todo)
+        raise case.fail("pretty", "what it prints is parsed as a different program", got=again, wanted=text, todo=todo)
     same(case, "pretty", "the program read back", case.apply(*case.args),
          jaxpr_as_fun(ClosedJaxpr(parsed, closed.consts))(*case.args), todo)
 
@@ -100,9 +101,9 @@ def _refused(case: Case, text: str) -> NoReturn:
         parse_jaxpr(text, _finder(case))
     except CorejaxError as error:
         if OPAQUE in str(error):
-            raise NotApplicable("a param has no text: it prints as <opaque>, which is refused by name") from None
+            raise NotApplicable("a param has no text: it prints as <opaque>, which is rejected by name") from None
         raise
-    raise case.fail("pretty", "a param that prints as <opaque> is read back", got=text, wanted="a refusal by name",
+    raise case.fail("pretty", "a param that prints as <opaque> is parsed", got=text, wanted="a rejection by name",
                     todo="print it as data, or leave the hook `pretty` out")
 
 
@@ -113,7 +114,7 @@ def _finder(case: Case) -> Callable[[str], Any]:
 @check("abstract_eval")
 def params_are_hashable(case: Case) -> None:
     """Params have keys; those built anew have equal ones, as otherwise each call would compile again."""
-    todo = "let params be closed value types, or objects with `__corejax_key__` that says what tells two apart"
+    todo = "let params be closed value types, or objects with `__corejax_key__` that says what distinguishes them"
     try:
         hash(param_key(case.params, case.primitive.name))
     except (CorejaxTypeError, TypeError) as error:

@@ -39,31 +39,33 @@ def unsupported_inputs_are_refused(case: Case) -> None:
         except Exception as error:
             _check_refusal(case, road, error)
         else:
-            raise case.fail("abstract_eval", f"it accepts what it must refuse, {road}", got=str(out)[:100],
-                            wanted=_name(case.sample.error), todo="refuse it in abstract_eval, which each road asks")
+            raise case.fail("abstract_eval", f"it accepts what it must reject, {road}", got=str(out)[:100],
+                            wanted=_name(case.sample.error),
+                            todo="reject it in abstract_eval, which every way goes through")
 
 
 def _check_refusal(case: Case, road: str, error: Exception) -> None:
     wanted: Any = case.sample.error
     where = f"{case.primitive.name} {road}"
     if not isinstance(error, CorejaxError) or isinstance(error, (RuleError, PluginError)):
-        raise case.fail("abstract_eval", f"it is refused as if the pack were wrong: {where}", wanted=_name(wanted),
+        raise case.fail("abstract_eval", f"it is rejected as if the pack were wrong: {where}", wanted=_name(wanted),
                         got=f"{_name(type(error))}: {str(error).partition(chr(10))[0]}",
                         todo="check the operands in abstract_eval, and raise a CorejaxError of that class")
     if not isinstance(error, wanted):
-        raise case.fail("abstract_eval", f"it is refused as another class: {where}", got=_name(type(error)),
+        raise case.fail("abstract_eval", f"it is rejected with another class: {where}", got=_name(type(error)),
                         wanted=_name(wanted), todo="raise the class that is also that built-in one")
     text = f"{error} {error.primitive or ''}"
     runs_first = case.primitive.evaluate is not None and "vmap" in road  # its types are known when it has run
     if case.primitive.name not in text and _public_name(case.primitive) not in text and not runs_first:
-        raise case.fail("abstract_eval", f"the refusal doesn't name the primitive: {where}", got=error.message,
+        raise case.fail("abstract_eval", f"the rejection doesn't name the primitive: {where}", got=error.message,
                         wanted=f"an error that says {case.primitive.name}", todo="begin the message with its name")
     found = _INTERNALS.search(str(error))
     if found:
-        raise case.fail("abstract_eval", f"the refusal speaks of internals: {where}", got=str(error)[:200],
-                        wanted=f"words of the user's, not {found.group()!r}", todo="say what was got and wanted")
+        raise case.fail("abstract_eval", f"the rejection mentions internals: {where}", got=str(error)[:200],
+                        wanted=f"words that a user knows, not {found.group()!r}", todo="say what was got and wanted")
     if error.todo is None and error.wanted is None:
-        raise case.fail("abstract_eval", f"the refusal doesn't say what would be right: {where}", got=str(error)[:200],
+        raise case.fail("abstract_eval", f"the rejection doesn't say what would be right: {where}",
+                        got=str(error)[:200],
                         wanted="an error with wanted= or todo=", todo="give them to the CorejaxError")
 
 
@@ -124,18 +126,18 @@ def a_derivative_is_given_or_declared_missing(case: Case) -> None:
             if isinstance(declared, NotDifferentiable):
                 raise case.fail("jvp", f"it is declared not differentiable, and {road} differentiates it",
                                 got="a derivative", wanted=f"a refusal: {declared.reason}",
-                                todo="take the declaration away, or the rule that goes before it")
+                                todo="remove the declaration, or the rule that takes precedence over it")
 
 
 def _check_declared(case: Case, road: str, error: CorejaxNotImplementedError, declared: Any) -> None:
     if isinstance(declared, NotDifferentiable):
         if declared.reason in str(error) and case.primitive.name in str(error):
             return
-        raise case.fail("jvp", f"{road} is refused in other words than declared", got=error.message,
+        raise case.fail("jvp", f"{road} is rejected in other words than declared", got=error.message,
                         wanted=f"{case.primitive.name}, and {declared.reason!r}",
-                        todo="let the declaration refuse, not a rule of your own")
+                        todo="let the declaration reject it, not a rule of your own")
     if error.primitive == case.primitive.name and isinstance(error, MissingRuleError):
-        raise case.fail("jvp", f"{road} fails: there is neither a derivative nor a word that there is none",
+        raise case.fail("jvp", f"{road} fails: there is neither a derivative nor a declaration that there is none",
                         got=error.message, wanted="a jvp rule or a declaration",
                         todo="write jvp, or declare jvp = not_differentiable(reason), or partials(None) if it is zero")
     raise error

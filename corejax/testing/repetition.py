@@ -67,7 +67,7 @@ def runs_are_deterministic(case: Case) -> None:
     first = fingerprint(case, case.full)
     for run in range(1, RUNS):
         _equal(case, first, fingerprint(case, case.full), f"run {run + 1} differs from the first",
-               "let hooks depend on nothing but what they are called with")
+               "hooks must depend on nothing but their arguments")
 
 
 @check("impl", full=True)
@@ -224,5 +224,5 @@ def threads_do_not_disturb_each_other(case: Case) -> None:
     for k, got in enumerate(results):
         if got != wanted:
             mine, other = next(((x, y) for x, y in zip(wanted, got, strict=False) if x != y), (wanted, got))
-            raise case.fail("impl", f"thread {k} computes something else", got=other, wanted=mine,
+            raise case.fail("impl", f"thread {k} computes something different", got=other, wanted=mine,
                             todo="keep no state between calls, in the plugin or in its module")

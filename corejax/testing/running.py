@@ -159,13 +159,13 @@ def _failed(each: Check, case: Case, error: BaseException) -> Failure:
     hook = error.hook if isinstance(error, CorejaxError) and error.hook else each.hook
     raised = Mismatch(hook, f"it raised {type(error).__name__}", got=str(error).replace("\n", "\n          "),
                       wanted="the law to hold: " + each.doc.partition("\n")[0],
-                      todo="mend the rule; or exempt the sample from this check, with the reason")
+                      todo="fix the rule; or exempt the sample from this check, with the reason")
     return _failure(each, case, raised, error)
 
 
 def _stale(reason: str) -> Mismatch:
     return Mismatch("samples", "no sample that is exempt from this law breaks it", got=f"the exemption: {reason}",
-                    wanted="exemptions where a law is broken only", todo="take the name of this check out of `exempt`")
+                    wanted="exemptions only where a law is broken", todo="remove the name of this check from `exempt`")
 
 
 def _failure(each: Check, case: Case, mismatch: Mismatch, cause: BaseException | None = None) -> Failure:

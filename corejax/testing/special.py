@@ -144,10 +144,10 @@ def _sweep_decomposition(case: Case, pool: Pool) -> None:
         for i, (x, y) in enumerate(zip(case.apply(*args), found if rules.multiple_results else [found], strict=True)):
             distance = _apart(host(x), host(y))
             if distance.size and float(distance.max()) > limit:
-                raise case.fail("decompose", f"result {i} of decompose is another one for special values",
+                raise case.fail("decompose", f"result {i} of decompose is different for special values",
                                 got=f"{worst(x, y, distance)} for {_in_short(case.with_args(args))}",
                                 wanted=f"at most {limit:g} ulps from what evaluation gives",
-                                todo="mend decompose: maps and derivatives that are derived compute with it; "
+                                todo="fix decompose: maps and derivatives that are derived compute with it; "
                                      "or exempt the sample, with the reason")
 
 

@@ -35,7 +35,7 @@ _DOUBLE = {"f": np.float64, "c": np.complex128}
 
 #: What is wrong with samples of which none shows whether a derivative is right: the arguments of a failure.
 _INCOMPARABLE = (
-    "all samples", "by none can derivatives be compared with differences, which take double precision",
+    "all samples", "none can be used to compare derivatives with differences, which takes double precision",
     "floats that are narrower, not finite, or of empty arrays", "finite operands of float64 or complex128",
     "add a sample of these, as abstract_eval takes them: Sample([rng.normal(size=(2, 3))])")
 
@@ -50,7 +50,7 @@ def samples_of(primitive: Primitive) -> list[Sample]:
 def _counted(samples: Iterable[Any]) -> list[Any]:
     found = list(islice(samples, _MOST + 1))
     if len(found) > _MOST:
-        raise CorejaxTypeError(f"there are more than {_MOST} samples", got="an iterable that does not end, or late",
+        raise CorejaxTypeError(f"there are more than {_MOST} samples", got="an iterable that doesn't end, or ends late",
                                wanted="some samples of each kind", todo="yield fewer: the kit draws more operands "
                                "of the same shapes by itself, from domain=")
     return found
@@ -72,7 +72,7 @@ def specified(primitive: Primitive, samples: Iterable[Sample] | None,
             failures.append(_failure(primitive, *_INCOMPARABLE))
     except (Exception, SystemExit) as error:
         failures.append(_failure(primitive, "the hook", f"it raised {type(error).__name__}", str(error),
-                                 "samples, whatever the random numbers", "mend the hook", error))
+                                 "samples, whatever the random numbers", "fix the hook", error))
     usable = [sample for sample in given if isinstance(sample, Sample) and _misfit(primitive, sample) is None]
     return usable, Outcome(primitive.name, HAS_SAMPLES, _HOOK, tuple(failures), len(usable), (), (),
                            time.perf_counter() - start)
@@ -96,14 +96,14 @@ def _faults(primitive: Primitive, samples: list[Any], checks: Collection[str],
         if misfit:
             yield f"sample {number}: {clipped(repr(sample), 100)}", *misfit
     if from_hook and not _same(samples, samples_of(primitive)):
-        yield ("all samples", "a second call with equal random numbers yields others", "different operands",
+        yield ("all samples", "a second call with equal random numbers yields different ones", "different operands",
                "the same, so that a failure comes again", "take random numbers from the argument `rng` only")
 
 
 def _faults_of(sample: Any, checks: Collection[str]) -> Iterator[tuple[str, str, str, str]]:
     """Each fault of one sample: the problem, got, wanted, to do."""
     if not isinstance(sample, Sample):
-        yield ("it is no sample", clipped(repr(sample), 100), "a Sample",
+        yield ("it isn't a sample", clipped(repr(sample), 100), "a Sample",
                "yield Sample([operand, ...], {param: value, ...})")
         return
     for name, reason in sample.exempt.items():
@@ -112,16 +112,16 @@ def _faults_of(sample: Any, checks: Collection[str]) -> Iterator[tuple[str, str,
                    suggestion(name, checks) or "look in corejax.testing.CHECKS")
         if not isinstance(reason, str) or not reason.strip():
             yield (f"it is exempt from {name!r} without a reason", repr(reason), "why the law doesn't hold here",
-                   "say why, or take the exemption away")
+                   "say why, or remove the exemption")
     if sample.error is not None and not (isinstance(sample.error, type) and issubclass(sample.error, BaseException)):
-        yield "error is no exception class", repr(sample.error), "the class that it must raise", "error=TypeError"
+        yield "error must be an exception class", repr(sample.error), "the class that it must raise", "error=TypeError"
     if not _is_domain(sample.domain, len(sample.args)):
-        yield ("domain is no interval", repr(sample.domain), "(low, high), or one for each operand, None to keep it",
-               f"give one interval, or {len(sample.args)}")
+        yield ("domain must be an interval", repr(sample.domain),
+               "(low, high), or one for each operand, None to keep it", f"give one interval, or {len(sample.args)}")
     if not all([_is_finite(point) for point in sample.singular]):
-        yield "a singular point is no number", repr(sample.singular), "finite numbers", "singular=(0.0,)"
+        yield "a singular point must be a number", repr(sample.singular), "finite numbers", "singular=(0.0,)"
     if sample.ulps is not None and not (_is_finite(sample.ulps) and sample.ulps >= 0):
-        yield ("ulps is no bound", repr(sample.ulps), "a finite number from 0 on",
+        yield ("ulps must be a bound", repr(sample.ulps), "a finite number from 0 on",
                "give the distance that is right; a law that doesn't hold at all goes to `exempt`, with the reason")
 
 
@@ -133,12 +133,12 @@ def _misfit(primitive: Primitive, sample: Any) -> tuple[str, str, str, str] | No
         try:
             aval_of(x)
         except CorejaxError as error:
-            return (f"operand {i} is no array: {error.message}", clipped(repr(x)),
+            return (f"operand {i} is not an array: {error.message}", clipped(repr(x)),
                     "arrays, NumPy scalars, or Python's numbers", "yield Sample([operand, ...], {param: value, ...}); "
                     "what must be refused has an error=")
     unknown, missing = sample.params.keys() - primitive.params, primitive.params - sample.params.keys()
     if missing or (unknown and not primitive.open_params):
-        return ("its params are not those of the primitive", ", ".join(sorted(sample.params)) or "no params",
+        return ("its params don't match those of the primitive", ", ".join(sorted(sample.params)) or "no params",
                 ", ".join(sorted(primitive.params)) or "no params", "give each param a value, defaults too")
     return None
 

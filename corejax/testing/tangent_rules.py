@@ -50,7 +50,7 @@ def _linear_at(case: Case, function: Function, xs: Sequence[Any]) -> None:
         outs, dots = jvp(function, xs, vs)
         for k, (out, dot) in enumerate(zip(outs, dots, strict=True)):
             if not aval_of(dot).matches(aval_of(out).tangent):
-                raise case.fail("jvp", f"the tangent of result {k} has not its type", got=str(aval_of(dot)),
+                raise case.fail("jvp", f"the tangent of result {k} doesn't have its type", got=str(aval_of(dot)),
                                 wanted=str(aval_of(out).tangent), todo="return a tangent of the result's type")
         return list(dots)
 
@@ -139,7 +139,7 @@ def jvp_under_jit_equals_eager(case: Case) -> None:
         return [*outs, *dots]
 
     args = [*xs, *[each.direction(x) for x in xs]]
-    same(case, "jvp", "traced, jvp gives something else", both(*args), staged(case, both, *args)(*args))
+    same(case, "jvp", "traced, jvp gives something different", both(*args), staged(case, both, *args)(*args))
 
 
 @check("jvp")

@@ -72,7 +72,7 @@ def _adjoint(case: Case, part: Sequence[int]) -> None:
     back = pull(cts)
     for i, x, ct in zip(part, xs, back, strict=True):
         if not aval_of(ct).matches(aval_of(x).tangent):
-            raise case.fail("transpose", f"the cotangent of operand {i} has not its type", got=str(aval_of(ct)),
+            raise case.fail("transpose", f"the cotangent of operand {i} doesn't have its type", got=str(aval_of(ct)),
                             wanted=str(aval_of(x).tangent), todo="sum over what the operand was broadcast along, and "
                             "convert to its dtype")
     dots = jvp(function, xs, vs)[1]
@@ -81,7 +81,7 @@ def _adjoint(case: Case, part: Sequence[int]) -> None:
     if found:
         raise case.fail("transpose", f"the pullback to {operands(part)} is not the adjoint of jvp", got=found,
                         wanted="<ct, jvp(v)> = <vjp(ct), v>, without conjugation",
-                        todo="mend transpose of this primitive, or of what its jvp computes with")
+                        todo="fix transpose of this primitive, or of what its jvp computes with")
 
 
 @check("transpose")
@@ -138,7 +138,7 @@ def pullback_under_jit_equals_eager(case: Case) -> None:
                       (" by itself", staged(case, lambda *cts: list(pull(list(cts))), *cts)(*cts))):
         found = far(wanted, got, 1e-9)
         if found:
-            raise case.fail("transpose", f"traced{what}, the pullback gives something else", got=found,
+            raise case.fail("transpose", f"traced{what}, the pullback gives something different", got=found,
                             wanted="the same", todo="compute with operations that can be traced")
 
 
@@ -166,7 +166,7 @@ def _transposes(case: Case, part: Part, whole: Part) -> None:
     if found:
         raise case.fail("transpose", f"with respect to {operands(part)} it is not the adjoint", got=found,
                         wanted="<ct, f(v)> = <transpose(ct), v>, without conjugation",
-                        todo="mend the rule: its sign, its axes, or a conjugation too many or too few")
+                        todo="fix the rule: its sign, its axes, or a missing or an extra conjugation")
     more = [_cotangent(case, out) for out in outs]
     total = [_plus(a, b) if dtypes.is_inexact(aval_of(a).dtype) else a for a, b in zip(cts, more, strict=True)]
     other, both = [_transposed(case, part, args, each) for each in (more, total)]
@@ -185,7 +185,8 @@ def _transposed(case: Case, part: Part, args: Sequence[Any], cts: Sequence[Any])
     values = [Zero(aval_of(ct)) if aval_of(ct).dtype is dtypes.float0 else as_value(ct) for ct in cts]
     back = primitive.transpose(values if primitive.multiple_results else values[0], given, **case.params)
     if not isinstance(back, (list, tuple)) or len(back) != len(args):
-        raise case.fail("transpose", "it returns no sequence with an entry for each operand", got=type(back).__name__
+        raise case.fail("transpose", "it doesn't return a sequence with an entry for each operand",
+                        got=type(back).__name__
                         + f" of {len(back)}" * isinstance(back, (list, tuple)), wanted=f"a list of {len(args)}",
                         todo="return a cotangent, or None, for each operand")
     extra = [i for i, ct in enumerate(back) if i not in part and ct is not None and type(ct) is not Zero]
@@ -198,7 +199,7 @@ def _transposed(case: Case, part: Part, args: Sequence[Any], cts: Sequence[Any])
         if ct is None or type(ct) is Zero:
             ct = zeros_like(args[i])
         if not aval_of(ct).matches(wanted):
-            raise case.fail("transpose", f"the cotangent of operand {i} has not its type", got=str(aval_of(ct)),
+            raise case.fail("transpose", f"the cotangent of operand {i} doesn't have its type", got=str(aval_of(ct)),
                             wanted=str(wanted), todo="sum over what it was broadcast along; convert to its dtype")
         found.append(ct)
     return found
@@ -217,7 +218,7 @@ def transposing_twice_gives_the_original(case: Case) -> None:
         found = far(outs, back)
         if found:
             raise case.fail("transpose", f"transposed twice with respect to {operands(part)}, it differs", got=found,
-                            wanted="the primitive's own results", todo="mend the rule, or those that it computes with")
+                            wanted="the primitive's own results", todo="fix the rule, or those that it computes with")
 
 
 # In which operands is it linear?
@@ -235,8 +236,9 @@ def _linear_parts(case: Case) -> list[tuple[Part, Part]]:
         raise NotApplicable("not all operands are finite and precise enough to see whether it is linear")
     whole = tuple([i for i in positions if i in declared])
     if whole and not _is_linear(case, whole):
-        raise case.fail("linear", "it isn't linear in the operands that it says", got=f"linear = {whole}",
-                        wanted="f(a u + b v) = a f(u) + b f(v)", todo="declare those in which it is, or write jvp")
+        raise case.fail("linear", "it isn't linear in the operands that it declares", got=f"linear = {whole}",
+                        wanted="f(a u + b v) = a f(u) + b f(v)",
+                        todo="declare the ones in which it is linear, or write jvp")
     found = {part: whole for part in (subsets(whole, True) if whole else ())}
     for larger in sorted(subsets(positions), key=len, reverse=True):
         if larger not in found and _is_linear(case, larger) and _has_rule(case, larger):

@@ -48,13 +48,13 @@ def results_are_those_that_the_sample_knows(case: Case) -> None:
     evaluated = "impl" if case.primitive.impl else "xla_translation"
     for hook, outs in ((evaluated, case.apply(*case.args)), ("xla_translation", jit(case.apply)(*case.args))):
         if len(known) != len(outs):
-            raise case.fail("samples", "the sample knows another number of results", got=len(known), wanted=len(outs),
-                            todo="give one array for each result")
+            raise case.fail("samples", "the sample states a different number of results", got=len(known),
+                            wanted=len(outs), todo="give one array for each result")
         for i, (wanted, out) in enumerate(zip(known, outs, strict=True)):
             found = off(wanted, out, 1e-12)
             if found:
-                raise case.fail(hook, f"result {i} is not what the sample knows", got=found,
-                                wanted="the results of the sample, to 12 digits", todo=f"mend {hook}, or the sample")
+                raise case.fail(hook, f"result {i} is not what the sample states", got=found,
+                                wanted="the results of the sample, to 12 digits", todo=f"fix {hook}, or the sample")
 
 
 @check("impl")
@@ -123,9 +123,9 @@ def python_scalars_give_the_announced_weak_types(case: Case) -> None:
         return
     for i, (out, struct) in enumerate(zip(outs, eval_shape(weak.apply, *args), strict=True)):
         if struct.weak_type is not aval_of(out).weak_type:
-            raise case.fail("abstract_eval", f"result {i} of Python numbers is weak on one road only",
+            raise case.fail("abstract_eval", f"result {i} of Python numbers is weak in one way only",
                             got=f"weak_type={struct.weak_type} when staged", wanted=f"{aval_of(out)}, as evaluated",
-                            todo="let abstract_eval depend on nothing but types and params")
+                            todo="abstract_eval must depend on nothing but types and params")
 
 
 def compare(case: Case, evaluated: Sequence[Any], other: Sequence[Any], hook: str = "xla_translation",
@@ -140,7 +140,7 @@ def compare(case: Case, evaluated: Sequence[Any], other: Sequence[Any], hook: st
             raise case.fail("impl" if hook == "xla_translation" else hook,
                             f"result {i} of {_RULE[hook]} is {float(distance.max()):.3g} ulps from impl's",
                             got=f"by impl {worst(y, x, distance)}", wanted=f"at most {limit:g} ulps apart",
-                            todo=f"mend impl or {hook}; Sample(ulps=...) allows more where both are right")
+                            todo=f"fix impl or {hook}; Sample(ulps=...) allows more where both are right")
 
 
 _RULE = {"xla_translation": "the compiled program", "decompose": "decompose"}
@@ -150,12 +150,12 @@ def check_types(case: Case, hook: str, outs: Sequence[Any]) -> None:
     """Results are as many as abstract_eval announced, of its types."""
     wanted = case.out_avals
     if len(outs) != len(wanted):
-        raise case.fail(hook, "it gives another number of results than abstract_eval", got=len(outs),
+        raise case.fail(hook, "it returns a different number of results than abstract_eval", got=len(outs),
                         wanted=len(wanted), todo=_AGREE)
     for i, (aval, out) in enumerate(zip(wanted, outs, strict=True)):
         found = wrong_type(aval, out)
         if found:
-            raise case.fail(hook, f"result {i} has another type than abstract_eval announced", got=found,
+            raise case.fail(hook, f"result {i} has a different type than abstract_eval announced", got=found,
                             wanted=str(aval), todo=_AGREE)
 
 

@@ -132,7 +132,7 @@ def test_values_out_of_the_closed_set_are_opaque_and_refused_by_name() -> None:
         assert value_lines(value) == ["<opaque>"]
     jaxpr = Jaxpr((), (), (), [JaxprEqn(free, (), (), {"fun": len, "n": (1, (len,))})])
     assert "free[fun=<opaque> n=(1, (<opaque>,))]" in str(jaxpr)
-    with pytest.raises(JaxprSyntaxError, match=r"param `fun` of free is <opaque>: it has no text to be read back from"):
+    with pytest.raises(JaxprSyntaxError, match=r"param `fun` of free is <opaque>: it has no text that could be parsed"):
         parse(str(jaxpr))
 
 
@@ -250,7 +250,7 @@ def test_a_hundred_thousand_equations_print_and_parse_in_linear_time() -> None:
     ("{ lambda ; a:f65[]. let in () }", r"line 1, column 14: 'f65' is not a dtype"),
     ("{ lambda ; a:3. let in () }", r"column 14: expected a type, as in f64\[3\]"),
     ("{ lambda ; a:f64[] a:f64[]. let in () }", r"column 20: `a` is bound twice"),
-    ("{ lambda ; in:f64[]. let in () }", r"column 12: `in` is no name for a variable"),
+    ("{ lambda ; in:f64[]. let in () }", r"column 12: `in` is not a name for a variable"),
     ("{ lambda ; a:f64[]. let a:f64[] = sin a in () }", r"column 25: `a` is bound twice"),
     ("{ lambda ; a:f64[]. let\n  b:f64[] = sin q\n in () }",
      r"line 2, column 17: `q` is not bound here\n      b:f64\[\] = sin q\n                    \^\n(.|\n)*local to"),

@@ -42,7 +42,7 @@ def test_a_wrong_output_type_shows_the_equation_and_both_types() -> None:
     x = Var(vec)
     out = Var(ShapedArray((4,), "float32"))
     error = refused(Jaxpr((), [x], [out], [JaxprEqn(sin, [x], [out], {}, source=(refused.__code__, 0))]),
-                    r"equation 0 has outputs of other types than its primitive gives\n    b:f32\[4\] = sin a\n"
+                    r"equation 0 has outputs of different types than its primitive infers\n    b:f32\[4\] = sin a\n"
                     r"  got:    f32\[4\]\n  wanted: f64\[3\]\n  where:  .*test_ir_typecheck.py:\d+ \(refused\)")
     assert "sin" == error.primitive
 
@@ -66,11 +66,12 @@ def test_variables_are_bound_once_and_before_their_use() -> None:
     refused(Jaxpr((), [x], [z], [JaxprEqn(sin, [y], [z], {}), JaxprEqn(sin, [x], [y], {})]),
             "equation 0 uses `c`, which is not bound before it\n    b:f64\\[\\] = sin c")
     refused(Jaxpr((), [x], [y], []), "its list of outputs uses `b`, which is not bound")
-    refused(Jaxpr((), [x], [], [JaxprEqn(sin, [x], [Literal(1.0, f64)], {})]), "binds what is no variable")
+    refused(Jaxpr((), [x], [], [JaxprEqn(sin, [x], [Literal(1.0, f64)], {})]), "binds something that isn't a variable")
 
 
 @pytest.mark.parametrize(("value", "aval", "message"), [
-    (1, weak, r"has a literal of another type than it says(.|\n)*1 of type int\n  wanted: a value of type ~f64"),
+    (1, weak,
+     r"has a literal that isn't of the type that it states(.|\n)*1 of type int\n  wanted: a value of type ~f64"),
     (True, ShapedArray((), "int64", True), "True of type bool"),
     (np.float32(1), f64, r"1.0 of type f32\[\]\n  wanted: a value of type f64"),
     (np.ones(2), vec, r"\[1. 1.\] of type f64\[2\]\n  wanted: a value of type f64\[3\]"),
@@ -87,14 +88,14 @@ def test_literals_of_the_right_type_pass() -> None:
 def test_operands_that_the_primitive_refuses_say_why() -> None:
     x, y, out = Var(vec), Var(ShapedArray((3,), "float32")), Var(vec)
     refused(Jaxpr((), [x, y], [out], [JaxprEqn(add, [x, y], [out], {})]),
-            r"has operands or params that add refuses\n    c:f64\[3\] = add a b\n"
+            r"has operands or params that add rejects\n    c:f64\[3\] = add a b\n"
             r"  got:    operands differ in type\n      got:    f64\[3\], f32\[3\]")
 
 
 def test_params_are_those_of_the_primitive() -> None:
     x, out = Var(vec), Var(f64)
     refused(Jaxpr((), [x], [out], [JaxprEqn(total, [x], [out], {"axis": (0,)})]),
-            r"has not the params of its primitive\n.*total\[axis=\(0,\)\] a\n  got:    axis\n  wanted: axes")
+            r"doesn't have the params of its primitive\n.*total\[axis=\(0,\)\] a\n  got:    axis\n  wanted: axes")
 
 
 def test_jaxprs_in_params_are_checked_and_closed_over_nothing() -> None:
@@ -113,9 +114,9 @@ def test_effects_are_those_of_the_primitive_and_add_up() -> None:
     io = frozenset(["io"])
     eqn = JaxprEqn(emit, [x], [], {"tag": "t"}, io)
     typecheck(Jaxpr((), [x], [], [eqn], io))
-    refused(Jaxpr((), [x], [], [eqn]), r"a jaxpr has the effects of its equations\n  got:    {}\n  wanted: {io}")
+    refused(Jaxpr((), [x], [], [eqn]), r"a jaxpr must have the effects of its equations\n  got:    {}\n  wanted: {io}")
     refused(Jaxpr((), [x], [], [], io), r"got:    {io}\n  wanted: {}")
-    refused(Jaxpr((), [x], [], [eqn.replace(effects=frozenset())]), r"has other effects than its primitive\n")
+    refused(Jaxpr((), [x], [], [eqn.replace(effects=frozenset())]), r"has different effects than its primitive\n")
     silent = Toy("silent", lambda avals, *, jaxpr: (), list, ["jaxpr"], multiple_results=True)
     inner = Jaxpr((), [x], [], [eqn], io)
     refused(Jaxpr((), (), (), [JaxprEqn(silent, [], [], {"jaxpr": inner})]), r"got:    {}\n  wanted: {io}")

@@ -206,9 +206,9 @@ def test_a_flatten_function_of_another_form_is_named():
 
 
 def test_classes_are_registered_once():
-    with pytest.raises(CorejaxValueError, match="Pair is a pytree node already"):
+    with pytest.raises(CorejaxValueError, match="Pair is already a pytree node"):
         tree.register_node_class(Pair)
-    with pytest.raises(CorejaxValueError, match="dict is a pytree node already"):
+    with pytest.raises(CorejaxValueError, match="dict is already a pytree node"):
         tree.register_node(dict, lambda d: ((), None), lambda *_: {})
     with pytest.raises(CorejaxTypeError, match="only a class"):
         tree.register_node(Pair(1, 2), lambda d: ((), None), lambda *_: {})
@@ -223,9 +223,9 @@ def test_dataclass_fields_are_checked():
     with pytest.raises(CorejaxValueError, match="are not its fields") as caught:
         tree.register_dataclass(Some, data_fields=["a"], meta_fields=["c"])
     assert ("a, c", "a, b") == (caught.value.got, caught.value.wanted)
-    with pytest.raises(CorejaxTypeError, match="both or not at all"):
+    with pytest.raises(CorejaxTypeError, match="together, or not at all"):
         tree.register_dataclass(Some, data_fields=["a"])
-    with pytest.raises(CorejaxTypeError, match="int is no dataclass"):
+    with pytest.raises(CorejaxTypeError, match="int is not a dataclass"):
         tree.register_dataclass(int)
     tree.register_dataclass(Some, data_fields=["b"], meta_fields=["a"])
     assert [2] == tree.leaves(Some(1, 2))

@@ -451,7 +451,7 @@ def test_a_rule_whose_output_is_not_that_of_the_program_is_refused(rule, message
     (lambda: custom()(1.0), AttributeError, "is called before it has a rule"),
     (lambda: custom().defjvp(3), TypeError, "a rule is a function"),
     (lambda: custom().defjvps(3), TypeError, "a rule is a function"),
-    (lambda: cj.custom_jvp(3), TypeError, "custom_jvp transforms functions"),
+    (lambda: cj.custom_jvp(3), TypeError, "custom_jvp: expected a function"),
     (lambda: cj.custom_jvp(lambda x: x, nondiff_argnums=2), ValueError, "there is no such argument"),
     (lambda: cj.custom_jvp(lambda x: x, nondiff_argnames="y"), ValueError, "there is no such argument"),
     (lambda: custom(lambda p, t: None)(y=1.0), TypeError, "doesn't take these arguments"),

@@ -208,7 +208,7 @@ def test_a_patience_that_is_no_number_of_seconds_is_refused_and_breaks_no_pack(s
         del os.environ["COREJAX_SLOW_IMPORT"]
         print(float(lax.toy(1.0)))
     """, COREJAX_SLOW_IMPORT=text)
-    assert f"CorejaxValueError: COREJAX_SLOW_IMPORT is no number of seconds\n  got:    {text!r}" in out
+    assert f"CorejaxValueError: COREJAX_SLOW_IMPORT must be a number of seconds\n  got:    {text!r}" in out
     assert "2.0" == out.splitlines()[-1]
 
 

@@ -76,5 +76,5 @@ def test_a_divisor_of_another_type_is_refused_by_the_primitives_name() -> None:
 
 @pytest.mark.parametrize("factor", [2, 0, -1.0, True, "x"])
 def test_other_constants_are_no_factors(factor: Any) -> None:
-    with pytest.raises(CorejaxTypeError, match="a factor is a function, None, 1 or -1"):
+    with pytest.raises(CorejaxTypeError, match="a factor must be a function, None, 1 or -1"):
         factors(factor)

@@ -335,7 +335,7 @@ def test_each_fallback_warns_once_names_the_users_line_its_cost_and_its_remedy(a
 
     lowering, vmap = told(calls)
     for warning, hook, cost in ((lowering, "xla_translation", "copies the operands to Python and back"),
-                                (vmap, "vmap", "as many calls as there are slices")):
+                                (vmap, "vmap", "one call for each slice")):
         text = str(warning.message)
         assert f"affine (defined in {__name__}) has no {hook} rule" in text and cost in text
         assert f"Writing the hook {hook} (or decompose) removes it" in text

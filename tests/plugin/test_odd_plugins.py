@@ -42,13 +42,13 @@ class Called:
 @pytest.mark.parametrize("marked", [hookimpl(Called()), hookimpl(partial(lambda by, args: args[0] * by, 2.0)),
                                     hookimpl(lru_cache(lambda args: args[0] * 2.0))])
 def test_a_marked_object_that_is_no_method_is_told_so(marked: Any) -> None:
-    with pytest.raises(PluginError, match="odd_double.impl .*: it is marked as a hook, and is no method"):
+    with pytest.raises(PluginError, match="odd_double.impl .*: it is marked as a hook, but isn't a method"):
         define(Double(impl=marked))(X)
 
 
 @pytest.mark.parametrize("made", [None, 3, Called()])
 def test_a_function_declaration_that_makes_none_is_refused_by_name(made: Any) -> None:
-    with pytest.raises(PluginError, match="odd_double .*: its `function` makes no function"):
+    with pytest.raises(PluginError, match="odd_double .*: its `function` doesn't return a function"):
         define(Double(function=lambda bind: made))
 
 
@@ -56,7 +56,7 @@ def test_a_function_declaration_that_makes_none_is_refused_by_name(made: Any) ->
                                     SimpleNamespace(symbolic_zeros=True)])
 def test_an_extension_without_a_rule_is_refused(plugin: Any) -> None:
     double = define(Double())
-    with pytest.raises(PluginError, match="odd_double .*: it gives no rules"):
+    with pytest.raises(PluginError, match="odd_double .*: it provides no rules"):
         extend(double, plugin)
     np.testing.assert_array_equal(2.0 * X, double(X))
 

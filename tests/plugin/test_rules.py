@@ -347,9 +347,9 @@ def test_added_rules_may_not_change_what_params_there_are(site):
 
 @pytest.mark.parametrize(("which", "problem"), [
     ("wrapsnothing", "wave.dce (hooks-pack 0.3): it wraps a rule that doesn't exist"),
-    ("misnamed", "the rules name another primitive than their entry point"),
+    ("misnamed", "the rules and their entry point name different primitives"),
     ("property", "odd"), ("platforms", "there is no platform 'cdua'"), ("nolowering", "no lowering for it"),
-    ("handle", "a primitive's function gives no rules"), ("kind", "a plugin is an instance, not a class")])
+    ("handle", "a primitive's function provides no rules"), ("kind", "a plugin must be an instance, not a class")])
 def test_wrong_rules_are_left_out_whole_with_one_warning(site, which, problem):
     wave(site)
     hooks(site, which)
@@ -381,7 +381,7 @@ def test_one_object_twice_is_reported_and_counts_once(site):
         print(*[w.message for w in caught])
     """)
     assert out.startswith("mark\nrules of twice-pack 1.0 for wave are left out.")
-    assert "the same object gives rules twice" in out
+    assert "the same object provides rules twice" in out
 
 
 # Order

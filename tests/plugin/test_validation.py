@@ -118,7 +118,7 @@ def test_flags_are_booleans(name):
 def test_linear_is_a_tuple_of_operand_numbers(operands):
     bad = Base()
     bad.linear = operands
-    refused(bad, "linear names operands", "a tuple of operand numbers")
+    refused(bad, "linear must name operands", "a tuple of operand numbers")
 
 
 @pytest.mark.parametrize(("operands", "problem"), [((), "linear names no operand"),
@@ -137,13 +137,14 @@ def contradictory(*fragments, **declared):
 
 
 def test_declarations_that_contradict_each_other_are_errors():
-    one_of = "linear is the whole derivative, and there is another"
+    one_of = "linear is the whole derivative, but there is another one"
     contradictory(one_of, "partials(...)", linear=(0,), jvp=partials(None))
     contradictory(one_of, "a jvp rule", linear=(0,), jvp=hookimpl(lambda primals, tangents: None))
     contradictory(one_of, "not_differentiable('why')", linear=(0,), jvp=not_differentiable("why"))
     contradictory("linearity is declared twice, differently", "(0,) and (1,)", linear=(1,), jvp=linear(0))
-    contradictory("it is declared linear, and not linear", "write transpose", linear=(0,), transpose=not_linear("why"))
-    contradictory("it is declared not differentiable, and has a linearize rule", jvp=not_differentiable("why"),
+    contradictory("it is declared both linear and not linear", "write transpose", linear=(0,),
+                  transpose=not_linear("why"))
+    contradictory("it is declared not differentiable, but has a linearize rule", jvp=not_differentiable("why"),
                   linearize=hookimpl(lambda primals, nonzero: None))
     good = Base()
     good.__dict__.update(linear=(0,), jvp=linear(0))
@@ -153,7 +154,7 @@ def test_declarations_that_contradict_each_other_are_errors():
 @pytest.mark.parametrize(("hook", "value"), [("jvp", not_differentiable("")), ("jvp", not_differentiable("  ")),
                                              ("transpose", not_linear("")), ("jvp", not_differentiable(3))])
 def test_what_is_declared_not_to_exist_says_why(hook, value):
-    contradictory(f"good.{hook}", "it doesn't say why", "give the reason", **{hook: value})
+    contradictory(f"good.{hook}", "it gives no reason", "give the reason", **{hook: value})
 
 
 @pytest.mark.parametrize(("hook", "maker"), [("jvp", partials), ("jvp", factors), ("jvp", linear),
@@ -165,14 +166,14 @@ def test_a_declaration_that_is_not_called_says_so(hook, maker):
 
 
 def test_partials_and_factors_take_what_they_are_called_with():
-    contradictory("no operand has a derivative declared", jvp=partials())
-    contradictory("the partial of operand 0 doesn't take", "(tangent, out, x0, **params)", f"{__file__}:",
+    contradictory("no operand's derivative is declared", jvp=partials())
+    contradictory("the partial of operand 0 can't be called", "(tangent, out, x0, **params)", f"{__file__}:",
                   jvp=partials(lambda t, out: t))
-    contradictory("the partial of operand 1 doesn't take", "(tangent, out, x0, x1, **params)",
+    contradictory("the partial of operand 1 can't be called", "(tangent, out, x0, x1, **params)",
                   jvp=partials(None, lambda t, out, x: t))
-    contradictory("the factor of operand 0 doesn't take", "(out, x0, **params)", jvp=factors(lambda out, x, y: x))
-    contradictory("the factor of operand 0 doesn't take", jvp=factors(over(lambda out: out)))
-    contradictory("the partial of operand 0 doesn't take", "'x'", jvp=partials("x"))
+    contradictory("the factor of operand 0 can't be called", "(out, x0, **params)", jvp=factors(lambda out, x, y: x))
+    contradictory("the factor of operand 0 can't be called", jvp=factors(over(lambda out: out)))
+    contradictory("the partial of operand 0 can't be called", "'x'", jvp=partials("x"))
     for good in (partials(lambda t, out, x, *, axis: t), partials(lambda t, *rest, **params: t), factors(1, -1, None),
                  factors(over(lambda out, x: out)), partials(lambda t, out, x, y=0: t), partials(max)):
         plugin = Base()
@@ -206,7 +207,7 @@ def test_what_pluggy_refuses_is_an_error_of_the_plugin():
         def jvp(self, primals, tangents):
             return 3
 
-    refused(Bad(), "good", "pluggy refuses it", "generator")
+    refused(Bad(), "good", "pluggy rejects it", "generator")
 
 
 def test_wrong_argument_names_show_the_definition_wanted():
@@ -307,14 +308,14 @@ def test_another_api_version_is_refused():
 @pytest.mark.parametrize("plugin", [Base, object(), types.ModuleType("m"), types.SimpleNamespace(name="no identifier"),
                                     types.SimpleNamespace(name=3)])
 def test_define_refuses_what_is_no_named_instance(plugin):
-    with pytest.raises(PluginError, match="a plugin is an object with a name, which is an identifier"):
+    with pytest.raises(PluginError, match="a plugin must be an object whose name is an identifier"):
         define(plugin)
 
 
 def test_a_module_is_no_plugin():
     module = types.ModuleType("module")
     module.name = "module"
-    refused(module, "a plugin is an instance, not a module")
+    refused(module, "a plugin must be an instance, not a module")
 
 
 def test_an_error_while_freezing_leaves_nothing_behind_and_comes_again():

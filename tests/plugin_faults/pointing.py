@@ -35,9 +35,9 @@ pointing.add("a primitive of another name", one("renamed", twice("original"), "r
              explain="renamed", left=("renamed",))
 pointing.add("a function of `lax` that is none", (Pack("a-constant", functions(a_constant="a_constant:a_constant"), {
     "a_constant.py": "a_constant = 3.14\n"}),), "lax.a_constant", "PackError",
-             "the function 'a_constant' is no function", "a float", left=("a_constant",))
-pointing.add("a role that is no function", (Pack("a-text", roles(a_text="a_text:a_text"), {
-    "a_text.py": "a_text = 'zeros'\n"}),), "roles.a_text(1.0)", "PackError", "the role 'a_text' is no function",
+             "the function 'a_constant' is not a function", "a float", left=("a_constant",))
+pointing.add("a role that is not a function", (Pack("a-text", roles(a_text="a_text:a_text"), {
+    "a_text.py": "a_text = 'zeros'\n"}),), "roles.a_text(1.0)", "PackError", "the role 'a_text' is not a function",
              "a str", left=("a_text",))
 pointing.add("rules of a pack that can't be imported", (
     Pack("ruled", primitives(ruled="ruled:ruled"), {"ruled.py": twice("ruled")}),

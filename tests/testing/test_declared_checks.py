@@ -79,7 +79,7 @@ def test_an_input_that_is_taken_though_it_must_be_refused_is_found() -> None:
             return avals[0]
 
     (found,) = failures(Lenient(), UNSUPPORTED)
-    assert "it accepts what it must refuse, evaluated" == found.problem
+    assert "it accepts what it must reject, evaluated" == found.problem
     assert "TypeError" == found.wanted
 
 
@@ -151,7 +151,7 @@ def test_a_zero_derivative_of_a_function_that_changes_is_found() -> None:
         jvp = partials(None)
 
     (found,) = failures(Zeroed(), CONSTANT)
-    assert "the derivative of result 0 by operand 0 is declared zero, and it changes" == found.problem
+    assert "the derivative of result 0 by operand 0 is declared zero, but it changes" == found.problem
     assert "not_differentiable" in found.todo
 
 

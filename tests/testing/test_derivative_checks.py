@@ -291,7 +291,7 @@ def test_an_operand_without_derivative_that_is_not_declared_is_caught():
             return [lax.mul(cotangents, lax.sin(args[1])), None]
     found = failures(Half(), PAIR)["jvp agrees with differences"]
     assert "it raised MissingRuleError" == found.problem
-    assert "operand 1 has a tangent, and the primitive is declared linear in (0,) only" in found.got
+    assert "operand 1 has a tangent, but the primitive is declared linear in (0,) only" in found.got
 
 
 def test_what_is_declared_not_differentiable_is_not_applicable():

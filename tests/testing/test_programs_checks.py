@@ -110,7 +110,7 @@ def test_an_unhashable_param_is_caught():
 
 def test_a_param_without_text_is_refused_by_name():
     reasons = not_applicable(Turned(), "printed programs parse back", turned(Angle(0.5)))
-    assert ("a param has no text: it prints as <opaque>, which is refused by name",) == reasons
+    assert ("a param has no text: it prints as <opaque>, which is rejected by name",) == reasons
 
 
 class Forgetful(Turned):
@@ -142,7 +142,7 @@ class ByIdentity:
 
 def test_a_program_that_computes_something_else_when_read_back_is_caught():
     found = failures(ByIdentity(), Sample([np.arange(3.0)], {"part": HALF}), checks=["printed programs parse back"])
-    assert "the program read back: result 0 has another value" == found["printed programs parse back"].problem
+    assert "the program read back: result 0 has a different value" == found["printed programs parse back"].problem
 
 
 class ListOfEffects(Turned):
@@ -166,7 +166,7 @@ class AnotherDerivativeWhenStaged(Turned):
 def test_a_rule_that_gives_another_program_than_its_values_is_caught():
     found = failures(AnotherDerivativeWhenStaged())["transformed programs are typed"]
     assert "jvp" == found.hook
-    assert "the program of jvp: result 0 has another value" == found.problem
+    assert "the program of jvp: result 0 has a different value" == found.problem
 
 
 # Pieces
@@ -210,7 +210,7 @@ class ForgetsAResidual(Turned):
 def test_a_wrong_partial_eval_is_caught():
     found = failures(ForgetsAResidual())["programs split by what is known"]
     assert "partial_eval" == found.hook
-    assert "with the operands [0] known: result 0 has another value" == found.problem
+    assert "with the operands [0] known: result 0 has a different value" == found.problem
 
 
 class LinearizesByTheFirst(Turned):
@@ -411,7 +411,7 @@ class Shared(One):
 
 def test_state_that_threads_share_is_caught():
     found = failures(Shared(), SINGLE, checks=["threads do not disturb each other"], full=True)
-    assert "computes something else" in found["threads do not disturb each other"].problem
+    assert "computes something different" in found["threads do not disturb each other"].problem
 
 
 def test_what_a_transformed_primitive_is_checked_under_is_all_of_the_transformations():

@@ -171,7 +171,7 @@ class Random(Cube):
 def test_samples_that_differ_at_each_call_are_a_failure() -> None:
     assert check_primitive(define(Random()), checks=[JVP])
     text = message(lambda: check_primitive(define(Random(np.random.default_rng()))))
-    assert "cube.samples" in text and "a second call with equal random numbers yields others" in text
+    assert "cube.samples" in text and "a second call with equal random numbers yields different ones" in text
 
 
 def test_samples_by_hand_stand_in_for_those_of_the_hook() -> None:
@@ -199,10 +199,10 @@ def test_primitive_without_samples_fails(given: Any) -> None:
 
 @pytest.mark.parametrize("given, problem", [
     ((), "there is nothing to check it on"),
-    (([X],), "it is no sample"),
+    (([X],), "it isn't a sample"),
     ((Sample([X], error=TypeError),), "each must raise an error"),
-    ((Sample([X], error=ValueError("x")),), "error is no exception class"),  # type: ignore[arg-type]
-    ((Sample([X], domain=(1.0, 0.0)),), "domain is no interval"),
+    ((Sample([X], error=ValueError("x")),), "error must be an exception class"),  # type: ignore[arg-type]
+    ((Sample([X], domain=(1.0, 0.0)),), "domain must be an interval"),
     ((Sample([X], domain=[(0.0, 1.0), None]),), "give one interval, or 1"),
     ((Sample([X], exempt={JVP: " "}),), "is exempt from 'jvp agrees with differences' without a reason"),
     ((Sample([X], exempt={"jvp agrees with difference": "no"}),), "did you mean 'jvp agrees with differences'"),

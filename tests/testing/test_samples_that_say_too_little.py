@@ -77,14 +77,14 @@ def test_samples_without_an_end_are_a_failure_and_do_not_hang() -> None:
 @pytest.mark.parametrize("sample, problem", [
     (Sample([[1.0, 2.0]]), "operand 0 is no array"),
     (Sample([None]), "operand 0 is no array"),
-    (Sample([X], {"beta": 2.0}), "its params are not those of the primitive"),
-    (Sample([X], ulps=np.inf), "ulps is no bound"),
-    (Sample([X], ulps=-1.0), "ulps is no bound"),
-    (Sample([X], ulps="8"), "ulps is no bound"),  # type: ignore[arg-type]
-    (Sample([X], domain=(0.0, np.inf)), "domain is no interval"),
-    (Sample([X], domain=(-1.7e308, 1.7e308)), "domain is no interval"),
-    (Sample([X], domain=(0.0, 1.0), singular=("0",)), "a singular point is no number"),  # type: ignore[arg-type]
-    (Sample([X], domain=(0.0, 1.0), singular=(np.nan,)), "a singular point is no number"),
+    (Sample([X], {"beta": 2.0}), "its params don't match those of the primitive"),
+    (Sample([X], ulps=np.inf), "ulps must be a bound"),
+    (Sample([X], ulps=-1.0), "ulps must be a bound"),
+    (Sample([X], ulps="8"), "ulps must be a bound"),  # type: ignore[arg-type]
+    (Sample([X], domain=(0.0, np.inf)), "domain must be an interval"),
+    (Sample([X], domain=(-1.7e308, 1.7e308)), "domain must be an interval"),
+    (Sample([X], domain=(0.0, 1.0), singular=("0",)), "a singular point must be a number"),  # type: ignore[arg-type]
+    (Sample([X], domain=(0.0, 1.0), singular=(np.nan,)), "a singular point must be a number"),
 ])
 def test_what_cannot_be_meant_is_told_of_the_sample_and_not_of_a_rule(sample: Sample, problem: str) -> None:
     found = problems(define(Sine([Sample([X]), sample])), checks=["params are hashable"])

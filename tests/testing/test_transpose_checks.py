@@ -120,7 +120,7 @@ def test_a_missing_sum_over_what_was_broadcast_is_caught():
         def _of_y(self, ct, x):
             return lax.mul(ct, x)
     found = failures(Unsummed(), ROWS)
-    assert ("the cotangent of operand 1 has not its type", "f64[2,3]", "f64[3]") == (
+    assert ("the cotangent of operand 1 doesn't have its type", "f64[2,3]", "f64[3]") == (
         found["transpose is the adjoint"].problem, found["transpose is the adjoint"].got,
         found["transpose is the adjoint"].wanted)
     assert "returned cotangent f64[2,3] for operand 1, wanted f64[3]" in found["pullback is the adjoint of jvp"].got
@@ -293,7 +293,7 @@ def test_linear_is_a_promise():
         def transpose(self, cotangents, args):
             return [cotangents]
     found = failures(Square(), Sample(SAME.args[:1]))["transpose is the adjoint"]
-    assert ("linear", "it isn't linear in the operands that it says") == (found.hook, found.problem)
+    assert ("linear", "it isn't linear in the operands that it declares") == (found.hook, found.problem)
 
 
 def test_integers_among_operands_and_results_have_no_cotangents():

@@ -16,8 +16,8 @@ from corejax.kernel.checks.blame import failed
 
 
 def wrong_lowering(eqn: Any, got: Any, wanted: str) -> RuleError:
-    """The error for a lowering rule that returned something else than abstract_eval says."""
-    return _rule_error(eqn, "returned something else than abstract_eval says", got, wanted,
+    """The error for a lowering rule that returned something other than what abstract_eval says."""
+    return _rule_error(eqn, "returned something other than what abstract_eval says", got, wanted,
                        "return MLIR values of the types in ctx.out_types")
 
 
@@ -30,10 +30,12 @@ def failed_lowering(eqn: Any, error: BaseException) -> RuleError:
 def foreign_value(eqn: Any, value: Any) -> RuleError:
     """The error for a lowering rule that uses what is no value of the module at hand."""
     kept = hasattr(value, "context")
-    return _rule_error(eqn, "uses a value of another program" if kept else "uses what is no value of the program",
+    return _rule_error(eqn,
+                       "uses a value of another program" if kept else
+                       "uses something that isn't a value of the program",
                        "a value that was made when another program was lowered" if kept else kind_of(value),
-                       "values made from this call's arguments, by this ctx", "keep no value from call to call; "
-                       "constants are made anew, by ctx.constant")
+                       "values made from this call's arguments, by this ctx", "don't keep values from call to call; "
+                       "make constants anew with ctx.constant")
 
 
 def check_open(ir: Any, eqns: Sequence[Any]) -> None:
@@ -41,8 +43,8 @@ def check_open(ir: Any, eqns: Sequence[Any]) -> None:
     operations = ir.InsertionPoint.current.block.operations
     last = operations[-1].name if len(operations) else None
     if eqns and last in ("func.return", "stablehlo.return"):
-        raise _rule_error(eqns[-1], "ends the block in which it stands", last,
-                          "no terminator but in regions of its own",
+        raise _rule_error(eqns[-1], "ends the block that it is in", last,
+                          "terminators only in regions of its own",
                           "return the value; whoever lowers the program writes the end of its functions")
 
 

@@ -94,9 +94,9 @@ class Elementwise:
         for aval in typed:
             if aval.dtype is not dtype and aval.dtype != dtype:
                 raise refused(self.name, "operands differ in dtype", typed, "one dtype",
-                              "convert with x.astype(...); the operators of Python promote by themselves")
+                              "convert with x.astype(...); Python's operators promote by themselves")
         if types.kind(dtype) not in self._kinds:
-            raise refused(self.name, f"it does not take {types.short_name(dtype)}", typed,
+            raise refused(self.name, f"dtype {types.short_name(dtype)} is not supported", typed,
                           " or ".join([_NAMES[kind] for kind in self._kinds]), "convert with x.astype(...)")
         weak = all([aval.weak_type for aval in typed])
         return ShapedArray(common_shape(self.name, avals), self._result(dtype) if self._result else dtype, weak)

@@ -43,7 +43,7 @@ def weak_scalar(value: Any, dtype: np.dtype) -> Any:
         return array
     except OverflowError as error:
         raise CorejaxOverflowError(f"the Python number {value} doesn't fit {aval}", got=value,
-                                   wanted=f"a number of the range of {aval.dtype}", where=here(),
+                                   wanted=f"a number in the range of {aval.dtype}", where=here(),
                                    todo="convert the array to a wider dtype first") from error
 
 

@@ -83,7 +83,7 @@ def common_shape(name: str, avals: Sequence[ShapedArray]) -> tuple[int, ...]:
         if aval.shape != shape and aval.shape:
             if shape:
                 raise refused(name, "operands differ in shape", avals, "equal shapes, or scalars beside them",
-                              "broadcast with lax.broadcast_in_dim; the operators of Python broadcast by themselves")
+                              "broadcast with lax.broadcast_in_dim; Python's operators broadcast by themselves")
             shape = aval.shape
     return shape
 

@@ -60,7 +60,7 @@ class Executable:
         return self.calls.call(args)
 
     def as_text(self) -> str:
-        """The program as the compiler optimised it, in HLO."""
+        """The program as the compiler optimized it, in HLO."""
         return "\n\n".join(module.to_string() for module in self.loaded.hlo_modules())
 
     def cost_analysis(self) -> dict[str, float]:

@@ -112,10 +112,10 @@ class Directory:
 
     def _checked(self, key: bytes, content: bytes) -> bytes:
         if not content.startswith(_MAGIC):
-            raise self._broken(key, "it is no compiled program, or one of another release")
+            raise self._broken(key, "it isn't a compiled program, or it is one of another release")
         found, digest, program = content[len(_MAGIC):_HEAD - 32], content[_HEAD - 32:_HEAD], content[_HEAD:]
         if digest != _digest(found, program):
-            raise self._broken(key, "its content is damaged, or cut off")
+            raise self._broken(key, "its content is damaged or truncated")
         if found != key:
             raise self._broken(key, "it is the entry of another program")
         return program
@@ -134,8 +134,8 @@ class Directory:
             self._drop_some(len(content), limit)
         except OSError as error:
             raise fault_of("the compilation cache can't be written to", self.path, error,
-                           "make room and let this user write there, or set config.compilation_cache_dir to another "
-                           "directory; until then programs are compiled and not kept") from None
+                           "free some space and let this user write there, or set config.compilation_cache_dir to "
+                           "another directory; until then programs are compiled and not kept") from None
 
     def _write(self, name: str, content: bytes) -> None:
         unfinished = f"{name.partition('.')[0]}.{os.urandom(8).hex()}.new"
@@ -207,7 +207,7 @@ def _digest(key: bytes, program: bytes) -> bytes:
 def _untrusted(status: os.stat_result, regular: bool = False) -> str | None:
     """Why another user could have written this file or directory, if so."""
     if regular and not stat.S_ISREG(status.st_mode):
-        return "it is no regular file"
+        return "it isn't a regular file"
     if status.st_uid != os.geteuid():
         return f"it belongs to another user ({status.st_uid})"
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):

@@ -35,7 +35,7 @@ class Compiled:
         return self.executable(args)
 
     def as_text(self) -> str:
-        """The optimised program, in HLO."""
+        """The optimized program, in HLO."""
         return self.executable.as_text()
 
     def cost_analysis(self) -> dict[str, float]:
@@ -76,19 +76,19 @@ class Lowered:
     def as_text(self, dialect: str = "stablehlo", *, debug_info: bool = False) -> str:
         """The module's text; it says nothing of what XLA will make of it.
 
-        `dialect` is "stablehlo", or "hlo" for what the compiler makes of that before it optimises. With `debug_info`,
+        `dialect` is "stablehlo", or "hlo" for what the compiler makes of that before it optimizes. With `debug_info`,
         operations say which equation they come from, and where that is in the source.
         """
         if dialect not in ("stablehlo", "hlo"):
-            raise CorejaxValueError("as_text: there is no such dialect", got=f"{dialect!r:.80}", where=here(),
-                                    wanted="'stablehlo' or 'hlo'", todo="for the optimised program, compile it first")
+            raise CorejaxValueError("as_text: unknown dialect", got=f"{dialect!r:.80}", where=here(),
+                                    wanted="'stablehlo' or 'hlo'", todo="for the optimized program, compile it first")
         module = self._located() if debug_info else self.module
         if dialect == "stablehlo":
             return str(module.operation.get_asm(enable_debug_info=True)) if debug_info else str(module)
         return str(self._hlo(module).to_string())
 
     def cost_analysis(self) -> dict[str, float]:
-        """The compiler's estimates of work for the program as it is, not optimised."""
+        """The compiler's estimates of work for the program as it is, not optimized."""
         return dict(_jaxlib.runtime.hlo_module_cost_analysis(client.places()[0].client, self._hlo(self.module)))
 
     def compile(self, compiler_options: Mapping[str, Any] | None = None, device: Any = None) -> Compiled:

@@ -66,7 +66,7 @@ class Offer(NamedTuple):
         """A new client of it."""
         client = _asked(self.name, self.origin, "makes its client", self.backend.make_client)
         if not isinstance(client, _jaxlib.Client):
-            raise _fault(self.name, self.origin, "makes something else than a client",
+            raise _fault(self.name, self.origin, "makes something other than a client",
                          f"make_client() returned {kind_of(client)}", "a client of the runtime of jaxlib")
         if not client.local_devices():
             raise _fault(self.name, self.origin, "makes a client without devices", repr(client)[:80],
@@ -124,7 +124,7 @@ def _looked_at(backend: Any, name: str, origin: str) -> Offer:
         parts[part] = value = _asked(name, origin, f"is asked for its {part}", ask)
         if not good(value) or (part == "name" and value != name):
             got = f"{part} = {value!r:.80}" if value is not None else f"no {part}"
-            raise PackError(f"{origin}: the backend {name!r} is none", pack=origin, where=here(),
+            raise PackError(f"{origin}: the backend {name!r} isn't a backend", pack=origin, where=here(),
                             got=f"{kind_of(backend)} with {got}", wanted=f"{part}: {wanted}",
                             todo=f"let the entry point lead to {backend.__name__}(), not to the class"
                             if isinstance(backend, type) else _other(name))

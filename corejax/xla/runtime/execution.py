@@ -151,7 +151,7 @@ def _failure(error: Exception, args: Sequence[Any], place: client.Place, donated
                                  where=here(), todo="pass a copy, or don't donate it")
     elsewhere = [x for x in arrays if is_on_device(x) and x.device != place.device]
     if elsewhere:
-        return CorejaxValueError("an argument lives on another device than that for which the program was compiled",
+        return CorejaxValueError("an argument lives on a different device than the program was compiled for",
                                  got=f"{elsewhere[0].aval} on {elsewhere[0].device}", wanted=place.device, where=here(),
                                  todo="move it with cj.device_put(x, device), or compile for its device: "
                                       ".lower(...).compile(device=x.device)")

@@ -9,7 +9,7 @@ from corejax.base.tracebacks import SEE_MORE, plain
 
 def refused_program(error: BaseException) -> CorejaxRuntimeError:
     """The error for a program that the compiler refused."""
-    return CorejaxRuntimeError("the compiler refused the program", got=plain(error), where=here(),
+    return CorejaxRuntimeError("the compiler rejected the program", got=plain(error), where=here(),
                                wanted="a program that it can compile for this platform",
                                todo=f"look at the text of jit(f).lower(...); {SEE_MORE}")
 
@@ -22,6 +22,6 @@ def runtime_error(error: BaseException) -> CorejaxRuntimeError:
 
 def no_such_analysis(error: BaseException) -> CorejaxRuntimeError:
     """The error for a backend whose runtime can't say of a program what it costs."""
-    return CorejaxRuntimeError("the runtime of this backend can't say that of a program", got=plain(error),
+    return CorejaxRuntimeError("the runtime of this backend can't tell that about a program", got=plain(error),
                                wanted="a backend whose runtime can", where=here(),
                                todo="ask on the processor: cj.config.backend = 'cpu' before first use")

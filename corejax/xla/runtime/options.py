@@ -23,11 +23,12 @@ def settings_of(options: Mapping[str, Any] | None) -> Settings:
     if options is None:
         return ()
     if not isinstance(options, Mapping):
-        raise CorejaxTypeError("compiler options are a dict", got=f"{kind_of(options)}: {options!r:.80}", where=here(),
+        raise CorejaxTypeError("compiler options must be a dict", got=f"{kind_of(options)}: {options!r:.80}",
+                               where=here(),
                                wanted="a dict from names to values", todo="write {'xla_dump_to': 'folder'}")
     for name, value in options.items():
         if not isinstance(name, str) or type(value) not in (bool, int, float, str):
-            raise CorejaxTypeError("a compiler option is a name with a bool, int, float or str", where=here(),
+            raise CorejaxTypeError("a compiler option must be a name with a bool, int, float or str", where=here(),
                                    got=f"{name!r:.80}: {value!r:.80}", wanted="one plain value for each name",
                                    todo="convert the value")
     return tuple(sorted(options.items()))
@@ -47,7 +48,7 @@ def wrong_option(error: BaseException, settings: Sequence[tuple[str, Any]]) -> C
                                  wanted="the name of an option of this release of XLA",
                                  todo=f"did you mean {close[0]!r}?" if close else
                                       "most are listed under `flags` in the documentation of XLA")
-    return CorejaxTypeError(f"the compiler option {name} takes another type", got=got, where=here(),
+    return CorejaxTypeError(f"the compiler option {name} takes a different type", got=got, where=here(),
                             wanted=_KINDS.get(kind, f"a value of type {kind}"), todo="convert the value")
 
 
