@@ -147,7 +147,7 @@ def test_wrong_argnums():
         cj.grad(lambda x: x, argnums="x")
     with pytest.raises(CorejaxTypeError, match="argnums must be positions"):
         cj.grad(lambda x: x, argnums=True)
-    with pytest.raises(CorejaxValueError, match="name an argument twice"):
+    with pytest.raises(CorejaxValueError, match="the same argument twice"):
         cj.grad(lambda x, y: x, argnums=(0, -2))(1.0, 2.0)
 
 
@@ -170,7 +170,7 @@ def test_arrays_that_can_not_be_computed_with_are_named():
 def test_aux_must_be_a_pair():
     with pytest.raises(CorejaxTypeError, match=r"grad: with has_aux=True the function must return a pair"):
         cj.grad(lambda x: x, has_aux=True)(1.0)
-    with pytest.raises(CorejaxTypeError, match="returns a pair"):
+    with pytest.raises(CorejaxTypeError, match="must return a pair"):
         cj.vjp(lambda x: (x, x, x), 1.0, has_aux=True)
 
 

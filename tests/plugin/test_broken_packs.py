@@ -234,7 +234,7 @@ def test_a_module_replaced_by_a_fake_is_put_back_with_a_warning(site):
         import json
         print(warned(lambda: lax.toy(1.0)), sys.modules["json"] is json)
     """))
-    assert "They were put back: json" in out and out.strip().endswith("True")
+    assert "They were restored: json" in out and out.strip().endswith("True")
 
 
 def test_an_exit_of_the_users_own_code_passes(site):

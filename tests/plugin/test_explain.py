@@ -88,7 +88,7 @@ def test_fallbacks_missing_rules_and_declarations_say_what_they_are():
     assert ("fallback", "fallback") == (hooks["vmap"].how, hooks["xla_translation"].how)
     assert "one call for each slice" in hooks["vmap"].cost
     text = str(cj.plugins.explain(typed))
-    assert "  vmap: fallback: it is mapped one slice at a time\n    costs: as many calls" in text
+    assert "  vmap: fallback: it is mapped one slice at a time\n    costs: one call for each" in text
     assert "writing xla_translation, or decompose, removes it" in text
     del Typed.jvp, Typed.transpose
     hooks = cj.plugins.explain(define(Typed())).hooks
