@@ -130,7 +130,7 @@ def reorder_invars(jaxpr: Jaxpr, order: Sequence[int]) -> Jaxpr:
     { lambda ; a:i64[] b:f64[]. let in (b, a) }
     """
     if sorted(order) != list(range(len(jaxpr.invars))):
-        raise CorejaxValueError("the new order of the invars is no permutation", got=list(order),
+        raise CorejaxValueError("the new order of the invars is not a permutation", got=list(order),
                                 wanted=f"each of 0 to {len(jaxpr.invars) - 1} once", where=here())
     return jaxpr.replace(invars=[jaxpr.invars[i] for i in order])
 

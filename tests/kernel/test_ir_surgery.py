@@ -161,11 +161,11 @@ def test_the_dce_hook_shortens_its_equation() -> None:
 
 
 @pytest.mark.parametrize(("result", "message"), [
-    (None, r"bad.dce \(toys 1.0\): returned no pair\n  got:    None"),
-    (lambda eqn, used: ((True,), eqn), r"bad.dce \(toys 1.0\): doesn't say of each operand whether it is used"),
+    (None, r"bad.dce \(toys 1.0\): didn't return a pair\n  got:    None"),
+    (lambda eqn, used: ((True,), eqn), r"bad.dce \(toys 1.0\): doesn't say for each operand whether it is used"),
     (lambda eqn, used: ((False, False), None), r"dropped an equation that is needed"),
     (lambda eqn, used: ((True, True), eqn.replace(outvars=[])), r"dropped an output that is used"),
-    (lambda eqn, used: ((True, False), eqn), r"kept other operands than it says"),
+    (lambda eqn, used: ((True, False), eqn), r"kept different operands than it says"),
 ])
 def test_what_a_dce_hook_returns_is_checked(result: Any, message: str) -> None:
     bad = Toy("bad", lambda avals: (f64, f64), None, multiple_results=True,

@@ -78,7 +78,7 @@ def failed(primitive: Blamed, hook: str, error: Exception, where: str | None = N
     """
     if hook == "impl" and isinstance(error, ValueError) and "read-only" in str(error):
         wrong = rule_error(primitive, hook, "writes to its operands", str(error), "operands as they were",
-                           "compute into a new array: copy the operand first, or leave `out=` away")
+                           "compute into a new array: copy the operand first, or omit `out=`")
         wrong.__cause__, wrong.where = error, where or wrong.where
         return wrong
     plugin, named = getattr(primitive, "plugin", None), getattr(error, "primitive", None)

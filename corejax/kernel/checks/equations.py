@@ -28,8 +28,8 @@ def checked(primitive: Primitive, hook: str, rule: Rule) -> Rule:
         except Exception as error:
             raise failed(primitive, hook, error)  # noqa: B904
         if eqn is not None and before != (tuple(eqn.invars), tuple(eqn.outvars), eqn.params):
-            raise rule_error(primitive, hook, "changes the equation that it is given", eqn, "the equation as it was",
-                             "make another: eqn.replace(params={**eqn.params, ...})")
+            raise rule_error(primitive, hook, "changes the equation that it was given", eqn, "the equation as it was",
+                             "make a new one: eqn.replace(params={**eqn.params, ...})")
         return check(primitive, result, *args, **params)
     return call
 
@@ -38,7 +38,7 @@ def check_effects(primitive: Primitive, result: Any, *_: Any, **__: Any) -> froz
     """The effects of an equation."""
     if isinstance(result, frozenset):
         return result
-    raise rule_error(primitive, "effects", "returned no set of effects", describe(result), "a frozenset",
+    raise rule_error(primitive, "effects", "didn't return a set of effects", describe(result), "a frozenset",
                      "return frozenset((effect,)), or frozenset() where there is none")
 
 
@@ -46,7 +46,7 @@ def check_pretty(primitive: Primitive, result: Any, **_: Any) -> Mapping[str, An
     """What to print of the params."""
     if isinstance(result, Mapping) and all([isinstance(name, str) for name in result]):
         return result
-    raise rule_error(primitive, "pretty", "returned no mapping of names", describe(result),
+    raise rule_error(primitive, "pretty", "didn't return a mapping of names", describe(result),
                      "a mapping of names to what to print", "return a dict, such as {'axes': axes}")
 
 
@@ -64,10 +64,11 @@ def check_dce(primitive: Primitive, result: Any, eqn: JaxprEqn, used_out: Sequen
     """What a smaller equation uses, and that equation or None."""
     todo = "return (used_in, smaller equation or None), with one flag for each operand"
     if not isinstance(result, (list, tuple)) or len(result) != 2:
-        raise rule_error(primitive, "dce", "returned no pair", describe(result), "(used_in, equation or None)", todo)
+        raise rule_error(primitive, "dce", "didn't return a pair", describe(result), "(used_in, equation or None)",
+                         todo)
     used_in, smaller = result
     if not _are_flags(used_in, len(eqn.invars)):
-        raise rule_error(primitive, "dce", "doesn't say of each operand whether it is used", describe(used_in),
+        raise rule_error(primitive, "dce", "doesn't say for each operand whether it is used", describe(used_in),
                          f"a sequence of {len(eqn.invars)} booleans", todo)
     if smaller is None:
         if any(used_out) or eqn.effects:
@@ -81,7 +82,7 @@ def check_dce(primitive: Primitive, result: Any, eqn: JaxprEqn, used_out: Sequen
                          f"all of {len(needed)} used outputs", todo)
     operands = [x for x, used in zip(eqn.invars, used_in, strict=True) if used]
     if list(smaller.invars) != operands:
-        raise rule_error(primitive, "dce", "kept other operands than it says", smaller, f"{len(operands)} operands",
+        raise rule_error(primitive, "dce", "kept different operands than it says", smaller, f"{len(operands)} operands",
                          todo)
     _check_equation(primitive, "dce", "smaller", smaller)
     return used_in, smaller
@@ -90,14 +91,14 @@ def check_dce(primitive: Primitive, result: Any, eqn: JaxprEqn, used_out: Sequen
 def check_partial_eval(primitive: Primitive, result: Any, eqn: JaxprEqn, unknown_in: Sequence[bool], *_: Any) -> Any:
     """Two equations or None, which outputs are unknown, and the residuals."""
     if not isinstance(result, (list, tuple)) or len(result) != 4:
-        raise _undivided(primitive, "didn't divide the equation", describe(result),
+        raise _undivided(primitive, "didn't split the equation", describe(result),
                          "(known_eqn or None, staged_eqn or None, unknown_out, residual_vars)")
     known, staged, unknown_out, residuals = result
     for name, part in (("known", known), ("staged", staged)):
         if part is not None:
             _check_equation(primitive, "partial_eval", name, part)
     if not _are_flags(unknown_out, len(eqn.outvars)):
-        raise _undivided(primitive, "doesn't say of each output whether it is unknown", describe(unknown_out),
+        raise _undivided(primitive, "doesn't say for each output whether it is unknown", describe(unknown_out),
                          f"a sequence of {len(eqn.outvars)} booleans")
     now = set(known.outvars) if known is not None else set()
     later = set(staged.outvars) if staged is not None else set()
@@ -117,7 +118,7 @@ def check_partial_eval(primitive: Primitive, result: Any, eqn: JaxprEqn, unknown
 
 def _check_reads(primitive: Primitive, name: str, eqn: JaxprEqn | None, readable: set[Any]) -> None:
     if eqn is not None and not readable.issuperset([x for x in eqn.invars if type(x) is Var]):
-        raise _undivided(primitive, f"its {name} equation reads what is not computed before it", eqn,
+        raise _undivided(primitive, f"its {name} equation reads something that isn't computed before it", eqn,
                          "known operands" if name == "known" else "operands, and outputs of the known equation")
 
 

@@ -19,11 +19,11 @@ def check_avals(primitive: Primitive, result: Any,
     if not primitive.multiple_results:
         if isinstance(result, ShapedArray):
             return result
-        raise rule_error(primitive, hook, "returned no type", describe(result), "a ShapedArray",
+        raise rule_error(primitive, hook, "didn't return a type", describe(result), "a ShapedArray",
                          "return ShapedArray(shape, dtype), or declare multiple_results = True")
     if isinstance(result, (list, tuple)) and all(isinstance(aval, ShapedArray) for aval in result):
         return tuple(result)
-    raise rule_error(primitive, hook, "returned no sequence of types", describe(result),
+    raise rule_error(primitive, hook, "didn't return a sequence of types", describe(result),
                      "a sequence of ShapedArrays, as multiple_results is declared",
                      "return a list with one ShapedArray for each result")
 
@@ -32,7 +32,7 @@ def check_jvp_pair(primitive: Primitive, result: Any) -> tuple[Any, Any]:
     """jvp's result: a pair (primals out, tangents out)."""
     if type(result) in (list, tuple) and len(result) == 2:
         return result[0], result[1]
-    raise rule_error(primitive, "jvp", "returned no pair", describe(result), "(output, output tangent)",
+    raise rule_error(primitive, "jvp", "didn't return a pair", describe(result), "(output, output tangent)",
                      "return both, the output first")
 
 
@@ -55,7 +55,7 @@ def check_types(primitive: Primitive, hook: str, avals: Sequence[Any], expected:
 
 def no_array(primitive: Primitive, hook: str, value: Any, expected: Any) -> RuleError:
     """The error for a result that is no array."""
-    return rule_error(primitive, hook, "returned something that is no array", describe(value), expected,
+    return rule_error(primitive, hook, "returned something that isn't an array", describe(value), expected,
                       "return an array of that type")
 
 
@@ -81,7 +81,7 @@ def wrong_count(primitive: Primitive, outs: Any, count: int) -> RuleError:
 
 def wrong_count_of_partials(primitive: Primitive, n_operands: int, n_partials: int) -> RuleError:
     """The error for `partials` or `factors` that don't go with the operands."""
-    return rule_error(primitive, "jvp", "declares the derivatives of another number of operands",
+    return rule_error(primitive, "jvp", "declares derivatives for a different number of operands",
                       f"{n_operands} operands", f"{n_partials}, as in its partials or factors",
                       "declare one function for each operand, None where the derivative is zero")
 
@@ -90,13 +90,13 @@ def check_list(primitive: Primitive, hook: str, outs: Any) -> list[Any]:
     """The results of a primitive with several."""
     if isinstance(outs, (list, tuple)):
         return list(outs)
-    raise rule_error(primitive, hook, "returned no sequence of results", describe(outs),
+    raise rule_error(primitive, hook, "didn't return a sequence of results", describe(outs),
                      "a sequence, as multiple_results is declared", "return a list with one array for each result")
 
 
 def check_linearized(primitive: Primitive, result: Any) -> tuple[Any, Any, Any]:
     """linearize's result: what it computes, what it keeps, and the derivative as a function."""
     if not isinstance(result, (list, tuple)) or len(result) != 3 or not callable(result[2]):
-        raise rule_error(primitive, "linearize", "returned no triple that ends in a function", describe(result),
+        raise rule_error(primitive, "linearize", "didn't return a triple that ends in a function", describe(result),
                          "(result, residuals, lin)", "return these three, with lin(residuals, tangents)")
     return result[0], result[1], result[2]

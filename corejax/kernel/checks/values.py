@@ -34,7 +34,7 @@ def check_value(primitive: Primitive, hook: str, value: Any, expected: ShapedArr
     if value.aval is expected:
         return value
     if value.aval.matches(expected):
-        todo = "return an array of that type; Python numbers, and what is made of them alone, are weak (~)"
+        todo = "return an array of that type; Python numbers, and what is made from them alone, are weak (~)"
     raise rule_error(primitive, hook, f"returned {what.format(value.aval, expected)}", value.aval, expected,
                             todo)
 
@@ -46,7 +46,7 @@ def check_home(primitive: Primitive, hook: str, tracer: Tracer, trace: Trace | N
     of = "another transformation" if tracer._trace.live else "a transformation that has ended"
     raise rule_error(primitive, hook, f"returned a traced value of {of}", leak_error(tracer, "").got,
                             "a value computed from this call's operands",
-                            "compute with what the rule is given, and keep none of it for later")
+                            "compute with what the rule is given, and don't keep any of it for later")
 
 
 def check_array(primitive: Primitive, hook: str, value: Any, expected: Any, trace: Trace | None) -> Any:
@@ -125,7 +125,7 @@ def check_batched(primitive: Primitive, out: Any, dim: Any, size: int, expected:
     elif type(dim) is int and 0 <= dim <= len(expected.shape):
         wanted = expected.update(shape=(*expected.shape[:dim], size, *expected.shape[dim:]))
     else:
-        raise rule_error(primitive, "vmap", "returned a bad output dimension", describe_dim(dim),
+        raise rule_error(primitive, "vmap", "returned an invalid output dimension", describe_dim(dim),
                                 f"None or an int from 0 to {len(expected.shape)}",
                                 "return (output, dim of its batch axis)")
     return check_value(primitive, "vmap", out, wanted, trace, f"{{}} with its batch axis at {dim}, wanted {{}}",
