@@ -255,5 +255,5 @@ def test_a_compiled_program_says_that_an_argument_is_on_another_device():
         done = cj.jit(lambda x: x + 1.0).lower(x).compile()
         print(where(done(x)), error(lambda: done(on(1))).partition("  where")[0].replace("\\n", ""))""",
                TF_CPP_MIN_LOG_LEVEL="3")
-    assert said[0].startswith("0 CorejaxValueError: an argument lives on another device than that for which")
+    assert said[0].startswith("0 CorejaxValueError: an argument lives on a different device than")
     assert "cpu:0" in said[0] and "cpu:1" in said[0]

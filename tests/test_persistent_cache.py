@@ -350,18 +350,18 @@ def valid_yet_no_program(path, _):
 
 
 FAULTS = {
-    "empty": (cut(0), "no compiled program"), "cut in the magic line": (cut(9), "no compiled program"),
+    "empty": (cut(0), "isn't a compiled program"), "cut in the magic line": (cut(9), "isn't a compiled program"),
     "cut in the key": (cut(len(MAGIC) + 5), "damaged"), "cut in the checksum": (cut(len(MAGIC) + 40), "damaged"),
     "no program left": (cut(len(MAGIC) + 64), "damaged"), "half": (cut(2000), "damaged"),
     "last byte missing": (cut(-1), "damaged"), "a byte too many": (longer, "damaged"),
-    "a bit of the magic line": (flipped(3), "no compiled program"),
+    "a bit of the magic line": (flipped(3), "isn't a compiled program"),
     "a bit of the key": (flipped(len(MAGIC)), "damaged"),
     "a bit of the checksum": (flipped(len(MAGIC) + 32), "damaged"),
     "a bit of the program": (flipped(len(MAGIC) + 64), "damaged"), "the last bit": (flipped(-1), "damaged"),
-    "another program's entry": (swapped, "of another program"), "foreign": (foreign, "no compiled program"),
+    "another program's entry": (swapped, "of another program"), "foreign": (foreign, "isn't a compiled program"),
     "another release": (of_another_release, "another release"), "a link to another entry": (linked, ""),
     "a link to nothing": (linked_to_nothing, ""), "a link to itself": (linked_to_itself_moved, ""),
-    "a pipe": (a_pipe, "no regular file"), "group may write": (writable_by(0o020), "others can write to it"),
+    "a pipe": (a_pipe, "isn't a regular file"), "group may write": (writable_by(0o020), "others can write to it"),
     "all may write": (writable_by(0o002), "others can write to it"),
     "refused by the runtime": (valid_yet_no_program, "can't be loaded by the runtime"),
 }
@@ -438,7 +438,7 @@ def test_a_warning_made_an_error_leaves_a_repaired_entry(place, compiled):
     path.write_bytes(b"")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(CorejaxWarning, match="no compiled program"):
+        with pytest.raises(CorejaxWarning, match="isn't a compiled program"):
             run(place)
         assert wanted == run(place).tobytes()
     assert 2 == len(compiled)
@@ -738,7 +738,7 @@ def test_reading_says_whether_there_is_an_entry(place):
         write(directory, 0)
         assert bytes(1000) == directory.read(bytes(32))
         Path(directory.where(bytes(32))).write_bytes(b"")
-        with pytest.raises(Fault, match="no compiled program"):
+        with pytest.raises(Fault, match="isn't a compiled program"):
             directory.read(bytes(32))
 
 

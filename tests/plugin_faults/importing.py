@@ -52,7 +52,7 @@ add("a plugin object that define refuses", "nameless", """
     class Nameless:
         pass
     nameless = define(Nameless())
-    """, "PluginError: a plugin is an object with a name", cause="PluginError")
+    """, "PluginError: a plugin is an object whose name", cause="PluginError")
 
 importing.add(
     "a package that fails half way", (Pack("half-way", primitives(half_way="half_way.rules:half_way"), {
@@ -75,13 +75,13 @@ importing.add(
     "a module's __getattr__ that raises", one("lazy", """
     def __getattr__(name):
         raise RuntimeError("the tables are missing")
-    """), "lax.lazy(1.0)", "PackError", "raises when its 'lazy' is asked for", "RuntimeError: the tables are missing",
+    """), "lax.lazy(1.0)", "PackError", "raises when its 'lazy' is looked up", "RuntimeError: the tables are missing",
     cause="RuntimeError", explain="lazy", left=("lazy",))
 importing.add(
     "a module's __getattr__ that exits", one("lazier", """
     def __getattr__(name):
         raise SystemExit(name)
-    """), "lax.lazier(1.0)", "PackError", "raises when its 'lazier' is asked for", "SystemExit: lazier",
+    """), "lax.lazier(1.0)", "PackError", "raises when its 'lazier' is looked up", "SystemExit: lazier",
     cause="SystemExit", explain="lazier", left=("lazier",))
 importing.add(
     "a module that takes out those of others", one("takes", f"""
@@ -89,7 +89,7 @@ import sys
 del sys.modules["json"]
 
 {twice("takes")}"""), "lax.takes(1.0)", None, "2.0", again="2.0",
-    warned=("the pack takes 1.0", "They were put back: json"), left=("takes",))
+    warned=("the pack takes 1.0", "They were restored: json"), left=("takes",))
 importing.add(
     "two packs that import each other", (
         Pack("chicken", primitives(chicken="chicken:chicken"), {"chicken.py": "from egg import egg\nchicken = egg\n"}),
