@@ -137,7 +137,7 @@ def _jvp_of_linear(primitive: Primitive, positions: Sequence[int]) -> Rule:
         fixed = [i for i, t in enumerate(tangents) if type(t) is not Zero and i not in positions]
         if fixed:
             raise MissingRuleError(
-                f"{primitive.name}.jvp ({primitive.origin}): operand {fixed[0]} has a tangent, and the primitive is "
+                f"{primitive.name}.jvp ({primitive.origin}): operand {fixed[0]} has a tangent, but the primitive is "
                 f"declared linear in {tuple(positions)} only", primitive=primitive.name, hook="jvp",
                 pack=primitive.origin, got=f"a tangent of operand {fixed[0]}", where=here(),
                 wanted=f"tangents of the operands {', '.join(map(str, positions))} only",

@@ -52,7 +52,7 @@ add("a plugin object that define refuses", "nameless", """
     class Nameless:
         pass
     nameless = define(Nameless())
-    """, "PluginError: a plugin is an object whose name", cause="PluginError")
+    """, "PluginError: a plugin must be an object whose name", cause="PluginError")
 
 importing.add(
     "a package that fails half way", (Pack("half-way", primitives(half_way="half_way.rules:half_way"), {

@@ -136,7 +136,7 @@ metadata.add("two versions of a distribution on the path", (
     Pack("versions", primitives(versions="versions:versions"), {"versions.py": twice("versions")}, "2.0"),
     Pack("versions", primitives(versions="versions:older"), {}, "1.0", later=True)),
              "lax.versions(1.0)", None, "2.0", again="2.0", left=("versions",),
-             warned=("two versions of versions are installed: 2.0 counts", "1.0 isn't"))
+             warned=("two versions of versions are installed: 2.0 is used", "1.0 isn't"))
 metadata.add("an empty folder of a distribution before the real one", (
     Pack("husk", None, {}, version=None),
     Pack("husk", primitives(husk="husk:husk"), {"husk.py": twice("husk")}, "2.0", later=True)),

@@ -85,9 +85,9 @@ def test_an_input_that_is_taken_though_it_must_be_refused_is_found() -> None:
 
 @pytest.mark.parametrize(("error", "problem"), [
     (TypeError("cubed: no"), "as if the pack were wrong"),
-    (CorejaxValueError("cubed: no", wanted="f64"), "as another class"),
+    (CorejaxValueError("cubed: no", wanted="f64"), "with another class"),
     (CorejaxTypeError("float64 only", wanted="f64"), "doesn't name the primitive"),
-    (CorejaxTypeError("cubed: 'NoneType' object has no attribute 'shape'", wanted="f64"), "speaks of internals"),
+    (CorejaxTypeError("cubed: 'NoneType' object has no attribute 'shape'", wanted="f64"), "mentions internals"),
     (CorejaxTypeError("cubed: no"), "doesn't say what would be right")])
 def test_a_refusal_that_helps_nobody_is_found(error: Exception, problem: str) -> None:
     class Refusing(Cubed):
@@ -172,7 +172,7 @@ def test_a_derivative_that_nobody_speaks_of_is_found() -> None:
         xla_translation = Cubed.xla_translation
 
     (found,) = failures(Silent(), GIVEN)
-    assert "neither a derivative nor a word" in found.problem
+    assert "neither a derivative nor a declaration" in found.problem
     assert "not_differentiable" in found.todo
 
 
