@@ -100,7 +100,7 @@ def evaluate(args: Any) -> Any:
 
 @hookspec(firstresult=True)
 def partial_eval(eqn: Any, unknown_in: Any) -> Any:
-    """`partial_eval(eqn, unknown_in)`: split an equation in what is known now and what is not.
+    """`partial_eval(eqn, unknown_in)`: split an equation into what is known now and what isn't.
 
     Returns (known_eqn or None, staged_eqn or None, unknown_out, residual_vars). Only with `multiple_results`. Without
     it: unknown as soon as an operand is.
