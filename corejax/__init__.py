@@ -6,41 +6,14 @@ Array(6., dtype=float64, weak_type=True)
 """
 
 from difflib import get_close_matches
-from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from corejax import core, errors, lax, plugins, tree
-from corejax.api import (
-    ShapeDtypeStruct,
-    block_until_ready,
-    checkpoint,
-    clear_caches,
-    custom_jvp,
-    custom_vjp,
-    device_get,
-    device_put,
-    devices,
-    eval_shape,
-    from_dlpack,
-    grad,
-    hessian,
-    jacfwd,
-    jacrev,
-    jit,
-    jvp,
-    linear_transpose,
-    linearize,
-    make_jaxpr,
-    remat,
-    value_and_grad,
-    vjp,
-    vmap,
-)
 from corejax.arrays.array import Array
 from corejax.arrays.devices import run_by
 from corejax.base.dtypes import bfloat16, float0
-from corejax.base.late import late
+from corejax.base.late import find_in, homes, late
 from corejax.base.moved import keep_old_names
 from corejax.base.source import error_without, here
 from corejax.base.tracebacks import trim
@@ -48,18 +21,51 @@ from corejax.config import config
 from corejax.eager.evaluate import EvalTrace
 from corejax.kernel.context import named_scope, stand_on
 from corejax.kernel.primitive import freeze_by
-from corejax.xla.runtime import client
 
 if TYPE_CHECKING:
     from corejax import export
+    from corejax.api import (
+        ShapeDtypeStruct,
+        block_until_ready,
+        checkpoint,
+        clear_caches,
+        custom_jvp,
+        custom_vjp,
+        device_get,
+        device_put,
+        devices,
+        eval_shape,
+        from_dlpack,
+        grad,
+        hessian,
+        jacfwd,
+        jacrev,
+        jit,
+        jvp,
+        linear_transpose,
+        linearize,
+        make_jaxpr,
+        remat,
+        value_and_grad,
+        vjp,
+        vmap,
+    )
 
 __version__ = "0.1.0"
 
 # What lower rooms need of higher ones is handed in here, and nowhere else.
 stand_on(EvalTrace)
-run_by(client)
+run_by(late("corejax.xla.runtime.client", keep=True))
 freeze_by(late("corejax.packs.define"))
 keep_old_names()
+
+_HOME = homes({
+    "corejax.api":
+        "ShapeDtypeStruct block_until_ready checkpoint clear_caches custom_jvp custom_vjp device_get device_put "
+        "devices eval_shape from_dlpack grad hessian jacfwd jacrev jit jvp linear_transpose linearize make_jaxpr remat "
+        "value_and_grad vjp vmap",
+    "corejax.export": "=export",
+})
 
 __all__ = [
     "Array", "ShapeDtypeStruct", "bfloat16", "block_until_ready", "checkpoint", "clear_caches", "config", "core",
@@ -80,8 +86,8 @@ def __getattr__(name: str) -> Any:
 def _find(name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(name)
-    if name == "export":  # late, as nothing else needs what it takes of the standard library
-        return import_module("corejax.export")
+    if name in _HOME:
+        return find_in(_HOME, __name__, name)
     kind = error_without(__name__, name, 2)
     if name == "numpy":
         raise kind("corejax has no namespace of NumPy's functions yet", got="cj.numpy", where=here(),

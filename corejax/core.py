@@ -6,30 +6,64 @@
 [3.0]
 """
 
-from corejax.arrays.array import Array, is_concrete
-from corejax.base import dtypes
-from corejax.base.avals import Linear, ShapedArray, Zero, aval_of
-from corejax.base.caches import WeakCache
-from corejax.base.keypaths import keystr
-from corejax.base.source import here
-from corejax.base.trees import flatten, paths_of
-from corejax.eager.evaluate import EvalTrace
-from corejax.interpreters.batching import Axis, BatchTrace, to_dim, vmap_jaxpr
-from corejax.interpreters.batching import vmap as vmap_flat
-from corejax.interpreters.forward import JVPTrace, instantiate, jvp_jaxpr
-from corejax.interpreters.functions import Staged, stage_function
-from corejax.interpreters.leaves import call_user, check_callable, name_of, namer, not_an_array, values
-from corejax.interpreters.partial_eval import TapeTrace, partial_eval_jaxpr
-from corejax.interpreters.reverse import transpose_jaxpr
-from corejax.interpreters.splitting import Split, split_jaxpr
-from corejax.interpreters.staging import StagingTrace, is_staging, stage
-from corejax.ir.interpret import eval_jaxpr, jaxpr_as_fun
-from corejax.kernel.context import context, named_scope, tracing
-from corejax.kernel.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
-from corejax.kernel.numpy_calls import from_array_like
-from corejax.kernel.primitive import Primitive
-from corejax.kernel.trace import Trace, Tracer
-from corejax.xla.runtime.placement import array_at, in_memory
+from typing import TYPE_CHECKING, Any
+
+from corejax.base.late import find_in, homes
+from corejax.base.tracebacks import trim
+
+if TYPE_CHECKING:
+    from corejax.arrays.array import Array, is_concrete
+    from corejax.base import dtypes
+    from corejax.base.avals import Linear, ShapedArray, Zero, aval_of
+    from corejax.base.caches import WeakCache
+    from corejax.base.keypaths import keystr
+    from corejax.base.source import here
+    from corejax.base.trees import flatten, paths_of
+    from corejax.eager.evaluate import EvalTrace
+    from corejax.interpreters.batching import Axis, BatchTrace, to_dim, vmap_jaxpr
+    from corejax.interpreters.batching import vmap as vmap_flat
+    from corejax.interpreters.forward import JVPTrace, jvp_jaxpr
+    from corejax.interpreters.functions import Staged, stage_function
+    from corejax.interpreters.leaves import call_user, check_callable, name_of, namer, not_an_array, values
+    from corejax.interpreters.partial_eval import TapeTrace, partial_eval_jaxpr
+    from corejax.interpreters.reverse import transpose_jaxpr
+    from corejax.interpreters.splitting import Split, split_jaxpr
+    from corejax.interpreters.staging import StagingTrace, is_staging, stage
+    from corejax.ir.interpret import eval_jaxpr, jaxpr_as_fun
+    from corejax.kernel.context import context, named_scope, tracing
+    from corejax.kernel.factors import instantiate
+    from corejax.kernel.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
+    from corejax.kernel.numpy_calls import from_array_like
+    from corejax.kernel.primitive import Primitive
+    from corejax.kernel.trace import Trace, Tracer
+    from corejax.xla.runtime.placement import array_at, in_memory
+
+_HOME = homes({
+    "corejax.arrays.array": "Array is_concrete",
+    "corejax.base": "dtypes",
+    "corejax.base.avals": "Linear ShapedArray Zero aval_of",
+    "corejax.base.caches": "WeakCache",
+    "corejax.base.keypaths": "keystr",
+    "corejax.base.source": "here",
+    "corejax.base.trees": "flatten paths_of",
+    "corejax.eager.evaluate": "EvalTrace",
+    "corejax.interpreters.batching": "Axis BatchTrace to_dim vmap_jaxpr vmap=vmap_flat",
+    "corejax.interpreters.forward": "JVPTrace jvp_jaxpr",
+    "corejax.kernel.factors": "instantiate",
+    "corejax.interpreters.functions": "Staged stage_function",
+    "corejax.interpreters.leaves": "call_user check_callable name_of namer not_an_array values",
+    "corejax.interpreters.partial_eval": "TapeTrace partial_eval_jaxpr",
+    "corejax.interpreters.reverse": "transpose_jaxpr",
+    "corejax.interpreters.splitting": "Split split_jaxpr",
+    "corejax.interpreters.staging": "StagingTrace is_staging stage",
+    "corejax.ir.interpret": "eval_jaxpr jaxpr_as_fun",
+    "corejax.kernel.context": "context named_scope tracing",
+    "corejax.kernel.jaxpr": "Atom ClosedJaxpr Jaxpr JaxprEqn Literal Var subjaxprs",
+    "corejax.kernel.numpy_calls": "from_array_like",
+    "corejax.kernel.primitive": "Primitive",
+    "corejax.kernel.trace": "Trace Tracer",
+    "corejax.xla.runtime.placement": "array_at in_memory",
+})
 
 __all__ = [
     "Array", "Atom", "Axis", "BatchTrace", "ClosedJaxpr", "EvalTrace", "JVPTrace", "Jaxpr", "JaxprEqn", "Linear",
@@ -40,3 +74,15 @@ __all__ = [
     "split_jaxpr", "stage", "stage_function", "subjaxprs", "to_dim", "tracing", "transpose_jaxpr", "values",
     "vmap_flat", "vmap_jaxpr",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        return find_in(_HOME, __name__, name)
+    except Exception as error:
+        trim(error)
+        raise
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

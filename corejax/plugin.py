@@ -16,11 +16,9 @@ installed distributions.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from corejax.base.source import error_without, here
+from corejax.base.late import find_in, homes
 from corejax.base.tracebacks import calls_users, public, trim
 
 if TYPE_CHECKING:
@@ -48,16 +46,19 @@ if TYPE_CHECKING:
 #: Nothing lies beneath this module; names that did are found where they are now.
 __path__: list[str] = []
 
-_HOME = {
-    "API_VERSION": "corejax.kernel.hookspecs", "Linear": "corejax.base.avals", "Primitive": "corejax.kernel.primitive",
-    "Zero": "corejax.base.avals", "extend": "corejax.packs.extending", "pjrt_client": "corejax.xla.runtime.builtin",
-    **dict.fromkeys(("Sample", "factors", "hookimpl", "linear", "not_differentiable", "not_linear", "over", "partials",
-                    "per_operand"),
-                    "corejax.kernel.declarations"),
-    **dict.fromkeys(("define", "find"), "corejax.packs.define"),
-    **dict.fromkeys(("operators", "provide", "roles"), "corejax.installed.roles"),
-}
-_MODULES = {"carrying": "corejax.interpreters.carrying", "families": "corejax.packs.families"}
+_HOME = homes({
+    "corejax.base.avals": "Linear Zero",
+    "corejax.installed.roles": "operators provide roles",
+    "corejax.interpreters.carrying": "=carrying",
+    "corejax.kernel.declarations":
+        "Sample factors hookimpl linear not_differentiable not_linear over partials per_operand",
+    "corejax.kernel.hookspecs": "API_VERSION",
+    "corejax.kernel.primitive": "Primitive",
+    "corejax.packs.define": "define find",
+    "corejax.packs.extending": "extend",
+    "corejax.packs.families": "=families",
+    "corejax.xla.runtime.builtin": "pjrt_client",
+})
 
 __all__ = [
     "API_VERSION", "Linear", "Primitive", "Sample", "Zero", "calls_users", "carrying", "define", "extend", "factors",
@@ -68,22 +69,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     try:
-        return _find(name)
+        return find_in(_HOME, __name__, name)
     except Exception as error:
         trim(error)
         raise
-
-
-def _find(name: str) -> Any:
-    if name in _HOME:
-        value = globals()[name] = getattr(import_module(_HOME[name]), name)
-        return value
-    if name in _MODULES:
-        return import_module(_MODULES[name])
-    close = get_close_matches(name, __all__, 1)
-    kind = error_without(__name__, name, 2)
-    raise kind(f"corejax.plugin has no {name!r}", got=name, wanted=f"one of: {', '.join(__all__)}", where=here(),
-               todo=f"did you mean {close[0]!r}?" if close else "use one of these")
 
 
 def __dir__() -> list[str]:

@@ -17,8 +17,9 @@ from corejax.base.errors import CorejaxIndexError, CorejaxTypeError, CorejaxValu
 from corejax.base.source import here
 from corejax.base.tracebacks import as_entry, guarded, is_entry
 from corejax.installed.roles import roles
-from corejax.interpreters.forward import JVPTracer, instantiate
+from corejax.interpreters.forward import JVPTracer
 from corejax.interpreters.leaves import Namer, is_value, not_an_array
+from corejax.kernel.factors import instantiate
 
 
 def wraps(fun: Callable[..., Any], wrapper: Callable[..., Any]) -> Any:

@@ -7,25 +7,66 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
+
+from corejax.base.source import error_without, here
 
 
 class _Late:
     """Stands for a module that may not be imported yet."""
 
-    __slots__ = ("_name",)
-
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, name: str, keep: bool) -> None:
+        self._name, self._keep = name, keep
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(import_module(self._name), name)
+        value = getattr(import_module(self._name), name)
+        if self._keep:
+            setattr(self, name, value)
+        return value
 
     def __repr__(self) -> str:
         return f"late({self._name!r})"
 
 
-def late(name: str) -> Any:
-    """The module of this name, imported at first use. To the rule of rooms, it counts as an import."""
-    return _Late(name)
+def late(name: str, *, keep: bool = False) -> Any:
+    """The module of this name, imported at first use. To the rule of rooms, it counts as an import.
+
+    With `keep` its functions are kept as attributes, so that asking for one again costs what it does of a module.
+    """
+    return _Late(name, keep)
+
+
+def homes(names: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Where a facade's names are: (module, name there) of each, from the names of each module.
+
+    `there=name` renames, and `=name` is the module itself.
+
+    >>> homes({"corejax.base.avals": "Zero aval_of=type_of"})
+    {'Zero': ('corejax.base.avals', 'Zero'), 'type_of': ('corejax.base.avals', 'aval_of')}
+    """
+    found = {}
+    for module, text in names.items():
+        for pair in text.split():
+            there, _, name = pair.partition("=")
+            found[name or there] = module, there
+    return found
+
+
+def find_in(home: Mapping[str, tuple[str, str]], facade: str, name: str) -> Any:
+    """A facade's name, for its `__getattr__`: taken from its home, and kept."""
+    if name in home:
+        module, there = home[name]
+        value = getattr(import_module(module), there) if there else import_module(module)
+        setattr(sys.modules[facade], name, value)
+        return value
+    if name.startswith("__"):
+        raise AttributeError(name)  # which Python and its tools ask any module for
+    known = vars(sys.modules[facade])["__all__"]
+    close = get_close_matches(name, known, 1)
+    raise error_without(facade, name, 2)(
+        f"{facade} has no {name!r}", got=name, wanted=f"one of: {', '.join(known)}", where=here(),
+        todo=f"did you mean {close[0]!r}?" if close else "use one of these")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextvars
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,10 +18,15 @@ from corejax.arrays.storage import as_scalar, is_on_device, read_only
 from corejax.base import dtypes
 from corejax.base.avals import ShapedArray
 from corejax.base.dtypes import float0
-from corejax.eager.dispatch import apply_primitive
+from corejax.base.late import late
 from corejax.kernel import checks
 from corejax.kernel.primitive import Primitive
 from corejax.kernel.trace import Trace, Tracer, as_operand, leak_error
+
+if TYPE_CHECKING:
+    from corejax.eager import dispatch
+else:
+    dispatch = late("corejax.eager.dispatch", keep=True)  # the compiler, which host arrays don't need
 
 _new_array: Callable[[], Array] = partial(object.__new__, Array)  # which costs less than to call object.__new__
 
@@ -186,7 +191,7 @@ class EvalTrace(Trace):
         if primitive.evaluate is not None:
             return _run_program(self, primitive, arrays, params)
         primitive.infer(tuple([x.aval for x in arrays]), params)
-        return apply_primitive(primitive, arrays, params)
+        return dispatch.apply_primitive(primitive, arrays, params)
 
     def _process_mixed(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """The same for operands that are not all host `Array`s."""
@@ -202,7 +207,7 @@ class EvalTrace(Trace):
                 on_device = True
             arrays.append(x)
         if on_device:
-            return apply_primitive(primitive, arrays, params)
+            return dispatch.apply_primitive(primitive, arrays, params)
         if len(arrays) == 2 and not params:
             out = self.process_two(primitive, arrays[0], arrays[1])
         else:

@@ -15,14 +15,14 @@ from corejax.arrays.array import Array
 from corejax.arrays.storage import to_numpy
 from corejax.base.avals import ShapedArray, Zero, aval_of
 from corejax.base.caches import WeakCache
-from corejax.base.dtypes import float0, is_inexact
+from corejax.base.dtypes import is_inexact
 from corejax.base.errors import RuleError
-from corejax.installed.roles import roles
 from corejax.interpreters import linearity
 from corejax.interpreters.staging import StagingTrace, StagingTracer, stage_closed
 from corejax.ir.interpret import eval_jaxpr
 from corejax.kernel import checks
 from corejax.kernel.context import context
+from corejax.kernel.factors import instantiate
 from corejax.kernel.jaxpr import Jaxpr
 from corejax.kernel.primitive import Primitive
 from corejax.kernel.trace import Trace, Tracer, check_belongs, derivative_error, leak_error
@@ -170,13 +170,6 @@ def _failed(primitive: Primitive, primals: Sequence[Any], params: dict[str, Any]
     if isinstance(error, (ValueError, IndexError)):  # of taking operands apart, perhaps
         primitive.infer(tuple(map(aval_of, primals)), params)
     return checks.failed(primitive, "jvp", error)
-
-
-def instantiate(tangent: Any) -> Any:
-    """An array for a `Zero`; anything else as it is. A float0 zero stays symbolic: there is nothing to store."""
-    if type(tangent) is Zero and tangent.aval.dtype is not float0:
-        return roles.zeros(tangent.aval)
-    return tangent
 
 
 def jvp(fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any]

@@ -16,11 +16,11 @@ from corejax.base.avals import Linear, ShapedArray, Zero, aval_of
 from corejax.base.dtypes import float0
 from corejax.base.errors import NotLinearError, RuleError
 from corejax.interpreters import linearity
-from corejax.interpreters.forward import JVPTrace, JVPTracer, instantiate, run_jvp
+from corejax.interpreters.forward import JVPTrace, JVPTracer, run_jvp
 from corejax.interpreters.partial_eval import TapeEqn, TapeTrace, TapeTracer, needed, replay
 from corejax.kernel import checks
 from corejax.kernel.context import context
-from corejax.kernel.factors import Divisor, plus_weighted
+from corejax.kernel.factors import Divisor, instantiate, plus_weighted
 from corejax.kernel.primitive import Primitive, Rule
 from corejax.kernel.trace import as_value
 

@@ -10,14 +10,13 @@ from corejax.base.avals import Linear, ShapedArray, Zero, aval_of
 from corejax.base.caches import WeakCache
 from corejax.base.errors import RuleError
 from corejax.installed.roles import roles
-from corejax.interpreters.forward import instantiate
 from corejax.interpreters.linearize import LinearMap, linearize, weighted_sum
 from corejax.interpreters.partial_eval import TapeEqn, record
 from corejax.interpreters.staging import stage_closed
 from corejax.ir.interpret import eval_jaxpr
 from corejax.kernel import checks
 from corejax.kernel.context import context
-from corejax.kernel.factors import weighted
+from corejax.kernel.factors import instantiate, weighted
 from corejax.kernel.jaxpr import Jaxpr
 from corejax.kernel.primitive import Primitive
 

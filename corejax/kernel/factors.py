@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from corejax.base.avals import Zero
+from corejax.base.dtypes import float0
 from corejax.installed.roles import operators, roles
 
 
@@ -34,3 +36,10 @@ def plus_weighted(total: Any, tangent: Any, weight: Any) -> Any:
         return operators.sub(total, tangent)
     term = weighted(tangent, weight)
     return term if total is None else roles.accumulate(total, term)
+
+
+def instantiate(tangent: Any) -> Any:
+    """An array for a `Zero`; anything else as it is. A float0 zero stays symbolic: there is nothing to store."""
+    if type(tangent) is Zero and tangent.aval.dtype is not float0:
+        return roles.zeros(tangent.aval)
+    return tangent

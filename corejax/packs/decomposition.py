@@ -14,6 +14,7 @@ from corejax.interpreters.staging import stage, stage_closed
 from corejax.kernel import checks
 from corejax.kernel.context import context
 from corejax.kernel.declarations import hookimpl
+from corejax.kernel.factors import instantiate
 from corejax.kernel.keys import param_key
 from corejax.kernel.primitive import Primitive
 from corejax.packs.fallbacks import Note, Rule
@@ -134,10 +135,10 @@ class _Mapped:
             dots = [Zero(aval_of(x).tangent) if type(t) is Zero else next(given)
                     for x, t in zip(slices[:count], tangents, strict=True)]
             if not rule.symbolic_zeros:
-                dots = [forward.instantiate(t) for t in dots]
+                dots = [instantiate(t) for t in dots]
             out, out_dot = rule.jvp(slices[:count], dots, **params)
             outs, out_dots = (out, out_dot) if rule.multiple_results else ([out], [out_dot])
-            out_dots = [forward.instantiate(t) for t in out_dots]
+            out_dots = [instantiate(t) for t in out_dots]
             zero_dots[:] = [type(t) is Zero for t in out_dots]
             outs_of[:] = [len(outs)]
             return [*outs, *[t for t in out_dots if type(t) is not Zero]]

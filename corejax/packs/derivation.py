@@ -7,22 +7,26 @@ jvp. What is left to slow substitutes is in `fallbacks`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from corejax.arrays.array import Array
 from corejax.base.avals import ShapedArray, Zero
 from corejax.base.errors import MissingRuleError
+from corejax.base.late import late
 from corejax.base.source import here
 from corejax.installed.roles import operators, roles
-from corejax.interpreters import forward
 from corejax.kernel import checks
 from corejax.kernel.context import context
 from corejax.kernel.declarations import NotDifferentiable, NotLinear, Partials
-from corejax.kernel.factors import weighted
+from corejax.kernel.factors import instantiate, weighted
 from corejax.kernel.primitive import Primitive
-from corejax.packs import decomposition
 from corejax.packs.fallbacks import CALLBACK, SEQUENTIAL, Note, Rule, callback, missing, refused, sequential_vmap
 from corejax.packs.families.spreading import spread
+
+if TYPE_CHECKING:
+    from corejax.packs import decomposition
+else:
+    decomposition = late("corejax.packs.decomposition")  # all the interpreters
 
 MISSING = Note("missing", "nothing says what it is, and using it is an error")
 COMPILED = Note("absent", "compiled for each call signature")
@@ -145,7 +149,7 @@ def _jvp_of_linear(primitive: Primitive, positions: Sequence[int]) -> Rule:
         if all([type(t) is Zero for t in tangents]):
             return outs, ([Zero(o.aval.tangent) for o in outs] if primitive.multiple_results
                           else Zero(outs.aval.tangent))
-        dots = [forward.instantiate(t) if i in positions else p
+        dots = [instantiate(t) if i in positions else p
                 for i, (t, p) in enumerate(zip(tangents, primals, strict=True))]
         return outs, primitive.bind(*dots, **params)
     return jvp

@@ -15,9 +15,9 @@ from typing import Any
 from corejax.base.errors import CorejaxRuntimeError, suggestion
 from corejax.base.source import here
 from corejax.installed import groups, manifest, registry
-from corejax.interpreters.forward import instantiate
 from corejax.kernel import checks
 from corejax.kernel.declarations import Declaration, Factors, Linearity, Partials
+from corejax.kernel.factors import instantiate
 from corejax.kernel.hookspecs import HOOKS, WITHOUT_PARAMS
 from corejax.kernel.primitive import Primitive
 from corejax.packs import derivation

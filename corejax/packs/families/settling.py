@@ -9,15 +9,20 @@ from __future__ import annotations
 from cmath import isfinite
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from corejax.arrays.array import Array
 from corejax.arrays.storage import to_numpy
 from corejax.base.avals import ShapedArray
-from corejax.eager.dispatch import apply_primitive
+from corejax.base.late import late
 from corejax.kernel.primitive import Primitive
+
+if TYPE_CHECKING:
+    from corejax.eager import dispatch
+else:
+    dispatch = late("corejax.eager.dispatch", keep=True)
 
 _FEWEST = 8  # how many go at a time at least: numbers that are powers of two need few programs
 
@@ -64,5 +69,5 @@ def settle(primitive: Primitive, out: Any, args: Sequence[Any], compiled_at: Cal
         some[: places.size] = np.broadcast_to(x, out.shape).reshape(-1)[places]
         picked.append(Array.from_host(some, ShapedArray((size,), x.dtype)))
     settled = np.array(out)
-    settled.reshape(-1)[places] = to_numpy(apply_primitive(primitive, picked, params))[: places.size]
+    settled.reshape(-1)[places] = to_numpy(dispatch.apply_primitive(primitive, picked, params))[: places.size]
     return settled
