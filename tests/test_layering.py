@@ -31,6 +31,7 @@ TYPES_ONLY = {
     ("corejax.kernel.checks.forms", "corejax.kernel.primitive"): "the same",
     ("corejax.kernel.checks.values", "corejax.kernel.primitive"): "the same",
     ("corejax.kernel.jaxpr", "corejax.kernel.primitive"): "an equation applies one",
+    ("corejax.kernel.printing", "corejax.kernel.jaxpr"): "programs are what it prints",
     ("corejax.kernel.trace", "corejax.kernel.primitive"): "a trace says what applying one means",
 }
 

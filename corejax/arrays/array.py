@@ -40,7 +40,7 @@ def _conversion(convert: Callable[[Any], Any], todo: str) -> Callable[[Any], Any
     wanted = f"{convert.__name__}(x)"
 
     @as_entry
-    def method(self: Any) -> Any:
+    def method(self: object) -> Any:
         try:
             return convert(scalar(self, wanted, todo))
         except Exception as error:
@@ -70,7 +70,7 @@ class Array(Stored, DataModel, metaclass=ArrayType):
                                todo="use cj.device_put(x), or any function of cj.lax on a NumPy array")
 
     @staticmethod
-    def from_host(host: Any, aval: ShapedArray) -> Array:
+    def from_host(host: object, aval: ShapedArray) -> Array:
         """Wrap an ndarray of this very type that nobody else will write to; no copy, no check."""
         self: Array = _new(Array)
         self.aval = aval
@@ -78,7 +78,7 @@ class Array(Stored, DataModel, metaclass=ArrayType):
         return self
 
     @staticmethod
-    def from_device(buffer: Any, aval: ShapedArray) -> Array:
+    def from_device(buffer: object, aval: ShapedArray) -> Array:
         """Wrap a buffer of the runtime of this very type; no copy, no check."""
         self: Array = _new(Array)
         self.aval = aval
@@ -171,7 +171,7 @@ class Array(Stored, DataModel, metaclass=ArrayType):
             trim(error)
             raise
 
-    def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
+    def __dlpack__(self, *, stream: object = None, max_version: tuple[int, int] | None = None,
                    dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
         return exchange.to_dlpack(self, stream, max_version, dl_device, copy)
 
@@ -179,7 +179,7 @@ class Array(Stored, DataModel, metaclass=ArrayType):
         return exchange.device_of(self)
 
     @public
-    def to_device(self, device: Any, /, *, stream: Any = None) -> Array:
+    def to_device(self, device: object, /, *, stream: object = None) -> Array:
         """The array on a device, as by `cj.device_put`."""
         if stream is not None:
             raise CorejaxValueError("to_device doesn't support streams", got=f"stream={stream!r}"[:80],
@@ -241,7 +241,7 @@ class Array(Stored, DataModel, metaclass=ArrayType):
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (np.array(to_numpy(self)), self.aval.weak_type)
 
-    def __deepcopy__(self, memo: Any) -> Array:
+    def __deepcopy__(self, memo: object) -> Array:
         # An array of its own: the original may be deleted, or donated to a program.
         host = getattr(self, "_host", None)
         if host is not None:
@@ -261,7 +261,7 @@ def _restore(host: Any, weak_type: bool) -> Array:
     return Array.from_host(host, ShapedArray(host.shape, host.dtype, weak_type))
 
 
-def is_concrete(x: Any) -> bool:
+def is_concrete(x: object) -> bool:
     """Are its elements known: is it an `Array`, what NumPy computes with, or a Python number, and no traced value?
 
     >>> is_concrete(as_array(2.5, copy=False)), is_concrete(2.5), is_concrete(None)
@@ -270,7 +270,7 @@ def is_concrete(x: Any) -> bool:
     return type(x) is Array or isinstance(x, (np.ndarray, np.generic, int, float, complex))
 
 
-def as_array(value: Any, *, copy: bool) -> Array:
+def as_array(value: object, *, copy: bool) -> Array:
     """Any value that is an array as an `Array`; `copy` decides whether an ndarray's memory may be shared.
 
     >>> as_array(2.5, copy=False)
@@ -298,7 +298,7 @@ def as_array(value: Any, *, copy: bool) -> Array:
     return Array.from_host(host.copy() if copy and host is value else host, aval)
 
 
-def device_put(x: Any, device: Any = None) -> Array:
+def device_put(x: object, device: object = None) -> Array:
     """The array on a device: the default one, or one of `devices()`."""
     array = as_array(x, copy=False)
     place = devices.runtime.place_of(device)
@@ -313,12 +313,12 @@ def device_put(x: Any, device: Any = None) -> Array:
     return Array.from_device(put(array.aval, to_numpy(array)), array.aval)
 
 
-def device_get(x: Any) -> Any:
+def device_get(x: object) -> Any:
     """The array as a read-only ndarray in host memory."""
     return to_numpy(as_array(x, copy=False))
 
 
-def from_dlpack(x: Any) -> Array:
+def from_dlpack(x: object) -> Array:
     """An array that shares the memory of any object with `__dlpack__`: treat that object as read-only from here on."""
     if type(x) is Array:
         return x

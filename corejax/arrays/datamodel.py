@@ -43,7 +43,7 @@ _ABSENT = frozenset(["device", "devices", "to_device", "is_ready", "block_until_
 class ArrayType(type):
     """The class of `Array`: traced values pass for instances of it, and it has the methods that packs provide."""
 
-    def __instancecheck__(cls, x: Any) -> bool:
+    def __instancecheck__(cls, x: object) -> bool:
         # Python doesn't ask for an instance of the very class.
         return isinstance(x, DataModel)
 
@@ -150,7 +150,7 @@ class DataModel:
     def __copy__(self) -> Any:
         return self
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __deepcopy__(self, memo: object) -> Any:
         return self
 
     @public
@@ -177,7 +177,7 @@ class DataModel:
             todo="their equality is elementwise: use id(x), or hash a tuple made with x.tolist()")
 
     @public
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: object, value: object) -> None:
         at = f"x.at[{_written(index)}].set(value)"
         raise CorejaxTypeError("arrays are immutable", got=f"x[{_written(index)}] = value", wanted=at, where=here(),
                                todo=f"write x = {at}; there are also add, multiply, min and others")
@@ -200,7 +200,7 @@ def _absent(x: Any, name: str) -> CorejaxAttributeError:
                                       "is differentiated, with lax.stop_gradient(x), if the value alone is wanted")
 
 
-def _written(index: Any) -> str:
+def _written(index: object) -> str:
     """An index as it stands between brackets."""
     if isinstance(index, tuple) and index:
         return ", ".join(map(_written, index))
@@ -222,7 +222,7 @@ class _Late:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def __get__(self, x: Any, kind: type) -> Any:
+    def __get__(self, x: object, kind: type) -> Any:
         try:
             found = _method_of(self.name, kind)
             setattr(DataModel, self.name, found)
@@ -257,7 +257,7 @@ def _method_of(name: str, kind: type) -> Any:
                                     wanted="a method that an installed pack provides: dir(x) lists them") from error
 
     @calls_users
-    def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+    def method(self: object, /, *args: Any, **kwargs: Any) -> Any:
         try:
             return (_filled[name] if name in _filled else getattr(operators, name))(self, *args, **kwargs)
         except Exception as error:
@@ -283,7 +283,7 @@ def _load(name: str) -> Callable[..., Any]:
 
 
 def _unary(name: str) -> Callable[[Any], Any]:
-    def method(self: Any) -> Any:
+    def method(self: object) -> Any:
         try:
             return (_filled[name] if name in _filled else _load(name))(self)
         except Exception as error:
@@ -293,7 +293,7 @@ def _unary(name: str) -> Callable[[Any], Any]:
 
 
 def _binary(name: str) -> Callable[[Any, Any], Any]:
-    def method(self: Any, other: Any) -> Any:
+    def method(self: object, other: object) -> Any:
         try:
             return (_filled[name] if name in _filled else _load(name))(self, other)
         except Exception as error:

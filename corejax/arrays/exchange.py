@@ -95,7 +95,7 @@ class _Memory:
 
     __slots__ = ("__array_interface__", "capsule")
 
-    def __init__(self, capsule: Any, tensor: _Tensor) -> None:
+    def __init__(self, capsule: object, tensor: _Tensor) -> None:
         self.capsule = capsule
         size = tensor.bits // 8
         strides = tuple([size * tensor.strides[d] for d in range(tensor.ndim)]) if tensor.strides else None
@@ -112,7 +112,7 @@ _pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer_of.restype, _pointer_of.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
 
 
-def from_dlpack(x: Any) -> Any:
+def from_dlpack(x: object) -> Any:
     """The memory of any object with `__dlpack__` as a read-only ndarray."""
     if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
         raise CorejaxTypeError(f"{kind_of(x)} has no __dlpack__", got=f"{x!r:.80}", where=here(),

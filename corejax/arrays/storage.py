@@ -47,7 +47,7 @@ class _Deleted:
 DELETED = _Deleted()
 
 
-def is_on_device(array: Any) -> bool:
+def is_on_device(array: object) -> bool:
     """Is its storage a buffer of the runtime?"""
     try:
         host_of(array)
@@ -97,7 +97,7 @@ def to_numpy(array: Any) -> Any:
     return view
 
 
-def check_has_value(value: Any, aval: ShapedArray) -> None:
+def check_has_value(value: object, aval: ShapedArray) -> None:
     """Refuse what has the type of an array and no elements, or not those elements only."""
     if type(value) is Linear:
         raise CorejaxTypeError("the transposed function isn't linear: it needs a value where there is only a type",

@@ -45,7 +45,7 @@ class ShapedArray:
     tangent: ShapedArray
     """The type of its tangents and cotangents: its own if inexact, else float0; never weak."""
 
-    def __new__(cls, shape: Iterable[int], dtype: Any, weak_type: bool = False) -> ShapedArray:
+    def __new__(cls, shape: Iterable[int], dtype: object, weak_type: bool = False) -> ShapedArray:
         """Shape as integers, dtype as anything that names one."""
         if type(shape) is not tuple or set(map(type, shape)) - {int}:
             shape = _canonical_shape(shape)
@@ -101,7 +101,7 @@ class ShapedArray:
     def __copy__(self) -> ShapedArray:
         return self
 
-    def __deepcopy__(self, memo: Any) -> ShapedArray:
+    def __deepcopy__(self, memo: object) -> ShapedArray:
         return self
 
     def __repr__(self) -> str:
@@ -169,7 +169,7 @@ def _of_ndarray(value: Any) -> ShapedArray:
     return known_aval(key) or _of_numpy.put(key, ShapedArray(*key))
 
 
-def aval_of(value: Any) -> ShapedArray:
+def aval_of(value: object) -> ShapedArray:
     """The type of a value; an error if it is no array, scalar or tracer."""
     if type(value) is np.ndarray:
         return known_aval((value.shape, value.dtype)) or _of_ndarray(value)

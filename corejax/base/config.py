@@ -41,7 +41,7 @@ class Setting:
         """The environment variable that gives its first value."""
         return f"COREJAX_{self.name.upper()}"
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: object) -> Any:
         """The value as it is kept, or an error."""
         try:
             return self.values.check(value)
@@ -55,7 +55,7 @@ class Setting:
         except Refused as refused:
             raise self._error(text, f"the environment variable {self.env_var}", refused.hint) from None
 
-    def _error(self, value: Any, what: str, hint: str) -> CorejaxValueError:
+    def _error(self, value: object, what: str, hint: str) -> CorejaxValueError:
         return CorejaxValueError(f"{what} can't be {value!r:.200}", got=f"{value!r:.200}", where=here(),
                                  wanted=self.values.wanted, todo=hint or f"it says: {self.doc}")
 
@@ -110,7 +110,7 @@ class Config(threading.local):
     num_cpu_devices: int | None
 
     @_entry
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         value = _setting(name).check(value)
         setattr(Config, name, value)
         if name in self.__dict__:
@@ -129,7 +129,7 @@ class Config(threading.local):
         return self._overlaid({name: _setting(name).check(value) for name, value in values.items()})
 
     @contextmanager
-    def _overlaid(self, checked: Mapping[str, Any]) -> Iterator[Config]:
+    def _overlaid(self, checked: Mapping[str, object]) -> Iterator[Config]:
         overlay = self.__dict__
         before = {name: overlay[name] for name in checked if name in overlay}
         overlay.update(checked)

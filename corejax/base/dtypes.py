@@ -47,7 +47,7 @@ _LONG = {short: dtype for dtype, short in _SHORT.items()}
 PYTHON_SCALARS: dict[type, str] = {bool: "b", int: "i", float: "f", complex: "c"}
 
 
-def plain_scalar(x: Any) -> Any:
+def plain_scalar(x: object) -> Any:
     """A number whose class derives from Python's, as that of an IntEnum, as Python's own; None for all else.
 
     NumPy's scalars, some of which derive from Python's, too, have a dtype of their own.
@@ -151,7 +151,7 @@ _ABOVE: dict[Any, tuple[Any, ...]] = {
 
 
 @cache
-def _upper_bounds(node: Any) -> frozenset[Any]:
+def _upper_bounds(node: object) -> frozenset[Any]:
     return frozenset((node,)).union(*(_upper_bounds(above) for above in _ABOVE[node]))
 
 

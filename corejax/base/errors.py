@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Any
 
 __all__ = [
     "ConcretizationError", "CorejaxAttributeError", "CorejaxError", "CorejaxImportError", "CorejaxIndexError",
@@ -29,7 +28,7 @@ __all__ = [
 class CorejaxError(Exception):
     """The base of every error of corejax, with its parts as attributes."""
 
-    def __init__(self, message: str, *, got: Any = None, wanted: Any = None, where: str | None = None,
+    def __init__(self, message: str, *, got: object = None, wanted: object = None, where: str | None = None,
                  todo: str | None = None, primitive: str | None = None, hook: str | None = None,
                  pack: str | None = None) -> None:
         self.message = message
@@ -126,7 +125,7 @@ def suggestion(name: str, names: Iterable[str]) -> str | None:
     return f"did you mean {' or '.join(map(repr, close))}?" if close else None
 
 
-def kind_of(value: Any) -> str:
+def kind_of(value: object) -> str:
     """The type of a value in words: `a list`, `an int`, `None`."""
     name = type(value).__name__
     article = "an" if name.lower().startswith(("a", "e", "i", "o", "nd")) else "a"

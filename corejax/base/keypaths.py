@@ -16,7 +16,7 @@ class Key:
     __slots__ = ("key",)
     pattern = "[<flat index {0!r}>]"
 
-    def __init__(self, key: Any) -> None:
+    def __init__(self, key: object) -> None:
         self.key = key
 
     def __eq__(self, other: object) -> bool:
@@ -67,7 +67,7 @@ Root: TypeAlias = str | Callable[[Path], str] | None
 _KEYS = {cls.__name__: cls for cls in (SequenceKey, DictKey, GetAttrKey, FlattenedIndexKey)}
 
 
-def own_key(key: Any) -> Any:
+def own_key(key: object) -> Any:
     """jaxlib's key as one of ours; any other object stays what it is."""
     cls = _KEYS.get(type(key).__name__)
     if cls is None or isinstance(key, Key):

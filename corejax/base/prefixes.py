@@ -11,7 +11,7 @@ from corejax.base.source import here
 from corejax.base.trees import IsLeaf, TreeDef, flatten, one_level
 
 
-def flatten_up_to(treedef: TreeDef, prefix: Any, full: Any, *, names: tuple[str, str], is_leaf: IsLeaf = None
+def flatten_up_to(treedef: TreeDef, prefix: object, full: object, *, names: tuple[str, str], is_leaf: IsLeaf = None
                   ) -> list[Any]:
     """The subtrees of `full` at the leaves of `prefix`, whose structure is `treedef`; `names` are for the error."""
     try:
@@ -27,7 +27,7 @@ def flatten_up_to(treedef: TreeDef, prefix: Any, full: Any, *, names: tuple[str,
                                 ) from error
 
 
-def check_same_structure(wanted: Any, given: Any, names: tuple[str, str], what: str) -> None:
+def check_same_structure(wanted: object, given: object, names: tuple[str, str], what: str) -> None:
     """Raise if two trees differ in structure, and say where."""
     wanted_def, given_def = flatten(wanted)[1], flatten(given)[1]
     if wanted_def == given_def:
@@ -42,7 +42,7 @@ def _swap(found: tuple[Path, str, str] | None) -> tuple[Path, str, str] | None:
     return None if found is None else (found[0], found[2], found[1])
 
 
-def _mismatch(prefix: Any, full: Any, is_leaf: IsLeaf, path: Path) -> tuple[Path, str, str] | None:
+def _mismatch(prefix: object, full: object, is_leaf: IsLeaf, path: Path) -> tuple[Path, str, str] | None:
     """The first place where `full` doesn't continue `prefix`: (path, what full has, what prefix has)."""
     level = None if is_leaf is not None and is_leaf(prefix) else one_level(prefix)
     if level is None:
@@ -61,7 +61,7 @@ def _mismatch(prefix: Any, full: Any, is_leaf: IsLeaf, path: Path) -> tuple[Path
     return (path, f"static {full_static!r:.60}", f"static {static!r:.60}") if differ else None
 
 
-def _describe(tree: Any) -> str:
+def _describe(tree: object) -> str:
     """A container in a few words."""
     level = one_level(tree)
     name = type(tree).__name__
@@ -75,7 +75,7 @@ def _describe(tree: Any) -> str:
     return f"a {name} of {len(level[0])}"
 
 
-def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None, *,
+def broadcast_prefix(prefix_tree: object, full_tree: object, is_leaf: IsLeaf = None, *,
                      names: tuple[str, str] = ("the prefix", "the tree")) -> list[Any]:
     """For each leaf of `full_tree`, the leaf of `prefix_tree` that stands at it or above it.
 

@@ -50,7 +50,7 @@ class OneOf:
     def wanted(self) -> str:
         return " or ".join(map(repr, self.values))
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: object) -> Any:
         for known in self.values:
             if type(value) is type(known) and value == known:
                 return known
@@ -62,7 +62,7 @@ class OneOf:
                 return known
         raise self._refused(text)
 
-    def _refused(self, value: Any) -> Refused:
+    def _refused(self, value: object) -> Refused:
         close = get_close_matches(str(value).lower(), [str(known).lower() for known in self.values], n=1)
         return Refused(f"did you mean {close[0]!r}?" if close else "")
 
@@ -112,7 +112,7 @@ class PathName:
     def wanted(self) -> str:
         return f"a path{' or None' * self.optional}"
 
-    def check(self, value: Any) -> str | None:
+    def check(self, value: object) -> str | None:
         if value is None and self.optional:
             return None
         if not isinstance(value, (str, os.PathLike)):
@@ -133,7 +133,7 @@ class Name:
 
     wanted = "a name"
 
-    def check(self, value: Any) -> str:
+    def check(self, value: object) -> str:
         if not isinstance(value, str) or not (value.isidentifier() and value.islower()):
             lower = isinstance(value, str) and value.strip().lower()
             raise Refused(f"write {lower!r}" if lower and lower.isidentifier() else "")

@@ -54,7 +54,7 @@ _is_library: dict[str, bool] = {}
 _is_users: dict[str, bool] = {}
 
 
-def add_library_package(name: str, owner: Any = None) -> None:
+def add_library_package(name: str, owner: object = None) -> None:
     """Count the frames of the top-level package `name` as library code from now on; `str(owner)` says whose it is."""
     if name in library_packages or name == "__main__":
         return

@@ -89,7 +89,7 @@ def as_entry(function: F) -> F:
     return function
 
 
-def is_entry(function: Any) -> bool:
+def is_entry(function: object) -> bool:
     """Is this function marked as an entry?"""
     return getattr(function, "_entry", function) is getattr(function, "__code__", None)
 

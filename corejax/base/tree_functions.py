@@ -83,7 +83,7 @@ trees.register_node(
 
 @public
 @wraps(trees.unflatten)
-def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
+def unflatten(treedef: TreeDef, leaves: Iterable[object]) -> Any:
     _check_treedef(treedef)
     if not isinstance(leaves, Iterable):
         raise _refused("a structure must be filled with a sequence of leaves", leaves, "a list",
@@ -133,26 +133,26 @@ def register_dataclass(cls: C, data_fields: Sequence[str] | None = None, meta_fi
 
 
 @public
-def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+def leaves(tree: object, is_leaf: IsLeaf = None) -> list[Any]:
     """The leaves, in order."""
     return flatten(tree, is_leaf)[0]
 
 
 @public
-def structure(tree: Any, is_leaf: IsLeaf = None) -> TreeDef:
+def structure(tree: object, is_leaf: IsLeaf = None) -> TreeDef:
     """The tree without its leaves: hashable, and equal for equal containers."""
     return flatten(tree, is_leaf)[1]
 
 
 @public
-def leaves_with_path(tree: Any, is_leaf: IsLeaf = None) -> list[tuple[Path, Any]]:
+def leaves_with_path(tree: object, is_leaf: IsLeaf = None) -> list[tuple[Path, Any]]:
     """The (path, leaf) pairs, in order."""
     return flatten_with_path(tree, is_leaf)[0]
 
 
 @public
 @calls_users
-def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
+def map(f: Callable[..., Any], tree: object, *rest: Any, is_leaf: IsLeaf = None) -> Any:
     """`f` of each leaf, together with what stands at its place in the other trees."""
     _check_function(f, "tree.map")
     own, treedef = flatten(tree, is_leaf)
@@ -166,7 +166,7 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) ->
 
 @public
 @calls_users
-def map_with_path(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
+def map_with_path(f: Callable[..., Any], tree: object, *rest: Any, is_leaf: IsLeaf = None) -> Any:
     """As `map`, and `f` gets the path of the leaf first."""
     _check_function(f, "tree.map_with_path")
     pairs, treedef = flatten_with_path(tree, is_leaf)
@@ -178,14 +178,15 @@ def map_with_path(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf 
         raise
 
 
-def _others(treedef: TreeDef, tree: Any, rest: tuple[Any, ...], is_leaf: IsLeaf) -> list[list[Any]]:
+def _others(treedef: TreeDef, tree: object, rest: tuple[object, ...], is_leaf: IsLeaf) -> list[list[Any]]:
     return [flatten_up_to(treedef, tree, other, names=("the first tree", f"tree number {i}"), is_leaf=is_leaf)
             for i, other in enumerate(rest, 2)]
 
 
 @public
 @calls_users
-def reduce(function: Callable[[Any, Any], Any], tree: Any, initializer: Any = _missing, is_leaf: IsLeaf = None) -> Any:
+def reduce(function: Callable[[Any, Any], Any], tree: object, initializer: object = _missing, is_leaf: IsLeaf = None
+           ) -> Any:
     """The leaves combined from left to right."""
     _check_function(function, "tree.reduce")
     if initializer is not _missing:
@@ -199,7 +200,7 @@ def reduce(function: Callable[[Any, Any], Any], tree: Any, initializer: Any = _m
 
 
 @public
-def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
+def all(tree: object, *, is_leaf: IsLeaf = None) -> bool:
     """Are all leaves true?"""
     for i, leaf in enumerate(leaves(tree, is_leaf)):
         try:
@@ -214,13 +215,13 @@ def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
 
 
 @public
-def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
+def broadcast(prefix_tree: object, full_tree: object, is_leaf: IsLeaf = None) -> Any:
     """A tree like `full_tree` in which each leaf of `prefix_tree` stands for all below it."""
     return trees.unflatten(structure(full_tree), broadcast_prefix(prefix_tree, full_tree, is_leaf))
 
 
 @public
-def transpose(outer_treedef: TreeDef, inner_treedef: TreeDef | None, pytree_to_transpose: Any) -> Any:
+def transpose(outer_treedef: TreeDef, inner_treedef: TreeDef | None, pytree_to_transpose: object) -> Any:
     """From outer-of-inner to inner-of-outer; None takes the inner structure from the first subtree."""
     _check_treedef(outer_treedef)
     found, treedef = flatten(pytree_to_transpose)
@@ -237,17 +238,17 @@ def transpose(outer_treedef: TreeDef, inner_treedef: TreeDef | None, pytree_to_t
     return inner_treedef.unflatten(columns)
 
 
-def _check_treedef(treedef: Any) -> None:
+def _check_treedef(treedef: object) -> None:
     if not hasattr(treedef, "num_leaves"):
         raise _refused("this is not the structure of a pytree", treedef, "what tree.structure(x) returns",
                        "pass the structure, not the tree")
 
 
-def _check_function(function: Any, what: str) -> None:
+def _check_function(function: object, what: str) -> None:
     if not callable(function):
         raise _refused(f"{what}: expected a function", function, "a callable", "pass the function first")
 
 
-def _refused(problem: str, got: Any, wanted: str, todo: str) -> CorejaxTypeError:
+def _refused(problem: str, got: object, wanted: str, todo: str) -> CorejaxTypeError:
     return CorejaxTypeError(problem, got=repr(got)[:80], wanted=wanted, where=here(), todo=todo)
 

@@ -57,11 +57,11 @@ def _reduced(treedef: TreeDef) -> Any:
     return _rebuilt, (treedef.node_data(), treedef.children())
 
 
-def _rebuilt(node: Any, children: Sequence[TreeDef]) -> TreeDef:
+def _rebuilt(node: object, children: Sequence[TreeDef]) -> TreeDef:
     return _jaxlib.pytree.PyTreeDef.from_node_data_and_children(registry(), node, children)
 
 
-def _register(cls: Any, enter: Callable[[Any], None]) -> None:
+def _register(cls: object, enter: Callable[[Any], None]) -> None:
     """Queue a registration until jaxlib is needed, or enter it now."""
     if not isinstance(cls, type):
         raise CorejaxTypeError("only a class can be registered as a pytree node", got=repr(cls)[:80], wanted="a class",
@@ -154,7 +154,7 @@ register_node(defaultdict, _flatten_defaultdict,
 # Flattening
 
 @calls_users
-def flatten(tree: Any, is_leaf: IsLeaf = None, root: Root = None) -> tuple[list[Any], TreeDef]:
+def flatten(tree: object, is_leaf: IsLeaf = None, root: Root = None) -> tuple[list[Any], TreeDef]:
     """The leaves of a tree, and its structure; `is_leaf` stops at nodes for which it holds.
 
     `root` is what errors call the tree: text, or a function from the path of a node to what it is called.
@@ -166,7 +166,7 @@ def flatten(tree: Any, is_leaf: IsLeaf = None, root: Root = None) -> tuple[list[
 
 
 @calls_users
-def flatten_with_path(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[tuple[Path, Any]], TreeDef]:
+def flatten_with_path(tree: object, is_leaf: IsLeaf = None) -> tuple[list[tuple[Path, Any]], TreeDef]:
     """The (path, leaf) pairs of a tree, and its structure."""
     # The number of arguments of the predicate depends on jaxlib's release; the node is the last.
     predicate = None if is_leaf is None else lambda *args: is_leaf(args[-1])
@@ -177,7 +177,7 @@ def flatten_with_path(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[tuple[Pat
     return [(tuple([own_key(key) for key in path]), leaf) for path, leaf in pairs], treedef
 
 
-def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
+def unflatten(treedef: TreeDef, leaves: Iterable[object]) -> Any:
     """The tree of this structure with these leaves."""
     leaves = leaves if type(leaves) is list else list(leaves)
     if len(leaves) != treedef.num_leaves:
@@ -187,12 +187,12 @@ def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
     return treedef.unflatten(leaves)
 
 
-def paths_of(tree: Any, is_leaf: IsLeaf = None) -> list[str]:
+def paths_of(tree: object, is_leaf: IsLeaf = None) -> list[str]:
     """The path of each leaf, written as code."""
     return [keystr(path) for path, _ in flatten_with_path(tree, is_leaf)[0]]
 
 
-def one_level(tree: Any) -> tuple[list[tuple[Any, Any]], Any] | None:
+def one_level(tree: object) -> tuple[list[tuple[Any, Any]], Any] | None:
     """The (key, child) pairs of a container with its static part; None for a leaf."""
     found = registry().flatten_one_level_with_keys(tree)
     return None if found is None else ([(own_key(key), child) for key, child in found[0]], found[1])
@@ -205,7 +205,7 @@ def _place(path: Path, root: Root) -> str:
 
 
 @calls_users
-def _explain_failure(tree: Any, is_leaf: IsLeaf, error: Exception, root: Root = None) -> NoReturn:
+def _explain_failure(tree: object, is_leaf: IsLeaf, error: Exception, root: Root = None) -> NoReturn:
     """Find the node that can't be flattened, and say where it is; what user code raised passes through."""
     if isinstance(error, (RecursionError, SystemError)):  # jaxlib wraps the first in the second
         raise CorejaxValueError("a pytree contains itself, or is nested too deeply", where=here(),

@@ -25,7 +25,7 @@ def noun(group: str) -> str:
     return special.get(group, group.rpartition(".")[2].removesuffix("s"))
 
 
-def report(key: Any, message: str) -> None:
+def report(key: object, message: str) -> None:
     """Warn, at most once in a process for each key: the name of a pack, for what breaks it."""
     if key in _reported:
         return

@@ -8,10 +8,13 @@ import threading
 import warnings
 from _thread import start_new_thread
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from corejax.base.errors import CorejaxValueError, CorejaxWarning
 from corejax.base.source import describe
+
+if TYPE_CHECKING:
+    from corejax.installed.manifest import Pack
 
 _SECONDS = "COREJAX_SLOW_IMPORT"
 _DEFAULT_SECONDS = 10.0
@@ -27,7 +30,7 @@ class Watch:
     An import within another is watched by the outer one's thread.
     """
 
-    def __init__(self, pack: Any, module: str) -> None:
+    def __init__(self, pack: Pack, module: str) -> None:
         self._pack, self._module = pack, module
         self._seconds = patience()
         self._busy = threading.Lock()  # held during the import

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import importlib_metadata
 
@@ -24,6 +24,20 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 _VALUE = re.compile(r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*)\s*(:\s*(?P<attr>[^\W\d]\w*(\.[^\W\d]\w*)*)\s*)?(\[.*\])?")
 
 _STANDARD = re.compile(r"""([\w.-]+).*;.*\bextra\s*==\s*['"]std['"]""")
+
+
+class Distribution(Protocol):
+    """What is asked of an installed distribution; the library's own classes for it changed from release to release."""
+
+    @property
+    def version(self) -> str: ...
+
+    @property
+    def metadata(self) -> Any: ...
+
+    def read_text(self, filename: str, /) -> str | None: ...
+
+    def locate_file(self, path: str, /) -> Any: ...
 
 
 class Entry(NamedTuple):
@@ -44,7 +58,7 @@ class Pack:
 
     __slots__ = ("_distribution", "entries", "name")
 
-    def __init__(self, name: str, distribution: Any) -> None:
+    def __init__(self, name: str, distribution: Distribution) -> None:
         self.name = name
         self.entries: list[Entry] = []
         self._distribution = distribution
@@ -202,7 +216,7 @@ def _check_group(group: str, number: int, raw: str) -> None:
                          f"did you mean {close[0]!r}?")
 
 
-def _is_husk(distribution: Any) -> bool:
+def _is_husk(distribution: Distribution) -> bool:
     """Is it what remains of a distribution that was removed: a folder without metadata?"""
     return not any(distribution.read_text(name) for name in ("METADATA", "PKG-INFO"))
 
@@ -212,7 +226,7 @@ def scan() -> Manifest:
     packs: dict[str, Pack] = {}
     broken: dict[str, str] = {}
     shadowed: dict[str, Pack] = {}
-    seen: dict[str, Any] = {}
+    seen: dict[str, Distribution] = {}
     for distribution in _distributions(broken):
         name, provides = "", True
         try:
@@ -227,7 +241,7 @@ def scan() -> Manifest:
                 shadowed.setdefault(name, pack)
                 continue
             seen[name] = distribution
-            _parse(pack, text)
+            _parse(pack, text or "")
             if pack.entries:
                 packs[name] = pack
         except Exception as error:  # whatever is wrong with one distribution, the others work
@@ -236,7 +250,7 @@ def scan() -> Manifest:
     return Manifest(packs.values(), broken, shadowed)
 
 
-def _distributions(broken: dict[str, str]) -> Iterator[Any]:
+def _distributions(broken: dict[str, str]) -> Iterator[Distribution]:
     """All of them, unless a finder fails: then those before it."""
     try:
         yield from importlib_metadata.distributions()
@@ -244,7 +258,7 @@ def _distributions(broken: dict[str, str]) -> Iterator[Any]:
         broken[_REST] = f"looking for them failed: {_reason(error)}"
 
 
-def _name(distribution: Any) -> str:
+def _name(distribution: Distribution) -> str:
     # The normalised name comes from the file's name: reading the metadata would cost ten times the whole scan.
     name = _canonical(getattr(distribution, "_normalized_name", None) or distribution.metadata["Name"])
     if not _NAME.fullmatch(name):
@@ -252,7 +266,7 @@ def _name(distribution: Any) -> str:
     return name
 
 
-def _label(distribution: Any) -> str:
+def _label(distribution: Distribution) -> str:
     """What to call a distribution whose name can't be told."""
     return os.path.basename(str(getattr(distribution, "_path", "?"))).partition("-")[0]
 
@@ -261,7 +275,7 @@ def _reason(error: Exception) -> str:
     return str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
 
 
-def distribution(name: str) -> Any:
+def distribution(name: str) -> Distribution | None:
     """The installed distribution of this name, with `name`, `version` and `locate_file`; None if there is none."""
     try:
         return importlib_metadata.distribution(name)

@@ -27,7 +27,7 @@ from corejax.installed.isolation import Modules, Watch
 
 if TYPE_CHECKING:
     from corejax.installed import manifest
-    from corejax.installed.manifest import Manifest
+    from corejax.installed.manifest import Entry, Manifest
 else:
     manifest = late("corejax.installed.manifest")  # reading what is installed takes a library that is slow to import
 
@@ -73,7 +73,7 @@ def load(group: str, name: str) -> Any:
     return _objects.setdefault((group, name), load_entry(entry))
 
 
-def load_entry(entry: Any) -> Any:
+def load_entry(entry: Entry) -> Any:
     """Import the entry's module and take its object."""
     if entry.pack.name in _broken:
         raise _broken_error(entry)
@@ -97,7 +97,7 @@ def load_entry(entry: Any) -> Any:
 
 def _joined(name: str) -> dict[Any, Any]:
     """The tables of all packs for one role as one, without those of broken packs. A clash is an error at its use."""
-    offers: dict[Any, list[Any]] = {}
+    offers: dict[Any, list[Entry]] = {}
     functions: dict[Any, Any] = {}
     for entry in installed().providers(ROLES, name):
         try:
@@ -112,7 +112,7 @@ def _joined(name: str) -> dict[Any, Any]:
             for key, entries in offers.items()}
 
 
-def _chosen(name: str, key: Any, entries: list[Any], functions: dict[Any, Any]) -> Any:
+def _chosen(name: str, key: Any, entries: list[Entry], functions: dict[Any, Any]) -> Any:
     """The function for a key that several packs have: of the one that the user prefers."""
     def choose() -> Any:
         entry = installed().one_of(ROLES, f"{name} of {key.__name__}", entries)
@@ -127,11 +127,11 @@ def _chosen(name: str, key: Any, entries: list[Any], functions: dict[Any, Any]) 
         return clash
 
 
-def _is_importing(module: Any) -> bool:
+def _is_importing(module: object) -> bool:
     return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
 
 
-def _import(entry: Any) -> Any:
+def _import(entry: Entry) -> Any:
     package, before, watch = entry.module.partition(".")[0], Modules(), Watch(entry.pack, entry.module)
     try:
         # Without a lock of our own: a module that is being imported by another thread may be waiting for us. Of two
@@ -157,7 +157,7 @@ def _import(entry: Any) -> Any:
     return module
 
 
-def _attribute(entry: Any, value: Any, attr: str) -> Any:
+def _attribute(entry: Entry, value: Any, attr: str) -> Any:
     computed = isinstance(value, ModuleType) and "__getattr__" in vars(value)
     before = Modules() if computed else None  # it may import
     try:
@@ -182,7 +182,7 @@ def _attribute(entry: Any, value: Any, attr: str) -> Any:
 
 # Errors and reports
 
-def _break(entry: Any, problem: str, cause: BaseException) -> PackError:
+def _break(entry: Entry, problem: str, cause: BaseException) -> PackError:
     """Remember a pack as broken, for the first reason that there was."""
     place, package = None, entry.module.partition(".")[0]
     for frame, line in walk_tb(cause.__traceback__):
@@ -192,7 +192,7 @@ def _break(entry: Any, problem: str, cause: BaseException) -> PackError:
     return _broken_error(entry)
 
 
-def _broken_error(entry: Any) -> PackError:
+def _broken_error(entry: Entry) -> PackError:
     failure = _broken[entry.pack.name]
     error = PackError(
         f"the pack {entry.pack} {failure.problem}, so its {noun(entry.group)} {entry.name!r} can't be used",
@@ -211,7 +211,7 @@ def words(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def entry_error(entry: Any, problem: str, got: str, wanted: str) -> PackError:
+def entry_error(entry: Entry, problem: str, got: str, wanted: str) -> PackError:
     """The error for an entry point that doesn't lead to what its group holds; the rest of its pack works."""
     return PackError(
         f"{entry.pack}: the {noun(entry.group)} {entry.name!r} {problem}", pack=str(entry.pack), got=got,

@@ -42,6 +42,7 @@ class BatchTrace(Trace):
 
     __slots__ = ("axis", "known")
     is_mapping = True
+    parent: Trace
 
     def __init__(self, parent: Trace, axis: Axis) -> None:
         super().__init__(parent)
@@ -64,7 +65,7 @@ class BatchTrace(Trace):
         context.trace = parent
         try:
             if not batched and (axis.name is None or not _names(params, axis.name)):
-                return parent.process(primitive, vals, params)  # type: ignore[union-attr]
+                return parent.process(primitive, vals, params)
             # a program that was not traced has the types of its results when it has run
             runs_first = primitive.evaluate is not None
             expected: Any = None if runs_first else primitive.infer(tuple([aval_of(x) for x in args]), params)

@@ -75,6 +75,8 @@ class JVPTrace(Trace):
     """
 
     __slots__ = ("base",)
+    parent: Trace
+    base: Trace
 
     def __init__(self, parent: Trace) -> None:
         super().__init__(parent)
@@ -94,7 +96,7 @@ class JVPTrace(Trace):
         context.trace = parent
         try:
             if not active:
-                return parent.process(primitive, primals, params)  # type: ignore[union-attr]
+                return parent.process(primitive, primals, params)
             declared_neither = primitive.factors is None and primitive.linear is None
             count = len(parent.eqns) if declared_neither and type(parent) is StagingTrace else -1
             keep_zeros = primitive.symbolic_zeros
@@ -126,12 +128,13 @@ class JVPTrace(Trace):
             context.trace = self
         return self.box(primitive, "jvp", out, out_dot)
 
-    def _check_linear(self, primitive: Primitive, parent: Any, count: int, primals: Sequence[Any],
+    def _check_linear(self, primitive: Primitive, parent: Trace, count: int, primals: Sequence[Any],
                       tangents: Sequence[Any], dots: Any) -> None:
         """A rule that was just traced is linear in the tangents, where all of them are variables of the program.
 
         And no primals too, as where somebody differentiates along x itself.
         """
+        assert type(parent) is StagingTrace
         if type(dots) is StagingTracer and all([eqn.primitive is primitive for eqn in parent.eqns[count:]]):
             return
         variables = set()

@@ -42,6 +42,7 @@ class TapeTrace(Trace):
 
     __slots__ = ("eqns",)
     is_recording = True
+    parent: Trace
 
     def __init__(self, parent: Trace) -> None:
         super().__init__(parent)
@@ -57,7 +58,7 @@ class TapeTrace(Trace):
         else:
             context.trace = parent = self.parent
             try:
-                return parent.process(primitive, args, params)  # type: ignore[union-attr]
+                return parent.process(primitive, args, params)
             finally:
                 context.trace = self
         if primitive.partial_eval is not None:

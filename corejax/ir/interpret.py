@@ -13,7 +13,7 @@ from corejax.base.errors import CorejaxTypeError
 from corejax.base.source import DealingWithEquations, at_hand
 from corejax.base.tracebacks import public
 from corejax.kernel.binding import check_bound
-from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
+from corejax.kernel.jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal, Var
 
 
 def location() -> source.Location:
@@ -30,11 +30,11 @@ class _Plan:
     __slots__ = ("ends", "literals")
 
     def __init__(self, jaxpr: Jaxpr) -> None:
-        self.literals: dict[Any, Any] = {x: x.val for x in jaxpr.outvars if type(x) is Literal}
-        self.ends: list[list[Any] | None] = []
-        seen: set[Any] = {*jaxpr.outvars}
+        self.literals: dict[Atom, Any] = {x: x.val for x in jaxpr.outvars if type(x) is Literal}
+        self.ends: list[list[Var] | None] = []
+        seen: set[Atom] = {*jaxpr.outvars}
         for eqn in reversed(jaxpr.eqns):
-            ends: list[Any] = []
+            ends: list[Var] = []
             for x in eqn.invars:
                 if x not in seen:
                     seen.add(x)
@@ -49,7 +49,7 @@ class _Plan:
         self.ends.reverse()
 
 
-def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
+def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[object], *args: Any) -> list[Any]:
     """The outputs of a jaxpr for values of its constvars and invars.
 
     Traceable: each equation is bound under the current trace. Takes linear time, and lets go of every intermediate
@@ -86,7 +86,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
         raise
 
 
-def _arity_error(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any]) -> CorejaxTypeError:
+def _arity_error(jaxpr: Jaxpr, consts: Sequence[object], args: Sequence[object]) -> CorejaxTypeError:
     return CorejaxTypeError(
         f"evaluating the jaxpr{' of ' + jaxpr.name if jaxpr.name else ''}: wrong number of values",
         got=f"{len(consts)} constants and {len(args)} arguments",

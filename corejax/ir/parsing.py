@@ -20,7 +20,7 @@ import numpy as np
 from corejax.base import dtypes
 from corejax.base.avals import ShapedArray, scalar_aval
 from corejax.base.errors import CorejaxNotImplementedError, CorejaxTypeError, CorejaxValueError
-from corejax.kernel.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_effects
+from corejax.kernel.jaxpr import Atom, ClosedJaxpr, Effects, Jaxpr, JaxprEqn, Literal, Params, Var, no_effects
 from corejax.kernel.primitive import Primitive
 from corejax.kernel.printing import OPAQUE, RESERVED, effect_texts
 from corejax.kernel.scalars import NUMBER, read_number, read_python_number
@@ -229,9 +229,9 @@ class _Reader:
             raise JaxprSyntaxError(f"`{number[0]}` is no {dtypes.short_name(aval.dtype)}", self.text, at) from error
         return Literal(self.literal(value, aval), aval)
 
-    def params(self, primitive: Primitive) -> dict[str, Any]:
+    def params(self, primitive: Primitive) -> Params:
         start = self.position
-        found: dict[str, Any] = {}
+        found: Params = {}
         bracket = self.accept_text("[")
         while bracket and not self.accept_text("]"):
             name = self.accept(_WORD) or self.fail("the name of a param or `]`")
@@ -284,7 +284,7 @@ class _Reader:
                 break
         return tuple(items)
 
-    def effects(self, primitive: Primitive, invars: list[Atom], params: dict[str, Any]) -> frozenset[Any]:
+    def effects(self, primitive: Primitive, invars: list[Atom], params: Params) -> Effects:
         self.skip()
         at = self.position
         hook = primitive.effects

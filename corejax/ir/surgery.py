@@ -27,7 +27,7 @@ def consts_to_operands(closed: ClosedJaxpr) -> tuple[Jaxpr, tuple[Any, ...]]:
     return jaxpr.replace(constvars=(), invars=(*jaxpr.constvars, *jaxpr.invars)), closed.consts
 
 
-def close(jaxpr: Jaxpr, consts: Sequence[Any]) -> ClosedJaxpr:
+def close(jaxpr: Jaxpr, consts: Sequence[object]) -> ClosedJaxpr:
     """The inverse: leading invars become constvars with these values.
 
     >>> from corejax.ir import parse_jaxpr
@@ -95,11 +95,11 @@ def substitute(jaxpr: Jaxpr, atoms: Mapping[Var, Atom]) -> Jaxpr:
     eqns = []
     for eqn in jaxpr.eqns:
         if not atoms.keys().isdisjoint(eqn.invars):
-            eqn = eqn.replace(invars=[get(x, x) for x in eqn.invars])  # type: ignore[arg-type]
+            eqn = eqn.replace(invars=[x if type(x) is Literal else get(x, x) for x in eqn.invars])
         eqns.append(eqn)
     return jaxpr.replace(constvars=[v for v in jaxpr.constvars if v not in atoms], eqns=eqns,
                          invars=[v for v in jaxpr.invars if v not in atoms],
-                         outvars=[get(x, x) for x in jaxpr.outvars])  # type: ignore[arg-type]
+                         outvars=[x if type(x) is Literal else get(x, x) for x in jaxpr.outvars])
 
 
 def inline(jaxpr: Jaxpr, args: Sequence[Atom], consts: Sequence[Atom] = ()) -> tuple[list[JaxprEqn], list[Atom]]:
@@ -112,7 +112,7 @@ def inline(jaxpr: Jaxpr, args: Sequence[Atom], consts: Sequence[Atom] = ()) -> t
     >>> Jaxpr((), [x], outs, eqns).eqns == inner.eqns, outs[1] is x
     (False, True)
     """
-    env: dict[Any, Atom] = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*consts, *args), strict=True))
+    env: dict[Atom, Atom] = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*consts, *args), strict=True))
     eqns = []
     for eqn in jaxpr.eqns:
         invars = [x if type(x) is Literal else env[x] for x in eqn.invars]
@@ -169,7 +169,7 @@ def forwarded_outputs(jaxpr: Jaxpr) -> tuple[int | None, ...]:
     (None, 1)
     """
     index = {var: i for i, var in enumerate(jaxpr.invars)}
-    return tuple([None if type(x) is Literal else index.get(x) for x in jaxpr.outvars])  # type: ignore[arg-type]
+    return tuple([None if type(x) is Literal else index.get(x) for x in jaxpr.outvars])
 
 
 def count_eqns(jaxpr: Jaxpr, recursive: bool = True) -> int:
@@ -204,7 +204,7 @@ def dce(jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence
         raise CorejaxValueError("dce: one flag for each output", got=len(used_outputs), wanted=len(jaxpr.outvars),
                                 where=here())
     outvars = [x for x, used in zip(jaxpr.outvars, used_outputs, strict=True) if used]
-    live: set[Any] = {x for x in outvars if type(x) is not Literal}
+    live: set[Var] = {x for x in outvars if type(x) is not Literal}
     kept, changed = _live_eqns(jaxpr.eqns, live)
     keep = [instantiate] * len(jaxpr.invars) if isinstance(instantiate, bool) else _flags(jaxpr, instantiate)
     used_inputs = tuple([bool(forced) or v in live for v, forced in zip(jaxpr.invars, keep, strict=True)])
@@ -225,7 +225,7 @@ def dce_closed(closed: ClosedJaxpr, used_outputs: Sequence[bool], instantiate: b
     return close(jaxpr, [c for c, keep in zip(consts, used[:n], strict=True) if keep]), used[n:]
 
 
-def _live_eqns(eqns: Sequence[JaxprEqn], live: set[Any]) -> tuple[list[JaxprEqn], bool]:
+def _live_eqns(eqns: Sequence[JaxprEqn], live: set[Var]) -> tuple[list[JaxprEqn], bool]:
     """The equations that `live` depends on, in order, and whether any was changed or dropped.
 
     What they read is added to `live`.

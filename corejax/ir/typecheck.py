@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from corejax.base.avals import ShapedArray
 from corejax.base.errors import CorejaxTypeError, RuleError
 from corejax.base.source import DealingWithEquations
 from corejax.kernel.binding import check_operands, ill_typed, names_of
-from corejax.kernel.jaxpr import Jaxpr, JaxprEqn, Var, no_effects, subjaxprs
+from corejax.kernel.jaxpr import Effects, Jaxpr, JaxprEqn, Var, no_effects, subjaxprs
 from corejax.kernel.printing import effect_texts
 
 
@@ -21,7 +20,7 @@ def typecheck(jaxpr: Jaxpr) -> None:
     """
     if "typechecked" in jaxpr._memo:
         return
-    bound: set[Any] = set()
+    bound: set[Var] = set()
     for var in (*jaxpr.constvars, *jaxpr.invars):
         _check_binder(jaxpr, None, var, bound)
     effects = no_effects
@@ -46,7 +45,7 @@ def typecheck(jaxpr: Jaxpr) -> None:
     jaxpr._memo["typechecked"] = True
 
 
-def _check_binder(jaxpr: Jaxpr, k: int | None, var: Any, bound: set[Any]) -> None:
+def _check_binder(jaxpr: Jaxpr, k: int | None, var: Var, bound: set[Var]) -> None:
     if type(var) is not Var or not isinstance(var.aval, ShapedArray):
         raise ill_typed(jaxpr, k, "binds something that isn't a variable", got=repr(var),
                         wanted="a Var with a ShapedArray")
@@ -104,9 +103,9 @@ def _check_effects(jaxpr: Jaxpr, k: int, eqn: JaxprEqn, avals: tuple[ShapedArray
                      wanted=_effects_text(wanted))
 
 
-def _types_text(avals: Sequence[Any]) -> str:
+def _types_text(avals: Sequence[ShapedArray]) -> str:
     return ", ".join(map(str, avals)) or "no outputs"
 
 
-def _effects_text(effects: Any) -> str:
+def _effects_text(effects: Effects) -> str:
     return f"{{{', '.join(effect_texts(effects))}}}"

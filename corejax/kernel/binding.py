@@ -11,20 +11,20 @@ from corejax.base import dtypes
 from corejax.base.avals import aval_of
 from corejax.base.errors import CorejaxTypeError
 from corejax.base.source import describe
-from corejax.kernel.jaxpr import Jaxpr, Literal
+from corejax.kernel.jaxpr import Atom, Jaxpr, Literal, Var
 from corejax.kernel.printing import Names, equation_lines
 
 
 def check_bound(jaxpr: Jaxpr) -> None:
     """Raise if an equation, or the list of outputs, uses a variable that is not bound before it."""
-    bound: set[Any] = {*jaxpr.constvars, *jaxpr.invars}
+    bound: set[Var] = {*jaxpr.constvars, *jaxpr.invars}
     for k, eqn in enumerate(jaxpr.eqns):
         check_operands(jaxpr, k, eqn.invars, bound)
         bound.update(eqn.outvars)
     check_operands(jaxpr, len(jaxpr.eqns), jaxpr.outvars, bound)
 
 
-def check_operands(jaxpr: Jaxpr, k: int, atoms: Sequence[Any], bound: set[Any]) -> None:
+def check_operands(jaxpr: Jaxpr, k: int, atoms: Sequence[Atom], bound: set[Var]) -> None:
     """What equation `k`, or the list of outputs, uses is bound; its literals are of their types."""
     for x in atoms:
         if type(x) is Literal:
@@ -33,7 +33,7 @@ def check_operands(jaxpr: Jaxpr, k: int, atoms: Sequence[Any], bound: set[Any]) 
             raise _unbound(jaxpr, k, x)
 
 
-def _unbound(jaxpr: Jaxpr, k: int, var: Any) -> CorejaxTypeError:
+def _unbound(jaxpr: Jaxpr, k: int, var: Atom) -> CorejaxTypeError:
     return ill_typed(jaxpr, k, f"uses `{names_of(jaxpr)[var]}`, which is not bound before it", got=repr(var),
                   wanted="a variable of this jaxpr: a constvar, an invar, or an output of an earlier equation")
 

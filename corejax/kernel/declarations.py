@@ -100,7 +100,7 @@ def _times(factor: Function | int) -> Function:
     if not callable(factor):
         return lambda tangent, out, *args, **params: weighted(tangent, factor)
 
-    def partial(tangent: Any, out: Any, *args: Any, **params: Any) -> Any:
+    def partial(tangent: object, out: object, *args: Any, **params: Any) -> Any:
         return weighted(tangent, factor(out, *args, **params))
     return partial
 

@@ -7,9 +7,9 @@ primitive. It is immutable. What it closes over stands in `constvars`; a `Closed
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, final
 
 from corejax.base.avals import ShapedArray
 from corejax.base.errors import CorejaxTypeError, kind_of
@@ -19,7 +19,12 @@ from corejax.kernel.printing import OPAQUE, Printed, Style, equation_text, liter
 if TYPE_CHECKING:
     from corejax.kernel.primitive import Primitive
 
-no_effects: frozenset[Any] = frozenset()
+Effects: TypeAlias = frozenset[Hashable]
+
+#: An equation's static metadata by name: ints, dtypes, jaxprs, functions; what may be there, its primitive says.
+Params: TypeAlias = dict[str, Any]
+
+no_effects: Effects = frozenset()
 
 
 class _Immutable:
@@ -30,10 +35,11 @@ class _Immutable:
     def __copy__(self) -> Self:
         return self
 
-    def __deepcopy__(self, memo: Any) -> Self:
+    def __deepcopy__(self, memo: object) -> Self:
         return self
 
 
+@final
 class Var(_Immutable):
     """A variable: its identity is its name. What is pickled together has the same variables when it is read."""
 
@@ -46,6 +52,7 @@ class Var(_Immutable):
         return f"Var({self.aval})"
 
 
+@final
 class Literal(_Immutable):
     """A scalar written into the equation that uses it."""
 
@@ -71,7 +78,7 @@ class JaxprEqn(_Immutable):
     __slots__ = ("primitive", "invars", "outvars", "params", "effects", "source", "scope")
 
     def __init__(self, primitive: Primitive, invars: Sequence[Atom], outvars: Sequence[Var], params: Mapping[str, Any],
-                 effects: frozenset[Any] = no_effects, source: Location = None, scope: tuple[str, ...] = ()) -> None:
+                 effects: Effects = no_effects, source: Location = None, scope: tuple[str, ...] = ()) -> None:
         self.primitive = primitive
         self.invars = invars
         self.outvars = outvars
@@ -84,7 +91,7 @@ class JaxprEqn(_Immutable):
         """The same equation but for the fields given."""
         return JaxprEqn(**{name: fields.get(name, getattr(self, name)) for name in self.__slots__})
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         check_picklable(self.primitive, self.params)
         return JaxprEqn, (self.primitive, self.invars, self.outvars, dict(self.params), self.effects,
                           written(self.source), self.scope)
@@ -93,7 +100,7 @@ class JaxprEqn(_Immutable):
         return equation_text(self)
 
 
-def check_picklable(primitive: Primitive, params: Mapping[str, Any]) -> None:
+def check_picklable(primitive: Primitive, params: Mapping[str, object]) -> None:
     """Refuse to pickle params that hold what can't be: else the error would not say which."""
     for name, value in params.items():
         items = value if type(value) is tuple else (value,)
@@ -118,7 +125,7 @@ class Jaxpr(Printed, _Immutable):
     __slots__ = ("constvars", "invars", "outvars", "eqns", "effects", "name", "_memo", "__weakref__")
 
     def __init__(self, constvars: Sequence[Var], invars: Sequence[Var], outvars: Sequence[Atom],
-                 eqns: Sequence[JaxprEqn], effects: frozenset[Any] = no_effects, name: str = "") -> None:
+                 eqns: Sequence[JaxprEqn], effects: Effects = no_effects, name: str = "") -> None:
         self.constvars = tuple(constvars)
         self.invars = tuple(invars)
         self.outvars = tuple(outvars)
@@ -143,7 +150,7 @@ class Jaxpr(Printed, _Immutable):
     def lines(self, style: Style) -> list[str]:
         return program_lines(self, style)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return Jaxpr, (self.constvars, self.invars, self.outvars, self.eqns, self.effects, self.name)
 
 
@@ -162,7 +169,7 @@ class ClosedJaxpr(Printed, _Immutable):
     def __deepcopy__(self, memo: Any) -> ClosedJaxpr:
         return ClosedJaxpr(self.jaxpr, deepcopy(self.consts, memo))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return ClosedJaxpr, (self.jaxpr, self.consts)
 
     in_avals = property(lambda self: self.jaxpr.in_avals)
@@ -179,7 +186,7 @@ class ClosedJaxpr(Printed, _Immutable):
         return [f"closed {'' if not self.consts else OPAQUE + ' '}{first}", *rest]
 
 
-def subjaxprs(params: Mapping[str, Any]) -> Iterator[Jaxpr]:
+def subjaxprs(params: Mapping[str, object]) -> Iterator[Jaxpr]:
     """The jaxprs in an equation's params, found by type, one level of tuples deep."""
     for value in params.values():
         if isinstance(value, Jaxpr):

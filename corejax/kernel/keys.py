@@ -31,7 +31,7 @@ class StructuralKey:
 
     __slots__ = ("_content", "_hash", "__weakref__")
 
-    def __init__(self, content: tuple[Any, ...]) -> None:
+    def __init__(self, content: tuple[object, ...]) -> None:
         self._content = content
         self._hash = hash(content)
 
@@ -105,7 +105,7 @@ def _literal_atom(literal: Literal) -> tuple[Any, ...]:
     return Literal, aval, np.asarray(value, aval.dtype).tobytes()
 
 
-def param_key(params: Mapping[str, Any], owner: str = "") -> tuple[Any, ...]:
+def param_key(params: Mapping[str, object], owner: str = "") -> tuple[Any, ...]:
     """The identity of an equation's params: equal iff they are the same to the bit, in whatever order.
 
     >>> param_key({"axes": (0, 1), "exact": True})
@@ -139,7 +139,7 @@ def _lowered_param_key(eqn: JaxprEqn) -> tuple[Any, ...]:
     return tuple(atoms)
 
 
-def _compiled_atom(value: Any) -> Hashable:
+def _compiled_atom(value: object) -> Hashable:
     if type(value) is Jaxpr:
         return compiled_key(value)
     if type(value) is tuple and any([type(item) is Jaxpr for item in value]):
@@ -147,7 +147,7 @@ def _compiled_atom(value: Any) -> Hashable:
     return atom(value)
 
 
-def atom(value: Any) -> Hashable:
+def atom(value: object) -> Hashable:
     """A hashable stand-in for a param, equal for two values iff a program can't tell them apart.
 
     A value type stands for itself with its exact type; a callable, and an object that compares by identity, for itself
@@ -164,14 +164,14 @@ _FLAGS = frozenset((bool,))
 _PLAIN = frozenset((int, str, type(None)))  # types whose values are their own atoms
 
 
-def _tuple_atom(value: tuple[Any, ...]) -> tuple[Any, ...]:
+def _tuple_atom(value: tuple[object, ...]) -> tuple[Any, ...]:
     # Most tuples hold integers, names and such tuples: they stand for themselves, as no other atom is one of these.
     if _PLAIN.issuperset(map(type, value)) or _is_plain(value):
         return value
     return (bool, value) if _FLAGS.issuperset(map(type, value)) else (tuple, *map(atom, value))
 
 
-def _is_plain(value: tuple[Any, ...]) -> bool:
+def _is_plain(value: tuple[object, ...]) -> bool:
     for item in value:
         if type(item) not in _PLAIN and (type(item) is not tuple or not _is_plain(item)):
             return False
@@ -200,7 +200,7 @@ class _Identity:
 
     __slots__ = ("held",)
 
-    def __init__(self, held: Any) -> None:
+    def __init__(self, held: object) -> None:
         self.held = held
 
     def __hash__(self) -> int:
@@ -210,7 +210,7 @@ class _Identity:
         return type(other) is _Identity and self.held is other.held
 
 
-def _other_atom(kind: type, value: Any) -> Hashable:
+def _other_atom(kind: type, value: object) -> Hashable:
     """The atom of a value that is of no built-in type."""
     own_key = getattr(kind, "__corejax_key__", None)
     if own_key is not None:

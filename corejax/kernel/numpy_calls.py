@@ -49,7 +49,7 @@ _PLAIN = {"where": True, "dtype": None, "casting": "same_kind", "order": "K", "s
 # The protocols
 
 @as_entry
-def array_ufunc(self: Any, ufunc: Any, method: str, /, *inputs: Any, **kwargs: Any) -> Any:
+def array_ufunc(self: object, ufunc: object, method: str, /, *inputs: Any, **kwargs: Any) -> Any:
     """NumPy's protocol for ufuncs, as a method of traced values."""
     try:
         if type(inputs[0]) is np.ndarray and not kwargs and method == "__call__" and ufunc in _BINARY:
@@ -72,7 +72,7 @@ def array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any)
 
 # Ufuncs
 
-def _ufunc(function: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _ufunc(function: object, method: str, inputs: tuple[object, ...], kwargs: dict[str, Any]) -> Any:
     if not all([_is_ours(type(x), "__array_ufunc__") for x in inputs]):
         return NotImplemented
     if "out" in kwargs:
@@ -96,7 +96,7 @@ def _ufunc(function: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str
     return _call(found, function, inputs, kwargs)
 
 
-def _operator(function: Any, x: Any, y: Any) -> Any:
+def _operator(function: Any, x: object, y: object) -> Any:
     forward, reflected = _BINARY[function]
     out = getattr(operators, forward)(x, y) if isinstance(x, DataModel) else getattr(operators, reflected)(y, x)
     if out is NotImplemented:
@@ -106,7 +106,7 @@ def _operator(function: Any, x: Any, y: Any) -> Any:
     return out
 
 
-def _refused_out(function: Any, method: str, inputs: Sequence[Any], out: Sequence[Any]) -> CorejaxTypeError:
+def _refused_out(function: object, method: str, inputs: Sequence[object], out: Sequence[object]) -> CorejaxTypeError:
     """The error for a result that is to be written to an array."""
     if method == "__call__" and function in _SYMBOLS and len(inputs) == 2 and out[0] is inputs[0]:
         symbol = _SYMBOLS[function]
@@ -148,7 +148,7 @@ def _function(func: Any, types: Sequence[type], args: tuple[Any, ...], kwargs: d
     return _call(found, func, args, kwargs)
 
 
-def _array_method(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+def _array_method(func: object, args: tuple[object, ...], kwargs: dict[str, Any]
                   ) -> tuple[Function | None, tuple[Any, ...], dict[str, Any]]:
     """The array method that a function of NumPy's is, for one that ndarray has as a method, with its arguments."""
     name = _METHODS.get(func)
@@ -168,7 +168,7 @@ _METHODS = {getattr(np, name): name for name in dir(np.ndarray) if not name.star
 
 # What both share
 
-def from_array_like(x: Any) -> Any:
+def from_array_like(x: object) -> Any:
     """What NumPy takes for an array as an array of ours: traced if it is, or if an element of a nested list is.
 
     >>> from_array_like([[1, 2], (3, 4)])
@@ -182,7 +182,7 @@ def from_array_like(x: Any) -> Any:
     return roles.stack([from_array_like(part) for part in x]) if _is_traced(x) else as_array(np.asarray(x), copy=False)
 
 
-def _is_traced(x: Any) -> bool:
+def _is_traced(x: object) -> bool:
     return any(map(_is_traced, x)) if isinstance(x, (list, tuple)) else isinstance(x, DataModel)
 
 
@@ -192,7 +192,7 @@ def _is_ours(kind: type, protocol: str) -> bool:
     return own is None or own is getattr(np.ndarray, protocol) or issubclass(kind, DataModel)
 
 
-def _call(found: Function, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def _call(found: Function, function: object, args: Sequence[object], kwargs: Mapping[str, object]) -> Any:
     try:
         return found(*args, **kwargs)
     except TypeError as error:
@@ -213,7 +213,7 @@ def _call(found: Function, function: Any, args: Sequence[Any], kwargs: Mapping[s
         raise
 
 
-def _refused(function: Any, role: str, args: Sequence[Any]) -> CorejaxTypeError:
+def _refused(function: object, role: str, args: Sequence[object]) -> CorejaxTypeError:
     """The error for a function that no pack knows."""
     return CorejaxTypeError(
         f"{_name(function)} has no counterpart for traced values", got=_types(args), where=here(),
@@ -233,14 +233,14 @@ def _name(function: Any, method: str = "__call__") -> str:
     return f"{where}{name}" if method == "__call__" else f"{where}{name}.{method}"
 
 
-def _types(args: Sequence[Any]) -> str:
+def _types(args: Sequence[object]) -> str:
     """The types of arrays among arguments."""
     found = [x for arg in args for x in (arg if isinstance(arg, (list, tuple)) else (arg,))]
     shown = [_type(x) for x in found if not isinstance(x, (str, type(None)))]
     return ", ".join(shown[:4]) + (", ..." if len(shown) > 4 else "")
 
 
-def _type(x: Any) -> str:
+def _type(x: object) -> str:
     if isinstance(x, DataModel):
         return str(x.aval) if type(x) is Array else f"a traced {x.aval}"
     return str(aval_of(x)) if isinstance(x, (np.ndarray, np.generic)) and x.dtype in dtypes.ALL else kind_of(x)
@@ -252,7 +252,7 @@ def _size(a: Any, axis: Any = None) -> int:
     return int(a.aval.size if axis is None else np.size(np.broadcast_to(False, a.aval.shape), axis))
 
 
-def _stand_in(x: Any) -> Any:
+def _stand_in(x: object) -> Any:
     """An argument of a function of types, with a dtype in the place of a traced value."""
     return x.aval.dtype if isinstance(x, DataModel) else x
 

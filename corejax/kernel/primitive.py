@@ -46,7 +46,7 @@ class Freezer(Protocol):
     def place(self, primitive: Primitive) -> tuple[str | None, str]:
         """Its pack, if it has one, and where it comes from in words."""
 
-    def pickled(self, primitive: Primitive) -> tuple[Any, ...]:
+    def pickled(self, primitive: Primitive) -> tuple[object, ...]:
         """What finds it again, as `__reduce__` says it."""
 
 
@@ -142,15 +142,15 @@ class Primitive:
             self.check_params(params)
         return context.trace.process(self, args, params)
 
-    def bind_one(self, x: Any) -> Any:
+    def bind_one(self, x: object) -> Any:
         """`bind` with one operand and no params."""
         return context.trace.process_one(self, x)
 
-    def bind_two(self, x: Any, y: Any, alike: ShapedArray | None = None) -> Any:
+    def bind_two(self, x: object, y: object, alike: ShapedArray | None = None) -> Any:
         """`bind` with two operands and no params; `alike` is their type, for a caller that knows them to have one."""
         return context.trace.process_two(self, x, y, alike)
 
-    def infer(self, avals: Avals, params: Mapping[str, Any]) -> Any:
+    def infer(self, avals: Avals, params: Mapping[str, object]) -> Any:
         """The type of the result, or a tuple of types, by abstract_eval; remembered."""
         if not params:
             return self.inferred(avals) or self._infer(avals, params, avals)
@@ -183,7 +183,7 @@ class Primitive:
         """The rule that translates it for a platform."""
         return self.lowerings.get(platform) or self.xla_translation  # type: ignore[no-any-return]
 
-    def _infer(self, avals: Avals, params: Mapping[str, Any], key: Any) -> Any:
+    def _infer(self, avals: Avals, params: Mapping[str, object], key: object) -> Any:
         self.check_params(params)
         try:
             result = self.abstract_eval(avals, **params)
@@ -203,7 +203,7 @@ class Primitive:
             raise
         return self._cache.put(key, checks.check_avals(self, result))
 
-    def check_params(self, params: Mapping[str, Any]) -> None:
+    def check_params(self, params: Mapping[str, object]) -> None:
         wanted = self.params
         if params.keys() == wanted or (self.open_params and params.keys() >= wanted):
             return
@@ -218,13 +218,13 @@ class Primitive:
     def __repr__(self) -> str:
         return self.name
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _freezer.pickled(self)
 
     def __copy__(self) -> Primitive:
         return self
 
-    def __deepcopy__(self, memo: Any) -> Primitive:
+    def __deepcopy__(self, memo: object) -> Primitive:
         return self
 
 

@@ -17,17 +17,20 @@ This module knows jaxprs by the attributes that they have, since they import it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Set
 from itertools import count, product
 from math import isnan
 from string import ascii_lowercase
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from corejax.base import dtypes
 from corejax.base.source import describe
 from corejax.kernel.scalars import number_text
+
+if TYPE_CHECKING:
+    from corejax.kernel.jaxpr import Atom, Effects, Jaxpr, JaxprEqn, Literal, Var
 
 OPAQUE = "<opaque>"
 
@@ -67,13 +70,13 @@ class Printed:
     __repr__ = __str__
 
 
-class Names(dict[Any, str]):
+class Names(dict[Hashable, str]):
     """Names of variables, given on first sight: a, b, ..., z, aa, ab, ..."""
 
     def __init__(self) -> None:
         self._unused = _names()
 
-    def __missing__(self, var: Any) -> str:
+    def __missing__(self, var: Hashable) -> str:
         name = self[var] = next(self._unused)
         return name
 
@@ -95,7 +98,7 @@ def jaxpr_text(jaxpr: Printed, *, source_info: bool = False, pretty: bool = True
     return "\n".join(jaxpr.lines(Style(source_info, pretty)))
 
 
-def program_lines(jaxpr: Any, style: Style) -> list[str]:
+def program_lines(jaxpr: Jaxpr, style: Style) -> list[str]:
     """The lines of a jaxpr: one if it has at most one short equation."""
     names = Names()
     consts, ins = _binders(jaxpr.constvars, names), _binders(jaxpr.invars, names)
@@ -114,11 +117,11 @@ def program_lines(jaxpr: Any, style: Style) -> list[str]:
     return [head, *["    " + line for line in body], "  " + tail]
 
 
-def _binders(variables: Any, names: Names) -> list[str]:
+def _binders(variables: Iterable[Var], names: Names) -> list[str]:
     return [f"{names[v]}:{v.aval}" for v in variables]
 
 
-def equation_lines(eqn: Any, names: Names, style: Style = _PLAIN, used: set[Any] | None = None) -> list[str]:
+def equation_lines(eqn: JaxprEqn, names: Names, style: Style = _PLAIN, used: Set[Atom] | None = None) -> list[str]:
     """The lines of an equation; outputs that are not in `used` are named `_`."""
     operands = "".join([" " + operand_text(x, names) for x in eqn.invars])
     if eqn.effects:
@@ -135,7 +138,7 @@ def equation_lines(eqn: Any, names: Names, style: Style = _PLAIN, used: set[Any]
     return lines
 
 
-def _bracketed(head: str, params: Mapping[str, Any], operands: str, style: Style) -> list[str]:
+def _bracketed(head: str, params: Mapping[str, object], operands: str, style: Style) -> list[str]:
     """`head[params] operands` on one line if there is room and no jaxpr among the params, else as a block."""
     block: list[str] = []
     for name in sorted(params):
@@ -147,23 +150,23 @@ def _bracketed(head: str, params: Mapping[str, Any], operands: str, style: Style
     return [head + "[", *["  " + line for line in block], "]" + operands]
 
 
-def equation_text(eqn: Any) -> str:
+def equation_text(eqn: JaxprEqn) -> str:
     """One equation by itself, with names of its own."""
     return "\n".join(equation_lines(eqn, Names()))
 
 
-def effect_texts(effects: Any) -> list[str]:
+def effect_texts(effects: Effects) -> list[str]:
     """What effects print as, sorted."""
     texts = sorted(map(str, effects))
     return [text if _BARE_EFFECT.fullmatch(text) else repr(text) for text in texts]
 
 
-def operand_text(atom: Any, names: Names) -> str:
+def operand_text(atom: Atom, names: Names) -> str:
     """A variable's name, or a literal with its type."""
-    return literal_text(atom) if hasattr(atom, "val") else names[atom]
+    return repr(atom) if hasattr(atom, "val") else names[atom]
 
 
-def literal_text(literal: Any) -> str:
+def literal_text(literal: Literal) -> str:
     """`3.0:~f64[]`."""
     aval = literal.aval
     value = literal.val
@@ -173,7 +176,7 @@ def literal_text(literal: Any) -> str:
     return f"{number_text(array[()]) if not array.shape and dtypes.kind(array.dtype) in 'biufc' else OPAQUE}:{aval}"
 
 
-def value_lines(value: Any, style: Style = _PLAIN) -> list[str]:
+def value_lines(value: object, style: Style = _PLAIN) -> list[str]:
     """The lines of a param's value; `<opaque>` for what has no text that could be read back."""
     write = _WRITERS.get(type(value))
     if write is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -24,6 +24,7 @@ from corejax.base.tracebacks import as_entry, public, trim
 from corejax.kernel import numpy_calls
 
 if TYPE_CHECKING:
+    from corejax.kernel.jaxpr import Params
     from corejax.kernel.primitive import Primitive
 
 
@@ -44,7 +45,7 @@ class Trace:
     is_recording: ClassVar[bool] = False
     stages: ClassVar[bool] = False
     """Does it turn what is bound into equations of a jaxpr? `is_staging` asks for the traces around it too."""
-    parent: Any
+    parent: Trace | None
     """The trace that was current when this one began, under which its rules run; None at the bottom."""
     live: bool
     knows_values: bool
@@ -66,23 +67,23 @@ class Trace:
             if place("process") < place(name):
                 setattr(cls, name, vars(Trace)[name])
 
-    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def process(self, primitive: Primitive, args: Sequence[Any], params: Params) -> Any:
         """Apply the primitive: its result, or the list of its results if it has several."""
         raise NotImplementedError(type(self).__name__)
 
-    def process_one(self, primitive: Primitive, x: Any) -> Any:
+    def process_one(self, primitive: Primitive, x: object) -> Any:
         """`process` for one operand and no params: a trace may have a shorter way for that, with the same result."""
         if primitive.params:
             primitive.check_params({})
         return self.process(primitive, (x,), {})
 
-    def process_two(self, primitive: Primitive, x: Any, y: Any, alike: ShapedArray | None = None) -> Any:
+    def process_two(self, primitive: Primitive, x: object, y: object, alike: ShapedArray | None = None) -> Any:
         """The same for two operands, which are of the type `alike` if that is given."""
         if primitive.params:
             primitive.check_params({})
         return self.process(primitive, (x, y), {})
 
-    def origin(self, tracer: Any) -> Location:
+    def origin(self, tracer: Tracer) -> Location:
         """Where in the user's code it boxed this value, if it knows."""
         return None
 
@@ -115,7 +116,7 @@ class Context(threading.local):
     def __init__(self) -> None:
         if hasattr(Context, "bottom"):
             self.trace = Context.bottom()
-        self.axes: tuple[tuple[Any, int], ...] = ()
+        self.axes: tuple[tuple[Hashable, int], ...] = ()
         self.names: tuple[str, ...] = ()
 
 
@@ -188,7 +189,7 @@ class Tracer(DataModel):
     __array_ufunc__ = numpy_calls.array_ufunc
     __array_function__ = numpy_calls.array_function
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> Any:
         return self.concrete(_TO_NUMPY).__array__(dtype, copy)
 
     def __format__(self, spec: str) -> str:
@@ -232,12 +233,12 @@ _INSTEAD = {
 }
 
 
-def as_value(x: Any) -> Any:
+def as_value(x: object) -> Any:
     """`x` if it is an `Array` or a tracer, else an `Array` of its own: what rules return may be raw NumPy."""
     return x if type(x) is Array or isinstance(x, Tracer) else as_array(x, copy=True)
 
 
-def belongs(x: Any, trace: Trace | None) -> bool:
+def belongs(x: object, trace: Trace | None) -> bool:
     """Does a value mean something under `trace`: is it no tracer, or one of this trace or of one around it?
 
     A trace asks first whether a tracer is its own, by two `is` tests that it writes out: a call costs more than these.
@@ -257,7 +258,7 @@ def check_belongs(x: Any, trace: Trace, doing: str) -> None:
         raise leak_error(x, doing)
 
 
-def as_operand(primitive: Primitive, i: int, x: Any) -> Array:
+def as_operand(primitive: Primitive, i: int, x: object) -> Array:
     """The i-th operand of a primitive as an `Array`, which may share its memory; an error names it."""
     try:
         # A view: no impl writes to the user's memory, and a result that is the operand is not the user's array.

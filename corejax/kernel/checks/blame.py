@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -24,7 +24,7 @@ class Blamed(Protocol):
     def origin(self) -> str: ...
 
 
-def rule_error(primitive: Blamed, hook: str, problem: str, got: Any, wanted: Any, todo: str,
+def rule_error(primitive: Blamed, hook: str, problem: str, got: object, wanted: object, todo: str,
                kind: type[RuleError] = RuleError) -> RuleError:
     """The error for a rule of `primitive` that returned something wrong."""
     pack = whose(primitive, hook)
@@ -32,7 +32,7 @@ def rule_error(primitive: Blamed, hook: str, problem: str, got: Any, wanted: Any
                 got=got, wanted=wanted, todo=todo, where=here())
 
 
-def of_user(error: RuleError, primitive: Blamed, params: Mapping[str, Any]) -> RuleError:
+def of_user(error: RuleError, primitive: Blamed, params: Mapping[str, object]) -> RuleError:
     """An error for a rule that a param holds, as a function of the user's, which it names in place of the primitive.
 
     Such a param has a method `__corejax_rule__`, from the name of a hook to what that rule is called.
@@ -54,7 +54,7 @@ def whose(primitive: Blamed, hook: str) -> str:
     return primitive.origin + provider.removeprefix("derived") if provider.startswith("derived") else provider
 
 
-def describe(value: Any) -> str:
+def describe(value: object) -> str:
     """The type of whatever a rule returned, for an error."""
     if isinstance(value, (list, tuple)):
         inner = ", ".join([*map(describe, value[:4]), *["..."] * (len(value) > 4)])
@@ -96,6 +96,6 @@ def failed(primitive: Blamed, hook: str, error: Exception, where: str | None = N
     return error
 
 
-def describe_dim(dim: Any) -> str:
+def describe_dim(dim: object) -> str:
     """Where a rule said that a batch axis is, for an error."""
     return repr(dim) if isinstance(dim, (int, str, float)) else describe(dim)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from corejax.base.errors import CorejaxError, RuleError
 from corejax.kernel.checks.blame import describe, failed, rule_error
 from corejax.kernel.checks.forms import check_avals, check_types
-from corejax.kernel.jaxpr import JaxprEqn, Var
+from corejax.kernel.jaxpr import Atom, Effects, JaxprEqn, Var
 
 if TYPE_CHECKING:
-    from corejax.kernel.primitive import Primitive
-
-Rule = Callable[..., Any]
+    from corejax.kernel.primitive import Avals, Primitive, Rule
 
 
 def checked(primitive: Primitive, hook: str, rule: Rule) -> Rule:
@@ -34,7 +32,7 @@ def checked(primitive: Primitive, hook: str, rule: Rule) -> Rule:
     return call
 
 
-def check_effects(primitive: Primitive, result: Any, *_: Any, **__: Any) -> frozenset[Any]:
+def check_effects(primitive: Primitive, result: object, *_: Any, **__: Any) -> Effects:
     """The effects of an equation."""
     if isinstance(result, frozenset):
         return result
@@ -42,7 +40,7 @@ def check_effects(primitive: Primitive, result: Any, *_: Any, **__: Any) -> froz
                      "return frozenset((effect,)), or frozenset() where there is none")
 
 
-def check_pretty(primitive: Primitive, result: Any, **_: Any) -> Mapping[str, Any]:
+def check_pretty(primitive: Primitive, result: object, **_: Any) -> Mapping[str, Any]:
     """What to print of the params."""
     if isinstance(result, Mapping) and all([isinstance(name, str) for name in result]):
         return result
@@ -50,17 +48,17 @@ def check_pretty(primitive: Primitive, result: Any, **_: Any) -> Mapping[str, An
                      "a mapping of names to what to print", "return a dict, such as {'axes': axes}")
 
 
-def check_typecheck(primitive: Primitive, result: Any, avals: Any, **params: Any) -> Any:
+def check_typecheck(primitive: Primitive, result: object, avals: Avals, **params: Any) -> Any:
     """The types of the results, which abstract_eval says too."""
     types, expected = check_avals(primitive, result, "typecheck"), primitive.infer(avals, params)
-    if type(types) is tuple:
+    if isinstance(types, tuple):
         check_types(primitive, "typecheck", types, expected)
     else:
         check_types(primitive, "typecheck", [types], [expected])
     return types
 
 
-def check_dce(primitive: Primitive, result: Any, eqn: JaxprEqn, used_out: Sequence[bool]) -> tuple[Any, Any]:
+def check_dce(primitive: Primitive, result: object, eqn: JaxprEqn, used_out: Sequence[bool]) -> tuple[Any, Any]:
     """What a smaller equation uses, and that equation or None."""
     todo = "return (used_in, smaller equation or None), with one flag for each operand"
     if not isinstance(result, (list, tuple)) or len(result) != 2:
@@ -88,7 +86,7 @@ def check_dce(primitive: Primitive, result: Any, eqn: JaxprEqn, used_out: Sequen
     return used_in, smaller
 
 
-def check_partial_eval(primitive: Primitive, result: Any, eqn: JaxprEqn, unknown_in: Sequence[bool], *_: Any) -> Any:
+def check_partial_eval(primitive: Primitive, result: object, eqn: JaxprEqn, unknown_in: Sequence[bool], *_: Any) -> Any:
     """Two equations or None, which outputs are unknown, and the residuals."""
     if not isinstance(result, (list, tuple)) or len(result) != 4:
         raise _undivided(primitive, "didn't split the equation", describe(result),
@@ -116,13 +114,13 @@ def check_partial_eval(primitive: Primitive, result: Any, eqn: JaxprEqn, unknown
     return result
 
 
-def _check_reads(primitive: Primitive, name: str, eqn: JaxprEqn | None, readable: set[Any]) -> None:
+def _check_reads(primitive: Primitive, name: str, eqn: JaxprEqn | None, readable: set[Atom]) -> None:
     if eqn is not None and not readable.issuperset([x for x in eqn.invars if type(x) is Var]):
         raise _undivided(primitive, f"its {name} equation reads something that isn't computed before it", eqn,
                          "known operands" if name == "known" else "operands, and outputs of the known equation")
 
 
-def _check_equation(primitive: Primitive, hook: str, name: str, eqn: Any) -> None:
+def _check_equation(primitive: Primitive, hook: str, name: str, eqn: object) -> None:
     """It is an equation, well typed."""
     if not isinstance(eqn, JaxprEqn):
         raise _no_equation(primitive, hook, name, eqn)
@@ -141,16 +139,16 @@ def _check_equation(primitive: Primitive, hook: str, name: str, eqn: Any) -> Non
                          "give it output variables of the types that its primitive infers")
 
 
-def _no_equation(primitive: Primitive, hook: str, name: str, eqn: Any) -> RuleError:
+def _no_equation(primitive: Primitive, hook: str, name: str, eqn: object) -> RuleError:
     return rule_error(primitive, hook, f"its {name} equation isn't one", describe(eqn), "a JaxprEqn, or None",
                       "make it by eqn.replace(invars=..., outvars=..., params=...)")
 
 
-def _are_flags(flags: Any, count: int) -> bool:
+def _are_flags(flags: object, count: int) -> bool:
     return isinstance(flags, (list, tuple)) and len(flags) == count and all([type(flag) is bool for flag in flags])
 
 
-def _undivided(primitive: Primitive, problem: str, got: Any, wanted: str) -> RuleError:
+def _undivided(primitive: Primitive, problem: str, got: object, wanted: str) -> RuleError:
     return rule_error(primitive, "partial_eval", problem, got, wanted,
                       "return (known_eqn or None, staged_eqn or None, unknown_out, residual_vars) that belong together")
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from corejax.kernel.primitive import Primitive
 
 
-def check_avals(primitive: Primitive, result: Any,
+def check_avals(primitive: Primitive, result: object,
                 hook: str = "abstract_eval") -> ShapedArray | tuple[ShapedArray, ...]:
     """abstract_eval's result: one `ShapedArray`, or a sequence of them for a primitive with multiple results."""
     if not primitive.multiple_results:
@@ -36,7 +36,7 @@ def check_jvp_pair(primitive: Primitive, result: Any) -> tuple[Any, Any]:
                      "return both, the output first")
 
 
-def check_sequence(primitive: Primitive, hook: str, result: Any, count: int, what: str) -> Sequence[Any]:
+def check_sequence(primitive: Primitive, hook: str, result: object, count: int, what: str) -> Sequence[Any]:
     """A sequence with one entry for each of `count` things."""
     if isinstance(result, (list, tuple)) and len(result) == count:
         return result
@@ -44,7 +44,7 @@ def check_sequence(primitive: Primitive, hook: str, result: Any, count: int, wha
                      f"a sequence of {count}", f"return one entry for each of the {what}")
 
 
-def check_types(primitive: Primitive, hook: str, avals: Sequence[Any], expected: Sequence[Any]) -> None:
+def check_types(primitive: Primitive, hook: str, avals: Sequence[ShapedArray], expected: Sequence[ShapedArray]) -> None:
     """Types of results, weak types included, are those that abstract_eval announced."""
     check_sequence(primitive, hook, avals, len(expected), "results")
     for aval, wanted in zip(avals, expected, strict=True):
@@ -53,26 +53,26 @@ def check_types(primitive: Primitive, hook: str, avals: Sequence[Any], expected:
                              f"make {hook} and abstract_eval agree")
 
 
-def no_array(primitive: Primitive, hook: str, value: Any, expected: Any) -> RuleError:
+def no_array(primitive: Primitive, hook: str, value: object, expected: object) -> RuleError:
     """The error for a result that is no array."""
     return rule_error(primitive, hook, "returned something that isn't an array", describe(value), expected,
                       "return an array of that type")
 
 
-def no_host_array(primitive: Primitive, out: Any, expected: ShapedArray) -> RuleError:
+def no_host_array(primitive: Primitive, out: object, expected: ShapedArray) -> RuleError:
     """The error for an impl that returned no NumPy array."""
     return rule_error(primitive, "impl", f"returned {kind_of(out)}", describe(out), f"a NumPy array {expected}",
                       "return what NumPy computed, not None or a list")
 
 
-def wrong_host_array(primitive: Primitive, out: Any, expected: ShapedArray) -> RuleError:
+def wrong_host_array(primitive: Primitive, out: object, expected: ShapedArray) -> RuleError:
     """The error for an impl that returned an array of another type."""
     got = describe(out)
     return rule_error(primitive, "impl", f"returned {got}, wanted {expected} as abstract_eval says", got, expected,
                       "make impl and abstract_eval agree; the compiled program follows abstract_eval")
 
 
-def wrong_count(primitive: Primitive, outs: Any, count: int) -> RuleError:
+def wrong_count(primitive: Primitive, outs: object, count: int) -> RuleError:
     """The error for an impl that returned another number of results."""
     got = len(outs) if isinstance(outs, (list, tuple)) else kind_of(outs)
     return rule_error(primitive, "impl", "returned the wrong number of results", got, f"a sequence of {count} arrays",
@@ -86,7 +86,7 @@ def wrong_count_of_partials(primitive: Primitive, n_operands: int, n_partials: i
                       "declare one function for each operand, None where the derivative is zero")
 
 
-def check_list(primitive: Primitive, hook: str, outs: Any) -> list[Any]:
+def check_list(primitive: Primitive, hook: str, outs: object) -> list[Any]:
     """The results of a primitive with several."""
     if isinstance(outs, (list, tuple)):
         return list(outs)
@@ -94,7 +94,7 @@ def check_list(primitive: Primitive, hook: str, outs: Any) -> list[Any]:
                      "a sequence, as multiple_results is declared", "return a list with one array for each result")
 
 
-def check_linearized(primitive: Primitive, result: Any) -> tuple[Any, Any, Any]:
+def check_linearized(primitive: Primitive, result: object) -> tuple[Any, Any, Any]:
     """linearize's result: what it computes, what it keeps, and the derivative as a function."""
     if not isinstance(result, (list, tuple)) or len(result) != 3 or not callable(result[2]):
         raise rule_error(primitive, "linearize", "didn't return a triple that ends in a function", describe(result),

@@ -13,21 +13,22 @@ from corejax.base.errors import CorejaxError, RuleError, kind_of
 from corejax.base.source import describe, here, package_of
 from corejax.base.tracebacks import SEE_MORE, is_from_beneath, plain
 from corejax.kernel.checks.blame import failed
+from corejax.kernel.jaxpr import JaxprEqn
 
 
-def wrong_lowering(eqn: Any, got: Any, wanted: str) -> RuleError:
+def wrong_lowering(eqn: JaxprEqn | None, got: object, wanted: str) -> RuleError:
     """The error for a lowering rule that returned something other than what abstract_eval says."""
     return _rule_error(eqn, "returned something other than what abstract_eval says", got, wanted,
                        "return MLIR values of the types in ctx.out_types")
 
 
-def failed_lowering(eqn: Any, error: BaseException) -> RuleError:
+def failed_lowering(eqn: JaxprEqn | None, error: BaseException) -> RuleError:
     """The error for a lowering rule that made an invalid operation."""
     return _rule_error(eqn, "made an invalid operation", plain(error), "operations that the compiler accepts",
                        f"correct the rule; {SEE_MORE}")
 
 
-def foreign_value(eqn: Any, value: Any) -> RuleError:
+def foreign_value(eqn: JaxprEqn | None, value: object) -> RuleError:
     """The error for a lowering rule that uses what is no value of the module at hand."""
     kept = hasattr(value, "context")
     return _rule_error(eqn,
@@ -38,7 +39,7 @@ def foreign_value(eqn: Any, value: Any) -> RuleError:
                        "make constants anew with ctx.constant")
 
 
-def check_open(ir: Any, eqns: Sequence[Any]) -> None:
+def check_open(ir: Any, eqns: Sequence[JaxprEqn]) -> None:
     """No lowering rule wrote the end of the block in which it stands."""
     operations = ir.InsertionPoint.current.block.operations
     last = operations[-1].name if len(operations) else None
@@ -48,7 +49,7 @@ def check_open(ir: Any, eqns: Sequence[Any]) -> None:
                           "return the value; whoever lowers the program writes the end of its functions")
 
 
-def failed_rule(eqn: Any, error: Exception) -> Exception:
+def failed_rule(eqn: JaxprEqn, error: Exception) -> Exception:
     """What to raise for what a lowering rule raised: its own exception, or that it made an invalid operation."""
     if not isinstance(error, CorejaxError) and not hasattr(error, "_hook"):
         part = error.__traceback__
@@ -62,7 +63,7 @@ def failed_rule(eqn: Any, error: Exception) -> Exception:
     return failed(eqn.primitive, "xla_translation", error)
 
 
-def _rule_error(eqn: Any, problem: str, got: Any, wanted: str, todo: str) -> RuleError:
+def _rule_error(eqn: JaxprEqn | None, problem: str, got: object, wanted: str, todo: str) -> RuleError:
     if eqn is None:
         return RuleError(f"lowering {problem}", got=got, wanted=wanted, where=here(), todo=todo)
     primitive = eqn.primitive
@@ -73,8 +74,8 @@ def _rule_error(eqn: Any, problem: str, got: Any, wanted: str, todo: str) -> Rul
                      todo=todo)
 
 
-def check_called_back(outs: Any, avals: tuple[ShapedArray, ...],
-                      wrong: Callable[[Any, str], RuleError]) -> list[Any]:
+def check_called_back(outs: object, avals: tuple[ShapedArray, ...],
+                      wrong: Callable[[object, str], RuleError]) -> list[Any]:
     """What a function returned that a running program calls; `wrong(got, wanted)` makes the error."""
     if not isinstance(outs, (list, tuple)) or len(outs) != len(avals):
         raise wrong(outs, f"a sequence of {len(avals)} array{'s' * (len(avals) != 1)}")

@@ -49,7 +49,7 @@ def check_home(primitive: Primitive, hook: str, tracer: Tracer, trace: Trace | N
                             "compute with what the rule is given, and don't keep any of it for later")
 
 
-def check_array(primitive: Primitive, hook: str, value: Any, expected: Any, trace: Trace | None) -> Any:
+def check_array(primitive: Primitive, hook: str, value: object, expected: object, trace: Trace | None) -> Any:
     """A value whose type is checked elsewhere, or matters only in part."""
     if isinstance(value, Tracer):
         check_home(primitive, hook, value, trace)
@@ -73,7 +73,7 @@ def check_outputs(primitive: Primitive, hook: str, outs: Any, expected: Any, tra
             for x, aval in zip(outs, expected, strict=True)]
 
 
-def check_tangent(primitive: Primitive, hook: str, tangent: Any, expected: ShapedArray, trace: Trace | None) -> Any:
+def check_tangent(primitive: Primitive, hook: str, tangent: object, expected: ShapedArray, trace: Trace | None) -> Any:
     """An output tangent has the tangent type of its primal."""
     if type(tangent) is Zero:
         if tangent.aval is expected:
@@ -96,7 +96,7 @@ def check_factor(primitive: Primitive, weight: Any, wanted: ShapedArray, trace: 
     return weight
 
 
-def check_cotangent(primitive: Primitive, index: int, cotangent: Any, expected: ShapedArray, trace: Trace) -> Any:
+def check_cotangent(primitive: Primitive, index: int, cotangent: object, expected: ShapedArray, trace: Trace) -> Any:
     """The cotangent of an operand has the operand's type; None for one that is zero."""
     if cotangent is None:
         return None
@@ -111,14 +111,15 @@ def check_cotangent(primitive: Primitive, index: int, cotangent: Any, expected: 
                        "sum over what the operand was broadcast along; convert to its dtype")
 
 
-def check_no_cotangent(primitive: Primitive, index: int, cotangent: Any) -> None:
+def check_no_cotangent(primitive: Primitive, index: int, cotangent: object) -> None:
     """An operand that is a value has none."""
     if type(cotangent) is not Zero:
         raise rule_error(primitive, "transpose", f"returned a cotangent for operand {index}, which is a value",
                                 describe(cotangent), "None", "return cotangents of the Linear operands only")
 
 
-def check_batched(primitive: Primitive, out: Any, dim: Any, size: int, expected: ShapedArray, trace: Trace) -> Any:
+def check_batched(primitive: Primitive, out: object, dim: object, size: int, expected: ShapedArray, trace: Trace
+                  ) -> Any:
     """A batched output is the unbatched type with one more axis, of the batch's size, at `dim`."""
     if dim is None:
         wanted = expected
