@@ -72,8 +72,7 @@ from corejax.kernel.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var, no_effects
 __all__ = [
     "Flags", "Place", "Shorter", "Split", "check_operands", "divide", "effects_of", "either", "fixed_point", "hoist",
     "in_groups", "jvp", "keep_small", "marked", "nonzero", "part_tangents", "remembered", "settle", "shorten",
-    "split_jaxpr", "transpose", "with_jaxpr", "with_tangents", "with_zeros",
-    "without_dead_code", "without_zeros",
+    "split_jaxpr", "transpose", "with_jaxpr", "with_tangents", "with_zeros", "without_dead_code", "without_zeros",
 ]
 
 P = TypeVar("P")
@@ -183,7 +182,7 @@ def without_zeros(xs: Iterable[Any]) -> list[Any]:
 
 
 def with_zeros(found: Iterable[Any], flags: Iterable[bool], avals: Iterable[ShapedArray]) -> list[Any]:
-    """The inverse: what is found where a flag is set, and a `Zero` of its type elsewhere."""
+    """The inverse of `without_zeros`: what is found where a flag is set, and a `Zero` of its type elsewhere."""
     rest = iter(found)
     return [next(rest) if nz else Zero(aval) for nz, aval in zip(flags, avals, strict=True)]
 
@@ -211,8 +210,7 @@ def part_tangents(outs: Sequence[Any], groups: Sequence[Sequence[bool]]) -> tupl
     return values, dots
 
 
-def in_groups(dual: Jaxpr, operands: Sequence[Sequence[bool]], results: Sequence[Sequence[bool]]
-              ) -> Jaxpr:
+def in_groups(dual: Jaxpr, operands: Sequence[Sequence[bool]], results: Sequence[Sequence[bool]]) -> Jaxpr:
     """What `jvp_jaxpr` returns, with each group of operands, and of results, followed by its tangents.
 
     Flags say which values have a tangent.
@@ -223,8 +221,7 @@ def in_groups(dual: Jaxpr, operands: Sequence[Sequence[bool]], results: Sequence
 def _places(groups: Sequence[Sequence[bool]]) -> list[int]:
     """The positions of values and tangents by groups, where all values come before all tangents."""
     values, tangents = count(), count(sum([len(flags) for flags in groups]))
-    return [next(at) for flags in groups
-            for at in (*[values] * len(flags), *[tangents] * sum(flags))]
+    return [next(at) for flags in groups for at in (*[values] * len(flags), *[tangents] * sum(flags))]
 
 
 # Equations
@@ -274,9 +271,13 @@ def shorten(eqn: JaxprEqn, used_out: Sequence[bool], shorter: Shorter[Any] | Non
     return list(used_in), remake(program, marked(eqn.invars, used_in), marked(eqn.outvars, kept_out))
 
 
+def without_dead_code(jaxpr: Jaxpr, used_out: Sequence[bool]) -> Shorter[Jaxpr] | None:
+    """The jaxpr for the results that are used, remembered; None if nothing is dead."""
+    return _without_dead_code(jaxpr, tuple(used_out))
+
+
 @remembered
-def without_dead_code(jaxpr: Jaxpr, used_out: Flags) -> Shorter[Jaxpr] | None:
-    """The jaxpr for the results that are used; None if nothing is dead."""
+def _without_dead_code(jaxpr: Jaxpr, used_out: Flags) -> Shorter[Jaxpr] | None:
     smaller, used_in = dce(jaxpr, used_out)
     return None if smaller is jaxpr else Shorter(smaller, used_in, used_out)
 

@@ -99,7 +99,7 @@ class XlaCall:
 
     @hookimpl
     def dce(self, eqn: Any, used_out: Any) -> Any:
-        found = carrying.without_dead_code(eqn.params["jaxpr"], tuple(used_out))
+        found = carrying.without_dead_code(eqn.params["jaxpr"], used_out)
         donated = _flags(eqn) if found is None else tuple(carrying.marked(_flags(eqn), found.used_in))
         return carrying.shorten(eqn, used_out, found, partial(_with_program, eqn, donated=donated))
 

@@ -100,7 +100,7 @@ class CheckpointCall:
 
     @hookimpl
     def dce(self, eqn: Any, used_out: Any) -> Any:
-        shorter = carrying.without_dead_code(eqn.params["jaxpr"], tuple(used_out))
+        shorter = carrying.without_dead_code(eqn.params["jaxpr"], used_out)
         return carrying.shorten(eqn, used_out, shorter, partial(carrying.with_jaxpr, eqn))
 
     @hookimpl
