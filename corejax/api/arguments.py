@@ -25,7 +25,7 @@ from corejax.kernel.factors import instantiate
 def wraps(fun: Callable[..., Any], wrapper: Callable[..., Any]) -> Any:
     """`wrapper` as an entry, with the name and documentation of `fun`.
 
-    It has not the attributes of `fun`: those are of another function.
+    It doesn't copy the attributes of `fun`: they belong to another function.
     """
     return as_entry(update_wrapper(wrapper if is_entry(wrapper) else guarded(wrapper), fun, updated=()))
 
@@ -45,7 +45,7 @@ def check_argnums(argnums: Any, what: str) -> int | tuple[int, ...]:
 
 
 def positions(argnums: tuple[int, ...], n_args: int, what: str) -> tuple[int, ...]:
-    """Positions with negative ones counted from the end, within the arguments that there are."""
+    """Positions with negative ones counted from the end, within the given arguments."""
     found = tuple([i + n_args if i < 0 else i for i in argnums])
     for i, given in zip(found, argnums, strict=True):
         if not 0 <= i < n_args:
@@ -95,7 +95,7 @@ def _todo(got: ShapedArray, aval: ShapedArray) -> str:
 def finish_cotangent(ct: Any, aval: ShapedArray) -> Any:
     """What the user gets for the cotangent of a value of type `aval`, or for its tangent.
 
-    An array: of zeros if nothing flows, of float0 for an integer; weak if `aval` is, which inside it never is.
+    An array: zeros if nothing flows, float0 for an integer; weak if `aval` is, which it never is inside.
     """
     if ct is None or (type(ct) is Zero and ct.aval.dtype is float0):
         return Array.from_host(np.zeros(aval.shape, float0), aval.tangent)

@@ -64,9 +64,9 @@ def devices(platform: str | None = None) -> list[Any]:
 
 @public
 def from_dlpack(x: Any) -> Array:
-    """The array of another library, with which it shares memory: treat that one as read-only from here on.
+    """The array of another library, sharing its memory: treat that array as read-only from now on.
 
-    It has a method `__dlpack__`, and lives in the memory of the host.
+    It must have a method `__dlpack__`, and be in host memory.
 
     >>> import corejax as cj, numpy as np
     >>> cj.from_dlpack(np.array([1.0, 2.0]))
@@ -86,6 +86,6 @@ def block_until_ready(x: Any) -> Any:
 
 @public
 def clear_caches() -> None:
-    """Empty every cache: what was traced and compiled is traced and compiled anew."""
+    """Empty every cache: functions are traced and compiled again when they are next called."""
     clear_programs()
     caches.clear_all()

@@ -97,7 +97,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], Any]:
     """The transpose of a linear `fun`: cotangent of its output to a tuple of cotangents, one for each argument.
 
-    Of `primals` only the types count: they may be `ShapeDtypeStruct`s.
+    Only the types of `primals` matter: they may be `ShapeDtypeStruct`s.
 
     >>> import corejax as cj
     >>> cj.linear_transpose(lambda x: 3.0 * x, 1.0)(2.0)

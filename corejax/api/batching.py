@@ -1,4 +1,4 @@
-"""`vmap`: a function of single examples as one of batches."""
+"""`vmap`: a function of one example as a function of a batch."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
          axis_size: int | None = None) -> Callable[..., Any]:
     """`fun` applied along an axis of its arguments, to all at once.
 
-    `in_axes` tells which axis of each argument is mapped: an int (negative ones count from the end), None for an
-    argument that is the same for all, or a tuple with an entry for each positional argument, itself perhaps a pytree
-    that is a prefix of the argument. Arguments by keyword are mapped along axis 0. `out_axes` likewise tells where
-    the axis is in the results. `axis_name` names it for primitives that combine values along it.
+    `in_axes` says which axis of each argument is mapped: an int (negative ones count from the end), None for an
+    argument that all share, or a tuple with an entry for each positional argument, which may be a pytree that is a
+    prefix of the argument. Keyword arguments are mapped along axis 0. `out_axes` says in the same way where the axis
+    is in the results. `axis_name` names it for primitives that combine values along it.
 
     >>> import corejax as cj, numpy as np
     >>> cj.vmap(lambda x, y: x * y, in_axes=(0, None))(np.array([1.0, 2.0]), 10.0).tolist()

@@ -1,4 +1,4 @@
-"""Calls of compiled functions: which program a call means, told as fast as can be."""
+"""Calls of compiled functions: which program a call means, found as fast as possible."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from corejax.xla.runtime.execution import FAILURES
 
 _new = object.__new__
 
-#: A function whose arguments came from host memory looks after so many calls whether they still do.
+#: A function whose arguments came from host memory checks after this many calls whether they still do.
 _LOOK_AGAIN = 16
 
 
 class Lookup:
-    """Finds the program of a call by the types of its arguments, and by what else tells it from other calls.
+    """Finds the program of a call by the types of its arguments, and whatever else distinguishes it from other calls.
 
-    What is odd in any way it doesn't find: the general way does, and says what is wrong with it.
+    It doesn't find calls that are unusual in any way: the general way does, and says what is wrong with them.
     """
 
     __slots__ = ("flat", "nums", "names", "special", "_positions")
@@ -35,7 +35,7 @@ class Lookup:
         self.flat = table.flat
         self.nums, self.names = sorted(statics.nums), statics.names
         self.special = bool(self.nums or self.names)
-        #: For so many arguments by position: where those are that are data, and where static ones.
+        #: For this many positional arguments: where those that are data are, and where the static ones.
         self._positions: dict[int, tuple[list[int], list[int]]] = {}
 
     def parts(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Sequence[Any], tuple[Any, ...] | None]:

@@ -48,7 +48,7 @@ def grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, h
 @public
 def value_and_grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False,
                    allow_int: bool = False) -> Callable[..., Any]:
-    """As `grad`, but the result is the pair of the value of `fun` and its gradient.
+    """Like `grad`, but the result is the pair of the value of `fun` and its gradient.
 
     >>> import corejax as cj
     >>> cj.value_and_grad(lambda x: x * x * x)(2.0)
@@ -148,7 +148,7 @@ def _one(aval: ShapedArray) -> Array:
 
 
 def check_input(aval: ShapedArray, holomorphic: bool, allow_int: bool, chosen: Chosen, i: int) -> None:
-    """Refuse to differentiate by what has no derivative."""
+    """Refuse to differentiate with respect to a value that has no derivative."""
     what = chosen.what
     if holomorphic and not dtypes.is_complex(aval.dtype):
         raise CorejaxTypeError(f"{what}: with holomorphic=True the inputs must be complex",

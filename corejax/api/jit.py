@@ -53,13 +53,13 @@ class _Options(NamedTuple):
 def jit(fun: Callable[..., Any] | None = None, *, static_argnums: Positions = None, static_argnames: Names = None,
         donate_argnums: Positions = None, donate_argnames: Names = None, inline: bool = False,
         keep_unused: bool = False, compiler_options: Mapping[str, Any] | None = None) -> Any:
-    """A function that does the same by one compiled program, made at the first call for arguments of these types.
+    """A function that does the same as one compiled program, made at the first call with arguments of these types.
 
-    `static_*`: arguments that are no data; they are hashable, and each new value is traced anew. `donate_*`: arguments
-    whose memory the program may overwrite; they can't be used afterwards. `inline`: when traced within another
-    program, leave the equations there instead of a call. `keep_unused`: take arguments too that the program ignores.
-    `compiler_options`: options for the compiler by name, where this function is what is compiled; where it is called
-    within another program, those of that one hold.
+    `static_*`: arguments that aren't data; they must be hashable, and each new value is traced again. `donate_*`:
+    arguments whose memory the program may overwrite; they can't be used afterwards. `inline`: when traced within
+    another program, put the equations there instead of a call. `keep_unused`: keep arguments that the program
+    ignores. `compiler_options`: options for the compiler by name, where this function is what is compiled; where it
+    is called within another program, that program's options apply.
 
     The result has the methods `trace`, `lower`, `eval_shape` (all with the arguments of a call) and `clear_cache`.
 

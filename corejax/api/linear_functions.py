@@ -63,7 +63,7 @@ class LinearFunction:
 
     @classmethod
     def tree_unflatten(cls, static: Static, residuals: Sequence[Any]) -> Self:
-        """The function with such residuals; what they are is looked at when it is called."""
+        """The function with such residuals; they are checked when it is called."""
         function = object.__new__(cls)
         function._map, function._ends, function._parts = None, static.ends, (static, tuple(residuals))
         return function

@@ -1,4 +1,4 @@
-"""Why a function is traced again: what differs from the most similar call before, for `config.explain_retraces`."""
+"""Why a function is traced again: what differs from the most similar earlier call, for `config.explain_retraces`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from corejax.kernel.keys import shown
 
 
 class Signature(NamedTuple):
-    """What tells the calls of a function apart: calls with equal signatures share a traced program."""
+    """What distinguishes the calls of a function: calls with equal signatures share a traced program."""
 
     in_tree: Any
     avals: tuple[Any, ...]

@@ -1,4 +1,4 @@
-"""The types of a call's arguments, told as fast as can be: they are the key under which programs are kept."""
+"""The types of a call's arguments, found as fast as possible: they are the key under which programs are kept."""
 
 from __future__ import annotations
 

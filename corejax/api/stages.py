@@ -28,7 +28,7 @@ from corejax.xla.runtime.options import settings_of
 
 def check_arguments(leaves: Sequence[Any], in_tree: Any, dynamic: Any, in_tree_wanted: Any,
                     in_avals: Sequence[ShapedArray], name: str, made: str) -> None:
-    """Refuse arguments that are not of the types that a program was `made` ("compiled") for."""
+    """Reject arguments that don't have the types that a program was `made` ("compiled") for."""
     if in_tree != in_tree_wanted:
         check_same_structure(in_tree_wanted.unflatten(in_avals), dynamic,
                              (f"the arguments it was {made} for", "(args, kwargs)"), name)
@@ -116,7 +116,7 @@ class Traced(Stage):
         return self._program.closed
 
     def lower(self, platform: str | None = None) -> Lowered:
-        """Lower it for a platform; by default, that of the device on which its arguments are, or of the default one."""
+        """Lower it for a platform; by default, that of its arguments' device, or of the default device."""
         if platform is not None and not (isinstance(platform, str) and platform.isidentifier()):
             raise CorejaxTypeError("lower: a platform must be given by its name", where=here(),
                                    got=f"{kind_of(platform)}: {platform!r:.80}", wanted="'cpu', 'cuda' or another",
@@ -149,7 +149,7 @@ class Lowered(Stage):
         return self._flat.module
 
     def as_text(self, dialect: str = "stablehlo", *, debug_info: bool = False) -> str:
-        """The module's text, which says nothing of what the compiler will make of it.
+        """The module's text, before the compiler works on it.
 
         `dialect` is "stablehlo", or "hlo" for the form that the compiler optimizes. With `debug_info`, operations say
         which equation they come from, and where in the source.
@@ -161,9 +161,9 @@ class Lowered(Stage):
         return self._flat.cost_analysis()
 
     def compile(self, compiler_options: Mapping[str, Any] | None = None, device: Any = None) -> Compiled:
-        """Compile it, with options for the compiler; those given to `jit` hold where these don't say otherwise.
+        """Compile it, with options for the compiler; those given to `jit` apply where these don't say otherwise.
 
-        Unless a device is given, it is compiled for that on which the arguments are for which it was traced.
+        Unless a device is given, it is compiled for the device of the arguments that it was traced for.
 
         >>> import corejax as cj
         >>> lowered = cj.jit(lambda x: x * x).lower(3.0)
@@ -179,7 +179,7 @@ class Lowered(Stage):
 
 @public
 class Compiled(Stage):
-    """A function compiled for arguments of certain types: called with such, it runs; it never traces.
+    """A function compiled for arguments of certain types: it runs when called with these, and never traces.
 
     Static arguments may be left out of a call; their values are part of the program.
     """

@@ -1,4 +1,4 @@
-"""Arguments that are no data: static ones, and how arguments are chosen by position or by name."""
+"""Arguments that aren't data: static ones, and how arguments are chosen by position or by name."""
 
 from __future__ import annotations
 

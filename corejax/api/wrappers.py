@@ -1,4 +1,4 @@
-"""Functions about whose derivatives the user says something: `checkpoint`, `custom_jvp`, `custom_vjp`."""
+"""Functions whose derivatives the user has a say in: `checkpoint`, `custom_jvp`, `custom_vjp`."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from corejax.interpreters.leaves import check_callable, with_kwargs
 @public
 def checkpoint(fun: Callable[..., Any] | None = None, *, prevent_cse: bool = True, policy: Any = None,
                static_argnums: int | Sequence[int] = ()) -> Any:
-    """A function that does the same, of which reverse mode keeps the arguments only, and computes the rest again.
+    """A function that does the same, but reverse mode keeps only its arguments, and computes the rest again.
 
     The gradient then takes less memory and more time. `prevent_cse` keeps the compiler from undoing that; inside
-    the body of a loop it can't, so there False costs nothing and compiles to faster code. `static_argnums`: arguments
-    that are no data. Also called `remat`.
+    the body of a loop the compiler can't, so False costs nothing there and compiles to faster code.
+    `static_argnums`: arguments that aren't data. Also called `remat`.
 
     >>> import corejax as cj
     >>> from corejax import lax
@@ -56,11 +56,11 @@ remat = checkpoint
 @public
 def custom_jvp(fun: Callable[..., Any] | None = None, nondiff_argnums: int | Sequence[int] = (),
                nondiff_argnames: str | Iterable[str] = ()) -> Any:
-    """A function whose forward derivative its author gives: `rule(primals, tangents) -> (output, its tangent)`.
+    """A function whose author defines its forward derivative: `rule(primals, tangents) -> (output, its tangent)`.
 
     The rule is set by `fun.defjvp(rule)`, or one for each argument by `fun.defjvps(...)`. Reverse mode transposes it,
     unless `fun.defvjp(fwd, bwd)` sets rules of its own. Arguments are pytrees of arrays; `nondiff_*` are those that
-    are no data, such as functions: the rule gets them first.
+    aren't data, such as functions: the rule gets them first.
 
     >>> import corejax as cj
     >>> from corejax import lax
@@ -83,10 +83,10 @@ def custom_jvp(fun: Callable[..., Any] | None = None, nondiff_argnums: int | Seq
 @public
 def custom_vjp(fun: Callable[..., Any] | None = None, nondiff_argnums: int | Sequence[int] = (),
                nondiff_argnames: str | Iterable[str] = ()) -> Any:
-    """A function whose reverse derivative its author gives, by `fun.defvjp(fwd, bwd)`.
+    """A function whose author defines its reverse derivative, by `fun.defvjp(fwd, bwd)`.
 
     `fwd(*args)` returns the output and residuals; `bwd(residuals, ct)`, from the cotangent of the output, a tuple with
-    a cotangent for each argument, None for zeros. Arguments are pytrees of arrays; `nondiff_*` are those that are no
+    a cotangent for each argument, None for zeros. Arguments are pytrees of arrays; `nondiff_*` are those that aren't
     data, such as functions: `bwd` gets them first. There is no forward mode, unless `fun.defjvp(rule)` sets a rule.
 
     >>> import corejax as cj

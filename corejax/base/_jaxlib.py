@@ -110,7 +110,7 @@ def mlir_context() -> Any:
     return context
 
 
-# How the compiler refuses an option
+# How the compiler rejects an option
 
 _REFUSED_OPTION = re.compile(r"No such compile option: '(?P<unknown>[^']*)'|"
                              r"While setting option (?P<name>\w+), .* is not a valid (?P<kind>\w+) value")
@@ -127,7 +127,7 @@ def refused_option(error: BaseException) -> tuple[str, str | None] | None:
 # Running programs
 
 def make_cpu_client(devices: int | None = None) -> Any:
-    """A client of its own for the processor, with so many devices."""
+    """A new client for the CPU, with this many devices."""
     return _load("xla_client").make_cpu_client(asynchronous=True, num_devices=devices)
 
 

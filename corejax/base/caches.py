@@ -107,7 +107,7 @@ class WeakCache(Generic[V]):
 
 
 def clear_all() -> None:
-    """Empty every cache of the library: what was traced and compiled is traced and compiled anew."""
+    """Empty every cache of the library: what was traced and compiled is traced and compiled again."""
     for cache in list(_all_caches):
         cache.clear()
     gc.collect()

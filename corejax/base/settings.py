@@ -1,4 +1,4 @@
-"""The kinds of values that a setting takes: how each is told, checked, and read from the environment.
+"""The kinds of values that a setting takes: how each is described, checked, and read from the environment.
 
 >>> from corejax.base.settings import Whole
 >>> Whole(1, optional=True).parse("4"), Whole(1, optional=True).wanted
@@ -27,7 +27,7 @@ class Refused(Exception):
 
 
 class Values(Protocol):
-    """The values that a setting takes: how they are told, checked, and read from the environment."""
+    """The values that a setting takes: how they are described, checked, and read from the environment."""
 
     @property
     def wanted(self) -> str:

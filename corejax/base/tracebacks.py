@@ -107,7 +107,7 @@ def calls_users(function: F) -> F:
 
 
 def stands_for(fun: Callable[..., Any], function: F) -> F:
-    """`function`, which calls a user's function `fun` with other arguments: errors about these speak of `fun`."""
+    """`function`, which calls a user's function `fun` with other arguments: errors about these mention `fun`."""
     function.__wrapped__ = fun  # type: ignore[attr-defined]
     return function
 
@@ -148,7 +148,7 @@ def trim(error: Exception | SystemExit) -> None:
     """Prepare an exception that leaves an entry: only the user's frames stay in its traceback, and in its causes'.
 
     Called in the entry's own `except` clause. An error of corejax that doesn't say where it happened learns it here.
-    What is raised by a pack's code and is no error of corejax keeps the pack's frames, and gets a note. Packs can't end
+    An exception of a pack's code that isn't an error of corejax keeps the pack's frames and gets a note. Packs can't end
     the user's process: their exit becomes an error.
     """
     if isinstance(error, SystemExit):
@@ -265,7 +265,7 @@ def _says_nothing(error: BaseException, inner: BaseException) -> bool:
 
 
 def is_from_beneath(error: BaseException) -> bool:
-    """Does an exception speak of the compiler's insides?"""
+    """Whether an exception mentions the compiler's internals."""
     return _BENEATH.search(f"{type(error).__name__} {error}") is not None
 
 
@@ -280,7 +280,7 @@ def plain(error: BaseException) -> str:
 
 
 def _blame(error: Exception) -> None:
-    """Note on an exception that library code raised, and that is no error of corejax, that it is a bug there."""
+    """Note on an exception that library code raised, and that isn't an error of corejax, that it is a bug there."""
     owned = _owned(error)
     if not owned or not owned[-1][1] or isinstance(error, _NOBODYS) or hasattr(error, "_culprit"):
         return

@@ -40,7 +40,7 @@ def _register_passes() -> None:
 class Artifact:
     """A function of arrays: its types, and its program for one platform or several.
 
-    It is a param of the primitive that calls it, so it is told apart by its content.
+    It is a param of the primitive that calls it, so it is identified by its content.
     """
 
     __slots__ = ("name", "in_avals", "out_avals", "modules", "_key", "__weakref__")

@@ -168,7 +168,7 @@ def _primitive(primitive: Primitive, why: str, lost: Sequence[str]) -> Provided:
 
 
 def _home(primitive: Primitive) -> str:
-    """Where a plugin is written: its class, or the row of a table of which a family made it."""
+    """Where a plugin is written: its class, or the row of a table that a family made it from."""
     place = Source(primitive.plugin, primitive.name, None, "").place()
     module = sys.modules.get(primitive.module or "")
     if module is None or type(primitive.plugin).__module__ == primitive.module:

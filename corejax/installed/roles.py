@@ -1,7 +1,7 @@
 """Roles: what the kernel needs done without knowing by which primitive.
 
 `roles.accumulate(x, y)` adds two values by whatever fills the entry point `accumulate` of the group `corejax.roles`;
-`operators.add` is the role `operators.add`. Who fills a role is looked up at first use and kept.
+`operators.add` is the role `operators.add`. The function that fills a role is looked up at first use and kept.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from corejax.interpreters.splitting import Place, Split
 from corejax.ir.surgery import dce, substitute
 from corejax.kernel.jaxpr import Jaxpr, JaxprEqn, Literal, Var
 
-#: At most so many equations in place of one residual, and only of one that has so many bytes.
+#: At most this many equations replace one residual, and only one that has this many bytes.
 _MOST = 4
 _LEAST = 128
 

@@ -36,7 +36,7 @@ _EFFECT = re.compile(rf"[\w.\-]+|{_STRING.pattern}")
 
 
 class JaxprSyntaxError(CorejaxValueError):
-    """A text that is no jaxpr: its message shows the line, with a caret where reading stopped."""
+    """A text that isn't a jaxpr: its message shows the line, with a caret where reading stopped."""
 
     def __init__(self, problem: str, text: str, position: int, **parts: Any) -> None:
         self.line = text.count("\n", 0, position) + 1
@@ -48,7 +48,7 @@ class JaxprSyntaxError(CorejaxValueError):
 
 
 class PlainPrimitive:
-    """A primitive of which only the name is known: enough to look at a program, not to run it."""
+    """A primitive known only by its name: enough to look at a program, not to run it."""
 
     __slots__ = ("name",)
     params = effects = dce = pretty = typecheck = None

@@ -1,6 +1,6 @@
 """Structural identity: when two programs are the same program.
 
-Two jaxprs that differ in nothing but their `Var` objects have one `structural_key`. Params are told apart to the bit
+Two jaxprs that differ in nothing but their `Var` objects have one `structural_key`. Params are distinguished to the bit
 and by exact type: -0.0 is not 0.0, True is not 1, NaN equals itself.
 
 >>> atom(1) == atom(True), atom(0.0) == atom(-0.0), atom(float("nan")) == atom(float("nan"))
@@ -151,7 +151,7 @@ def atom(value: object) -> Hashable:
     """A hashable stand-in for a param, equal for two values iff a program can't tell them apart.
 
     A value type stands for itself with its exact type; a callable, and an object that compares by identity, for itself
-    alone, held by the key. An object with `__corejax_key__()` is told apart by what that returns.
+    alone, held by the key. An object with `__corejax_key__()` is identified by what that returns.
     """
     kind = type(value)
     if kind is int or kind is str or value is None:

@@ -32,7 +32,7 @@ _DECLARABLE: dict[str, tuple[type, ...]] = {"jvp": (Partials, Linearity, NotDiff
 
 
 def check_declaration(source: Source, name: str) -> None:
-    """A public attribute that is no hook implementation is a declaration in its place, of the right type."""
+    """Check that a public attribute that isn't a hook implementation is a declaration, in its place and of its type."""
     value = getattr(source.plugin, name)
     known = OWNER_DECLARATIONS if source.is_owner else RULES_DECLARATIONS
     if name in HOOKS:
@@ -136,7 +136,7 @@ def _check_partials(source: Source, declared: Partials) -> None:
 
 
 def check_together(source: Source) -> None:
-    """Declarations of a plugin don't contradict each other, nor its rules."""
+    """Check that a plugin's declarations contradict neither each other nor its rules."""
     declared, rules = source.declared, source.rules
     if source.linear is not None:
         operands = f"linear = {source.linear}"

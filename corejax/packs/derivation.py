@@ -1,4 +1,4 @@
-"""Rules for hooks that a plugin left out: derived where they can be, refused by name where they can't.
+"""Rules for hooks that a plugin left out: derived where they can be; else an error that names them.
 
 From `decompose`, every rule follows by transforming the composition. From a declaration (`linear`, `partials`), the
 jvp. What is left to slow substitutes is in `fallbacks`.

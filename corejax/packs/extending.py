@@ -1,4 +1,4 @@
-"""Rules for a primitive from a notebook or a script, by the road of `corejax.rules` without an entry point."""
+"""Rules for a primitive from a notebook or a script, like those of `corejax.rules`, without an entry point."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from corejax.packs.define import find
 
 @public
 def extend(primitive: Primitive, plugin: Any, *, replace: bool = False) -> None:
-    """Give a primitive of somebody else hooks that it lacks, from an object with `@hookimpl` methods.
+    """Give somebody else's primitive hooks that it lacks, from an object with `@hookimpl` methods.
 
     `primitive` is its name, the primitive itself or its function. The plugin object is of the same kind as one under
     `corejax.rules`: it adds hooks, or a lowering for one `platform`, or wraps a rule. With `replace` it may also
-    replace hooks that others provide. What is wrong with it is an error at once, and leaves the primitive as it was.
+    replace hooks that others provide. A mistake in it is an error at once, and leaves the primitive as it was.
 
     A primitive's rules are fixed when it is first used, so extend it before that.
 

@@ -1,8 +1,8 @@
 """What happens where a rule is missing and nothing says how to derive it: a slow substitute, or a refusal.
 
 A *fallback* computes the same at a cost that nobody would expect: a vmap that maps slice by slice, a compiled program
-that calls back into Python. It tells so once for each primitive; `config.fallbacks` makes it an error, or silent. That
-a primitive without `impl` is compiled when it is called is no fallback: the compiled program is the primitive, each
+that calls back into Python. It warns once for each primitive; `config.fallbacks` makes it an error, or silent.
+Compiling a primitive without `impl` when it is called isn't a fallback: the compiled program is the primitive, each
 pack decides for itself whether NumPy would be faster, and nothing is slower than the user's own `jit`.
 """
 
@@ -25,7 +25,7 @@ Rule = Callable[..., Any]
 
 
 class Note(NamedTuple):
-    """How a hook without a rule of its own is done, in a word and in words, and what it costs."""
+    """What stands in for a hook without a rule, in a word and in a sentence, and what it costs."""
 
     how: str
     what: str

@@ -46,7 +46,7 @@ def place_of(function: Any) -> str | None:
 
 
 def takes(function: Rule, count: int) -> bool:
-    """Can a function be called with `count` positional arguments, as far as that can be told?"""
+    """Whether a function can be called with `count` positional arguments, as far as one can tell."""
     function = inspect.unwrap(function)
     code = getattr(function, "__code__", None)
     if type(function) is FunctionType and code is not None and not code.co_flags & inspect.CO_VARARGS:

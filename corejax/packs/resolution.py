@@ -1,7 +1,7 @@
-"""Who provides each hook of a primitive, and whose rule counts where several plugins offer one.
+"""Who provides each hook of a primitive, and whose rule wins where several plugins offer one.
 
-The plugins of a primitive are its owner's, those of other packs under `corejax.rules`, and what `extend` was given. One
-counts whole or not at all: what is wrong with a part of it leaves all of it out.
+The plugins of a primitive are its owner's, those of other packs under `corejax.rules`, and what `extend` was given. A
+plugin is used as a whole or not at all: a mistake in a part of it leaves all of it out.
 
 pluggy's order (`tryfirst`, `trylast`, else the last registered first) decides among the plugins of one pack. Between
 packs the user decides: by COREJAX_PREFER, or by `extend(..., replace=True)`. A rule marked `trylast` competes with no
@@ -36,7 +36,7 @@ Offers = dict[str, list["Offer"]]
 
 
 class Offer(NamedTuple):
-    """What a plugin gives for a hook: a rule, a wrapper or a declaration; `last` if it is marked `trylast`."""
+    """What a plugin provides for a hook: a rule, a wrapper or a declaration; `last` if it is marked `trylast`."""
 
     source: Source
     rule: Any

@@ -1,6 +1,6 @@
 """What a plugin object may hold: every public attribute is a hook, a declaration, or an error with a suggestion.
 
-pluggy by itself lets an undecorated or misspelled hook pass.
+On its own, pluggy lets an undecorated or misspelled hook pass.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Manager(pluggy.PluginManager):
 
 
 def check_object(source: Source) -> None:
-    """It is an instance that declares a name and a contract that this kernel knows."""
+    """Check that it is an instance that declares a name, and a contract that this kernel knows."""
     plugin = source.plugin
     if isinstance(plugin, (type, ModuleType)):
         what = "class" if isinstance(plugin, type) else "module"
@@ -94,7 +94,7 @@ def check_object(source: Source) -> None:
 
 
 def check_signature(source: Source, hook: str, name: str, method: Any) -> Signature:
-    """A hook takes the positional arguments of its spec, or fewer, and params by keyword only."""
+    """Check that a hook takes the positional arguments of its spec, or fewer, and params by keyword only."""
     signature = Signature.of(method)
     wanted = f"def {name}({', '.join(('self', *HOOKS[hook], *(() if hook in WITHOUT_PARAMS else ('*', '...'))))})"
     got = f"def {name}{signature}"
@@ -113,7 +113,7 @@ def check_signature(source: Source, hook: str, name: str, method: Any) -> Signat
 
 
 def check_fit(source: Source, params: Signature, several: bool) -> None:
-    """Its hooks read only params that the primitive has, none named as an argument; and fit its number of results."""
+    """Check that hooks read only params that the primitive has, none named like an argument, and fit its results."""
     for hook, _, signature in source.found:
         if hook in FOR_SEVERAL and not several:
             raise source.error("this hook is for primitives with several results", hook, got="multiple_results = False",

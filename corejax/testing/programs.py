@@ -64,7 +64,7 @@ def typed(case: Case, hook: str, how: str, jaxpr: Jaxpr, todo: str) -> None:
 
 
 def subsets(case: Case, count: int, most: int = 2 ** _FEW) -> Iterator[tuple[bool, ...]]:
-    """The flags of every subset of so many things, or of a random choice."""
+    """The flags of every subset of this many things, or of a random choice."""
     if count <= _FEW:
         yield from itertools.product((False, True), repeat=count)
         return

@@ -33,7 +33,7 @@ _MOST = 1000
 _DOUBLE = {"f": np.float64, "c": np.complex128}
 
 
-#: What is wrong with samples of which none shows whether a derivative is right: the arguments of a failure.
+#: What is wrong with samples if none of them shows whether a derivative is right: the arguments of a failure.
 _INCOMPARABLE = (
     "all samples", "none can be used to compare derivatives with differences, which takes double precision",
     "floats that are narrower, not finite, or of empty arrays", "finite operands of float64 or complex128",
@@ -126,7 +126,7 @@ def _faults_of(sample: Any, checks: Collection[str]) -> Iterator[tuple[str, str,
 
 
 def _misfit(primitive: Primitive, sample: Any) -> tuple[str, str, str, str] | None:
-    """Why a sample is no input of the primitive, whatever the rules say of it: the problem, got, wanted, to do."""
+    """Why a sample can't be an input of the primitive, whatever the rules say: the problem, got, wanted, to do."""
     if not isinstance(sample, Sample) or sample.error is not None:
         return None
     for i, x in enumerate(sample.args):

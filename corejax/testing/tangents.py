@@ -54,7 +54,7 @@ def tangible(case: Case) -> list[int]:
 
 
 def refuse_refusals(case: Case, positions: Sequence[int]) -> None:
-    """`NotApplicable` if a plugin declares that there is no derivative. A rule that is missing is another thing.
+    """`NotApplicable` if a plugin declares that there is no derivative. A missing rule is something else.
 
     Whatever else goes wrong here does so again in the check, if that is where it belongs.
     """

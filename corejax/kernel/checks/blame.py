@@ -1,4 +1,4 @@
-"""Whose rule it is that returned something wrong, or raised, and how that is told."""
+"""Whose rule returned something wrong, or raised, and how that is reported."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def describe(value: object) -> str:
 def failed(primitive: Blamed, hook: str, error: Exception, where: str | None = None) -> Exception:
     """What to raise for an exception that came out of a hook: the same, with a note that names the hook.
 
-    An error that names a hook needs none, and what a function of the user's raised is no affair of the hook's.
+    An error that names a hook needs none, and the hook isn't responsible for what a function of the user's raised.
     """
     if hook == "impl" and isinstance(error, ValueError) and "read-only" in str(error):
         wrong = rule_error(primitive, hook, "writes to its operands", str(error), "operands as they were",

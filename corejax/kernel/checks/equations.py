@@ -1,4 +1,4 @@
-"""Checks on hooks that speak of equations: what they return is checked whole, whoever calls them."""
+"""Checks on hooks that deal with equations: what they return is checked as a whole, whoever calls them."""
 
 from __future__ import annotations
 

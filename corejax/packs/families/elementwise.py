@@ -166,8 +166,10 @@ def unary(name: str, impl: Function, *, hlo: str | Function, dtypes: str, jvp: A
     - `singular`: the points of the domain without a derivative;
     - `ulps`: how many units in the last place `impl` and the compiled program may be apart;
     - `exempt`: for a kind of dtypes, the names of checks that don't hold, with the reasons;
-    - `compiled_at`: a function `(out, *args) -> mask` that says where, of complex operands, not `impl` but the compiled
-      program decides: as `at_special_points`, where the two disagree about signs of zeros, branches and infinities;
+    - `compiled_at`: a function `(out, *args) -> mask` that says where, for complex operands,
+    the compiled program decides
+      instead of `impl`: for example `at_special_points`, where the two disagree about signs of zeros,
+      branches and infinities;
     - `cheap`: it takes about as long as reading its operands, as `neg` and `add` do.
     """
     return Elementwise(name, impl, arity=1, hlo=hlo, dtypes=dtypes, jvp=jvp, doc=doc, **options)

@@ -25,7 +25,7 @@ _weak: dict[np.dtype, tuple[int, Callable[[Any], Any], ShapedArray]] = {}
 
 
 def weak_scalar(value: Any, dtype: np.dtype) -> Any:
-    """A Python scalar as a weak array of this dtype; None if its kind is beyond the dtype's.
+    """A Python scalar as a weak array of this dtype; None if the dtype can't hold its kind.
 
     >>> weak_scalar(2, np.dtype("float32")), weak_scalar(2.5, np.dtype("int32"))
     (Array(2., dtype=float32, weak_type=True), None)

@@ -81,7 +81,7 @@ class Executable:
 class _OncePerKey:
     """A cache that computes a missing value in one thread while others that want it wait.
 
-    A computation that fails leaves nothing behind: the next in line tries anew.
+    A computation that fails leaves nothing behind: the next in line tries again.
     """
 
     def __init__(self, maxsize: int) -> None:

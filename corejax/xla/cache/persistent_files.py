@@ -30,7 +30,7 @@ _UNFINISHED = re.compile(r"[0-9a-f]{64}\.[0-9a-f]{16}\.new")
 #: Does the system open files relative to an open directory, and know owners?
 _POSIX = os.open in os.supports_dir_fd
 
-#: After so many seconds nobody is still writing a file: who began it was killed.
+#: After this many seconds nobody is still writing a file: whoever began it was killed.
 _ABANDONED = 3600
 
 #: What this process has written to a directory since it last looked how full it is.

@@ -1,7 +1,7 @@
 """Compiled programs kept from process to process: what a program is known by, and when one is read or written.
 
 A program is known by a hash of all that decides what the compiler makes of it. Nothing that goes wrong with a
-directory or an entry stops a compilation: it is told once, and the program is compiled.
+directory or an entry stops a compilation: it is reported once, and the program is compiled.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the compiler must not compute while it reads a program: quotients of integers that may be divided by zero.
 
 Before it compiles a module, the runtime replaces operations on constants by their results, and a quotient by zero
-ends the process there. An operand that stands behind a barrier is no constant yet. The barrier is gone before the
+ends the process there. An operand behind a barrier isn't a constant yet. The barrier is gone before the
 compiler fuses and generates code, for which such a quotient has a value: what runs is the same as without it.
 """
 

@@ -58,7 +58,7 @@ _ELEMENTS = {"i1": "bool", "complex<f32>": "c64", "complex<f64>": "c128"}
 
 
 def describe_type(kind: Any) -> str:
-    """An MLIR type as avals are written: `f64[3]`; what is no array's type, as MLIR writes it."""
+    """An MLIR type as avals are written: `f64[3]`; other types, as MLIR writes them."""
     found = _TENSOR.fullmatch(str(kind))
     if found is None:
         return str(kind)

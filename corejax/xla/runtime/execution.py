@@ -1,4 +1,4 @@
-"""Running compiled programs: arguments go to the device, results come back wrapped, failures are told in words."""
+"""Running compiled programs: arguments go to the device, results come back wrapped, failures are put in words."""
 
 from __future__ import annotations
 

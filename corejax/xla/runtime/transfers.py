@@ -119,7 +119,7 @@ class Transfers:
         return buffers, None
 
     def _plain(self, i: int, x: Any) -> Any:
-        """The i-th argument as something to write to a mailbox; None if it is no plain ndarray or scalar."""
+        """The i-th argument as something to write to a mailbox; None if it isn't a plain ndarray or scalar."""
         dtype = self.types[i][1]
         if type(x) is Array:
             x = x._host
