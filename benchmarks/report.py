@@ -19,10 +19,10 @@ _HEAD = """\
 # Benchmarks
 
 Written by `make bench`: corejax and its rivals in one process, in turns, each after a warm-up. A figure is the median,
-with the quartiles in brackets, of at least {rounds} samples, or of fewer of what takes seconds. What is timed is made
-anew {turns} times, each time with another library first. *Times faster* is the rival's median by that of corejax; a
-*target* says how large it has to be, and stands where there is a budget. Compiled programs run on the same engine:
-there, about 1 is what can be had. All figures are in [benchmarks.json](benchmarks.json) too.
+with the quartiles in brackets, of at least {rounds} samples, or of fewer for what takes seconds. Everything timed is
+made {turns} times, each time with another library first. *Times faster* is the rival's median divided by corejax's; a
+*target* says how large it must be, where there is a budget. Compiled programs run on the same engine, so about 1 is the
+best one can expect there. All figures are in [benchmarks.json](benchmarks.json) too.
 
 {setting}
 
@@ -33,8 +33,8 @@ there, about 1 is what can be had. All figures are in [benchmarks.json](benchmar
 _GROWTH = """\
 ## How cost grows
 
-What one more equation, argument or step costs. For transformations around each other, and for tracing and lowering a
-loop, whose steps don't count, the whole. Where a figure is missing it would have taken too long.
+What one more equation, argument or step costs. For nested transformations, and for tracing and lowering a loop, where
+the number of steps doesn't matter, it is the whole cost. A figure that is missing would have taken too long.
 
 ![How cost grows](benchmarks-growth.svg)
 """
@@ -130,7 +130,7 @@ def summary(report: Report) -> str:
     missed = [f"- `{name}`, {row.what}, beside {rival}: {ratio(row, rival):.3g}, wanted {row.targets[rival]:.3g}"
               for name, row, rival in judged if not met(row, rival)]
     broken = [f"- `{name}` could not be measured: {why}" for name, why in report.failures.items()]
-    head = f"{len(judged) - len(missed)} of {len(judged)} targets are met{', not met are:' if missed else '.'}"
+    head = f"{len(judged) - len(missed)} of {len(judged)} targets are met{'. These are not:' if missed else '.'}"
     return "\n".join([head, *[""] * bool(missed), *missed, *[""] * bool(broken), *broken])
 
 

@@ -42,7 +42,7 @@ def found(bench: Any) -> Any:
 
 def test_page_says_which_targets_are_met_and_what_could_not_be_measured(bench: Any, found: Any) -> None:
     page = bench.report.markdown(found)
-    assert "1 of 2 targets are met, not met are:\n\n- `some.add`, eager `add`, beside jax: 4.5, wanted 5\n" in page
+    assert "1 of 2 targets are met. These are not:\n\n- `some.add`, eager `add`, beside jax: 4.5, wanted 5\n" in page
     assert "- `calls.device` could not be measured: ValueError: no" in page
     assert "| eager `add` | 2 µs [1.9 to 2.1] | jax | 9 µs [8 to 10] | 4.5 | 5 | **no** |" in page
     assert "|  |  | autograd | 1 µs [1 to 1] | 0.5 | 0.25 | yes |" in page

@@ -170,7 +170,7 @@ def _of_ndarray(value: Any) -> ShapedArray:
 
 
 def aval_of(value: object) -> ShapedArray:
-    """The type of a value; an error if it is no array, scalar or tracer."""
+    """The type of a value; an error if it isn't an array, scalar or tracer."""
     if type(value) is np.ndarray:
         return known_aval((value.shape, value.dtype)) or _of_ndarray(value)
     aval = getattr(value, "aval", None)

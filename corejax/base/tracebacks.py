@@ -148,8 +148,8 @@ def trim(error: Exception | SystemExit) -> None:
     """Prepare an exception that leaves an entry: only the user's frames stay in its traceback, and in its causes'.
 
     Called in the entry's own `except` clause. An error of corejax that doesn't say where it happened learns it here.
-    An exception of a pack's code that isn't an error of corejax keeps the pack's frames and gets a note. Packs can't end
-    the user's process: their exit becomes an error.
+    An exception of a pack's code that isn't an error of corejax keeps the pack's frames and gets a note. Packs can't
+    end the user's process: their exit becomes an error.
     """
     if isinstance(error, SystemExit):
         _refuse_exit(error)

@@ -64,7 +64,7 @@ def is_single_leaf(x: Any) -> bool:
 
 
 def not_an_array(x: Any, what: str, name: str, error: CorejaxError) -> CorejaxTypeError:
-    """The error for a leaf that isn't an array, or one that can't be computed with; `error` says so without its name."""
+    """The error for a leaf that isn't an array, or can't be computed with; `error` says so without its name."""
     if isinstance(x, (np.ndarray, np.generic)):
         return CorejaxTypeError(f"{what}: {name}: {error.message}", got=error.got, wanted=error.wanted, where=here(),
                                 todo=error.todo)

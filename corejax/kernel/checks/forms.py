@@ -54,7 +54,7 @@ def check_types(primitive: Primitive, hook: str, avals: Sequence[ShapedArray], e
 
 
 def no_array(primitive: Primitive, hook: str, value: object, expected: object) -> RuleError:
-    """The error for a result that is no array."""
+    """The error for a result that isn't an array."""
     return rule_error(primitive, hook, "returned something that isn't an array", describe(value), expected,
                       "return an array of that type")
 

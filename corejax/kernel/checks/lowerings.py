@@ -29,7 +29,7 @@ def failed_lowering(eqn: JaxprEqn | None, error: BaseException) -> RuleError:
 
 
 def foreign_value(eqn: JaxprEqn | None, value: object) -> RuleError:
-    """The error for a lowering rule that uses what is no value of the module at hand."""
+    """The error for a lowering rule that uses something that isn't a value of the module at hand."""
     kept = hasattr(value, "context")
     return _rule_error(eqn,
                        "uses a value of another program" if kept else
