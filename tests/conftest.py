@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import seconds
+
 # Before jaxlib loads: several workers with a thread pool each would fight for the cores.
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -26,6 +28,11 @@ def _quiet_numpy() -> Iterator[None]:
     """Expected values at singular points come from NumPy too; corejax sets what holds for its own computations."""
     with np.errstate(all="ignore"):
         yield
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """How long the conformance kit took."""
+    seconds.show(terminalreporter)
 
 
 _files: list[Path] = []

@@ -23,15 +23,18 @@ def orderings(kinds: Sequence[str], depth: int) -> list[Names]:
     return list(itertools.product(kinds, repeat=depth))
 
 
-#: How far to nest transformations: of depth three `make test` tries a share, which differs from program to program.
-DEPTHS = ("1", "2", "some of 3", pytest.param("3", marks=pytest.mark.exhaustive))
+#: How far to nest transformations; of some orderings each is tried on so many programs.
+DEPTHS = ("1", "some of 2", "some of 3", *[pytest.param(depth, marks=pytest.mark.exhaustive) for depth in ("2", "3")])
+SOME = {"some of 2": 4, "some of 3": 1}
 
 
 def to_depth(kinds: Sequence[str], depth: str, program: T, programs: Sequence[T],
              allowed: Callable[[T, Names], bool] = lambda program, names: True) -> list[Names]:
-    """The orderings of one of `DEPTHS` for a program that are allowed; of some, each has one of all the programs."""
-    found = orderings(kinds, int(depth[-1]))
-    if depth.startswith("some"):
-        takers = [[taker for taker in programs if allowed(taker, names)] for names in found]
-        return [names for i, names in enumerate(found) if takers[i][i % len(takers[i])] is program]
-    return [names for names in found if allowed(program, names)]
+    """The orderings that are allowed for a program, of one of `DEPTHS`."""
+    found = [names for names in orderings(kinds, int(depth[-1])) if allowed(program, names)]
+    if depth not in SOME:
+        return found
+    takers = {names: [taker for taker in programs if allowed(taker, names)] for names in found}
+    places = {names: i for i, names in enumerate(orderings(kinds, int(depth[-1])))}
+    return [names for names in found
+            if (takers[names].index(program) - places[names]) % len(takers[names]) < SOME[depth]]

@@ -247,5 +247,6 @@ def test_without_operands_there_is_nothing_to_map():
 
 
 @pytest.mark.parametrize("primitive", ["add", "clamp", "dot_general", "dynamic_slice", "gather", "cumsum", "cond"])
+@pytest.mark.exhaustive  # test_conformance.py runs all checks on all of them
 def test_shipped_primitives_raise_no_alarm(primitive):
     check_primitive(primitive, checks=CHECKS)

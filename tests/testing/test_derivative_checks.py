@@ -77,6 +77,7 @@ def test_true_rules_raise_no_alarm():
 
 @pytest.mark.parametrize("name", ["abs", "add", "clamp", "conj", "div", "dot_general", "max", "mul", "pad", "pow",
                                   "scatter_add", "select_n", "sign", "stop_gradient", "reduce_max", "cumsum", "cond"])
+@pytest.mark.exhaustive  # test_conformance.py runs all checks on all of them
 def test_shipped_primitives_raise_no_alarm(name):
     assert check_primitive(name, checks=CHECKS[:-1]).failures == []
 

@@ -203,5 +203,6 @@ def test_a_result_of_low_precision_is_compared_in_its_own():
 
 
 @pytest.mark.parametrize("primitive", ["mul", "sin", "dot_general", "select_n", "reduce_max", "while_loop", "cond"])
+@pytest.mark.exhaustive  # test_conformance.py runs all checks on all of them
 def test_shipped_primitives_raise_no_alarm(primitive):
     check_primitive(primitive, checks=CHECKS[:1])

@@ -75,6 +75,7 @@ def test_a_true_primitive_raises_no_alarm_in_the_full_mode():
 
 
 @pytest.mark.parametrize("primitive", ["add", "dot_general", "iota", "reduce_sum", "cond", "while_loop", "xla_call"])
+@pytest.mark.exhaustive  # test_conformance.py runs all checks on all of them
 def test_shipped_primitives_raise_no_alarm(primitive):
     check_primitive(primitive, checks=QUICK)
 

@@ -100,6 +100,7 @@ def test_true_rules_raise_no_alarm():
 @pytest.mark.parametrize("name", ["add", "complex", "concatenate", "conj", "convert_element_type", "cumsum", "div",
                                   "dot_general", "gather", "imag", "max", "mul", "optimization_barrier", "pad",
                                   "reduce_sum", "scatter", "select_n", "sin", "sub", "transpose", "cond"])
+@pytest.mark.exhaustive  # test_conformance.py runs all checks on all of them
 def test_shipped_primitives_raise_no_alarm(name):
     assert check_primitive(name, checks=CHECKS).failures == []
 
