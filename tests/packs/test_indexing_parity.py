@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 from random_indices import data, host, hosts, random_indexing, seeds
 
 import corejax as cj
+from exhaustive import exhaustive_unless
 
 OPERATIONS = ["set", "add", "subtract", "multiply", "divide", "min", "max", "power"]
 
@@ -34,7 +35,7 @@ def at_lists(index: Any) -> Any:
     return np.asarray(index, None if index else int) if isinstance(index, list) else index
 
 
-@pytest.mark.parametrize("seed", seeds(24))
+@pytest.mark.parametrize("seed", exhaustive_unless(lambda seed: seed % 5 < 3, seeds(24)))
 def test_parity_of_reading_its_gradient_and_its_batches_with_jax(jax: Any, seed: int) -> None:
     mode = ["clip", "fill", None][seed % 3]
     # without a mode jax clamps, yet its gradient there is zero: no derivative of what it computes
@@ -54,7 +55,7 @@ def test_parity_of_reading_its_gradient_and_its_batches_with_jax(jax: Any, seed:
     assert_allclose(np.asarray(cj.vmap(read)(xs, numbers)), np.asarray(jax.vmap(read)(xs, numbers)))
 
 
-@pytest.mark.parametrize("seed", seeds(24))
+@pytest.mark.parametrize("seed", exhaustive_unless(lambda seed: seed % 5 < 3, seeds(24)))
 def test_parity_of_writing_and_its_gradients_with_jax(jax: Any, seed: int) -> None:
     rng, case, x, v = case_of(seed, outside=True)
     operation, mode = OPERATIONS[seed % len(OPERATIONS)], ["drop", "clip", None][seed // len(OPERATIONS) % 3]

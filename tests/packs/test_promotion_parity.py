@@ -70,7 +70,7 @@ def test_operators_give_the_dtypes_of_jax(name, bits):
                 continue
             if name == "pow" and "bool" in pair and "int" in pair:
                 continue  # a Python integer counts as an int32 for jax then
-            for args in ((x, y), (y, x)):
+            for args in ((x, y),) if isinstance(y, np.ndarray) else ((x, y), (y, x)):
                 traced = [lax.copy(a) if isinstance(a, np.ndarray) else a for a in args]
                 wanted = result_of_jax(apply, *args)
                 got = result(apply, *traced)
