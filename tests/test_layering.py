@@ -33,6 +33,7 @@ TYPES_ONLY = {
     ("corejax.kernel.jaxpr", "corejax.kernel.primitive"): "an equation applies one",
     ("corejax.kernel.printing", "corejax.kernel.jaxpr"): "programs are what it prints",
     ("corejax.kernel.trace", "corejax.kernel.primitive"): "a trace says what applying one means",
+    ("corejax.xla.lowering.locations", "corejax.xla.lowering.programs"): "rules are called with what it makes",
 }
 
 #: What imports by name: late modules, and objects that metadata names.

@@ -18,11 +18,16 @@ import re
 import threading
 from collections.abc import Mapping, Sequence
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from corejax.base.errors import CorejaxAttributeError, CorejaxImportError
+
+if TYPE_CHECKING:  # what the stubs that jaxlib ships know; of the runtime there are none
+    from jaxlib.mlir.ir import Block as Block
+    from jaxlib.mlir.ir import Module as Module
+    from jaxlib.mlir.ir import Operation as Operation
 
 #: Name here -> module of jaxlib, and the attributes to follow from there.
 _SOURCES: dict[str, tuple[str, ...]] = {

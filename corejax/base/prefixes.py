@@ -15,7 +15,7 @@ def flatten_up_to(treedef: TreeDef, prefix: object, full: object, *, names: tupl
                   ) -> list[Any]:
     """The subtrees of `full` at the leaves of `prefix`, whose structure is `treedef`; `names` are for the error."""
     try:
-        return treedef.flatten_up_to(full)  # type: ignore[no-any-return]
+        return treedef.flatten_up_to(full)
     except ValueError as error:
         found = _mismatch(prefix, full, is_leaf, ())
         if found is None:

@@ -16,7 +16,7 @@ import dataclasses
 import threading
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NoReturn, TypeAlias, TypeVar
+from typing import Any, NoReturn, Protocol, TypeAlias, TypeVar
 
 from corejax.base import _jaxlib
 from corejax.base.errors import CorejaxTypeError, CorejaxValueError
@@ -24,9 +24,35 @@ from corejax.base.keypaths import DictKey, Path, Root, keystr, own_key
 from corejax.base.source import here
 from corejax.base.tracebacks import calls_users
 
-TreeDef: TypeAlias = Any
 IsLeaf: TypeAlias = Callable[[Any], bool] | None
 C = TypeVar("C", bound=type)
+
+
+class TreeDef(Protocol):
+    """The structure of a tree, as jaxlib's registry makes it."""
+
+    @property
+    def num_leaves(self) -> int: ...
+
+    @property
+    def num_nodes(self) -> int: ...
+
+    def unflatten(self, leaves: Iterable[object], /) -> Any:
+        """The tree with these leaves."""
+
+    def flatten_up_to(self, tree: object, /) -> list[Any]:
+        """The subtrees of a tree that continues this one, one for each leaf."""
+
+    def compose(self, inner: TreeDef, /) -> TreeDef:
+        """With this structure at each leaf."""
+
+    def children(self) -> list[TreeDef]:
+        """The structures right below the root."""
+
+    def node_data(self) -> tuple[Any, Any] | None:
+        """The root's class and static part; None for a leaf."""
+
+    def __getstate__(self) -> Any: ...
 
 
 # The registry
@@ -58,7 +84,8 @@ def _reduced(treedef: TreeDef) -> Any:
 
 
 def _rebuilt(node: object, children: Sequence[TreeDef]) -> TreeDef:
-    return _jaxlib.pytree.PyTreeDef.from_node_data_and_children(registry(), node, children)
+    rebuilt: TreeDef = _jaxlib.pytree.PyTreeDef.from_node_data_and_children(registry(), node, children)
+    return rebuilt
 
 
 def _register(cls: object, enter: Callable[[Any], None]) -> None:

@@ -18,7 +18,7 @@ from corejax.xla.runtime.placement import common_place
 _programs: BoundedCache[Any, Executable] = BoundedCache(1024)
 
 
-def apply_primitive(primitive: Primitive, args: Sequence[Any], params: Mapping[str, Any]) -> Any:
+def apply_primitive(primitive: Primitive, args: Sequence[Any], params: Mapping[str, object]) -> Any:
     """The primitive applied to concrete arrays by its compiled program."""
     avals = tuple([x.aval for x in args])
     key = (primitive, avals, param_key(params)) if params else (primitive, avals)
@@ -31,8 +31,8 @@ def apply_primitive(primitive: Primitive, args: Sequence[Any], params: Mapping[s
     return program.calls.call(args) if primitive.multiple_results else program.calls.call_for_one(args)
 
 
-def _compile(primitive: Primitive, avals: tuple[ShapedArray, ...], params: Mapping[str, Any],
-             device: Any) -> Executable:
+def _compile(primitive: Primitive, avals: tuple[ShapedArray, ...], params: Mapping[str, object],
+             device: object) -> Executable:
     invars = [Var(aval) for aval in avals]
     out = primitive.infer(avals, params)
     outvars = [Var(aval) for aval in (out if type(out) is tuple else (out,))]

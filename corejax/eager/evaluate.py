@@ -20,6 +20,7 @@ from corejax.base.avals import ShapedArray
 from corejax.base.dtypes import float0
 from corejax.base.late import late
 from corejax.kernel import checks
+from corejax.kernel.jaxpr import Params
 from corejax.kernel.primitive import Primitive
 from corejax.kernel.trace import Trace, Tracer, as_operand, leak_error
 
@@ -47,8 +48,8 @@ def _quiet_runner() -> Callable[..., Any]:
     return prepared.run
 
 
-def _run_again(error: Exception, primitive: Primitive, data: Sequence[Any], avals: tuple[ShapedArray, ...],
-               params: dict[str, Any]) -> tuple[Any, Any]:
+def _run_again(error: Exception, primitive: Primitive, data: Sequence[object], avals: tuple[ShapedArray, ...],
+               params: Params) -> tuple[Any, Any]:
     """Call `impl` after the runner refused because this thread is inside already: an `impl` that evaluates primitives.
 
     Any other error passes on, with a note if it is the impl's.
@@ -181,7 +182,7 @@ class EvalTrace(Trace):
             return array
         raise checks.wrong_host_array(primitive, out, expected)
 
-    def _process_compiled(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def _process_compiled(self, primitive: Primitive, args: Sequence[object], params: Params) -> Any:
         for x in args:
             if isinstance(x, Tracer):
                 raise leak_error(x, primitive.name)
@@ -193,7 +194,7 @@ class EvalTrace(Trace):
         primitive.infer(tuple([x.aval for x in arrays]), params)
         return dispatch.apply_primitive(primitive, arrays, params)
 
-    def _process_mixed(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def _process_mixed(self, primitive: Primitive, args: Sequence[object], params: Params) -> Any:
         """The same for operands that are not all host `Array`s."""
         arrays, raw, on_device = [], [], False
         for i, x in enumerate(args):
@@ -242,7 +243,7 @@ def _unshare(out: Array, raw: list[Any]) -> Array:
     return Array.from_host(host.copy(), out.aval) if any([np.may_share_memory(host, x) for x in raw]) else out
 
 
-def _as_ndarray(primitive: Primitive, out: Any, expected: ShapedArray) -> Any:
+def _as_ndarray(primitive: Primitive, out: object, expected: ShapedArray) -> Any:
     if type(out) is Array and hasattr(out, "_host"):
         return out._host
     if isinstance(out, np.ndarray) and not isinstance(out, np.ma.MaskedArray):
@@ -263,7 +264,7 @@ def _boxed(primitive: Primitive, out: Any, expected: ShapedArray) -> Array:
     return Array.from_host(out if expected.shape or type(out) is not ndarray else as_scalar(out), expected)
 
 
-def _box_all(primitive: Primitive, outs: Any, expected: tuple[ShapedArray, ...]) -> list[Array]:
+def _box_all(primitive: Primitive, outs: object, expected: tuple[ShapedArray, ...]) -> list[Array]:
     if not isinstance(outs, (list, tuple)) or len(outs) != len(expected):
         raise checks.wrong_count(primitive, outs, len(expected))
     return [_boxed(primitive, out, aval) for out, aval in zip(outs, expected, strict=True)]

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from corejax.arrays.array import as_array
 from corejax.arrays.storage import to_numpy
@@ -21,6 +21,9 @@ from corejax.xla.lowering.linking import call_linked
 from corejax.xla.lowering.nesting import check_depth
 from corejax.xla.lowering.programs import Lowering, lower_module
 from corejax.xla.lowering.types import Types, describe_type
+
+if TYPE_CHECKING:
+    from corejax.base._jaxlib import Module, Operation
 
 #: How the bytes of a module begin: MLIR's, then the name of the form.
 _MAGIC, _FORM = b"ML\xefR", b"StableHLO_v"
@@ -71,7 +74,7 @@ class Artifact:
                                 wanted=" or ".join(self.platforms),
                                 todo=f"run it on one of these, or export it with platforms=({platform!r}, ...)")
 
-    def lower(self, ctx: Lowering, args: Sequence[Any]) -> list[Any]:
+    def lower(self, ctx: Lowering, args: Sequence[object]) -> list[Any]:
         """Its results within the program that is being lowered."""
         module = self.module_for(ctx.platform)
         types = [ctx.type_of(aval) for aval in self.out_avals]
@@ -99,7 +102,7 @@ def make(closed: ClosedJaxpr, name: str, platforms: Sequence[str], allowed: froz
     return Artifact(name, closed.in_avals, closed.out_avals, [(tuple(on), code) for code, on in modules.items()])
 
 
-def portable(module: Any) -> bytes:
+def portable(module: Module) -> bytes:
     """A module in the form that later and somewhat earlier releases can read.
 
     It is as old a version of the form as twelve weeks allow, unless the module has what is newer.
@@ -177,7 +180,7 @@ def _number(version: str) -> tuple[int, ...]:
     return tuple([int(part) for part in version.split(".") if part.isdecimal()])
 
 
-def _check_signature(artifact: Artifact, module: Any) -> None:
+def _check_signature(artifact: Artifact, module: Module) -> None:
     ir, functions = _jaxlib.ir, {}
     for operation in module.body.operations:
         if not isinstance(operation, _jaxlib.func.FuncOp):
@@ -198,11 +201,11 @@ def _inconsistent(artifact: Artifact, got: str, wanted: str) -> CorejaxError:
 
 # What a program calls
 
-def _targets(module: Any) -> list[str]:
+def _targets(module: Module) -> list[str]:
     """The functions of the runtime that a module calls by name."""
     found: list[str] = []
 
-    def visit(operation: Any) -> Any:
+    def visit(operation: Operation) -> Any:
         if isinstance(operation.opview, _jaxlib.stablehlo.CustomCallOp):
             found.append(_jaxlib.ir.StringAttr(operation.attributes["call_target_name"]).value)
         return _jaxlib.ir.WalkResult.ADVANCE

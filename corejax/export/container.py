@@ -52,7 +52,7 @@ def to_bytes(functions: Sequence[Function]) -> bytes:
     return whole + hashlib.sha256(whole).digest()
 
 
-def from_bytes(data: Any) -> list[Function]:
+def from_bytes(data: object) -> list[Function]:
     """The function and its derivatives that the bytes hold."""
     text, modules = _parts(_as_bytes(data))
     try:
@@ -73,7 +73,7 @@ def from_bytes(data: Any) -> list[Function]:
     return functions
 
 
-def _as_bytes(data: Any) -> bytes:
+def _as_bytes(data: object) -> bytes:
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise CorejaxTypeError("deserialize takes bytes", got=f"{kind_of(data)}: {data!r:.60}", where=here(),
                                wanted="what Exported.serialize() returned",

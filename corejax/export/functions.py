@@ -16,6 +16,7 @@ from corejax.base.avals import ShapedArray
 from corejax.base.errors import CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.base.source import here
 from corejax.base.tracebacks import public
+from corejax.base.trees import TreeDef
 from corejax.export import artifact as artifacts
 from corejax.export import container
 from corejax.export.artifact import Artifact
@@ -83,7 +84,8 @@ class Exported:
     the `vjp_order` with which it was exported says.
     """
 
-    def __init__(self, artifact: Artifact, in_tree: Any, out_tree: Any, derivative: Exported | None = None) -> None:
+    def __init__(self, artifact: Artifact, in_tree: TreeDef, out_tree: TreeDef,
+                 derivative: Exported | None = None) -> None:
         self._artifact, self.in_tree, self.out_tree, self._derivative = artifact, in_tree, out_tree, derivative
 
     @property
@@ -176,7 +178,7 @@ class Exported:
         if derivative is None:
             return call
 
-        def backward(xs: Sequence[Any], cts: Sequence[Any]) -> tuple[Any, ...]:
+        def backward(xs: Sequence[object], cts: Sequence[object]) -> tuple[Any, ...]:
             args, kwargs = self.in_tree.unflatten(xs)
             return tuple(trees.flatten(derivative.call(*args, self.out_tree.unflatten(cts), **kwargs))[0])
 
@@ -209,7 +211,7 @@ def _backward(closed: Any, traced: Any) -> Traced:
     """The derivative in reverse mode, traced: a function of the arguments and a cotangent after them."""
     flat, out_tree = jaxpr_as_fun(closed), traced.out_tree
 
-    def fun(args: Any, kwargs: Any) -> Any:
+    def fun(args: object, kwargs: object) -> Any:
         return out_tree.unflatten(flat(*trees.flatten((args, kwargs))[0]))
 
     def backward(*args_and_ct: Any, **kwargs: Any) -> Any:

@@ -15,6 +15,7 @@ from corejax.base.errors import CorejaxError, CorejaxTypeError, CorejaxValueErro
 from corejax.base.keypaths import keystr
 from corejax.base.source import here
 from corejax.base.tracebacks import public
+from corejax.base.trees import TreeDef
 
 _LEAF = "*"
 _KINDS: dict[type, str] = {list: "list", tuple: "tuple", dict: "dict", OrderedDict: "OrderedDict"}
@@ -24,7 +25,7 @@ _names: dict[type, str] = {}
 
 
 @public
-def register_namedtuple(cls: Any, name: str) -> Any:
+def register_namedtuple(cls: object, name: str) -> Any:
     """Let exported functions take and return this namedtuple; files know it by `name`.
 
     Whoever loads such a file registers a class with the same fields under that name first. Returns the class.
@@ -51,7 +52,7 @@ def register_namedtuple(cls: Any, name: str) -> Any:
 
 # Writing
 
-def tree_to_data(treedef: Any, what: str) -> Any:
+def tree_to_data(treedef: TreeDef, what: str) -> Any:
     """A structure as plain data; `what` is what an error calls it."""
     return _to_data(treedef.unflatten([0] * treedef.num_leaves), what, ())
 
@@ -76,7 +77,7 @@ def _to_data(node: Any, what: str, path: tuple[Any, ...]) -> Any:
              "make it a dict around the function that is exported")
 
 
-def _plain_key(key: Any, what: str, path: tuple[Any, ...]) -> Any:
+def _plain_key(key: object, what: str, path: tuple[object, ...]) -> Any:
     if type(key) not in (str, int, bool):
         raise CorejaxTypeError(f"{what}{keystr(path)} is a dict with a key that can't be exported", where=here(),
                                got=f"{kind_of(key)}: {key!r:.80}", wanted="keys that are strings, ints or bools",
@@ -95,7 +96,7 @@ class Malformed(Exception):
     """The data is none that was written here; the text says which part."""
 
 
-def aval_from_data(data: Any) -> ShapedArray:
+def aval_from_data(data: object) -> ShapedArray:
     """The type that was written."""
     dtype, shape, weak = _list(data, 3)
     if type(dtype) is not str or type(weak) is not bool:
@@ -108,12 +109,12 @@ def aval_from_data(data: Any) -> ShapedArray:
         raise Malformed(error.message) from error
 
 
-def tree_from_data(data: Any) -> Any:
+def tree_from_data(data: object) -> Any:
     """The structure that was written."""
     return trees.flatten(_from_data(data))[1]
 
 
-def _from_data(data: Any) -> Any:
+def _from_data(data: object) -> Any:
     if data is None:
         return None
     if data == _LEAF:
@@ -139,7 +140,7 @@ def _items(parts: list[Any]) -> Iterator[tuple[Any, Any]]:
         yield key, _from_data(child)
 
 
-def _namedtuple(name: str, fields: tuple[Any, ...]) -> Any:
+def _namedtuple(name: str, fields: tuple[object, ...]) -> Any:
     cls = next((cls for cls, known in _names.items() if known == name), None)
     if cls is None:
         raise CorejaxTypeError("the exported function takes or returns a namedtuple that isn't known here",
@@ -153,7 +154,7 @@ def _namedtuple(name: str, fields: tuple[Any, ...]) -> Any:
     return cls
 
 
-def _list(data: Any, length: int | None = None) -> list[Any]:
+def _list(data: object, length: int | None = None) -> list[Any]:
     if type(data) is not list or not data or (length is not None and len(data) != length):
         raise Malformed(f"{data!r:.60} is not a list of {length or 'one or more'}")
     return data

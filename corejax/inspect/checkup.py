@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from corejax.installed import groups, manifest, registry
 from corejax.packs.define import find
 from corejax.xla.runtime import backends
+
+if TYPE_CHECKING:
+    from corejax.installed.manifest import Entry, Manifest
 
 
 def checkup() -> Iterator[tuple[str, str]]:
@@ -24,7 +27,7 @@ def checkup() -> Iterator[tuple[str, str]]:
                 yield pack.name, problem
 
 
-def _problem(installed: Any, entry: Any) -> str | None:
+def _problem(installed: Manifest, entry: Entry) -> str | None:
     """What is wrong with an entry; of a broken pack, what is wrong with the pack."""
     try:
         if entry.group == groups.RULES or (entry.group == groups.ROLES and entry.name in groups.TABLES):

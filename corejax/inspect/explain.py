@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from corejax.base.errors import CorejaxError, CorejaxKeyError, CorejaxTypeError, PackError, kind_of, suggestion
 from corejax.base.source import here
@@ -24,6 +24,9 @@ from corejax.packs.hook_signatures import place_of
 from corejax.packs.resolution import Offer, Ranking, Resolution, by_platform, general, rank
 from corejax.packs.source import Source
 from corejax.xla.runtime import backends as known_backends
+
+if TYPE_CHECKING:
+    from corejax.installed.manifest import Entry
 
 _EXCLUDED = "excluded by COREJAX_PACKS or COREJAX_DISABLE_PACKS"
 
@@ -69,7 +72,7 @@ def backends() -> Listing:
 
 # Names
 
-def explain(what: Any) -> Explanation:
+def explain(what: object) -> Explanation:
     """What is known of a name, a primitive, or a primitive's function."""
     primitive = getattr(what, "primitive", what)
     if isinstance(primitive, Primitive):
@@ -107,7 +110,7 @@ def _by_name(name: str) -> Iterator[Provided]:
                        problem=near or registry.install_hint(name, (groups.PRIMITIVES,)))
 
 
-def _table(entry: Any) -> Provided:
+def _table(entry: Entry) -> Provided:
     """One pack's part of a role that every pack may fill."""
     why, problem = "joined with those of other packs", None
     try:
@@ -188,7 +191,7 @@ def _rows(module: Any) -> dict[Any, int]:
     return {node.args[0].value: node.lineno for node in reversed(calls)}  # type: ignore[attr-defined]
 
 
-def _extended(entry: Any) -> str:
+def _extended(entry: Entry) -> str:
     """The primitive for which an entry under `corejax.rules` is."""
     return str(entry.name.partition(":")[0])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 from corejax.arrays.array import Array
@@ -13,16 +13,16 @@ from corejax.interpreters.staging import stage_closed
 from corejax.ir.interpret import eval_jaxpr
 from corejax.kernel import checks
 from corejax.kernel.context import context
-from corejax.kernel.jaxpr import Jaxpr
+from corejax.kernel.jaxpr import Jaxpr, Params
 from corejax.kernel.primitive import Primitive
-from corejax.kernel.trace import Trace, Tracer, check_belongs
+from corejax.kernel.trace import AxisEnv, Trace, Tracer, check_belongs
 
 
 class Axis(NamedTuple):
     """The mapped axis that a vmap rule gets: its size, and its name or None."""
 
     size: int
-    name: Any = None
+    name: Hashable = None
 
 
 class BatchTracer(Tracer):
@@ -49,7 +49,7 @@ class BatchTrace(Trace):
         self.axis = axis
         self.known: dict[ShapedArray, tuple[int | None, ShapedArray]] = {}  # a type, and the last dim that it had
 
-    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def process(self, primitive: Primitive, args: Sequence[object], params: Params) -> Any:
         vals: list[Any] = []
         dims: list[int | None] = []
         batched = False
@@ -96,7 +96,7 @@ class BatchTrace(Trace):
         return out if dim is None else BatchTracer(self, out, dim, expected)
 
 
-def _names(params: dict[str, Any], name: Any) -> bool:
+def _names(params: Params, name: object) -> bool:
     """Do the params name the axis: directly, in a tuple, or in an equation of a jaxpr?"""
     for value in params.values():
         if type(value) is Jaxpr:
@@ -123,7 +123,7 @@ def with_axis(aval: ShapedArray, dim: int | None, size: int) -> ShapedArray:
     return aval if dim is None else aval.update(shape=(*aval.shape[:dim], size, *aval.shape[dim:]))
 
 
-def vmap(fun: Callable[..., Sequence[Any]], size: int, axis_name: Any, args: Sequence[Any],
+def vmap(fun: Callable[..., Sequence[Any]], size: int, axis_name: object, args: Sequence[Any],
          in_dims: Sequence[int | None]) -> tuple[list[Any], list[int | None]]:
     """Outputs of `fun` mapped over the axes `in_dims` of `args`, and where the mapped axis is in each."""
     caller, axes = context.trace, context.axes
@@ -148,22 +148,22 @@ def vmap(fun: Callable[..., Sequence[Any]], size: int, axis_name: Any, args: Seq
     return outs, dims
 
 
-def to_dim(x: Any, dim: int | None, wanted: int, size: int) -> Any:
+def to_dim(x: object, dim: int | None, wanted: int, size: int) -> Any:
     """`x` with its batch axis moved from `dim` to `wanted`; made by repetition if it has none."""
     if dim is None:
         return roles.expand(x, size, wanted)
     return x if dim == wanted else roles.move_axis(x, dim, wanted)
 
 
-def vmap_jaxpr(jaxpr: Jaxpr, size: int, axis_name: Any, in_dims: Sequence[int | None],
+def vmap_jaxpr(jaxpr: Jaxpr, size: int, axis_name: Hashable, in_dims: Sequence[int | None],
                out_dims: Sequence[int | None] | None = None) -> tuple[Jaxpr, tuple[int | None, ...]]:
     """The mapped jaxpr, and the dims of its outputs; `out_dims` forces them (None in it: leave that one)."""
     return _vmap_jaxpr(jaxpr, size, axis_name, tuple(in_dims), None if out_dims is None else tuple(out_dims),
                        context.axes)
 
 
-def _stage_vmap(jaxpr: Jaxpr, size: int, axis_name: Any, in_dims: tuple[int | None, ...],
-                wanted: tuple[int | None, ...] | None, axes: Any) -> tuple[Jaxpr, tuple[int | None, ...]]:
+def _stage_vmap(jaxpr: Jaxpr, size: int, axis_name: Hashable, in_dims: tuple[int | None, ...],
+                wanted: tuple[int | None, ...] | None, axes: AxisEnv) -> tuple[Jaxpr, tuple[int | None, ...]]:
     found: tuple[int | None, ...] = ()
 
     def fun(*args: Any) -> list[Any]:

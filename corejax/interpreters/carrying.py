@@ -67,7 +67,8 @@ from corejax.interpreters.residuals import keep_small
 from corejax.interpreters.splitting import Flags, Place, Split, split_jaxpr
 from corejax.ir.surgery import dce, reorder_invars, select_outputs
 from corejax.kernel.context import context
-from corejax.kernel.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var, no_effects
+from corejax.kernel.jaxpr import Atom, Effects, Jaxpr, JaxprEqn, Literal, Var, no_effects
+from corejax.kernel.trace import AxisEnv
 
 __all__ = [
     "Flags", "Place", "Shorter", "Split", "check_operands", "divide", "effects_of", "either", "fixed_point", "hoist",
@@ -99,7 +100,7 @@ def remembered(function: Callable[..., T]) -> Callable[..., T]:
     A program is a jaxpr, or a tuple (a named one, too) that begins with one; that one's life counts, so the result must
     not hold it: `jaxpr.replace()` is one of the same equations.
     """
-    def compute(first: Jaxpr, kind: Any, rest: tuple[Any, ...], axes: Any, *key: Any) -> T:
+    def compute(first: Jaxpr, kind: Any, rest: tuple[object, ...], axes: AxisEnv, *key: Any) -> T:
         if kind is None:
             return function(first, *key)
         parts = (first, *[first if x is _same else x for x in rest])
@@ -133,7 +134,7 @@ def check_operands(primitive: str, jaxpr: Jaxpr, avals: Sequence[ShapedArray]) -
                                todo="pass one operand of the right type for each input of the jaxpr")
 
 
-def effects_of(program: Any) -> frozenset[Any]:
+def effects_of(program: Any) -> Effects:
     """The effects of a jaxpr, or of all jaxprs in a tuple."""
     if type(program) is Jaxpr:
         return program.effects
@@ -144,7 +145,7 @@ def effects_of(program: Any) -> frozenset[Any]:
     return found
 
 
-def jvp(primals: Sequence[Any], tangents: Sequence[Any], forward: Callable[[Flags], tuple[Any, Flags]], bind: Bind
+def jvp(primals: Sequence[object], tangents: Sequence[object], forward: Callable[[Flags], tuple[Any, Flags]], bind: Bind
         ) -> tuple[list[Any], list[Any]]:
     """The answer of a `jvp` hook: results, and their tangents.
 
@@ -155,8 +156,8 @@ def jvp(primals: Sequence[Any], tangents: Sequence[Any], forward: Callable[[Flag
     return part_tangents(bind(program, with_tangents([primals], [tangents])), [nonzero_out])
 
 
-def transpose(cotangents: Sequence[Any], args: Sequence[Any], backward: Callable[[Flags, Flags], tuple[Any, Flags]],
-              bind: Bind) -> list[Any]:
+def transpose(cotangents: Sequence[object], args: Sequence[object],
+              backward: Callable[[Flags, Flags], tuple[Any, Flags]], bind: Bind) -> list[Any]:
     """The answer of a `transpose` hook: a cotangent for each linear operand.
 
     `backward(linear, nonzero)` returns the program of (other operands, nonzero cotangents) -> (nonzero cotangents), and
@@ -171,23 +172,23 @@ def transpose(cotangents: Sequence[Any], args: Sequence[Any], backward: Callable
 
 # Tangents and cotangents
 
-def nonzero(xs: Iterable[Any]) -> Flags:
+def nonzero(xs: Iterable[object]) -> Flags:
     """Which tangents, or cotangents, are not known to be zero."""
     return tuple([type(x) is not Zero for x in xs])
 
 
-def without_zeros(xs: Iterable[Any]) -> list[Any]:
+def without_zeros(xs: Iterable[object]) -> list[Any]:
     """The tangents, or cotangents, that are not known to be zero."""
     return [x for x in xs if type(x) is not Zero]
 
 
-def with_zeros(found: Iterable[Any], flags: Iterable[bool], avals: Iterable[ShapedArray]) -> list[Any]:
+def with_zeros(found: Iterable[object], flags: Iterable[bool], avals: Iterable[ShapedArray]) -> list[Any]:
     """The inverse of `without_zeros`: what is found where a flag is set, and a `Zero` of its type elsewhere."""
     rest = iter(found)
     return [next(rest) if nz else Zero(aval) for nz, aval in zip(flags, avals, strict=True)]
 
 
-def with_tangents(groups: Sequence[Iterable[Any]], tangents: Sequence[Iterable[Any]]) -> list[Any]:
+def with_tangents(groups: Sequence[Iterable[object]], tangents: Sequence[Iterable[object]]) -> list[Any]:
     """Operands for values and tangents: each group of values is followed by its nonzero tangents."""
     operands: list[Any] = []
     for group, dots in zip(groups, tangents, strict=True):
@@ -196,7 +197,7 @@ def with_tangents(groups: Sequence[Iterable[Any]], tangents: Sequence[Iterable[A
     return operands
 
 
-def part_tangents(outs: Sequence[Any], groups: Sequence[Sequence[bool]]) -> tuple[list[Any], list[Any]]:
+def part_tangents(outs: Sequence[object], groups: Sequence[Sequence[bool]]) -> tuple[list[Any], list[Any]]:
     """The values, and a tangent for each, among results in groups: flags say which values have one."""
     values: list[Any] = []
     dots: list[Any] = []
@@ -298,7 +299,7 @@ def fixed_point(start: Iterable[bool], step: Callable[[Flags], tuple[T, Iterable
         flags = grown
 
 
-def settle(leaves: Sequence[Any], step: Callable[[list[ShapedArray]], tuple[T, Sequence[ShapedArray]]]
+def settle(leaves: Sequence[object], step: Callable[[list[ShapedArray]], tuple[T, Sequence[ShapedArray]]]
            ) -> tuple[list[Any], T]:
     """The initial values of a carry in the types that a step keeps, and what `step` made for those types.
 
@@ -315,7 +316,7 @@ def settle(leaves: Sequence[Any], step: Callable[[list[ShapedArray]], tuple[T, S
         leaves = promoted
 
 
-def _promoted(x: Any, out: ShapedArray) -> Any:
+def _promoted(x: object, out: ShapedArray) -> Any:
     """A weakly typed initial value in the dtype in which it meets what a step returns; any other as it is.
 
     A flag stays one: True is no number that a loop counts on from.
@@ -335,8 +336,8 @@ def hoist(jaxpr: Jaxpr, num_consts: int) -> tuple[Jaxpr, Jaxpr] | None:
     What depends on nothing at all stays: the compiler does better with a constant that it sees.
     """
     consts = jaxpr.invars[:num_consts]
-    free: set[Any] = set()
-    invariant: set[Any] = {*consts}
+    free: set[Var] = set()
+    invariant: set[Var] = {*consts}
     outer: list[JaxprEqn] = []
     inner: list[JaxprEqn] = []
     for eqn in jaxpr.eqns:

@@ -23,9 +23,9 @@ from corejax.ir.interpret import eval_jaxpr
 from corejax.kernel import checks
 from corejax.kernel.context import context
 from corejax.kernel.factors import instantiate
-from corejax.kernel.jaxpr import Jaxpr
+from corejax.kernel.jaxpr import Jaxpr, Params
 from corejax.kernel.primitive import Primitive
-from corejax.kernel.trace import Trace, Tracer, check_belongs, derivative_error, leak_error
+from corejax.kernel.trace import AxisEnv, Trace, Tracer, check_belongs, derivative_error, leak_error
 
 
 class JVPTracer(Tracer):
@@ -82,7 +82,7 @@ class JVPTrace(Trace):
         super().__init__(parent)
         self.base = parent
 
-    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def process(self, primitive: Primitive, args: Sequence[object], params: Params) -> Any:
         primals, tangents, active = [], [], False
         for x in args:
             if type(x) is JVPTracer and x._trace is self:
@@ -128,8 +128,8 @@ class JVPTrace(Trace):
             context.trace = self
         return self.box(primitive, "jvp", out, out_dot)
 
-    def _check_linear(self, primitive: Primitive, parent: Trace, count: int, primals: Sequence[Any],
-                      tangents: Sequence[Any], dots: Any) -> None:
+    def _check_linear(self, primitive: Primitive, parent: Trace, count: int, primals: Sequence[object],
+                      tangents: Sequence[object], dots: object) -> None:
         """A rule that was just traced is linear in the tangents, where all of them are variables of the program.
 
         And no primals too, as where somebody differentiates along x itself.
@@ -168,22 +168,22 @@ class JVPTrace(Trace):
         return [self.box(primitive, hook, out, dot) for out, dot in zip(outs, dots, strict=True)]
 
 
-def _failed(primitive: Primitive, primals: Sequence[Any], params: dict[str, Any], error: Exception) -> Exception:
+def _failed(primitive: Primitive, primals: Sequence[object], params: Params, error: Exception) -> Exception:
     """What to raise for an exception of a jvp rule: if the operands are wrong, what abstract_eval says of them."""
     if isinstance(error, (ValueError, IndexError)):  # of taking operands apart, perhaps
         primitive.infer(tuple(map(aval_of, primals)), params)
     return checks.failed(primitive, "jvp", error)
 
 
-def jvp(fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any]
+def jvp(fun: Callable[..., Sequence[Any]], primals: Sequence[object], tangents: Sequence[object]
         ) -> tuple[list[Any], list[Any]]:
     """Outputs and output tangents of `fun`, which takes and returns sequences of arrays. Tangents may be `Zero`."""
     parent = context.trace
     return run_jvp(fun, JVPTrace(parent), parent, primals, tangents)
 
 
-def run_jvp(fun: Callable[..., Sequence[Any]], trace: JVPTrace, caller: Trace, primals: Sequence[Any],
-         tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+def run_jvp(fun: Callable[..., Sequence[Any]], trace: JVPTrace, caller: Trace, primals: Sequence[object],
+         tangents: Sequence[object]) -> tuple[list[Any], list[Any]]:
     """`jvp` by the given trace, with `caller` current again afterwards."""
     args = [p if type(t) is Zero else JVPTracer(trace, p, t) for p, t in zip(primals, tangents, strict=True)]
     context.trace = trace
@@ -212,7 +212,7 @@ def jvp_jaxpr(jaxpr: Jaxpr, nonzeros: Sequence[bool], instantiate_outs: bool | S
     return _jvp_jaxpr(jaxpr, tuple(nonzeros), tuple(instantiate_outs), context.axes)
 
 
-def _stage_jvp(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], instantiate_outs: tuple[bool, ...], axes: Any
+def _stage_jvp(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], instantiate_outs: tuple[bool, ...], axes: AxisEnv
                ) -> tuple[Jaxpr, tuple[bool, ...]]:
     avals: list[ShapedArray] = jaxpr.in_avals
     out_nonzeros: tuple[bool, ...] = ()

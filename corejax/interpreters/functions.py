@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from corejax.base import trees
 from corejax.base.avals import ShapedArray
 from corejax.base.caches import BoundedCache
+from corejax.base.trees import TreeDef
 from corejax.interpreters.leaves import FlatFun, name_of
 from corejax.interpreters.staging import stage
 from corejax.ir.surgery import consts_to_operands
@@ -23,7 +24,7 @@ class Staged(NamedTuple):
     """A function as a jaxpr: `closed` over its constants, or `jaxpr` with them as leading operands `consts`."""
 
     closed: ClosedJaxpr
-    out_tree: Any
+    out_tree: TreeDef
     jaxpr: Jaxpr
     consts: tuple[Any, ...]
 
@@ -32,7 +33,7 @@ class Staged(NamedTuple):
 _programs: BoundedCache[Any, tuple[Jaxpr, Jaxpr]] = BoundedCache(256)
 
 
-def stage_function(fun: Callable[..., Any], in_avals: Sequence[ShapedArray], in_tree: Any, what: str) -> Staged:
+def stage_function(fun: Callable[..., Any], in_avals: Sequence[ShapedArray], in_tree: TreeDef, what: str) -> Staged:
     """The jaxpr of `fun`, a function of pytrees; `in_tree` is the structure of the tuple of its arguments.
 
     `what` is what errors call it: "scan: the body".

@@ -15,10 +15,11 @@ from corejax.base.errors import CorejaxError, CorejaxTypeError, kind_of
 from corejax.base.keypaths import Path, keystr
 from corejax.base.source import here
 from corejax.base.tracebacks import calls_users, check_call, stands_for
+from corejax.base.trees import TreeDef
 from corejax.kernel.trace import Tracer
 
 
-def check_callable(fun: Any, what: str) -> None:
+def check_callable(fun: object, what: str) -> None:
     """Refuse what can't be transformed."""
     if not callable(fun):
         raise CorejaxTypeError(f"{what}: expected a function", got=f"{kind_of(fun)}: {fun!r:.80}",
@@ -26,7 +27,7 @@ def check_callable(fun: Any, what: str) -> None:
                                todo=f"pass the function itself: {what}(f)(x), not {what}(f(x))")
 
 
-def name_of(fun: Any) -> str:
+def name_of(fun: object) -> str:
     """The name that programs made from a function get."""
     return str(getattr(fun, "__name__", None) or name_of(getattr(fun, "func", type(fun))))
 
@@ -35,12 +36,12 @@ def name_of(fun: Any) -> str:
 Namer: TypeAlias = Callable[[int], str]
 
 
-def namer(root: str, tree: Any) -> Namer:
+def namer(root: str, tree: object) -> Namer:
     """Names the leaves of a tree."""
     return lambda i: root + trees.paths_of(tree)[i]
 
 
-def argument_namer(args: Any, kwargs: Any) -> Namer:
+def argument_namer(args: object, kwargs: object) -> Namer:
     """Names the leaves of `(args, kwargs)`."""
     return lambda i: call_root(trees.flatten_with_path((args, kwargs))[0][i][0])
 
@@ -50,12 +51,12 @@ def call_root(path: Path) -> str:
     return ("args", "kwargs")[path[0].idx] + keystr(path[1:]) if path else "the arguments"
 
 
-def is_value(x: Any) -> bool:
+def is_value(x: object) -> bool:
     """Is it an `Array` or a tracer?"""
     return type(x) is Array or isinstance(x, Tracer)
 
 
-def is_single_leaf(x: Any) -> bool:
+def is_single_leaf(x: object) -> bool:
     """Is it certainly a leaf, as can be told without flattening it?"""
     kind = type(x)
     if kind is Array or kind is np.ndarray or kind in PYTHON_SCALARS:
@@ -63,7 +64,7 @@ def is_single_leaf(x: Any) -> bool:
     return isinstance(x, (Tracer, np.ndarray, np.generic)) and not trees.is_registered(kind)
 
 
-def not_an_array(x: Any, what: str, name: str, error: CorejaxError) -> CorejaxTypeError:
+def not_an_array(x: object, what: str, name: str, error: CorejaxError) -> CorejaxTypeError:
     """The error for a leaf that isn't an array, or can't be computed with; `error` says so without its name."""
     if isinstance(x, (np.ndarray, np.generic)):
         return CorejaxTypeError(f"{what}: {name}: {error.message}", got=error.got, wanted=error.wanted, where=here(),
@@ -75,12 +76,12 @@ def not_an_array(x: Any, what: str, name: str, error: CorejaxError) -> CorejaxTy
              "keep anything that isn't an array out of arguments and results: close over it")
 
 
-def values(leaves: Sequence[Any], what: str, name: Namer) -> list[Any]:
+def values(leaves: Sequence[object], what: str, name: Namer) -> list[Any]:
     """The leaves as arrays and tracers; an ndarray is copied, as it may change."""
     return [x if type(x) is Array else leaf_value(i, x, what, name) for i, x in enumerate(leaves)]
 
 
-def leaf_value(i: int, x: Any, what: str, name: Namer) -> Any:
+def leaf_value(i: int, x: object, what: str, name: Namer) -> Any:
     """One leaf, the i-th, as an array or a tracer."""
     if is_value(x):
         return x
@@ -100,9 +101,9 @@ class FlatFun:
 
     __slots__ = ("fun", "in_tree", "what", "has_aux", "out_tree", "n_outs", "_aux_leaves", "_aux_tree")
 
-    def __init__(self, fun: Callable[..., Any], in_tree: Any, what: str, has_aux: bool = False) -> None:
+    def __init__(self, fun: Callable[..., Any], in_tree: TreeDef | None, what: str, has_aux: bool = False) -> None:
         self.fun, self.in_tree, self.what, self.has_aux = fun, in_tree, what, has_aux
-        self.out_tree: Any = None
+        self.out_tree: TreeDef | None = None
         self.n_outs = 1
 
     @calls_users
@@ -119,12 +120,12 @@ class FlatFun:
             return (out,)
         return self._flatten(out)
 
-    def _flatten(self, out: Any) -> list[Any]:
+    def _flatten(self, out: object) -> list[Any]:
         leaves, self.out_tree = trees.flatten(out, None, "result")
         self.n_outs = len(leaves)
         return values(leaves, self.what, namer("result", out))
 
-    def _with_aux(self, pair: Any) -> list[Any]:
+    def _with_aux(self, pair: object) -> list[Any]:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise CorejaxTypeError(f"{self.what}: with has_aux=True the function must return a pair (output, aux)",
                                    got=_describe_result(pair), wanted="(output, aux)", where=here(),
@@ -133,17 +134,17 @@ class FlatFun:
         self._aux_leaves, self._aux_tree = trees.flatten(pair[1])
         return outs + [x for x in self._aux_leaves if isinstance(x, DataModel)]
 
-    def unflatten(self, outs: Sequence[Any]) -> Any:
+    def unflatten(self, outs: Sequence[object]) -> Any:
         """The result with these leaves."""
         return outs[0] if self.out_tree is None else self.out_tree.unflatten(outs[: self.n_outs])
 
-    def aux(self, outs: Sequence[Any]) -> Any:
+    def aux(self, outs: Sequence[object]) -> Any:
         """The second part of the pair, whose arrays are the last of `outs`."""
         arrays = iter(outs[self.n_outs:])
         return self._aux_tree.unflatten([next(arrays) if isinstance(x, DataModel) else x for x in self._aux_leaves])
 
 
-def _describe_result(out: Any) -> str:
+def _describe_result(out: object) -> str:
     size = f" of {len(out)}" if isinstance(out, (tuple, list, dict)) else ""
     return str(out.aval) if isinstance(out, DataModel) else kind_of(out) + size
 
@@ -155,7 +156,7 @@ def with_kwargs(fun: Callable[..., Any]) -> Callable[[Any, Any], Any]:
 
 
 @calls_users
-def call_user(fun: Callable[..., Any], args: Sequence[Any], what: str) -> Any:
+def call_user(fun: Callable[..., Any], args: Sequence[object], what: str) -> Any:
     """What a user's function returns; an error of ours, which calls it `what`, if it doesn't take these arguments."""
     try:
         return fun(*args)

@@ -48,7 +48,7 @@ def check_staged(primitive: Primitive, eqns: Sequence[JaxprEqn], tangents: Itera
             check_constant(primitive, "jvp", out)
 
 
-def check_constant(primitive: Primitive, hook: str, tangent: Any) -> None:
+def check_constant(primitive: Primitive, hook: str, tangent: object) -> None:
     """A tangent that depends on no other is zero."""
     if _is_nonzero(tangent):
         raise _error(primitive, "a tangent that depends on no tangent of an operand", hook)
@@ -96,7 +96,7 @@ def _by_dce(eqn: JaxprEqn, dce: Rule, depend: set[Var]) -> Iterator[Var]:
             yield var
 
 
-def _not_linear(applied: Any, operands: Sequence[Any], unknown: Sequence[int]) -> str | None:
+def _not_linear(applied: Any, operands: Sequence[object], unknown: Sequence[int]) -> str | None:
     """What a primitive does to operands at `unknown`, which are tangents, that is not linear; None if all is."""
     factors, jointly = applied.factors, applied.linear or ()
     if factors is not None:
@@ -111,7 +111,7 @@ def _not_linear(applied: Any, operands: Sequence[Any], unknown: Sequence[int]) -
     return None
 
 
-def _is_nonzero(value: Any) -> bool:
+def _is_nonzero(value: object) -> bool:
     """Is it known to have an element that is not zero?"""
     return is_concrete(value) and bool(np.asarray(value).any())
 

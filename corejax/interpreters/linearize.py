@@ -21,6 +21,7 @@ from corejax.interpreters.partial_eval import TapeEqn, TapeTrace, TapeTracer, ne
 from corejax.kernel import checks
 from corejax.kernel.context import context
 from corejax.kernel.factors import Divisor, instantiate, plus_weighted
+from corejax.kernel.jaxpr import Params
 from corejax.kernel.primitive import Primitive, Rule
 from corejax.kernel.trace import as_value
 
@@ -67,7 +68,7 @@ class LinearizeTrace(JVPTrace):
         self.base = tape.parent
         self.eqns = tape.eqns
 
-    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def process(self, primitive: Primitive, args: Sequence[object], params: Params) -> Any:
         factors = primitive.factors
         if (factors is None and primitive.linear is None) or primitive.linearize is not None:
             return self._by_rule(primitive, args, params)
@@ -106,7 +107,7 @@ class LinearizeTrace(JVPTrace):
             context.trace = self
         return self._taped(primitive, tuple(operands), params, out)
 
-    def process_one(self, primitive: Primitive, x: Any) -> Any:
+    def process_one(self, primitive: Primitive, x: object) -> Any:
         factors = primitive.factors
         if factors is None or primitive.linearize is not None or type(x) is not JVPTracer or x._trace is not self:
             return super().process_one(primitive, x)
@@ -128,7 +129,7 @@ class LinearizeTrace(JVPTrace):
             context.trace = self
         return self._taped(weighted_sum, (t if type(t) is Linear else t._var, weight), _no_params, out)
 
-    def process_two(self, primitive: Primitive, x: Any, y: Any, alike: ShapedArray | None = None) -> Any:
+    def process_two(self, primitive: Primitive, x: object, y: object, alike: ShapedArray | None = None) -> Any:
         factors = primitive.factors
         if factors is None or primitive.linearize is not None:
             return super().process_two(primitive, x, y)
@@ -157,7 +158,7 @@ class LinearizeTrace(JVPTrace):
             context.trace = self
         return self._taped(weighted_sum, operands, _no_params, out) if operands else out
 
-    def _taped(self, primitive: Primitive | _WeightedSum, operands: tuple[Any, ...], params: dict[str, Any],
+    def _taped(self, primitive: Primitive | _WeightedSum, operands: tuple[object, ...], params: Params,
                out: Any) -> JVPTracer:
         """The result `out`, whose tangent is this equation's."""
         aval = out.aval
@@ -172,7 +173,7 @@ class LinearizeTrace(JVPTrace):
         return tracer
 
     def _weight(self, primitive: Primitive, factor: Any, out: Any, primals: Sequence[Any],
-                params: dict[str, Any]) -> Any:
+                params: Params) -> Any:
         """A factor as it stands on the tape: immutable, and of a type with which the tangent keeps its own."""
         try:
             weight = factor(out, *primals, **params) if params else factor(out, *primals)
@@ -191,7 +192,7 @@ class LinearizeTrace(JVPTrace):
             return Divisor(value) if type(weight) is Divisor else value
         return weight
 
-    def box(self, primitive: Primitive, hook: str, out: Any, out_dot: Any) -> Any:
+    def box(self, primitive: Primitive, hook: str, out: object, out_dot: object) -> Any:
         boxed = super().box(primitive, hook, out, out_dot)
         if type(boxed) is JVPTracer and boxed._trace is self:
             tangent = boxed.tangent
@@ -200,7 +201,7 @@ class LinearizeTrace(JVPTrace):
                 return boxed.primal  # a tangent that depends on no other is zero, as rules are linear
         return boxed
 
-    def _by_rule(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def _by_rule(self, primitive: Primitive, args: Sequence[object], params: Params) -> Any:
         """Run the rule on the tape. Only rules see tangents as tracers; until then a `Linear` is enough."""
         for x in args:
             if type(x) is JVPTracer and x._trace is self and type(x.tangent) is Linear:
@@ -219,7 +220,7 @@ class LinearizeTrace(JVPTrace):
             return self._without_zero_terms(primitive, args, params)
         return out
 
-    def _without_zero_terms(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def _without_zero_terms(self, primitive: Primitive, args: Sequence[object], params: Params) -> Any:
         """`_by_rule`, telling a term made of zero tangents, which is dropped, from a constant, which is an error.
 
         Zero times infinity is not zero, so the value doesn't tell. Here zero tangents are unknown like the others, and
@@ -249,7 +250,7 @@ class LinearizeTrace(JVPTrace):
                 for x in (out if primitive.multiple_results else [out])]
         return outs if primitive.multiple_results else outs[0]
 
-    def _by_linearize(self, primitive: Primitive, rule: Rule, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def _by_linearize(self, primitive: Primitive, rule: Rule, args: Sequence[Any], params: Params) -> Any:
         """Run the primitive's own linearize rule: its first part on primals, what it returns on the tape."""
         own = [type(x) is JVPTracer and x._trace is self for x in args]
         primals = [x.primal if o else x for x, o in zip(args, own, strict=True)]
@@ -273,7 +274,7 @@ class LinearizeTrace(JVPTrace):
         return self.box(primitive, "linearize", out, out_dot)
 
 
-_no_params: dict[str, Any] = {}
+_no_params: Params = {}
 
 
 def without(zeros: set[Linear], eqns: Sequence[TapeEqn]) -> list[TapeEqn]:
@@ -295,7 +296,7 @@ def without(zeros: set[Linear], eqns: Sequence[TapeEqn]) -> list[TapeEqn]:
     return kept
 
 
-def _spreads(primals: Sequence[Any], unknowns: Sequence[Linear | None]) -> bool:
+def _spreads(primals: Sequence[object], unknowns: Sequence[Linear | None]) -> bool:
     """Does an operand with a tangent have rank 0 and another one not? Then the tangent has to be broadcast."""
     for t in unknowns:
         if t is not None and not t.aval.shape:
@@ -303,7 +304,7 @@ def _spreads(primals: Sequence[Any], unknowns: Sequence[Linear | None]) -> bool:
     return False
 
 
-def _has_axes(x: Any) -> bool:
+def _has_axes(x: object) -> bool:
     return bool(x.aval.shape if type(x) is Array else getattr(x, "shape", ()))
 
 
@@ -327,7 +328,7 @@ class LinearMap:
         return [env[x] if type(x) is Linear else instantiate(x) for x in self.outs]
 
 
-def linearize(fun: Callable[..., Sequence[Any]], primals: Sequence[Any]) -> tuple[list[Any], LinearMap]:
+def linearize(fun: Callable[..., Sequence[Any]], primals: Sequence[object]) -> tuple[list[Any], LinearMap]:
     """Outputs of `fun` at `primals`, and its derivative there as a `LinearMap`."""
     caller = context.trace
     tape = TapeTrace(caller)

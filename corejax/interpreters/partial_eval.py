@@ -17,13 +17,13 @@ from corejax.base.caches import WeakCache
 from corejax.interpreters.staging import StagingTracer, stage_closed
 from corejax.ir.interpret import eval_jaxpr
 from corejax.kernel.context import context
-from corejax.kernel.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var, no_effects
+from corejax.kernel.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Params, Var, no_effects
 from corejax.kernel.primitive import Primitive, Rule
-from corejax.kernel.trace import Trace, Tracer, check_belongs
+from corejax.kernel.trace import AxisEnv, Trace, Tracer, check_belongs
 
 #: An equation that waits: (primitive, operands, params, outputs). Operands are `Linear`s and known values, outputs are
 #: `Linear`s. A plain tuple, because reverse mode makes one for every step of the user's function.
-TapeEqn: TypeAlias = tuple[Any, Sequence[Any], dict[str, Any], Sequence[Linear]]
+TapeEqn: TypeAlias = tuple[Any, Sequence[Any], Params, Sequence[Linear]]
 
 
 class TapeTracer(Tracer):
@@ -51,7 +51,7 @@ class TapeTrace(Trace):
     def unknown(self, aval: ShapedArray) -> TapeTracer:
         return TapeTracer(self, Linear(aval))
 
-    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def process(self, primitive: Primitive, args: Sequence[object], params: Params) -> Any:
         for x in args:
             if type(x) is TapeTracer and x._trace is self:
                 break
@@ -73,7 +73,7 @@ class TapeTrace(Trace):
         self.eqns.append((primitive, operands, params, (var,)))
         return TapeTracer(self, var)
 
-    def operand(self, x: Any) -> Any:
+    def operand(self, x: object) -> Any:
         """What stands on the tape for a value: its `Linear` if unknown, else something immutable."""
         if type(x) is TapeTracer and x._trace is self:
             return x._var
@@ -84,7 +84,7 @@ class TapeTrace(Trace):
             return x
         return as_array(x, copy=True)
 
-    def _split(self, primitive: Primitive, rule: Rule, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    def _split(self, primitive: Primitive, rule: Rule, args: Sequence[object], params: Params) -> list[Any]:
         """Let the primitive divide itself: evaluate its known equation, record its staged one."""
         operands = [self.operand(x) for x in args]
         avals = tuple([x.aval for x in operands])
@@ -92,7 +92,7 @@ class TapeTrace(Trace):
         eqn = JaxprEqn(primitive, [Var(aval) for aval in avals], [Var(aval) for aval in primitive.infer(avals, params)],
                        params, effects)
         known, staged, unknown_out, _ = rule(eqn, tuple([type(x) is Linear for x in operands]))
-        env: dict[Any, Any] = dict(zip(eqn.invars, operands, strict=True))
+        env: dict[Atom, Any] = dict(zip(eqn.invars, operands, strict=True))
         if known is not None:
             context.trace = self.parent
             try:
@@ -108,11 +108,11 @@ class TapeTrace(Trace):
         return [TapeTracer(self, env[v]) if type(env[v]) is Linear else env[v] for v in eqn.outvars]
 
 
-def _read(env: dict[Any, Any], atom: Atom) -> Any:
+def _read(env: dict[Atom, Any], atom: Atom) -> Any:
     return atom.val if type(atom) is Literal else env[atom]
 
 
-def record(fun: Callable[..., Sequence[Any]], args: Sequence[Any]) -> tuple[list[TapeEqn], list[Any]]:
+def record(fun: Callable[..., Sequence[Any]], args: Sequence[object]) -> tuple[list[TapeEqn], list[Any]]:
     """Run `fun` with the `Linear`s among `args` unknown: the tape, and the outputs (values or `Linear`s)."""
     caller = context.trace
     trace = TapeTrace(caller)
@@ -136,7 +136,7 @@ def replay(eqns: Sequence[TapeEqn], env: dict[Linear, Any]) -> None:
             env[outs[0]] = out
 
 
-def needed(eqns: Sequence[TapeEqn], outs: Sequence[Any]) -> list[TapeEqn]:
+def needed(eqns: Sequence[TapeEqn], outs: Sequence[object]) -> list[TapeEqn]:
     """The equations that `outs` depend on, and those with effects, in order."""
     wanted = {x for x in outs if type(x) is Linear}
     kept = []
@@ -162,7 +162,7 @@ def partial_eval_jaxpr(jaxpr: Jaxpr, unknown_in: Sequence[bool], instantiate: bo
     return _partial_eval_jaxpr(jaxpr, tuple(unknown_in), tuple(instantiate), context.axes)
 
 
-def divide(jaxpr: Jaxpr, unknown_in: tuple[bool, ...], instantiate: tuple[bool, ...], axes: Any = ()
+def divide(jaxpr: Jaxpr, unknown_in: tuple[bool, ...], instantiate: tuple[bool, ...], axes: AxisEnv = ()
            ) -> tuple[Jaxpr, Jaxpr, tuple[bool, ...], int]:
     """`partial_eval_jaxpr`, computed anew: for callers that remember what they make of it."""
     unknowns = [Linear(aval) for aval, u in zip(jaxpr.in_avals, unknown_in, strict=True) if u]
@@ -187,13 +187,13 @@ def divide(jaxpr: Jaxpr, unknown_in: tuple[bool, ...], instantiate: tuple[bool, 
     return known, staged, unknown_out, n_residuals
 
 
-def _tape_to_jaxpr(eqns: Sequence[TapeEqn], unknowns: Sequence[Linear], outs: Sequence[Any], name: str
+def _tape_to_jaxpr(eqns: Sequence[TapeEqn], unknowns: Sequence[Linear], outs: Sequence[object], name: str
                    ) -> tuple[Jaxpr, list[Any]]:
     """A tape as a jaxpr of (residuals, unknowns), and the values of its residuals."""
     var_of: dict[Linear, Var] = {x: Var(x.aval) for x in unknowns}
     residuals: dict[int, tuple[Var, Any]] = {}
 
-    def atom(x: Any) -> Atom:
+    def atom(x: object) -> Atom:
         if type(x) is Linear:
             return var_of[x]
         if type(x) is Array and not x.aval.shape and hasattr(x, "_host"):

@@ -7,12 +7,11 @@ additions and multiplications make of values that are kept anyway, is made again
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from corejax.base.avals import ShapedArray
 from corejax.interpreters.splitting import Place, Split
 from corejax.ir.surgery import dce, substitute
-from corejax.kernel.jaxpr import Jaxpr, JaxprEqn, Literal, Var
+from corejax.kernel.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var
 
 #: At most this many equations replace one residual, and only one that has this many bytes.
 _MOST = 4
@@ -35,12 +34,12 @@ class _Shrinking:
         self.old, known = split, split.known
         n_results = len(known.outvars) - len(split.fresh_avals)
         self.results, self.fresh = known.outvars[:n_results], [*known.outvars[n_results:]]
-        self.producer: dict[Any, JaxprEqn] = {v: eqn for eqn in known.eqns if eqn.primitive.cheap for v in eqn.outvars}
-        self.order = {v: k for k, eqn in enumerate(known.eqns) for v in eqn.outvars}
+        self.producer: dict[Atom, JaxprEqn] = {v: eqn for eqn in known.eqns if eqn.primitive.cheap for v in eqn.outvars}
+        self.order: dict[Atom, int] = {v: k for k, eqn in enumerate(known.eqns) for v in eqn.outvars}
         at = [i for i, unknown in enumerate(split.unknown_out) if not unknown]
         results = [(v, i) for v, i in zip(self.results, at, strict=True) if type(v) is Var]
         operands = zip(known.invars, split.known_operands, strict=True)
-        self.place: dict[Any, Place] = {v: ("result", i) for v, i in reversed(results)}
+        self.place: dict[Atom, Place] = {v: ("result", i) for v, i in reversed(results)}
         self.place.update({v: ("operand", i) for v, i in operands})
         taken = {*split.residuals}
         self.free = {v for v, (where, i) in self.place.items() if (where, i) in taken or (
@@ -48,7 +47,7 @@ class _Shrinking:
         self.kept = [v for v in dict.fromkeys(map(self.origin, self.fresh)) if v not in self.free]
         self.drop()
 
-    def origin(self, value: Any) -> Any:
+    def origin(self, value: Atom) -> Atom:
         """The smallest value that this one only repeats."""
         while (eqn := self.producer.get(value)) is not None:
             sources = {x for x in eqn.invars if type(x) is Var}
@@ -66,7 +65,7 @@ class _Shrinking:
                 given.add(value)
         self.kept = [v for v in self.kept if v in given]
 
-    def cost(self, value: Any, given: set[Any], most: int) -> int:
+    def cost(self, value: Atom, given: set[Atom], most: int) -> int:
         """How many cheap equations make a value of those given; more than `most` if it takes more."""
         if type(value) is Literal or value in given:
             return 0
@@ -87,7 +86,7 @@ class _Shrinking:
             self.place.setdefault(value, ("fresh", i))
         kept = {*self.kept}
         taken: dict[Place, Var] = {}
-        wanted: list[tuple[Any, Var]] = []
+        wanted: list[tuple[Atom, Var]] = []
         for (where, i), var in zip(old.residuals, old.staged.invars, strict=False):
             if where != "fresh":
                 taken[where, i] = var
@@ -95,9 +94,9 @@ class _Shrinking:
                 taken[self.place[self.fresh[i]]] = var
             else:
                 wanted.append((self.fresh[i], var))
-        env: dict[Any, Any] = {}
+        env: dict[Atom, Atom] = {}
         eqns: list[JaxprEqn] = []
-        made: dict[Var, Any] = {}
+        made: dict[Var, Atom] = {}
         given = self.free | kept
         for value, var in sorted(wanted, key=lambda pair: self.order.get(pair[0], -1)):
             made[var] = self.make(value, given, env, taken, eqns)
@@ -109,8 +108,8 @@ class _Shrinking:
             known_operands=tuple([i for i, keep in zip(old.known_operands, used, strict=True) if keep]),
             residuals=tuple(taken), fresh_avals=tuple([v.aval for v in self.kept]))
 
-    def make(self, value: Any, given: set[Any], env: dict[Any, Any], taken: dict[Place, Var], eqns: list[JaxprEqn]
-             ) -> Any:
+    def make(self, value: Atom, given: set[Atom], env: dict[Atom, Atom], taken: dict[Place, Var], eqns: list[JaxprEqn]
+             ) -> Atom:
         """The variable of the staged part that holds a value; the equations that make it are added to `eqns`."""
         if type(value) is Literal or value in env:
             return env.get(value, value)

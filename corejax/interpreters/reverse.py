@@ -19,16 +19,17 @@ from corejax.kernel.context import context
 from corejax.kernel.factors import instantiate, weighted
 from corejax.kernel.jaxpr import Jaxpr
 from corejax.kernel.primitive import Primitive
+from corejax.kernel.trace import AxisEnv
 
 
-def vjp(fun: Callable[..., Sequence[Any]], primals: Sequence[Any]
+def vjp(fun: Callable[..., Sequence[Any]], primals: Sequence[object]
         ) -> tuple[list[Any], Callable[[Sequence[Any]], list[Any]]]:
     """Outputs of `fun`, and its pullback: cotangents of the outputs to cotangents of the inputs (maybe `Zero`)."""
     outs, linear_map = linearize(fun, primals)
     return outs, lambda cotangents: pull_back(linear_map, cotangents)
 
 
-def pull_back(linear_map: LinearMap, cotangents: Sequence[Any]) -> list[Any]:
+def pull_back(linear_map: LinearMap, cotangents: Sequence[object]) -> list[Any]:
     """One cotangent for each input: `Zero` where nothing flows, None for an input without tangents."""
     found = backward(linear_map.eqns, linear_map.outs, cotangents)
     return [None if var is None else found.get(var, Zero(var.aval)) for var in linear_map.ins]
@@ -42,7 +43,7 @@ def linear_map_of(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedAr
     return [aval_of(x) for x in outs], LinearMap(eqns, ins, outs)
 
 
-def backward(eqns: Sequence[TapeEqn], outs: Sequence[Any], cotangents: Sequence[Any]) -> dict[Linear, Any]:
+def backward(eqns: Sequence[TapeEqn], outs: Sequence[object], cotangents: Sequence[object]) -> dict[Linear, Any]:
     """Run a tape backward. Returns the cotangents of the `Linear`s that no equation of the tape defines."""
     found: dict[Linear, Any] = {}
     trace = context.trace
@@ -105,7 +106,8 @@ def _cotangents(primitive: Primitive, found: dict[Linear, Any], outs: Sequence[L
     return cts if primitive.symbolic_zeros else [instantiate(ct) for ct in cts]
 
 
-def transpose_function(fun: Callable[..., Sequence[Any]], args: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+def transpose_function(fun: Callable[..., Sequence[Any]], args: Sequence[object], cotangents: Sequence[object]
+                       ) -> list[Any]:
     """Cotangents for the `Linear`s among `args` of a function linear in them; None for the others.
 
     What does not depend on them is evaluated forward first.
@@ -128,7 +130,7 @@ def transpose_jaxpr(jaxpr: Jaxpr, linear: Sequence[bool], ct_nonzero: Sequence[b
 
 
 def _stage_transpose(jaxpr: Jaxpr, linear: tuple[bool, ...], ct_nonzero: tuple[bool, ...], forced: tuple[bool, ...],
-                     axes: Any) -> tuple[Jaxpr, tuple[bool, ...]]:
+                     axes: AxisEnv) -> tuple[Jaxpr, tuple[bool, ...]]:
     n_values = linear.count(False)
     nonzero: tuple[bool, ...] = ()
 

@@ -7,7 +7,7 @@ nothing is returned that its caller has already, nothing twice, and neither part
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from corejax.base.avals import ShapedArray
 from corejax.base.caches import WeakCache
@@ -15,7 +15,8 @@ from corejax.base.source import DealingWithEquations
 from corejax.interpreters.partial_eval import divide
 from corejax.ir.surgery import dce, substitute
 from corejax.kernel.context import context
-from corejax.kernel.jaxpr import Jaxpr, Literal, Var
+from corejax.kernel.jaxpr import Atom, Jaxpr, Literal, Var
+from corejax.kernel.trace import AxisEnv
 
 P = TypeVar("P")
 Flags = tuple[bool, ...]
@@ -52,7 +53,7 @@ def split_jaxpr(jaxpr: Jaxpr, unknown_in: Sequence[bool], instantiate: bool | Se
     return _split_jaxpr(jaxpr, tuple(unknown_in), tuple(instantiate), context.axes)
 
 
-def _split(jaxpr: Jaxpr, unknown_in: Flags, instantiate: Flags, axes: Any) -> Split[Jaxpr]:
+def _split(jaxpr: Jaxpr, unknown_in: Flags, instantiate: Flags, axes: AxisEnv) -> Split[Jaxpr]:
     if _waits_whole(jaxpr, unknown_in, instantiate):
         first = unknown_in.index(True)
         whole = jaxpr.replace()  # not the cache's own key, but with the same equations, which are not split again
@@ -62,7 +63,7 @@ def _split(jaxpr: Jaxpr, unknown_in: Flags, instantiate: Flags, axes: Any) -> Sp
     n_outs = len(known.outvars) - count
     known_at = [i for i, unknown in enumerate(unknown_in) if not unknown]
     unknown_at = [i for i, unknown in enumerate(unknown_in) if unknown]
-    place_of: dict[Any, tuple[str, int]] = {v: ("operand", i) for v, i in zip(known.invars, known_at, strict=True)}
+    place_of: dict[Atom, tuple[str, int]] = {v: ("operand", i) for v, i in zip(known.invars, known_at, strict=True)}
     results = [i for i, unknown in enumerate(unknown_out) if not unknown]
     for atom, i in zip(known.outvars, results, strict=False):
         if type(atom) is Var:
@@ -87,7 +88,7 @@ def _waits_whole(jaxpr: Jaxpr, unknown_in: Flags, instantiate: Flags) -> bool:
     """
     if True not in unknown_in or False in unknown_in[unknown_in.index(True):]:
         return False
-    unknown: set[Any] = {v for v, u in zip(jaxpr.invars, unknown_in, strict=True) if u}
+    unknown: set[Var] = {v for v, u in zip(jaxpr.invars, unknown_in, strict=True) if u}
     with DealingWithEquations() as at_hand:
         for eqn in jaxpr.eqns:
             at_hand.eqn = eqn
@@ -103,10 +104,10 @@ def _waits_whole(jaxpr: Jaxpr, unknown_in: Flags, instantiate: Flags) -> bool:
     return dce(jaxpr, (True,) * len(jaxpr.outvars))[0] is jaxpr
 
 
-def _with_distinct_residuals(staged: Jaxpr, atoms: Sequence[Any]) -> tuple[Jaxpr, list[Var]]:
+def _with_distinct_residuals(staged: Jaxpr, atoms: Sequence[Atom]) -> tuple[Jaxpr, list[Var]]:
     """The staged part taking each residual once, literals written into it; and its residuals, as atoms of the known."""
-    first: dict[Any, Var] = {}
-    replaced: dict[Var, Any] = {}
+    first: dict[Var, Var] = {}
+    replaced: dict[Var, Atom] = {}
     for atom, var in zip(atoms, staged.invars, strict=False):
         if type(atom) is Literal:
             replaced[var] = atom

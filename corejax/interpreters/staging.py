@@ -8,7 +8,7 @@ constvars.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from corejax.arrays.array import Array, as_array
 from corejax.base.avals import ShapedArray
@@ -16,9 +16,12 @@ from corejax.base.errors import CorejaxTypeError
 from corejax.ir.interpret import location
 from corejax.ir.surgery import substitute
 from corejax.kernel.context import context
-from corejax.kernel.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_effects
+from corejax.kernel.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Params, Var, no_effects
 from corejax.kernel.primitive import Primitive
 from corejax.kernel.trace import Trace, Tracer, check_belongs, leak_error, operand_error
+
+if TYPE_CHECKING:
+    from corejax.base.source import Location
 
 
 class StagingTracer(Tracer):
@@ -46,7 +49,7 @@ class StagingTrace(Trace):
         self.constvals: list[Any] = []
         self._const_of: dict[int, Var] = {}
 
-    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def process(self, primitive: Primitive, args: Sequence[object], params: Params) -> Any:
         atoms: list[Atom] = []
         for x in args:
             if type(x) is StagingTracer and x._trace is self:
@@ -71,7 +74,7 @@ class StagingTrace(Trace):
         self.eqns.append(JaxprEqn(primitive, atoms, (var,), params, effects, location(), context.names))
         return StagingTracer(self, var)
 
-    def process_one(self, primitive: Primitive, x: Any) -> Any:
+    def process_one(self, primitive: Primitive, x: object) -> Any:
         # Written out, as is `process_two`: each frame of ours makes finding the user's slower.
         if primitive.effects is not None or primitive.params or primitive.multiple_results:
             return super().process_one(primitive, x)
@@ -80,7 +83,7 @@ class StagingTrace(Trace):
         self.eqns.append(JaxprEqn(primitive, (atom,), (var,), {}, no_effects, location(), context.names))
         return StagingTracer(self, var)
 
-    def process_two(self, primitive: Primitive, x: Any, y: Any, alike: ShapedArray | None = None) -> Any:
+    def process_two(self, primitive: Primitive, x: object, y: object, alike: ShapedArray | None = None) -> Any:
         if primitive.effects is not None or primitive.params or primitive.multiple_results:
             return super().process_two(primitive, x, y)
         left = x._var if type(x) is StagingTracer and x._trace is self else self._atom(primitive, 0, x)
@@ -89,19 +92,19 @@ class StagingTrace(Trace):
         self.eqns.append(JaxprEqn(primitive, (left, right), (var,), {}, no_effects, location(), context.names))
         return StagingTracer(self, var)
 
-    def _atom(self, primitive: Primitive, i: int, x: Any) -> Atom:
+    def _atom(self, primitive: Primitive, i: int, x: object) -> Atom:
         try:
             return self.lift(x)
         except CorejaxTypeError as error:
             raise operand_error(primitive, i, error) from None
 
-    def origin(self, tracer: Any) -> Any:
+    def origin(self, tracer: Tracer) -> Location:
         return next((eqn.source for eqn in self.eqns if any([var is tracer._var for var in eqn.outvars])), None)
 
     def new_arg(self, aval: ShapedArray) -> StagingTracer:
         return StagingTracer(self, Var(aval))
 
-    def lift(self, x: Any) -> Atom:
+    def lift(self, x: object) -> Atom:
         """The atom for any value: a variable, a literal, or a constvar for what comes from outside."""
         if type(x) is StagingTracer and x._trace is self:
             return x._var
@@ -116,7 +119,7 @@ class StagingTrace(Trace):
             return Literal(array, array.aval)
         return self._constvar(array, original=x)
 
-    def _constvar(self, value: Any, original: Any = None) -> Var:
+    def _constvar(self, value: Any, original: object = None) -> Var:
         # Keyed by identity: `original` is held through the const list, or it could be another's id by and by.
         holder = value if original is None else original
         var = self._const_of.get(id(holder))

@@ -53,7 +53,7 @@ class TapeProgram:
     def __copy__(self) -> TapeProgram:
         return self
 
-    def __deepcopy__(self, memo: Any) -> TapeProgram:
+    def __deepcopy__(self, memo: object) -> TapeProgram:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -65,7 +65,7 @@ class TapeProgram:
     def __repr__(self) -> str:
         return f"{len(self._map.eqns)} equations with {len(self.avals)} residuals"
 
-    def with_residuals(self, leaves: Sequence[Any], what: str) -> LinearMap:
+    def with_residuals(self, leaves: Sequence[object], what: str) -> LinearMap:
         """The linear map that has these residuals; `what` is what errors call it."""
         residuals = values(leaves, what, lambda i: f"residual {i}")
         for i, (x, aval) in enumerate(zip(residuals, self.avals, strict=True)):
@@ -76,7 +76,7 @@ class TapeProgram:
                     got=str(x.aval), wanted=str(aval), todo="call what came out of a vmap or a scan under vmap or scan "
                     "again, passing it as an argument: cj.vmap(lambda f, x: f(x))(fs, xs)")
 
-        def filled(x: Any) -> Any:
+        def filled(x: object) -> Any:
             if type(x) is _Slot:
                 return residuals[x.index]
             return Divisor(filled(x.value)) if type(x) is Divisor else x
@@ -92,7 +92,7 @@ def divide_map(linear_map: LinearMap) -> tuple[TapeProgram, list[Any]]:
     slots: dict[int, _Slot] = {}
     residuals: list[Any] = []
 
-    def slot(x: Any) -> Any:
+    def slot(x: object) -> Any:
         if type(x) in (Linear, Zero, int):
             return x
         if type(x) is Divisor:

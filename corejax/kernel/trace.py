@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from corejax.kernel import numpy_calls
 if TYPE_CHECKING:
     from corejax.kernel.jaxpr import Params
     from corejax.kernel.primitive import Primitive
+
+#: The axes that enclosing vmaps named, the outermost first: their names and sizes.
+AxisEnv: TypeAlias = tuple[tuple[Hashable, int], ...]
 
 
 class Trace:
@@ -116,7 +119,7 @@ class Context(threading.local):
     def __init__(self) -> None:
         if hasattr(Context, "bottom"):
             self.trace = Context.bottom()
-        self.axes: tuple[tuple[Hashable, int], ...] = ()
+        self.axes: AxisEnv = ()
         self.names: tuple[str, ...] = ()
 
 

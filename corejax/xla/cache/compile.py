@@ -50,13 +50,13 @@ class Executable:
                                 list(consts))
         self._shared: Executable | None = None
 
-    def with_consts(self, consts: Sequence[Any]) -> Executable:
+    def with_consts(self, consts: Sequence[object]) -> Executable:
         """The same program with other values for the constants that are arguments."""
         other = Executable(self.loaded, self.place, self.in_avals, self.out_avals, self.donated, self.callbacks, consts)
         other._shared = self  # which so stays in the cache
         return other
 
-    def __call__(self, args: Sequence[Any]) -> list[Array]:
+    def __call__(self, args: Sequence[object]) -> list[Array]:
         return self.calls.call(args)
 
     def as_text(self) -> str:
@@ -116,7 +116,7 @@ _executables = _OncePerKey(128)
 
 
 def compile_jaxpr(closed: ClosedJaxpr, *, donated: Sequence[int] = (), name: str = "fn",
-                  options: Mapping[str, Any] | None = None, device: Any = None) -> Executable:
+                  options: Mapping[str, Any] | None = None, device: object = None) -> Executable:
     """The executable of a closed jaxpr on a device; `donated` are the indices of arguments it may overwrite."""
     place = client.place_of(device)
     baked = bake(closed.consts)
@@ -133,7 +133,7 @@ def compile_jaxpr(closed: ClosedJaxpr, *, donated: Sequence[int] = (), name: str
     return shared.with_consts(hoisted) if hoisted else shared
 
 
-def hoisted_consts(closed: ClosedJaxpr, baked: Sequence[Any], place: client.Place) -> list[Any]:
+def hoisted_consts(closed: ClosedJaxpr, baked: Sequence[object], place: client.Place) -> list[Any]:
     """The buffers of the constants that are arguments, put on the device."""
     arrays = [as_array(const, copy=True) for const, host in zip(closed.consts, baked, strict=True) if host is None]
     return [x._buffer if is_on_device(x) else place.put_shared(x.aval, to_numpy(x)) if x.aval.dtype != dtypes.float0
@@ -141,7 +141,7 @@ def hoisted_consts(closed: ClosedJaxpr, baked: Sequence[Any], place: client.Plac
 
 
 def compile_lowered(lowered: Lowering, closed: ClosedJaxpr, place: client.Place, donated: Sequence[int] = (),
-                    settings: Sequence[tuple[str, Any]] = (), consts: Sequence[Any] = ()) -> Executable:
+                    settings: Sequence[tuple[str, object]] = (), consts: Sequence[object] = ()) -> Executable:
     """Compile a lowered module for a place."""
     check_depth(lowered.depth, closed.jaxpr.name or "fn")
     options = _jaxlib.compile_options(place.device.id, (*place.options, *settings))

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from corejax.base import _jaxlib
 from corejax.base.config import config
 from corejax.base.late import late
 from corejax.xla.runtime.client import Place
 
+if TYPE_CHECKING:
+    from corejax.base._jaxlib import Module
+
 persistent_programs = late("corejax.xla.cache.persistent_programs")
 
 
-def compile_module(place: Place, module: Any, options: Any, callbacks: Sequence[Any] = ()) -> Any:
+def compile_module(place: Place, module: Module, options: object, callbacks: Sequence[object] = ()) -> Any:
     """The loaded executable of a module, from the directory that keeps programs if it is there.
 
     A program that calls back holds functions of this process, so it is never kept.

@@ -12,13 +12,16 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from corejax.base import _jaxlib
 from corejax.base.config import config
 from corejax.installed import groups
 from corejax.xla.cache.persistent_files import Directory, Fault, fault_of
 from corejax.xla.runtime.client import Place
+
+if TYPE_CHECKING:
+    from corejax.base._jaxlib import Module
 
 #: Custom calls into Python by an address or index that means nothing to another process.
 _CALLS_PYTHON = re.compile(rb"xla_\w*python_\wpu_callback")
@@ -28,7 +31,7 @@ _PROCESSOR = ("vendor_id", "cpu family", "model", "model name", "stepping", "fla
               "CPU part", "Features", "isa", "cpu")
 
 
-def compiled(path: str, place: Place, module: Any, options: Any) -> Any:
+def compiled(path: str, place: Place, module: Module, options: object) -> Any:
     """The loaded executable of a module: from the directory at `path`, else compiled and put there."""
     try:
         program = _jaxlib.program_bytes(module)
@@ -45,7 +48,7 @@ def compiled(path: str, place: Place, module: Any, options: Any) -> Any:
             groups.report(("compilation cache", fault.message, fault.got), str(fault))
 
 
-def _through(path: str, key: bytes, place: Place, module: Any, options: Any, faults: list[Fault]) -> Any:
+def _through(path: str, key: bytes, place: Place, module: Module, options: object, faults: list[Fault]) -> Any:
     try:
         directory = Directory(path)
     except Fault as fault:
@@ -60,7 +63,7 @@ def _through(path: str, key: bytes, place: Place, module: Any, options: Any, fau
         return loaded
 
 
-def _load(directory: Directory, key: bytes, place: Place, options: Any, faults: list[Fault]) -> Any:
+def _load(directory: Directory, key: bytes, place: Place, options: object, faults: list[Fault]) -> Any:
     try:
         program = directory.read(key)
         return None if program is None else _jaxlib.load_executable(place.client, program, place.device, options)
@@ -72,7 +75,7 @@ def _load(directory: Directory, key: bytes, place: Place, options: Any, faults: 
     return None
 
 
-def _keep(directory: Directory, key: bytes, place: Place, loaded: Any, faults: list[Fault]) -> None:
+def _keep(directory: Directory, key: bytes, place: Place, loaded: object, faults: list[Fault]) -> None:
     try:
         program = _jaxlib.executable_bytes(place.client, loaded)
     except Exception as error:  # some backends have no form in which to write a program down
@@ -85,7 +88,7 @@ def _keep(directory: Directory, key: bytes, place: Place, loaded: Any, faults: l
         faults.append(fault)
 
 
-def key_of(program: bytes, place: Place, options: Any) -> bytes:
+def key_of(program: bytes, place: Place, options: object) -> bytes:
     """The hash of all that decides what becomes of a program: itself, options, compiler, device and processor."""
     parts = [b"1", program, _jaxlib.options_bytes(options)]
     parts += [text.encode() for text in (*_jaxlib.compiler_facts(place.client, place.device), *processor_facts())]

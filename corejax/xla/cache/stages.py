@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from corejax.base import _jaxlib
 from corejax.base.avals import ShapedArray
@@ -15,6 +15,9 @@ from corejax.xla.lowering.programs import Lowering, bake, lower_module
 from corejax.xla.runtime import client
 from corejax.xla.runtime.failures import refused_program
 from corejax.xla.runtime.options import settings_of
+
+if TYPE_CHECKING:
+    from corejax.base._jaxlib import Module
 
 
 class Compiled:
@@ -91,7 +94,7 @@ class Lowered:
         """The compiler's estimates of work for the program as it is, not optimized."""
         return dict(_jaxlib.runtime.hlo_module_cost_analysis(client.places()[0].client, self._hlo(self.module)))
 
-    def compile(self, compiler_options: Mapping[str, Any] | None = None, device: Any = None) -> Compiled:
+    def compile(self, compiler_options: Mapping[str, Any] | None = None, device: object = None) -> Compiled:
         """Compile it for a device, with options for the compiler."""
         settings = settings_of(compiler_options)
         place = client.place_of(device)
@@ -106,7 +109,7 @@ class Lowered:
         return lower_module(self._closed.jaxpr, self._baked, self._name, self.platform, self._donated,
                             located=True).module
 
-    def _hlo(self, module: Any) -> Any:
+    def _hlo(self, module: Module) -> Any:
         try:
             return _jaxlib.runtime.mlir.mlir_module_to_xla_computation(
                 str(module.operation.get_asm(enable_debug_info=True))).get_hlo_module()

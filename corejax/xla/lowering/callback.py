@@ -32,7 +32,7 @@ def checked_callback(function: Callable[..., Sequence[Any]], out_avals: tuple[Sh
     hook = getattr(function, "hook", "xla_translation")
     who = "" if hook == "impl" else "the function that it has called back "
 
-    def wrong(out: Any, wanted: str) -> RuleError:
+    def wrong(out: object, wanted: str) -> RuleError:
         got = checks.describe(out)
         error = checks.rule_error(primitive, hook, f"{who}returned {got}, wanted {wanted}", got, wanted,
                                   f"make {hook} and abstract_eval agree; this was called by a compiled program")
@@ -53,7 +53,7 @@ def checked_callback(function: Callable[..., Sequence[Any]], out_avals: tuple[Sh
     return called
 
 
-def _owned(operand: Any) -> Any:
+def _owned(operand: object) -> Any:
     """A copy: the runtime's memory is reused after the call, and a function may keep its arguments, not change them."""
     return read_only(np.array(operand))
 

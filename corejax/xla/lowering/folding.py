@@ -8,11 +8,14 @@ compiler fuses and generates code, for which such a quotient has a value: what r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from corejax.base import _jaxlib
+
+if TYPE_CHECKING:
+    from corejax.base._jaxlib import Module, Operation
 
 #: The operations that are dangerous if their operands are integers.
 DIVISIONS = frozenset(("stablehlo.divide", "stablehlo.remainder"))
@@ -31,12 +34,12 @@ def divisible(operands: Sequence[Any]) -> Sequence[Any]:
     return [dividend, _jaxlib.ir.Operation.create(_BARRIER, [divisor.type], [divisor]).result]
 
 
-def protect_divisions(module: Any) -> None:
+def protect_divisions(module: Module) -> None:
     """Put barriers into a module that was made elsewhere."""
     ir = _jaxlib.ir
     found: list[Any] = []
 
-    def visit(operation: Any) -> Any:
+    def visit(operation: Operation) -> Any:
         if operation.name in DIVISIONS:
             found.append(operation.operation)
         return ir.WalkResult.ADVANCE

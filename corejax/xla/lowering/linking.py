@@ -10,8 +10,8 @@ from corejax.xla.lowering.nesting import MAX_CALLS, Depth
 from corejax.xla.lowering.programs import Lowering, _symbol
 
 
-def call_linked(ctx: Lowering, key: Hashable, read: Callable[[Any], Any], name: str, args: Sequence[Any],
-                out_types: Sequence[Any]) -> list[Any]:
+def call_linked(ctx: Lowering, key: Hashable, read: Callable[[Any], Any], name: str, args: Sequence[object],
+                out_types: Sequence[object]) -> list[Any]:
     """The results of the function `main` of another module, called as `name`.
 
     `read(context)` gives that module, of which nothing but functions is taken over; for each key that happens once.

@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from corejax.base.source import line_of
-from corejax.kernel.primitive import Primitive
+from corejax.kernel.primitive import Primitive, Rule
+
+if TYPE_CHECKING:
+    from corejax.xla.lowering.programs import Lowering
 
 
-class LocatedRules(dict[Any, Callable[..., Any]]):
+class LocatedRules(dict[Primitive, Rule]):
     """The lowering rules of a module, each of which says of its operations which equation they come from."""
 
-    def __init__(self, ctx: Any) -> None:
+    def __init__(self, ctx: Lowering) -> None:
         super().__init__()
         self._ctx = ctx
 
-    def get(self, primitive: Primitive, default: Any = None) -> Any:
+    def get(self, primitive: Primitive, default: object = None) -> Rule:
         found = super().get(primitive)
         if found is None:
             found = self[primitive] = _located(primitive.lowering(self._ctx.platform))
         return found
 
 
-def _located(rule: Callable[..., Any]) -> Callable[..., Any]:
-    def lowering(ctx: Any, args: Any, /, **params: Any) -> Any:
+def _located(rule: Rule) -> Rule:
+    def lowering(ctx: Lowering, args: object, /, **params: Any) -> Any:
         with _location(ctx):
             return rule(ctx, args, **params)
     return lowering
 
 
-def _location(ctx: Any) -> Any:
+def _location(ctx: Lowering) -> Any:
     """The place of the equation at hand: its name with the named scopes around it, and file and line if known."""
     eqn, location = ctx.eqn, ctx.ir.Location
+    assert eqn is not None
     name = "/".join([*eqn.scope, eqn.primitive.name])
     if eqn.source is None:
         return location.name(name, context=ctx.context)

@@ -7,10 +7,13 @@ goes more than one call deep, callees come first where the nesting is deep.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from corejax.base.errors import CorejaxNotImplementedError
 from corejax.base.source import here
+
+if TYPE_CHECKING:
+    from corejax.base._jaxlib import Block
 
 #: The compiler's time grows with the third to fourth power of it: 250 conditionals take a minute or two.
 MAX_REGIONS = 256
@@ -28,13 +31,13 @@ class Depth(NamedTuple):
     calls: int = 0
     regions: int = 0
 
-    def above(self, callee: Depth, block: Any) -> Depth:
+    def above(self, callee: Depth, block: Block) -> Depth:
         """The depth of a function that calls another one in this block, and has this depth by its other calls."""
         regions = callee.regions + _regions_around(block)
         return Depth(max(self.calls, callee.calls + 1), max(self.regions, regions))
 
 
-def _regions_around(block: Any) -> int:
+def _regions_around(block: Block) -> int:
     """How many operations are between a block and the function that it is in, which is in a module."""
     count, operation = -1, block.owner.operation
     while operation.parent is not None:
@@ -43,7 +46,7 @@ def _regions_around(block: Any) -> int:
     return count
 
 
-def order(body: Any, functions: Sequence[Any], depth: Depth) -> None:
+def order(body: Any, functions: Sequence[object], depth: Depth) -> None:
     """Put functions, given callees first, into the order that the compiler can read."""
     if depth.calls > _SHALLOW:
         for function in functions:

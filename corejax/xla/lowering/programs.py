@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from corejax.xla.lowering.folding import DIVISIONS, divisible
 from corejax.xla.lowering.locations import LocatedRules
 from corejax.xla.lowering.nesting import Depth, order
 from corejax.xla.lowering.types import Types, dense_attribute, describe_type, row_major
+
+if TYPE_CHECKING:
+    from corejax.kernel.primitive import Primitive, Rule
 
 #: Array constants of at most this many elements are written into the module; larger ones become arguments.
 BAKED_ELEMENTS = 64
@@ -69,7 +72,7 @@ class Lowering:
         self._built: list[Any] = []  # functions, callees first
         self.depth = Depth()  # of the function at hand; of the whole module, when it is complete
         self._names: dict[str, int] = {}
-        self._rules: dict[Any, Callable[..., Any]] = {}
+        self._rules: dict[Primitive, Rule] = {}
         self._literals: dict[Any, Any] = {}
         self._attributes: dict[str, Any] = {}
 
@@ -98,7 +101,7 @@ class Lowering:
             found = self._attributes[text] = self.ir.Attribute.parse(text, self.context)
         return found
 
-    def op(self, name: str, operands: Sequence[Any], attributes: dict[str, Any] | None = None,
+    def op(self, name: str, operands: Sequence[object], attributes: dict[str, Any] | None = None,
            out_types: Sequence[Any] | None = None, regions: int = 0) -> Any:
         """An operation by its name: its result, or the list of its results if it has not exactly one.
 
@@ -120,14 +123,14 @@ class Lowering:
         made = self._create(name, out_types, operands, attributes, None, regions)
         return made.result if len(out_types) == 1 else list(made.results)
 
-    def constant(self, value: Any, aval: ShapedArray | None = None) -> Any:
+    def constant(self, value: object, aval: ShapedArray | None = None) -> Any:
         """A constant from a NumPy array or scalar (or an Array, or a Python scalar with the aval it stands for)."""
         host = np.asarray(value) if aval is None else np.asarray(value, aval.dtype)
         kind = self.types[ShapedArray(host.shape, host.dtype)]
         attribute = dense_attribute(self.ir, host, kind)
         return self._create("stablehlo.constant", [kind], [], {"value": attribute}).result
 
-    def call(self, jaxpr: Jaxpr | ClosedJaxpr, args: Sequence[Any], name: str = "") -> list[Any]:
+    def call(self, jaxpr: Jaxpr | ClosedJaxpr, args: Sequence[object], name: str = "") -> list[Any]:
         """The results of a jaxpr, outlined as a function of the module; equal jaxprs share one function."""
         consts: Sequence[Any] = ()
         if isinstance(jaxpr, ClosedJaxpr):
@@ -138,7 +141,7 @@ class Lowering:
         made = self._create("func.call", out_types, args, {"callee": function})
         return list(made.results)
 
-    def _own(self, values: Sequence[Any]) -> Sequence[Any]:
+    def _own(self, values: Sequence[object]) -> Sequence[Any]:
         """The same values, each of which belongs to this module's context."""
         for x in values:
             if getattr(x, "context", None) is not self.context:
@@ -166,7 +169,7 @@ class Lowering:
         self._names[name] = count + 1
         return name if not count and name != "main" else self._unique(f"{name}_{count}")
 
-    def custom_call(self, target: str, args: Sequence[Any], *, out_types: Sequence[Any] | None = None,
+    def custom_call(self, target: str, args: Sequence[object], *, out_types: Sequence[Any] | None = None,
                     backend_config: dict[str, Any] | None = None, has_side_effect: bool = False,
                     api_version: int = 4, attributes: dict[str, Any] | None = None) -> list[Any]:
         """The results of a function that was registered with the runtime under the name `target`."""
@@ -211,7 +214,7 @@ class Lowering:
         return found
 
 
-def build_function(ctx: Lowering, symbol: str, jaxpr: Jaxpr, visibility: str, consts: Sequence[Any | None] = (),
+def build_function(ctx: Lowering, symbol: str, jaxpr: Jaxpr, visibility: str, consts: Sequence[object] = (),
                    arg_attributes: Callable[[Any], Sequence[Any]] | None = None) -> None:
     """Add to the module a function of the constvars and invars; a const that is not None is baked in instead."""
     ir, types = ctx.ir, ctx.types
@@ -266,7 +269,7 @@ def lower_equations(ctx: Lowering, jaxpr: Jaxpr, env: dict[Any, Any]) -> list[An
     return [literal(x) if type(x) is Literal else env[x] for x in jaxpr.outvars]
 
 
-def _check(ctx: Lowering, value: Any, wanted: Any) -> None:
+def _check(ctx: Lowering, value: object, wanted: object) -> None:
     if not isinstance(value, ctx.ir.Value):
         raise wrong_lowering(ctx.eqn, kind_of(value), f"a value of type {describe_type(wanted)}")
     if value.context is not ctx.context:
@@ -275,7 +278,7 @@ def _check(ctx: Lowering, value: Any, wanted: Any) -> None:
         raise wrong_lowering(ctx.eqn, describe_type(value.type), describe_type(wanted))
 
 
-def lower_module(jaxpr: Jaxpr, consts: Sequence[Any | None], name: str, platform: str,
+def lower_module(jaxpr: Jaxpr, consts: Sequence[object], name: str, platform: str,
                  donated: Sequence[int] = (), located: bool = False) -> Lowering:
     """The module of a jaxpr. A const that is not None is baked in; the other constvars are leading arguments."""
     ctx = Lowering(platform, f"jit_{name}")
@@ -285,7 +288,7 @@ def lower_module(jaxpr: Jaxpr, consts: Sequence[Any | None], name: str, platform
     baked = list(consts)
     free = [var for var, const in zip(jaxpr.constvars, baked, strict=True) if const is None]
 
-    def attributes(ir: Any) -> list[Any]:
+    def attributes(ir: object) -> list[Any]:
         return donation(ir, len(free), jaxpr, frozenset(donated))
 
     try:
@@ -300,7 +303,7 @@ def lower_module(jaxpr: Jaxpr, consts: Sequence[Any | None], name: str, platform
     return ctx
 
 
-def _const_to_numpy(value: Any) -> Any:
+def _const_to_numpy(value: object) -> Any:
     return to_numpy(value) if hasattr(value, "aval") else np.asarray(value)
 
 

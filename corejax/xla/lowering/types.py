@@ -57,7 +57,7 @@ _TENSOR = re.compile(r"tensor<((?:\d+x)*)(.*)>")
 _ELEMENTS = {"i1": "bool", "complex<f32>": "c64", "complex<f64>": "c128"}
 
 
-def describe_type(kind: Any) -> str:
+def describe_type(kind: object) -> str:
     """An MLIR type as avals are written: `f64[3]`; other types, as MLIR writes them."""
     found = _TENSOR.fullmatch(str(kind))
     if found is None:

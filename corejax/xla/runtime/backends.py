@@ -81,7 +81,7 @@ def known() -> list[str]:
 
 # Looking at one
 
-def _is_name(value: Any) -> bool:
+def _is_name(value: object) -> bool:
     return isinstance(value, str) and re.fullmatch(r"[a-z]\w*", value) is not None
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from corejax.base import _jaxlib
+from corejax.base.avals import ShapedArray
 from corejax.base.config import AUTO, config
 from corejax.base.errors import CorejaxRuntimeError, CorejaxValueError
 from corejax.base.source import here
@@ -41,15 +42,15 @@ class Place:
         self.sharing = _jaxlib.put_arguments(device, self.sharding, shared=True)
         self._handlers: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
-    def put_copy(self, aval: Any, host: Any) -> Any:
+    def put_copy(self, aval: ShapedArray, host: object) -> Any:
         """The buffer of an ndarray that may change afterwards."""
         return self.put(aval, self.sharding, (host,), *self.copying)
 
-    def put_shared(self, aval: Any, host: Any) -> Any:
+    def put_shared(self, aval: ShapedArray, host: object) -> Any:
         """The buffer of an ndarray that never changes; it may be the same memory."""
         return self.put(aval, self.sharding, (host,), *self.sharing)
 
-    def handler(self, aval: Any) -> Any:
+    def handler(self, aval: ShapedArray) -> Any:
         """What turns a result of this type into an array."""
         found = self._handlers.get(aval)
         if found is None:
@@ -62,7 +63,7 @@ class _PlainAval:
 
     __slots__ = ("shape", "dtype", "weak_type")
 
-    def __init__(self, aval: Any) -> None:
+    def __init__(self, aval: ShapedArray) -> None:
         self.shape, self.dtype, self.weak_type = aval.shape, aval.dtype, False
 
 
@@ -175,7 +176,7 @@ def check_settings() -> None:
         raise _too_late("num_cpu_devices", config.num_cpu_devices, str(len(cpus)))
 
 
-def _too_late(setting: str, got: Any, started: str) -> CorejaxRuntimeError:
+def _too_late(setting: str, got: object, started: str) -> CorejaxRuntimeError:
     return CorejaxRuntimeError(
         f"config.{setting} can't change once the runtime is started", got=repr(got), where=here(),
         wanted=f"{started}, as it was started", todo="set it before the first array goes to a device, or by "
@@ -189,7 +190,7 @@ def only_one_device() -> bool:
     return _state.places is None or len(_state.places) == 1
 
 
-def place_of(device: Any = None) -> Place:
+def place_of(device: object = None) -> Place:
     """The place of a device (one of `devices()`, the name of a backend or platform, or None for the default)."""
     known = places()
     if device is None or device is known[0].device:
@@ -204,7 +205,7 @@ def place_of(device: Any = None) -> Place:
                             wanted=", ".join(str(place.device) for place in known), todo="take one of cj.devices()")
 
 
-def place_with(sharding: Any) -> Place:
+def place_with(sharding: object) -> Place:
     """The place of the arrays with this sharding."""
     return _state.by_sharding[sharding]
 

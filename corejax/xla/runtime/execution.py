@@ -64,7 +64,7 @@ def make_calls(loaded: Any, place: client.Place, in_avals: Sequence[ShapedArray]
     transfers = Transfers(place, in_avals, reuse=not donated and not without_elements)
     only_aval: Any = out_avals[0] if out_avals else None
 
-    def direct(buffers: list[Any], args: Sequence[Any]) -> list[Array]:
+    def direct(buffers: list[Any], args: Sequence[object]) -> list[Array]:
         try:
             outs = execute(consts + buffers if consts else buffers).consume_with_handlers(handlers)
         except FAILURES as error:
@@ -79,7 +79,7 @@ def make_calls(loaded: Any, place: client.Place, in_avals: Sequence[ShapedArray]
             arrays[i] = Array.from_host(np.zeros(out_avals[i].shape, dtypes.float0), out_avals[i])
         return arrays
 
-    def direct_for_one(buffers: list[Any], args: Sequence[Any]) -> Array:
+    def direct_for_one(buffers: list[Any], args: Sequence[object]) -> Array:
         if without_elements:
             return direct(buffers, args)[0]
         try:
@@ -91,7 +91,7 @@ def make_calls(loaded: Any, place: client.Place, in_avals: Sequence[ShapedArray]
         array._buffer = outs[0]
         return array
 
-    def failure(error: Exception, args: Sequence[Any]) -> BaseException:
+    def failure(error: Exception, args: Sequence[object]) -> BaseException:
         return _failure(error, args, place, donated, callbacks)
 
     def refuse(function: Callable[..., Any]) -> None:
@@ -101,14 +101,14 @@ def make_calls(loaded: Any, place: client.Place, in_avals: Sequence[ShapedArray]
     client.refuse_after_fork(direct, refuse)
     start, finish = transfers.start, transfers.finish
 
-    def call(args: Sequence[Any]) -> list[Array]:
+    def call(args: Sequence[object]) -> list[Array]:
         buffers, box = start(args)
         arrays = direct(buffers, args)
         if box is not None:
             finish(box, arrays[0]._buffer if arrays else None)
         return arrays
 
-    def call_for_one(args: Sequence[Any]) -> Array:
+    def call_for_one(args: Sequence[object]) -> Array:
         buffers, box = start(args)
         array = direct_for_one(buffers, args)
         if box is not None:
@@ -133,7 +133,7 @@ def _waiting(loaded: Any, callbacks: Sequence[Any]) -> Callable[[Sequence[Any]],
     return execute
 
 
-def _failure(error: Exception, args: Sequence[Any], place: client.Place, donated: Sequence[int],
+def _failure(error: Exception, args: Sequence[object], place: client.Place, donated: Sequence[int],
              callbacks: Sequence[Any]) -> BaseException:
     """What to raise when execution failed with `error`."""
     if isinstance(error, CorejaxError):

@@ -44,7 +44,7 @@ class Mailboxes:
         except IndexError:
             return [None] * len(self.avals), [None] * len(self.avals)
 
-    def write(self, box: Box, i: int, value: Any) -> bool:
+    def write(self, box: Box, i: int, value: object) -> bool:
         """Write the i-th argument to its mailbox; False if it has none."""
         if not self.fits[i]:
             return False

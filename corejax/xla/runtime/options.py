@@ -34,7 +34,7 @@ def settings_of(options: Mapping[str, Any] | None) -> Settings:
     return tuple(sorted(options.items()))
 
 
-def wrong_option(error: BaseException, settings: Sequence[tuple[str, Any]]) -> CorejaxError | None:
+def wrong_option(error: BaseException, settings: Sequence[tuple[str, object]]) -> CorejaxError | None:
     """The error to raise if the compiler refused one of these options; None if something else is wrong."""
     found = _jaxlib.refused_option(error)
     values = dict(settings)

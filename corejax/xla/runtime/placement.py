@@ -36,14 +36,14 @@ def in_memory(x: Array) -> tuple[Any, client.Place | None] | None:
         return None
 
 
-def array_at(place: client.Place | None, host: Any, aval: ShapedArray) -> Array:
+def array_at(place: client.Place | None, host: object, aval: ShapedArray) -> Array:
     """An array of these elements, to which nobody else writes, at such a place."""
     if place is None:
         return Array.from_host(host, aval)
     return Array.from_device(place.put_shared(aval, np.asarray(host)), aval)
 
 
-def common_place(values: Iterable[Any], closed_over: Iterable[Any] = ()) -> client.Place | None:
+def common_place(values: Iterable[object], closed_over: Iterable[object] = ()) -> client.Place | None:
     """The one place of all values that are on a device; None if none is, an error if there are several."""
     found, first = _place(values, None, None, "arguments live on different devices")
     return _place(closed_over, found, first, "an argument, and a value that the function closes over, live on "
@@ -51,7 +51,7 @@ def common_place(values: Iterable[Any], closed_over: Iterable[Any] = ()) -> clie
                   "values that the function closes over live on different devices")[0]
 
 
-def _place(values: Iterable[Any], found: client.Place | None, first: Any,
+def _place(values: Iterable[object], found: client.Place | None, first: Any,
            problem: str) -> tuple[client.Place | None, Any]:
     for x in values:
         if type(x) is not Array:

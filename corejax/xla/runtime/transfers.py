@@ -92,7 +92,7 @@ class Transfers:
         if box is not None and mailboxes is not None:
             mailboxes.free.append(box)
 
-    def _sorted_out(self, args: Sequence[Any]) -> tuple[list[Any], Box | None]:
+    def _sorted_out(self, args: Sequence[object]) -> tuple[list[Any], Box | None]:
         client.check_not_forked()
         mailboxes = self.mailboxes
         box: Box = mailboxes.take() if mailboxes is not None else ([], [None] * len(args))
@@ -118,7 +118,7 @@ class Transfers:
         self._give_back(box)
         return buffers, None
 
-    def _plain(self, i: int, x: Any) -> Any:
+    def _plain(self, i: int, x: object) -> Any:
         """The i-th argument as something to write to a mailbox; None if it isn't a plain ndarray or scalar."""
         dtype = self.types[i][1]
         if type(x) is Array:
