@@ -24,7 +24,7 @@ The same is printed by `python -m corejax explain NAME`, `... plugins`, `... pri
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from corejax.base.late import late
 from corejax.base.tracebacks import public
@@ -53,7 +53,7 @@ def backends() -> Listing:
 
 
 @public
-def explain(what: Any) -> Explanation:
+def explain(what: object) -> Explanation:
     """Print who provides a name, and for a primitive each of its hooks, and why it won; also returned as an object.
 
     `what` is the name of a primitive, function, role or operator, or a primitive or its function. Nothing is fixed by

@@ -62,13 +62,13 @@ def positions(argnums: tuple[int, ...], n_args: int, what: str) -> tuple[int, ..
 
 # Tangents and cotangents
 
-def tangents_like(leaves: Sequence[Any], avals: Sequence[ShapedArray], what: str, name: Namer, of: str) -> list[Any]:
+def tangents_like(leaves: Sequence[object], avals: Sequence[ShapedArray], what: str, name: Namer, of: str) -> list[Any]:
     """Tangents or cotangents given by the user as values of these types; `Zero` for float0."""
     return [x if type(x) is Array and x.aval is aval and aval.dtype is not float0 else
             _tangent_like(i, x, aval, what, name, of) for i, (x, aval) in enumerate(zip(leaves, avals, strict=True))]
 
 
-def _tangent_like(i: int, x: Any, aval: ShapedArray, what: str, name: Namer, of: str) -> Any:
+def _tangent_like(i: int, x: object, aval: ShapedArray, what: str, name: Namer, of: str) -> Any:
     scalar = PYTHON_SCALARS.get(type(x))
     if scalar is not None and not aval.shape and scalar == kind(aval.dtype):
         return Array.from_host(np.array(x, aval.dtype), aval)
@@ -92,7 +92,7 @@ def _todo(got: ShapedArray, aval: ShapedArray) -> str:
     return f"convert it: x.astype({aval.dtype.name!r})"
 
 
-def finish_cotangent(ct: Any, aval: ShapedArray) -> Any:
+def finish_cotangent(ct: object, aval: ShapedArray) -> Any:
     """What the user gets for the cotangent of a value of type `aval`, or for its tangent.
 
     An array: zeros if nothing flows, float0 for an integer; weak if `aval` is, which it never is inside.
@@ -102,7 +102,7 @@ def finish_cotangent(ct: Any, aval: ShapedArray) -> Any:
     return as_weak_as(instantiate(ct), aval)
 
 
-def as_weak_as(x: Any, aval: ShapedArray) -> Any:
+def as_weak_as(x: object, aval: ShapedArray) -> Any:
     """A value of the type `aval.tangent` as one of the type `aval`, without a copy."""
     if not aval.weak_type:
         return x

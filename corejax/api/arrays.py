@@ -16,27 +16,27 @@ from corejax.xla.runtime import client
 
 
 @public
-def device_put(x: Any, device: Any = None) -> Any:
+def device_put(x: object, device: object = None) -> Any:
     """The arrays of a pytree on a device: the default one, or one of `devices()`.
 
     >>> import corejax as cj
     >>> cj.device_put([1.0, 2])
     [Array(1., dtype=float64, weak_type=True), Array(2, dtype=int64, weak_type=True)]
     """
-    def put(leaf: Any) -> Any:
+    def put(leaf: object) -> Any:
         return leaf if isinstance(leaf, Tracer) else arrays.device_put(leaf, device)
     return _on_leaves(put, x, "device_put")
 
 
 @public
-def device_get(x: Any) -> Any:
+def device_get(x: object) -> Any:
     """The arrays of a pytree as read-only ndarrays in host memory.
 
     >>> import corejax as cj
     >>> cj.device_get({"x": cj.device_put(1.0)})
     {'x': array(1.)}
     """
-    def get(leaf: Any) -> Any:
+    def get(leaf: object) -> Any:
         return arrays.device_get(leaf.concrete("cj.device_get(x)") if isinstance(leaf, Tracer) else leaf)
     return _on_leaves(get, x, "device_get")
 
@@ -63,7 +63,7 @@ def devices(platform: str | None = None) -> list[Any]:
 
 
 @public
-def from_dlpack(x: Any) -> Array:
+def from_dlpack(x: object) -> Array:
     """The array of another library, sharing its memory: treat that array as read-only from now on.
 
     It must have a method `__dlpack__`, and be in host memory.
@@ -76,7 +76,7 @@ def from_dlpack(x: Any) -> Array:
 
 
 @public
-def block_until_ready(x: Any) -> Any:
+def block_until_ready(x: object) -> Any:
     """Wait until all arrays of a pytree are computed; returns it."""
     for leaf in trees.flatten(x)[0]:
         if type(leaf) is Array:

@@ -13,6 +13,7 @@ from corejax.base.dtypes import is_inexact
 from corejax.base.errors import CorejaxTypeError, kind_of
 from corejax.base.source import here
 from corejax.base.tracebacks import public
+from corejax.base.trees import TreeDef
 from corejax.interpreters import forward, reverse
 from corejax.interpreters import linearize as linearizing
 from corejax.interpreters.leaves import FlatFun, check_callable, namer, values
@@ -20,7 +21,7 @@ from corejax.interpreters.linearize import LinearMap
 
 
 @public
-def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
+def jvp(fun: Callable[..., Any], primals: Sequence[object], tangents: Sequence[object], has_aux: bool = False) -> Any:
     """The value of `fun` at `primals`, and its derivative there along `tangents`; aux follows if there is one.
 
     >>> import corejax as cj
@@ -64,7 +65,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     return (*pair, flat.aux(outs)) if has_aux else pair
 
 
-def _ends(flat: FlatFun, linear_map: LinearMap, in_tree: Any, ins: Sequence[Any], outs: Sequence[Any], what: str
+def _ends(flat: FlatFun, linear_map: LinearMap, in_tree: TreeDef, ins: Sequence[Any], outs: Sequence[Any], what: str
           ) -> Ends:
     """The ends of the linear map of `flat`, which from now on has no aux outputs."""
     n = flat.n_outs

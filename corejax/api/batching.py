@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from corejax.api.arguments import wraps
@@ -27,7 +27,7 @@ from corejax.interpreters.leaves import (
 
 
 @public
-def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name: Any = None,
+def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name: Hashable = None,
          axis_size: int | None = None) -> Callable[..., Any]:
     """`fun` applied along an axis of its arguments, to all at once.
 
@@ -71,15 +71,15 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
     return wraps(fun, vmap_f)  # type: ignore[no-any-return]
 
 
-def _is_none(x: Any) -> bool:
+def _is_none(x: object) -> bool:
     return x is None
 
 
-def _is_axis(x: Any) -> bool:
+def _is_axis(x: object) -> bool:
     return not isinstance(x, bool) and hasattr(x, "__index__")
 
 
-def _check_axes(axes: Any, what: str) -> None:
+def _check_axes(axes: object, what: str) -> None:
     if axes is None or type(axes) is int:
         return
     for path, axis in trees.flatten_with_path(axes, _is_none)[0]:
@@ -89,7 +89,7 @@ def _check_axes(axes: Any, what: str) -> None:
                                    todo=f"{what} is a pytree of ints and None, and a prefix of what it describes")
 
 
-def _in_dims(in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any], n_leaves: int) -> list[Any]:
+def _in_dims(in_axes: object, args: tuple[object, ...], kwargs: dict[str, Any], n_leaves: int) -> list[Any]:
     """An axis or None for each leaf."""
     if type(in_axes) is not tuple:
         n_kwargs = len(trees.flatten(kwargs)[0]) if kwargs else 0
@@ -143,7 +143,7 @@ def _inconsistent(leaves: Sequence[Any], dims: Sequence[int | None], axis_size: 
                              todo="map other axes with in_axes; None means that all share the argument")
 
 
-def _out_dims(out_axes: Any, flat: FlatFun) -> list[Any]:
+def _out_dims(out_axes: object, flat: FlatFun) -> list[Any]:
     """An axis or None for each leaf of the result."""
     result = 0 if flat.out_tree is None else flat.out_tree.unflatten([0] * flat.n_outs)
     return broadcast_prefix(out_axes, result, _is_none, names=("out_axes", "result"))

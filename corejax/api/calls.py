@@ -38,7 +38,7 @@ class Lookup:
         #: For this many positional arguments: where those that are data are, and where the static ones.
         self._positions: dict[int, tuple[list[int], list[int]]] = {}
 
-    def parts(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Sequence[Any], tuple[Any, ...] | None]:
+    def parts(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> tuple[Sequence[Any], tuple[Any, ...] | None]:
         """The arguments that are data, in the program's order; then static ones and the names of keywords, if any."""
         if not self.special:
             names = tuple(sorted(kwargs))
@@ -60,7 +60,7 @@ class Lookup:
         found = self._positions[n_args] = data_at, [i for i in self.nums if i < n_args]
         return found
 
-    def find(self, data: Sequence[Any], others: tuple[Any, ...] | None) -> tuple[Program | None, Any, Sequence[Any]]:
+    def find(self, data: Sequence[object], others: tuple[Any, ...] | None) -> tuple[Program | None, Any, Sequence[Any]]:
         """The program of a call with these parts, where to keep it, and its leaves.
 
         Where to keep it is None if there is no quick way to tell.

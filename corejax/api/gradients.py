@@ -122,7 +122,7 @@ class Chosen:
         self.values = values(leaves, what, self.name)
         self.flat = FlatFun(stands_for(fun, of_picked), in_tree, what, has_aux)
 
-    def unflatten(self, leaves: Sequence[Any]) -> Any:
+    def unflatten(self, leaves: Sequence[object]) -> Any:
         """What belongs to the arguments: one tree for an int in `argnums`, else a tuple of them."""
         trees_ = tuple(leaves) if self._in_tree is None else self._in_tree.unflatten(leaves)
         return trees_[0] if self._single else trees_
@@ -177,7 +177,7 @@ def _check_output(aval: ShapedArray, holomorphic: bool, what: str) -> None:
                                got=str(aval), wanted="a float", where=here(), todo="return a float")
 
 
-def _not_a_scalar(out: Any, what: str) -> CorejaxTypeError:
+def _not_a_scalar(out: object, what: str) -> CorejaxTypeError:
     got = "None" if out is None else f"{kind_of(out)}: {out!r:.80}"
     return CorejaxTypeError(f"{what}: the function's value is not a scalar", got=got,
                             wanted="one array of shape ()", where=here(),

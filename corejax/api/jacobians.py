@@ -59,7 +59,7 @@ def _column(chosen: Chosen, i: int) -> tuple[list[Any], list[Any]]:
     zeros = [Zero(x.aval.tangent) for x in xs]
     aval = xs[i].aval
 
-    def along(x_dot: Any) -> list[Any]:
+    def along(x_dot: object) -> list[Any]:
         outs, dots = forward.jvp(flat, xs, [*zeros[:i], x_dot, *zeros[i + 1:]])
         n = flat.n_outs
         return [*[finish_cotangent(t, y.aval.tangent) for t, y in zip(dots[:n], outs[:n], strict=True)], *outs]
@@ -107,7 +107,7 @@ def _row(pull: Callable[[Sequence[Any]], list[Any]], k: int, outs: Sequence[Shap
     aval = outs[k]
     inexact = [dtypes.is_inexact(x.dtype) for x in ins]
 
-    def back(ct: Any) -> list[Any]:
+    def back(ct: object) -> list[Any]:
         cts = pull([*zeros[:k], ct, *zeros[k + 1:]])
         return [finish_cotangent(x, a.tangent) for x, a, wanted in zip(cts, ins, inexact, strict=True) if wanted]
 
@@ -118,7 +118,7 @@ def _row(pull: Callable[[Sequence[Any]], list[Any]], k: int, outs: Sequence[Shap
             for x, wanted in zip(ins, inexact, strict=True)]
 
 
-def _as_jacobian(x: Any, dim: int | None, aval: ShapedArray, axis: int, basis: ShapedArray) -> Any:
+def _as_jacobian(x: object, dim: int | None, aval: ShapedArray, axis: int, basis: ShapedArray) -> Any:
     """A derivative of type `aval` for each unit vector of `basis`, as one array; the basis' axes come at `axis`."""
     whole = batching.to_dim(x, dim, axis, basis.size)
     shape = (*aval.shape[:axis], *basis.shape, *aval.shape[axis:])

@@ -16,10 +16,12 @@ from corejax.api.stages import Traced
 from corejax.api.staging import abstract_leaves, trace_program
 from corejax.api.statics import Statics, choose, static_names, static_positions
 from corejax.base import trees
+from corejax.base.avals import ShapedArray
 from corejax.base.config import config
 from corejax.base.errors import ConcretizationError, CorejaxTypeError, CorejaxValueError
 from corejax.base.source import here
 from corejax.base.tracebacks import public
+from corejax.base.trees import TreeDef
 from corejax.eager.evaluate import EvalTrace
 from corejax.interpreters.leaves import (
     FlatFun,
@@ -132,7 +134,8 @@ class _Staging:
         except ConcretizationError as error:
             raise explain_leak(error, leaves, self.name) from error
 
-    def _trace(self, function: Callable[..., Any], dynamic: Any, in_tree: Any, avals: Sequence[Any]) -> Program:
+    def _trace(self, function: Callable[..., Any], dynamic: Any, in_tree: TreeDef | None,
+               avals: Sequence[ShapedArray]) -> Program:
         flat = FlatFun(with_kwargs(function), in_tree, "jit")
         closed = trace_program(flat, avals, self.name)
         return Program(closed, flat.out_tree, self.name, self._donated(dynamic), self.options.inline,

@@ -12,6 +12,7 @@ from corejax.base.errors import CorejaxTypeError
 from corejax.base.prefixes import check_same_structure
 from corejax.base.source import here
 from corejax.base.tracebacks import public
+from corejax.base.trees import TreeDef
 from corejax.interpreters.leaves import is_single_leaf, namer
 from corejax.interpreters.linearize import LinearMap
 from corejax.interpreters.reverse import pull_back
@@ -21,9 +22,9 @@ from corejax.interpreters.tape_programs import TapeProgram, divide_map
 class Ends(NamedTuple):
     """What a function takes and returns; a tree is None for a single leaf. `what` made it, and errors name it."""
 
-    in_tree: Any
+    in_tree: TreeDef
     in_avals: tuple[ShapedArray, ...]
-    out_tree: Any
+    out_tree: TreeDef | None
     out_avals: tuple[ShapedArray, ...]
     what: str
 
@@ -62,7 +63,7 @@ class LinearFunction:
         return residuals_, static
 
     @classmethod
-    def tree_unflatten(cls, static: Static, residuals: Sequence[Any]) -> Self:
+    def tree_unflatten(cls, static: Static, residuals: Sequence[object]) -> Self:
         """The function with such residuals; they are checked when it is called."""
         function = object.__new__(cls)
         function._map, function._ends, function._parts = None, static.ends, (static, tuple(residuals))
@@ -84,7 +85,7 @@ class LinearFunction:
         return f"<{self.__name__} of ({ins}) -> ({outs})>"  # type: ignore[attr-defined]
 
 
-def _rebuilt(cls: type[LinearFunction], static: Static, residuals: Sequence[Any]) -> LinearFunction:
+def _rebuilt(cls: type[LinearFunction], static: Static, residuals: Sequence[object]) -> LinearFunction:
     return cls.tree_unflatten(static, residuals)
 
 
@@ -132,7 +133,7 @@ class Pullback(LinearFunction):
         return in_tree.unflatten([finish_cotangent(x, aval) for x, aval in zip(back, in_avals, strict=True)])
 
 
-def fitting_tangents(what: str, tangents: Any, in_tree: Any, avals: Sequence[ShapedArray]) -> list[Any]:
+def fitting_tangents(what: str, tangents: object, in_tree: TreeDef, avals: Sequence[ShapedArray]) -> list[Any]:
     """The leaves of tangents of arguments of this structure and these types."""
     leaves, tree = trees.flatten(tangents, None, "tangents")
     if tree != in_tree:

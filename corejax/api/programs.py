@@ -10,6 +10,7 @@ from typing import Any
 from corejax.arrays.array import Array
 from corejax.arrays.storage import deleted_error
 from corejax.base.errors import ConcretizationError
+from corejax.base.trees import TreeDef
 from corejax.installed.roles import roles
 from corejax.ir.surgery import consts_to_operands
 from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, Var
@@ -35,8 +36,8 @@ class Program:
     __slots__ = ("closed", "out_tree", "name", "donated", "inline", "keep_unused", "options", "run", "plain",
                  "executables", "_call")
 
-    def __init__(self, closed: ClosedJaxpr, out_tree: Any, name: str, donated: tuple[bool, ...], inline: bool,
-                 keep_unused: bool, options: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, closed: ClosedJaxpr, out_tree: TreeDef | None, name: str, donated: tuple[bool, ...],
+                 inline: bool, keep_unused: bool, options: Mapping[str, Any] | None = None) -> None:
         self.closed, self.out_tree, self.name = closed, out_tree, name
         self.donated, self.inline, self.keep_unused, self.options = donated, inline, keep_unused, options or {}
         self.run: Run = self._first_run
@@ -49,11 +50,11 @@ class Program:
         """Does it hold for other calls too? Not if it closes over a traced value."""
         return not any([isinstance(const, Tracer) for const in self.closed.consts])
 
-    def unflatten(self, outs: Sequence[Any]) -> Any:
+    def unflatten(self, outs: Sequence[object]) -> Any:
         """The result with these leaves."""
         return outs[0] if self.out_tree is None else self.out_tree.unflatten(outs)
 
-    def bind(self, leaves: Sequence[Any]) -> Any:
+    def bind(self, leaves: Sequence[object]) -> Any:
         """One call in the program of whoever is tracing."""
         if self._call is None:
             self._call = consts_to_operands(self.closed)
@@ -63,7 +64,7 @@ class Program:
                                  keep_unused=self.keep_unused)
         return self.unflatten(outs)
 
-    def _first_run(self, leaves: Sequence[Any]) -> Any:
+    def _first_run(self, leaves: Sequence[object]) -> Any:
         for const in self.closed.consts:
             if isinstance(const, Tracer):
                 raise leak_error(const, self.name)
@@ -82,7 +83,7 @@ class _ByDevice:
         self.program = program
         self.runners: dict[Any, Run] = {}
 
-    def __call__(self, leaves: Sequence[Any]) -> Any:
+    def __call__(self, leaves: Sequence[object]) -> Any:
         place = common_place(leaves, self.program.closed.consts)
         run = self.runners.get(place)
         if run is None:
@@ -90,7 +91,7 @@ class _ByDevice:
         return run(leaves)
 
 
-def _runners(program: Program, device: Any = None) -> tuple[Run, Any]:
+def _runners(program: Program, device: object = None) -> tuple[Run, Any]:
     """The compiled program as a function of all leaves, though it may not take those it doesn't use."""
     closed, kept = program.closed, list(range(len(program.closed.jaxpr.invars)))
     if not program.keep_unused:
@@ -107,7 +108,7 @@ def _runners(program: Program, device: Any = None) -> tuple[Run, Any]:
     return (_donating(run, program.donated) if any(program.donated) else run), None
 
 
-def _unflattened(out_tree: Any, calls: Calls) -> Run:
+def _unflattened(out_tree: TreeDef | None, calls: Calls) -> Run:
     if out_tree is None:
         return calls.call_for_one
     call, unflatten = calls.call, out_tree.unflatten
@@ -119,7 +120,7 @@ def _of_kept(run: Run, kept: Sequence[int]) -> Run:
 
 
 def _donating(inner: Run, donated: Sequence[bool]) -> Run:
-    def run(leaves: Sequence[Any]) -> Any:
+    def run(leaves: Sequence[object]) -> Any:
         for x, gone in zip(leaves, donated, strict=True):
             if gone and type(x) is Array and x.is_deleted():
                 raise deleted_error(x)  # here, as the runtime would write lines to stderr before it refuses
@@ -142,7 +143,7 @@ def without_unused(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[int]]:
     return ClosedJaxpr(jaxpr.replace(invars=[jaxpr.invars[i] for i in kept]), closed.consts), kept
 
 
-def explain_leak(error: ConcretizationError, leaves: Sequence[Any], name: str) -> Exception:
+def explain_leak(error: ConcretizationError, leaves: Sequence[object], name: str) -> Exception:
     """The error to raise where a compiled program was given a tracer."""
     for x in leaves:
         if isinstance(x, Tracer):
@@ -161,7 +162,7 @@ class Table:
         self.general: dict[Any, Program] = {}
         _tables.add(self)
 
-    def put(self, key: Any, program: Program) -> None:
+    def put(self, key: object, program: Program) -> None:
         """Remember a program; of too many, the oldest are forgotten."""
         self.general[key] = program
         if len(self.general) > _MAX_PROGRAMS:
@@ -181,7 +182,7 @@ _of_function: weakref.WeakKeyDictionary[Any, dict[Any, Table]] = weakref.WeakKey
 _lock = threading.Lock()
 
 
-def table_of(fun: Callable[..., Any], options: Any) -> Table:
+def table_of(fun: Callable[..., Any], options: object) -> Table:
     """The table of a function: `jit(f)` made twice with the same options traces once."""
     try:
         with _lock:

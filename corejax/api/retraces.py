@@ -6,19 +6,22 @@ from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 from corejax.base import trees
+from corejax.base.avals import ShapedArray
 from corejax.base.source import warn
+from corejax.base.trees import TreeDef
 from corejax.interpreters.leaves import Namer, call_root
 from corejax.kernel.keys import shown
+from corejax.kernel.trace import AxisEnv
 
 
 class Signature(NamedTuple):
     """What distinguishes the calls of a function: calls with equal signatures share a traced program."""
 
-    in_tree: Any
-    avals: tuple[Any, ...]
+    in_tree: TreeDef | None
+    avals: tuple[ShapedArray, ...]
     statics: tuple[Any, ...]
     default_bits: int
-    axes: Any
+    axes: AxisEnv
 
 
 def tell(name: str, before: Collection[Signature], now: Signature, namer: Namer) -> None:
@@ -50,7 +53,7 @@ def _changes(before: Signature, now: Signature, namer: Namer) -> Iterator[str]:
         yield f"different mapped axes around it: {before.axes} before, {now.axes} now"
 
 
-def _other_structure(before: Any, now: Any) -> Iterator[str]:
+def _other_structure(before: object, now: object) -> Iterator[str]:
     olds, news = _leaves(before), _leaves(now)
     changes = [f"no {name}" for name in news if name not in olds] + [
         f"an argument {name}, which is gone" for name in olds if name not in news]
@@ -61,5 +64,5 @@ def _leaves(tree: Any) -> list[str]:
     return [call_root(path) for path, _ in trees.flatten_with_path(tree.unflatten([0] * tree.num_leaves))[0]]
 
 
-def _shown(statics: dict[Any, Any], key: Any) -> str:
+def _shown(statics: dict[Any, Any], key: object) -> str:
     return f"{shown(statics[key]):.80}" if key in statics else "none"

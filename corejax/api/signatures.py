@@ -39,13 +39,13 @@ def types_of(values: Sequence[Any]) -> tuple[ShapedArray | None, ...]:
                   for x in values])
 
 
-def avals_of(leaves: Sequence[Any], what: str, name: Namer) -> tuple[ShapedArray, ...]:
+def avals_of(leaves: Sequence[object], what: str, name: Namer) -> tuple[ShapedArray, ...]:
     """The types of leaves, or an error that names the one that has none."""
     return tuple([x.aval if type(x) is Array else plain_aval(x) or _aval(i, x, what, name)
                   for i, x in enumerate(leaves)])
 
 
-def _aval(i: int, x: Any, what: str, name: Namer) -> ShapedArray:
+def _aval(i: int, x: object, what: str, name: Namer) -> ShapedArray:
     try:
         return aval_of(x)
     except CorejaxTypeError as error:

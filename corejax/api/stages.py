@@ -17,6 +17,7 @@ from corejax.base.errors import CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.base.prefixes import check_same_structure
 from corejax.base.source import here
 from corejax.base.tracebacks import public
+from corejax.base.trees import TreeDef
 from corejax.interpreters.leaves import argument_namer
 from corejax.kernel.jaxpr import ClosedJaxpr
 from corejax.kernel.keys import shown
@@ -26,7 +27,7 @@ from corejax.xla.runtime.client import Place
 from corejax.xla.runtime.options import settings_of
 
 
-def check_arguments(leaves: Sequence[Any], in_tree: Any, dynamic: Any, in_tree_wanted: Any,
+def check_arguments(leaves: Sequence[object], in_tree: TreeDef, dynamic: Any, in_tree_wanted: TreeDef,
                     in_avals: Sequence[ShapedArray], name: str, made: str) -> None:
     """Reject arguments that don't have the types that a program was `made` ("compiled") for."""
     if in_tree != in_tree_wanted:
@@ -47,7 +48,7 @@ class Stage:
     """What all stages know of their function: its name, and the types of its arguments and its result."""
 
     _program: Program
-    _in_tree: Any
+    _in_tree: TreeDef
 
     @property
     def fun_name(self) -> str:
@@ -65,12 +66,12 @@ class Stage:
         return list(self._program.closed.out_avals)
 
     @property
-    def in_tree(self) -> Any:
+    def in_tree(self) -> TreeDef:
         """The structure of `(args, kwargs)`, without the static ones."""
         return self._in_tree
 
     @property
-    def out_tree(self) -> Any:
+    def out_tree(self) -> TreeDef:
         """The structure of the result."""
         return trees.flatten(0)[1] if self._program.out_tree is None else self._program.out_tree
 
@@ -104,7 +105,7 @@ class Stage:
 class Traced(Stage):
     """A function traced for arguments of certain types."""
 
-    def __init__(self, program: Program, in_tree: Any, statics: Statics, static_key: Any = (),
+    def __init__(self, program: Program, in_tree: TreeDef, statics: Statics, static_key: Any = (),
                  place: Place | None = None) -> None:
         self._program, self._in_tree = program, in_tree
         self._statics, self._static_key = statics, static_key
@@ -160,7 +161,7 @@ class Lowered(Stage):
         """The compiler's estimates of work for the program as it is, not optimized: `flops` and others."""
         return self._flat.cost_analysis()
 
-    def compile(self, compiler_options: Mapping[str, Any] | None = None, device: Any = None) -> Compiled:
+    def compile(self, compiler_options: Mapping[str, Any] | None = None, device: object = None) -> Compiled:
         """Compile it, with options for the compiler; those given to `jit` apply where these don't say otherwise.
 
         Unless a device is given, it is compiled for the device of the arguments that it was traced for.
@@ -197,7 +198,7 @@ class Compiled(Stage):
             return self.out_tree.unflatten(self._flat.executable.calls.call(args))
         return self._checked(args, kwargs)
 
-    def _checked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _checked(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> Any:
         """The call of arguments of any kind."""
         traced, program = self.traced, self._program
         dynamic = self._dynamic(args, kwargs)
@@ -219,7 +220,7 @@ class Compiled(Stage):
                 x.delete()
         return self.out_tree.unflatten(outs)
 
-    def _dynamic(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _dynamic(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> Any:
         """The arguments without the static ones, which have the values for which this was compiled or are left out."""
         traced = self.traced
         statics = traced._statics

@@ -66,12 +66,12 @@ def struct_of(aval: ShapedArray) -> ShapeDtypeStruct:
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
 
 
-def abstract_leaves(leaves: Sequence[Any], what: str, name: Namer) -> list[ShapedArray]:
+def abstract_leaves(leaves: Sequence[object], what: str, name: Namer) -> list[ShapedArray]:
     """The types of leaves, which may be types themselves."""
     return [_abstract(i, x, what, name) for i, x in enumerate(leaves)]
 
 
-def _abstract(i: int, x: Any, what: str, name: Namer) -> ShapedArray:
+def _abstract(i: int, x: object, what: str, name: Namer) -> ShapedArray:
     if type(x) is ShapedArray:
         return x
     try:

@@ -85,7 +85,7 @@ class Statics:
         self.nums, self.names = choose(fun, tuple(argnums), tuple(argnames), what, "static_arg")
 
     @calls_users
-    def split(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Callable[..., Any], Call]:
+    def split(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> tuple[Callable[..., Any], Call]:
         """The function of the other arguments, and those."""
         if not self.nums and not self.names:
             return self.fun, (args, kwargs)
@@ -100,7 +100,7 @@ class Statics:
         return stands_for(fun, of_dynamic), (tuple([x for i, x in enumerate(args) if i not in nums]),
                             {name: x for name, x in kwargs.items() if name not in self.names})
 
-    def key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    def key(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """What the static arguments add to the key of a call."""
         if not self.nums and not self.names:
             return ()
@@ -108,7 +108,7 @@ class Statics:
         named = [(name, self._atom(kwargs[name], name)) for name in sorted(self.names) if name in kwargs]
         return len(args), *at, *named
 
-    def _atom(self, value: Any, name: str) -> Any:
+    def _atom(self, value: object, name: str) -> Any:
         try:
             hash(value)
         except TypeError as error:

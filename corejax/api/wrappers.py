@@ -16,7 +16,7 @@ from corejax.interpreters.leaves import check_callable, with_kwargs
 
 
 @public
-def checkpoint(fun: Callable[..., Any] | None = None, *, prevent_cse: bool = True, policy: Any = None,
+def checkpoint(fun: Callable[..., Any] | None = None, *, prevent_cse: bool = True, policy: object = None,
                static_argnums: int | Sequence[int] = ()) -> Any:
     """A function that does the same, but reverse mode keeps only its arguments, and computes the rest again.
 
@@ -104,7 +104,7 @@ def custom_vjp(fun: Callable[..., Any] | None = None, nondiff_argnums: int | Seq
     return roles.custom_vjp(fun, _nondiff(fun, nondiff_argnums, nondiff_argnames, "custom_vjp"))
 
 
-def _nondiff(fun: Callable[..., Any], argnums: Any, argnames: Any, what: str) -> tuple[int, ...]:
+def _nondiff(fun: Callable[..., Any], argnums: object, argnames: object, what: str) -> tuple[int, ...]:
     """Arguments that are not differentiated, by position."""
     nums = static_positions(argnums, what, "nondiff_argnums")
     names = static_names(argnames, what, "nondiff_argnames")

@@ -35,7 +35,7 @@ def device_of(array: Any) -> tuple[int, int]:
     return CUDA, array.device.local_hardware_id
 
 
-def to_dlpack(array: Any, stream: Any, max_version: tuple[int, int] | None, dl_device: tuple[int, int] | None,
+def to_dlpack(array: Any, stream: object, max_version: tuple[int, int] | None, dl_device: tuple[int, int] | None,
               copy: bool | None) -> Any:
     """The capsule of an array's memory, or of a copy of it."""
     kind, number = device_of(array)

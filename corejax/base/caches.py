@@ -88,7 +88,7 @@ class WeakCache(Generic[V]):
         self._lock = threading.Lock()
         _all_caches.add(self)
 
-    def __call__(self, obj: Any, *key: Hashable) -> V:
+    def __call__(self, obj: object, *key: Hashable) -> V:
         try:
             return self._entries[obj][key]
         except KeyError:

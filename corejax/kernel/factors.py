@@ -38,7 +38,7 @@ def plus_weighted(total: object, tangent: object, weight: object) -> Any:
     return term if total is None else roles.accumulate(total, term)
 
 
-def instantiate(tangent: Any) -> Any:
+def instantiate(tangent: object) -> Any:
     """An array for a `Zero`; anything else as it is. A float0 zero stays symbolic: there is nothing to store."""
     if type(tangent) is Zero and tangent.aval.dtype is not float0:
         return roles.zeros(tangent.aval)

@@ -61,7 +61,7 @@ def array_ufunc(self: object, ufunc: object, method: str, /, *inputs: Any, **kwa
 
 
 @as_entry
-def array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+def array_function(self: object, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     """NumPy's protocol for its other functions, as a method of traced values."""
     try:
         return _function(function, types, args, kwargs)

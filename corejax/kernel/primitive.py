@@ -169,7 +169,7 @@ class Primitive:
             raise
         return self.inferred(key) or self._infer(avals, params, key)
 
-    def variant(self, plugin: Any) -> Primitive:
+    def variant(self, plugin: object) -> Primitive:
         """A primitive of its own, from a plugin that a rule of this one makes."""
         return Unfrozen(plugin, self.module)
 

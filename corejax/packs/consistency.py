@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from corejax.base.errors import kind_of, suggestion
 from corejax.installed import manifest
 from corejax.kernel.declarations import (
@@ -53,7 +51,7 @@ def check_declaration(source: Source, name: str) -> None:
         _check_platform(source, value)
 
 
-def _check_in_place_of_hook(source: Source, name: str, value: Any) -> None:
+def _check_in_place_of_hook(source: Source, name: str, value: object) -> None:
     if name == "jvp" and isinstance(value, Linearity):
         source.linear = _checked_linear(source, value)
         return
@@ -85,7 +83,7 @@ def _check_in_place_of_hook(source: Source, name: str, value: Any) -> None:
                        todo="leave the attribute out if there is no such rule")
 
 
-def _checked_linear(source: Source, value: Any) -> tuple[int, ...]:
+def _checked_linear(source: Source, value: object) -> tuple[int, ...]:
     operands = value.operands if isinstance(value, Linearity) else value
     if not isinstance(operands, tuple) or not all(type(i) is int and i >= 0 for i in operands):
         raise source.error("linear must name operands", got=repr(value),
@@ -101,7 +99,7 @@ def _checked_linear(source: Source, value: Any) -> tuple[int, ...]:
     return operands
 
 
-def _check_platform(source: Source, value: Any) -> None:
+def _check_platform(source: Source, value: object) -> None:
     if not isinstance(value, str) or not value:
         raise source.error("platform must be the name of a platform", got=repr(value),
                            wanted=f"one of {', '.join(PLATFORMS)}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from corejax.base.avals import Linear, ShapedArray, Zero, aval_of
 from corejax.base.caches import BoundedCache
@@ -15,9 +15,14 @@ from corejax.kernel import checks
 from corejax.kernel.context import context
 from corejax.kernel.declarations import hookimpl
 from corejax.kernel.factors import instantiate
+from corejax.kernel.jaxpr import Params
 from corejax.kernel.keys import param_key
 from corejax.kernel.primitive import Primitive
 from corejax.packs.fallbacks import Note, Rule
+
+if TYPE_CHECKING:
+    from corejax.interpreters.batching import Axis
+    from corejax.xla.lowering.programs import Lowering
 
 _DERIVED = Note("derived", "from decompose")
 _MAPPED = Note("derived", "from decompose and jvp, both mapped")
@@ -34,7 +39,7 @@ def rules(primitive: Primitive, own_jvp: bool) -> dict[str, tuple[Rule, Note]]:
     }
 
 
-def _function(primitive: Primitive, params: dict[str, Any]) -> Callable[..., list[Any]]:
+def _function(primitive: Primitive, params: Params) -> Callable[..., list[Any]]:
     """`decompose` as a function from positional operands to a list of outputs."""
     def fun(*args: Any) -> list[Any]:
         assert primitive.decompose is not None
@@ -56,7 +61,7 @@ class _Underway(threading.local):
 _underway = _Underway()
 
 
-def _once(primitive: Primitive, params: dict[str, Any], what: tuple[Any, ...], derive: Callable[[], Any]) -> Any:
+def _once(primitive: Primitive, params: Params, what: tuple[object, ...], derive: Callable[[], Any]) -> Any:
     """What `derive` gives. Should it come to derive the very same again, it would never end, and is refused."""
     outer, key = _underway.keys, (primitive, context.axes, param_key(params), what)
     if key in outer:
@@ -71,11 +76,11 @@ def _once(primitive: Primitive, params: dict[str, Any], what: tuple[Any, ...], d
         _underway.keys = outer
 
 
-def _avals(args: Sequence[Any]) -> tuple[Any, ...]:
+def _avals(args: Sequence[object]) -> tuple[Any, ...]:
     return tuple([x.aval if isinstance(x, Linear) else aval_of(x) for x in args])
 
 
-def _results(primitive: Primitive | _Mapped, outs: Sequence[Any]) -> Any:
+def _results(primitive: Primitive | _Mapped, outs: Sequence[object]) -> Any:
     return outs if primitive.multiple_results else outs[0]
 
 
@@ -88,7 +93,7 @@ def _abstract_eval(primitive: Primitive) -> Rule:
 
 
 def _jvp(primitive: Primitive) -> Rule:
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any], /, **params: Any) -> tuple[Any, Any]:
+    def jvp(primals: Sequence[object], tangents: Sequence[object], /, **params: Any) -> tuple[Any, Any]:
         outs, dots = _once(primitive, params, ("jvp", context.trace, *_avals(primals)),
                            lambda: forward.jvp(_function(primitive, params), primals, tangents))
         return _results(primitive, outs), _results(primitive, dots)
@@ -104,7 +109,7 @@ def _transpose(primitive: Primitive) -> Rule:
 
 
 def _vmap(primitive: Primitive) -> Rule:
-    def vmap(axis: Any, args: Sequence[Any], dims: Sequence[int | None], /, **params: Any) -> tuple[Any, Any]:
+    def vmap(axis: Axis, args: Sequence[object], dims: Sequence[int | None], /, **params: Any) -> tuple[Any, Any]:
         outs, out_dims = _once(
             primitive, params, ("vmap", context.trace, *_avals(args), *dims),
             lambda: batching.vmap(_function(primitive, params), axis.size, axis.name, args, dims))
@@ -115,18 +120,18 @@ def _vmap(primitive: Primitive) -> Rule:
 class _Mapped:
     """A primitive with `decompose` and a jvp of its own, mapped along an axis: both are mapped, the jvp is not lost."""
 
-    def __init__(self, primitive: Primitive, axis: Any, dims: tuple[int | None, ...]) -> None:
+    def __init__(self, primitive: Primitive, axis: Axis, dims: tuple[int | None, ...]) -> None:
         self.name = f"mapped_{primitive.name}"
         self.multiple_results = primitive.multiple_results
         self.symbolic_zeros = True
         self._primitive, self._axis, self._dims = primitive, axis, dims
 
     @hookimpl
-    def decompose(self, args: Sequence[Any], **params: Any) -> Any:
+    def decompose(self, args: Sequence[object], **params: Any) -> Any:
         return _results(self, self._map(_function(self._primitive, params), args, self._dims))
 
     @hookimpl
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+    def jvp(self, primals: Sequence[object], tangents: Sequence[object], **params: Any) -> tuple[Any, Any]:
         rule, count, zero_dots = self._primitive, len(primals), [False]
         outs_of: list[int] = []
 
@@ -149,7 +154,7 @@ class _Mapped:
         dots = [Zero(aval_of(x).tangent) if zero else next(found) for x, zero in zip(outs, zero_dots, strict=True)]
         return _results(self, outs), _results(self, dots)
 
-    def _map(self, fun: Rule, args: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
+    def _map(self, fun: Rule, args: Sequence[object], dims: Sequence[int | None]) -> list[Any]:
         outs, out_dims = batching.vmap(fun, self._axis.size, self._axis.name, args, dims)
         return [batching.to_dim(x, d, 0, self._axis.size) for x, d in zip(outs, out_dims, strict=True)]
 
@@ -157,7 +162,7 @@ class _Mapped:
 def _vmap_keeping_jvp(primitive: Primitive) -> Rule:
     variants: BoundedCache[Any, Any] = BoundedCache(64)
 
-    def vmap(axis: Any, args: Sequence[Any], dims: Sequence[int | None], /, **params: Any) -> tuple[Any, Any]:
+    def vmap(axis: Axis, args: Sequence[object], dims: Sequence[int | None], /, **params: Any) -> tuple[Any, Any]:
         key = axis, tuple(dims)
         mapped = variants.get(key) or variants.put(key, primitive.variant(_Mapped(primitive, *key)))
         outs = mapped.bind(*args, **params)
@@ -166,7 +171,7 @@ def _vmap_keeping_jvp(primitive: Primitive) -> Rule:
 
 
 def _lowering(primitive: Primitive) -> Rule:
-    def lowering(ctx: Any, args: Sequence[Any], /, **params: Any) -> Any:
+    def lowering(ctx: Lowering, args: Sequence[object], /, **params: Any) -> Any:
         def lowered() -> Any:
             jaxpr = stage_closed(_function(primitive, params), ctx.avals_in, primitive.name)
             checks.check_types(primitive, "decompose", jaxpr.out_avals, ctx.avals_out)

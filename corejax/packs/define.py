@@ -57,7 +57,7 @@ def pickled(primitive: Primitive) -> tuple[Any, ...]:
     return _primitive_at, (primitive.module, primitive.function.__qualname__)
 
 
-def define(plugin: Any, *, name: str | None = None, module: str | None = None) -> Function:
+def define(plugin: object, *, name: str | None = None, module: str | None = None) -> Function:
     """The public function of the primitive that a plugin object describes; `.primitive` is the primitive.
 
     Nothing is validated before its first use. `name` and `module` say where the function will be found, which pickling

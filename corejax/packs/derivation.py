@@ -136,7 +136,7 @@ def _times(primitive: Primitive, factor: Rule) -> Rule:
 
 def _jvp_of_linear(primitive: Primitive, positions: Sequence[int]) -> Rule:
     """d f(x, c) = f(x_dot, c) for an operand x in which f is linear, all of them together."""
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any], /, **params: Any) -> tuple[Any, Any]:
+    def jvp(primals: Sequence[object], tangents: Sequence[object], /, **params: Any) -> tuple[Any, Any]:
         outs = primitive.bind(*primals, **params)
         fixed = [i for i, t in enumerate(tangents) if type(t) is not Zero and i not in positions]
         if fixed:

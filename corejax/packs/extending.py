@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 from corejax.base.errors import CorejaxTypeError, kind_of
 from corejax.base.source import here
@@ -14,7 +13,7 @@ from corejax.packs.define import find
 
 
 @public
-def extend(primitive: Primitive, plugin: Any, *, replace: bool = False) -> None:
+def extend(primitive: Primitive, plugin: object, *, replace: bool = False) -> None:
     """Give somebody else's primitive hooks that it lacks, from an object with `@hookimpl` methods.
 
     `primitive` is its name, the primitive itself or its function. The plugin object is of the same kind as one under
@@ -42,7 +41,7 @@ def extend(primitive: Primitive, plugin: Any, *, replace: bool = False) -> None:
     freeze.extend(_primitive(primitive), plugin, f"extended in {module}", replace)
 
 
-def _primitive(named: Any) -> Primitive:
+def _primitive(named: object) -> Primitive:
     if isinstance(named, str):
         return find(named)
     found = getattr(named, "primitive", named)

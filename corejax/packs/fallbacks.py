@@ -9,7 +9,7 @@ pack decides for itself whether NumPy would be faster, and nothing is slower tha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from corejax.base.errors import CorejaxNotImplementedError, MissingRuleError
 from corejax.base.source import here, warn
 from corejax.installed.roles import roles
 from corejax.kernel.primitive import Primitive
+
+if TYPE_CHECKING:
+    from corejax.interpreters.batching import Axis
+    from corejax.xla.lowering.programs import Lowering
 
 Rule = Callable[..., Any]
 
@@ -98,13 +102,13 @@ def sequential_vmap(primitive: Primitive) -> Rule:
     notify = notifier(primitive, "vmap", SEQUENTIAL)
     impossible = missing(primitive, "vmap")
 
-    def vmap(axis: Any, args: Sequence[Any], dims: Sequence[int | None], /, **params: Any) -> tuple[Any, Any]:
+    def vmap(axis: Axis, args: Sequence[object], dims: Sequence[int | None], /, **params: Any) -> tuple[Any, Any]:
         if all([d is None for d in dims]):  # its params name the axis: slices know nothing of each other
             impossible()
         notify()
         mapped = [roles.move_axis(x, d, 0) if d else x for x, d in zip(args, dims, strict=True) if d is not None]
 
-        def one(slices: Sequence[Any]) -> Any:
+        def one(slices: Sequence[object]) -> Any:
             rest = iter(slices)
             return primitive.bind(*[x if d is None else next(rest) for x, d in zip(args, dims, strict=True)], **params)
 
@@ -117,7 +121,7 @@ def callback(primitive: Primitive) -> Rule:
     """A lowering that has the compiled program call `impl`."""
     notify = notifier(primitive, "xla_translation", CALLBACK)
 
-    def lowering(ctx: Any, args: Sequence[Any], /, **params: Any) -> Any:
+    def lowering(ctx: Lowering, args: Sequence[object], /, **params: Any) -> Any:
         if ctx.platform != "cpu":
             raise MissingRuleError(
                 f"{primitive.name} ({primitive.origin}) can't be compiled for {ctx.platform}: it has no "

@@ -63,7 +63,7 @@ def freeze(primitive: Primitive) -> dict[str, Any]:
     return slots
 
 
-def extend(primitive: Primitive, plugin: Any, whose: str, replace: bool) -> None:
+def extend(primitive: Primitive, plugin: object, whose: str, replace: bool) -> None:
     """Add a plugin to a primitive whose rules are not yet fixed; with an error, it is not added."""
     entry = plugin, whose, replace
     with _lock:

@@ -39,7 +39,7 @@ class Signature(NamedTuple):
         return f"({', '.join([*self.positional, *star, *self.keywords, *(['**params'] if self.open else [])])})"
 
 
-def place_of(function: Any) -> str | None:
+def place_of(function: object) -> str | None:
     """`file:line` of a function, if it is written in Python."""
     code = getattr(inspect.unwrap(function) if callable(function) else None, "__code__", None)
     return f"{code.co_filename}:{code.co_firstlineno}" if code else None
@@ -84,7 +84,7 @@ def _without_params(rule: Rule, count: int) -> Rule:
     return lambda *args, **_: rule(*args)
 
 
-def of_operands(rule: Any) -> tuple[Rule | None, Rule | None, frozenset[str]]:
+def of_operands(rule: object) -> tuple[Rule | None, Rule | None, frozenset[str]]:
     """The function of one operand and that of two that a rule calls, and the kinds of dtypes for which it does more."""
     told: PerOperand | None = getattr(rule, "per_operand", None)
     if told is None or told.rule is not rule:

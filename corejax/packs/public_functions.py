@@ -50,7 +50,7 @@ def _default_function(bind: Function) -> Function:
     return function
 
 
-def _bind_with_defaults(bind: Function, defaults: Mapping[str, Any]) -> Function:
+def _bind_with_defaults(bind: Function, defaults: Mapping[str, object]) -> Function:
     return lambda *args, **params: bind(*args, **{**defaults, **params})
 
 

@@ -51,7 +51,7 @@ class Manager(pluggy.PluginManager):
         """pluggy's options of a hook spec; it would inspect everything else in the module too, which takes longer."""
         return super().parse_hookspec_opts(module_or_class, name) if name in HOOKS else None
 
-    def parse_hookimpl_opts(self, plugin: Any, name: str) -> Any:
+    def parse_hookimpl_opts(self, plugin: object, name: str) -> Any:
         """pluggy's options of a hook implementation; None for a declaration; an error for anything else."""
         if name.startswith("_"):
             return None

@@ -64,7 +64,7 @@ def another(case: Case) -> list[Any]:
             enumerate(zip(case.args, drawn, strict=True))]
 
 
-def _varied(case: Case, x: Any) -> np.ndarray:
+def _varied(case: Case, x: object) -> np.ndarray:
     aval, rng = aval_of(x), case.rng
     values = host(x).astype(aval.dtype)
     shuffled = rng.permutation(values.ravel()).reshape(values.shape)
@@ -75,7 +75,7 @@ def _varied(case: Case, x: Any) -> np.ndarray:
     return shuffled if values.ndim else np.asarray(values + rng.integers(1, 3, dtype=np.int8).astype(aval.dtype))
 
 
-def stacked(values: Sequence[Any], aval: ShapedArray, dim: int) -> Array:
+def stacked(values: Sequence[object], aval: ShapedArray, dim: int) -> Array:
     """Values of one type as an array with one axis more; weak where they are."""
     batched = with_axis(aval, dim, len(values))
     data = np.stack([host(x) for x in values], dim) if values else np.zeros(batched.shape)

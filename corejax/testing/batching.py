@@ -32,12 +32,13 @@ def _most(case: Case) -> int:
     return 256 if case.full else 6 if carries_programs(case) else 16
 
 
-def mapped_function(case: Case, dims: Dims, out_axes: Any = 0, **options: Any) -> Callable[..., list[Any]]:
+def mapped_function(case: Case, dims: Dims, out_axes: object = 0, **options: Any) -> Callable[..., list[Any]]:
     """The primitive mapped along `dims`."""
     return vmap(case.apply, in_axes=dims, out_axes=out_axes, **options)
 
 
-def compare(case: Case, how: str, rows: Sequence[Sequence[Any]], outs: Sequence[Any], axes: Sequence[int]) -> None:
+def compare(case: Case, how: str, rows: Sequence[Sequence[object]], outs: Sequence[object], axes: Sequence[int]
+            ) -> None:
     """Each result of a map is its slices' results, stacked along `axes`, in type and value."""
     for i, (aval, out, axis) in enumerate(zip(case.out_avals, outs, axes, strict=True)):
         wanted_type = with_axis(aval, axis, len(rows))
@@ -56,7 +57,7 @@ def compare(case: Case, how: str, rows: Sequence[Sequence[Any]], outs: Sequence[
                                  "result; an operand whose dim is None has no batch axis")
 
 
-def _differs(case: Case, wanted: np.ndarray, got: Any) -> str | None:
+def _differs(case: Case, wanted: np.ndarray, got: object) -> str | None:
     """None if two results agree to a few ulps, each or of the largest, as sums may cancel; else what differs."""
     distance, limit = ulps_apart(wanted, got), case.sample.ulps or ULPS
     if not distance.size or distance.max() <= limit:
@@ -135,7 +136,7 @@ def _pairs_of_layouts(case: Case, count: int) -> Iterator[tuple[Dims, Dims]]:
         yield found[case.rng.integers(len(found))], found[case.rng.integers(len(found))]
 
 
-def _slice(out: Any, k: int) -> Array:
+def _slice(out: object, k: int) -> Array:
     """Slice `k` along the first axis, of the same weak type."""
     aval = aval_of(out)
     return Array.from_host(host(out)[k, ...], aval.update(shape=aval.shape[1:]))
@@ -208,7 +209,7 @@ def maps_of_jvps_and_jvps_of_maps_are_loops(case: Case) -> None:
                           _jvp_of_map(case, positions, dims, operands, tangents))
 
 
-def _jvp_of_map(case: Case, positions: Sequence[int], dims: Dims, operands: Sequence[Any], dots: Sequence[Any]
+def _jvp_of_map(case: Case, positions: Sequence[int], dims: Dims, operands: Sequence[object], dots: Sequence[object]
                 ) -> Sequence[Any]:
     mapped = mapped_function(case, dims)
 
@@ -227,13 +228,13 @@ def _require_jvp(case: Case, positions: Sequence[int]) -> None:
         raise NotApplicable(f"it has no derivative: {error.args[0]}".partition("\n")[0]) from None
 
 
-def _jvp(case: Case, positions: Sequence[int], args: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
+def _jvp(case: Case, positions: Sequence[int], args: Sequence[object], dots: Sequence[object]) -> list[Any]:
     """The tangents of the results that have any."""
     outs = jvp(case.function_of(positions, args), tuple([args[i] for i in positions]), tuple(dots))[1]
     return [out for out, aval in zip(outs, case.out_avals, strict=True) if dtypes.is_inexact(aval.dtype)]
 
 
-def _compare_tangents(case: Case, how: str, loop: Sequence[Sequence[Any]], outs: Sequence[Any]) -> None:
+def _compare_tangents(case: Case, how: str, loop: Sequence[Sequence[object]], outs: Sequence[object]) -> None:
     outs = [out for out in outs if dtypes.is_inexact(aval_of(out).dtype)]
     for i, out in enumerate(outs):
         wanted = np.stack([host(row[i]) for row in loop])

@@ -127,7 +127,7 @@ class Case:
         return [_like(x, np.full(aval.shape, value, aval.dtype)) if i in positions else x
                 for i, (x, aval) in enumerate(zip(self.drawn(), self.avals, strict=True))]
 
-    def direction(self, x: Any) -> Any:
+    def direction(self, x: object) -> Any:
         """A random tangent for an operand or result: an array of its type."""
         aval = aval_of(x)
         return self._fill(aval, self.rng.standard_normal(aval.shape), self.rng.standard_normal(aval.shape))
@@ -148,7 +148,7 @@ class Case:
                 if variant.is_accepted():
                     yield variant
 
-    def with_args(self, args: Sequence[Any]) -> Case:
+    def with_args(self, args: Sequence[object]) -> Case:
         """The same with other operands."""
         sample = Sample(args, self.params, self.sample.domain, self.sample.error, self.sample.exempt,
                         self.sample.singular, self.sample.ulps)
@@ -164,7 +164,7 @@ class Case:
 
     # Verdicts
 
-    def fail(self, hook: str, problem: str, *, got: Any = None, wanted: Any = None, todo: str = "") -> Mismatch:
+    def fail(self, hook: str, problem: str, *, got: object = None, wanted: object = None, todo: str = "") -> Mismatch:
         """To raise: the primitive breaks a law."""
         return Mismatch(hook, problem, got=got, wanted=wanted, todo=todo)
 
@@ -197,7 +197,7 @@ def _like(x: Any, drawn: np.ndarray) -> Any:
     return type(x)(drawn[()]) if type(x) in dtypes.PYTHON_SCALARS else drawn
 
 
-def _dtypes(args: Sequence[Any]) -> list[np.dtype]:
+def _dtypes(args: Sequence[object]) -> list[np.dtype]:
     return [aval_of(x).dtype for x in args]
 
 
@@ -205,7 +205,7 @@ def _elements(sample: Sample) -> int:
     return sum([aval_of(x).size for x in sample.args])
 
 
-def _shown(x: Any) -> str:
+def _shown(x: object) -> str:
     try:
         aval = aval_of(x)
     except CorejaxError:  # an input that must be refused need not be an array

@@ -18,12 +18,12 @@ from corejax.base import dtypes
 from corejax.base.avals import aval_of
 
 
-def host(x: Any) -> np.ndarray:
+def host(x: object) -> np.ndarray:
     """A result as an ndarray."""
     return np.asarray(x)
 
 
-def ulps_apart(wanted: Any, got: Any) -> np.ndarray:
+def ulps_apart(wanted: object, got: object) -> np.ndarray:
     """For each element the distance in units in the last place of the wanted one; infinite where only one is NaN.
 
     Subnormal numbers count as zeros, which the compiled program may make of them. Integers and booleans are equal or
@@ -53,7 +53,7 @@ def _wide(x: np.ndarray) -> np.ndarray:
     return x.astype(np.complex128 if np.iscomplexobj(x) else np.float64)
 
 
-def worst(wanted: Any, got: Any, distance: np.ndarray) -> str:
+def worst(wanted: object, got: object, distance: np.ndarray) -> str:
     """Where two arrays are farthest apart, in words."""
     wanted, got = host(wanted), host(got)
     place = np.unravel_index(int(np.argmax(distance)), distance.shape) if distance.ndim else ()
@@ -61,7 +61,7 @@ def worst(wanted: Any, got: Any, distance: np.ndarray) -> str:
     return f"{got[place]!s} instead of {wanted[place]!s}{at}"
 
 
-def off(wanted: Any, got: Any, rtol: float, atol: float | None = None) -> str | None:
+def off(wanted: object, got: object, rtol: float, atol: float | None = None) -> str | None:
     """None if the arrays agree to a tolerance relative to their largest finite element; else what differs."""
     wanted, got = host(wanted), host(got)
     if wanted.shape != got.shape:
@@ -78,7 +78,7 @@ def off(wanted: Any, got: Any, rtol: float, atol: float | None = None) -> str | 
     return None if float(distance.max()) <= limit else worst(wanted, got, distance)
 
 
-def wrong_type(wanted: Any, got: Any) -> str | None:
+def wrong_type(wanted: object, got: object) -> str | None:
     """None if a value has an aval (weak type included), else what it has."""
     aval = aval_of(got)
     return None if aval == wanted else str(aval)

@@ -60,7 +60,7 @@ def _check_constant(case: Case, function: Callable[..., list[Any]], i: int, k: i
                                  "If there is none at all, declare not_differentiable(reason)")
 
 
-def _check_float0(case: Case, outs: Sequence[Any], dots: Sequence[Any]) -> None:
+def _check_float0(case: Case, outs: Sequence[object], dots: Sequence[object]) -> None:
     for k, (out, dot) in enumerate(zip(outs, dots, strict=True)):
         wanted = aval_of(out).tangent
         if not dtypes.is_inexact(aval_of(out).dtype) and (type(dot) is not Zero or dot.aval != wanted):
@@ -188,6 +188,6 @@ def _cotangent(case: Case, out: Any) -> Any:
     return case.direction(out) if dtypes.is_inexact(aval_of(out).dtype) else np.zeros(out.shape, dtypes.float0)
 
 
-def _array(x: Any) -> Array:
+def _array(x: object) -> Array:
     aval = aval_of(x)
     return Array.from_host(np.array(host(x)), aval)

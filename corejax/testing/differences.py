@@ -89,13 +89,13 @@ def of(function: Callable[..., Sequence[Any]], xs: Sequence[Any], directions: Se
     return along(line, max([_eps(x) for x in function(*xs)], default=2.0 ** -52))
 
 
-def vector(results: Sequence[Any]) -> np.ndarray:
+def vector(results: Sequence[object]) -> np.ndarray:
     """All elements of some results, one after the other, in double precision."""
     arrays = [np.ravel(host(x)) for x in results]
     kind = np.complex128 if any([dtypes.is_complex(x.dtype) for x in arrays]) else np.float64
     return np.concatenate([x.astype(kind) for x in arrays]) if arrays else np.zeros(0)
 
 
-def _eps(x: Any) -> float:
+def _eps(x: object) -> float:
     info: Any = ml_dtypes.finfo(np.dtype(host(x).real.dtype))  # type: ignore[no-untyped-call]
     return float(info.eps)

@@ -39,7 +39,7 @@ def memory_layout_makes_no_difference(case: Case) -> None:
                                 todo="use no function that depends on strides, such as ravel(order='K') or view")
 
 
-def _contiguous(x: Any) -> Any:
+def _contiguous(x: object) -> Any:
     return np.array(x, order="C") if isinstance(x, np.ndarray) else x
 
 
@@ -128,12 +128,12 @@ def _single(transpose: Callable[..., Any]) -> Callable[..., Any]:
     return lambda cotangents, args, **params: transpose(cotangents[0], args, **params)
 
 
-def _arrays(values: Sequence[Any]) -> list[Any]:
+def _arrays(values: Sequence[object]) -> list[Any]:
     """Arrays in host memory that could be written to."""
     return [x if isinstance(x, Zero) else Array.from_host(np.array(host(x)), aval_of(x)) for x in values]
 
 
-def _bytes(x: Any) -> Any:
+def _bytes(x: object) -> Any:
     return (x.shape, x.dtype, host(x).tobytes()) if isinstance(x, np.ndarray) or type(x) is Array else None
 
 

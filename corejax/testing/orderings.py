@@ -118,7 +118,7 @@ def _pairing(inner: Program, operands: Arrays, outs: Arrays) -> tuple[Arrays, Ar
     return [_inner(outs, dots)], [_inner(operands[n:], out_dots)], EXACT * inner.eps
 
 
-def _inner(xs: Sequence[Any], ys: Sequence[Any]) -> np.ndarray:
+def _inner(xs: Sequence[object], ys: Sequence[object]) -> np.ndarray:
     return np.asarray(sum([np.sum(host(x) * host(y)).real for x, y in zip(xs, ys, strict=True)]))
 
 

@@ -37,7 +37,7 @@ def program_of(case: Case) -> ClosedJaxpr:
     return make_jaxpr(case.apply)(*case.args)  # type: ignore[no-any-return]
 
 
-def same(case: Case, hook: str, how: str, wanted: Sequence[Any], got: Sequence[Any], todo: str) -> None:
+def same(case: Case, hook: str, how: str, wanted: Sequence[object], got: Sequence[object], todo: str) -> None:
     """Raise unless two lists of results agree in type, and in value to rounding."""
     if len(wanted) != len(got):
         raise case.fail(hook, f"{how}: the number of results differs", got=len(got), wanted=len(wanted), todo=todo)

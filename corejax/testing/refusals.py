@@ -73,7 +73,7 @@ def _public_name(primitive: Primitive) -> str:
     return str(getattr(primitive.function, "__name__", primitive.name))
 
 
-def _name(kind: Any) -> str:
+def _name(kind: object) -> str:
     return getattr(kind, "__name__", str(kind))
 
 
@@ -129,7 +129,7 @@ def a_derivative_is_given_or_declared_missing(case: Case) -> None:
                                 todo="remove the declaration, or the rule that takes precedence over it")
 
 
-def _check_declared(case: Case, road: str, error: CorejaxNotImplementedError, declared: Any) -> None:
+def _check_declared(case: Case, road: str, error: CorejaxNotImplementedError, declared: object) -> None:
     if isinstance(declared, NotDifferentiable):
         if declared.reason in str(error) and case.primitive.name in str(error):
             return

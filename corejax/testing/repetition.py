@@ -188,7 +188,7 @@ def _holders(case: Case, traces: Sequence[Trace]) -> str:
     return ", ".join(names) or f"a {' or a '.join(sorted(others)) or 'cycle'} outside of the plugin"
 
 
-def _inside(value: Any, depth: int = 3) -> Iterator[Any]:
+def _inside(value: object, depth: int = 3) -> Iterator[Any]:
     yield value
     if depth and isinstance(value, (list, tuple, set, frozenset, dict)):
         for item in value.values() if isinstance(value, dict) else value:

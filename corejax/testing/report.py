@@ -16,7 +16,7 @@ _SHOWN = 20
 _KERNEL = str(Path(__file__).parent.parent)
 
 
-def clipped(value: Any, length: int = 80) -> str:
+def clipped(value: object, length: int = 80) -> str:
     """A value's text on one line, with at most this many characters."""
     text = " ".join(str(value).split())
     return text if len(text) <= length else text[:length - 3] + "..."

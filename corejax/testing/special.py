@@ -181,7 +181,7 @@ def _operands(case: Case, pool: Pool) -> Iterator[list[Any]]:
             yield _with_one(case, i, value)
 
 
-def _with_one(case: Case, i: int, value: Any) -> list[Any]:
+def _with_one(case: Case, i: int, value: object) -> list[Any]:
     args = case.drawn()
     aval = case.avals[i]
     changed = np.array(host(args[i]), aval.dtype)
@@ -196,7 +196,7 @@ def _array(values: np.ndarray, aval: ShapedArray) -> np.ndarray:
         return np.asarray(values).astype(aval.dtype)
 
 
-def _rounded(x: Any, units: int) -> Any:
+def _rounded(x: object, units: int) -> Any:
     """An array with so many smallest normal numbers, of their signs, for subnormal numbers."""
     x = host(x)
     if not dtypes.is_float(x.dtype):
@@ -216,7 +216,7 @@ def _between(x: np.ndarray, bounds: Sequence[np.ndarray]) -> np.ndarray:
     return np.asarray(one | (np.minimum(low, high) <= x) & (x <= np.maximum(low, high)))
 
 
-def _stacked(results: Sequence[Sequence[Any]]) -> list[np.ndarray]:
+def _stacked(results: Sequence[Sequence[object]]) -> list[np.ndarray]:
     return [np.stack([host(outs[i]) for outs in results]) for i in range(len(results[0]))]
 
 

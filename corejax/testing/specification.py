@@ -47,7 +47,7 @@ def samples_of(primitive: Primitive) -> list[Sample]:
     return _counted(primitive.samples(np.random.default_rng(crc32(primitive.name.encode()))))
 
 
-def _counted(samples: Iterable[Any]) -> list[Any]:
+def _counted(samples: Iterable[object]) -> list[Any]:
     found = list(islice(samples, _MOST + 1))
     if len(found) > _MOST:
         raise CorejaxTypeError(f"there are more than {_MOST} samples", got="an iterable that doesn't end, or ends late",
@@ -100,7 +100,7 @@ def _faults(primitive: Primitive, samples: list[Any], checks: Collection[str],
                "the same, so that a failure comes again", "take random numbers from the argument `rng` only")
 
 
-def _faults_of(sample: Any, checks: Collection[str]) -> Iterator[tuple[str, str, str, str]]:
+def _faults_of(sample: object, checks: Collection[str]) -> Iterator[tuple[str, str, str, str]]:
     """Each fault of one sample: the problem, got, wanted, to do."""
     if not isinstance(sample, Sample):
         yield ("it isn't a sample", clipped(repr(sample), 100), "a Sample",
@@ -125,7 +125,7 @@ def _faults_of(sample: Any, checks: Collection[str]) -> Iterator[tuple[str, str,
                "give the distance that is right; a law that doesn't hold at all goes to `exempt`, with the reason")
 
 
-def _misfit(primitive: Primitive, sample: Any) -> tuple[str, str, str, str] | None:
+def _misfit(primitive: Primitive, sample: object) -> tuple[str, str, str, str] | None:
     """Why a sample can't be an input of the primitive, whatever the rules say: the problem, got, wanted, to do."""
     if not isinstance(sample, Sample) or sample.error is not None:
         return None
@@ -143,7 +143,7 @@ def _misfit(primitive: Primitive, sample: Any) -> tuple[str, str, str, str] | No
     return None
 
 
-def _comparable(primitive: Primitive, samples: Sequence[Any]) -> bool:
+def _comparable(primitive: Primitive, samples: Sequence[object]) -> bool:
     """Is there an input at which derivatives can be compared with differences, if there may be one?"""
     possible = False
     for number, sample in enumerate(samples):
@@ -159,30 +159,30 @@ def _comparable(primitive: Primitive, samples: Sequence[Any]) -> bool:
     return not possible
 
 
-def _doubled(x: Any) -> Any:
+def _doubled(x: object) -> Any:
     """An array of floats in double precision; anything else as it is."""
     double = _DOUBLE.get(dtypes.kind(aval_of(x).dtype))
     return x if double is None or type(x) in dtypes.PYTHON_SCALARS else host(x).astype(double)
 
 
-def _is_finite(x: Any) -> bool:
+def _is_finite(x: object) -> bool:
     return isinstance(x, (int, float)) and math.isfinite(x)
 
 
-def _is_domain(domain: Any, operands: int) -> bool:
+def _is_domain(domain: object, operands: int) -> bool:
     if domain is None or _is_interval(domain):
         return True
     return (isinstance(domain, (tuple, list)) and len(domain) == operands
             and all([part is None or _is_interval(part) for part in domain]))
 
 
-def _is_interval(domain: Any) -> bool:
+def _is_interval(domain: object) -> bool:
     return (isinstance(domain, (tuple, list)) and len(domain) == 2
             and all([_is_finite(end) for end in domain]) and domain[0] < domain[1]
             and math.isfinite(domain[1] - domain[0]))
 
 
-def _same(ones: Sequence[Any], others: Sequence[Any]) -> bool:
+def _same(ones: Sequence[object], others: Sequence[object]) -> bool:
     if len(ones) != len(others):
         return False
     pairs = [(a, b) for one, other in zip(ones, others) if isinstance(one, Sample) and isinstance(other, Sample)
@@ -190,7 +190,7 @@ def _same(ones: Sequence[Any], others: Sequence[Any]) -> bool:
     return all([_bytes(a) == _bytes(b) for a, b in pairs])
 
 
-def _bytes(x: Any) -> tuple[Any, ...]:
+def _bytes(x: object) -> tuple[Any, ...]:
     array = host(x)
     return type(x), array.shape, array.dtype, array.tobytes()
 

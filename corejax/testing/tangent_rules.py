@@ -45,8 +45,8 @@ def jvp_is_linear(case: Case) -> None:
         _linear_at(each, smooth(each, positions), xs)
 
 
-def _linear_at(case: Case, function: Function, xs: Sequence[Any]) -> None:
-    def tangents(vs: Sequence[Any]) -> list[Any]:
+def _linear_at(case: Case, function: Function, xs: Sequence[object]) -> None:
+    def tangents(vs: Sequence[object]) -> list[Any]:
         outs, dots = jvp(function, xs, vs)
         for k, (out, dot) in enumerate(zip(outs, dots, strict=True)):
             if not aval_of(dot).matches(aval_of(out).tangent):

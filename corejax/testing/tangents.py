@@ -38,7 +38,7 @@ def smooth(case: Case, positions: Sequence[int], args: Sequence[Any] | None = No
     return smooth_results
 
 
-def chosen(args: Sequence[Any], positions: Sequence[int]) -> list[Any]:
+def chosen(args: Sequence[object], positions: Sequence[int]) -> list[Any]:
     """The operands at some positions."""
     return [args[i] for i in positions]
 
@@ -101,7 +101,7 @@ def with_complex(case: Case) -> Iterator[Case]:
             yield variant
 
 
-def finite(values: Sequence[Any]) -> bool:
+def finite(values: Sequence[object]) -> bool:
     """No NaN, no infinity."""
     floats = [x for x in values if dtypes.is_inexact(aval_of(x).dtype)]
     return bool(np.isfinite(vector(floats)).all())
@@ -125,7 +125,7 @@ def staged(case: Case, function: Callable[..., Any], *args: Any) -> Callable[...
     return lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs)
 
 
-def zeros_like(x: Any) -> np.ndarray:
+def zeros_like(x: object) -> np.ndarray:
     """A tangent of zeros: of float0 for integers."""
     aval = aval_of(x).tangent
     return np.zeros(aval.shape, aval.dtype)
@@ -143,13 +143,13 @@ def operands(positions: Sequence[int]) -> str:
     return f"operand{'s' * (len(positions) != 1)} {', '.join(map(str, positions))}"
 
 
-def far(wanted: Sequence[Any], got: Sequence[Any], rtol: float = 1e-10, size: float = 0.0) -> str | None:
+def far(wanted: Sequence[object], got: Sequence[object], rtol: float = 1e-10, size: float = 0.0) -> str | None:
     """None if results agree, relative to their elements, to the largest of these, and to `size`; else where not."""
     rtol = max(rtol, 64 * precision(*wanted))
     return beyond(wanted, vector(wanted), vector(got), rtol * (_sizes(vector(wanted)) + size))
 
 
-def beyond(results: Sequence[Any], wanted: np.ndarray, got: np.ndarray, tolerance: np.ndarray) -> str | None:
+def beyond(results: Sequence[object], wanted: np.ndarray, got: np.ndarray, tolerance: np.ndarray) -> str | None:
     """None if no element is farther off than its tolerance; else the one that is most, and what it is."""
     with np.errstate(all="ignore"):
         same = (wanted == got) | (np.isnan(wanted) & np.isnan(got))
@@ -167,7 +167,7 @@ def _sizes(x: np.ndarray) -> np.ndarray:
     return np.asarray(sizes + (finite.max() if finite.size else 0.0))
 
 
-def place(results: Sequence[Any], index: int) -> str:
+def place(results: Sequence[object], index: int) -> str:
     """Where an element of the vector of some results is."""
     for k, x in enumerate(results):
         aval = aval_of(x)
@@ -178,8 +178,8 @@ def place(results: Sequence[Any], index: int) -> str:
     return "no result"
 
 
-def same(case: Case, hook: str, problem: str, wanted: Sequence[Any], got: Sequence[Any],
-         beside: Sequence[Any] = ()) -> None:
+def same(case: Case, hook: str, problem: str, wanted: Sequence[object], got: Sequence[object],
+         beside: Sequence[object] = ()) -> None:
     """Results in two forms agree in types and values; a failure if they don't.
 
     Where they are what is left of numbers that cancel, `beside` has numbers of the size of these.
@@ -193,7 +193,7 @@ def same(case: Case, hook: str, problem: str, wanted: Sequence[Any], got: Sequen
                         todo="compute with operations that can be traced and differentiated, on arguments alone")
 
 
-def is_holomorphic(function: Function, xs: Sequence[Any], vs: Sequence[Any]) -> bool:
+def is_holomorphic(function: Function, xs: Sequence[object], vs: Sequence[object]) -> bool:
     """Is the derivative along i v that along v times i, as differences see it?"""
     real, imaginary = [differences.of(function, xs, [times(factor, v) for v in vs]) for factor in (1, 1j)]
     both = real.trusted & imaginary.trusted
@@ -201,7 +201,7 @@ def is_holomorphic(function: Function, xs: Sequence[Any], vs: Sequence[Any]) -> 
     return bool(both.all() and (distance <= real.tolerance + imaginary.tolerance).all())
 
 
-def times(factor: Any, x: Any) -> np.ndarray:
+def times(factor: object, x: object) -> np.ndarray:
     """An operand or a tangent times a number, of its type; complex if the number is."""
     x = host(x)
     rotated = isinstance(factor, complex) and not dtypes.is_complex(x.dtype)

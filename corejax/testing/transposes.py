@@ -40,7 +40,7 @@ from corejax.testing.tangents import (
 Part = tuple[int, ...]
 
 
-def inner(xs: Sequence[Any], ys: Sequence[Any]) -> tuple[float, float]:
+def inner(xs: Sequence[object], ys: Sequence[object]) -> tuple[float, float]:
     """The pairing of cotangents and tangents, the real part of the sum of products, and the sum of their sizes.
 
     The law of a transpose, `inner(ct, f(v)) == inner(transpose(ct), v)`, then holds for functions that are linear over
@@ -178,7 +178,7 @@ def _transposes(case: Case, part: Part, whole: Part) -> None:
                         todo="each term of a cotangent has exactly one factor that is a cotangent")
 
 
-def _transposed(case: Case, part: Part, args: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+def _transposed(case: Case, part: Part, args: Sequence[object], cts: Sequence[object]) -> list[Any]:
     """What the rule returns for the chosen operands, zeros for None, after checks of its form."""
     primitive = case.primitive
     given = [Linear(aval_of(x).tangent) if i in part else as_value(x) for i, x in enumerate(args)]
@@ -280,16 +280,16 @@ def _with_zeros_beside(case: Case, part: Part, whole: Part) -> list[Any]:
             for i, (x, aval) in enumerate(zip(case.args, case.avals, strict=True))]
 
 
-def _cotangent(case: Case, out: Any) -> Any:
+def _cotangent(case: Case, out: object) -> Any:
     return case.direction(out) if dtypes.is_inexact(aval_of(out).dtype) else zeros_like(out)
 
 
-def _tangible_pairs(cts: Sequence[Any], dots: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+def _tangible_pairs(cts: Sequence[object], dots: Sequence[object]) -> tuple[list[Any], list[Any]]:
     kept = [k for k, ct in enumerate(cts) if dtypes.is_inexact(aval_of(ct).dtype)]
     return [cts[k] for k in kept], [dots[k] for k in kept]
 
 
-def _plus(x: Any, y: Any) -> np.ndarray:
+def _plus(x: object, y: object) -> np.ndarray:
     return np.asarray(host(x) + host(y), host(x).dtype)
 
 

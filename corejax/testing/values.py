@@ -128,7 +128,7 @@ def python_scalars_give_the_announced_weak_types(case: Case) -> None:
                             todo="abstract_eval must depend on nothing but types and params")
 
 
-def compare(case: Case, evaluated: Sequence[Any], other: Sequence[Any], hook: str = "xla_translation",
+def compare(case: Case, evaluated: Sequence[object], other: Sequence[object], hook: str = "xla_translation",
             ulps: float = 0.0) -> None:
     """Two roads, the first being the evaluation: both have the announced types, and values that agree."""
     limit = max(ulps, ULPS if case.sample.ulps is None else case.sample.ulps)
@@ -146,7 +146,7 @@ def compare(case: Case, evaluated: Sequence[Any], other: Sequence[Any], hook: st
 _RULE = {"xla_translation": "the compiled program", "decompose": "decompose"}
 
 
-def check_types(case: Case, hook: str, outs: Sequence[Any]) -> None:
+def check_types(case: Case, hook: str, outs: Sequence[object]) -> None:
     """Results are as many as abstract_eval announced, of its types."""
     wanted = case.out_avals
     if len(outs) != len(wanted):
@@ -159,7 +159,7 @@ def check_types(case: Case, hook: str, outs: Sequence[Any]) -> None:
                             wanted=str(aval), todo=_AGREE)
 
 
-def _scalar(x: Any) -> Any:
+def _scalar(x: object) -> Any:
     """An operand of rank 0 as a Python number, if there is one of its dtype."""
     aval = aval_of(x)
     if aval.shape or aval.dtype not in _SCALARS or type(x) in dtypes.PYTHON_SCALARS:
@@ -167,7 +167,7 @@ def _scalar(x: Any) -> Any:
     return _SCALARS[aval.dtype](host(x)[()])
 
 
-def _converted(x: Any, dtype: np.dtype) -> Any:
+def _converted(x: object, dtype: np.dtype) -> Any:
     """An operand in another dtype of its kind."""
     aval = aval_of(x)
     same = aval.dtype == dtype or dtypes.kind(aval.dtype) != dtypes.kind(dtype) or type(x) in dtypes.PYTHON_SCALARS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from corejax.kernel.primitive import Primitive
 from corejax.packs.families.scalars import match_scalars, matching
 from corejax.packs.families.settling import settle
 from corejax.packs.families.spreading import align, common_shape, refused, spread, spread_operands, unspread
+
+if TYPE_CHECKING:
+    from corejax.interpreters.batching import Axis
+    from corejax.xla.lowering.programs import Lowering
 
 Function = Callable[..., Any]
 
@@ -102,7 +106,7 @@ class Elementwise:
         return ShapedArray(common_shape(self.name, avals), self._result(dtype) if self._result else dtype, weak)
 
     @hookimpl
-    def _transpose(self, cotangents: Any, args: Sequence[Any], **params: Any) -> list[Any]:
+    def _transpose(self, cotangents: object, args: Sequence[object], **params: Any) -> list[Any]:
         if self._arity == 1:
             return [self._backward[0](cotangents, args[0], **params)]  # type: ignore[misc]
         found: list[Any] = []
@@ -118,14 +122,14 @@ class Elementwise:
         return found
 
     @hookimpl
-    def vmap(self, axis: Any, args: Sequence[Any], dims: Sequence[int | None], **params: Any) -> tuple[Any, int]:
+    def vmap(self, axis: Axis, args: Sequence[object], dims: Sequence[int | None], **params: Any) -> tuple[Any, int]:
         if len(args) == 1:
             return self._bind(args[0], **params), dims[0]  # type: ignore[return-value]
         args, dim = align(axis.size, args, dims)
         return self._bind(*args, **params), dim
 
     @hookimpl
-    def samples(self, rng: Any) -> Iterator[Sample]:
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         count = self._arity or 3
         patterns = [[shape] * count for shape in ((), (3,), (2, 3), (0,))]
         if count > 1:
@@ -143,7 +147,7 @@ class Elementwise:
             yield Sample([np.ones(2 + i, dtype) for i in range(count)], {}, error=TypeError)
 
 
-    def _sample(self, args: Sequence[Any], params: Mapping[str, Any] | None = None) -> Sample:
+    def _sample(self, args: Sequence[object], params: Mapping[str, Any] | None = None) -> Sample:
         """A sample of the row: with its domain, its singular points, and what is exempt for a dtype of this kind."""
         kind = types.kind(aval_of(args[self._typed_from]).dtype)
         return Sample(args, params, domain=self._domain, singular=self._singular, ulps=self._ulps,
@@ -152,7 +156,7 @@ class Elementwise:
 
 # The rows
 
-def unary(name: str, impl: Function, *, hlo: str | Function, dtypes: str, jvp: Any, doc: str,
+def unary(name: str, impl: Function, *, hlo: str | Function, dtypes: str, jvp: object, doc: str,
           **options: Any) -> Elementwise:
     """A function of one operand.
 
@@ -175,30 +179,30 @@ def unary(name: str, impl: Function, *, hlo: str | Function, dtypes: str, jvp: A
     return Elementwise(name, impl, arity=1, hlo=hlo, dtypes=dtypes, jvp=jvp, doc=doc, **options)
 
 
-def nary(name: str, impl: Function, arity: int | None, *, hlo: str | Function, dtypes: str, jvp: Any, doc: str,
+def nary(name: str, impl: Function, arity: int | None, *, hlo: str | Function, dtypes: str, jvp: object, doc: str,
          **options: Any) -> Elementwise:
     """A function of several operands, of any number if `arity` is None; the rest is as for `unary`."""
     return Elementwise(name, impl, arity=arity, hlo=hlo, dtypes=dtypes, jvp=jvp, doc=doc, **options)
 
 
-def binary(name: str, impl: Function, *, hlo: str | Function, dtypes: str, jvp: Any, doc: str,
+def binary(name: str, impl: Function, *, hlo: str | Function, dtypes: str, jvp: object, doc: str,
            **options: Any) -> Elementwise:
     """A function of two operands; the rest is as for `unary`."""
     return Elementwise(name, impl, arity=2, hlo=hlo, dtypes=dtypes, jvp=jvp, doc=doc, **options)
 
 
-def comparison(name: str, impl: Function, *, direction: str, dtypes: str, jvp: Any, doc: str) -> Elementwise:
+def comparison(name: str, impl: Function, *, direction: str, dtypes: str, jvp: object, doc: str) -> Elementwise:
     """A function of two operands with boolean result; `direction` is StableHLO's name for the order, as "LT"."""
     attribute = f"#stablehlo<comparison_direction {direction}>"
 
-    def lower(ctx: Any, args: Sequence[Any]) -> Any:
+    def lower(ctx: Lowering, args: Sequence[object]) -> Any:
         return ctx.op("stablehlo.compare", args, {"comparison_direction": ctx.ir.Attribute.parse(attribute)})
 
     return Elementwise(name, impl, arity=2, hlo=lower, dtypes=dtypes, jvp=jvp, doc=doc, result=lambda _: types.bool_,
                        cheap=True)
 
 
-def draw(rng: Any, shape: tuple[int, ...], dtype: np.dtype, domain: tuple[float, float]) -> Any:
+def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype, domain: tuple[float, float]) -> Any:
     """A random array of a dtype, with elements (their real and imaginary parts) in an interval."""
     low, high = domain
     kind = types.kind(dtype)
@@ -214,7 +218,7 @@ def draw(rng: Any, shape: tuple[int, ...], dtype: np.dtype, domain: tuple[float,
 
 def _of_one(bind: Function) -> Function:
     @as_entry
-    def function(x: Any) -> Any:
+    def function(x: object) -> Any:
         try:
             return bind(x)
         except (Exception, SystemExit) as error:

@@ -24,7 +24,7 @@ _RANK_OF_KIND = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3, "V": -1}
 _weak: dict[np.dtype, tuple[int, Callable[[Any], Any], ShapedArray]] = {}
 
 
-def weak_scalar(value: Any, dtype: np.dtype) -> Any:
+def weak_scalar(value: object, dtype: np.dtype) -> Any:
     """A Python scalar as a weak array of this dtype; None if the dtype can't hold its kind.
 
     >>> weak_scalar(2, np.dtype("float32")), weak_scalar(2.5, np.dtype("int32"))
@@ -47,7 +47,7 @@ def weak_scalar(value: Any, dtype: np.dtype) -> Any:
                                    todo="convert the array to a wider dtype first") from error
 
 
-def match_scalars(operands: Sequence[Any]) -> Sequence[Any]:
+def match_scalars(operands: Sequence[object]) -> Sequence[Any]:
     """The operands, with Python scalars in the dtype of the first array among them, if their kinds allow it."""
     for x in operands:
         if type(x) not in _SCALARS:
@@ -70,7 +70,7 @@ def matching(bind: Callable[..., Any]) -> Callable[..., Any]:
     scalars = _SCALARS
 
     @as_entry
-    def function(x: Any, y: Any) -> Any:
+    def function(x: object, y: object) -> Any:
         try:
             if type(y) in scalars:
                 if type(x) not in scalars:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,8 +12,11 @@ from corejax.base.errors import CorejaxTypeError
 from corejax.base.source import here
 from corejax.installed.roles import roles
 
+if TYPE_CHECKING:
+    from corejax.xla.lowering.programs import Lowering
 
-def spread(x: Any, out: Any) -> Any:
+
+def spread(x: object, out: Any) -> Any:
     """`x`, repeated to the shape of `out` if it has rank 0 and `out` has not."""
     shape = out.aval.shape
     return x if not shape or aval_of(x).shape == shape else roles.broadcast(x, shape, ())
@@ -26,7 +29,7 @@ def unspread(ct: Any, operand: Linear) -> Any:
     return roles.sum_axes(ct, tuple(range(len(ct.aval.shape))))
 
 
-def align(size: int, args: Sequence[Any], dims: Sequence[int | None]) -> tuple[list[Any], int]:
+def align(size: int, args: Sequence[object], dims: Sequence[int | None]) -> tuple[list[Any], int]:
     """The operands of a vmap rule in the form in which the primitive takes them, and where their batch axis is.
 
     Each has the batch axis at the same place, or rank 0. A batched scalar beside arrays becomes an array.
@@ -71,7 +74,7 @@ def constant_like(ctx: Any, value: Any, aval: ShapedArray | None = None) -> Any:
     return _repeat(ctx, scalar, aval) if aval.shape else scalar
 
 
-def _repeat(ctx: Any, scalar: Any, aval: ShapedArray) -> Any:
+def _repeat(ctx: Lowering, scalar: object, aval: ShapedArray) -> Any:
     return ctx.op("stablehlo.broadcast_in_dim", [scalar],
                   {"broadcast_dimensions": ctx.ir.DenseI64ArrayAttr.get([])}, [ctx.type_of(aval)])
 
