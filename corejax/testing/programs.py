@@ -113,7 +113,7 @@ def _finder(case: Case) -> Callable[[str], Any]:
 
 @check("abstract_eval")
 def params_are_hashable(case: Case) -> None:
-    """Params have keys; those built anew have equal ones, as otherwise each call would compile again."""
+    """Params have keys; params built again have equal keys, or else each call would compile again."""
     todo = "let params be closed value types, or objects with `__corejax_key__` that says what distinguishes them"
     try:
         hash(param_key(case.params, case.primitive.name))
@@ -126,7 +126,7 @@ def params_are_hashable(case: Case) -> None:
         if not isinstance(shown, str) or name not in anew:
             continue
         if param_key({name: value}) != param_key({name: anew[name]}):
-            raise case.fail("abstract_eval", f"the param {name!r} built anew is not equal to itself", got=shown,
+            raise case.fail("abstract_eval", f"the param {name!r}, built again, is not equal to itself", got=shown,
                             wanted="equal keys for equal values", todo=todo)
 
 

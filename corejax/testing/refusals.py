@@ -25,7 +25,7 @@ _INTERNALS = re.compile(r"NoneType|jaxlib|MLIR|StableHLO|stablehlo\.|object has 
 
 @check("abstract_eval", errors=True)
 def unsupported_inputs_are_refused(case: Case) -> None:
-    """What must raise an error does, on each road, as that class and a CorejaxError that the user can understand."""
+    """What must raise an error does, however it is called: of that class, and a CorejaxError that users understand."""
     function = case.apply
     roads: dict[str, Callable[[], Any]] = {
         "evaluated": lambda: function(*case.args), "staged by make_jaxpr": lambda: make_jaxpr(function)(*case.args),

@@ -127,7 +127,7 @@ def symbolic_zeros_equal_instantiated_ones(case: Case) -> None:
 
 @check("jvp")
 def jvp_under_jit_equals_eager(case: Case) -> None:
-    """The rule asks for no values: traced, it does the same. The quick mode traces it, the full mode compiles it."""
+    """The rule needs no values: traced, it does the same. The quick mode traces it, the full mode compiles it."""
     positions = tangible(case)
     each = regular(case, positions)
     xs = chosen(each.args, positions)

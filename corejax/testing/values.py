@@ -110,7 +110,7 @@ def operands_on_the_device_give_the_same(case: Case) -> None:
 
 @check("impl")
 def python_scalars_give_the_announced_weak_types(case: Case) -> None:
-    """With Python's numbers as scalars, all roads give one type, weak or not, and the same values."""
+    """With Python numbers as scalars, every way of computing gives one type, weak or not, and the same values."""
     args = [_scalar(x) for x in case.args]
     if all([type(x) not in dtypes.PYTHON_SCALARS for x in args]):
         raise NotApplicable("no operand can be a Python number")

@@ -14,7 +14,7 @@ from corejax.testing.report import NotApplicable
 
 @check("abstract_eval")
 def weak_types_pass_through(case: Case) -> None:
-    """The result is weakly typed if all operands of its dtype are, else it isn't. Others, as indices, don't count."""
+    """The result is weakly typed if all operands of its dtype are, else it isn't. Others, like indices, don't count."""
     primitive, params, avals = case.primitive, case.params, case.avals
     if primitive.multiple_results or any(True for _ in subjaxprs(params)):
         raise NotApplicable("which operands decide about which result is for the primitive to say")

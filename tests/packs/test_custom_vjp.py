@@ -400,15 +400,15 @@ def good(x, tree):
 
 
 @pytest.mark.parametrize(("fwd", "bwd", "message"), [
-    (lambda x, t: x, None, "the fwd rule of <lambda> returns a pair"),
+    (lambda x, t: x, None, "the fwd rule of <lambda> must return a pair"),
     (lambda x: x, None, "the fwd rule of <lambda>: the function doesn't take these arguments"),
     (lambda x, t: ("no", None), None, "the fwd rule of <lambda>: the output is a str"),
     (good, lambda r: r, "the bwd rule of <lambda>: the function doesn't take these arguments"),
-    (good, lambda r, ct: ct, r"returns a tuple with one cotangent for each argument(.|\n)*got: +f64"),
-    (good, lambda r, ct: (ct,), r"returns a tuple with one cotangent for each(.|\n)*got: +a tuple of 1(.|\n)*of 2"),
-    (good, lambda r, ct: (ct, ct), r"a cotangent of another structure than args\[1\](.|\n)*got: +an array"),
-    (good, lambda r, ct: (ct, {"b": ct}), r"a cotangent of another structure than args\[1\](.|\n)*the keys 'b'"),
-    (good, lambda r, ct: (X, None), r"returns a cotangent of another type than its argument(.|\n)*f64\[3\] for args"
+    (good, lambda r, ct: ct, r"must return a tuple with one cotangent for each argument(.|\n)*got: +f64"),
+    (good, lambda r, ct: (ct,), r"must return a tuple with one cotangent for each(.|\n)*got: +a tuple of 1(.|\n)*of 2"),
+    (good, lambda r, ct: (ct, ct), r"a cotangent structured differently from args\[1\](.|\n)*got: +an array"),
+    (good, lambda r, ct: (ct, {"b": ct}), r"a cotangent structured differently from args\[1\](.|\n)*the keys 'b'"),
+    (good, lambda r, ct: (X, None), r"returns a cotangent of a different type than its argument(.|\n)*f64\[3\] for args"
                                     r"\[0\](.|\n)*wanted: f64\[\] for args\[0\]"),
     (good, lambda r, ct: (ct, {"a": np.float32(0)}), r"f32\[\] for args\[1\]\['a'\](.|\n)*wanted: f64\[\] for args"),
     (good, lambda r, ct: (ct, {"a": "no"}), r"a str for args\[1\]\['a'\]"),
@@ -423,18 +423,18 @@ def test_wrong_rules_are_refused_with_their_function_and_the_leaf(fwd, bwd, mess
 
 def test_a_fwd_rule_whose_output_is_not_that_of_the_program_is_refused():
     f = custom(lambda x, t: ((x,), None), lambda r, ct: (None, None))
-    with pytest.raises(TypeError, match="returns an output of another structure than <lambda>"):
+    with pytest.raises(TypeError, match="returns an output structured differently from <lambda>"):
         cj.jit(cj.grad(lambda x: f(x, {"a": x})))(1.0)
     f = custom(lambda x, t: (X, None), lambda r, ct: (None, None))
-    with pytest.raises(TypeError, match=r"returns an output of another type than <lambda>(.|\n)*f64\[3\] for"):
+    with pytest.raises(TypeError, match=r"returns an output of a different type than <lambda>(.|\n)*f64\[3\] for"):
         cj.jit(cj.grad(lambda x: f(x, {"a": x})))(1.0)
 
 
 @pytest.mark.parametrize(("call", "kind", "message"), [
     (lambda: cj.custom_vjp(lambda x: x)(1.0), AttributeError, r"<lambda> is called before it has a rule(.|\n)*defvjp"),
-    (lambda: cj.custom_vjp(lambda x: x).defvjp(print, 3), TypeError, "a rule is a function"),
+    (lambda: cj.custom_vjp(lambda x: x).defvjp(print, 3), TypeError, "a rule must be a function"),
     (lambda: cj.custom_vjp("f"), TypeError, "custom_vjp: expected a function"),
-    (lambda: cj.custom_vjp(lambda x: x, nondiff_argnums=(0.5,)), TypeError, "nondiff_argnums are positions"),
+    (lambda: cj.custom_vjp(lambda x: x, nondiff_argnums=(0.5,)), TypeError, "nondiff_argnums must be positions"),
     (lambda: tripled()(1.0, 2.0), TypeError, "f doesn't take these arguments"),
 ])
 def test_wrong_uses_are_refused_by_name(call, kind, message):

@@ -284,7 +284,7 @@ def test_effects_are_refused_where_each_element_has_its_own_end():
     def f(limit, x):
         return lax.while_loop(lambda v: v < limit, lambda v: note(v) + 1.0, x)
 
-    with pytest.raises(NotImplementedError, match=r"none may have effects(.|\n)*note(.|\n)*lax\.map"):
+    with pytest.raises(NotImplementedError, match=r"no step may have effects(.|\n)*note(.|\n)*lax\.map"):
         cj.make_jaxpr(cj.vmap(f, (0, None)))(X, 0.0)
 
 
@@ -501,10 +501,10 @@ F64 = ShapedArray((), np.float64)
 
 
 @pytest.mark.parametrize(("cond", "body", "words"), [
-    (lambda x: [lax.lt(x, 1.0)], lambda x: [x, x], "the body returns another carry"),
-    (lambda x: [x], lambda x: [x], "the condition returns no boolean"),
-    (lambda x: [], lambda x: [x], "the condition returns no boolean"),
-    (lambda x, y: [lax.lt(x, y)], lambda x: [x], "takes another carry"),
+    (lambda x: [lax.lt(x, 1.0)], lambda x: [x, x], "the body returns a different carry"),
+    (lambda x: [x], lambda x: [x], "the condition must return a boolean"),
+    (lambda x: [], lambda x: [x], "the condition must return a boolean"),
+    (lambda x, y: [lax.lt(x, y)], lambda x: [x], "take different carries"),
 ])
 def test_a_jaxpr_that_is_no_loop_is_refused(cond, body, words):
     cond_jaxpr = stage(cond, [F64] * cond.__code__.co_argcount).jaxpr
@@ -523,7 +523,7 @@ def test_a_condition_of_some_name_is_named():
     def going(x):
         return x, x
 
-    with pytest.raises(TypeError, match=r"the condition going returns no boolean(.|\n)*a tuple, \(\*, \*\)"):
+    with pytest.raises(TypeError, match=r"the condition going must return a boolean(.|\n)*a tuple, \(\*, \*\)"):
         lax.while_loop(going, lambda x: x, 1.0)
 
 

@@ -100,7 +100,7 @@ class Hooked(Turned):
 
 def test_a_param_that_is_not_equal_when_built_anew_is_caught():
     found = failures(Hooked(), *Hooked().samples(RNG))["params are hashable"]
-    assert "the param 'angle' built anew is not equal to itself" == found.problem
+    assert "the param 'angle', built again, is not equal to itself" == found.problem
     assert "__corejax_key__" in found.todo
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from .case import Group
 
 cond = Group("cond and switch")
-cond.add("a predicate that is no boolean", "lax.cond(1j, lax.sin, lax.cos, 1.0)", TypeError, "c128[]", "boolean")
+cond.add("a predicate that isn't a boolean", "lax.cond(1j, lax.sin, lax.cos, 1.0)", TypeError, "c128[]", "boolean")
 cond.add("a predicate with axes", "lax.cond(np.array([True]), lax.sin, lax.cos, 1.0)", TypeError, "bool[1]", "rank 0")
-cond.add("a predicate that is no array", "lax.cond('yes', lax.sin, lax.cos, 1.0)", TypeError, "str")
+cond.add("a predicate that isn't an array", "lax.cond('yes', lax.sin, lax.cos, 1.0)", TypeError, "str")
 cond.add("branches that differ in shape", "lax.cond(True, lambda x: x, lambda x: x[None], np.ones(2))", TypeError,
          "f64[2]", "f64[1,2]")
 cond.add("branches that differ in dtype", """
@@ -27,16 +27,16 @@ cond.add("branches with other keys", "lax.cond(True, lambda x: {'a': x}, lambda 
          "'b'")
 cond.add("a branch that returns nothing", "lax.cond(True, lambda x: x, lambda x: None, 1.0)", TypeError, "None")
 cond.add("a branch that returns no array", "lax.cond(True, lambda x: x, lambda x: 'off', 1.0)", TypeError, "str")
-cond.add("a branch that is no function", "lax.cond(True, 1.0, 2.0)", TypeError, "float")
+cond.add("a branch that isn't a function", "lax.cond(True, 1.0, 2.0)", TypeError, "float")
 cond.add("too many operands", "lax.cond(True, lambda x: x, lambda x: x, 1.0, 2.0)", TypeError, "2", "1")
-cond.add("an operand that is no array", "lax.cond(True, lambda x: 1.0, lambda x: 2.0, 'left')", TypeError, "str")
+cond.add("an operand that isn't an array", "lax.cond(True, lambda x: 1.0, lambda x: 2.0, 'left')", TypeError, "str")
 cond.add("an if within a branch", """
     def clipped(x):
         return 1.0 if x > 1.0 else x  # <-
     lax.cond(True, clipped, lambda x: x, 2.0)
     """, TypeError, "bool[]")
 cond.add("switch without branches", "lax.switch(0, [], 1.0)", ValueError, "branch")
-cond.add("an index that is no integer", "lax.switch(0.5, [lax.sin, lax.cos], 1.0)", TypeError, "f64[]", "integer")
+cond.add("an index that isn't an integer", "lax.switch(0.5, [lax.sin, lax.cos], 1.0)", TypeError, "f64[]", "integer")
 cond.add("an index with axes", "lax.switch(np.array([0, 1]), [lax.sin, lax.cos], 1.0)", TypeError, "i64[2]", "rank 0")
 cond.add("branches of switch that differ", "lax.switch(1, [lax.sin, lambda x: (x, x)], 1.0)", TypeError, "tuple")
 
@@ -47,11 +47,11 @@ scan.add("a length that differs from xs", "lax.scan(lambda c, x: (c, x), 0.0, np
          "4")
 scan.add("no xs and no length", "lax.scan(lambda c, x: (c, x), 0.0, None)", ValueError, "length")
 scan.add("a negative length", "lax.scan(lambda c, x: (c, c), 0.0, None, length=-1)", ValueError, "-1")
-scan.add("a length that is no integer", "lax.scan(lambda c, x: (c, c), 0.0, None, length=2.5)", TypeError, "2.5")
+scan.add("a length that isn't an integer", "lax.scan(lambda c, x: (c, c), 0.0, None, length=2.5)", TypeError, "2.5")
 scan.add("a traced length", "cj.jit(lambda n: lax.scan(lambda c, x: (c, c), 0.0, None, length=n))(3)", TypeError,
          "i64[]")
 scan.add("xs that are scalars", "lax.scan(lambda c, x: (c, x), 0.0, 1.0)", ValueError, "xs", "f64[]")
-scan.add("xs that are no arrays", "lax.scan(lambda c, x: (c, x), 0.0, 'abc')", TypeError, "xs", "str")
+scan.add("xs that aren't arrays", "lax.scan(lambda c, x: (c, x), 0.0, 'abc')", TypeError, "xs", "str")
 scan.add("a body that returns no pair", "lax.scan(lambda c, x: c + x, 0.0, np.ones(3))", TypeError, "pair", "one array")
 scan.add("a body that returns three", "lax.scan(lambda c, x: (c, x, x), 0.0, np.ones(3))", TypeError, "pair", "3")
 scan.add("a carry that changes its shape", "lax.scan(lambda c, x: (c + x, c), np.ones(()), np.ones((3, 2)))",
@@ -67,9 +67,9 @@ scan.add("a carry that changes its structure", "lax.scan(lambda c, x: ((c, x), x
          "tuple")
 scan.add("a carry that loses a key", "lax.scan(lambda c, x: ({'a': x}, x), {'a': 0.0, 'b': 0.0}, np.ones(3))",
          TypeError, "'b'")
-scan.add("a body that is no function", "lax.scan(1.0, 0.0, np.ones(3))", TypeError, "float")
+scan.add("a body that isn't a function", "lax.scan(1.0, 0.0, np.ones(3))", TypeError, "float")
 scan.add("a body with another signature", "lax.scan(lambda c: (c, c), 0.0, np.ones(3))", TypeError, "2", "1")
-scan.add("a result that is no array", "lax.scan(lambda c, x: (c, 'x'), 0.0, np.ones(3))", TypeError, "str")
+scan.add("a result that isn't an array", "lax.scan(lambda c, x: (c, 'x'), 0.0, np.ones(3))", TypeError, "str")
 scan.add("an if on the carry", """
     def step(total, x):
         if total > 1.0:  # <-
@@ -90,7 +90,7 @@ scan.add("map over different lengths", "lax.map(lambda x: x[0], (np.ones(3), np.
 scan.add("map of no function", "lax.map(np.ones(3), np.ones(3))", TypeError, "ndarray")
 
 loops = Group("while_loop and fori_loop")
-loops.add("a condition that is no boolean", "lax.while_loop(lambda x: x, lambda x: x + 1.0, 0.0)", TypeError, "f64[]",
+loops.add("a condition that isn't a boolean", "lax.while_loop(lambda x: x, lambda x: x + 1.0, 0.0)", TypeError, "f64[]",
           "bool")
 loops.add("a condition with axes", "lax.while_loop(lambda x: x < 3, lambda x: x + 1.0, np.zeros(2))", TypeError,
           "bool[2]")
@@ -110,8 +110,9 @@ loops.add("a loop value that changes its structure", """
     lax.while_loop(lambda state: state[0] < 3, lambda state: [state[0] + 1, state[1]], (0, 1.0))
     """, TypeError, "tuple", "list")
 loops.add("a body that returns nothing", "lax.while_loop(lambda x: x < 3, lambda x: None, 0.0)", TypeError, "None")
-loops.add("a condition that is no function", "lax.while_loop(True, lambda x: x, 0.0)", TypeError, "bool")
-loops.add("an initial value that is no array", "lax.while_loop(lambda x: True, lambda x: x, 'start')", TypeError, "str")
+loops.add("a condition that isn't a function", "lax.while_loop(True, lambda x: x, 0.0)", TypeError, "bool")
+loops.add("an initial value that isn't an array", "lax.while_loop(lambda x: True, lambda x: x, 'start')", TypeError,
+          "str")
 loops.add("reverse mode through while", """
     def halved(x):
         return lax.while_loop(lambda x: x > 1.0, lambda x: x / 2.0, x)
@@ -122,7 +123,7 @@ loops.add("reverse mode through fori_loop with a computed bound", """
         return lax.fori_loop(0, n, lambda i, y: y * x, 1.0)
     cj.jit(cj.grad(power))(2.0, 3)
     """, NotImplementedError, "scan")
-loops.add("bounds that are no integers", "lax.fori_loop(0, 2.5, lambda i, x: x, 0.0)", TypeError, "2.5")
+loops.add("bounds that aren't integers", "lax.fori_loop(0, 2.5, lambda i, x: x, 0.0)", TypeError, "2.5")
 loops.add("bounds of two dtypes", "lax.fori_loop(np.int32(0), np.int64(3), lambda i, x: x, 0.0)", TypeError, "i32[]",
           "i64[]")
 loops.add("bounds with axes", "lax.fori_loop(0, np.array([3]), lambda i, x: x, 0.0)", TypeError, "i64[1]")
@@ -132,9 +133,9 @@ loops.add("a value of fori_loop that changes its type", "lax.fori_loop(0, 3, lam
 
 checkpoint = Group("checkpoint")
 checkpoint.add("no function", "cj.checkpoint(1.0)", TypeError, "float")
-checkpoint.add("an argument that is no array", "cj.checkpoint(lambda x, how: x)(1.0, 'fast')", TypeError,
+checkpoint.add("an argument that isn't an array", "cj.checkpoint(lambda x, how: x)(1.0, 'fast')", TypeError,
            "args[1]", "str")
-checkpoint.add("a result that is no array", "cj.checkpoint(lambda x: 'y')(1.0)", TypeError, "str")
+checkpoint.add("a result that isn't an array", "cj.checkpoint(lambda x: 'y')(1.0)", TypeError, "str")
 checkpoint.add("an if within it", """
     @cj.checkpoint
     def f(x):
@@ -150,7 +151,7 @@ custom.add("custom_jvp without a rule", """
         return lax.sin(x)
     cj.grad(f)(1.0)
     """, AttributeError, "f", "defjvp")
-custom.add("a jvp rule that is no function", """
+custom.add("a jvp rule that isn't a function", """
     @cj.custom_jvp
     def f(x):
         return lax.sin(x)
@@ -216,14 +217,14 @@ for _name, _result, _words in (
         ("a cotangent of another structure", "(ct, ct), ct", ("tuple", "args[0]"))):
     custom.add(f"a backward rule that returns {_name}", VJP.format(FORWARD, _result), TypeError, "the bwd rule of f",
                *_words)
-custom.add("an argument of custom_jvp that is no array", """
+custom.add("an argument of custom_jvp that isn't an array", """
     @cj.custom_jvp
     def f(x, how):
         return lax.sin(x)
     f.defjvp(lambda primals, tangents: (f(*primals), tangents[0]))
     f(1.0, 'fast')
     """, TypeError, "args[1]", "str")
-custom.add("a position that there is not", """
+custom.add("a position that doesn't exist", """
     def f(n, x):
         return x * n
     g = cj.custom_jvp(f, nondiff_argnums=(3,))  # <-

@@ -33,7 +33,7 @@ add("assigning to an indexed part", "x.at[0] = 1.0", TypeError, ".set(value)")
 add("an unknown option of an update", "x.at[0].set(0.0, uniq_indices=True)", TypeError, "uniq_indices",
     "'unique_indices'")
 add("a value of another kind", "x.at[0].set(1j)", TypeError, "c128", "float64", ".astype")
-add("a list of lists that is no array", "x[[[0], [1, 2]]]", TypeError, "list")
+add("a list of lists that isn't an array", "x[[[0], [1, 2]]]", TypeError, "list")
 add("a computed index into an empty axis", "cj.jit(lambda i: x[:0][i])(1)", IndexError, "empty", "fill", jax=None)
 add("a negative index where none wraps", "x.at[-1].get(wrap_negative_indices=False)", IndexError, "-1", "0 to 1",
     jax=None)

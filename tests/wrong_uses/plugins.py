@@ -55,7 +55,7 @@ define("no name", """
         pass
     twice = define(Twice())
     """, TypeError, "name", jax=None)
-define("a name that is no identifier", """
+define("a name that isn't an identifier", """
     class Twice:
         name = "two times"
     twice = define(Twice())
@@ -72,16 +72,16 @@ define("a hook with another argument", plugin(TYPED, "@hookimpl  # <-\ndef impl(
        "twice.impl", "'x'", "args", jax=None)
 define("a hook with starred operands", plugin(TYPED, "@hookimpl  # <-\ndef impl(self, *args):\n    return args[0]"),
        TypeError, "twice.impl", "*args", jax=None)
-define("a hook that reads a param that there is not",
+define("a hook that reads a param that doesn't exist",
        plugin(TYPED, "@hookimpl  # <-\ndef impl(self, args, *, by):\n    return args[0]"), TypeError, "twice.impl",
        "by", jax=None)
 define("no types", plugin(IMPL, at_class=True), TypeError, "abstract_eval", "decompose",
        jax=primitive(JAX_IMPL, use="cj.jit(twice)(1.0)"))
 define("nothing that computes", plugin(TYPED, at_class=True), TypeError, "impl", "xla_translation", "decompose",
        jax=primitive(JAX_TYPED))
-define("linear operands that are no tuple", plugin(TYPED, IMPL, declared="linear = 0", at_class=True), TypeError,
+define("linear operands that aren't a tuple", plugin(TYPED, IMPL, declared="linear = 0", at_class=True), TypeError,
        "linear", "(0,)", jax=None)
-define("a flag that is no boolean", plugin(TYPED, IMPL, declared="multiple_results = 1", at_class=True), TypeError,
+define("a flag that isn't a boolean", plugin(TYPED, IMPL, declared="multiple_results = 1", at_class=True), TypeError,
        "multiple_results", jax=None)
 define("another version of the contract", plugin(TYPED, IMPL, declared="api_version = 99", at_class=True), TypeError,
        "99", "1", jax=None)
@@ -195,7 +195,7 @@ for _name, _result, _words in (
         ("transpose: too many cotangents", "[cotangents, cotangents]", ("sequence of 1",)),
         ("transpose: a cotangent of another shape", "[np.ones(4)]", ("f64[4]", "f64[3]", "operand 0")),
         ("transpose: a cotangent of another dtype", "[np.ones(3, np.float32)]", ("f32[3]", "f64[3]", "operand 0")),
-        ("transpose: a cotangent that is no array", "['ct']", ("str", "f64[3]"))):
+        ("transpose: a cotangent that isn't an array", "['ct']", ("str", "f64[3]"))):
     wrong(_name, transpose_returns(_result), TypeError, "twice.transpose", *_words, jax=jax_transpose(_result))
 
 VMAP_USE = "cj.vmap(twice)(np.ones((3, 2)))"
@@ -212,8 +212,8 @@ def jax_vmap(result: str) -> str:
 
 for _name, _result, _words in (
         ("vmap: no pair", "twice(*args)", ("(output, dim)",)),
-        ("vmap: an axis that there is not", "(twice(*args), 2)", ("2",)),
-        ("vmap: an axis that is no integer", "(twice(*args), 'front')", ("'front'",)),
+        ("vmap: an axis that doesn't exist", "(twice(*args), 2)", ("2",)),
+        ("vmap: an axis that isn't an integer", "(twice(*args), 'front')", ("'front'",)),
         ("vmap: the wrong axis", "(twice(*args), 1)", ("f64[3,2]", "f64[2,3]")),
         ("vmap: None for a batched result", "(twice(*args), None)", ("f64[3,2]", "f64[2]")),
         ("vmap: a result of another size", "(np.ones((4, 2)), 0)", ("f64[4,2]", "f64[3,2]"))):

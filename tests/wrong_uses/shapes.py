@@ -22,11 +22,11 @@ elementwise.add("order of complex numbers", "lax.lt(np.array(1j), np.array(2j))"
 elementwise.add("real part of a real number", "lax.real(np.ones(3))", TypeError, "f64[3]", "complex")
 elementwise.add("a complex number of integers", "lax.complex(np.arange(2), np.arange(2))", TypeError, "i64[2]",
                 "float")
-elementwise.add("an exponent that is no integer", "lax.integer_pow(2.0, 0.5)", TypeError, "0.5", "integer")
+elementwise.add("an exponent that isn't an integer", "lax.integer_pow(2.0, 0.5)", TypeError, "0.5", "integer")
 elementwise.add("powers of integers by floats", "lax.pow(np.arange(3), np.ones(3, np.float32))", TypeError, "i64[3]",
                 "f32[3]")
-elementwise.add("an operand that is no array", "lax.sin('0.5')", TypeError, "operand 0", "str")
-elementwise.add("an operand of a traced function that is no array", "cj.jit(lambda x: lax.atan2(x, 'y'))(1.0)",
+elementwise.add("an operand that isn't an array", "lax.sin('0.5')", TypeError, "operand 0", "str")
+elementwise.add("an operand of a traced function that isn't an array", "cj.jit(lambda x: lax.atan2(x, 'y'))(1.0)",
                 TypeError, "operand 1", "str")
 elementwise.add("a list for an array", "lax.sin([0.5, 1.0])", TypeError, "list")
 elementwise.add("None for an array", "lax.sin(None)", TypeError, "None")
@@ -52,7 +52,7 @@ elementwise.add("complex numbers as reals by operator", """
     """, TypeError, "c128[1]")
 
 selection = Group("Selection")
-selection.add("a predicate that is no boolean", "lax.select(np.ones(3), np.ones(3), np.zeros(3))", TypeError,
+selection.add("a predicate that isn't a boolean", "lax.select(np.ones(3), np.ones(3), np.zeros(3))", TypeError,
               "f64[3]", "bool")
 selection.add("cases that differ", "lax.select(np.array([True, False]), np.ones(2), np.zeros(3))", TypeError,
               "f64[2]", "f64[3]")
@@ -77,7 +77,7 @@ products.add("contracted axes that differ in size",
 products.add("batch axes that differ in size",
              "lax.dot_general(np.ones((2, 3)), np.ones((4, 3)), (((1,), (1,)), ((0,), (0,))))", TypeError,
              "f64[2,3]", "f64[4,3]")
-products.add("a contracted axis that there is not",
+products.add("a contracted axis that doesn't exist",
              "lax.dot_general(np.ones(3), np.ones(3), (((1,), (0,)), ((), ())))", TypeError, "1", "f64[3]")
 products.add("dimension numbers of the wrong form", "lax.dot_general(np.ones(3), np.ones(3), (0, 0))", TypeError,
              "(0, 0)")
@@ -95,7 +95,7 @@ structure.add("a size that doesn't divide", """
     x.reshape(4, -1)
     """, TypeError, "(4, -1)", "f64[6]")
 structure.add("a negative size", "lax.full((2, -1), 0.0)", TypeError, "(2, -1)")
-structure.add("a size that is no integer", "lax.full((2, 1.5), 0.0)", TypeError, "1.5")
+structure.add("a size that isn't an integer", "lax.full((2, 1.5), 0.0)", TypeError, "1.5")
 structure.add("an array of no numbers", "lax.full((2,), 'zero')", TypeError, "str")
 structure.add("counting in booleans", "lax.iota(bool, 3)", TypeError, "bool")
 structure.add("an axis out of bounds", "lax.expand_dims(np.ones(3), (3,))", IndexError, "3", "-2")
@@ -103,7 +103,7 @@ structure.add("the same new axis twice", "lax.expand_dims(np.ones(3), (0, 0))", 
 structure.add("squeezing an axis that is not 1", "lax.squeeze(np.ones((2, 1)), (0,))", TypeError, "f64[2,1]", "0")
 structure.add("no permutation", "lax.transpose(np.ones((2, 3)), (0, 0))", TypeError, "(0, 0)")
 structure.add("a permutation of too few axes", "lax.transpose(np.ones((2, 3)), (0,))", TypeError, "(0,)", "2")
-structure.add("reversing an axis that there is not", "lax.rev(np.ones(3), (1,))", IndexError, "1")
+structure.add("reversing an axis that doesn't exist", "lax.rev(np.ones(3), (1,))", IndexError, "1")
 structure.add("broadcasting to a smaller shape", "lax.broadcast_in_dim(np.ones(3), (2,), (0,))", TypeError, "f64[3]",
               "(2,)")
 structure.add("broadcasting to axes out of order", "lax.broadcast_in_dim(np.ones((2, 3)), (3, 2), (1, 0))", TypeError,
@@ -131,7 +131,7 @@ slices.add("a slice with a step of zero", "lax.slice(np.ones(5), (0,), (5,), (0,
 slices.add("a slice of too few axes", "lax.slice(np.ones((2, 3)), (0,), (1,))", TypeError, "f64[2,3]")
 slices.add("a window larger than the array", "lax.dynamic_slice(np.ones(3), (0,), (4,))", TypeError, "4", "f64[3]")
 slices.add("too few start indices", "lax.dynamic_slice(np.ones((2, 3)), (0,), (1, 1))", TypeError, "1", "2")
-slices.add("a start index that is no integer", "lax.dynamic_slice(np.ones(3), (0.5,), (2,))", TypeError, "f64[]",
+slices.add("a start index that isn't an integer", "lax.dynamic_slice(np.ones(3), (0.5,), (2,))", TypeError, "f64[]",
            "integer")
 slices.add("an update that doesn't fit", "lax.dynamic_update_slice(np.ones(3), np.ones(4), (0,))", TypeError, "f64[4]",
            "f64[3]")
@@ -140,7 +140,7 @@ slices.add("an update of another dtype", "lax.dynamic_update_slice(np.ones(3), n
 slices.add("a static index out of bounds", "lax.index_in_dim(np.ones(3), 3)", IndexError, "3", "-3")
 
 reductions = Group("Reductions")
-reductions.add("a reduced axis that there is not", "lax.reduce_sum(np.ones((2, 3)), (2,))", IndexError, "2", "-2")
+reductions.add("a reduced axis that doesn't exist", "lax.reduce_sum(np.ones((2, 3)), (2,))", IndexError, "2", "-2")
 reductions.add("an axis reduced twice", "lax.reduce_max(np.ones((2, 3)), (0, -2))", TypeError, "(0, -2)")
 reductions.add("a sum of booleans", "lax.reduce_sum(np.array([True, False]), (0,))", TypeError, "bool[2]")
 reductions.add("a method's axis out of bounds", """

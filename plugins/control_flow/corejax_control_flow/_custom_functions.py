@@ -58,7 +58,7 @@ class CustomDerivatives:
         None for an argument that adds nothing.
         """
         if self.nondiff:
-            raise CorejaxTypeError("defjvps is for functions all of whose arguments are differentiated", where=here(),
+            raise CorejaxTypeError("defjvps needs a function whose arguments are all differentiated", where=here(),
                                    got=f"nondiff_argnums={self.nondiff}", wanted="a rule for all arguments",
                                    todo="write one rule with defjvp")
         for jvp in jvps:
@@ -135,7 +135,7 @@ class CustomDerivatives:
             if not bound.kwargs:
                 return bound.args
             problem = f"the keyword-only arguments {', '.join(bound.kwargs)}"
-        raise CorejaxTypeError(f"{self.kind}: all arguments of {name} have a position, as rules get them by position",
+        raise CorejaxTypeError(f"{self.kind}: all arguments of {name} must be positional, as they are for rules",
                                got=problem, wanted=f"positional arguments for {name}{signature or '(...)'}",
                                where=here(), todo="take them by position; close over what is always the same")
 
@@ -153,9 +153,9 @@ class _Sum:
 
     def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         if len(primals) != len(self.jvps):
-            raise CorejaxTypeError(f"defjvps: {self.fun} is called with another number of arguments than it has rules",
+            raise CorejaxTypeError(f"defjvps: {self.fun} doesn't have as many arguments as it has rules",
                                    got=f"{len(primals)} arguments", wanted=f"{len(self.jvps)} rules", where=here(),
-                                   todo="give one rule for each argument, None where there is none")
+                                   todo="give one rule for each argument, or None")
         out = self.fun(*primals)
         leaves, tree = flatten(out)
         total: list[Any] = [Zero(aval_of(x).tangent) for x in leaves]
@@ -171,7 +171,7 @@ class _Sum:
 
 def _check_rule(rule: Any, what: str) -> None:
     if not callable(rule):
-        raise CorejaxTypeError(f"{what}: a rule is a function", got=f"{kind_of(rule)}: {rule!r:.80}", where=here(),
+        raise CorejaxTypeError(f"{what}: a rule must be a function", got=f"{kind_of(rule)}: {rule!r:.80}", where=here(),
                                wanted="a callable", todo=f"pass the function itself: {what}(rule)")
 
 

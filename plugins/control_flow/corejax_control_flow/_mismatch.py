@@ -61,9 +61,9 @@ def check_carry(what: str, tree_in: Any, avals_in: Sequence[ShapedArray], tree_o
     other = tree_difference(tree_out, tree_in)
     if other is not None:
         raise CorejaxTypeError(
-            f"{what} returns a carry of another structure than it was given, at {root}{other.path}",
+            f"{what} returns a carry of a different structure than it was given, at {root}{other.path}",
             got=f"{other.got}, in {shown(tree_out)}", wanted=f"{other.wanted}, in {shown(tree_in)}", where=here(),
-            todo="return the carry in the containers in which it comes in: the same keys, lengths and classes")
+            todo="return the carry in the containers that it comes in: the same keys, lengths and classes")
     wrong = type_differences(tree_in, avals_out, avals_in)
     if not wrong:
         return
@@ -73,7 +73,7 @@ def check_carry(what: str, tree_in: Any, avals_in: Sequence[ShapedArray], tree_o
         got="; ".join([f"{leaf.got} for {root}{leaf.path}" for leaf in wrong]),
         wanted="; ".join([f"{leaf.wanted} for {root}{leaf.path}" for leaf in wrong]) + ", as it was given",
         todo="start from an array of the dtype that the loop computes, or convert the result: x.astype(...)"
-        if same_shapes else "return arrays of the same shape as those that are carried in")
+        if same_shapes else "return arrays of the same shapes as those in the incoming carry")
 
 
 def _example(treedef: Any) -> Any:

@@ -62,7 +62,7 @@ class XlaCall:
                       keep_unused: bool = False) -> list[ShapedArray]:
         carrying.check_operands("xla_call", jaxpr, avals)
         if donated and len(donated) != len(avals):
-            raise CorejaxTypeError("xla_call: donated has one flag for each operand", primitive="xla_call",
+            raise CorejaxTypeError("xla_call: donated must have one flag for each operand", primitive="xla_call",
                                    got=len(donated), wanted=len(avals), where=here(), todo="pass a tuple of booleans")
         return jaxpr.out_avals
 

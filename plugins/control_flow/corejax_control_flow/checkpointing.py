@@ -85,10 +85,10 @@ class CheckpointCall:
         jaxpr: Jaxpr = eqn.params["jaxpr"]
         if jaxpr.effects:
             raise CorejaxNotImplementedError(
-                "checkpoint: in reverse mode a function with effects would have them twice",
+                "checkpoint: in reverse mode, the effects of the function would happen twice",
                 primitive="checkpoint_call", hook="partial_eval", wanted="a function without effects", where=here(),
                 got=f"the effects {', '.join(sorted(map(str, jaxpr.effects)))}",
-                todo="move what has effects out of the checkpointed function")
+                todo="move the effects out of the checkpointed function")
         split = _whole_again(jaxpr, tuple(unknown_in))
 
         def remake(part: Jaxpr, invars: Any, outvars: Any) -> JaxprEqn:

@@ -80,7 +80,8 @@ class Cond:
             if operand is not _absent:
                 if operands:
                     raise CorejaxTypeError(
-                        "cond: operand is another way to pass the only operand", where=here(), wanted="one of both",
+                        "cond: operand= is for a single operand, and there are others", where=here(),
+                        wanted="one of the two",
                         got=f"operand=..., and {len(operands)} more", todo="pass all operands by position")
                 operands = (operand,)
             index = _index_of_predicate(pred)
@@ -176,7 +177,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
     try:
         functions = tuple(branches)
     except TypeError as error:
-        raise CorejaxTypeError("switch: the branches are no sequence", got=kind_of(branches), where=here(),
+        raise CorejaxTypeError("switch: the branches must be a sequence", got=kind_of(branches), where=here(),
                                wanted="a list of functions", todo="switch(index, [f, g, h], *operands)") from error
     if not functions:
         raise CorejaxValueError("switch: there are no branches", got="an empty sequence", where=here(),
@@ -195,7 +196,7 @@ def _conditional(what: str, index: Any, functions: Sequence[Any], names: Sequenc
     """
     for name, function in zip(names, functions, strict=True):
         if not callable(function):
-            raise CorejaxTypeError(f"{what}: {name} is no function", got=f"{kind_of(function)}: {function!r:.80}",
+            raise CorejaxTypeError(f"{what}: {name} must be a function", got=f"{kind_of(function)}: {function!r:.80}",
                                    wanted="a callable", where=here(),
                                    todo=f"wrap the value: {name}=lambda: ...")
     leaves, in_tree = flatten(operands)
@@ -437,9 +438,11 @@ class _Selection:
         effects = carrying.effects_of(branches)
         if effects:
             raise CorejaxNotImplementedError(
-                "cond: under vmap with a batched index all branches run, so none may have effects", primitive="cond",
+                "cond: under vmap with a batched index all branches run, so none of them may have effects",
+                primitive="cond",
                 hook="vmap", got=", ".join(sorted(map(str, effects))), wanted="branches without effects",
-                where=here(), todo="map with lax.map instead of vmap, or keep the index out of the mapped arguments")
+                where=here(),
+                todo="map with lax.map instead of vmap, or don't map the arguments that the index depends on")
         self.axis, self.index, self.branches = axis, index, branches
         self._values: dict[Any, Any] = {}
 
@@ -509,10 +512,10 @@ class _Selection:
 def _index_of_predicate(pred: Any) -> Any:
     """0 or 1, as an int32."""
     x = _scalar("cond", "the predicate", pred, "a boolean, of rank 0",
-                "for a choice between elements use lax.select, or vmap; for one on all of them x.all() or x.any()")
+                "to choose by element use lax.select or vmap; to choose once, reduce it with x.all() or x.any()")
     dtype = aval_of(x).dtype
     if dtypes.kind(dtype) not in "biuf":
-        raise CorejaxTypeError("cond: the predicate is no boolean", got=f"{pred!r:.60} of type {aval_of(x)}",
+        raise CorejaxTypeError("cond: the predicate must be a boolean", got=f"{pred!r:.60} of type {aval_of(x)}",
                                wanted="a boolean, of rank 0", where=here(), todo="compare it: x != 0")
     if _is_at_hand(x):
         return np.int32(bool(x))
@@ -522,11 +525,11 @@ def _index_of_predicate(pred: Any) -> Any:
 def _index_of_branch(index: Any, count: int) -> Any:
     """The index of one of `count` branches, as an int32."""
     x = _scalar("switch", "the index", index, "an integer, of rank 0",
-                "vmap over a function of one index, for one branch for each element")
+                "to choose a branch for each element, vmap a function of one index")
     dtype = aval_of(x).dtype
     if dtypes.kind(dtype) not in "iu":
         is_bool = dtype == dtypes.bool_
-        raise CorejaxTypeError("switch: the index is no integer", got=f"{index!r:.60} of type {aval_of(x)}",
+        raise CorejaxTypeError("switch: the index must be an integer", got=f"{index!r:.60} of type {aval_of(x)}",
                                wanted="an integer, of rank 0", where=here(),
                                todo="use lax.cond for a boolean" if is_bool else "convert it: x.astype('int32')")
     if count == 1:
@@ -546,7 +549,8 @@ def _scalar(what: str, name: str, x: Any, wanted: str, todo: str) -> Any:
         raise CorejaxTypeError(f"{what}: {name} is {kind_of(x)}", got=repr(x)[:80], wanted=wanted, where=here(),
                                todo=f"pass {wanted.partition(',')[0]} first, then the functions") from error
     if aval.shape:
-        raise CorejaxTypeError(f"{what}: {name} is no scalar", got=str(aval), wanted=wanted, where=here(), todo=todo)
+        raise CorejaxTypeError(f"{what}: {name} must be a scalar", got=str(aval), wanted=wanted, where=here(),
+                               todo=todo)
     return values([x], what, lambda _: name)[0]
 
 
@@ -581,9 +585,9 @@ def _check_agreement(what: str, names: Sequence[str], staged: Sequence[Staged]) 
 def _check(avals: Sequence[ShapedArray], branches: Branches) -> None:
     """Refuse operands, or branches, that are not those of a conditional."""
     if type(branches) is not tuple or not branches or not all([isinstance(b, Jaxpr) for b in branches]):
-        raise _refused("the branches are no jaxprs", repr(branches)[:80], "a tuple of at least one jaxpr")
+        raise _refused("the branches must be jaxprs", repr(branches)[:80], "a tuple of at least one jaxpr")
     if not avals or not avals[0].matches(ShapedArray((), dtypes.int32)):
-        raise _refused("the first operand is no index", _text(avals[:1]), "i32[]")
+        raise _refused("the first operand must be an index", _text(avals[:1]), "i32[]")
     first = branches[0]
     for branch in branches:
         if not _all_match(avals[1:], branch.in_avals):

@@ -97,7 +97,7 @@ class CustomCall:
             raise CorejaxTypeError(
                 f"{call.name} is differentiated with respect to a value that it closes over", where=here(),
                 got=f"a closed-over {aval} that depends on what is differentiated", primitive="custom_call",
-                wanted="arguments only: its rules say nothing of other values",
+                wanted="arguments only: its rules say nothing about other values",
                 todo=f"make the value an argument of {call.name}, and of its rules; or stop_gradient it")
         primals, tangents = primals[n:], tangents[n:]
         # what is staged may still be transposed: a rule for both is chosen then
@@ -378,7 +378,7 @@ class UserCall:
         leaves, tree = flatten(out_dot)
         other = tree_difference(tree, self.out_tree)
         if other is not None:
-            raise CorejaxTypeError(f"{what} returns a tangent of another structure than the output, at {other.path}"
+            raise CorejaxTypeError(f"{what} returns a tangent of a different structure than the output, at {other.path}"
                                    .removesuffix(", at "), got=f"{other.got}, in {shown(tree)}", where=here(),
                                    wanted=f"{other.wanted}, in {shown(self.out_tree)}",
                                    todo="return the tangent in the containers of the output")
@@ -411,16 +411,16 @@ class UserCall:
             return outs
         other = tree_difference(tree, self.out_tree)
         if other is not None:
-            raise CorejaxTypeError(f"{what} returns an output of another structure than {self.name}, at {other.path}"
-                                   .removesuffix(", at "), got=f"{other.got}, in {shown(tree)}", where=here(),
+            problem = f"{what} returns an output structured differently from {self.name}'s, at {other.path}"
+            raise CorejaxTypeError(problem.removesuffix(", at "), got=f"{other.got}, in {shown(tree)}", where=here(),
                                    wanted=f"{other.wanted}, in {shown(self.out_tree)}",
-                                   todo=f"return the output in the containers in which {self.name} returns it")
+                                   todo=f"return the output in the same containers as {self.name}")
         wanted = self.out_avals or ()
         wrong = [i for i, (x, aval) in enumerate(zip(outs, wanted, strict=True)) if not x.aval.matches(aval)]
         if wrong:
             paths = leaf_paths(tree)
             raise CorejaxTypeError(
-                f"{what} returns an output of another type than {self.name}", where=here(),
+                f"{what} returns an output of a different type than {self.name}", where=here(),
                 got="; ".join([f"{outs[i].aval} for the output{paths[i]}" for i in wrong]),
                 wanted="; ".join([f"{wanted[i]} for the output{paths[i]}" for i in wrong]),
                 todo=f"return what {self.name} returns for the same arguments")
@@ -465,7 +465,7 @@ class UserPullback:
         if not isinstance(back, (tuple, list)) or len(back) != len(trees):
             got = f" of {len(back)}" if isinstance(back, (tuple, list)) else ""
             raise CorejaxTypeError(
-                f"{what} returns a tuple with one cotangent for each argument", got=_described(back) + got,
+                f"{what} must return a tuple with one cotangent for each argument", got=_described(back) + got,
                 wanted=f"a tuple of {len(trees)}", where=here(),
                 todo="return (ct,)" if len(trees) == 1 else "return None for an argument whose cotangent is zero")
         leaves = [x for i, (ct, tree) in enumerate(zip(back, trees, strict=True)) for x in _up_to(tree, ct, i, what)]
@@ -706,7 +706,7 @@ def _up_to(tree: Any, ct: Any, i: int, what: str) -> list[Any]:
         found = flatten(ct, lambda x: x is None)[1]
         other = tree_difference(found, tree)
         path, got, wanted = ("", shown(found), shown(tree)) if other is None else other
-        raise CorejaxTypeError(f"{what} returns a cotangent of another structure than args[{i}], at args[{i}]{path}",
+        raise CorejaxTypeError(f"{what} returns a cotangent structured differently from args[{i}], at args[{i}]{path}",
                                got=got, wanted=f"{wanted}, or None for zeros", where=here(),
                                todo="return each cotangent in the containers of its argument") from error
 
@@ -719,11 +719,11 @@ def _fitted(leaves: Sequence[Any], avals: Sequence[ShapedArray], paths: Sequence
         return fitted
     integers = any([avals[i].dtype is dtypes.float0 for i in wrong])
     raise CorejaxTypeError(
-        f"{what} of another type than {of}", where=here(),
+        f"{what} of a different type than {of}", where=here(),
         got="; ".join([f"{_described(leaves[i])} for {paths[i]}" for i in wrong]),
         wanted="; ".join([f"{avals[i]} for {paths[i]}" for i in wrong]),
         todo="for integers return np.zeros(shape, cj.float0)" if integers else
-             "return an array of the shape and dtype of what it belongs to: reshape, sum or convert it")
+             "return an array of the same shape and dtype as its counterpart: reshape, sum or convert it")
 
 
 def _fit(x: Any, wanted: ShapedArray) -> Any:
@@ -759,7 +759,7 @@ def _pair(result: Any, what: str, wanted: str) -> tuple[Any, Any]:
     if isinstance(result, (tuple, list)) and len(result) == 2:
         return result[0], result[1]
     got = f" of {len(result)}" if isinstance(result, (tuple, list)) else ""
-    raise CorejaxTypeError(f"{what} returns a pair", got=_described(result) + got, wanted=wanted, where=here(),
+    raise CorejaxTypeError(f"{what} must return a pair", got=_described(result) + got, wanted=wanted, where=here(),
                            todo="return both, the output first")
 
 

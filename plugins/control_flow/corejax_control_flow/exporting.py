@@ -25,7 +25,7 @@ class ExportedCall:
     name = "exported_call"
     multiple_results = True
 
-    jvp = not_differentiable("an exported program has the derivatives only that were exported with it, for reverse "
+    jvp = not_differentiable("an exported program has only the derivatives that were exported with it, for reverse "
                              "mode: export it with vjp_order=1 or more")
     transpose = not_linear("an exported program is not known to be linear")
 
@@ -33,14 +33,15 @@ class ExportedCall:
     def abstract_eval(self, avals: Any, *, program: Any) -> Sequence[ShapedArray]:
         wanted = getattr(program, "in_avals", None)
         if wanted is None:
-            raise CorejaxTypeError("exported_call: the param program is an exported program", primitive="exported_call",
-                                   got=f"{kind_of(program)}: {program!r:.60}", wanted="one that cj.export has made",
+            raise CorejaxTypeError("exported_call: the param program must be an exported program",
+                                   primitive="exported_call",
+                                   got=f"{kind_of(program)}: {program!r:.60}", wanted="one made by cj.export",
                                    where=here(), todo="call the method `call` of what cj.export.deserialize returns")
         if len(avals) != len(wanted) or not all([a.matches(w) for a, w in zip(avals, wanted, strict=True)]):
             raise CorejaxTypeError("exported_call: the operands don't fit the program", primitive="exported_call",
                                    got=", ".join(map(str, avals)) or "no operands", where=here(),
                                    wanted=", ".join(map(str, wanted)) or "no operands",
-                                   todo="pass arrays of the types for which it was exported")
+                                   todo="pass arrays of the types that it was exported for")
         return program.out_avals  # type: ignore[no-any-return]
 
     @hookimpl

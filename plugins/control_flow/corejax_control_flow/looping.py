@@ -133,11 +133,11 @@ class WhileLoop:
     @hookimpl
     def transpose(self, cotangents: Any, args: Any) -> Any:
         raise CorejaxNotImplementedError(
-            "while_loop has no reverse mode: how many steps would have to be remembered is not known before it has run",
+            "while_loop has no reverse mode: the number of steps to remember isn't known before it has run",
             got="grad, vjp or a transposition through lax.while_loop, or lax.fori_loop with computed bounds",
             wanted="a loop of known length", primitive="while_loop", hook="transpose", where=here(),
-            todo="use lax.scan, or lax.fori_loop between Python integers (an upper bound, and lax.cond or a select for "
-                 "the steps to be left out); forward mode (jvp, jacfwd) works as it is")
+            todo="use lax.scan, or lax.fori_loop between Python integers (with an upper bound, and lax.cond or select "
+                 "to skip steps); forward mode (jvp, jacfwd) works as it is")
 
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int,
@@ -146,10 +146,10 @@ class WhileLoop:
         found = _batched(loop, axis.size, axis.name, tuple(dims))
         if loop.effects and found.loop.cond.out_avals[0].shape:
             raise CorejaxNotImplementedError(
-                "while_loop: under vmap the steps of elements that have stopped run too, so none may have effects",
+                "while_loop: under vmap elements that have stopped keep running, so no step may have effects",
                 primitive="while_loop", hook="vmap", got=", ".join(sorted(map(str, loop.effects))), where=here(),
                 wanted="a condition that is the same for all elements, or a loop without effects",
-                todo="map with lax.map instead of vmap, or keep what the condition reads out of the mapped arguments")
+                todo="map with lax.map instead of vmap, or don't map the arguments that the condition depends on")
         cond_consts, body_consts, carry = loop.operands(args)
         _, _, carry_dims = loop.operands(dims)
         carry = [x if wanted is None else to_dim(x, d, wanted, axis.size)
@@ -271,13 +271,14 @@ def _bounds(lower: Any, upper: Any) -> _Bounds:
     avals = [aval_of(x) for x in found]
     for name, aval, given in zip(("lower", "upper"), avals, (lower, upper), strict=True):
         if aval.shape or not (dtypes.is_integer(aval.dtype) or dtypes.is_float(aval.dtype)):
-            raise CorejaxTypeError(f"fori_loop: {name} is not one integer", where=here(), got=f"{given!r:.60} ({aval})",
+            raise CorejaxTypeError(f"fori_loop: {name} must be a single integer", where=here(),
+                                   got=f"{given!r:.60} ({aval})",
                                    wanted="an integer without axes", todo="count in integers, and compute with them")
     one, other = [(aval.dtype, aval.weak_type) for aval in avals]
     if one[0] != other[0] and one[1] == other[1]:
         raise CorejaxTypeError("fori_loop: the bounds differ in dtype",
                                got=f"{avals[0]} and {avals[1]}: {lower!r:.40}, {upper!r:.40}",
-                               wanted="one dtype, which the index then has", where=here(), todo="convert one of them")
+                               wanted="one dtype, which is that of the index", where=here(), todo="convert one of them")
     if all([dtypes.is_integer(x.dtype) for x in avals]) and all(map(is_concrete, found)):
         start, end = [operator.index(x) for x in found]
         return _Bounds(found[0], found[1], aval_of(0), (start, max(0, end - start)))
@@ -324,7 +325,7 @@ def _unroll(unroll: int | bool | None, length: int) -> int:
     try:
         found = operator.index(unroll)
     except TypeError as error:
-        raise CorejaxTypeError("fori_loop: unroll is no integer", got=repr(unroll)[:80], where=here(),
+        raise CorejaxTypeError("fori_loop: unroll must be an integer", got=repr(unroll)[:80], where=here(),
                                wanted="a number of steps, or True for all of them", todo="pass an int") from error
     if found < 0:
         raise CorejaxValueError("fori_loop: unroll is negative", got=found, wanted="at least 1", where=here())
@@ -659,7 +660,7 @@ class _Lowering(NamedTuple):
 
 def _check_function(what: str, fun: Any) -> None:
     if not callable(fun):
-        raise CorejaxTypeError(f"{what} is no function", got=f"{kind_of(fun)}: {fun!r:.80}", wanted="a callable",
+        raise CorejaxTypeError(f"{what} must be a function", got=f"{kind_of(fun)}: {fun!r:.80}", wanted="a callable",
                                where=here(), todo="pass the function itself, without calling it")
 
 
@@ -671,9 +672,9 @@ def _check_condition(cond: Staged) -> None:
         return
     got = str(avals[0]) if one else kind_of(tree.unflatten(range(tree.num_leaves)))
     raise CorejaxTypeError(
-        f"while_loop: the condition{_named(cond)} returns no boolean", wanted="one boolean without axes, bool[]",
+        f"while_loop: the condition{_named(cond)} must return a boolean", wanted="one boolean without axes, bool[]",
         got=f"{got}, {shown(tree)}" if avals and not one else got, where=here(),
-        todo="reduce it by .all() or .any(); if each element has its own end, vmap the loop for one of them"
+        todo="reduce it by .all() or .any(); if each element stops on its own, vmap the loop of a single element"
         if one and avals[0].dtype == _BOOL.dtype else "return a comparison: val < limit")
 
 
@@ -690,15 +691,15 @@ def _check(loop: Loop, avals: Sequence[ShapedArray]) -> None:
         raise _wrong("the operands don't fit condition and body", avals, wanted)
     _, _, carry = loop.operands(wanted)
     if not _match(in_cond, carry):
-        raise _wrong("the condition takes another carry than the body", in_cond, carry)
+        raise _wrong("the condition and the body take different carries", in_cond, carry)
     if not _match(loop.body.out_avals, carry):
-        raise _wrong("the body returns another carry than it takes", loop.body.out_avals, carry)
+        raise _wrong("the body returns a different carry than it takes", loop.body.out_avals, carry)
     preds = loop.cond.out_avals
     if len(preds) != 1 or preds[0].dtype != _BOOL.dtype:
-        raise _wrong("the condition returns no boolean", preds, [_BOOL])
+        raise _wrong("the condition must return a boolean", preds, [_BOOL])
     shape = preds[0].shape
     if [aval for aval in carry if aval.shape[: len(shape)] != shape]:
-        raise _wrong(f"each value of the carry begins by the axes of the condition, {list(shape)}", carry, preds)
+        raise _wrong(f"each value of the carry must begin with the axes of the condition, {list(shape)}", carry, preds)
 
 
 def _match(avals: Sequence[ShapedArray], wanted: Sequence[ShapedArray]) -> bool:

@@ -642,7 +642,7 @@ class _Step:
         example = staged.out_tree.unflatten(range(staged.out_tree.num_leaves))
         if not isinstance(example, (tuple, list)) or len(children) != 2:
             raise CorejaxTypeError(
-                "scan: the body returns no pair", where=here(), wanted="(carry, y), where y may be None",
+                "scan: the body must return a pair", where=here(), wanted="(carry, y), where y may be None",
                 got=f"a {type(example).__name__} of {len(children)}" if children else "one array",
                 todo="return the next carry and what to stack: `return carry, y`")
         return children[0]
@@ -658,27 +658,27 @@ def _length(what: str, avals: Sequence[ShapedArray], xs: Any, length: Any) -> in
     """The number of steps, as inputs and `length` agree on it."""
     for i, aval in enumerate(avals):
         if not aval.shape:
-            raise CorejaxValueError(f"{what}: xs{paths_of(xs)[i]} has no leading axis to go along", got=str(aval),
+            raise CorejaxValueError(f"{what}: xs{paths_of(xs)[i]} has no leading axis to scan over", got=str(aval),
                                     wanted="arrays of at least one axis", where=here(),
-                                    todo="close over what is the same in each step, or carry it")
+                                    todo="close over values that are the same in each step, or carry them")
     sizes = [aval.shape[0] for aval in avals]
     if len(set(sizes)) > 1:
         paths = paths_of(xs)
         raise CorejaxValueError(
             f"{what}: the leading axes of xs differ in size", where=here(), wanted="one size for all of them",
             got="; ".join([f"{aval} for xs{path}" for aval, path in zip(avals, paths, strict=True)]),
-            todo="cut or pad them to one length")
+            todo="slice or pad them to one length")
     if length is None:
         if not sizes:
-            raise CorejaxValueError(f"{what}: nothing says how many steps there are", where=here(),
+            raise CorejaxValueError(f"{what}: the number of steps isn't given", where=here(),
                                     got="no arrays in xs and no length", wanted="one of them",
                                     todo="give xs, or length=n")
         return sizes[0]
     given = _integer(what, "length", length, 0)
     if sizes and given != sizes[0]:
-        raise CorejaxValueError(f"{what}: length is not the size of the leading axes of xs", where=here(),
+        raise CorejaxValueError(f"{what}: length must be the size of the leading axes of xs", where=here(),
                                 got=f"length={given}", wanted=f"{sizes[0]}, as xs{paths_of(xs)[0]} is {avals[0]}",
-                                todo="leave out length, or cut the inputs: x[:n]")
+                                todo="leave out length, or slice the inputs: x[:n]")
     return given
 
 
@@ -690,10 +690,10 @@ def _integer(what: str, name: str, value: Any, least: int) -> int:
         raise ConcretizationError(
             f"{what}: {name} must be known when the program is traced", got=f"a traced {aval_of(value)}",
             wanted="a Python integer", where=here(),
-            todo="use lax.fori_loop or lax.while_loop for a number of steps that is computed, or mark the argument as "
+            todo="use lax.fori_loop or lax.while_loop for a computed number of steps, or mark the argument as "
                  "static (static_argnums)") from error
     except TypeError as error:
-        raise CorejaxTypeError(f"{what}: {name} is no integer", got=repr(value), wanted="a Python integer",
+        raise CorejaxTypeError(f"{what}: {name} must be an integer", got=repr(value), wanted="a Python integer",
                                where=here(), todo=f"pass {name}=int(...)") from error
     if found < least:
         raise CorejaxValueError(f"{what}: {name} is too small", got=found, wanted=f"at least {least}", where=here(),
@@ -711,11 +711,11 @@ def _unroll(unroll: int | bool, length: int) -> int:
 def _flag(name: str, value: Any) -> bool:
     if isinstance(value, (bool, int)):
         return bool(value)
-    raise CorejaxTypeError(f"scan: {name} is a flag", got=repr(value)[:80], wanted="True or False", where=here())
+    raise CorejaxTypeError(f"scan: {name} must be a flag", got=repr(value)[:80], wanted="True or False", where=here())
 
 
 def _not_callable(what: str, f: Any) -> CorejaxTypeError:
-    return CorejaxTypeError(f"{what}: what to do in each step is no function", got=f"{kind_of(f)}: {f!r:.80}",
+    return CorejaxTypeError(f"{what}: the body must be a function", got=f"{kind_of(f)}: {f!r:.80}",
                             wanted="a callable", where=here(), todo=f"pass the function first: lax.{what}(f, ...)")
 
 
@@ -740,6 +740,6 @@ def _check(body: Body, avals: Sequence[ShapedArray], length: int) -> None:
                                todo="pass constants, carry, and inputs with one slice for each step")
     carry_out, _ = body.results(body.jaxpr.out_avals)
     if len(carry_out) != len(carry) or [a for a, b in zip(carry_out, carry, strict=True) if not a.matches(b)]:
-        raise CorejaxTypeError("scan: the body returns another carry than it takes", primitive="scan", where=here(),
+        raise CorejaxTypeError("scan: the body returns a different carry than it takes", primitive="scan", where=here(),
                                got=", ".join([str(aval) for aval in carry_out]) or "none",
                                wanted=", ".join([str(aval) for aval in carry]) or "none")
