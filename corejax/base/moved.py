@@ -1,4 +1,4 @@
-"""Modules that pickles name and that have another name now: what was written down before they moved still loads."""
+"""Modules that pickles name, or packs may, and that have another name now: what was written before they moved works."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-#: Where the objects of modules of before are now; only of those whose names stand in pickles.
+#: Where modules of before are now; only those whose names stand in pickles, and what was public.
 MOVED = {
     "corejax.avals": "corejax.base.avals",
     "corejax.ir.jaxpr": "corejax.kernel.jaxpr",
+    "corejax.plugin.families": "corejax.packs.families",
     "corejax.plugin.primitive": "corejax.packs.define",
     "corejax.plugin.weights": "corejax.kernel.factors",
     "corejax.source": "corejax.base.source",

@@ -16,6 +16,7 @@ from corejax.kernel.declarations import (
     not_differentiable,
     not_linear,
     partials,
+    per_operand,
 )
 from corejax.kernel.hookspecs import HOOKS
 from corejax.packs.hook_signatures import place_of, takes
@@ -25,7 +26,7 @@ OWNER_DECLARATIONS = frozenset(("name", "multiple_results", "symbolic_zeros", "l
                                 "attached", "function", "api_version"))
 RULES_DECLARATIONS = frozenset(("name", "linear", "platform", "symbolic_zeros", "api_version"))
 PLATFORMS = ("cpu", "cuda", "gpu", "rocm", "tpu")
-_MAKERS = (factors, linear, not_differentiable, not_linear, partials)
+_MAKERS = (factors, linear, not_differentiable, not_linear, partials, per_operand)
 _DECLARABLE: dict[str, tuple[type, ...]] = {"jvp": (Partials, Linearity, NotDifferentiable), "transpose": (NotLinear,)}
 
 
@@ -47,6 +48,9 @@ def check_declaration(source: Source, name: str) -> None:
     if name == "not_linear_in" and not (isinstance(value, tuple) and all([type(i) is int and i >= 0 for i in value])):
         raise source.error("not_linear_in names operands", got=repr(value), wanted="a tuple of numbers, as (1,)",
                            todo="write not_linear_in = (1,)")
+    if name == "attached" and not callable(value):
+        raise source.error("attached is a method", got=kind_of(value), wanted="def attached(self, primitive)",
+                           todo="write the method, or give the attribute another name")
     if name == "platform":
         _check_platform(source, value)
 

@@ -12,7 +12,17 @@ import corejax as cj
 from corejax.base.avals import ShapedArray
 from corejax.errors import PluginError
 from corejax.kernel.hookspecs import HOOKS
-from corejax.plugin import define, factors, hookimpl, linear, not_differentiable, not_linear, over, partials
+from corejax.plugin import (
+    define,
+    factors,
+    hookimpl,
+    linear,
+    not_differentiable,
+    not_linear,
+    over,
+    partials,
+    per_operand,
+)
 
 F64 = ShapedArray((), "float64")
 
@@ -58,6 +68,62 @@ def test_a_primitive_is_cheap_if_its_plugin_says_so():
         cheap = True
 
     assert (False, True) == (frozen(Base()).cheap, frozen(Cheap()).cheap)
+
+
+def test_an_impl_per_operand_is_a_rule_that_evaluation_calls_without_a_sequence():
+    class Hypot:
+        name = "hypot"
+        impl = per_operand(np.hypot, 2)
+
+        @hookimpl
+        def abstract_eval(self, avals):
+            return avals[0]
+
+    function = define(Hypot())
+    assert (None, np.hypot) == (function.primitive.of_one, function.primitive.of_two)
+    assert 5.0 == function.primitive.impl([3.0, 4.0]) == function(3.0, 4.0).item()
+
+
+def test_an_impl_per_operand_does_more_for_the_kinds_that_it_names():
+    class Doubled:
+        name = "doubled"
+        impl = per_operand(np.negative, 1, beside="c", more=lambda out, args: 2 * out)
+
+        @hookimpl
+        def abstract_eval(self, avals):
+            return avals[0]
+
+    function = define(Doubled())
+    for _ in range(2):  # types met before take a shorter way
+        assert (-1.0, -2j) == (function(1.0).item(), function(1j).item())
+
+
+def test_an_impl_per_operand_that_is_not_called_is_told_so():
+    class Bad(Base):
+        impl = per_operand
+
+    refused(Bad(), "good.impl", "the declaration isn't called", "impl = per_operand(...)")
+
+
+def test_a_plugin_is_told_its_primitive_before_its_function_is_made():
+    class Attached(Base):
+        def attached(self, primitive):
+            self.mine = primitive
+
+        def function(self, bind):
+            return lambda x: (self.mine.name, x)
+
+    plugin = Attached()
+    function = define(plugin)
+    assert ("good", 3) == function(3)
+    assert function.primitive is plugin.mine
+
+
+@pytest.mark.parametrize(("name", "value", "words"), [
+    ("attached", 3, "attached is a method"), ("not_linear_in", "x", "not_linear_in names operands"),
+    ("not_linear_in", (-1,), "not_linear_in names operands")])
+def test_declarations_of_the_wrong_kind_are_refused(name, value, words):
+    refused(type("Bad", (Base,), {name: value})(), words)
 
 
 def test_define_itself_validates_nothing():
