@@ -22,7 +22,7 @@ from corejax.interpreters.leaves import Namer, is_value, not_an_array
 from corejax.kernel.factors import instantiate
 
 
-def wraps(fun: Callable[..., Any], wrapper: Callable[..., Any]) -> Any:
+def wraps(fun: Callable[..., Any], wrapper: Callable[..., Any]) -> Callable[..., Any]:
     """`wrapper` as an entry, with the name and documentation of `fun`.
 
     It doesn't copy the attributes of `fun`: they belong to another function.

@@ -68,7 +68,7 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
         return flat.unflatten([_place(x, dim, wanted, size, i, flat) for i, (x, dim, wanted) in
                                enumerate(zip(outs, out_dims, result_axes, strict=True))])
 
-    return wraps(fun, vmap_f)  # type: ignore[no-any-return]
+    return wraps(fun, vmap_f)
 
 
 def _is_none(x: object) -> bool:

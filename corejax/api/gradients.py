@@ -42,7 +42,7 @@ def grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, h
     else:
         def grad_f(*args: Any, **kwargs: Any) -> Any:
             return both(*args, **kwargs)[1]
-    return wraps(fun, grad_f)  # type: ignore[no-any-return]
+    return wraps(fun, grad_f)
 
 
 @public
@@ -55,7 +55,7 @@ def value_and_grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool 
     (Array(8., dtype=float64, weak_type=True), Array(12., dtype=float64, weak_type=True))
     """
     both = _differentiate(fun, "value_and_grad", argnums, has_aux, holomorphic, allow_int)
-    return wraps(fun, both)  # type: ignore[no-any-return]
+    return wraps(fun, both)
 
 
 def _differentiate(fun: Callable[..., Any], what: str, argnums: Argnums, has_aux: bool, holomorphic: bool,
@@ -102,7 +102,7 @@ class Chosen:
         at = (argnums,) if type(argnums) is int else argnums
         if at != (0,) or not args:
             at = positions(at, len(args), what)  # type: ignore[arg-type]
-        self._at: tuple[int, ...] = at  # type: ignore[assignment]
+        self._at: tuple[int, ...] = at
         picked = tuple([args[i] for i in at])
         in_tree = None
         leaves: Sequence[Any] = picked

@@ -50,7 +50,7 @@ def jacfwd(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False,
         jacobian = flat.unflatten([chosen.unflatten([column[k] for column in columns]) for k in range(flat.n_outs)])
         return (jacobian, flat.aux(outs)) if has_aux else jacobian
 
-    return wraps(fun, jacfwd_f)  # type: ignore[no-any-return]
+    return wraps(fun, jacfwd_f)
 
 
 def _column(chosen: Chosen, i: int) -> tuple[list[Any], list[Any]]:
@@ -97,7 +97,7 @@ def jacrev(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False,
         jacobian = flat.unflatten(rows)
         return (jacobian, flat.aux(outs)) if has_aux else jacobian
 
-    return wraps(fun, jacrev_f)  # type: ignore[no-any-return]
+    return wraps(fun, jacrev_f)
 
 
 def _row(pull: Callable[[Sequence[Any]], list[Any]], k: int, outs: Sequence[ShapedArray], ins: Sequence[ShapedArray]

@@ -12,7 +12,7 @@ from corejax.api.calls import Lookup, make_call
 from corejax.api.programs import Program, explain_leak, table_of
 from corejax.api.retraces import Signature
 from corejax.api.signatures import avals_of, types_of
-from corejax.api.stages import Traced
+from corejax.api.stages import Lowered, Traced
 from corejax.api.staging import abstract_leaves, trace_program
 from corejax.api.statics import Statics, choose, static_names, static_positions
 from corejax.base import trees
@@ -82,7 +82,7 @@ def jit(fun: Callable[..., Any] | None = None, *, static_argnums: Positions = No
                        static_names(donate_argnames, "jit", "donate_argnames"), bool(inline), bool(keep_unused),
                        settings_of(compiler_options))
     staging = _Staging(fun, options)
-    result = wraps(fun, make_call(staging.call, staging.lookup))
+    result: Any = wraps(fun, make_call(staging.call, staging.lookup))
     result.trace, result.lower, result.eval_shape = staging.trace, staging.lower, staging.eval_shape
     result.clear_cache = staging.table.clear
     return result
@@ -165,7 +165,7 @@ class _Staging:
         return Traced(program, in_tree, self.statics, self.statics.key(args, kwargs), place)
 
     @public
-    def lower(self, *args: Any, **kwargs: Any) -> Any:
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """The program for these arguments in StableHLO."""
         return self.trace(*args, **kwargs).lower()
 

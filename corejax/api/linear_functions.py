@@ -76,7 +76,7 @@ class LinearFunction:
             self._map = static.program.with_residuals(residuals, f"the function that {self._ends.what} returned")
         return self._map
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         residuals, static = self.tree_flatten()
         return _rebuilt, (type(self), static, residuals)
 

@@ -114,7 +114,7 @@ def make_jaxpr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = ()
         closed, flat = _trace(function, dynamic, "make_jaxpr", name_of(fun))
         return (closed, flat.unflatten(list(map(struct_of, closed.out_avals)))) if return_shape else closed
 
-    return wraps(fun, make_jaxpr_f)  # type: ignore[no-any-return]
+    return wraps(fun, make_jaxpr_f)
 
 
 def _trace(fun: Callable[..., Any], dynamic: tuple[Any, Any], what: str, name: str) -> tuple[ClosedJaxpr, FlatFun]:

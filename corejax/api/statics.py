@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -100,7 +100,7 @@ class Statics:
         return stands_for(fun, of_dynamic), (tuple([x for i, x in enumerate(args) if i not in nums]),
                             {name: x for name, x in kwargs.items() if name not in self.names})
 
-    def key(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    def key(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> tuple[object, ...]:
         """What the static arguments add to the key of a call."""
         if not self.nums and not self.names:
             return ()
@@ -108,7 +108,7 @@ class Statics:
         named = [(name, self._atom(kwargs[name], name)) for name in sorted(self.names) if name in kwargs]
         return len(args), *at, *named
 
-    def _atom(self, value: object, name: str) -> Any:
+    def _atom(self, value: object, name: str) -> Hashable:
         try:
             hash(value)
         except TypeError as error:

@@ -238,7 +238,7 @@ class Array(Stored, DataModel, metaclass=ArrayType):
     def __str__(self) -> str:
         return str(to_numpy(self)) if not self.is_deleted() else repr(self)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _restore, (np.array(to_numpy(self)), self.aval.weak_type)
 
     def __deepcopy__(self, memo: object) -> Array:

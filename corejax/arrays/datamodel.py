@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
+from corejax.base.avals import ShapedArray
 from corejax.base.errors import (
     CorejaxAttributeError,
     CorejaxError,
@@ -68,17 +69,17 @@ class DataModel:
 
     __slots__ = ()
     __array_priority__ = 1000.0  # ndarray + x asks x.__radd__ instead of looping over x's elements
-    aval: Any
+    aval: ShapedArray
 
     @property
     def itemsize(self) -> int:
         """The bytes of an element."""
-        return self.aval.dtype.itemsize  # type: ignore[no-any-return]
+        return self.aval.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
         """The bytes of all elements."""
-        return self.aval.size * self.aval.dtype.itemsize  # type: ignore[no-any-return]
+        return self.aval.size * self.aval.dtype.itemsize
 
     def __getattr__(self, name: str) -> Any:
         if name in _OFTEN_ABSENT:
@@ -147,10 +148,10 @@ class DataModel:
         equal = self == value
         return equal if type(equal) is bool else bool(equal.any())
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> Self:
         return self
 
-    def __deepcopy__(self, memo: object) -> Any:
+    def __deepcopy__(self, memo: object) -> Self:
         return self
 
     @public

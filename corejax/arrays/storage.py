@@ -82,7 +82,7 @@ def as_scalar(host: Any) -> Any:
     return host if host.dtype is float0 else host[()]
 
 
-def to_numpy(array: Any) -> Any:
+def to_numpy(array: Any) -> np.ndarray:
     """Its value as a read-only ndarray that shares its memory where possible; waits until it is computed."""
     try:
         host = host_of(array)

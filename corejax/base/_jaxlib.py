@@ -272,14 +272,15 @@ _capsule_pointer.restype, _capsule_pointer.argtypes = ctypes.c_void_p, (ctypes.p
 _FIRST_USER_DTYPE = 256
 
 
-def buffer_to_numpy(buffer: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+def buffer_to_numpy(buffer: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """The value of a buffer as a read-only ndarray; waits for it. On the processor the memory is shared.
 
     It goes by DLPack, which holds the memory whatever becomes of the buffer. The runtime's own conversion, and what
     else looks at the parts of an array (its address, its size), imports jax.
     """
     if buffer.platform() != "cpu":
-        return buffer._single_device_array_to_np_array_did_copy()[0]
+        copied: np.ndarray = buffer._single_device_array_to_np_array_did_copy()[0]
+        return copied
     buffer.block_until_ready()
     if dtype.num < _FIRST_USER_DTYPE:
         out = np.from_dlpack(_Exported(buffer))

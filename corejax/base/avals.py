@@ -24,7 +24,7 @@ from corejax.base.config import config
 from corejax.base.errors import CorejaxAttributeError, CorejaxError, CorejaxOverflowError, CorejaxTypeError
 from corejax.base.source import here
 
-_interned: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
+_interned: weakref.WeakValueDictionary[tuple[Any, ...], ShapedArray] = weakref.WeakValueDictionary()
 _intern_lock = threading.RLock()
 
 _MOST = 2 ** 63 - 1
@@ -49,10 +49,10 @@ class ShapedArray:
         """Shape as integers, dtype as anything that names one."""
         if type(shape) is not tuple or set(map(type, shape)) - {int}:
             shape = _canonical_shape(shape)
-        return cls._intern(cls, shape, dtypes.canonical(dtype), bool(weak_type))  # type: ignore[no-any-return]
+        return cls._intern(cls, shape, dtypes.canonical(dtype), bool(weak_type))
 
     @staticmethod
-    def _intern(cls: type, *fields: Any) -> Any:
+    def _intern(cls: type[ShapedArray], *fields: Any) -> ShapedArray:
         key = (cls, *fields)
         found = _interned.get(key)
         if found is not None:
@@ -95,7 +95,7 @@ class ShapedArray:
         """Equal up to the weak type."""
         return self is other or (self.shape == other.shape and self.dtype == other.dtype)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.shape, self.dtype, self.weak_type)
 
     def __copy__(self) -> ShapedArray:

@@ -67,7 +67,7 @@ Root: TypeAlias = str | Callable[[Path], str] | None
 _KEYS = {cls.__name__: cls for cls in (SequenceKey, DictKey, GetAttrKey, FlattenedIndexKey)}
 
 
-def own_key(key: object) -> Any:
+def own_key(key: object) -> object:
     """jaxlib's key as one of ours; any other object stays what it is."""
     cls = _KEYS.get(type(key).__name__)
     if cls is None or isinstance(key, Key):

@@ -13,7 +13,7 @@ import warnings
 from itertools import islice
 from opcode import opmap
 from types import CodeType, FrameType, TracebackType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from corejax.base.errors import CorejaxAttributeError, CorejaxError, CorejaxImportError, CorejaxWarning
 
@@ -163,12 +163,22 @@ def is_subscript(place: Location) -> bool:
 
 # Equations, which know the place that they came from
 
+class Placed(Protocol):
+    """An equation, or what else knows its place in the user's code."""
+
+    @property
+    def source(self) -> Location: ...
+
+
+_Around: TypeAlias = "tuple[Placed | None, FrameType | None, _Around | None]"
+
+
 class _AtHand(threading.local):
     """The equation that this thread deals with, and the frame of the function that does; `outer` is what is around."""
 
-    eqn: Any = None
+    eqn: Placed | None = None
     frame: FrameType | None = None
-    outer: tuple[Any, FrameType | None, Any] | None = None
+    outer: _Around | None = None
 
 
 at_hand = _AtHand()
@@ -223,7 +233,7 @@ def place_from(frame: FrameType | None) -> Location:
             return frame.f_code, frame.f_lasti
         if frame is dealing:
             if eqn is not None and eqn.source is not None:
-                return eqn.source  # type: ignore[no-any-return]
+                return eqn.source
             assert outer is not None
             eqn, dealing, outer = outer
         frame = frame.f_back

@@ -55,20 +55,35 @@ class TreeDef(Protocol):
     def __getstate__(self) -> Any: ...
 
 
+class _Registry(Protocol):
+    """What is asked of jaxlib's registry."""
+
+    def flatten(self, tree: object, is_leaf: IsLeaf, /) -> tuple[list[Any], TreeDef]: ...
+
+    def flatten_with_path(self, tree: object, is_leaf: Callable[..., bool] | None, /) -> Any: ...
+
+    def flatten_one_level_with_keys(self, tree: object, /) -> Any: ...
+
+    def register_node(self, cls: type, flatten: Callable[..., Any], unflatten: Callable[..., Any],
+                      flatten_with_keys: Callable[..., Any] | None, /) -> None: ...
+
+    def register_dataclass_node(self, cls: type, data: list[str], meta: list[str], /) -> None: ...
+
+
 # The registry
 
 _lock = threading.RLock()
-_registry: Any = None
-_registered: dict[type, Callable[[Any], None]] = {}
+_registry: _Registry | None = None
+_registered: dict[type, Callable[[_Registry], None]] = {}
 _BUILTIN = (dict, list, tuple, type(None))
 
 
-def registry() -> Any:
+def registry() -> _Registry:
     """The C++ registry, made when the first tree is flattened."""
     global _registry
     with _lock:
         if _registry is None:
-            made = _jaxlib.pytree.PyTreeRegistry()
+            made: _Registry = _jaxlib.pytree.PyTreeRegistry()
             for enter in _registered.values():
                 enter(made)
             _registry = made
@@ -88,7 +103,7 @@ def _rebuilt(node: object, children: Sequence[TreeDef]) -> TreeDef:
     return rebuilt
 
 
-def _register(cls: object, enter: Callable[[Any], None]) -> None:
+def _register(cls: object, enter: Callable[[_Registry], None]) -> None:
     """Queue a registration until jaxlib is needed, or enter it now."""
     if not isinstance(cls, type):
         raise CorejaxTypeError("only a class can be registered as a pytree node", got=repr(cls)[:80], wanted="a class",
@@ -115,7 +130,7 @@ def register_node(cls: type, flatten: Callable[[Any], tuple[Iterable[Any], Any]]
     `flatten(obj) -> (children, static)`; `unflatten(static, children) -> obj`; `static` is hashable and compares equal
     for equal structures. `flatten_with_keys(obj) -> ((key, child) pairs, static)` gives the children better names.
     """
-    def enter(made: Any) -> None:
+    def enter(made: _Registry) -> None:
         made.register_node(cls, flatten, unflatten, flatten_with_keys)
     _register(cls, enter)
 
@@ -187,7 +202,7 @@ def flatten(tree: object, is_leaf: IsLeaf = None, root: Root = None) -> tuple[li
     `root` is what errors call the tree: text, or a function from the path of a node to what it is called.
     """
     try:
-        return (_registry or registry()).flatten(tree, is_leaf)  # type: ignore[no-any-return]
+        return (_registry or registry()).flatten(tree, is_leaf)
     except Exception as error:
         _explain_failure(tree, is_leaf, error, root)
 

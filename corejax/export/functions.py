@@ -52,7 +52,7 @@ def export(fun: Callable[..., Any], *, platforms: Sequence[str] | None = None, v
     def export_f(*args: Any, **kwargs: Any) -> Exported:
         return _exported(jitted.trace(*args, **kwargs), names or (client.default_platform(),), vjp_order, allowed)
 
-    return wraps(fun, export_f)  # type: ignore[no-any-return]
+    return wraps(fun, export_f)
 
 
 @public
@@ -188,7 +188,7 @@ class Exported:
         differentiable.defvjp(lambda *xs: (differentiable(*xs), xs), backward)
         return differentiable  # type: ignore[no-any-return]
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return deserialize, (self.serialize(),)
 
     def __repr__(self) -> str:

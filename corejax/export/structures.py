@@ -25,7 +25,7 @@ _names: dict[type, str] = {}
 
 
 @public
-def register_namedtuple(cls: object, name: str) -> Any:
+def register_namedtuple(cls: object, name: str) -> type:
     """Let exported functions take and return this namedtuple; files know it by `name`.
 
     Whoever loads such a file registers a class with the same fields under that name first. Returns the class.
@@ -77,7 +77,7 @@ def _to_data(node: Any, what: str, path: tuple[Any, ...]) -> Any:
              "make it a dict around the function that is exported")
 
 
-def _plain_key(key: object, what: str, path: tuple[object, ...]) -> Any:
+def _plain_key(key: object, what: str, path: tuple[object, ...]) -> object:
     if type(key) not in (str, int, bool):
         raise CorejaxTypeError(f"{what}{keystr(path)} is a dict with a key that can't be exported", where=here(),
                                got=f"{kind_of(key)}: {key!r:.80}", wanted="keys that are strings, ints or bools",
@@ -85,7 +85,7 @@ def _plain_key(key: object, what: str, path: tuple[object, ...]) -> Any:
     return key
 
 
-def aval_to_data(aval: ShapedArray) -> list[Any]:
+def aval_to_data(aval: ShapedArray) -> list[object]:
     """A type as plain data."""
     return [dtypes.short_name(aval.dtype), list(aval.shape), aval.weak_type]
 

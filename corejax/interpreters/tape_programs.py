@@ -56,7 +56,7 @@ class TapeProgram:
     def __deepcopy__(self, memo: object) -> TapeProgram:
         return self
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         template = self._map
         for primitive, _, params, _ in template.eqns:
             check_picklable(primitive, params)

@@ -21,7 +21,7 @@ def location() -> source.Location:
     eqn = at_hand.eqn
     if eqn is None or eqn.source is None:
         return source.location()
-    return eqn.source  # type: ignore[no-any-return]
+    return eqn.source
 
 
 class _Plan:

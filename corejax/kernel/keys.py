@@ -99,13 +99,13 @@ def _canonical(jaxpr: Jaxpr, key_of_params: Callable[[JaxprEqn], tuple[Any, ...]
     return tuple(flat)
 
 
-def _literal_atom(literal: Literal) -> tuple[Any, ...]:
+def _literal_atom(literal: Literal) -> tuple[Hashable, ...]:
     value = literal.val
     aval = literal.aval
     return Literal, aval, np.asarray(value, aval.dtype).tobytes()
 
 
-def param_key(params: Mapping[str, object], owner: str = "") -> tuple[Any, ...]:
+def param_key(params: Mapping[str, object], owner: str = "") -> tuple[Hashable, ...]:
     """The identity of an equation's params: equal iff they are the same to the bit, in whatever order.
 
     >>> param_key({"axes": (0, 1), "exact": True})
@@ -126,11 +126,11 @@ def param_key(params: Mapping[str, object], owner: str = "") -> tuple[Any, ...]:
         raise
 
 
-def _eqn_param_key(eqn: JaxprEqn) -> tuple[Any, ...]:
+def _eqn_param_key(eqn: JaxprEqn) -> tuple[Hashable, ...]:
     return param_key(eqn.params, eqn.primitive.name)
 
 
-def _lowered_param_key(eqn: JaxprEqn) -> tuple[Any, ...]:
+def _lowered_param_key(eqn: JaxprEqn) -> tuple[Hashable, ...]:
     names = getattr(eqn.primitive, "lowered_params", None)
     atoms = []
     for name in sorted(eqn.params if names is None else names & eqn.params.keys()):
@@ -155,7 +155,7 @@ def atom(value: object) -> Hashable:
     """
     kind = type(value)
     if kind is int or kind is str or value is None:
-        return value  # type: ignore[no-any-return]
+        return value
     make = _EXACT.get(kind)
     return make(value) if make is not None else _other_atom(kind, value)
 
@@ -164,7 +164,7 @@ _FLAGS = frozenset((bool,))
 _PLAIN = frozenset((int, str, type(None)))  # types whose values are their own atoms
 
 
-def _tuple_atom(value: tuple[object, ...]) -> tuple[Any, ...]:
+def _tuple_atom(value: tuple[object, ...]) -> tuple[object, ...]:
     # Most tuples hold integers, names and such tuples: they stand for themselves, as no other atom is one of these.
     if _PLAIN.issuperset(map(type, value)) or _is_plain(value):
         return value
@@ -178,7 +178,7 @@ def _is_plain(value: tuple[object, ...]) -> bool:
     return True
 
 
-def _closed_atom(value: ClosedJaxpr) -> tuple[Any, ...]:
+def _closed_atom(value: ClosedJaxpr) -> tuple[object, ...]:
     return ClosedJaxpr, structural_key(value.jaxpr), *[_Identity(const) for const in value.consts]
 
 

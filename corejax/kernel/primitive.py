@@ -151,7 +151,10 @@ class Primitive:
         return context.trace.process_two(self, x, y, alike)
 
     def infer(self, avals: Avals, params: Mapping[str, object]) -> Any:
-        """The type of the result, or a tuple of types, by abstract_eval; remembered."""
+        """The type of the result, or a tuple of types, by abstract_eval; remembered.
+
+        Not a union: callers know which by `multiple_results`, and a test of the type would cost more than the look-up.
+        """
         if not params:
             return self.inferred(avals) or self._infer(avals, params, avals)
         key: tuple[Any, ...] = ()
@@ -181,7 +184,7 @@ class Primitive:
 
     def lowering(self, platform: str) -> Function:
         """The rule that translates it for a platform."""
-        return self.lowerings.get(platform) or self.xla_translation  # type: ignore[no-any-return]
+        return self.lowerings.get(platform) or self.xla_translation
 
     def _infer(self, avals: Avals, params: Mapping[str, object], key: object) -> Any:
         self.check_params(params)

@@ -236,7 +236,11 @@ _INSTEAD = {
 }
 
 
-def as_value(x: object) -> Any:
+#: What interpreters compute with: an array, or one that a trace boxed.
+Value: TypeAlias = Array | Tracer
+
+
+def as_value(x: object) -> Value:
     """`x` if it is an `Array` or a tracer, else an `Array` of its own: what rules return may be raw NumPy."""
     return x if type(x) is Array or isinstance(x, Tracer) else as_array(x, copy=True)
 

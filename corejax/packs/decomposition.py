@@ -17,8 +17,8 @@ from corejax.kernel.declarations import hookimpl
 from corejax.kernel.factors import instantiate
 from corejax.kernel.jaxpr import Params
 from corejax.kernel.keys import param_key
-from corejax.kernel.primitive import Primitive
-from corejax.packs.fallbacks import Note, Rule
+from corejax.kernel.primitive import Avals, Primitive, Rule
+from corejax.packs.fallbacks import Note
 
 if TYPE_CHECKING:
     from corejax.interpreters.batching import Axis
@@ -76,7 +76,7 @@ def _once(primitive: Primitive, params: Params, what: tuple[object, ...], derive
         _underway.keys = outer
 
 
-def _avals(args: Sequence[object]) -> tuple[Any, ...]:
+def _avals(args: Sequence[object]) -> Avals:
     return tuple([x.aval if isinstance(x, Linear) else aval_of(x) for x in args])
 
 

@@ -19,18 +19,15 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 from corejax.base.errors import PluginError
 from corejax.base.source import add_library_package, here
 from corejax.base.tracebacks import public, trim
 from corejax.installed import groups, registry
-from corejax.kernel.primitive import Primitive, Unfrozen
+from corejax.kernel.primitive import Function, Primitive, Unfrozen
 from corejax.packs.freeze import freeze as freeze
 from corejax.packs.public_functions import public_function as public_function
-
-Function = Callable[..., Any]
 
 _lock = threading.RLock()  # a signal handler, or a property of a plugin, may come back here
 
@@ -50,7 +47,7 @@ def place(primitive: Primitive) -> tuple[str | None, str]:
     return None, f"defined in {primitive.module}"
 
 
-def pickled(primitive: Primitive) -> tuple[Any, ...]:
+def pickled(primitive: Primitive) -> tuple[object, ...]:
     """A primitive of a pack by its name, another one by the place of its function."""
     if primitive.pack is not None:
         return find, (primitive.name,)

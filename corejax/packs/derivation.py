@@ -7,6 +7,7 @@ jvp. What is left to slow substitutes is in `fallbacks`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from corejax.arrays.array import Array
@@ -19,8 +20,8 @@ from corejax.kernel import checks
 from corejax.kernel.context import context
 from corejax.kernel.declarations import NotDifferentiable, NotLinear, Partials
 from corejax.kernel.factors import instantiate, weighted
-from corejax.kernel.primitive import Primitive
-from corejax.packs.fallbacks import CALLBACK, SEQUENTIAL, Note, Rule, callback, missing, refused, sequential_vmap
+from corejax.kernel.primitive import Primitive, Rule
+from corejax.packs.fallbacks import CALLBACK, SEQUENTIAL, Note, callback, missing, refused, sequential_vmap
 from corejax.packs.families.spreading import spread
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ MISSING = Note("missing", "nothing says what it is, and using it is an error")
 COMPILED = Note("absent", "compiled for each call signature")
 
 
-def fill(slots: Any, primitive: Primitive) -> None:
+def fill(slots: SimpleNamespace, primitive: Primitive) -> None:
     """Give every rule in `slots` a callable, for the primitive that is being frozen (`impl` may stay None).
 
     The rules made here refer to `primitive`, never to `slots`, which is a draft of it. `slots.notes` says of each hook
@@ -57,7 +58,7 @@ def fill(slots: Any, primitive: Primitive) -> None:
             (missing(primitive, "xla_translation"), MISSING))
 
 
-def _fill_jvp(slots: Any, primitive: Primitive, derived: tuple[Rule, Note] | None) -> None:
+def _fill_jvp(slots: SimpleNamespace, primitive: Primitive, derived: tuple[Rule, Note] | None) -> None:
     declared = slots.jvp
     if isinstance(declared, NotDifferentiable):
         slots.jvp = refused(primitive, "jvp", declared.reason)

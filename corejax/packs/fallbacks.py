@@ -19,14 +19,11 @@ from corejax.base.config import config
 from corejax.base.errors import CorejaxNotImplementedError, MissingRuleError
 from corejax.base.source import here, warn
 from corejax.installed.roles import roles
-from corejax.kernel.primitive import Primitive
+from corejax.kernel.primitive import Primitive, Rule
 
 if TYPE_CHECKING:
     from corejax.interpreters.batching import Axis
     from corejax.xla.lowering.programs import Lowering
-
-Rule = Callable[..., Any]
-
 
 class Note(NamedTuple):
     """What stands in for a hook without a rule, in a word and in a sentence, and what it costs."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,7 +18,7 @@ from corejax.kernel import checks
 from corejax.kernel.declarations import Declaration, Factors, Linearity, Partials
 from corejax.kernel.factors import instantiate
 from corejax.kernel.hookspecs import HOOKS, WITHOUT_PARAMS
-from corejax.kernel.primitive import Primitive
+from corejax.kernel.primitive import Primitive, Rule
 from corejax.packs import derivation
 from corejax.packs.hook_signatures import (
     Signature,
@@ -33,12 +32,10 @@ from corejax.packs.hook_signatures import (
 from corejax.packs.resolution import ALWAYS_THERE, FAMILIES, Offer, Resolution, by_platform, extensions, general, rank
 from corejax.packs.source import Source
 
-Rule = Callable[..., Any]
-
 _lock = threading.Lock()
 
 #: Primitives whose rules are fixed, or are being fixed: `extend` comes too late for them.
-_fixed: weakref.WeakSet[Any] = weakref.WeakSet()
+_fixed: weakref.WeakSet[Primitive] = weakref.WeakSet()
 
 #: The manifest of whose rules for unknown primitives the user was told.
 _told: list[Any] = [None]
@@ -162,7 +159,7 @@ def _lowered_params(offers: list[Offer]) -> frozenset[str] | None:
     return frozenset([name for signature in signatures for name in signature.keywords])
 
 
-def _wrap(slots: Any, hook: str, offer: Offer, params: Signature) -> None:
+def _wrap(slots: SimpleNamespace, hook: str, offer: Offer, params: Signature) -> None:
     """Put a wrapper around a hook's rule, also around one that was derived; the last one comes outermost."""
     source, wrapper, platform = offer.source, _adapted(offer.source, hook, offer.rule, params), offer.source.platform
     mark = f", wrapped by {source.origin}"

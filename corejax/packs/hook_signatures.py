@@ -9,13 +9,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from corejax.base.errors import CorejaxRuntimeError
 from corejax.kernel.declarations import PerOperand
 
-Rule = Callable[..., Any]
-
+if TYPE_CHECKING:
+    from corejax.kernel.primitive import Rule
 
 class Signature(NamedTuple):
     """What a hook takes: names of positional arguments and of params, `*args`, `**params`."""

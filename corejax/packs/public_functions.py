@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import FunctionType
 from typing import Any
 
 from corejax.base.errors import PluginError, kind_of
 from corejax.base.source import here
 from corejax.base.tracebacks import as_entry, public, trim
-from corejax.kernel.primitive import Primitive
-
-Function = Callable[..., Any]
+from corejax.kernel.primitive import Function, Primitive
 
 
 def public_function(primitive: Primitive) -> Function:

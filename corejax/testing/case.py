@@ -16,8 +16,6 @@ from corejax.kernel.primitive import Primitive
 from corejax.testing.comparing import host
 from corejax.testing.report import Mismatch, NotApplicable, clipped
 
-Function = Callable[..., Any]
-
 #: The dtypes with which a double-precision sample is tried, too, if `abstract_eval` takes them.
 _NARROWER = {np.dtype(np.float64): (dtypes.float32, dtypes.bfloat16), np.dtype(np.complex128): (dtypes.complex64,)}
 
@@ -177,7 +175,7 @@ class Case:
         domain = self.sample.domain
         return domain is not None and (len(domain) != 2 or isinstance(domain[0], (tuple, list, type(None))))
 
-    def _draw(self, aval: ShapedArray, domain: tuple[float, float]) -> Any:
+    def _draw(self, aval: ShapedArray, domain: tuple[float, float]) -> np.ndarray:
         low, high = domain
         if not dtypes.is_inexact(aval.dtype):
             return np.asarray(self.rng.integers(int(low), int(high) + 1, aval.shape)).astype(aval.dtype)
@@ -187,7 +185,7 @@ class Case:
             parts = [np.where(np.abs(x - point) < gap, np.where(x < point, x - gap, x + gap), x) for x in parts]
         return self._fill(aval, *[np.clip(x, low, high) for x in parts])
 
-    def _fill(self, aval: ShapedArray, real: Any, imag: Any) -> Any:
+    def _fill(self, aval: ShapedArray, real: Any, imag: Any) -> np.ndarray:
         values = real + 1j * imag if dtypes.is_complex(aval.dtype) else real
         return np.asarray(values).astype(aval.dtype)
 

@@ -188,7 +188,7 @@ def _agrees(case: Case, function: Function, xs: list[Any], positions: tuple[int,
     return bool(2 * kept.sum() >= kept.size)
 
 
-def _along(case: Case, x: object) -> Any:
+def _along(case: Case, x: object) -> np.ndarray:
     """A direction with elements in proportion to those of x, if these are large."""
     aval = aval_of(x)
     return np.asarray(case.direction(x) * np.maximum(1.0, np.abs(host(x))), aval.dtype)

@@ -133,7 +133,7 @@ def _arrays(values: Sequence[object]) -> list[Any]:
     return [x if isinstance(x, Zero) else Array.from_host(np.array(host(x)), aval_of(x)) for x in values]
 
 
-def _bytes(x: object) -> Any:
+def _bytes(x: object) -> tuple[object, ...] | None:
     return (x.shape, x.dtype, host(x).tobytes()) if isinstance(x, np.ndarray) or type(x) is Array else None
 
 

@@ -6,7 +6,7 @@ The module `corejax_pytest`, which pytest loads, makes the options and the marke
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,6 +14,9 @@ from corejax.base.errors import CorejaxError
 from corejax.testing.report import ConformanceError, Outcome
 from corejax.testing.running import chosen_checks, outcome_of, primitives_of
 from corejax.testing.specification import HAS_SAMPLES
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 #: What a report carries for each exemption, to be listed at the end.
 EXEMPTION = "corejax exemption"
@@ -118,6 +121,6 @@ class CheckItem(pytest.Item):
         run(self.parent.name, self.name, self.parent.parent.plugin.full,
             lambda name, value: self.user_properties.append((name, value)))
 
-    def reportinfo(self) -> tuple[Any, int | None, str]:
+    def reportinfo(self) -> tuple[Path, None, str]:
         """The id as a heading."""
         return self.path, None, self.nodeid

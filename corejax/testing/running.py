@@ -104,7 +104,7 @@ def chosen_checks(full: bool, names: Iterable[str] | None = None) -> list[Check]
     return [CHECKS[name] for name in chosen]
 
 
-def primitive_of(primitive: Primitive) -> Any:
+def primitive_of(primitive: Primitive) -> Primitive:
     """The primitive that somebody names, or shows by its function."""
     if isinstance(primitive, str):
         return find(primitive)

@@ -196,7 +196,7 @@ def _array(values: np.ndarray, aval: ShapedArray) -> np.ndarray:
         return np.asarray(values).astype(aval.dtype)
 
 
-def _rounded(x: object, units: int) -> Any:
+def _rounded(x: object, units: int) -> np.ndarray:
     """An array with so many smallest normal numbers, of their signs, for subnormal numbers."""
     x = host(x)
     if not dtypes.is_float(x.dtype):

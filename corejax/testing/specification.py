@@ -190,7 +190,7 @@ def _same(ones: Sequence[object], others: Sequence[object]) -> bool:
     return all([_bytes(a) == _bytes(b) for a, b in pairs])
 
 
-def _bytes(x: object) -> tuple[Any, ...]:
+def _bytes(x: object) -> tuple[object, ...]:
     array = host(x)
     return type(x), array.shape, array.dtype, array.tobytes()
 

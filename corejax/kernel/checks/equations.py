@@ -58,7 +58,8 @@ def check_typecheck(primitive: Primitive, result: object, avals: Avals, **params
     return types
 
 
-def check_dce(primitive: Primitive, result: object, eqn: JaxprEqn, used_out: Sequence[bool]) -> tuple[Any, Any]:
+def check_dce(primitive: Primitive, result: object, eqn: JaxprEqn, used_out: Sequence[bool]
+              ) -> tuple[Sequence[bool], JaxprEqn | None]:
     """What a smaller equation uses, and that equation or None."""
     todo = "return (used_in, smaller equation or None), with one flag for each operand"
     if not isinstance(result, (list, tuple)) or len(result) != 2:

@@ -18,7 +18,7 @@ from corejax.base.errors import CorejaxError
 from corejax.kernel.checks.blame import describe, describe_dim, rule_error
 from corejax.kernel.checks.forms import check_sequence, no_array
 from corejax.kernel.factors import Divisor
-from corejax.kernel.trace import Trace, Tracer, belongs, leak_error
+from corejax.kernel.trace import Trace, Tracer, Value, belongs, leak_error
 
 if TYPE_CHECKING:
     from corejax.kernel.primitive import Primitive
@@ -49,7 +49,7 @@ def check_home(primitive: Primitive, hook: str, tracer: Tracer, trace: Trace | N
                             "compute with what the rule is given, and don't keep any of it for later")
 
 
-def check_array(primitive: Primitive, hook: str, value: object, expected: object, trace: Trace | None) -> Any:
+def check_array(primitive: Primitive, hook: str, value: object, expected: object, trace: Trace | None) -> Value:
     """A value whose type is checked elsewhere, or matters only in part."""
     if isinstance(value, Tracer):
         check_home(primitive, hook, value, trace)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from corejax.base.errors import CorejaxTypeError, MissingRuleError
 from corejax.base.source import here
 from corejax.base.tracebacks import as_entry, public, trim
 from corejax.kernel.declarations import Declaration, Partials, Sample, hookimpl, not_linear, per_operand
-from corejax.kernel.primitive import Primitive
+from corejax.kernel.primitive import Function, Primitive
 from corejax.packs.families.scalars import match_scalars, matching
 from corejax.packs.families.settling import settle
 from corejax.packs.families.spreading import align, common_shape, refused, spread, spread_operands, unspread
@@ -23,8 +23,6 @@ from corejax.packs.families.spreading import align, common_shape, refused, sprea
 if TYPE_CHECKING:
     from corejax.interpreters.batching import Axis
     from corejax.xla.lowering.programs import Lowering
-
-Function = Callable[..., Any]
 
 _NAMES = {"b": "booleans", "i": "signed integers", "u": "unsigned integers", "f": "floats", "c": "complex numbers"}
 _SAMPLE_DTYPES = {"b": "bool", "i": "int32", "u": "uint8", "f": "float64", "c": "complex128"}
@@ -202,7 +200,7 @@ def comparison(name: str, impl: Function, *, direction: str, dtypes: str, jvp: o
                        cheap=True)
 
 
-def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype, domain: tuple[float, float]) -> Any:
+def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype, domain: tuple[float, float]) -> np.ndarray:
     """A random array of a dtype, with elements (their real and imaginary parts) in an interval."""
     low, high = domain
     kind = types.kind(dtype)

@@ -24,7 +24,7 @@ _RANK_OF_KIND = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3, "V": -1}
 _weak: dict[np.dtype, tuple[int, Callable[[Any], Any], ShapedArray]] = {}
 
 
-def weak_scalar(value: object, dtype: np.dtype) -> Any:
+def weak_scalar(value: object, dtype: np.dtype) -> Array | None:
     """A Python scalar as a weak array of this dtype; None if the dtype can't hold its kind.
 
     >>> weak_scalar(2, np.dtype("float32")), weak_scalar(2.5, np.dtype("int32"))

@@ -17,6 +17,7 @@ from corejax.xla.runtime.failures import refused_program
 from corejax.xla.runtime.options import settings_of
 
 if TYPE_CHECKING:
+    from corejax.arrays.array import Array
     from corejax.base._jaxlib import Module
 
 
@@ -34,7 +35,7 @@ class Compiled:
     def out_avals(self) -> tuple[ShapedArray, ...]:
         return self.executable.out_avals
 
-    def __call__(self, *args: Any) -> list[Any]:
+    def __call__(self, *args: Any) -> list[Array]:
         return self.executable(args)
 
     def as_text(self) -> str:

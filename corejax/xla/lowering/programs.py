@@ -8,7 +8,7 @@ A rule gets one `Lowering` as its `ctx`, the same object each time, whose view o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -68,7 +68,7 @@ class Lowering:
         self.out_types: tuple[Any, ...] = ()
         self._create = ir.Operation.create
         self._made: Any = None
-        self._functions: dict[Any, Any] = {}
+        self._functions: dict[Hashable, tuple[Any, list[Any], Depth]] = {}
         self._built: list[Any] = []  # functions, callees first
         self.depth = Depth()  # of the function at hand; of the whole module, when it is complete
         self._names: dict[str, int] = {}
@@ -162,7 +162,7 @@ class Lowering:
                 self.eqn, self.out_types, self._literals, self.depth = saved
             reference = self.ir.FlatSymbolRefAttr.get(symbol)
             found = self._functions[key] = reference, [self.types[aval] for aval in jaxpr.out_avals], depth
-        return found  # type: ignore[no-any-return]
+        return found
 
     def _unique(self, name: str) -> str:
         count = self._names.get(name, 0)
@@ -303,7 +303,7 @@ def lower_module(jaxpr: Jaxpr, consts: Sequence[object], name: str, platform: st
     return ctx
 
 
-def _const_to_numpy(value: object) -> Any:
+def _const_to_numpy(value: object) -> np.ndarray:
     return to_numpy(value) if hasattr(value, "aval") else np.asarray(value)
 
 

@@ -120,7 +120,7 @@ class Cuda:
             raise
 
     @property
-    def compiler_options(self) -> dict[str, Any]:
+    def compiler_options(self) -> dict[str, str]:
         """Where the compiler finds its tools."""
         found = self.library()
         tools = None if found is None else found.tools
