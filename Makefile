@@ -12,35 +12,32 @@ TEST_ENV := XLA_FLAGS=--xla_cpu_multi_thread_eigen=false OMP_NUM_THREADS=1 OPENB
 WORKERS ?= 2
 PYTEST = -m pytest -n $(WORKERS) -q
 
-.PHONY: demo test test-quick test-matrix test-all tests mutants strength quick-suite quick-kernel quick-rest lint parity parity-all \
+.PHONY: demo test test-quick quick-suite kernel-tests other-tests test-matrix test-all mutants strength lint parity parity-all \
         bench bench-against entry-points clean
 
 demo: .venv/stamp
 	.venv/bin/python examples/quickstart.py
 
 # What a change must pass, in minutes: all tests but those marked exhaustive, which leave a fixed sample of their kind.
-test: lint
-	$(MAKE) --no-print-directory tests FEW='-m "not exhaustive"'
+test: WHICH = not exhaustive
+test: lint kernel-tests other-tests
 
-# The kernel's tests see no pack: they bring toy primitives of their own.
-tests: .venv/stamp
-	$(TEST_ENV) COREJAX_PACKS=none .venv/bin/python $(PYTEST) $(FEW) tests/kernel
-	$(TEST_ENV) .venv/bin/python $(PYTEST) $(FEW) tests examples/softplus_pack/tests --ignore tests/kernel
-
-# Without the tests that build wheels and environments.
-test-quick: .venv/stamp
-	$(MAKE) --no-print-directory quick-suite
+# Without the tests that build wheels and environments, too.
+test-quick quick-suite: WHICH = not slow and not exhaustive
+test-quick: .venv/stamp quick-suite
 
 # The quick tests in an environment that is there.
+quick-suite: kernel-tests other-tests
+
 IN ?= .venv
+WHICH ?=
 
-quick-suite: quick-kernel quick-rest
+# The kernel's tests see no pack: they bring toy primitives of their own.
+kernel-tests: $(filter .venv/stamp,$(IN)/stamp)
+	$(TEST_ENV) COREJAX_PACKS=none $(IN)/bin/python $(PYTEST) -m "$(WHICH)" tests/kernel
 
-quick-kernel:
-	$(TEST_ENV) COREJAX_PACKS=none $(IN)/bin/python $(PYTEST) -m "not slow and not exhaustive" tests/kernel
-
-quick-rest:
-	$(TEST_ENV) $(IN)/bin/python $(PYTEST) -m "not slow and not exhaustive" tests examples/softplus_pack/tests --ignore tests/kernel
+other-tests: $(filter .venv/stamp,$(IN)/stamp)
+	$(TEST_ENV) $(IN)/bin/python $(PYTEST) -m "$(WHICH)" tests examples/softplus_pack/tests --ignore tests/kernel
 
 # The quick tests under each release line of jaxlib on each CPython that is found, one after the other, and a table;
 # `make test-matrix ONLY="3.12-0.11 3.13-0.12"` runs some.
@@ -51,7 +48,7 @@ test-matrix:
 # and the quick tests on every CPython and jaxlib that is found.
 PROGRAMS ?= 20000
 
-test-all: lint tests parity-all
+test-all: lint kernel-tests other-tests parity-all
 	$(TEST_ENV) JAX_ENABLE_X64=1 .venv-parity/bin/python -m tests.random_programs --count $(PROGRAMS) --processes $(WORKERS)
 	$(MAKE) --no-print-directory test-matrix
 
@@ -70,12 +67,10 @@ lint: .venv/stamp
 	.venv/bin/mypy corejax $(PACKS:%=%/corejax_*) $(EXAMPLE_PACK)/corejax_softplus corejax_pytest.py tools
 
 # The tests that compare with jax, which the product's environment does not have: "jax" or "parity" is in their names.
-parity: .venv-parity/stamp
-	$(MAKE) --no-print-directory parity-all FEW='-m "not exhaustive"'
-
-# The same with those marked exhaustive.
-parity-all: .venv-parity/stamp
-	$(TEST_ENV) JAX_ENABLE_X64=1 .venv-parity/bin/python $(PYTEST) $(FEW) -k "jax or parity" \
+# parity-all has those marked exhaustive, too.
+parity: WHICH = not exhaustive
+parity parity-all: .venv-parity/stamp
+	$(TEST_ENV) JAX_ENABLE_X64=1 .venv-parity/bin/python $(PYTEST) -m "$(WHICH)" -k "jax or parity" \
 		$$(grep -rlE 'importorskip\("jax' tests)
 
 # Everything, into docs/, in some 15 minutes on a quiet machine; `make bench ONLY="calls real.greeks"` prints some of it.
