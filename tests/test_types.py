@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,34 @@ def test_each_operator_is_declared_for_tools_once() -> None:
 
 def test_the_package_says_that_it_is_typed() -> None:
     assert (Path(corejax.__file__).parent / "py.typed").exists()
+
+
+# What the kernel's own annotations say
+
+#: Words for objects that have a class, or a protocol: `Any` would hide what they are.
+NAMED = {"primitive", "eqn", "aval", "jaxpr", "trace", "tracer", "treedef", "entry"}
+
+KERNEL = Path(corejax.__file__).parent
+
+
+def annotated(path: Path) -> Iterator[tuple[str, ast.expr, int]]:
+    """Every annotated argument, attribute and local of a module."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.arg) and node.annotation is not None:
+            yield node.arg, node.annotation, node.lineno
+        elif isinstance(node, ast.AnnAssign):
+            yield ast.unparse(node.target).rpartition(".")[2], node.annotation, node.lineno
+
+
+def test_what_has_a_name_is_not_any() -> None:
+    hidden = [f"{path.relative_to(KERNEL)}:{line} {name}" for path in KERNEL.rglob("*.py")
+              for name, kind, line in annotated(path) if name in NAMED and ast.unparse(kind) in ("Any", "Any | None")]
+    assert [] == hidden
+
+
+def test_any_is_never_hidden_behind_another_name() -> None:
+    aliases = [f"{path.relative_to(KERNEL)}:{node.lineno}" for path in KERNEL.rglob("*.py")
+               for node in ast.parse(path.read_text()).body
+               if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Name)
+               and node.value.id == "Any"]
+    assert [] == aliases

@@ -161,7 +161,7 @@ def single_device_sharding(device: Any) -> Any:
     return _load("runtime").GSPMDSharding(_load("DeviceList")((device,)), _load("HloSharding").replicate())
 
 
-def result_handler(aval: Any, sharding: Any) -> Any:
+def result_handler(aval: object, sharding: Any) -> Any:
     """What turns one result of an execution into an array. Release 0.11 dropped the argument that skips checks."""
     make = _load("runtime").array_result_handler
     try:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from corejax.base import _jaxlib
@@ -112,7 +112,7 @@ def _truncated(got: int, wanted: int) -> CorejaxValueError:
                              where=here(), todo="get the whole of it from where it came")
 
 
-def _function(entry: Any, modules: bytes) -> tuple[Function, bytes]:
+def _function(entry: Mapping[str, Any], modules: bytes) -> tuple[Function, bytes]:
     """The function of one entry, and the modules of those that follow."""
     name, in_tree, out_tree = entry["name"], tree_from_data(entry["in_tree"]), tree_from_data(entry["out_tree"])
     in_avals, out_avals = (list(map(aval_from_data, entry[side])) for side in ("in_avals", "out_avals"))

@@ -7,9 +7,16 @@ result returns the value itself; with `multiple_results = True`, a sequence.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import pluggy
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from corejax.base.avals import ShapedArray
+    from corejax.kernel.jaxpr import JaxprEqn
 
 #: The contract between kernel and packs. A plugin may state the one that it was written for as `api_version`.
 API_VERSION = 1
@@ -18,7 +25,7 @@ hookspec = pluggy.HookspecMarker("corejax")
 
 
 @hookspec(firstresult=True)
-def abstract_eval(avals: Any) -> Any:
+def abstract_eval(avals: Sequence[ShapedArray]) -> Any:
     """`abstract_eval(avals, *, ...)`: the types of the results, from the types of the operands.
 
     Gets `ShapedArray`s, returns one (or a sequence of them). The result depends on nothing but its arguments, as it is
@@ -27,7 +34,7 @@ def abstract_eval(avals: Any) -> Any:
 
 
 @hookspec(firstresult=True)
-def impl(args: Any) -> Any:
+def impl(args: Sequence[Any]) -> Any:
     """`impl(args, *, ...)`: the results, computed by NumPy from NumPy arrays.
 
     Of exactly the types that `abstract_eval` says, and the values that the compiled program gives. Does not write to
@@ -36,7 +43,7 @@ def impl(args: Any) -> Any:
 
 
 @hookspec(firstresult=True)
-def jvp(primals: Any, tangents: Any) -> Any:
+def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     """`jvp(primals, tangents, *, ...)`: the pair (results, tangents of the results).
 
     Linear in the tangents, and written with differentiable functions. Tangents are arrays, unless the plugin declares
@@ -47,7 +54,7 @@ def jvp(primals: Any, tangents: Any) -> Any:
 
 
 @hookspec(firstresult=True)
-def transpose(cotangents: Any, args: Any) -> Any:
+def transpose(cotangents: Any, args: Sequence[Any]) -> Any:
     """`transpose(cotangents, args, *, ...)`: for each operand its cotangent, or None.
 
     Operands with respect to which it transposes arrive as `Linear(aval)`, the others as values. A cotangent has the
@@ -57,7 +64,7 @@ def transpose(cotangents: Any, args: Any) -> Any:
 
 
 @hookspec(firstresult=True)
-def vmap(axis: Any, args: Any, dims: Any) -> Any:
+def vmap(axis: Any, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
     """`vmap(axis, args, dims, *, ...)`: the pair (results, where their batch axes are).
 
     `axis.size` and `axis.name`; a dim is the position of an operand's batch axis, or None. The law: the slices of the
@@ -66,7 +73,7 @@ def vmap(axis: Any, args: Any, dims: Any) -> Any:
 
 
 @hookspec(firstresult=True)
-def xla_translation(ctx: Any, args: Any) -> Any:
+def xla_translation(ctx: Any, args: Sequence[Any]) -> Any:
     """`xla_translation(ctx, args, *, ...)`: StableHLO values, from StableHLO values.
 
     Of the types `ctx.avals_out`. Programs that differ in params that no lowering names compile once. A plugin under
@@ -76,7 +83,7 @@ def xla_translation(ctx: Any, args: Any) -> Any:
 
 
 @hookspec(firstresult=True)
-def decompose(args: Any) -> Any:
+def decompose(args: Sequence[Any]) -> Any:
     """`decompose(args, *, ...)`: the same results by other primitives.
 
     Every hook that is absent follows from it.
@@ -84,12 +91,12 @@ def decompose(args: Any) -> Any:
 
 
 @hookspec(firstresult=True)
-def samples(rng: Any) -> Any:
+def samples(rng: np.random.Generator) -> Any:
     """`samples(rng)`: an iterable of `Sample`s for the conformance kit; `rng` is a NumPy generator."""
 
 
 @hookspec(firstresult=True)
-def evaluate(args: Any) -> Any:
+def evaluate(args: Sequence[Any]) -> Any:
     """`evaluate(args, *, ...)`: the results for concrete arrays, computed by binding other primitives.
 
     For primitives that carry programs and need not compile them: a branch is taken, a call is made. Gets `Array`s,
@@ -99,7 +106,7 @@ def evaluate(args: Any) -> Any:
 
 
 @hookspec(firstresult=True)
-def partial_eval(eqn: Any, unknown_in: Any) -> Any:
+def partial_eval(eqn: JaxprEqn, unknown_in: Sequence[bool]) -> Any:
     """`partial_eval(eqn, unknown_in)`: split an equation into what is known now and what isn't.
 
     Returns (known_eqn or None, staged_eqn or None, unknown_out, residual_vars). Only with `multiple_results`. Without
@@ -108,17 +115,17 @@ def partial_eval(eqn: Any, unknown_in: Any) -> Any:
 
 
 @hookspec(firstresult=True)
-def dce(eqn: Any, used_out: Any) -> Any:
+def dce(eqn: JaxprEqn, used_out: Sequence[bool]) -> Any:
     """`dce(eqn, used_out)`: the pair (used_in, smaller equation or None). Without it: uses all or none."""
 
 
 @hookspec(firstresult=True)
-def effects(avals: Any) -> Any:
+def effects(avals: Sequence[ShapedArray]) -> Any:
     """`effects(avals, *, ...)`: the frozenset of effects of the equation. Without it: none."""
 
 
 @hookspec(firstresult=True)
-def typecheck(avals: Any) -> Any:
+def typecheck(avals: Sequence[ShapedArray]) -> Any:
     """`typecheck(avals, *, ...)`: the types of the results, after checking the params. Without it: `abstract_eval`."""
 
 
@@ -128,7 +135,7 @@ def pretty() -> Any:
 
 
 @hookspec(firstresult=True)
-def linearize(primals: Any, nonzero: Any) -> Any:
+def linearize(primals: Sequence[Any], nonzero: Sequence[bool]) -> Any:
     """`linearize(primals, nonzero, *, ...)`: (results, residuals, lin) with `lin(residuals, tangents)` the derivative.
 
     `nonzero` says which operands have tangents. Without it: from `jvp`.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TypeAlias, cast
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from corejax.base.tracebacks import public
 from corejax.installed import groups, manifest
 from corejax.kernel.checks import whose
 from corejax.kernel.declarations import Sample
-from corejax.kernel.primitive import Primitive
+from corejax.kernel.primitive import Function, Primitive
 from corejax.packs.define import find
 from corejax.testing.case import Case
 from corejax.testing.catalogue import CHECKS
@@ -23,9 +23,12 @@ from corejax.testing.check import Check
 from corejax.testing.report import ConformanceError, Failure, Mismatch, NotApplicable, Outcome, Report
 from corejax.testing.specification import HAS_SAMPLES, specified
 
+#: How somebody says which primitive: by itself, its name, or its public function.
+Named: TypeAlias = Primitive | str | Function
+
 
 @public
-def check_primitive(primitive: Primitive, samples: Iterable[Sample] | None = None, *, full: bool = False,
+def check_primitive(primitive: Named, samples: Iterable[Sample] | None = None, *, full: bool = False,
                     checks: Iterable[str] | None = None, stop_at_first: bool = False) -> Report:
     """Check all rules of a primitive against each other; a `ConformanceError` that lists what fails.
 
@@ -68,7 +71,7 @@ def primitives_of(pack: str) -> list[str]:
     return sorted([entry.name for entry in packs[name].entries if entry.group == groups.PRIMITIVES])
 
 
-def outcomes(primitive: Any, samples: Iterable[Sample] | None = None, *, full: bool = False,
+def outcomes(primitive: Named, samples: Iterable[Sample] | None = None, *, full: bool = False,
              checks: Iterable[str] | None = None, stop_at_first: bool = False) -> Iterator[Outcome]:
     """The outcome of each check, as they come."""
     chosen = chosen_checks(full, checks)
@@ -85,7 +88,7 @@ def outcomes(primitive: Any, samples: Iterable[Sample] | None = None, *, full: b
             return
 
 
-def outcome_of(primitive: Any, check: str, full: bool = False) -> Outcome:
+def outcome_of(primitive: Named, check: str, full: bool = False) -> Outcome:
     """The outcome of one check by name, or of `has samples`, with the hook's samples."""
     found = primitive_of(primitive)
     given, specification = specified(found, None, CHECKS)
@@ -104,11 +107,11 @@ def chosen_checks(full: bool, names: Iterable[str] | None = None) -> list[Check]
     return [CHECKS[name] for name in chosen]
 
 
-def primitive_of(primitive: Primitive) -> Primitive:
+def primitive_of(primitive: Named) -> Primitive:
     """The primitive that somebody names, or shows by its function."""
     if isinstance(primitive, str):
         return find(primitive)
-    return getattr(primitive, "primitive", primitive)
+    return cast(Primitive, getattr(primitive, "primitive", primitive))
 
 
 def run_check(each: Check, primitive: Primitive, samples: Sequence[Sample], full: bool = False) -> Outcome:
