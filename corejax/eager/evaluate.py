@@ -66,7 +66,11 @@ def _run_again(error: Exception, primitive: Primitive, data: Sequence[object], a
 
 
 class EvalTrace(Trace):
-    """Applies primitives to arrays. Each thread has its own."""
+    """Applies primitives to arrays. Each thread has its own.
+
+    Its three ways box results in place, each for what it knows of them, and leave to `_boxed` what is unusual: a call
+    of that for every result made `lax.sin` of three elements a fifth slower.
+    """
 
     __slots__ = ("_run",)
 
