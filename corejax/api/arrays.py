@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from corejax.api.programs import clear_programs
 from corejax.arrays import array as arrays
@@ -13,6 +13,9 @@ from corejax.base.tracebacks import public
 from corejax.interpreters.leaves import is_single_leaf, namer, not_an_array
 from corejax.kernel.trace import Tracer
 from corejax.xla.runtime import client
+
+if TYPE_CHECKING:
+    from corejax.arrays.devices import Device
 
 
 @public
@@ -57,7 +60,7 @@ def _on_leaves(function: Any, x: Any, what: str) -> Any:
 
 
 @public
-def devices(platform: str | None = None) -> list[Any]:
+def devices(platform: str | None = None) -> list[Device]:
     """The devices that programs can run on, those of one platform if it is named."""
     return client.devices(platform)
 

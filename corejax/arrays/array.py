@@ -16,6 +16,7 @@ from corejax.arrays import devices, exchange
 from corejax.arrays.datamodel import ArrayType, DataModel
 from corejax.arrays.storage import (
     DELETED,
+    Host,
     Stored,
     as_scalar,
     check_has_value,
@@ -40,7 +41,7 @@ def _conversion(convert: Callable[[Any], Any], todo: str) -> Callable[[Any], Any
     wanted = f"{convert.__name__}(x)"
 
     @as_entry
-    def method(self: object) -> Any:
+    def method(self: Array) -> Any:
         try:
             return convert(scalar(self, wanted, todo))
         except Exception as error:
@@ -70,7 +71,7 @@ class Array(Stored, DataModel, metaclass=ArrayType):
                                todo="use cj.device_put(x), or any function of cj.lax on a NumPy array")
 
     @staticmethod
-    def from_host(host: object, aval: ShapedArray) -> Array:
+    def from_host(host: Host, aval: ShapedArray) -> Array:
         """Wrap an ndarray of this very type that nobody else will write to; no copy, no check."""
         self: Array = _new(Array)
         self.aval = aval
@@ -78,7 +79,7 @@ class Array(Stored, DataModel, metaclass=ArrayType):
         return self
 
     @staticmethod
-    def from_device(buffer: object, aval: ShapedArray) -> Array:
+    def from_device(buffer: Buffer, aval: ShapedArray) -> Array:
         """Wrap a buffer of the runtime of this very type; no copy, no check."""
         self: Array = _new(Array)
         self.aval = aval
@@ -112,12 +113,12 @@ class Array(Stored, DataModel, metaclass=ArrayType):
 
     @property
     @public
-    def device(self) -> Any:
+    def device(self) -> Device:
         """The device that it lives on; for an array in host memory, the default one."""
         runtime = devices.runtime
         return runtime.place_with(live(self)._sharding).device if is_on_device(self) else runtime.place_of().device
 
-    def devices(self) -> set[Any]:
+    def devices(self) -> set[Device]:
         """The devices that it lives on."""
         return {self.device}
 
@@ -250,13 +251,14 @@ class Array(Stored, DataModel, metaclass=ArrayType):
 
 
 if TYPE_CHECKING:
+    from corejax.arrays.devices import Buffer, Device
     class _Provided(Array):
         """What tools take an attribute for that a pack provides: an array, or a method that returns one."""
 
         def __call__(self, *args: Any, **kwargs: Any) -> Array: ...
 
 
-def _restore(host: Any, weak_type: bool) -> Array:
+def _restore(host: np.ndarray, weak_type: bool) -> Array:
     """An array as it comes out of a pickle: in host memory."""
     return Array.from_host(host, ShapedArray(host.shape, host.dtype, weak_type))
 

@@ -4,30 +4,64 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+import numpy as np
+
 from corejax.base.avals import ShapedArray
 from corejax.base.errors import CorejaxRuntimeError
+
+
+class Device(Protocol):
+    """A device, as the runtime shows it: with these, and with what else its release has."""
+
+    @property
+    def id(self) -> int: ...
+
+    @property
+    def local_hardware_id(self) -> int: ...
+
+    @property
+    def platform(self) -> str: ...
+
+    @property
+    def device_kind(self) -> str: ...
+
+    def __getattr__(self, name: str) -> Any: ...
+
+
+class Buffer(Protocol):
+    """The memory of an array on a device, as the runtime shows it."""
+
+    _sharding: Any
+
+    def platform(self) -> str: ...
+
+    def is_deleted(self) -> bool: ...
+
+    def is_ready(self) -> bool: ...
+
+    def block_until_ready(self) -> object: ...
 
 
 class Place(Protocol):
     """A device with what it takes to put arrays there."""
 
-    device: Any
+    device: Device
     sharding: Any
 
-    def put_copy(self, aval: ShapedArray, host: Any) -> Any:
+    def put_copy(self, aval: ShapedArray, host: np.ndarray | np.generic) -> Buffer:
         """The buffer of an ndarray that may change afterwards."""
 
-    def put_shared(self, aval: ShapedArray, host: Any) -> Any:
+    def put_shared(self, aval: ShapedArray, host: np.ndarray | np.generic) -> Buffer:
         """The buffer of an ndarray that never changes; it may be the same memory."""
 
 
 class Runtime(Protocol):
     """Who runs devices."""
 
-    def place_of(self, device: Any = None) -> Place:
+    def place_of(self, device: object = None) -> Place:
         """The place of a device, by itself or by name; of the default one if None."""
 
-    def place_with(self, sharding: Any) -> Place:
+    def place_with(self, sharding: object) -> Place:
         """The place of the buffers that have this sharding."""
 
     def check_not_forked(self) -> None:

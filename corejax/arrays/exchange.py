@@ -8,7 +8,7 @@ whatever becomes of the array.
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from corejax.arrays.storage import is_on_device, live, read_only, to_numpy
 from corejax.base import _jaxlib, dtypes
 from corejax.base.errors import CorejaxError, CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.base.source import here
+
+if TYPE_CHECKING:
+    from corejax.arrays.array import Array
 
 #: DLPack's numbers for kinds of memory.
 CPU, CUDA, PINNED = 1, 2, 3
@@ -28,14 +31,14 @@ class CorejaxBufferError(CorejaxError, BufferError):
 
 # Giving
 
-def device_of(array: Any) -> tuple[int, int]:
+def device_of(array: Array) -> tuple[int, int]:
     """DLPack's name for where an array lives."""
     if not is_on_device(array) or live(array).platform() == "cpu":
         return CPU, 0
     return CUDA, array.device.local_hardware_id
 
 
-def to_dlpack(array: Any, stream: object, max_version: tuple[int, int] | None, dl_device: tuple[int, int] | None,
+def to_dlpack(array: Array, stream: object, max_version: tuple[int, int] | None, dl_device: tuple[int, int] | None,
               copy: bool | None) -> Any:
     """The capsule of an array's memory, or of a copy of it."""
     kind, number = device_of(array)
@@ -52,7 +55,7 @@ def to_dlpack(array: Any, stream: object, max_version: tuple[int, int] | None, d
     return _of_host(array, max_version, copy if kind == CPU else False if copy is False else None)
 
 
-def _of_host(array: Any, max_version: tuple[int, int] | None, copy: bool | None) -> Any:
+def _of_host(array: Array, max_version: tuple[int, int] | None, copy: bool | None) -> Any:
     view, dtype = to_numpy(array), array.aval.dtype
     if dtype == dtypes.float0:
         raise _refused(array, "DLPack has no such dtype", str(array.aval), "numbers or booleans",
@@ -74,7 +77,7 @@ def _of_host(array: Any, max_version: tuple[int, int] | None, copy: bool | None)
     return (view.copy() if copy else view).__dlpack__(max_version=max_version)
 
 
-def _refused(array: Any, problem: str, got: str, wanted: str, todo: str) -> CorejaxBufferError:
+def _refused(array: Array, problem: str, got: str, wanted: str, todo: str) -> CorejaxBufferError:
     return CorejaxBufferError(f"x.__dlpack__: {problem}", got=f"{array.aval}, {got}", wanted=wanted, where=here(),
                               todo=todo)
 

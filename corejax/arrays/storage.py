@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
@@ -23,13 +23,21 @@ from corejax.base.errors import (
 )
 from corejax.base.source import here
 
+if TYPE_CHECKING:
+    from corejax.arrays.array import Array
+    from corejax.arrays.devices import Buffer
+
+
+#: A value in host memory; of rank 0 perhaps a NumPy scalar.
+Host: TypeAlias = np.ndarray | np.generic
+
 
 class Stored:
     """The slots for an array's value, of which exactly one is filled."""
 
     __slots__ = ("_host", "_buffer")
-    _host: Any
-    _buffer: Any
+    _host: Host
+    _buffer: Buffer
 
 
 # A slot read so that isn't filled costs half of what `array._host` does: an array asks the packs for what it hasn't.
@@ -44,7 +52,7 @@ class _Deleted:
         return True
 
 
-DELETED = _Deleted()
+DELETED = cast("Buffer", _Deleted())
 
 
 def is_on_device(array: object) -> bool:
@@ -56,7 +64,7 @@ def is_on_device(array: object) -> bool:
     return False
 
 
-def live(array: Any) -> Any:
+def live(array: Array) -> Buffer:
     """Its buffer, unless it was deleted."""
     buffer = array._buffer  # read once: another thread may delete the array in between
     if buffer.is_deleted():
@@ -64,25 +72,25 @@ def live(array: Any) -> Any:
     return buffer
 
 
-def deleted_error(array: Any) -> CorejaxRuntimeError:
+def deleted_error(array: Array) -> CorejaxRuntimeError:
     """The error for an array whose memory is gone."""
     return CorejaxRuntimeError("the array was deleted, or donated to a compiled function", got=str(array.aval),
                                wanted="an array that still has its memory", where=here(),
                                todo="use the result instead, pass a copy, or leave the argument out of donate_argnums")
 
 
-def read_only(host: Any) -> Any:
+def read_only(host: np.ndarray) -> np.ndarray:
     """The same ndarray, to which nobody can write any more."""
-    host.setflags(0)  # write=False, at half the price
+    host.setflags(0)  # type: ignore[call-arg,arg-type]  # write=False, at half the price
     return host
 
 
-def as_scalar(host: Any) -> Any:
+def as_scalar(host: np.ndarray) -> Host:
     """An ndarray of rank 0 as what is computed with in half the time, and can't be written to: a NumPy scalar."""
     return host if host.dtype is float0 else host[()]
 
 
-def to_numpy(array: Any) -> np.ndarray:
+def to_numpy(array: Array) -> np.ndarray:
     """Its value as a read-only ndarray that shares its memory where possible; waits until it is computed."""
     try:
         host = host_of(array)
@@ -112,13 +120,13 @@ def check_has_value(value: object, aval: ShapedArray) -> None:
                                todo="fill it with value.filled(...), and keep its mask as another array")
 
 
-def scalar_error(array: Any, verb: str) -> CorejaxTypeError:
+def scalar_error(array: DataModel, verb: str) -> CorejaxTypeError:
     """The error for a scalar that is used as if it had axes."""
     return CorejaxTypeError(f"a scalar {verb}", got=str(array.aval), wanted="at least one axis", where=here(),
                             todo="use it as it is, or give it an axis: x[None]")
 
 
-def scalar(array: Any, wanted: str, todo: str = "index it first") -> Any:
+def scalar(array: Array, wanted: str, todo: str = "index it first") -> Any:
     """Its one element as a Python scalar, for `bool(x)`, `int(x)`, `float(x)` or `complex(x)`."""
     aval = array.aval
     if wanted == "bool(x)":
@@ -135,7 +143,7 @@ def scalar(array: Any, wanted: str, todo: str = "index it first") -> Any:
     return to_numpy(array).item()
 
 
-def element(array: Any, index: tuple[Any, ...]) -> Any:
+def element(array: Array, index: tuple[Any, ...]) -> Any:
     """Its one element as a Python scalar, or the one at `index`."""
     if not index and array.aval.size != 1:
         raise CorejaxValueError("only an array of one element is a scalar", got=str(array.aval), where=here(),

@@ -303,7 +303,7 @@ def lower_module(jaxpr: Jaxpr, consts: Sequence[object], name: str, platform: st
     return ctx
 
 
-def _const_to_numpy(value: object) -> np.ndarray:
+def _const_to_numpy(value: Any) -> np.ndarray:
     return to_numpy(value) if hasattr(value, "aval") else np.asarray(value)
 
 

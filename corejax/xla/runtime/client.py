@@ -11,7 +11,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from corejax.base import _jaxlib
 from corejax.base.avals import ShapedArray
@@ -20,6 +20,9 @@ from corejax.base.errors import CorejaxRuntimeError, CorejaxValueError
 from corejax.base.source import here
 from corejax.xla.runtime import backends
 from corejax.xla.runtime.failures import runtime_error as runtime_error
+
+if TYPE_CHECKING:
+    from corejax.arrays.devices import Device
 
 
 class Place:
@@ -31,7 +34,7 @@ class Place:
     __slots__ = ("client", "device", "sharding", "backend", "platform", "compiler", "options", "put", "copying",
                  "sharing", "_handlers")
 
-    def __init__(self, client: Any, device: Any, backend: backends.Offer) -> None:
+    def __init__(self, client: Any, device: Device, backend: backends.Offer) -> None:
         self.client = client
         self.device = device
         self.backend, self.compiler, self.options = backend.name, backend.platform, backend.options
@@ -220,7 +223,7 @@ def _named(name: str) -> list[Place]:
     return [place for place in known if name in (place.compiler, place.platform)]
 
 
-def devices(platform: str | None = None) -> list[Any]:
+def devices(platform: str | None = None) -> list[Device]:
     """The devices of the default backend; or those of a backend or platform by its name."""
     known = places()
     if platform is None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from corejax.arrays.array import Array
-from corejax.arrays.storage import host_of
+from corejax.arrays.storage import Host, host_of
 from corejax.base import _jaxlib
 from corejax.base.avals import ShapedArray
 from corejax.base.errors import CorejaxValueError
@@ -36,7 +36,7 @@ def in_memory(x: Array) -> tuple[Any, client.Place | None] | None:
         return None
 
 
-def array_at(place: client.Place | None, host: object, aval: ShapedArray) -> Array:
+def array_at(place: client.Place | None, host: Host, aval: ShapedArray) -> Array:
     """An array of these elements, to which nobody else writes, at such a place."""
     if place is None:
         return Array.from_host(host, aval)
