@@ -284,7 +284,7 @@ def _zero(aval: ShapedArray) -> Literal:
 
 
 def _run(args: Sequence[Any], call: Any, jaxpr: Jaxpr | None) -> list[Any]:
-    return call.primal(args) if jaxpr is None else eval_jaxpr(jaxpr, (), *args)  # type: ignore[no-any-return]
+    return call.primal(args) if jaxpr is None else eval_jaxpr(jaxpr, (), *args)
 
 
 def _by_pullback(call: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:

@@ -173,7 +173,7 @@ def index_shape(entry: Any) -> Shape:
     """The shape of what an entry holds."""
     if type(entry) is Flag:
         return (entry.length,)
-    return np.shape(entry.where) if entry.static else entry.where.shape  # type: ignore[no-any-return]
+    return np.shape(entry.where) if entry.static else entry.where.shape
 
 
 def common_shape(shapes: Sequence[Shape]) -> Shape:
