@@ -10,6 +10,7 @@ import pytest
 
 import corejax as cj
 from corejax import lax
+from corejax.base.source import at_hand
 from corejax.core import EvalTrace, ShapedArray, context
 from corejax.plugin import define, hookimpl
 
@@ -38,6 +39,7 @@ def assert_untouched():
     assert isinstance(context.trace, EvalTrace)
     assert () == context.axes
     assert () == context.names
+    assert (None, None) == (at_hand.eqn, at_hand.around)
 
 
 @pytest.mark.parametrize("name", TRANSFORMED)

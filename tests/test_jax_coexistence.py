@@ -111,3 +111,15 @@ def test_corejax_computes_without_importing_jax() -> None:
         assert "jax" not in sys.modules, "jax was imported"
         """)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_arrays_from_before_jax_is_imported_are_where_they_were() -> None:
+    # Importing jax changes the hash of the runtime's shardings.
+    code = """
+        import corejax as cj, numpy as np
+        x = cj.device_put(np.ones(2))
+        import jax
+        jax.jit(lambda x: x)(np.ones(3, np.float32))
+        print(x.device, cj.jit(lambda x: x + x).lower(x).compile()(x))"""
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True)
+    assert "cpu:0 [2. 2.]" == done.stdout.strip(), done.stderr

@@ -161,6 +161,11 @@ def single_device_sharding(device: Any) -> Any:
     return _load("runtime").GSPMDSharding(_load("DeviceList")((device,)), _load("HloSharding").replicate())
 
 
+def sharding_device(sharding: Any) -> Any:
+    """The one device of such a sharding."""
+    return sharding._internal_device_list[0]
+
+
 def result_handler(aval: object, sharding: Any) -> Any:
     """What turns one result of an execution into an array. Release 0.11 dropped the argument that skips checks."""
     make = _load("runtime").array_result_handler

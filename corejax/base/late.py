@@ -57,10 +57,12 @@ def homes(names: Mapping[str, str]) -> dict[str, tuple[str, str]]:
 
 
 def find_in(home: Mapping[str, tuple[str, str]], facade: str, name: str) -> Any:
-    """A facade's name, for its `__getattr__`: taken from its home, and kept."""
+    """A facade's name, for its `__getattr__`: taken from its home, and kept unless it is a module."""
     if name in home:
         module, there = home[name]
-        value = getattr(import_module(module), there) if there else import_module(module)
+        if not there:
+            return import_module(module)
+        value = getattr(import_module(module), there)
         setattr(sys.modules[facade], name, value)
         return value
     if name.startswith("__"):

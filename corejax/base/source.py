@@ -13,7 +13,7 @@ import warnings
 from itertools import islice
 from opcode import opmap
 from types import CodeType, FrameType, TracebackType
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from corejax.base.errors import CorejaxAttributeError, CorejaxError, CorejaxImportError, CorejaxWarning
 
@@ -163,52 +163,33 @@ def is_subscript(place: Location) -> bool:
 
 # Equations, which know the place that they came from
 
-class Placed(Protocol):
-    """An equation, or what else knows its place in the user's code."""
-
-    @property
-    def source(self) -> Location: ...
-
-
-_Around: TypeAlias = "tuple[Placed | None, FrameType | None, _Around | None]"
-
-
 class _AtHand(threading.local):
-    """The equation that this thread deals with, and the frame of the function that does; `outer` is what is around."""
+    """The equation that this thread deals with; `around` are the frame of the function that does, and both of before.
 
-    eqn: Placed | None = None
-    frame: FrameType | None = None
-    outer: _Around | None = None
+    Whoever evaluates, transforms or lowers equations says so, for all that happens meanwhile below its own frame:
+
+        eqn, around = at_hand.eqn, at_hand.around
+        try:
+            at_hand.around = sys._getframe(), eqn, around
+            for at_hand.eqn in eqns:
+                ...
+        finally:
+            at_hand.eqn, at_hand.around = eqn, around
+
+    It is written out, as a context manager may be interrupted on its way out: see docs/decisions/0005.
+    """
+
+    eqn: Any = None
+    around: tuple[FrameType, Any, Any] | None = None
 
 
 at_hand = _AtHand()
 
 
-class DealingWithEquations:
-    """Within this block `at_hand.eqn`, which the block sets, is where errors and warnings say that they come from.
-
-    So whoever evaluates, transforms or lowers equations says it, for all that happens meanwhile below its own frame.
-
-    >>> from types import SimpleNamespace
-    >>> with DealingWithEquations() as at_hand:
-    ...     at_hand.eqn = SimpleNamespace(source=(here.__code__, 0))
-    ...     place_here()[0].co_name
-    'here'
-    """
-
-    __slots__ = ("_before",)
-
-    def __enter__(self) -> _AtHand:
-        self._before = before = at_hand.eqn, at_hand.frame, at_hand.outer
-        at_hand.frame = sys._getframe(1)
-        at_hand.outer = before
-        return at_hand
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 traceback: TracebackType | None) -> None:
-        if isinstance(error, CorejaxError) and error.where is None:
-            error.where = describe(users_place(traceback) or getattr(at_hand.eqn, "source", None))
-        at_hand.eqn, at_hand.frame, at_hand.outer = self._before
+def tell_where(error: CorejaxError) -> None:
+    """Say where an error happened that doesn't say it, and that passes whoever deals with an equation."""
+    if error.where is None:
+        error.where = describe(users_place(error.__traceback__) or getattr(at_hand.eqn, "source", None))
 
 
 def here() -> str | None:
@@ -227,15 +208,14 @@ def place_here() -> Location:
 
 def place_from(frame: FrameType | None) -> Location:
     """The innermost place that a frame, or one around it, is the user's at, or deals with an equation of."""
-    eqn, dealing, outer = at_hand.eqn, at_hand.frame, at_hand.outer
+    eqn, around = at_hand.eqn, at_hand.around
     while frame is not None:
         if is_users(frame):
             return frame.f_code, frame.f_lasti
-        if frame is dealing:
+        if around is not None and frame is around[0]:
             if eqn is not None and eqn.source is not None:
-                return eqn.source
-            assert outer is not None
-            eqn, dealing, outer = outer
+                return eqn.source  # type: ignore[no-any-return]
+            _, eqn, around = around
         frame = frame.f_back
     return None
 

@@ -6,6 +6,7 @@ tangent or it doesn't, and the rules of the primitives applied say what may be d
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
@@ -13,8 +14,8 @@ import numpy as np
 
 from corejax.arrays.array import is_concrete
 from corejax.base.avals import Linear
-from corejax.base.errors import NotLinearError, RuleError
-from corejax.base.source import DealingWithEquations
+from corejax.base.errors import CorejaxError, NotLinearError, RuleError
+from corejax.base.source import at_hand, tell_where
 from corejax.kernel import checks
 from corejax.kernel.jaxpr import JaxprEqn, Var, subjaxprs
 from corejax.kernel.primitive import Primitive, Rule
@@ -56,7 +57,9 @@ def check_constant(primitive: Primitive, hook: str, tangent: object) -> None:
 
 def _first_problem(primitive: Primitive, eqns: Sequence[JaxprEqn], depend: set[Var], reached: Reached) -> str | None:
     """What is not linear in the variables `depend`, to which those made of them are added."""
-    with DealingWithEquations() as at_hand:
+    outer, around = at_hand.eqn, at_hand.around
+    try:
+        at_hand.around = sys._getframe(), outer, around
         for eqn in eqns:
             at_hand.eqn = eqn
             if depend.isdisjoint(eqn.invars):
@@ -67,6 +70,11 @@ def _first_problem(primitive: Primitive, eqns: Sequence[JaxprEqn], depend: set[V
                 if problem is not None:
                     return problem
             depend.update(reached(eqn, depend))
+    except CorejaxError as error:
+        tell_where(error)
+        raise
+    finally:
+        at_hand.eqn, at_hand.around = outer, around
     return None
 
 

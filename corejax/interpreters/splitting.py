@@ -6,12 +6,14 @@ nothing is returned that its caller has already, nothing twice, and neither part
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from corejax.base.avals import ShapedArray
 from corejax.base.caches import WeakCache
-from corejax.base.source import DealingWithEquations
+from corejax.base.errors import CorejaxError
+from corejax.base.source import at_hand, tell_where
 from corejax.interpreters.partial_eval import divide
 from corejax.ir.surgery import dce, substitute
 from corejax.kernel.context import context
@@ -89,7 +91,9 @@ def _waits_whole(jaxpr: Jaxpr, unknown_in: Flags, instantiate: Flags) -> bool:
     if True not in unknown_in or False in unknown_in[unknown_in.index(True):]:
         return False
     unknown: set[Var] = {v for v, u in zip(jaxpr.invars, unknown_in, strict=True) if u}
-    with DealingWithEquations() as at_hand:
+    outer, around = at_hand.eqn, at_hand.around
+    try:
+        at_hand.around = sys._getframe(), outer, around
         for eqn in jaxpr.eqns:
             at_hand.eqn = eqn
             if unknown.isdisjoint(eqn.invars):
@@ -99,6 +103,11 @@ def _waits_whole(jaxpr: Jaxpr, unknown_in: Flags, instantiate: Flags) -> bool:
                 if False in flags and eqn.primitive.partial_eval(eqn, flags)[0] is not None:
                     return False
             unknown.update(eqn.outvars)
+    except CorejaxError as error:
+        tell_where(error)
+        raise
+    finally:
+        at_hand.eqn, at_hand.around = outer, around
     if not all([force or x in unknown for x, force in zip(jaxpr.outvars, instantiate, strict=True)]):
         return False
     return dce(jaxpr, (True,) * len(jaxpr.outvars))[0] is jaxpr

@@ -5,12 +5,13 @@ What binding means is the current trace's affair, so every transformation of a j
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from corejax.base import source
-from corejax.base.errors import CorejaxTypeError
-from corejax.base.source import DealingWithEquations, at_hand
+from corejax.base.errors import CorejaxError, CorejaxTypeError
+from corejax.base.source import at_hand, tell_where
 from corejax.base.tracebacks import public
 from corejax.kernel.binding import check_bound
 from corejax.kernel.jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal, Var
@@ -18,10 +19,8 @@ from corejax.kernel.jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal, Var
 
 def location() -> source.Location:
     """The place in the user's code that is running now, or that the equation being evaluated came from."""
-    eqn = at_hand.eqn
-    if eqn is None or eqn.source is None:
-        return source.location()
-    return eqn.source
+    place: source.Location = getattr(at_hand.eqn, "source", None)
+    return source.location() if place is None else place
 
 
 class _Plan:
@@ -65,25 +64,31 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[object], *args: Any) -> list[Any]:
     env.update(zip(jaxpr.invars, args, strict=True))
     del consts, args
     read = env.__getitem__
+    outer, around = at_hand.eqn, at_hand.around
     try:
-        with DealingWithEquations():
-            for eqn, ends in zip(jaxpr.eqns, plan.ends, strict=True):
-                at_hand.eqn = eqn
-                primitive = eqn.primitive
-                result = primitive.bind(*map(read, eqn.invars), **eqn.params)
-                if primitive.multiple_results:
-                    env.update(zip(eqn.outvars, result, strict=True))
-                else:
-                    env[eqn.outvars[0]] = result
-                result = None
-                if ends is not None:
-                    for var in ends:
-                        del env[var]
+        at_hand.around = sys._getframe(), outer, around
+        for eqn, ends in zip(jaxpr.eqns, plan.ends, strict=True):
+            at_hand.eqn = eqn
+            primitive = eqn.primitive
+            result = primitive.bind(*map(read, eqn.invars), **eqn.params)
+            if primitive.multiple_results:
+                env.update(zip(eqn.outvars, result, strict=True))
+            else:
+                env[eqn.outvars[0]] = result
+            result = None
+            if ends is not None:
+                for var in ends:
+                    del env[var]
         return [read(x) for x in jaxpr.outvars]
+    except CorejaxError as error:
+        tell_where(error)
+        raise
     except KeyError as error:
         if error.args and type(error.args[0]) is Var and error.args[0] not in env:
             check_bound(jaxpr)
         raise
+    finally:
+        at_hand.eqn, at_hand.around = outer, around
 
 
 def _arity_error(jaxpr: Jaxpr, consts: Sequence[object], args: Sequence[object]) -> CorejaxTypeError:

@@ -5,11 +5,12 @@ None changes a jaxpr: each returns a new one, or the same where there is nothing
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from corejax.base.errors import CorejaxValueError
-from corejax.base.source import DealingWithEquations, here
+from corejax.base.errors import CorejaxError, CorejaxValueError
+from corejax.base.source import at_hand, here, tell_where
 from corejax.kernel.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_effects, subjaxprs
 
 
@@ -232,7 +233,9 @@ def _live_eqns(eqns: Sequence[JaxprEqn], live: set[Var]) -> tuple[list[JaxprEqn]
     """
     kept: list[JaxprEqn] = []
     changed = False
-    with DealingWithEquations() as at_hand:
+    outer, around = at_hand.eqn, at_hand.around
+    try:
+        at_hand.around = sys._getframe(), outer, around
         for eqn in reversed(eqns):
             at_hand.eqn = eqn
             new: JaxprEqn | None = eqn
@@ -244,5 +247,10 @@ def _live_eqns(eqns: Sequence[JaxprEqn], live: set[Var]) -> tuple[list[JaxprEqn]
             if new is not None:
                 kept.append(new)
                 live.update([x for x in new.invars if type(x) is not Literal])
+    except CorejaxError as error:
+        tell_where(error)
+        raise
+    finally:
+        at_hand.eqn, at_hand.around = outer, around
     kept.reverse()
     return kept, changed

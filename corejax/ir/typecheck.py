@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from corejax.base.avals import ShapedArray
-from corejax.base.errors import CorejaxTypeError, RuleError
-from corejax.base.source import DealingWithEquations
+from corejax.base.errors import CorejaxError, CorejaxTypeError, RuleError
+from corejax.base.source import at_hand, tell_where
 from corejax.kernel.binding import check_operands, ill_typed, names_of
 from corejax.kernel.jaxpr import Effects, Jaxpr, JaxprEqn, Var, no_effects, subjaxprs
 from corejax.kernel.printing import effect_texts
@@ -24,7 +25,9 @@ def typecheck(jaxpr: Jaxpr) -> None:
     for var in (*jaxpr.constvars, *jaxpr.invars):
         _check_binder(jaxpr, None, var, bound)
     effects = no_effects
-    with DealingWithEquations() as at_hand:
+    outer, around = at_hand.eqn, at_hand.around
+    try:
+        at_hand.around = sys._getframe(), outer, around
         for k, eqn in enumerate(jaxpr.eqns):
             at_hand.eqn = eqn
             check_operands(jaxpr, k, eqn.invars, bound)
@@ -38,6 +41,11 @@ def typecheck(jaxpr: Jaxpr) -> None:
                 effects = effects | eqn.effects
             for var in eqn.outvars:
                 _check_binder(jaxpr, k, var, bound)
+    except CorejaxError as error:
+        tell_where(error)
+        raise
+    finally:
+        at_hand.eqn, at_hand.around = outer, around
     check_operands(jaxpr, len(jaxpr.eqns), jaxpr.outvars, bound)
     if jaxpr.effects != effects:
         raise CorejaxTypeError("a jaxpr must have the effects of its equations", got=_effects_text(jaxpr.effects),

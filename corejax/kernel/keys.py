@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import struct
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Hashable, Mapping
@@ -20,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from corejax.base.errors import CorejaxTypeError
-from corejax.base.source import DealingWithEquations, here
+from corejax.base.errors import CorejaxError, CorejaxTypeError
+from corejax.base.source import at_hand, here, tell_where
 from corejax.kernel.binding import check_bound
 from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 
@@ -82,7 +83,9 @@ def _canonical(jaxpr: Jaxpr, key_of_params: Callable[[JaxprEqn], tuple[Any, ...]
     flat: list[Any] = [len(jaxpr.constvars), len(jaxpr.invars), len(jaxpr.outvars), jaxpr.effects]
     flat += [var.aval for var in number]
     try:
-        with DealingWithEquations() as at_hand:
+        outer, around = at_hand.eqn, at_hand.around
+        try:
+            at_hand.around = sys._getframe(), outer, around
             for eqn in jaxpr.eqns:
                 at_hand.eqn = eqn
                 invars, outvars = eqn.invars, eqn.outvars
@@ -92,6 +95,11 @@ def _canonical(jaxpr: Jaxpr, key_of_params: Callable[[JaxprEqn], tuple[Any, ...]
                     number[var] = len(number)
                     flat.append(var.aval)
                 flat += (key_of_params(eqn) if eqn.params else (), eqn.effects)
+        except CorejaxError as error:
+            tell_where(error)
+            raise
+        finally:
+            at_hand.eqn, at_hand.around = outer, around
         flat += [_literal_atom(x) if type(x) is Literal else number[x] for x in jaxpr.outvars]
     except KeyError:
         check_bound(jaxpr)

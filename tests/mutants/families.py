@@ -5,7 +5,6 @@ from __future__ import annotations
 from .mutant import mutants_of
 
 ELEMENTWISE, SPREADING = "corejax.packs.families.elementwise", "corejax.packs.families.spreading"
-DECLARATIONS = "corejax.kernel.declarations"
 SCALARS = "corejax.packs.families.scalars"
 
 MUTANTS = (
@@ -38,9 +37,11 @@ MUTANTS = (
         ("vmap", "param", "self._bind(args[0], **params), dims[0]",
          "self._bind(args[0], **{name: 2 for name in params}), dims[0]"),
     )),
-    *mutants_of("sub", DECLARATIONS, "per_operand", (
-        ("impl", "swapped operands", "PerOperand(rule, function, count,",
-         "PerOperand(rule, lambda *operands: function(*operands[::-1]), count,"),
+    *mutants_of("sub", ELEMENTWISE, "Elementwise.__init__", (
+        ("impl", "swapped operands", '"impl": per_operand(impl, arity, **self._settling(compiled_at)).__func__',
+         '"impl": (lambda rule: (setattr(rule, "per_operand", rule.per_operand._replace('
+         'function=lambda *operands: impl(*operands[::-1]))), rule)[1])('
+         'per_operand(impl, arity, **self._settling(compiled_at)).__func__)'),
     )),
     *mutants_of("sub", ELEMENTWISE, "_spreading", (
         ("jvp", "broadcast sum", "spread(partial(tangent, out, *args, **params), out)",

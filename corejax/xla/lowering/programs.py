@@ -8,6 +8,7 @@ A rule gets one `Lowering` as its `ctx`, the same object each time, whose view o
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +18,7 @@ from corejax.arrays.storage import to_numpy
 from corejax.base import _jaxlib, dtypes
 from corejax.base.avals import ShapedArray
 from corejax.base.errors import CorejaxError, CorejaxTypeError, kind_of
-from corejax.base.source import DealingWithEquations, describe
+from corejax.base.source import at_hand, describe, tell_where
 from corejax.base.tracebacks import is_from_beneath
 from corejax.kernel.checks import check_open, failed_lowering, failed_rule, foreign_value, wrong_lowering
 from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
@@ -239,7 +240,9 @@ def build_function(ctx: Lowering, symbol: str, jaxpr: Jaxpr, visibility: str, co
 def lower_equations(ctx: Lowering, jaxpr: Jaxpr, env: dict[Any, Any]) -> list[Any]:
     """Lower each equation at the current insertion point; the values of the jaxpr's outputs."""
     types, rules, literal = ctx.types, ctx._rules, ctx.literal
-    with DealingWithEquations() as at_hand:
+    outer, around = at_hand.eqn, at_hand.around
+    try:
+        at_hand.around = sys._getframe(), outer, around
         for eqn in jaxpr.eqns:
             at_hand.eqn = eqn
             primitive, outvars = eqn.primitive, eqn.outvars
@@ -265,6 +268,11 @@ def lower_equations(ctx: Lowering, jaxpr: Jaxpr, env: dict[Any, Any]) -> list[An
             for var, value, kind in zip(outvars, out, wanted, strict=True):
                 _check(ctx, value, kind)
                 env[var] = value
+    except CorejaxError as error:
+        tell_where(error)
+        raise
+    finally:
+        at_hand.eqn, at_hand.around = outer, around
     check_open(ctx.ir, jaxpr.eqns)
     return [literal(x) if type(x) is Literal else env[x] for x in jaxpr.outvars]
 

@@ -78,7 +78,6 @@ class _State:
         #: All of them, those of the default backend first.
         self.places: list[Place] | None = None
         self.by_device: dict[Any, Place] = {}
-        self.by_sharding: dict[Any, Place] = {}
         self.by_backend: dict[str, list[Place]] = {}
         self.starting = False
         self.forked = False
@@ -151,7 +150,6 @@ def _start(wanted: str) -> list[Place]:
 def _add(backend: str, made: list[Place]) -> list[Place]:
     _state.by_backend[backend] = made
     _state.by_device.update({place.device: place for place in made})
-    _state.by_sharding.update({place.sharding: place for place in made})
     if _state.places is None:
         os.register_at_fork(after_in_child=_after_fork)
         _state.places = made
@@ -210,7 +208,8 @@ def place_of(device: object = None) -> Place:
 
 def place_with(sharding: object) -> Place:
     """The place of the arrays with this sharding."""
-    return _state.by_sharding[sharding]
+    # Not by the sharding: its hash is another one as soon as somebody imports jax.
+    return _state.by_device[_jaxlib.sharding_device(sharding)]
 
 
 def _named(name: str) -> list[Place]:
