@@ -13,7 +13,7 @@ import warnings
 from itertools import islice
 from opcode import opmap
 from types import CodeType, FrameType, TracebackType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from corejax.base.errors import CorejaxAttributeError, CorejaxError, CorejaxImportError, CorejaxWarning
 
@@ -163,6 +163,13 @@ def is_subscript(place: Location) -> bool:
 
 # Equations, which know the place that they came from
 
+class Placed(Protocol):
+    """What knows the place in the user's code that it came from, such as an equation."""
+
+    @property
+    def source(self) -> Location: ...
+
+
 class _AtHand(threading.local):
     """The equation that this thread deals with; `around` are the frame of the function that does, and both of before.
 
@@ -179,8 +186,8 @@ class _AtHand(threading.local):
     It is written out, as a context manager may be interrupted on its way out: see docs/decisions/0005.
     """
 
-    eqn: Any = None
-    around: tuple[FrameType, Any, Any] | None = None
+    eqn: Placed | None = None
+    around: tuple[FrameType, Placed | None, Any] | None = None
 
 
 at_hand = _AtHand()
@@ -189,7 +196,8 @@ at_hand = _AtHand()
 def tell_where(error: CorejaxError) -> None:
     """Say where an error happened that doesn't say it, and that passes whoever deals with an equation."""
     if error.where is None:
-        error.where = describe(users_place(error.__traceback__) or getattr(at_hand.eqn, "source", None))
+        place = users_place(error.__traceback__)
+        error.where = describe(at_hand.eqn.source if place is None and at_hand.eqn is not None else place)
 
 
 def here() -> str | None:
@@ -214,7 +222,7 @@ def place_from(frame: FrameType | None) -> Location:
             return frame.f_code, frame.f_lasti
         if around is not None and frame is around[0]:
             if eqn is not None and eqn.source is not None:
-                return eqn.source  # type: ignore[no-any-return]
+                return eqn.source
             _, eqn, around = around
         frame = frame.f_back
     return None
