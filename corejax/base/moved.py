@@ -24,7 +24,7 @@ MOVED = {
 class _Aliases:
     """Finds a module of before as the module of now: the identical object, which keeps its own name.
 
-    A finder and its loader, without the base classes for these: importing them would double the time of ours.
+    A finder and its loader, without the base classes for these, which bring 27 modules that nothing else needs.
     """
 
     def find_spec(self, fullname: str, path: Sequence[str] | None,

@@ -69,7 +69,7 @@ class EvalTrace(Trace):
     """Applies primitives to arrays. Each thread has its own.
 
     Its three ways box results in place, each for what it knows of them, and leave to `_boxed` what is unusual: a call
-    of that for every result made `lax.sin` of three elements a fifth slower.
+    of that for every result made `lax.sin` of three elements a quarter slower, and of a scalar by half.
     """
 
     __slots__ = ("_run",)
