@@ -1,4 +1,4 @@
-"""Batching: each value may carry one more axis, which the user's function doesn't see."""
+"""Batching: each value may carry an extra axis that the user's function doesn't see."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from corejax.kernel.trace import AxisEnv, Trace, Tracer, check_belongs
 
 
 class Axis(NamedTuple):
-    """The mapped axis that a vmap rule gets: its size, and its name or None."""
+    """The mapped axis as vmap rules see it: its size, and its name or None."""
 
     size: int
     name: Hashable = None
@@ -38,7 +38,7 @@ class BatchTracer(Tracer):
 
 
 class BatchTrace(Trace):
-    """Applies a primitive's vmap rule where an operand is batched, or where its params name the axis."""
+    """Applies a primitive's vmap rule if an operand is batched or the params name the axis."""
 
     __slots__ = ("axis", "known")
     is_mapping = True
@@ -47,7 +47,7 @@ class BatchTrace(Trace):
     def __init__(self, parent: Trace, axis: Axis) -> None:
         super().__init__(parent)
         self.axis = axis
-        self.known: dict[ShapedArray, tuple[int | None, ShapedArray]] = {}  # a type, and the last dim that it had
+        self.known: dict[ShapedArray, tuple[int | None, ShapedArray]] = {}  # last dim and type, by result type
 
     def process(self, primitive: Primitive, args: Sequence[object], params: Params) -> Any:
         vals: list[Any] = []
@@ -66,7 +66,7 @@ class BatchTrace(Trace):
         try:
             if not batched and (axis.name is None or not _names(params, axis.name)):
                 return parent.process(primitive, vals, params)
-            # a program that was not traced has the types of its results when it has run
+            # a program that wasn't traced yet only knows its result types once it has run
             runs_first = primitive.evaluate is not None
             expected: Any = None if runs_first else primitive.infer(tuple([aval_of(x) for x in args]), params)
             try:
@@ -97,7 +97,7 @@ class BatchTrace(Trace):
 
 
 def _names(params: Params, name: object) -> bool:
-    """Do the params name the axis: directly, in a tuple, or in an equation of a jaxpr?"""
+    """Whether the params name the axis: directly, in a tuple, or in an equation of a jaxpr."""
     for value in params.values():
         if type(value) is Jaxpr:
             if _jaxpr_names(value, name):
@@ -119,7 +119,7 @@ def without_axis(aval: ShapedArray, dim: int) -> ShapedArray:
 
 
 def with_axis(aval: ShapedArray, dim: int | None, size: int) -> ShapedArray:
-    """The type with an axis of `size` more at `dim`; the type itself for None."""
+    """The type with a new axis of this size at `dim`; the type itself if `dim` is None."""
     return aval if dim is None else aval.update(shape=(*aval.shape[:dim], size, *aval.shape[dim:]))
 
 
@@ -149,7 +149,7 @@ def vmap(fun: Callable[..., Sequence[Any]], size: int, axis_name: object, args: 
 
 
 def to_dim(x: object, dim: int | None, wanted: int, size: int) -> Any:
-    """`x` with its batch axis moved from `dim` to `wanted`; made by repetition if it has none."""
+    """`x` with its batch axis moved from `dim` to `wanted`; repeated along a new one if it has none."""
     if dim is None:
         return roles.expand(x, size, wanted)
     return x if dim == wanted else roles.move_axis(x, dim, wanted)
@@ -157,7 +157,7 @@ def to_dim(x: object, dim: int | None, wanted: int, size: int) -> Any:
 
 def vmap_jaxpr(jaxpr: Jaxpr, size: int, axis_name: Hashable, in_dims: Sequence[int | None],
                out_dims: Sequence[int | None] | None = None) -> tuple[Jaxpr, tuple[int | None, ...]]:
-    """The mapped jaxpr, and the dims of its outputs; `out_dims` forces them (None in it: leave that one)."""
+    """The mapped jaxpr, and the dims of its outputs; `out_dims` forces them, except where it is None."""
     return _vmap_jaxpr(jaxpr, size, axis_name, tuple(in_dims), None if out_dims is None else tuple(out_dims),
                        context.axes)
 

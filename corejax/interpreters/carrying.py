@@ -1,9 +1,9 @@
-"""Carrying programs: what a primitive needs whose params hold jaxprs. Offered as `corejax.plugin.carrying`.
+"""Carrying programs: a toolkit for primitives whose params hold jaxprs. Public as `corejax.plugin.carrying`.
 
-A rule of such a primitive transforms the program, puts operands to what comes of it, and binds itself again. The
-transformations are in `corejax.core` (`jvp_jaxpr`, `transpose_jaxpr`, `vmap_jaxpr`) and here (`split_jaxpr`,
-`without_dead_code`); here is also the rest, which is easily done slightly wrong: which tangents a program takes, what
-its two halves hand on, which operands are left, and when the types of a loop's carry have settled.
+A rule of such a primitive transforms the program, arranges operands for the new one, and binds the primitive again.
+The transformations are in `corejax.core` (`jvp_jaxpr`, `transpose_jaxpr`, `vmap_jaxpr`) and here (`split_jaxpr`,
+`without_dead_code`). The rest is here too, as it is easy to get slightly wrong: which tangents a program takes, what
+its known half passes to the other, which operands are left, and when the types of a loop's carry have settled.
 
 >>> from functools import partial
 >>> from corejax.core import jvp_jaxpr, stage, transpose_jaxpr, vmap_jaxpr, ShapedArray
@@ -79,7 +79,7 @@ __all__ = [
 P = TypeVar("P")
 T = TypeVar("T")
 Bind = Callable[[Any, list[Any]], Sequence[Any]]
-"""`bind(program, operands)`: the results of the primitive for another program."""
+"""`bind(program, operands)`: bind the primitive to another program and return the results."""
 Remake = Callable[[Any, list[Any], list[Var]], JaxprEqn]
 """`remake(program, operands, outvars)`: an equation of the primitive for another program."""
 
@@ -95,10 +95,10 @@ def either(*rows: Iterable[bool]) -> Flags:
 
 
 def remembered(function: Callable[..., T]) -> Callable[..., T]:
-    """`function(program, *key)`, computed once for each program while it lives, key, and axes that vmaps have named.
+    """Cache `function(program, *key)` for each program, key, and set of axes that vmaps have named.
 
-    A program is a jaxpr, or a tuple (a named one, too) that begins with one; that one's life counts, so the result must
-    not hold it: `jaxpr.replace()` is one of the same equations.
+    A program is a jaxpr, or a tuple (maybe a named one) that begins with a jaxpr. The cache lives as long as that
+    jaxpr, so the result must not refer to it: return `jaxpr.replace()`, which has the same equations, instead.
     """
     def compute(first: Jaxpr, kind: Any, rest: tuple[object, ...], axes: AxisEnv, *key: Any) -> T:
         if kind is None:
@@ -111,7 +111,7 @@ def remembered(function: Callable[..., T]) -> Callable[..., T]:
             return cache(program, None, (), context.axes, *key)
         kind: Any = type(program)
         first, rest = program[0], program[1:]
-        if first in rest:  # a key that held it would keep it alive
+        if first in rest:  # in a key, it would be kept alive
             rest = tuple([_same if x is first else x for x in rest])
         return cache(first, kind, rest, context.axes, *key)
 
@@ -125,7 +125,7 @@ _same = object()
 # Calls
 
 def check_operands(primitive: str, jaxpr: Jaxpr, avals: Sequence[ShapedArray]) -> None:
-    """Refuse operands that are not those of the called jaxpr."""
+    """Raise if the operands don't match the inputs of the called jaxpr."""
     wanted = jaxpr.in_avals
     if len(avals) != len(wanted) or not all([a.matches(w) for a, w in zip(avals, wanted, strict=True)]):
         raise CorejaxTypeError(f"{primitive}: the operands don't fit the called jaxpr", primitive=primitive,
@@ -135,7 +135,7 @@ def check_operands(primitive: str, jaxpr: Jaxpr, avals: Sequence[ShapedArray]) -
 
 
 def effects_of(program: Any) -> Effects:
-    """The effects of a jaxpr, or of all jaxprs in a tuple."""
+    """The effects of a jaxpr, or of all the jaxprs in a tuple."""
     if type(program) is Jaxpr:
         return program.effects
     found = no_effects
@@ -147,10 +147,10 @@ def effects_of(program: Any) -> Effects:
 
 def jvp(primals: Sequence[object], tangents: Sequence[object], forward: Callable[[Flags], tuple[Any, Flags]], bind: Bind
         ) -> tuple[list[Any], list[Any]]:
-    """The answer of a `jvp` hook: results, and their tangents.
+    """The return value of a `jvp` hook: results, and their tangents.
 
-    `forward(nonzero)` returns the program of (primals, nonzero tangents) -> (results, nonzero tangents), and which
-    results have a tangent: as `jvp_jaxpr` does.
+    Like `jvp_jaxpr`, `forward(nonzero)` returns the program of (primals, nonzero tangents) -> (results, nonzero
+    tangents), and which results have a tangent.
     """
     program, nonzero_out = forward(nonzero(tangents))
     return part_tangents(bind(program, with_tangents([primals], [tangents])), [nonzero_out])
@@ -158,10 +158,10 @@ def jvp(primals: Sequence[object], tangents: Sequence[object], forward: Callable
 
 def transpose(cotangents: Sequence[object], args: Sequence[object],
               backward: Callable[[Flags, Flags], tuple[Any, Flags]], bind: Bind) -> list[Any]:
-    """The answer of a `transpose` hook: a cotangent for each linear operand.
+    """The return value of a `transpose` hook: a cotangent for each linear operand.
 
-    `backward(linear, nonzero)` returns the program of (other operands, nonzero cotangents) -> (nonzero cotangents), and
-    which linear operands have one: as `transpose_jaxpr` does.
+    Like `transpose_jaxpr`, `backward(linear, nonzero)` returns the program of (other operands, nonzero cotangents) ->
+    (nonzero cotangents), and which linear operands have one.
     """
     program, nonzero_in = backward(tuple([type(x) is Linear for x in args]), nonzero(cotangents))
     operands = [*[x for x in args if type(x) is not Linear], *without_zeros(cotangents)]
@@ -173,23 +173,23 @@ def transpose(cotangents: Sequence[object], args: Sequence[object],
 # Tangents and cotangents
 
 def nonzero(xs: Iterable[object]) -> Flags:
-    """Which tangents, or cotangents, are not known to be zero."""
+    """Which tangents (or cotangents) are not known to be zero."""
     return tuple([type(x) is not Zero for x in xs])
 
 
 def without_zeros(xs: Iterable[object]) -> list[Any]:
-    """The tangents, or cotangents, that are not known to be zero."""
+    """The tangents (or cotangents) that are not known to be zero."""
     return [x for x in xs if type(x) is not Zero]
 
 
 def with_zeros(found: Iterable[object], flags: Iterable[bool], avals: Iterable[ShapedArray]) -> list[Any]:
-    """The inverse of `without_zeros`: what is found where a flag is set, and a `Zero` of its type elsewhere."""
+    """The inverse of `without_zeros`: the next of `found` where a flag is set, a `Zero` elsewhere."""
     rest = iter(found)
     return [next(rest) if nz else Zero(aval) for nz, aval in zip(flags, avals, strict=True)]
 
 
 def with_tangents(groups: Sequence[Iterable[object]], tangents: Sequence[Iterable[object]]) -> list[Any]:
-    """Operands for values and tangents: each group of values is followed by its nonzero tangents."""
+    """Values and tangents as operands: each group of values, followed by its nonzero tangents."""
     operands: list[Any] = []
     for group, dots in zip(groups, tangents, strict=True):
         operands += group
@@ -198,7 +198,7 @@ def with_tangents(groups: Sequence[Iterable[object]], tangents: Sequence[Iterabl
 
 
 def part_tangents(outs: Sequence[object], groups: Sequence[Sequence[bool]]) -> tuple[list[Any], list[Any]]:
-    """The values, and a tangent for each, among results in groups: flags say which values have one."""
+    """Take results in groups apart: all values, and a tangent for each. Flags say which values have one."""
     values: list[Any] = []
     dots: list[Any] = []
     start = 0
@@ -212,7 +212,7 @@ def part_tangents(outs: Sequence[object], groups: Sequence[Sequence[bool]]) -> t
 
 
 def in_groups(dual: Jaxpr, operands: Sequence[Sequence[bool]], results: Sequence[Sequence[bool]]) -> Jaxpr:
-    """What `jvp_jaxpr` returns, with each group of operands, and of results, followed by its tangents.
+    """The jaxpr `dual` from `jvp_jaxpr`, reordered: each group of operands or results is followed by its tangents.
 
     Flags say which values have a tangent.
     """
@@ -220,7 +220,7 @@ def in_groups(dual: Jaxpr, operands: Sequence[Sequence[bool]], results: Sequence
 
 
 def _places(groups: Sequence[Sequence[bool]]) -> list[int]:
-    """The positions of values and tangents by groups, where all values come before all tangents."""
+    """The order that puts the tangents of each group after its values, where all values came first."""
     values, tangents = count(), count(sum([len(flags) for flags in groups]))
     return [next(at) for flags in groups for at in (*[values] * len(flags), *[tangents] * sum(flags))]
 
@@ -235,9 +235,9 @@ def with_jaxpr(eqn: JaxprEqn, jaxpr: Jaxpr, invars: Sequence[Atom], outvars: Seq
 
 def divide(eqn: JaxprEqn, split: Split[Any], remake: Remake, fresh_avals: Sequence[ShapedArray] | None = None
            ) -> tuple[JaxprEqn | None, JaxprEqn | None, Flags, list[Var]]:
-    """The answer of a `partial_eval` hook: the equations of both parts of a program, as far as they do anything.
+    """The return value of a `partial_eval` hook: equations for both parts of a program, or None for one with no use.
 
-    `fresh_avals` are the types that fresh residuals have there, if not those of the program: a scan stacks them.
+    `fresh_avals` are the types of the equation's fresh residuals if they differ from the program's: scan stacks them.
     """
     fresh = [Var(aval) for aval in (split.fresh_avals if fresh_avals is None else fresh_avals)]
     atoms = {"operand": eqn.invars, "result": eqn.outvars, "fresh": fresh}
@@ -254,7 +254,7 @@ def divide(eqn: JaxprEqn, split: Split[Any], remake: Remake, fresh_avals: Sequen
 
 
 class Shorter(NamedTuple, Generic[P]):
-    """A program without dead code: which operands it takes of those of the whole, and which results it has."""
+    """A program without dead code, with flags for the operands it still takes and the results it still has."""
 
     program: P
     used_in: Flags
@@ -263,7 +263,7 @@ class Shorter(NamedTuple, Generic[P]):
 
 def shorten(eqn: JaxprEqn, used_out: Sequence[bool], shorter: Shorter[Any] | None, remake: Remake
             ) -> tuple[list[bool], JaxprEqn | None]:
-    """The answer of a `dce` hook, from its program without dead code: None if nothing is dead."""
+    """The return value of a `dce` hook, given the program without dead code, or None if nothing was dead."""
     if True not in used_out and not eqn.effects:
         return [False] * len(eqn.invars), None
     if shorter is None:
@@ -273,7 +273,7 @@ def shorten(eqn: JaxprEqn, used_out: Sequence[bool], shorter: Shorter[Any] | Non
 
 
 def without_dead_code(jaxpr: Jaxpr, used_out: Sequence[bool]) -> Shorter[Jaxpr] | None:
-    """The jaxpr for the results that are used, remembered; None if nothing is dead."""
+    """The jaxpr reduced to the results that are used (cached); None if nothing is dead."""
     return _without_dead_code(jaxpr, tuple(used_out))
 
 
@@ -286,9 +286,9 @@ def _without_dead_code(jaxpr: Jaxpr, used_out: Flags) -> Shorter[Jaxpr] | None:
 # Loops
 
 def fixed_point(start: Iterable[bool], step: Callable[[Flags], tuple[T, Iterable[bool]]]) -> tuple[Flags, T]:
-    """The least flags, from the given ones on, to which a step of a loop adds none; and what `step` made for them.
+    """The smallest superset of the given flags that a loop's step maps to itself, and what `step` made for it.
 
-    `step(flags)` makes something of the body for a carry with these flags, and says which flags the carry has then.
+    `step(flags)` transforms the body for a carry with these flags, and returns the result and the carry's new flags.
     """
     flags = tuple(start)
     while True:
@@ -301,11 +301,12 @@ def fixed_point(start: Iterable[bool], step: Callable[[Flags], tuple[T, Iterable
 
 def settle(leaves: Sequence[object], step: Callable[[list[ShapedArray]], tuple[T, Sequence[ShapedArray]]]
            ) -> tuple[list[Any], T]:
-    """The initial values of a carry in the types that a step keeps, and what `step` made for those types.
+    """Convert a carry's initial values to types that a step preserves; also return what `step` made for those types.
 
-    A Python scalar is weakly typed: its dtype gives way to the one that a step makes of it, and the body is staged once
-    more. `step(avals)` stages it for a carry of these types: whatever the caller needs of it, and the types of the
-    carry that it returns. Only weakly typed values are converted: the caller refuses a carry that changes nevertheless.
+    A Python scalar is weakly typed: if a step turns it into another dtype, it is converted to that dtype and the body
+    is staged again. `step(avals)` stages the body for a carry of these types, and returns whatever the caller needs
+    from that and the types of the new carry. Only weakly typed values are converted: it is up to the caller to reject
+    a carry that still changes type.
     """
     leaves = list(leaves)
     while True:
@@ -317,9 +318,9 @@ def settle(leaves: Sequence[object], step: Callable[[list[ShapedArray]], tuple[T
 
 
 def _promoted(x: object, out: ShapedArray) -> Any:
-    """A weakly typed initial value in the dtype in which it meets what a step returns; any other as it is.
+    """A weakly typed initial value, promoted to fit what a step returns; any other value unchanged.
 
-    A flag stays one: True is no number that a loop counts on from.
+    A bool stays a bool: True isn't meant as a number to count from.
     """
     aval = aval_of(x)
     if not aval.weak_type or aval.dtype in (out.dtype, dtypes.bool_) or out.dtype == dtypes.float0:
@@ -333,7 +334,7 @@ def hoist(jaxpr: Jaxpr, num_consts: int) -> tuple[Jaxpr, Jaxpr] | None:
     """The part of a loop's body that is the same in each step, and the rest; None if there is no such part.
 
     The first maps the leading operands, which no step changes, to values; the second takes these values after them.
-    What depends on nothing at all stays: the compiler does better with a constant that it sees.
+    Equations without inputs stay in the body: the compiler does better with a constant that it can see.
     """
     consts = jaxpr.invars[:num_consts]
     free: set[Var] = set()

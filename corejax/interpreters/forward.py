@@ -1,6 +1,6 @@
 """Forward mode: each value travels with its tangent.
 
-A tangent that is known to be zero is a `Zero`, which costs nothing; a value whose tangent is zero isn't boxed at all.
+A tangent known to be zero is a `Zero`, which costs nothing; a value whose tangent is zero isn't boxed at all.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class JVPTracer(Tracer):
         return repr(self) if value is None else str(value)
 
     def _visible(self) -> Any:
-        """The value to show; None if it isn't known, or no longer."""
+        """The value to show; None if it isn't known or no longer available."""
         x: Any = self
         while type(x) is JVPTracer and x._trace.live:
             x = x.primal
@@ -69,9 +69,9 @@ class JVPTracer(Tracer):
 
 
 class JVPTrace(Trace):
-    """Applies a primitive's jvp rule where an operand has a tangent.
+    """Applies a primitive's jvp rule if an operand has a tangent.
 
-    Rules run under `parent`, what they return as results belongs to `base`: another trace if tangents are on a tape.
+    Rules run under `parent`; the results they return belong to `base`, which differs from it if tangents are on a tape.
     """
 
     __slots__ = ("base",)
@@ -130,9 +130,9 @@ class JVPTrace(Trace):
 
     def _check_linear(self, primitive: Primitive, parent: Trace, count: int, primals: Sequence[object],
                       tangents: Sequence[object], dots: object) -> None:
-        """A rule that was just traced is linear in the tangents, where all of them are variables of the program.
+        """Check that a rule that was just traced is linear in the tangents, if they are all variables of the program.
 
-        And no primals too, as where somebody differentiates along x itself.
+        None of them may be a primal, too, as when somebody differentiates along x itself.
         """
         assert type(parent) is StagingTrace
         if type(dots) is StagingTracer and all([eqn.primitive is primitive for eqn in parent.eqns[count:]]):
@@ -149,7 +149,7 @@ class JVPTrace(Trace):
         linearity.check_staged(primitive, parent.eqns[count:], variables, dots)
 
     def box(self, primitive: Primitive, hook: str, out: Any, out_dot: Any) -> Any:
-        """A result that was checked with its tangent, which is checked here."""
+        """A result, which was checked before, with its tangent, which is checked here."""
         expected = out.aval.tangent
         if type(out_dot) is Zero:
             if out_dot.aval is not expected:
@@ -169,8 +169,8 @@ class JVPTrace(Trace):
 
 
 def _failed(primitive: Primitive, primals: Sequence[object], params: Params, error: Exception) -> Exception:
-    """What to raise for an exception of a jvp rule: if the operands are wrong, what abstract_eval says of them."""
-    if isinstance(error, (ValueError, IndexError)):  # of taking operands apart, perhaps
+    """What to raise when a jvp rule failed: if the operands are wrong, abstract_eval's own error."""
+    if isinstance(error, (ValueError, IndexError)):  # perhaps from unpacking the operands
         primitive.infer(tuple(map(aval_of, primals)), params)
     return checks.failed(primitive, "jvp", error)
 
@@ -184,7 +184,7 @@ def jvp(fun: Callable[..., Sequence[Any]], primals: Sequence[object], tangents: 
 
 def run_jvp(fun: Callable[..., Sequence[Any]], trace: JVPTrace, caller: Trace, primals: Sequence[object],
          tangents: Sequence[object]) -> tuple[list[Any], list[Any]]:
-    """`jvp` by the given trace, with `caller` current again afterwards."""
+    """`jvp` with the given trace; makes `caller` current again afterwards."""
     args = [p if type(t) is Zero else JVPTracer(trace, p, t) for p, t in zip(primals, tangents, strict=True)]
     context.trace = trace
     try:

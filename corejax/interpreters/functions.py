@@ -1,7 +1,7 @@
 """Functions of pytrees that users pass to higher-order primitives, as jaxprs.
 
-A function is traced at each call, as what it reads from around itself may have changed; but a program that equals an
-earlier one becomes that one, so that nothing derived from it is made twice.
+A function is traced at each call, since the values it closes over may have changed. But if the program equals an
+earlier one, the earlier object is reused, and with it everything already derived from it.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ class Staged(NamedTuple):
     consts: tuple[Any, ...]
 
 
-#: Programs by their structure and the code they came from: with constvars, and with operands in their place.
+#: Programs by structure and source code: each with constvars, and with operands in their place.
 _programs: BoundedCache[Any, tuple[Jaxpr, Jaxpr]] = BoundedCache(256)
 
 
 def stage_function(fun: Callable[..., Any], in_avals: Sequence[ShapedArray], in_tree: TreeDef, what: str) -> Staged:
     """The jaxpr of `fun`, a function of pytrees; `in_tree` is the structure of the tuple of its arguments.
 
-    `what` is what errors call it: "scan: the body".
+    `what` is its name in errors: "scan: the body".
     """
     flat = FlatFun(fun, in_tree, what)
     closed = stage(flat, in_avals, name_of(fun))
     out_tree = trees.flatten(0)[1] if flat.out_tree is None else flat.out_tree
-    # the code, because equations remember their lines
+    # the code is part of the key because equations remember their source lines
     key = closed.jaxpr.name, getattr(fun, "__code__", None), structural_key(closed.jaxpr)
     found = _programs.get(key)
     if found is None:

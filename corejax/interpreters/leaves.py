@@ -1,4 +1,4 @@
-"""Leaves of pytrees as values, functions of pytrees as functions of leaves, and what errors call a leaf."""
+"""Leaves of pytrees as values, functions of pytrees as functions of leaves, and the names of leaves in errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from corejax.kernel.trace import Tracer
 
 
 def check_callable(fun: object, what: str) -> None:
-    """Refuse what can't be transformed."""
+    """Raise unless `fun` is callable."""
     if not callable(fun):
         raise CorejaxTypeError(f"{what}: expected a function", got=f"{kind_of(fun)}: {fun!r:.80}",
                                wanted="a callable", where=here(),
@@ -28,11 +28,11 @@ def check_callable(fun: object, what: str) -> None:
 
 
 def name_of(fun: object) -> str:
-    """The name that programs made from a function get."""
+    """The name given to programs made from a function."""
     return str(getattr(fun, "__name__", None) or name_of(getattr(fun, "func", type(fun))))
 
 
-#: Tells what to call the i-th leaf: `args[0]['w']`. Asked only for errors.
+#: Maps i to a name for the i-th leaf, such as `args[0]['w']`. Only called for errors.
 Namer: TypeAlias = Callable[[int], str]
 
 
@@ -52,12 +52,12 @@ def call_root(path: Path) -> str:
 
 
 def is_value(x: object) -> bool:
-    """Is it an `Array` or a tracer?"""
+    """Whether `x` is an `Array` or a tracer."""
     return type(x) is Array or isinstance(x, Tracer)
 
 
 def is_single_leaf(x: object) -> bool:
-    """Is it certainly a leaf, as can be told without flattening it?"""
+    """Whether `x` is certainly a leaf, judging by its class alone."""
     kind = type(x)
     if kind is Array or kind is np.ndarray or kind in PYTHON_SCALARS:
         return True
@@ -65,7 +65,7 @@ def is_single_leaf(x: object) -> bool:
 
 
 def not_an_array(x: object, what: str, name: str, error: CorejaxError) -> CorejaxTypeError:
-    """The error for a leaf that isn't an array, or can't be computed with; `error` says so without its name."""
+    """The error for a leaf that isn't an array or has an unsupported type: `error`, with the leaf's name added."""
     if isinstance(x, (np.ndarray, np.generic)):
         return CorejaxTypeError(f"{what}: {name}: {error.message}", got=error.got, wanted=error.wanted, where=here(),
                                 todo=error.todo)
@@ -77,7 +77,7 @@ def not_an_array(x: object, what: str, name: str, error: CorejaxError) -> Coreja
 
 
 def values(leaves: Sequence[object], what: str, name: Namer) -> list[Any]:
-    """The leaves as arrays and tracers; an ndarray is copied, as it may change."""
+    """The leaves as arrays and tracers; an ndarray is copied, since it may change."""
     return [x if type(x) is Array else leaf_value(i, x, what, name) for i, x in enumerate(leaves)]
 
 
@@ -95,8 +95,8 @@ class FlatFun:
     """A function of pytrees as one of leaves.
 
     After a call, `out_tree` is the structure of its result; None if that is a single leaf. `in_tree` is the structure
-    of the tuple of its arguments; None if each is a leaf. With `has_aux` the function returns a pair, of which the
-    second part is only handed on: its arrays follow the outputs, so that tracers in it are unboxed with them.
+    of the tuple of its arguments; None if each is a leaf. With `has_aux` the function returns a pair whose second part
+    is only passed through: its arrays follow the outputs, so tracers in it get unboxed with them.
     """
 
     __slots__ = ("fun", "in_tree", "what", "has_aux", "out_tree", "n_outs", "_aux_leaves", "_aux_tree")
@@ -139,7 +139,7 @@ class FlatFun:
         return outs[0] if self.out_tree is None else self.out_tree.unflatten(outs[: self.n_outs])
 
     def aux(self, outs: Sequence[object]) -> Any:
-        """The second part of the pair, whose arrays are the last of `outs`."""
+        """The second part of the pair; its arrays are at the end of `outs`."""
         arrays = iter(outs[self.n_outs:])
         return self._aux_tree.unflatten([next(arrays) if isinstance(x, DataModel) else x for x in self._aux_leaves])
 
@@ -151,13 +151,13 @@ def _describe_result(out: object) -> str:
 
 @calls_users
 def with_kwargs(fun: Callable[..., Any]) -> Callable[[Any, Any], Any]:
-    """`fun` as a function of its tuple of positional and its dict of keyword arguments."""
+    """`fun` as a function of two arguments: a tuple of positional and a dict of keyword arguments."""
     return stands_for(fun, lambda args, kwargs: fun(*args, **kwargs))
 
 
 @calls_users
 def call_user(fun: Callable[..., Any], args: Sequence[object], what: str) -> Any:
-    """What a user's function returns; an error of ours, which calls it `what`, if it doesn't take these arguments."""
+    """Call a user's function; if it doesn't accept these arguments, the error is one of ours and calls it `what`."""
     try:
         return fun(*args)
     except TypeError as error:

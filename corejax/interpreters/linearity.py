@@ -1,7 +1,7 @@
-"""Rules for tangents are linear: what a jvp rule did to its tangents is looked through for what is not.
+"""Checks that jvp rules are linear in the tangents.
 
-Nothing is computed for it. A rule has left equations, on a tape or in a jaxpr; an operand of theirs depends on a
-tangent or it doesn't, and the rules of the primitives applied say what may be done to one that does.
+Nothing is computed for this. A rule has left equations behind, on a tape or in a jaxpr. Each of their operands either
+depends on a tangent or it doesn't, and the rules of the primitives applied say what may be done to one that does.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Reached: TypeAlias = Callable[[JaxprEqn, set[Var]], Iterable[Var]]
 
 
 def check_taped(primitive: Primitive, eqns: Sequence[Any]) -> None:
-    """What a jvp rule put on the tape is linear in the tangents, as far as the equations' own rules tell."""
+    """Check that what a jvp rule put on the tape is linear in the tangents, as far as the equations' own rules tell."""
     for applied, operands, _, _ in eqns:
         if applied is not primitive:
             problem = _not_linear(applied, operands, [i for i, x in enumerate(operands) if type(x) is Linear])
@@ -34,10 +34,10 @@ def check_taped(primitive: Primitive, eqns: Sequence[Any]) -> None:
 
 
 def check_staged(primitive: Primitive, eqns: Sequence[JaxprEqn], tangents: Iterable[Var], outs: Any) -> None:
-    """The same for equations of a jaxpr, by which a rule made the tangents `outs` of the variables `tangents`.
+    """The same for equations of a jaxpr, in which a rule computed the tangents `outs` from the variables `tangents`.
 
-    An equation that carries a program may have results that depend on no tangent though an operand does. What depends
-    on what there is asked for only where it decides.
+    An equation that carries a program may have results that depend on no tangent although an operand does. Since that
+    is expensive to find out, it is only done if the check fails otherwise.
     """
     problem = _first_problem(primitive, eqns, {*tangents}, _all_outputs)
     if problem is not None:
@@ -50,13 +50,13 @@ def check_staged(primitive: Primitive, eqns: Sequence[JaxprEqn], tangents: Itera
 
 
 def check_constant(primitive: Primitive, hook: str, tangent: object) -> None:
-    """A tangent that depends on no other is zero."""
+    """Raise if a tangent that depends on no other isn't zero."""
     if _is_nonzero(tangent):
         raise _error(primitive, "a tangent that depends on no tangent of an operand", hook)
 
 
 def _first_problem(primitive: Primitive, eqns: Sequence[JaxprEqn], depend: set[Var], reached: Reached) -> str | None:
-    """What is not linear in the variables `depend`, to which those made of them are added."""
+    """What isn't linear in the variables `depend`. Variables computed from them are added to that set."""
     outer, around = at_hand.eqn, at_hand.around
     try:
         at_hand.around = sys._getframe(), outer, around
@@ -83,7 +83,7 @@ def _all_outputs(eqn: JaxprEqn, depend: set[Var]) -> Iterable[Var]:
 
 
 def _reached_outputs(eqn: JaxprEqn, depend: set[Var]) -> Iterable[Var]:
-    """The results that depend on one of these operands for certain, as the primitive's own rules for programs tell."""
+    """The results that certainly depend on one of these variables, by the primitive's own rules for its programs."""
     if next(subjaxprs(eqn.params), None) is None:
         return eqn.outvars
     if eqn.primitive.partial_eval is not None and not eqn.effects:
@@ -97,7 +97,7 @@ def _reached_outputs(eqn: JaxprEqn, depend: set[Var]) -> Iterable[Var]:
 def _by_dce(eqn: JaxprEqn, dce: Rule, depend: set[Var]) -> Iterator[Var]:
     none = (False,) * len(eqn.outvars)
     if True in dce(eqn, none)[0] and not eqn.effects:
-        return  # it keeps what nobody uses, so what it keeps tells nothing
+        return  # the rule keeps operands that nothing uses, so it says nothing about dependence
     for k, var in enumerate(eqn.outvars):
         used, _ = dce(eqn, (*none[:k], True, *none[k + 1:]))
         if any([u and x in depend for x, u in zip(eqn.invars, used, strict=True)]):
@@ -105,7 +105,7 @@ def _by_dce(eqn: JaxprEqn, dce: Rule, depend: set[Var]) -> Iterator[Var]:
 
 
 def _not_linear(applied: Any, operands: Sequence[object], unknown: Sequence[int]) -> str | None:
-    """What a primitive does to operands at `unknown`, which are tangents, that is not linear; None if all is."""
+    """What a primitive does that isn't linear in the operands at `unknown`, the tangents; None if it is linear."""
     factors, jointly = applied.factors, applied.linear or ()
     if factors is not None:
         jointly = [i for i, factor in enumerate(factors) if type(factor) is int]
@@ -120,7 +120,7 @@ def _not_linear(applied: Any, operands: Sequence[object], unknown: Sequence[int]
 
 
 def _is_nonzero(value: object) -> bool:
-    """Is it known to have an element that is not zero?"""
+    """Whether the value is known to have a nonzero element."""
     return is_concrete(value) and bool(np.asarray(value).any())
 
 

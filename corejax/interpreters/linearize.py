@@ -1,8 +1,8 @@
 """Linearize: forward mode whose tangents are unknown.
 
-Every primal is computed at once, so Python control flow on values works; what the jvp rules do to tangents lands on a
-tape. `LinearizeTrace` is `JVPTrace` over `TapeTrace` with a short cut for the two most common kinds of rule, declared
-factors and declared linearity: it writes what the rule would have recorded without running it.
+Every primal is computed immediately, so Python control flow on values works; what the jvp rules do to tangents goes on
+a tape. `LinearizeTrace` is `JVPTrace` over `TapeTrace` with a shortcut for the two most common kinds of rule, declared
+factors and declared linearity: it writes down what the rule would have recorded, without running it.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class _WeightedSum:
 
     A weight is an array, a `Divisor`, 1 or -1.
 
-    One such equation stands for all that the factors of an elementwise primitive do to its tangents. Its transpose,
-    ct * w_i for each unknown, is written out where tapes run backward.
+    One such equation stands for everything that the factors of an elementwise primitive do to its tangents. Its
+    transpose, ct * w_i for each unknown, is written out where tapes are run backward.
     """
 
     name, origin = "weighted_sum", "corejax"
@@ -40,7 +40,7 @@ class _WeightedSum:
     effects = None
 
     def bind(self, *operands: Any) -> Any:
-        """The sum, by the roles `multiply` and `accumulate` and operators."""
+        """The sum, using operators and the roles `multiply` and `accumulate`."""
         total = None
         for x, w in zip(operands[::2], operands[1::2], strict=True):
             total = plus_weighted(total, x, w)
@@ -58,7 +58,7 @@ _new_tracer: Callable[[], JVPTracer] = partial(object.__new__, JVPTracer)
 
 
 class LinearizeTrace(JVPTrace):
-    """`JVPTrace` whose tangents are on a tape; `parent` is the tape's trace, `base` where primals are computed."""
+    """A `JVPTrace` whose tangents are on a tape; `parent` is the tape's trace, `base` the one that computes primals."""
 
     __slots__ = ("eqns",)
     parent: TapeTrace
@@ -160,7 +160,7 @@ class LinearizeTrace(JVPTrace):
 
     def _taped(self, primitive: Primitive | _WeightedSum, operands: tuple[object, ...], params: Params,
                out: Any) -> JVPTracer:
-        """The result `out`, whose tangent is this equation's."""
+        """The result `out` with a tangent that this equation, put on the tape, will give."""
         aval = out.aval
         var = _new_linear()
         var.aval = aval.tangent
@@ -174,7 +174,7 @@ class LinearizeTrace(JVPTrace):
 
     def _weight(self, primitive: Primitive, factor: Any, out: Any, primals: Sequence[Any],
                 params: Params) -> Any:
-        """A factor as it stands on the tape: immutable, and of a type with which the tangent keeps its own."""
+        """A factor as it is put on the tape: immutable, and of a type that preserves the tangent's."""
         try:
             weight = factor(out, *primals, **params) if params else factor(out, *primals)
         except Exception as error:
@@ -184,7 +184,7 @@ class LinearizeTrace(JVPTrace):
         return self._check_weight(primitive, weight, out)
 
     def _check_weight(self, primitive: Primitive, weight: Any, out: Any) -> Any:
-        """What a factor returned, if it is one."""
+        """What a factor returned, after checking it."""
         value, aval = weight.value if type(weight) is Divisor else weight, out.aval
         if (type(value) is not Array and getattr(value, "_trace", None) is not self.base) or (
                 value.aval is not aval and (value.aval.dtype is not aval.dtype or value.aval.shape != aval.shape)):
@@ -198,11 +198,11 @@ class LinearizeTrace(JVPTrace):
             tangent = boxed.tangent
             if type(tangent) is not TapeTracer or tangent._trace is not self.parent:
                 linearity.check_constant(primitive, hook, tangent)
-                return boxed.primal  # a tangent that depends on no other is zero, as rules are linear
+                return boxed.primal  # rules are linear, so a tangent that depends on no other is zero
         return boxed
 
     def _by_rule(self, primitive: Primitive, args: Sequence[object], params: Params) -> Any:
-        """Run the rule on the tape. Only rules see tangents as tracers; until then a `Linear` is enough."""
+        """Run the rule on the tape. Only rules need tangents as tracers; until then a `Linear` is enough."""
         for x in args:
             if type(x) is JVPTracer and x._trace is self and type(x.tangent) is Linear:
                 x.tangent = TapeTracer(self.parent, x.tangent)
@@ -221,10 +221,10 @@ class LinearizeTrace(JVPTrace):
         return out
 
     def _without_zero_terms(self, primitive: Primitive, args: Sequence[object], params: Params) -> Any:
-        """`_by_rule`, telling a term made of zero tangents, which is dropped, from a constant, which is an error.
+        """`_by_rule`, but terms made from zero tangents are dropped, while constants are an error.
 
-        Zero times infinity is not zero, so the value doesn't tell. Here zero tangents are unknown like the others, and
-        what was made of them alone is taken off the tape again.
+        The value can't tell them apart, since zero times infinity isn't zero. Here zero tangents are unknown like the
+        others, and whatever was made from them alone is taken off the tape again.
         """
         before = len(self.eqns)
         zeros: set[Any] = set()
@@ -251,7 +251,7 @@ class LinearizeTrace(JVPTrace):
         return outs if primitive.multiple_results else outs[0]
 
     def _by_linearize(self, primitive: Primitive, rule: Rule, args: Sequence[Any], params: Params) -> Any:
-        """Run the primitive's own linearize rule: its first part on primals, what it returns on the tape."""
+        """Run the primitive's own linearize rule on the primals, and the function that it returns on the tape."""
         own = [type(x) is JVPTracer and x._trace is self for x in args]
         primals = [x.primal if o else x for x, o in zip(args, own, strict=True)]
         if True not in own:
@@ -278,7 +278,7 @@ _no_params: Params = {}
 
 
 def without(zeros: set[Linear], eqns: Sequence[TapeEqn]) -> list[TapeEqn]:
-    """A tape on which these unknowns are zero; those that are zero then, too, are added to them."""
+    """The tape simplified for unknowns that are zero. Those found to be zero as a result are added to `zeros`."""
     kept = []
     for primitive, operands, params, outs in eqns:
         unknown = [x for x in operands if type(x) is Linear]
@@ -297,7 +297,7 @@ def without(zeros: set[Linear], eqns: Sequence[TapeEqn]) -> list[TapeEqn]:
 
 
 def _spreads(primals: Sequence[object], unknowns: Sequence[Linear | None]) -> bool:
-    """Does an operand with a tangent have rank 0 and another one not? Then the tangent has to be broadcast."""
+    """Whether an operand with a tangent has rank 0 and another has not, so that the tangent has to be broadcast."""
     for t in unknowns:
         if t is not None and not t.aval.shape:
             return any(map(_has_axes, primals))
@@ -309,7 +309,7 @@ def _has_axes(x: object) -> bool:
 
 
 class LinearMap:
-    """A linear function on a tape: tangents of the inputs to tangents of the outputs."""
+    """A linear function recorded on a tape, from tangents of the inputs to tangents of the outputs."""
 
     __slots__ = ("eqns", "ins", "outs", "_pruned")
 

@@ -1,8 +1,8 @@
 """Partial evaluation: run what is known now, put the rest on a tape.
 
-An unknown value is a `Linear`: no value, only a type, and its identity is its name on the tape. (Partial evaluation
-itself asks no linearity; reverse mode does, and it is what tapes are for.) An operand of a tape equation is a `Linear`
-or a known value.
+An unknown value is a `Linear`: it has a type but no value, and its identity is its name on the tape. (Partial
+evaluation itself doesn't require linearity; reverse mode, which tapes exist for, does.) An operand of a tape equation
+is a `Linear` or a known value.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from corejax.kernel.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Params, Var, no
 from corejax.kernel.primitive import Primitive, Rule
 from corejax.kernel.trace import AxisEnv, Trace, Tracer, check_belongs
 
-#: An equation that waits: (primitive, operands, params, outputs). Operands are `Linear`s and known values, outputs are
-#: `Linear`s. A plain tuple, because reverse mode makes one for every step of the user's function.
+#: A waiting equation: (primitive, operands, params, outputs). Operands are `Linear`s and known values, outputs are
+#: `Linear`s. It is a plain tuple because reverse mode makes one for every step of the user's function.
 TapeEqn: TypeAlias = tuple[Any, Sequence[Any], Params, Sequence[Linear]]
 
 
@@ -38,7 +38,7 @@ class TapeTracer(Tracer):
 
 
 class TapeTrace(Trace):
-    """Passes primitives with known operands on to its parent and records the others."""
+    """Passes primitives whose operands are all known to its parent, and records the others."""
 
     __slots__ = ("eqns",)
     is_recording = True
@@ -74,7 +74,7 @@ class TapeTrace(Trace):
         return TapeTracer(self, var)
 
     def operand(self, x: object) -> Any:
-        """What stands on the tape for a value: its `Linear` if unknown, else something immutable."""
+        """A value as it is put on the tape: its `Linear` if unknown, else something immutable."""
         if type(x) is TapeTracer and x._trace is self:
             return x._var
         if type(x) is Array or type(x) is Linear:
@@ -85,7 +85,7 @@ class TapeTrace(Trace):
         return as_array(x, copy=True)
 
     def _split(self, primitive: Primitive, rule: Rule, args: Sequence[object], params: Params) -> list[Any]:
-        """Let the primitive divide itself: evaluate its known equation, record its staged one."""
+        """Let the primitive split itself: evaluate its known equation, record its staged one."""
         operands = [self.operand(x) for x in args]
         avals = tuple([x.aval for x in operands])
         effects = primitive.effects(avals, **params) if primitive.effects is not None else no_effects
@@ -127,7 +127,7 @@ def record(fun: Callable[..., Sequence[Any]], args: Sequence[object]) -> tuple[l
 
 
 def replay(eqns: Sequence[TapeEqn], env: dict[Linear, Any]) -> None:
-    """Run a tape forward: `env` maps the unknowns to values and gets those of all outputs."""
+    """Run a tape forward: `env` maps the unknowns to values; the values of all outputs are added to it."""
     for primitive, operands, params, outs in eqns:
         out = primitive.bind(*[env[x] if type(x) is Linear else x for x in operands], **params)
         if primitive.multiple_results:
@@ -155,7 +155,7 @@ def partial_eval_jaxpr(jaxpr: Jaxpr, unknown_in: Sequence[bool], instantiate: bo
     """Divide a jaxpr: (known, staged, which outputs are unknown, number of residuals).
 
     known: known inputs -> known outputs + residuals; staged: residuals + unknown inputs -> unknown outputs.
-    `instantiate` makes outputs unknown that need not be.
+    `instantiate` forces outputs to be unknown.
     """
     if isinstance(instantiate, bool):
         instantiate = (instantiate,) * len(jaxpr.outvars)
@@ -164,7 +164,7 @@ def partial_eval_jaxpr(jaxpr: Jaxpr, unknown_in: Sequence[bool], instantiate: bo
 
 def divide(jaxpr: Jaxpr, unknown_in: tuple[bool, ...], instantiate: tuple[bool, ...], axes: AxisEnv = ()
            ) -> tuple[Jaxpr, Jaxpr, tuple[bool, ...], int]:
-    """`partial_eval_jaxpr`, computed anew: for callers that remember what they make of it."""
+    """`partial_eval_jaxpr` without its cache, for callers that cache what they make from it."""
     unknowns = [Linear(aval) for aval, u in zip(jaxpr.in_avals, unknown_in, strict=True) if u]
     known_avals = [aval for aval, u in zip(jaxpr.in_avals, unknown_in, strict=True) if not u]
     unknown_out: tuple[bool, ...] = ()
@@ -189,7 +189,7 @@ def divide(jaxpr: Jaxpr, unknown_in: tuple[bool, ...], instantiate: tuple[bool, 
 
 def _tape_to_jaxpr(eqns: Sequence[TapeEqn], unknowns: Sequence[Linear], outs: Sequence[object], name: str
                    ) -> tuple[Jaxpr, list[Any]]:
-    """A tape as a jaxpr of (residuals, unknowns), and the values of its residuals."""
+    """A tape as a jaxpr whose inputs are (residuals, unknowns), and the values of the residuals."""
     var_of: dict[Linear, Var] = {x: Var(x.aval) for x in unknowns}
     residuals: dict[int, tuple[Var, Any]] = {}
 

@@ -1,7 +1,7 @@
-"""What the first part of a divided loop keeps for the second: as few bytes as cheap arithmetic allows.
+"""What the first part of a split loop keeps for the second: as few bytes as cheap arithmetic allows.
 
-A loop writes each residual out in each step and reads it back. What only repeats a smaller value, and what a few
-additions and multiplications make of values that are kept anyway, is made again by the second part instead.
+A loop writes out each residual in each step and reads it back. A value that only repeats a smaller one, or takes just a
+few additions and multiplications of values that are kept anyway, is recomputed in the second part instead.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from corejax.interpreters.splitting import Place, Split
 from corejax.ir.surgery import dce, substitute
 from corejax.kernel.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Var
 
-#: At most this many equations replace one residual, and only one that has this many bytes.
+#: A residual is replaced by at most this many equations, and only if it has this many bytes.
 _MOST = 4
 _LEAST = 128
 
 
 def keep_small(split: Split[Jaxpr], free_operands: Iterable[int], first_output: int) -> Split[Jaxpr]:
-    """The same division with smaller residuals.
+    """The same split with smaller residuals.
 
-    The second part has some operands at no cost, and each result from `first_output` on.
+    The second part gets the operands at `free_operands`, and the results from `first_output` on, at no cost.
     """
     shrinking = _Shrinking(split, set(free_operands), first_output)
     return shrinking.split() if shrinking.kept != shrinking.fresh else split
 
 
 class _Shrinking:
-    """A split on its way to another: variables are those of its known part."""
+    """A split that is being rewritten. Variables are those of its known part."""
 
     def __init__(self, split: Split[Jaxpr], free_operands: set[int], first_output: int) -> None:
         self.old, known = split, split.known
@@ -57,7 +57,7 @@ class _Shrinking:
         return value
 
     def drop(self) -> None:
-        """Keep nothing large that can be made of the rest, the latest first."""
+        """Drop large residuals that can be recomputed from the rest, the latest first."""
         given = self.free.union(self.kept)
         for value in sorted(self.kept, key=lambda v: -self.order.get(v, -1)):
             given.discard(value)
@@ -66,7 +66,7 @@ class _Shrinking:
         self.kept = [v for v in self.kept if v in given]
 
     def cost(self, value: Atom, given: set[Atom], most: int) -> int:
-        """How many cheap equations make a value of those given; more than `most` if it takes more."""
+        """How many cheap equations it takes to compute a value from the given ones; any number over `most` if more."""
         if type(value) is Literal or value in given:
             return 0
         eqn = self.producer.get(value)
@@ -110,7 +110,7 @@ class _Shrinking:
 
     def make(self, value: Atom, given: set[Atom], env: dict[Atom, Atom], taken: dict[Place, Var], eqns: list[JaxprEqn]
              ) -> Atom:
-        """The variable of the staged part that holds a value; the equations that make it are added to `eqns`."""
+        """The variable of the staged part that holds a value; the equations that compute it are added to `eqns`."""
         if type(value) is Literal or value in env:
             return env.get(value, value)
         if value in given:

@@ -1,4 +1,4 @@
-"""Reverse mode: linearize, then run the tape backward, each equation by its `transpose` rule."""
+"""Reverse mode: linearize, then run the tape backward, applying each equation's `transpose` rule."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from corejax.kernel.trace import AxisEnv
 
 def vjp(fun: Callable[..., Sequence[Any]], primals: Sequence[object]
         ) -> tuple[list[Any], Callable[[Sequence[Any]], list[Any]]]:
-    """Outputs of `fun`, and its pullback: cotangents of the outputs to cotangents of the inputs (maybe `Zero`)."""
+    """Outputs of `fun`, and its pullback, from cotangents of the outputs to those of the inputs (maybe `Zero`)."""
     outs, linear_map = linearize(fun, primals)
     return outs, lambda cotangents: pull_back(linear_map, cotangents)
 
@@ -37,14 +37,14 @@ def pull_back(linear_map: LinearMap, cotangents: Sequence[object]) -> list[Any]:
 
 def linear_map_of(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray]
                      ) -> tuple[list[ShapedArray], LinearMap]:
-    """The output types of a linear `fun`, and what it does as a `LinearMap`."""
+    """The output types of a linear `fun`, and the function as a `LinearMap`."""
     ins = [Linear(aval) for aval in in_avals]
     eqns, outs = record(fun, ins)
     return [aval_of(x) for x in outs], LinearMap(eqns, ins, outs)
 
 
 def backward(eqns: Sequence[TapeEqn], outs: Sequence[object], cotangents: Sequence[object]) -> dict[Linear, Any]:
-    """Run a tape backward. Returns the cotangents of the `Linear`s that no equation of the tape defines."""
+    """Run a tape backward. Returns the cotangents of the `Linear`s that aren't outputs of its equations."""
     found: dict[Linear, Any] = {}
     trace = context.trace
     for x, ct in zip(outs, cotangents, strict=True):
@@ -98,7 +98,7 @@ def backward(eqns: Sequence[TapeEqn], outs: Sequence[object], cotangents: Sequen
 
 
 def _cotangents(primitive: Primitive, found: dict[Linear, Any], outs: Sequence[Linear]) -> list[Any] | None:
-    """Those of an equation with several outputs; None if all are zero."""
+    """The cotangents of an equation with several outputs; None if all are zero."""
     cts = [found.pop(x, None) for x in outs]
     if all([ct is None for ct in cts]):
         return None
@@ -108,9 +108,9 @@ def _cotangents(primitive: Primitive, found: dict[Linear, Any], outs: Sequence[L
 
 def transpose_function(fun: Callable[..., Sequence[Any]], args: Sequence[object], cotangents: Sequence[object]
                        ) -> list[Any]:
-    """Cotangents for the `Linear`s among `args` of a function linear in them; None for the others.
+    """Cotangents for the `Linear`s among `args`, in which the function is linear; None for the others.
 
-    What does not depend on them is evaluated forward first.
+    Whatever doesn't depend on them is evaluated forward first.
     """
     eqns, outs = record(fun, args)
     found = backward(eqns, outs, cotangents)
@@ -121,8 +121,7 @@ def transpose_jaxpr(jaxpr: Jaxpr, linear: Sequence[bool], ct_nonzero: Sequence[b
                     instantiate: bool | Sequence[bool] = False) -> tuple[Jaxpr, tuple[bool, ...]]:
     """The jaxpr of `(nonlinear inputs, nonzero output cotangents) -> nonzero cotangents of the linear inputs`.
 
-    Also returns, for each linear input, whether its cotangent is among them. `instantiate`, for each linear input,
-    makes it one of them in any case.
+    Also returns, for each linear input, whether its cotangent is among them. `instantiate` says for which it must be.
     """
     if isinstance(instantiate, bool):
         instantiate = (instantiate,) * list(linear).count(True)

@@ -1,7 +1,7 @@
-"""Splitting a jaxpr for a primitive that carries it: what runs now, what waits, and what the second needs of the first.
+"""Splitting a jaxpr for a primitive that carries it: what runs now, what waits, and what one passes on.
 
-`partial_eval_jaxpr` says which equations go where. Here is what an equation that carries a jaxpr needs beyond that:
-nothing is returned that its caller has already, nothing twice, and neither part takes operands that it doesn't use.
+`partial_eval_jaxpr` decides which equations go where. An equation that carries a jaxpr needs more: no part returns what
+its caller already has, nothing is returned twice, and neither part takes operands that it doesn't use.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ from corejax.kernel.trace import AxisEnv
 P = TypeVar("P")
 Flags = tuple[bool, ...]
 Place = tuple[str, int]
-"""Where the operand of a part is found: ("operand", i) or ("result", i) of the whole, or ("fresh", i)."""
+"""Where a part's operand comes from: ("operand", i) or ("result", i) of the whole, or ("fresh", i)."""
 
 
 class Split(NamedTuple, Generic[P]):
-    """A program in two: a jaxpr, or what a primitive makes of several.
+    """A program in two parts. Each is a jaxpr, or whatever a primitive combines several jaxprs into.
 
     `known` maps the inputs at `known_operands` to the known outputs and then the fresh residuals; `staged` maps the
-    residuals and then the inputs at `staged_operands` to the unknown outputs. A residual is found where `residuals`
-    says: ("operand", i) is the i-th input, ("result", i) the i-th output of the whole, ("fresh", i) the i-th fresh one.
+    residuals and then the inputs at `staged_operands` to the unknown outputs. `residuals` says where each residual
+    comes from: ("operand", i) is the i-th input, ("result", i) the i-th output of the whole, ("fresh", i) the i-th
+    fresh one.
     """
 
     known: P
@@ -44,12 +45,12 @@ class Split(NamedTuple, Generic[P]):
 
     @property
     def places(self) -> list[Place]:
-        """Where each operand of the staged part is found."""
+        """Where each operand of the staged part comes from."""
         return [*self.residuals, *[("operand", i) for i in self.staged_operands]]
 
 
 def split_jaxpr(jaxpr: Jaxpr, unknown_in: Sequence[bool], instantiate: bool | Sequence[bool] = False) -> Split[Jaxpr]:
-    """Split by which inputs are unknown; `instantiate` makes outputs unknown that need not be."""
+    """Split by which inputs are unknown; `instantiate` forces outputs to be unknown."""
     if isinstance(instantiate, bool):
         instantiate = (instantiate,) * len(jaxpr.outvars)
     return _split_jaxpr(jaxpr, tuple(unknown_in), tuple(instantiate), context.axes)
@@ -58,7 +59,7 @@ def split_jaxpr(jaxpr: Jaxpr, unknown_in: Sequence[bool], instantiate: bool | Se
 def _split(jaxpr: Jaxpr, unknown_in: Flags, instantiate: Flags, axes: AxisEnv) -> Split[Jaxpr]:
     if _waits_whole(jaxpr, unknown_in, instantiate):
         first = unknown_in.index(True)
-        whole = jaxpr.replace()  # not the cache's own key, but with the same equations, which are not split again
+        whole = jaxpr.replace()  # not the cache's own key; its equations are the same, so they aren't split again
         return Split(Jaxpr((), (), (), ()), whole, (True,) * len(jaxpr.outvars), (),
                      tuple(range(first, len(unknown_in))), tuple([("operand", i) for i in range(first)]), ())
     known, staged, unknown_out, count = divide(jaxpr, unknown_in, instantiate)
@@ -84,7 +85,7 @@ def _split(jaxpr: Jaxpr, unknown_in: Flags, instantiate: Flags, axes: AxisEnv) -
 
 
 def _waits_whole(jaxpr: Jaxpr, unknown_in: Flags, instantiate: Flags) -> bool:
-    """Is there nothing to run now, and nothing dead, and are the operands in order? So it is with linear parts.
+    """Whether nothing runs now, nothing is dead, and the operands are in order, as in linear parts.
 
     Without this, each level of nested linear programs would be split again by each level around it.
     """
@@ -114,7 +115,7 @@ def _waits_whole(jaxpr: Jaxpr, unknown_in: Flags, instantiate: Flags) -> bool:
 
 
 def _with_distinct_residuals(staged: Jaxpr, atoms: Sequence[Atom]) -> tuple[Jaxpr, list[Var]]:
-    """The staged part taking each residual once, literals written into it; and its residuals, as atoms of the known."""
+    """The staged part with each residual once and literals written in; the residuals, as atoms of the known part."""
     first: dict[Var, Var] = {}
     replaced: dict[Var, Atom] = {}
     for atom, var in zip(atoms, staged.invars, strict=False):

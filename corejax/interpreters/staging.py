@@ -1,8 +1,8 @@
 """Staging: turn a Python function into a jaxpr by running it once on tracers.
 
-Everything that the function binds becomes an equation, also what does not depend on its arguments. What it closes
-over becomes a constant: scalars are written into the equations, arrays and tracers of enclosing traces become
-constvars.
+Everything that the function binds becomes an equation, even if it doesn't depend on the arguments. Values that the
+function closes over become constants: scalars are written into the equations, arrays and tracers of enclosing traces
+become constvars.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class StagingTrace(Trace):
         return StagingTracer(self, var)
 
     def process_one(self, primitive: Primitive, x: object) -> Any:
-        # Written out, as is `process_two`: each frame of ours makes finding the user's slower.
+        # Written out, like `process_two`: each of our own frames makes finding the user's slower.
         if primitive.effects is not None or primitive.params or primitive.multiple_results:
             return super().process_one(primitive, x)
         atom = x._var if type(x) is StagingTracer and x._trace is self else self._atom(primitive, 0, x)
@@ -105,7 +105,7 @@ class StagingTrace(Trace):
         return StagingTracer(self, Var(aval))
 
     def lift(self, x: object) -> Atom:
-        """The atom for any value: a variable, a literal, or a constvar for what comes from outside."""
+        """The atom for any value: a variable, a literal, or a constvar for a value from outside."""
         if type(x) is StagingTracer and x._trace is self:
             return x._var
         if isinstance(x, Tracer):
@@ -120,7 +120,7 @@ class StagingTrace(Trace):
         return self._constvar(array, original=x)
 
     def _constvar(self, value: Any, original: object = None) -> Var:
-        # Keyed by identity: `original` is held through the const list, or it could be another's id by and by.
+        # Keyed by identity, so the const list holds `original`; otherwise its id could be reused later.
         holder = value if original is None else original
         var = self._const_of.get(id(holder))
         if var is None:
@@ -131,7 +131,7 @@ class StagingTrace(Trace):
 
 
 def is_staging() -> bool:
-    """Does what is bound now end up in a jaxpr? If not, values are at the bottom, perhaps under transformations."""
+    """Whether what is bound now ends up in a jaxpr. If not, values exist, perhaps beneath other transformations."""
     return context.trace.is_staging
 
 
@@ -153,7 +153,7 @@ def stage(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray], na
 def stage_closed(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray], name: str = "") -> Jaxpr:
     """The same as a jaxpr without constvars: constants are written into it.
 
-    For functions that rules and interpreters make: what they close over is small, and the same at every call.
+    For functions made by rules and interpreters: the values they close over are small, and the same at every call.
     """
     closed = stage(fun, in_avals, name)
     if not closed.consts:

@@ -1,7 +1,7 @@
-"""Tapes as data: what two linearizations of one program have in common, and the residuals in which they differ.
+"""Tapes as data: what two linearizations of the same program have in common, and the residuals in which they differ.
 
-So a linear function can be a pytree: the residuals are its leaves, the rest is its structure. A tape is only divided
-when somebody asks; making and running one costs nothing more for it.
+This makes a linear function a pytree: the residuals are its leaves, the rest is its structure. A tape is only taken
+apart on demand, so making and running one costs no more.
 """
 
 from __future__ import annotations
@@ -31,10 +31,9 @@ class _Slot:
 
 
 class TapeProgram:
-    """A tape with slots for its residuals. Two are equal if the same equations stand on them, up to the residuals.
+    """A tape with slots for its residuals. Two are equal if their equations are the same, up to the residuals.
 
-    Immutable. Its `Linear`s are shared by all the maps that are made of it: what they stand for is in the environment
-    of each run.
+    Immutable. Its `Linear`s are shared by all the maps made from it: each run has an environment for their values.
     """
 
     __slots__ = ("_map", "avals", "_key")
@@ -66,7 +65,7 @@ class TapeProgram:
         return f"{len(self._map.eqns)} equations with {len(self.avals)} residuals"
 
     def with_residuals(self, leaves: Sequence[object], what: str) -> LinearMap:
-        """The linear map that has these residuals; `what` is what errors call it."""
+        """The linear map with these residuals; `what` is its name in errors."""
         residuals = values(leaves, what, lambda i: f"residual {i}")
         for i, (x, aval) in enumerate(zip(residuals, self.avals, strict=True)):
             if not x.aval.matches(aval):
@@ -88,7 +87,7 @@ class TapeProgram:
 
 
 def divide_map(linear_map: LinearMap) -> tuple[TapeProgram, list[Any]]:
-    """A linear map as its program and its residuals, each of them once."""
+    """Take a linear map apart into its program and its residuals, each listed once."""
     slots: dict[int, _Slot] = {}
     residuals: list[Any] = []
 
@@ -114,7 +113,7 @@ def _rebuilt(eqns: Any, ins: Any, outs: Any, avals: Any) -> TapeProgram:
 
 
 def _content(template: LinearMap, avals: Sequence[ShapedArray]) -> tuple[Any, ...]:
-    """The template as one flat tuple, with its variables numbered. Counts make it unambiguous."""
+    """The template as one flat tuple, with its variables numbered. The counts at the front make it unambiguous."""
     number: dict[Linear, int] = {}
     flat: list[Any] = [len(template.ins), len(template.outs), *[(aval.shape, aval.dtype) for aval in avals]]
     for var in template.ins:

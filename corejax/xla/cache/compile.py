@@ -1,8 +1,8 @@
 """Compiling and running: from a jaxpr to an `Executable`.
 
-Programs are shared by structure: what counts is the jaxpr's canonical form with its types, the constants baked into
-it, and where and how it is compiled; not which Python function it came from. Each is compiled once however many
-threads ask for it at the same time.
+Programs are shared by structure. The key is the jaxpr's canonical form with its types, the constants baked into it,
+and where and how it is compiled, but not the Python function it came from. Each is compiled once, however many threads
+ask for it at the same time.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from corejax.xla.runtime.transfers import device_aval
 
 
 class Executable:
-    """A compiled program. Called with a sequence of arrays, it returns the list of results without waiting.
+    """A compiled program. Calling it with a sequence of arrays returns the list of results without waiting for them.
 
-    Arguments are trusted to have the types in `in_avals`; those that are not on the device are put there. `calls` has
-    other ways to run it.
+    Arguments are trusted to have the types in `in_avals`; those not on the device are put there. `calls` has other ways
+    to run it.
     """
 
     __slots__ = ("in_avals", "out_avals", "loaded", "place", "donated", "callbacks", "calls", "_shared",
@@ -51,16 +51,16 @@ class Executable:
         self._shared: Executable | None = None
 
     def with_consts(self, consts: Sequence[object]) -> Executable:
-        """The same program with other values for the constants that are arguments."""
+        """The same program with other values for the constants that are passed as arguments."""
         other = Executable(self.loaded, self.place, self.in_avals, self.out_avals, self.donated, self.callbacks, consts)
-        other._shared = self  # which so stays in the cache
+        other._shared = self  # keeps it in the cache
         return other
 
     def __call__(self, args: Sequence[object]) -> list[Array]:
         return self.calls.call(args)
 
     def as_text(self) -> str:
-        """The program as the compiler optimized it, in HLO."""
+        """The optimized program, in HLO."""
         return "\n\n".join(module.to_string() for module in self.loaded.hlo_modules())
 
     def cost_analysis(self) -> dict[str, float]:
@@ -79,9 +79,9 @@ class Executable:
 
 
 class _OncePerKey:
-    """A cache that computes a missing value in one thread while others that want it wait.
+    """A cache that computes a missing value in one thread while others that need it wait.
 
-    A computation that fails leaves nothing behind: the next in line tries again.
+    A failed computation leaves nothing behind: the next thread in line tries again.
     """
 
     def __init__(self, maxsize: int) -> None:
@@ -111,13 +111,13 @@ class _OncePerKey:
             done.set()
 
 
-#: Programs go with the functions that use them. The newest stay a while, for a function that is made anew in a loop.
+#: Programs die with the functions that use them. The newest are kept a while, for functions made anew in a loop.
 _executables = _OncePerKey(128)
 
 
 def compile_jaxpr(closed: ClosedJaxpr, *, donated: Sequence[int] = (), name: str = "fn",
                   options: Mapping[str, Any] | None = None, device: object = None) -> Executable:
-    """The executable of a closed jaxpr on a device; `donated` are the indices of arguments it may overwrite."""
+    """Compile a closed jaxpr for a device; `donated` are the indices of arguments that it may overwrite."""
     place = client.place_of(device)
     baked = bake(closed.consts)
     settings = settings_of(options)
@@ -134,7 +134,7 @@ def compile_jaxpr(closed: ClosedJaxpr, *, donated: Sequence[int] = (), name: str
 
 
 def hoisted_consts(closed: ClosedJaxpr, baked: Sequence[object], place: client.Place) -> list[Any]:
-    """The buffers of the constants that are arguments, put on the device."""
+    """The constants that are passed as arguments, as buffers on the device."""
     arrays = [as_array(const, copy=True) for const, host in zip(closed.consts, baked, strict=True) if host is None]
     return [x._buffer if is_on_device(x) else place.put_shared(x.aval, to_numpy(x)) if x.aval.dtype != dtypes.float0
             else place.put_shared(device_aval(x.aval), np.zeros(x.aval.shape, np.bool_)) for x in arrays]
@@ -158,7 +158,7 @@ def compile_lowered(lowered: Lowering, closed: ClosedJaxpr, place: client.Place,
 
 
 def _first_invalid(jaxpr: Jaxpr, platform: str) -> JaxprEqn | None:
-    """The first equation whose lowering by itself makes no valid program."""
+    """The first equation that, lowered by itself, doesn't give a valid program."""
     for eqn in jaxpr.eqns:
         for inner in subjaxprs(eqn.params):
             found = _first_invalid(inner, platform)
@@ -168,6 +168,6 @@ def _first_invalid(jaxpr: Jaxpr, platform: str) -> JaxprEqn | None:
         try:
             alone = Jaxpr((), operands, eqn.outvars, (eqn,), eqn.effects)
             lower_module(alone, (), "one", platform).module.operation.verify()
-        except Exception:  # whatever is wrong with it, this is the one
+        except Exception:  # whatever is wrong, this is the equation
             return eqn
     return None

@@ -1,4 +1,4 @@
-"""The door to the persistent compilation cache: with `config.compilation_cache_dir` unset, nothing of it is loaded."""
+"""The entrance to the persistent compilation cache, none of which is loaded unless `compilation_cache_dir` is set."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ persistent_programs = late("corejax.xla.cache.persistent_programs")
 
 
 def compile_module(place: Place, module: Module, options: object, callbacks: Sequence[object] = ()) -> Any:
-    """The loaded executable of a module, from the directory that keeps programs if it is there.
+    """The loaded executable of a module, taken from the cache directory if it is there.
 
-    A program that calls back holds functions of this process, so it is never kept.
+    A program with callbacks refers to functions of this process, so it is never kept.
     """
     directory = config.compilation_cache_dir
     if directory is None or callbacks:

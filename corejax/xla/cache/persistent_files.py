@@ -1,11 +1,11 @@
-"""The files that keep compiled programs: a directory that is trusted, and how an entry is read, written and dropped.
+"""Files of compiled programs: what makes a directory trusted, and how entries are read, written and dropped.
 
-Whoever can write an entry can make this process run any code. So nothing is read that another user could have
-written: of the directory and of each entry it is asked who owns them and who may write. All goes through the opened
-directory, so another one put in its place in the meantime changes nothing, nor does who may write above it.
+Whoever can write an entry can make this process run arbitrary code. So nothing is read that another user could have
+written: the directory and each entry are checked for their owner and for who may write to them. All access goes
+through the open directory, so it doesn't matter if another one is put in its place, or who can write to its parents.
 
-An entry is a magic line, the program's key, a SHA-256 of all the rest, and the executable. That guards against damage
-and mistakes; against another user it is ownership that guards.
+An entry is a magic line, the program's key, a SHA-256 of all the rest, and the executable. The hash guards against
+damage and mistakes, the ownership against other users.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ _HEAD = len(_MAGIC) + 64
 _ENTRY = re.compile(r"[0-9a-f]{64}\.xla")
 _UNFINISHED = re.compile(r"[0-9a-f]{64}\.[0-9a-f]{16}\.new")
 
-#: Does the system open files relative to an open directory, and know owners?
+#: Whether the system can open files relative to an open directory, and has owners.
 _POSIX = os.open in os.supports_dir_fd
 
-#: After this many seconds nobody is still writing a file: whoever began it was killed.
+#: A temporary file older than this many seconds was abandoned: its writer was killed.
 _ABANDONED = 3600
 
-#: What this process has written to a directory since it last looked how full it is.
+#: Bytes that this process has written to a directory since it last checked how full it is.
 _written: dict[str, int] = {}
 
 
 class Fault(CorejaxRuntimeError):
-    """What is wrong with a directory or an entry. It never reaches a user but as the text of a warning."""
+    """Something wrong with a directory or an entry. Users only ever see it as the text of a warning."""
 
 
 def fault_of(message: str, got: str, error: Exception, todo: str = "nothing: the program is compiled") -> Fault:
-    """The fault that an error of the system or the runtime is."""
+    """An error of the system or the runtime as a `Fault`."""
     reason = error.strerror or type(error).__name__ if isinstance(error, OSError) else f"{error!s:.200}"
     return Fault(f"{message}: {reason}", got=got, where=here(), todo=todo)
 
 
 class Directory:
-    """A directory of entries, opened and found safe; it is made if it isn't there."""
+    """An open directory of entries that was found to be safe; it is created if it doesn't exist."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -89,9 +89,9 @@ class Directory:
         return os.path.join(self.path, _name(key))
 
     def read(self, key: bytes) -> bytes | None:
-        """The program of an entry, and None if there is no such entry; a `Fault` if it isn't what was written."""
+        """The program in an entry, or None if there is no such entry. Raises a `Fault` if it isn't what was written."""
         try:
-            # A pipe put there would else wait for somebody to write to it.
+            # O_NONBLOCK: opening a pipe would otherwise wait for somebody to write to it.
             fd = os.open(_name(key), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=self._fd)
         except FileNotFoundError:
             return None
@@ -106,7 +106,7 @@ class Directory:
             except OSError as error:
                 raise self._broken(key, error.strerror or type(error).__name__) from None
             program = self._checked(key, content)
-            with suppress(OSError):  # the time of last use, by which entries are dropped
+            with suppress(OSError):  # the time of last use decides which entries are dropped
                 os.utime(fd)
         return program
 
@@ -125,7 +125,7 @@ class Directory:
                      todo="nothing: the program is compiled, and the entry replaced")
 
     def write(self, key: bytes, program: bytes, limit: int) -> None:
-        """Put an entry there at one stroke, and drop what was not used for longest if it grows over `limit` bytes."""
+        """Add an entry atomically; if the directory exceeds `limit` bytes, drop the least recently used entries."""
         content = b"".join((_MAGIC, key, _digest(key, program), program))
         if len(content) > limit:
             return
@@ -153,8 +153,8 @@ class Directory:
             os.fsync(self._fd)
 
     def _drop_some(self, added: int, limit: int) -> None:
-        # Looking at every file costs more than a small program, so not after each write. Several processes that
-        # write at once stay below the limit together, as it is cut to 7/8 and looked at after 1/64.
+        # Not after each write: looking at every file costs more than writing a small program. Several processes
+        # that write at once stay below the limit together: it is checked after 1/64 and cut to 7/8.
         pending = _written.get(self.path)
         if pending is not None and (pending + added) * 64 < limit:
             _written[self.path] = pending + added
@@ -171,7 +171,7 @@ class Directory:
             total -= size
 
     def _files(self) -> list[tuple[int, int, str]]:
-        """(time of last use, size, name) of each entry, the oldest first; what nobody finishes is removed."""
+        """(time of last use, size, name) of each entry, oldest first. Abandoned temporary files are removed."""
         found = []
         with os.scandir(self._fd) as files:
             for file in files:
@@ -205,7 +205,7 @@ def _digest(key: bytes, program: bytes) -> bytes:
 
 
 def _untrusted(status: os.stat_result, regular: bool = False) -> str | None:
-    """Why another user could have written this file or directory, if so."""
+    """Why another user could have written this file or directory; None if nobody could."""
     if regular and not stat.S_ISREG(status.st_mode):
         return "it isn't a regular file"
     if status.st_uid != os.geteuid():

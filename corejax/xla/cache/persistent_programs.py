@@ -1,7 +1,7 @@
-"""Compiled programs kept from process to process: what a program is known by, and when one is read or written.
+"""Compiled programs kept between processes: a program's key, and when an entry is read or written.
 
-A program is known by a hash of all that decides what the compiler makes of it. Nothing that goes wrong with a
-directory or an entry stops a compilation: it is reported once, and the program is compiled.
+The key is a hash of everything that the compiler's output depends on. A problem with a directory or an entry never
+stops a compilation: it is reported once, and the program is compiled.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from corejax.xla.runtime.client import Place
 if TYPE_CHECKING:
     from corejax.base._jaxlib import Module
 
-#: Custom calls into Python by an address or index that means nothing to another process.
+#: Custom calls into Python, by an address or index that means nothing in another process.
 _CALLS_PYTHON = re.compile(rb"xla_\w*python_\wpu_callback")
 
-#: What says which instructions a processor has, in /proc/cpuinfo on its several architectures.
+#: The lines of /proc/cpuinfo, on various architectures, that tell which instructions a processor has.
 _PROCESSOR = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags", "CPU implementer", "CPU variant",
               "CPU part", "Features", "isa", "cpu")
 
 
 def compiled(path: str, place: Place, module: Module, options: object) -> Any:
-    """The loaded executable of a module: from the directory at `path`, else compiled and put there."""
+    """The loaded executable of a module: read from the directory at `path`, or compiled and written there."""
     try:
         program = _jaxlib.program_bytes(module)
-    except Exception:  # an invalid program: the compiler says so better
+    except Exception:  # an invalid program: the compiler's own error is better
         program = b""
     if not program or _CALLS_PYTHON.search(program):
         return _jaxlib.compile_module(place.client, module, place.device, options)
@@ -43,7 +43,7 @@ def compiled(path: str, place: Place, module: Module, options: object) -> Any:
     try:
         return _through(path, key_of(program, place, options), place, module, options, faults)
     finally:
-        # Last, since a warning may be an error: the entry is repaired by then.
+        # Last, since a warning may be turned into an error; the entry has been repaired by now.
         for fault in faults:
             groups.report(("compilation cache", fault.message, fault.got), str(fault))
 
@@ -69,7 +69,7 @@ def _load(directory: Directory, key: bytes, place: Place, options: object, fault
         return None if program is None else _jaxlib.load_executable(place.client, program, place.device, options)
     except Fault as fault:
         faults.append(fault)
-    except Exception as error:  # the entry is what was once written, so it is the runtime that changed
+    except Exception as error:  # the entry is intact, so it is the runtime that has changed
         faults.append(fault_of("an entry of the compilation cache can't be loaded by the runtime",
                                directory.where(key), error))
     return None
@@ -78,7 +78,7 @@ def _load(directory: Directory, key: bytes, place: Place, options: object, fault
 def _keep(directory: Directory, key: bytes, place: Place, loaded: object, faults: list[Fault]) -> None:
     try:
         program = _jaxlib.executable_bytes(place.client, loaded)
-    except Exception as error:  # some backends have no form in which to write a program down
+    except Exception as error:  # some backends can't serialize a program
         faults.append(fault_of(f"programs for {place.compiler} can't be kept in the compilation cache",
                                place.compiler, error))
         return
@@ -89,19 +89,19 @@ def _keep(directory: Directory, key: bytes, place: Place, loaded: object, faults
 
 
 def key_of(program: bytes, place: Place, options: object) -> bytes:
-    """The hash of all that decides what becomes of a program: itself, options, compiler, device and processor."""
+    """The hash of everything that the executable depends on: program, options, compiler, device and processor."""
     parts = [b"1", program, _jaxlib.options_bytes(options)]
     parts += [text.encode() for text in (*_jaxlib.compiler_facts(place.client, place.device), *processor_facts())]
     hashed = sha256()
     for part in parts:
-        hashed.update(len(part).to_bytes(8, "little"))  # so that no two lists of parts are the same bytes
+        hashed.update(len(part).to_bytes(8, "little"))  # different lists of parts must not be the same bytes
         hashed.update(part)
     return hashed.digest()
 
 
 @cache
 def processor_facts() -> tuple[str, ...]:
-    """What the compiler asks of the processor: its kind, its instructions, and how many threads may run."""
+    """The facts about the processor that the compiler uses: its kind, its instructions, its number of threads."""
     threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return platform.system(), platform.machine(), str(threads), *(_from_cpuinfo() or (platform.processor(),))
 
@@ -117,7 +117,7 @@ def _from_cpuinfo() -> tuple[str, ...]:
 def _first_processor(lines: Iterator[str]) -> Iterator[str]:
     for line in lines:
         if not line.strip():
-            return  # the others are alike, and the kernel makes each up while it is read
+            return  # the other cores are alike, and the kernel generates each one's text as it is read
         name, _, value = line.partition(":")
         if name.strip() in _PROCESSOR:
             yield f"{name.strip()}:{' '.join(sorted(value.split()))}"

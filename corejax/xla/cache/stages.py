@@ -1,4 +1,4 @@
-"""The stages of a compiled function, each to be looked at: lowered, compiled."""
+"""The stages of a compiled function, for inspection: lowered, compiled."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Compiled:
-    """A program ready to run, on flat arguments."""
+    """A compiled program, which takes flat arguments."""
 
     def __init__(self, executable: Executable) -> None:
         self.executable = executable
@@ -52,7 +52,7 @@ class Compiled:
 
 
 class Lowered:
-    """A StableHLO module that is not compiled yet."""
+    """A StableHLO module that hasn't been compiled yet."""
 
     def __init__(self, lowering: Lowering, closed: ClosedJaxpr, baked: Sequence[Any], donated: Sequence[int],
                  name: str = "fn") -> None:
@@ -78,10 +78,10 @@ class Lowered:
         return self._lowering.module
 
     def as_text(self, dialect: str = "stablehlo", *, debug_info: bool = False) -> str:
-        """The module's text; it says nothing of what XLA will make of it.
+        """The module's text, before any optimization by XLA.
 
-        `dialect` is "stablehlo", or "hlo" for what the compiler makes of that before it optimizes. With `debug_info`,
-        operations say which equation they come from, and where that is in the source.
+        `dialect` is "stablehlo", or "hlo" for what the compiler translates that to first. With `debug_info`, each
+        operation says which equation it comes from, and where that is in the source.
         """
         if dialect not in ("stablehlo", "hlo"):
             raise CorejaxValueError("as_text: unknown dialect", got=f"{dialect!r:.80}", where=here(),
@@ -92,11 +92,11 @@ class Lowered:
         return str(self._hlo(module).to_string())
 
     def cost_analysis(self) -> dict[str, float]:
-        """The compiler's estimates of work for the program as it is, not optimized."""
+        """The compiler's estimates of work for the unoptimized program."""
         return dict(_jaxlib.runtime.hlo_module_cost_analysis(client.places()[0].client, self._hlo(self.module)))
 
     def compile(self, compiler_options: Mapping[str, Any] | None = None, device: object = None) -> Compiled:
-        """Compile it for a device, with options for the compiler."""
+        """Compile it for a device, with compiler options."""
         settings = settings_of(compiler_options)
         place = client.place_of(device)
         if place.compiler != self.platform:
@@ -116,7 +116,7 @@ class Lowered:
                 str(module.operation.get_asm(enable_debug_info=True))).get_hlo_module()
         except CorejaxError:
             raise
-        except Exception as error:  # the bindings have several, without a common base
+        except Exception as error:  # the bindings raise several classes without a common base
             raise refused_program(error) from error
 
 

@@ -1,8 +1,7 @@
 """Python functions that compiled programs call.
 
-The runtime neither checks what such a function returns nor keeps its exception, of which only the text survives. Both
-are done here: what it returns must be of the declared type to the bit, and what it raises is kept aside, for the
-caller of the program to raise in its stead.
+The runtime neither checks what such a function returns nor keeps its exceptions, only their text. Both are done here:
+results must have exactly the declared types, and exceptions are set aside, for the caller of the program to raise.
 """
 
 from __future__ import annotations
@@ -18,16 +17,16 @@ from corejax.base.avals import ShapedArray
 from corejax.base.errors import RuleError
 from corejax.kernel import checks
 
-#: What callbacks raised and no caller has collected yet; bounded, as an abandoned result is never asked for.
+#: Exceptions of callbacks that no caller has collected yet; bounded, since some results are never asked for.
 _raised: deque[tuple[Any, BaseException]] = deque(maxlen=64)
 
 
 def checked_callback(function: Callable[..., Sequence[Any]], out_avals: tuple[ShapedArray, ...],
                      primitive: checks.Blamed, where: str | None,
                      before: Callable[[], None] | None = None) -> Callable[..., tuple[Any, ...]]:
-    """`function` as the runtime calls it, with results checked and exceptions kept.
+    """`function` in the form that the runtime calls, with results checked and exceptions kept.
 
-    `before` is called whenever a program that calls it is about to run, in the thread of whoever runs it.
+    `before` is called whenever a program that uses it is about to run, in the thread that runs it.
     """
     hook = getattr(function, "hook", "xla_translation")
     who = "" if hook == "impl" else "the function that it has called back "
@@ -54,17 +53,17 @@ def checked_callback(function: Callable[..., Sequence[Any]], out_avals: tuple[Sh
 
 
 def _owned(operand: object) -> Any:
-    """A copy: the runtime's memory is reused after the call, and a function may keep its arguments, not change them."""
+    """A read-only copy: the runtime reuses its memory after the call, but the function may keep its arguments."""
     return read_only(np.array(operand))
 
 
 def take_raised(callbacks: Sequence[Callable[..., Any]]) -> BaseException | None:
-    """What one of these callbacks raised, if anything, given out once."""
+    """An exception raised by one of these callbacks, if any. Each is returned only once."""
     for entry in list(_raised):
         if any(entry[0] is callback for callback in callbacks):
             try:
                 _raised.remove(entry)
             except ValueError:
-                continue  # another thread was faster
+                continue  # another thread took it first
             return entry[1]
     return None

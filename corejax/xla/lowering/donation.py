@@ -1,4 +1,4 @@
-"""Which results take over the memory of donated arguments."""
+"""Which results reuse the memory of donated arguments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from corejax.kernel.jaxpr import Jaxpr
 
 
 def donation(ir: Any, offset: int, jaxpr: Jaxpr, donated: frozenset[int]) -> list[Any]:
-    """Argument attributes that let an output of the same type take over a donated argument's memory."""
+    """Argument attributes that let an output of the same type reuse a donated argument's memory."""
     free_outs = dict(enumerate(jaxpr.out_avals))
     attributes = [ir.DictAttr.get({})] * offset
     for index, aval in enumerate(jaxpr.in_avals):

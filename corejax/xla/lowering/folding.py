@@ -1,8 +1,8 @@
-"""What the compiler must not compute while it reads a program: quotients of integers that may be divided by zero.
+"""Keeps the compiler from folding integer divisions whose divisor may be zero.
 
-Before it compiles a module, the runtime replaces operations on constants by their results, and a quotient by zero
-ends the process there. An operand behind a barrier isn't a constant yet. The barrier is gone before the
-compiler fuses and generates code, for which such a quotient has a value: what runs is the same as without it.
+Before compiling a module, the runtime replaces operations on constants with their results, and dividing by zero there
+kills the process. An operand behind a barrier isn't a constant at that point. The barrier is gone by the time the
+compiler fuses and generates code, where such a quotient has a value: the compiled program is the same as without it.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _BARRIER, _CONSTANT, _BROADCAST = "stablehlo.optimization_barrier", "stablehlo.c
 
 
 def divisible(operands: Sequence[Any]) -> Sequence[Any]:
-    """The operands of a division, whose divisor is behind a barrier unless it is known not to be zero.
+    """The operands of a division, with the divisor behind a barrier unless it is known to be nonzero.
 
-    It is made at the current insertion point.
+    The barrier is inserted at the current insertion point.
     """
     dividend, divisor = operands
     if not _may_be_zero(divisor):
@@ -35,7 +35,7 @@ def divisible(operands: Sequence[Any]) -> Sequence[Any]:
 
 
 def protect_divisions(module: Module) -> None:
-    """Put barriers into a module that was made elsewhere."""
+    """Insert barriers into a module that was made elsewhere."""
     ir = _jaxlib.ir
     found: list[Any] = []
 

@@ -1,4 +1,4 @@
-"""Functions of other modules as functions of the module that is being made."""
+"""Linking functions of other modules into the module that is being built."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from corejax.xla.lowering.programs import Lowering, _symbol
 
 def call_linked(ctx: Lowering, key: Hashable, read: Callable[[Any], Any], name: str, args: Sequence[object],
                 out_types: Sequence[object]) -> list[Any]:
-    """The results of the function `main` of another module, called as `name`.
+    """Call the function `main` of another module under the given name, and return its results.
 
-    `read(context)` gives that module, of which nothing but functions is taken over; for each key that happens once.
+    `read(context)` returns that module. Only its functions are copied, and only once for each key.
     """
     found = ctx._functions.get(("linked", key))
     if found is None:
         symbol, count = _link(ctx, read(ctx.context), name)
-        # as many calls within each other as there are functions, at most: enough for them to stand first if need be
+        # calls nest at most as deep as there are functions; with this bound, `nesting` may put callees first
         depth = Depth(calls=min(count, MAX_CALLS // 2))
         found = ctx._functions["linked", key] = ctx.ir.FlatSymbolRefAttr.get(symbol), list(out_types), depth
     ctx.depth = ctx.depth.above(found[2], ctx.ir.InsertionPoint.current.block)
@@ -27,7 +27,7 @@ def call_linked(ctx: Lowering, key: Hashable, read: Callable[[Any], Any], name: 
 
 
 def _link(ctx: Lowering, other: Any, name: str) -> tuple[str, int]:
-    """Move the functions of another module here, under names that are free in both: that of `main`; their number."""
+    """Move another module's functions here, under names free in both. Returns the name of `main`, and their number."""
     table, ir = ctx.ir.SymbolTable, ctx.ir
     protect_divisions(other)
     functions = list(other.body.operations)
@@ -46,7 +46,7 @@ def _link(ctx: Lowering, other: Any, name: str) -> tuple[str, int]:
 
 
 def _free(ctx: Lowering, name: str, taken: set[str]) -> str:
-    # A name that another function of the module still has would be taken for that one by its callers.
+    # A name that another function of that module still has would capture that function's callers.
     while True:
         new = ctx._unique(name)
         if new not in taken:

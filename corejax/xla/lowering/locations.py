@@ -1,4 +1,4 @@
-"""Where operations come from: for those who read a program with its debug information."""
+"""Where operations come from, as debug information in the program."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class LocatedRules(dict[Primitive, Rule]):
-    """The lowering rules of a module, each of which says of its operations which equation they come from."""
+    """The lowering rules of a module, wrapped to record which equation each operation comes from."""
 
     def __init__(self, ctx: Lowering) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ def _located(rule: Rule) -> Rule:
 
 
 def _location(ctx: Lowering) -> Any:
-    """The place of the equation at hand: its name with the named scopes around it, and file and line if known."""
+    """The current equation's location: its name within its named scopes, with file and line if known."""
     eqn, location = ctx.eqn, ctx.ir.Location
     assert eqn is not None
     name = "/".join([*eqn.scope, eqn.primitive.name])

@@ -1,7 +1,7 @@
-"""How deep the functions and regions of a module are nested: the compiler works on it by recursion, on a small stack.
+"""How deeply a module's functions and regions are nested: the compiler processes them recursively, on a small stack.
 
-It reads the functions in the order in which they stand, and those that a function calls on the way. So that it never
-goes more than one call deep, callees come first where the nesting is deep.
+It reads functions in the order of the module, and the functions that each one calls on the way. Where nesting is deep,
+callees come first, so that the compiler is never more than one call deep.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from corejax.base.source import here
 if TYPE_CHECKING:
     from corejax.base._jaxlib import Block
 
-#: The compiler's time grows with the third to fourth power of it: 250 conditionals take a minute or two.
+#: Compile time grows with the third to fourth power of this: 250 conditionals take a minute or two.
 MAX_REGIONS = 256
 
 #: 2,000 nested calls take half a minute.
 MAX_CALLS = 4096
 
-#: Up to here, functions stand in the order in which people read them: callers first.
+#: Up to this depth, functions are in the order in which people read them: callers first.
 _SHALLOW = 16
 
 
 class Depth(NamedTuple):
-    """How many functions call each other below a point, and how many bodies of branches and loops are open there."""
+    """How deeply calls nest below a point, and how deeply branches and loops do."""
 
     calls: int = 0
     regions: int = 0
 
     def above(self, callee: Depth, block: Block) -> Depth:
-        """The depth of a function that calls another one in this block, and has this depth by its other calls."""
+        """The depth of a function that has this depth from its other calls, and calls `callee` in this block."""
         regions = callee.regions + _regions_around(block)
         return Depth(max(self.calls, callee.calls + 1), max(self.regions, regions))
 
 
 def _regions_around(block: Block) -> int:
-    """How many operations are between a block and the function that it is in, which is in a module."""
+    """How many operations there are between a block and the function around it."""
     count, operation = -1, block.owner.operation
     while operation.parent is not None:
         count += 1
@@ -47,14 +47,14 @@ def _regions_around(block: Block) -> int:
 
 
 def order(body: Any, functions: Sequence[object], depth: Depth) -> None:
-    """Put functions, given callees first, into the order that the compiler can read."""
+    """Put functions, given callees first, in an order that the compiler can handle."""
     if depth.calls > _SHALLOW:
         for function in functions:
             body.append(function)
 
 
 def check_depth(depth: Depth, name: str) -> None:
-    """Refuse what the compiler wouldn't get done."""
+    """Raise if the nesting is too deep for the compiler."""
     if depth.regions > MAX_REGIONS:
         raise CorejaxNotImplementedError(
             f"{name}: branches and loops are nested too deeply to be compiled", where=here(),

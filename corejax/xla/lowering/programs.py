@@ -1,8 +1,8 @@
 """Lowering: from a jaxpr to a StableHLO module.
 
-One module for a computation, in an MLIR context of its own, so that what a module interned goes when it goes. The
-walk is a loop over the equations: for each, the primitive's rule for the platform turns MLIR values into MLIR values.
-A rule gets one `Lowering` as its `ctx`, the same object each time, whose view of the current equation moves along.
+Each computation is one module in an MLIR context of its own, so whatever it interned is freed with it. The walk is a
+loop over the equations: for each, the primitive's rule for the platform turns MLIR values into MLIR values. All rules
+get the same `Lowering` as their `ctx`; its view of the current equation moves along.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ BAKED_ELEMENTS = 64
 
 
 class _Nobody(NamedTuple):
-    """Who calls back where no primitive does."""
+    """Stands for the primitive where a callback doesn't come from one."""
 
     name: str = "callback"
     origin: str = "corejax"
 
 
 class Lowering:
-    """What a lowering rule sees as `ctx`: the equation at hand, and ways to make operations.
+    """What a lowering rule sees as `ctx`: the current equation, and ways to make operations.
 
-    `avals_in`, `avals_out` and `out_types` (MLIR types) belong to the equation. Values are made at MLIR's current
-    insertion point, so a rule that builds a region enters its block with `ir.InsertionPoint(block)` and goes on.
+    `avals_in`, `avals_out` and `out_types` (MLIR types) belong to the equation. Operations are inserted at MLIR's
+    current insertion point, so a rule that builds a region enters its block with `ir.InsertionPoint(block)` first.
     """
 
     __slots__ = ("eqn", "out_types", "platform", "callbacks", "types", "ir", "module", "context",
@@ -71,13 +71,13 @@ class Lowering:
         self._made: Any = None
         self._functions: dict[Hashable, tuple[Any, list[Any], Depth]] = {}
         self._built: list[Any] = []  # functions, callees first
-        self.depth = Depth()  # of the function at hand; of the whole module, when it is complete
+        self.depth = Depth()  # of the current function, and of the whole module once it is complete
         self._names: dict[str, int] = {}
         self._rules: dict[Primitive, Rule] = {}
         self._literals: dict[Any, Any] = {}
         self._attributes: dict[str, Any] = {}
 
-    # The equation at hand
+    # The current equation
 
     @property
     def avals_in(self) -> list[ShapedArray]:
@@ -96,7 +96,7 @@ class Lowering:
     # Making operations
 
     def attribute(self, text: str) -> Any:
-        """The attribute that MLIR reads from this text, which is parsed once for each module."""
+        """The attribute that MLIR parses from this text, cached for each module."""
         found = self._attributes.get(text)
         if found is None:
             found = self._attributes[text] = self.ir.Attribute.parse(text, self.context)
@@ -104,14 +104,14 @@ class Lowering:
 
     def op(self, name: str, operands: Sequence[object], attributes: dict[str, Any] | None = None,
            out_types: Sequence[Any] | None = None, regions: int = 0) -> Any:
-        """An operation by its name: its result, or the list of its results if it has not exactly one.
+        """Insert an operation by name. Returns its result, or the list of results unless there is exactly one.
 
-        The results' types are the equation's unless given. This is a third of the cost of the generated classes, and
-        it keeps the compiler from dividing integers by zero while it reads the program, which ends the process.
+        The result types are the equation's unless given. This takes a third of the time of the generated classes, and
+        keeps the compiler from folding integer divisions by zero, which would kill the process.
         """
         context = self.context
         for x in operands:
-            if getattr(x, "context", None) is not context:  # with a value of another one, the bindings crash
+            if getattr(x, "context", None) is not context:  # a value of another context crashes the bindings
                 raise foreign_value(self.eqn, x)
         if name in DIVISIONS:
             operands = divisible(operands)
@@ -125,14 +125,14 @@ class Lowering:
         return made.result if len(out_types) == 1 else list(made.results)
 
     def constant(self, value: object, aval: ShapedArray | None = None) -> Any:
-        """A constant from a NumPy array or scalar (or an Array, or a Python scalar with the aval it stands for)."""
+        """A constant from a NumPy array or scalar, an Array, or a Python scalar with its aval."""
         host = np.asarray(value) if aval is None else np.asarray(value, aval.dtype)
         kind = self.types[ShapedArray(host.shape, host.dtype)]
         attribute = dense_attribute(self.ir, host, kind)
         return self._create("stablehlo.constant", [kind], [], {"value": attribute}).result
 
     def call(self, jaxpr: Jaxpr | ClosedJaxpr, args: Sequence[object], name: str = "") -> list[Any]:
-        """The results of a jaxpr, outlined as a function of the module; equal jaxprs share one function."""
+        """Call a jaxpr, outlined as a function of the module, and return its results. Equal jaxprs share a function."""
         consts: Sequence[Any] = ()
         if isinstance(jaxpr, ClosedJaxpr):
             consts, jaxpr = jaxpr.consts, jaxpr.jaxpr
@@ -143,7 +143,7 @@ class Lowering:
         return list(made.results)
 
     def _own(self, values: Sequence[object]) -> Sequence[Any]:
-        """The same values, each of which belongs to this module's context."""
+        """The values, after checking that they all belong to this module's context."""
         for x in values:
             if getattr(x, "context", None) is not self.context:
                 raise foreign_value(self.eqn, x)
@@ -173,7 +173,7 @@ class Lowering:
     def custom_call(self, target: str, args: Sequence[object], *, out_types: Sequence[Any] | None = None,
                     backend_config: dict[str, Any] | None = None, has_side_effect: bool = False,
                     api_version: int = 4, attributes: dict[str, Any] | None = None) -> list[Any]:
-        """The results of a function that was registered with the runtime under the name `target`."""
+        """Call a function that is registered with the runtime under the name `target`, and return its results."""
         ir = self.ir
         attrs = {"call_target_name": ir.StringAttr.get(target), "has_side_effect": ir.BoolAttr.get(has_side_effect),
                  "api_version": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), api_version),
@@ -184,11 +184,11 @@ class Lowering:
     def callback(self, function: Callable[..., Sequence[Any]], args: Sequence[Any],
                  out_avals: Sequence[ShapedArray], *, effectful: bool = False,
                  before: Callable[[], None] | None = None) -> list[Any]:
-        """The results of a Python function that the running program calls with NumPy arrays, one for each operand.
+        """Call a Python function from the running program, with a NumPy array for each operand; return the results.
 
-        It returns one array for each aval, of just that type; anything else is an error when the program runs. Unless
-        `effectful`, the call may be left out if nobody needs its results. `before` is called before each run of the
-        program, and may refuse it by an error.
+        The function must return an array of exactly the right type for each aval; anything else is an error when the
+        program runs. Unless `effectful`, the call may be left out if its results aren't used. `before` is called
+        before each run of the program, and may raise to prevent it.
         """
         ir = self.ir
         primitive = self.eqn.primitive if self.eqn else _Nobody()
@@ -204,7 +204,7 @@ class Lowering:
     # The walk
 
     def literal(self, literal: Literal) -> Any:
-        """The constant of a literal, made once for each function."""
+        """The constant for a literal, inserted once in each function."""
         host = _const_to_numpy(literal.val)
         if host.dtype != literal.aval.dtype:
             host = host.astype(literal.aval.dtype)
@@ -217,7 +217,7 @@ class Lowering:
 
 def build_function(ctx: Lowering, symbol: str, jaxpr: Jaxpr, visibility: str, consts: Sequence[object] = (),
                    arg_attributes: Callable[[Any], Sequence[Any]] | None = None) -> None:
-    """Add to the module a function of the constvars and invars; a const that is not None is baked in instead."""
+    """Add a function of the constvars and invars to the module; a const that isn't None is baked in instead."""
     ir, types = ctx.ir, ctx.types
     consts = consts or [None] * len(jaxpr.constvars)
     binders = [var for var, const in zip(jaxpr.constvars, consts, strict=True) if const is None] + [*jaxpr.invars]
@@ -238,7 +238,7 @@ def build_function(ctx: Lowering, symbol: str, jaxpr: Jaxpr, visibility: str, co
 
 
 def lower_equations(ctx: Lowering, jaxpr: Jaxpr, env: dict[Any, Any]) -> list[Any]:
-    """Lower each equation at the current insertion point; the values of the jaxpr's outputs."""
+    """Lower each equation at the current insertion point, and return the values of the jaxpr's outputs."""
     types, rules, literal = ctx.types, ctx._rules, ctx.literal
     outer, around = at_hand.eqn, at_hand.around
     try:
@@ -288,7 +288,7 @@ def _check(ctx: Lowering, value: object, wanted: object) -> None:
 
 def lower_module(jaxpr: Jaxpr, consts: Sequence[object], name: str, platform: str,
                  donated: Sequence[int] = (), located: bool = False) -> Lowering:
-    """The module of a jaxpr. A const that is not None is baked in; the other constvars are leading arguments."""
+    """Lower a jaxpr to a module. A const that isn't None is baked in; the other constvars are leading arguments."""
     ctx = Lowering(platform, f"jit_{name}")
     if located:
         ctx._rules = LocatedRules(ctx)
@@ -316,7 +316,7 @@ def _const_to_numpy(value: Any) -> np.ndarray:
 
 
 def bake(consts: Sequence[Any]) -> list[Any | None]:
-    """For each constant its ndarray if it is small enough to be part of the module, else None."""
+    """For each constant, its ndarray if it is small enough to be baked into the module, else None."""
     for const in consts:
         if not hasattr(const, "aval") and not isinstance(const, (np.ndarray, np.generic)):
             raise CorejaxTypeError("a jaxpr's constant is not an array", got=type(const).__name__)

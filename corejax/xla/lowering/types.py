@@ -1,4 +1,4 @@
-"""MLIR's types and constants for ours."""
+"""MLIR types for avals, and MLIR constants for arrays."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _ELEMENTS = {"i1": "bool", "complex<f32>": "c64", "complex<f64>": "c128"}
 
 
 def describe_type(kind: object) -> str:
-    """An MLIR type as avals are written: `f64[3]`; other types, as MLIR writes them."""
+    """An MLIR tensor type as avals print, `f64[3]`; any other type as MLIR prints it."""
     found = _TENSOR.fullmatch(str(kind))
     if found is None:
         return str(kind)
@@ -74,7 +74,7 @@ def dense_attribute(ir: Any, host: Any, kind: Any) -> Any:
 
 
 def row_major(ir: Any, types: Sequence[Any]) -> Any:
-    """Row-major layouts, which is how NumPy reads memory."""
+    """Row-major layouts, which is NumPy's order."""
     index = ir.IndexType.get()
     return ir.ArrayAttr.get([
         ir.DenseIntElementsAttr.get(np.arange(t.rank, dtype=np.int64)[::-1].copy(), type=index, shape=[t.rank])

@@ -1,7 +1,7 @@
-"""Backends: which there are, which can be used here, and which is the default.
+"""Backends: which ones there are, which can be used here, and which is the default.
 
-A pack brings one as a plugin object in the group `corejax.backends`; `cpu` and `cuda` are built in. What is faulty
-about one of a pack is said in its name and in that of the pack, and the others work.
+A pack provides one as a plugin object in the group `corejax.backends`; `cpu` and `cuda` are built in. An error in a
+pack's backend names both, and the other backends keep working.
 
 >>> "cpu" in known()
 True
@@ -22,7 +22,7 @@ from corejax.installed import groups, registry
 from corejax.xla.runtime.builtin import BACKENDS
 
 GROUP = "corejax.backends"
-#: The one that works everywhere.
+#: This one works everywhere.
 ALWAYS = BACKENDS["cpu"]
 _OWN = "corejax"
 
@@ -30,7 +30,7 @@ _OWN = "corejax"
 class Backend(Protocol):
     """What a pack provides in the group `corejax.backends`: an object with these attributes.
 
-    It may have one more, `compiler_options`: a dict of options that the compiler needs for all of its programs.
+    It may also have `compiler_options`, a dict of options that the compiler needs for all of its programs.
     """
 
     name: str
@@ -38,14 +38,14 @@ class Backend(Protocol):
     priority: int
 
     def why_not(self) -> str | None:
-        """Why it can't be used here, in a few words; None if it can. It must be cheap: a look at the machine."""
+        """Why it can't be used here, in a few words, or None if it can. This must be cheap: a look at the machine."""
 
     def make_client(self) -> Any:
-        """A client of the runtime, with at least one device. It is asked for once in a process."""
+        """A client of the runtime, with at least one device. Called once in a process."""
 
 
 class Offer(NamedTuple):
-    """A backend that was found to be one, with who provides it."""
+    """A backend that has been checked, with its provider."""
 
     name: str
     platform: str
@@ -63,7 +63,7 @@ class Offer(NamedTuple):
         return reason
 
     def make_client(self) -> Any:
-        """A new client of it."""
+        """A new client for it."""
         client = _asked(self.name, self.origin, "makes its client", self.backend.make_client)
         if not isinstance(client, _jaxlib.Client):
             raise _fault(self.name, self.origin, "makes something other than a client",
@@ -75,17 +75,17 @@ class Offer(NamedTuple):
 
 
 def known() -> list[str]:
-    """The names of all backends, built in or from packs in use. No pack is imported for it."""
+    """The names of all backends, built in or from packs in use. Imports no pack."""
     return sorted({*BACKENDS, *registry.installed().names(GROUP)})
 
 
-# Looking at one
+# Checking one
 
 def _is_name(value: object) -> bool:
     return isinstance(value, str) and re.fullmatch(r"[a-z]\w*", value) is not None
 
 
-#: What a backend must have: how to tell, and what to say where it hasn't.
+#: What a backend must have: a check for each attribute, and what errors say is wanted.
 _PARTS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "name": (_is_name, "the name of its entry point"),
     "platform": (_is_name, "the name of the platform for which programs are lowered"),
@@ -97,7 +97,7 @@ _PARTS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def offer(name: str) -> Offer:
-    """The backend of this name; an error if there is none, if several packs provide it, or if it is faulty."""
+    """The backend of this name; raises if there is none, if several packs provide it, or if it is faulty."""
     installed = registry.installed()
     entries = installed.providers(GROUP, name)
     if name in BACKENDS:
@@ -116,7 +116,7 @@ def offer(name: str) -> Offer:
 
 
 def _looked_at(backend: Any, name: str, origin: str) -> Offer:
-    """The backend with its parts, each read once."""
+    """Check a backend. Each of its attributes is read only once."""
     parts: dict[str, Any] = {}
     for part, (good, wanted) in _PARTS.items():
         default: Any = {} if part == "compiler_options" else None
@@ -132,7 +132,7 @@ def _looked_at(backend: Any, name: str, origin: str) -> Offer:
 
 
 def _asked(name: str, origin: str, what: str, ask: Callable[[], Any]) -> Any:
-    """What a backend's own code answers; an error in its name for whatever it raises."""
+    """Call a backend's own code; an error that names the backend if it raises anything."""
     try:
         return ask()
     except (Exception, SystemExit) as error:
@@ -151,7 +151,7 @@ def _other(name: str) -> str:
 # Choosing one
 
 def candidates(wanted: str) -> list[Offer]:
-    """The backends to try in turn: the one that is wanted; or, for `auto`, all that aren't faulty, the best first."""
+    """The backends to try in turn: the one that is wanted, or, for `auto`, all that aren't faulty, best first."""
     if wanted != AUTO:
         return [offer(wanted)]
     found = []
@@ -164,7 +164,7 @@ def candidates(wanted: str) -> list[Offer]:
 
 
 def usable(found: Sequence[Offer], wanted: str) -> Iterator[Offer]:
-    """Those of the candidates that can be used here; the one that is wanted can, or it is an error."""
+    """The candidates that can be used here. Raises if a backend was asked for by name and can't be used."""
     for one in found:
         try:
             reason = one.why_not()
@@ -182,7 +182,7 @@ def usable(found: Sequence[Offer], wanted: str) -> Iterator[Offer]:
 
 
 def start(found: Sequence[Offer], wanted: str) -> tuple[Offer, Any]:
-    """The first of the candidates that works, with its client."""
+    """The first candidate that works, with its client."""
     for one in usable(found, wanted):
         try:
             return one, one.make_client()
@@ -195,18 +195,18 @@ def start(found: Sequence[Offer], wanted: str) -> tuple[Offer, Any]:
 
 
 def _skip(name: str, error: CorejaxError) -> None:
-    """Say once that a backend is there and can't be the default."""
+    """Report once that a backend is installed but can't be the default."""
     groups.report((name, GROUP), f"{error.message}: {error.got}. It is skipped. COREJAX_BACKEND names the one to "
                                    f"use; {overview()}")
 
 
 def overview() -> str:
-    """Every backend with whether it can be used here, in a line."""
+    """Every backend, and whether it can be used here, in one line."""
     return "; ".join(f"{name} ({state})" for name, state in states())
 
 
 def states() -> Iterator[tuple[str, str]]:
-    """Every backend with whether it can be used here."""
+    """Every backend, and whether it can be used here."""
     for name in known():
         try:
             reason = offer(name).why_not()

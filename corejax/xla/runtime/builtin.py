@@ -23,10 +23,10 @@ else:
 
 @public
 def pjrt_client(name: str, library: str | Path, options: Mapping[str, Any] | None = None) -> Any:
-    """A client of the runtime for the devices that a PJRT library drives, which a backend's `make_client` returns.
+    """A client of the runtime for the devices that a PJRT library drives, for a backend's `make_client` to return.
 
-    `name` is the backend's; `library` is the path of the file, which the process loads once; `options` are the
-    library's own.
+    `name` is the backend's; `library` is the path of the file, which the process loads once; `options` are specific to
+    the library.
 
     >>> pjrt_client("chip", "no_such_library.so")
     Traceback (most recent call last):
@@ -58,37 +58,37 @@ class Cpu:
         """It can be used everywhere."""
 
     def make_client(self) -> Any:
-        """A client of its own, so that no other library's arrays are on its devices."""
+        """A separate client, so that no other library's arrays are on its devices."""
         return _jaxlib.make_cpu_client(config.num_cpu_devices)
 
 
 class Library(NamedTuple):
-    """The library for GPUs of an installed distribution."""
+    """The GPU library of an installed distribution."""
 
     distribution: str
     version: str
-    packages: Path  # the folder in which it is installed
+    packages: Path  # the folder that it is installed in
     path: Path
 
     @property
     def tools(self) -> Path | None:
-        """Where the compiler's tools are, if a distribution of NVIDIA's brought them."""
+        """Where the compiler's tools are, if one of NVIDIA's distributions installed them."""
         folders = (self.packages / "nvidia" / "cu13", self.packages / "nvidia" / "cuda_nvcc")
         return next((folder for folder in folders if (folder / "bin" / "ptxas").exists()), None)
 
 
 class Cuda:
-    """NVIDIA's GPUs, through the PJRT library of an installed distribution. Nothing of jax is imported for it."""
+    """NVIDIA's GPUs, through the PJRT library of an installed distribution. This doesn't import jax."""
 
     name = platform = "cuda"
     priority = 100
-    #: Distributions that have the library, the one to prefer first, each with where it is in them.
+    #: Distributions that contain the library, in order of preference, and its path in each.
     libraries = {"jax-cuda13-pjrt": "jax_plugins/xla_cuda13/xla_cuda_plugin.so",
                  "jax-cuda12-pjrt": "jax_plugins/xla_cuda12/xla_cuda_plugin.so"}
     driver = "libcuda.so.1"
 
     def library(self) -> Library | None:
-        """The library of the first of the distributions that is installed."""
+        """The library of the first of these distributions that is installed."""
         for name, path in self.libraries.items():
             found = manifest.distribution(name)
             if found is not None:
@@ -96,7 +96,7 @@ class Cuda:
         return None
 
     def why_not(self) -> str | None:
-        """Why there is no GPU to run on, where nothing is broken."""
+        """Why there is no GPU to run on. Broken installations are not among the reasons: they are errors."""
         if self.library() is None:
             return f"neither {' nor '.join(self.libraries)} is installed"
         if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
@@ -108,7 +108,7 @@ class Cuda:
         return None
 
     def make_client(self) -> Any:
-        """A client of the runtime for GPUs; its options come from the environment variables that XLA documents."""
+        """A client of the runtime for GPUs, with options from the environment variables that XLA documents."""
         found = self.library()
         if found is None:
             raise CorejaxRuntimeError("the library for GPUs is gone", got=self.why_not(), where=here(),

@@ -1,8 +1,8 @@
-"""The runtime's clients: that of the default backend, made when the first array or program goes to a device, and those
-of other backends, each made when one of its devices is asked for.
+"""The runtime's clients. The default backend's is made when the first array or program goes to a device, those of other
+backends when one of their devices is asked for.
 
-A client doesn't survive `fork`: its threads are gone in the child, and using it there would wait for ever. So the
-child refuses it by name.
+A client doesn't survive `fork`: its threads are gone in the child, where using it would hang. So the child raises an
+error that says so.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Place:
-    """A device with what it takes to put arrays there: its sharding and the two ways of transfer.
+    """A device, with what it takes to put arrays there: its sharding and two ways to transfer them.
 
     Programs for it are lowered for the platform `compiler`, and compiled with `options`.
     """
@@ -46,15 +46,15 @@ class Place:
         self._handlers: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
     def put_copy(self, aval: ShapedArray, host: object) -> Any:
-        """The buffer of an ndarray that may change afterwards."""
+        """A buffer for an ndarray that may change afterwards."""
         return self.put(aval, self.sharding, (host,), *self.copying)
 
     def put_shared(self, aval: ShapedArray, host: object) -> Any:
-        """The buffer of an ndarray that never changes; it may be the same memory."""
+        """A buffer for an ndarray that never changes; it may share its memory."""
         return self.put(aval, self.sharding, (host,), *self.sharing)
 
     def handler(self, aval: ShapedArray) -> Any:
-        """What turns a result of this type into an array."""
+        """The function that turns a result of this type into an array."""
         found = self._handlers.get(aval)
         if found is None:
             found = self._handlers[aval] = _jaxlib.result_handler(_PlainAval(aval), self.sharding)
@@ -62,7 +62,7 @@ class Place:
 
 
 class _PlainAval:
-    """The part of a type that the runtime asks for; it holds no reference to the interned aval."""
+    """The part of a type that the runtime needs, without a reference to the interned aval."""
 
     __slots__ = ("shape", "dtype", "weak_type")
 
@@ -71,11 +71,11 @@ class _PlainAval:
 
 
 class _State:
-    """The places of the backends that were started, none before first use; forgotten in a forked child."""
+    """The places of all started backends: none before first use, and none in a forked child."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        #: All of them, those of the default backend first.
+        #: All of them, the default backend's first.
         self.places: list[Place] | None = None
         self.by_device: dict[Any, Place] = {}
         self.by_backend: dict[str, list[Place]] = {}
@@ -99,7 +99,7 @@ def _after_fork() -> None:
 
 
 def fork_error(*_: Any, **__: Any) -> Any:
-    """Refuse to go on in a child process whose parent had started the runtime."""
+    """Raise in a child process whose parent had started the runtime."""
     raise CorejaxRuntimeError(
         "the runtime was started before this process was forked, and can't be used in the child", where=here(),
         got=f"process {os.getpid()}", wanted="device arrays and compiled functions in the parent only",
@@ -107,7 +107,7 @@ def fork_error(*_: Any, **__: Any) -> Any:
 
 
 def refuse_after_fork(function: Callable[..., Any], refuse: Callable[[Callable[..., Any]], None]) -> None:
-    """Call `refuse(fork_error)` in forked children if `function` still lives: so its hot path needs no check."""
+    """Call `refuse(fork_error)` in forked children if `function` is still alive, so its hot path needs no check."""
     _state.on_fork[function] = refuse
 
 
@@ -120,7 +120,7 @@ def check_not_forked() -> None:
 # Starting
 
 def places() -> list[Place]:
-    """The places of every backend that was started, those of the default one first; the first call starts that."""
+    """The places of all started backends, the default one's first. The first call starts the default backend."""
     if _state.forked:
         fork_error()
     if _state.places is None:
@@ -129,8 +129,8 @@ def places() -> list[Place]:
 
 
 def _start(wanted: str) -> list[Place]:
-    """The places of a backend, which is started if it isn't; the first one is the default."""
-    # What packs bring is imported without the lock: a module that is being imported may ask for a device.
+    """The places of a backend, which is started if necessary. The first one started is the default."""
+    # Packs are imported without the lock, since a module being imported may ask for a device.
     found = backends.candidates(wanted)
     with _state.lock:
         if _state.starting:
@@ -161,13 +161,13 @@ def _add(backend: str, made: list[Place]) -> list[Place]:
 
 
 def when_there_are_more(forget: Callable[[], None]) -> Callable[[], None]:
-    """Call `forget` when a further backend is started: what took the devices there were for all is no longer right."""
+    """Call `forget` when another backend is started: what was cached for "all devices" is out of date then."""
     _state.on_more.append(forget)
     return forget
 
 
 def check_settings() -> None:
-    """What the settings ask for is what was started, or an error: the runtime can't be started again."""
+    """Raise if the settings have changed since the runtime was started: it can't be started again."""
     if _state.places is None:
         return
     started, cpus = _state.places[0].backend, _state.by_backend.get(backends.ALWAYS.name)
@@ -187,7 +187,7 @@ def _too_late(setting: str, got: object, started: str) -> CorejaxRuntimeError:
 # Devices
 
 def only_one_device() -> bool:
-    """Is there nothing to choose from (or nothing started yet)?"""
+    """Whether there is only one device, or no backend has been started yet."""
     return _state.places is None or len(_state.places) == 1
 
 
@@ -207,13 +207,13 @@ def place_of(device: object = None) -> Place:
 
 
 def place_with(sharding: object) -> Place:
-    """The place of the arrays with this sharding."""
-    # Not by the sharding: its hash is another one as soon as somebody imports jax.
+    """The place of arrays with this sharding."""
+    # Not looked up by the sharding, since its hash changes as soon as somebody imports jax.
     return _state.by_device[_jaxlib.sharding_device(sharding)]
 
 
 def _named(name: str) -> list[Place]:
-    """The places of a backend, which may be started for it, or else those of a platform, of what is started."""
+    """The places of a backend of this name, started if necessary, or else those of this platform among the started."""
     known = places()
     if name in _state.by_backend:
         return _state.by_backend[name]
@@ -237,7 +237,7 @@ def devices(platform: str | None = None) -> list[Device]:
 
 
 def default_platform() -> str:
-    """The platform for which programs are lowered, without starting the runtime if that can be told without."""
+    """The platform that programs are lowered for, without starting the runtime if possible."""
     if _state.places is None:
         best = next(backends.usable(backends.candidates(config.backend), config.backend), None)
         if best is not None and best.backend is backends.ALWAYS:

@@ -1,4 +1,4 @@
-"""Running compiled programs: arguments go to the device, results come back wrapped, failures are put in words."""
+"""Running compiled programs: arguments go to the device, results come back wrapped, failures get an explanation."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from corejax.xla.runtime.transfers import Transfers, device_aval
 
 @dataclass(slots=True)
 class Plain:
-    """The parts of a call of a program with one result, for who writes it out.
+    """The parts of a call of a program with one result, for a caller that inlines it.
 
-    How its arguments get to the device, what runs it, what makes the buffer of its result, the type of that, what
-    tells a failure in words, and what to do with the mailboxes in use.
+    They put arguments on the device, run the program, extract the result's buffer, give its type, explain a failure,
+    and release the mailboxes in use.
     """
 
     start: Callable[[Sequence[Any]], tuple[list[Any], Box | None]]
@@ -38,7 +38,7 @@ class Plain:
 
 
 class Calls(NamedTuple):
-    """The ways to run a program: for all its results, for the only one, and that in parts if there is no more to it."""
+    """The ways to run a program: for all its results, for its only one, and the latter in parts if that is possible."""
 
     call: Callable[[Sequence[Any]], list[Array]]
     call_for_one: Callable[[Sequence[Any]], Array]
@@ -47,7 +47,7 @@ class Calls(NamedTuple):
 
 _new = object.__new__
 
-#: What running a program raises.
+#: The exceptions that running a program can raise.
 FAILURES = (RuntimeError, TypeError, ValueError)
 
 
@@ -55,8 +55,8 @@ def make_calls(loaded: Any, place: client.Place, in_avals: Sequence[ShapedArray]
                donated: Sequence[int], callbacks: Sequence[Any], consts: list[Any]) -> Calls:
     """The functions that run a program.
 
-    Closures, since reading what they need from an object's slots would cost a tenth of the whole call. They don't
-    refer to the executable, which so goes with its last reference.
+    They are closures, since reading from an object's slots would cost a tenth of the whole call. They don't refer to
+    the executable, so it is freed with its last reference.
     """
     execute = _waiting(loaded, callbacks) if callbacks else loaded.execute_sharded
     handlers = [place.handler(device_aval(aval)) for aval in out_avals]
@@ -121,7 +121,7 @@ def make_calls(loaded: Any, place: client.Place, in_avals: Sequence[ShapedArray]
 
 
 def _waiting(loaded: Any, callbacks: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
-    """How to run a program that calls back: to its end, so that what a callback raises is raised here."""
+    """A function that runs a program with callbacks to its end, so that an exception of theirs is raised here."""
     announced = [callback.before for callback in callbacks if callback.before is not None]
 
     def execute(buffers: Sequence[Any]) -> Any:
@@ -135,7 +135,7 @@ def _waiting(loaded: Any, callbacks: Sequence[Any]) -> Callable[[Sequence[Any]],
 
 def _failure(error: Exception, args: Sequence[object], place: client.Place, donated: Sequence[int],
              callbacks: Sequence[Any]) -> BaseException:
-    """What to raise when execution failed with `error`."""
+    """The exception to raise when execution failed with `error`."""
     if isinstance(error, CorejaxError):
         return error
     raised = take_raised(callbacks)

@@ -1,4 +1,4 @@
-"""What to say when compiling or running fails: never in the words of what lies beneath."""
+"""Errors for failures to compile or run, in our own words rather than those of the layers below."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def runtime_error(error: BaseException) -> CorejaxRuntimeError:
 
 
 def no_such_analysis(error: BaseException) -> CorejaxRuntimeError:
-    """The error for a backend whose runtime can't say of a program what it costs."""
+    """The error for a backend whose runtime can't tell what a program costs."""
     return CorejaxRuntimeError("the runtime of this backend can't tell that about a program", got=plain(error),
                                wanted="a backend whose runtime can", where=here(),
                                todo="ask on the processor: cj.config.backend = 'cpu' before first use")

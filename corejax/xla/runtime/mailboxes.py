@@ -1,8 +1,7 @@
-"""Mailboxes: memory that NumPy writes and a device reads, so that small arguments need not be put there.
+"""Mailboxes: memory that NumPy writes and a device reads, which saves small arguments a transfer.
 
-The runtime takes 4 µs to put an ndarray on a device, however small. Where the device computes in host memory, it can
-read memory of ours instead: arguments are copied to mailboxes, which are free again when the program that reads them
-has ended.
+The runtime takes 4 µs to put an ndarray on a device, however small. A device that computes in host memory can read our
+memory instead: arguments are copied to mailboxes, which are free again when the program that reads them has ended.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ from corejax.base import _jaxlib
 from corejax.base.avals import ShapedArray
 from corejax.xla.runtime import client
 
-#: For each argument of a program, the ndarray to write to and the buffer that has its memory; None until it is needed.
+#: For each argument of a program, the ndarray to write to and the buffer that shares its memory; None until needed.
 Box = tuple[list[Any], list[Any]]
 
-#: The runtime reads memory where it is if it begins at a multiple of this.
+#: The runtime reads memory in place if it starts at a multiple of this.
 _ALIGNMENT = 64
 
-#: Larger arguments are put on the device: mailboxes for them would hold much memory for little time.
+#: Larger arguments are put on the device: mailboxes for them would take much memory to save little time.
 _MOST_BYTES = 1 << 14
 
 
@@ -33,12 +32,12 @@ class Mailboxes:
 
     def __init__(self, avals: Sequence[ShapedArray], place: client.Place) -> None:
         self.avals, self.place = avals, place
-        #: For each argument: is there a mailbox?
+        #: Whether each argument has a mailbox.
         self.fits = [0 < aval.size * aval.dtype.itemsize <= _MOST_BYTES for aval in avals]
         self.free: list[Box] = []  # appending and popping are atomic: threads need no lock
 
     def take(self) -> Box:
-        """A set of them that nobody reads."""
+        """A set of mailboxes that no program is reading."""
         try:
             return self.free.pop()
         except IndexError:
@@ -59,7 +58,7 @@ class Mailboxes:
 
 
 def _make(aval: ShapedArray, place: client.Place) -> tuple[Any, Any]:
-    """Memory to write to, and the buffer that has it; None for that if the device can't read memory of ours."""
+    """Memory to write to, and a buffer that shares it, or None if the device can't read our memory."""
     size = aval.size * aval.dtype.itemsize
     memory = np.empty(size + _ALIGNMENT, np.uint8)
     start = -_address(memory) % _ALIGNMENT

@@ -1,4 +1,4 @@
-"""Options for the compiler: by name, with a value of the right type."""
+"""Compiler options: names, with values of the right types."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from corejax.base.source import here
 
 Settings: TypeAlias = tuple[tuple[str, Any], ...]
 
-#: What the compiler calls a type -> what Python calls it.
+#: The compiler's names of types, and what to call them in Python.
 _KINDS = {"bool": "True or False", "int32": "an int", "int64": "an int", "float": "a float", "double": "a float",
           "string": "a str", "enum": "one of its words, as a str"}
 
@@ -53,9 +53,9 @@ def wrong_option(error: BaseException, settings: Sequence[tuple[str, object]]) -
 
 
 def _known() -> list[str]:
-    """Names of compiler options, as far as the runtime tells them."""
+    """The names of compiler options, as far as the runtime lists them."""
     whole = _jaxlib.CompileOptions()
     build = whole.executable_build_options
-    options = build.debug_options  # a view: the others must outlive it
+    options = build.debug_options  # a view: its owners must outlive it
     told = re.findall(r"^(xla_\w+):", str(options), re.MULTILINE)
     return sorted({*told, *[name for name in dir(options) if name.startswith("xla_")]})

@@ -1,4 +1,4 @@
-"""Where a computation happens: on the device on which its operands are, those in host memory apart."""
+"""Where a computation happens: on the device that its operands are on, except for those in host memory."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from corejax.xla.runtime import client
 
 
 def in_memory(x: Array) -> tuple[Any, client.Place | None] | None:
-    """The elements of an array, to be read and not written, if the processor has them now; and where the array is.
+    """The elements of an array, read-only, if they are in the processor's memory now; and the array's place.
 
-    They are an ndarray or a scalar. None for an array that is not computed yet, or is on a device with memory of its
-    own. The place of an array in host memory is None.
+    The elements are an ndarray or a scalar. Returns None for an array that isn't computed yet, or that is on a device
+    with memory of its own. The place of an array in host memory is None.
     """
     try:
         return host_of(x), None
@@ -32,19 +32,19 @@ def in_memory(x: Array) -> tuple[Any, client.Place | None] | None:
     place = client.place_of(_jaxlib.buffer_device(buffer))
     try:
         return _jaxlib.buffer_to_numpy(buffer, x.aval.shape, x.aval.dtype), place
-    except _jaxlib.RuntimeFailure:  # whoever reads it in another way is told of the failure
+    except _jaxlib.RuntimeFailure:  # reading it in any other way raises the failure
         return None
 
 
 def array_at(place: client.Place | None, host: Host, aval: ShapedArray) -> Array:
-    """An array of these elements, to which nobody else writes, at such a place."""
+    """An array of these elements, which nobody else may write to, at this place."""
     if place is None:
         return Array.from_host(host, aval)
     return Array.from_device(place.put_shared(aval, np.asarray(host)), aval)
 
 
 def common_place(values: Iterable[object], closed_over: Iterable[object] = ()) -> client.Place | None:
-    """The one place of all values that are on a device; None if none is, an error if there are several."""
+    """The common place of all values that are on a device; None if none is. Raises if there are several places."""
     found, first = _place(values, None, None, "arguments live on different devices")
     return _place(closed_over, found, first, "an argument, and a value that the function closes over, live on "
                   "different devices" if first is not None else

@@ -1,4 +1,4 @@
-"""Putting the arguments of a program on its device, each in the cheapest way that there is for it."""
+"""Putting the arguments of a program on its device, each in the cheapest way."""
 
 from __future__ import annotations
 
@@ -17,42 +17,42 @@ from corejax.xla.runtime.mailboxes import Box, Mailboxes
 _SCALARS = frozenset([kind for kind in (*dtypes.PYTHON_SCALARS, *[dtype.type for dtype in dtypes.ALL])
                       if not issubclass(kind, np.void)])
 
-#: What can be written to a mailbox as it is.
+#: What can be written to a mailbox directly.
 _WRITABLE = _SCALARS | {np.ndarray}
 
-#: Scalars whose buffers are kept where there are no mailboxes, so that 2.0 need not be put there again. Not complex
-#: ones, as a dictionary can't tell 1-0j from 1+0j.
+#: Scalars whose buffers are kept where there are no mailboxes, so that 2.0 is transferred only once. Complex ones
+#: are excluded, since a dictionary can't tell 1-0j from 1+0j.
 _KEPT = frozenset([kind for kind in _SCALARS if not issubclass(kind, (complex, np.complexfloating))])
 
-#: So many buffers of scalars a program keeps for each argument.
+#: How many buffers of scalars a program keeps for each argument.
 _MOST_KEPT = 64
 
-#: A program that so often still ran when its call returned gets no more mailboxes: making new ones takes longer than
-#: to put its arguments on the device.
+#: A program that was still running this often when its call returned gets no more mailboxes: making new ones takes
+#: longer than putting its arguments on the device.
 _MOST_UNFINISHED = 8
 
 
 class Transfers:
-    """How the arguments of one program get to its device.
+    """Transfers the arguments of one program to its device.
 
-    `reuse`: the same buffer may serve many calls, as the program overwrites none.
+    `reuse`: a buffer may be used for many calls, since the program overwrites none.
     """
 
     __slots__ = ("place", "types", "reuse", "mailboxes", "unfinished", "whence")
 
     def __init__(self, place: client.Place, in_avals: Sequence[ShapedArray], reuse: bool) -> None:
         self.place, self.reuse = place, reuse
-        #: For each argument: its type, its dtype if it has elements, kept buffers of scalars.
+        #: For each argument: its type, its dtype if it has elements, and kept buffers of scalars.
         self.types: list[tuple[ShapedArray, Any, dict[Any, Any]]] = [
             (aval, None if aval.dtype == dtypes.float0 else aval.dtype, {}) for aval in in_avals]
         self.mailboxes = Mailboxes(in_avals, place) if reuse and place.platform == "cpu" else None
         self.unfinished = 0
-        #: Which arguments were written to mailboxes last time, which the device had already, and which were put there:
-        #: they tend to be so again.
+        #: Which arguments were written to mailboxes last time, which were on the device already, and which were put
+        #: there: the next call tends to be the same.
         self.whence: tuple[list[int], list[int], list[int]] = [], list(range(len(in_avals))), []
 
     def start(self, args: Sequence[Any]) -> tuple[list[Any], Box | None]:
-        """The buffers of arguments, and the mailboxes in use, which `finish` wants back."""
+        """The buffers of arguments, and the mailboxes in use, to be passed to `finish`."""
         written, from_device, put = self.whence
         box: Box | None = None
         try:
@@ -71,23 +71,23 @@ class Transfers:
                     for i in put:
                         buffers[i] = self._put(i, args[i])
             return buffers, box
-        except Exception:  # one is elsewhere, is missing, or can't be written just so
+        except Exception:  # an argument is elsewhere, is missing, or can't be written directly
             self._give_back(box)
         return self._sorted_out(args)
 
     def finish(self, box: Box, result: Any) -> None:
-        """The program was started, and this is the buffer of a result: its mailboxes are free if it has ended."""
+        """Free the mailboxes of a program that was started, if it has ended; `result` is the buffer of a result."""
         mailboxes = self.mailboxes
         if mailboxes is not None:
             if result is not None and result.is_ready():
                 mailboxes.free.append(box)
-            else:  # they go when the program has read them
+            else:  # freed when the program has read them
                 self.unfinished += 1
                 if self.unfinished > _MOST_UNFINISHED:
                     self.mailboxes = None
 
     def _give_back(self, box: Box | None) -> None:
-        """Mailboxes that no program was given are free at once."""
+        """Free mailboxes that no program was started with."""
         mailboxes = self.mailboxes
         if box is not None and mailboxes is not None:
             mailboxes.free.append(box)
@@ -119,7 +119,7 @@ class Transfers:
         return buffers, None
 
     def _plain(self, i: int, x: object) -> Any:
-        """The i-th argument as something to write to a mailbox; None if it isn't a plain ndarray or scalar."""
+        """The i-th argument in a form to write to a mailbox; None if it isn't a plain ndarray or scalar."""
         dtype = self.types[i][1]
         if type(x) is Array:
             x = x._host
@@ -135,8 +135,8 @@ class Transfers:
             return place.put_shared(device_aval(aval), np.zeros(aval.shape, np.bool_))
         put = place.put_copy
         if type(x) is Array:
-            # Its storage never changes, so the device may read it where it is; memory that the runtime didn't allocate
-            # is not written to, not even if it is donated.
+            # Its storage never changes, so the device may read it in place. The runtime doesn't write to memory that
+            # it didn't allocate, not even if it is donated.
             x, put = x._host, place.put_shared
         kind = type(x)
         if kind is np.ndarray and x.dtype is dtype:
@@ -154,5 +154,5 @@ class Transfers:
 
 
 def device_aval(aval: ShapedArray) -> ShapedArray:
-    """The type that stands for this one on a device: float0 has none there and travels as bool."""
+    """The type that represents this one on a device: float0 doesn't exist there and is stored as bool."""
     return ShapedArray(aval.shape, np.bool_) if aval.dtype == dtypes.float0 else aval

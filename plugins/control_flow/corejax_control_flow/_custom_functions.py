@@ -28,10 +28,10 @@ from corejax_control_flow.custom_derivatives import Rules, UserCall, closes_over
 
 @public
 class CustomDerivatives:
-    """A function with derivatives of its own: what `custom_jvp` and `custom_vjp` return.
+    """A function with custom derivatives, as returned by `custom_jvp` and `custom_vjp`.
 
-    Its rules are set by `defjvp`, `defjvps` and `defvjp`. With both, forward mode uses the jvp rule and reverse mode
-    the other.
+    Its rules are set by `defjvp`, `defjvps` and `defvjp`. If it has both kinds, forward mode uses the jvp rule and
+    reverse mode the vjp rules.
     """
 
     def __init__(self, fun: Callable[..., Any], nondiff: Sequence[int], kind: str) -> None:
@@ -45,7 +45,7 @@ class CustomDerivatives:
         """Set the rule `jvp(*nondiff_args, primals, tangents) -> (output, its tangent)`; usable as a decorator.
 
         Primals and tangents are tuples of arguments. With `symbolic_zeros`, a tangent that is known to be zero is a
-        `cj.core.Zero`, which has a shape and a dtype only.
+        `cj.core.Zero`, which only has a shape and a dtype.
         """
         _check_rule(jvp, "defjvp")
         rules = self._changed()
@@ -69,9 +69,9 @@ class CustomDerivatives:
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any], symbolic_zeros: bool = False) -> None:
         """Set the rules `fwd(*args) -> (output, residuals)`, `bwd(*nondiff_args, residuals, ct) -> cotangents`.
 
-        `bwd` returns a tuple with a cotangent for each argument that is differentiated; None stands for zeros. With
-        `symbolic_zeros`, `fwd` gets objects with a `.value` and a flag `.perturbed` for arrays, and `ct` may hold
-        `cj.core.Zero`s.
+        `bwd` returns a tuple with a cotangent for each differentiated argument; None stands for zeros. With
+        `symbolic_zeros`, `fwd` gets an object with a `.value` and a flag `.perturbed` for each array, and `ct` may
+        contain `cj.core.Zero`s.
         """
         _check_rule(fwd, "defvjp")
         _check_rule(bwd, "defvjp")
@@ -87,7 +87,7 @@ class CustomDerivatives:
         xs, call = self._prepared(args, kwargs)
         sees_tracers = not context.trace.knows_values and (
             closes_over_tracers(self.fun) or any(map(holds_tracers, call.fixed.values())))
-        if context.trace.is_staging or sees_tracers:  # traced values that are no arguments become operands
+        if context.trace.is_staging or sees_tracers:  # traced values that aren't arguments become operands
             call, staged = self._staged(xs, call)
             outs = custom_call.primitive.bind(*staged.consts, *xs, call=call, jaxpr=staged.jaxpr)
         else:
@@ -101,12 +101,12 @@ class CustomDerivatives:
         return f"<{self.kind} {self._rules.name}>"
 
     def _changed(self) -> Rules:
-        """Rules that are about to change: programs that have the old ones are others."""
+        """The rules, about to be changed. They get a new identity, since programs made before have the old ones."""
         self._rules.identity = object()
         return self._rules
 
     def _prepared(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[list[Any], UserCall]:
-        """The arrays of the arguments, and the call of the function with arguments of this form."""
+        """The arrays in the arguments, and a call of the function with arguments of this structure."""
         args = self._positional(args, kwargs)
         for i in self.nondiff:
             if i >= len(args):
@@ -120,7 +120,7 @@ class CustomDerivatives:
         return xs, UserCall(self._rules, in_tree, len(args), {i: args[i] for i in self.nondiff})
 
     def _positional(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
-        """All arguments by position, with defaults: rules have no names for them."""
+        """All arguments by position, with defaults filled in, since rules take them by position."""
         if not kwargs and self._arity in (None, len(args)):
             return args
         name, signature = self._rules.name, self._signature
@@ -146,7 +146,7 @@ class CustomDerivatives:
 
 
 class _Sum:
-    """The jvp rule that `defjvps` makes: a sum over arguments."""
+    """The jvp rule made by `defjvps`: a sum over the arguments."""
 
     def __init__(self, fun: CustomDerivatives, jvps: Sequence[Callable[..., Any] | None]) -> None:
         self.fun, self.jvps = fun, jvps
@@ -176,7 +176,7 @@ def _check_rule(rule: Any, what: str) -> None:
 
 
 def _signature(fun: Callable[..., Any]) -> tuple[inspect.Signature | None, int | None]:
-    """The signature of a function, and the number of its arguments if that doesn't vary."""
+    """The signature of a function, and the number of its arguments if that is fixed."""
     try:
         signature = inspect.signature(fun)
     except (ValueError, TypeError):  # some functions written in C

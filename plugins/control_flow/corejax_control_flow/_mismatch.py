@@ -1,4 +1,4 @@
-"""Which leaf of which pytree differs, and how: for errors about programs that should return the same."""
+"""Where and how two pytrees differ: for errors about programs that should return the same structures and types."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from corejax.errors import CorejaxTypeError
 
 
 class Difference(NamedTuple):
-    """One place at which two pytrees differ: its path, written as code, and what is there in each."""
+    """A place where two pytrees differ: its path, written as code, and what each of them has there."""
 
     path: str
     got: str
@@ -27,7 +27,7 @@ def leaf_paths(treedef: Any) -> list[str]:
 
 
 def shown(treedef: Any) -> str:
-    """A structure as text, each leaf a star.
+    """A structure as text, with a star for each leaf.
 
     >>> shown(flatten({"a": (1, 2)})[1])
     "{'a': (*, *)}"
@@ -36,7 +36,7 @@ def shown(treedef: Any) -> str:
 
 
 def tree_difference(got: Any, wanted: Any) -> Difference | None:
-    """The first place at which two structures differ; None if they are equal.
+    """The first place where two structures differ; None if they are equal.
 
     >>> tree_difference(flatten({"a": (1, 2)})[1], flatten({"a": [1, 2]})[1])
     Difference(path="['a']", got='a tuple of 2', wanted='a list of 2')
@@ -45,7 +45,7 @@ def tree_difference(got: Any, wanted: Any) -> Difference | None:
 
 
 def type_differences(treedef: Any, got: Sequence[ShapedArray], wanted: Sequence[ShapedArray]) -> list[Difference]:
-    """The leaves of a structure whose types differ in more than the weak type."""
+    """The leaves of a structure whose types differ, other than in being weak."""
     wrong = [i for i, (x, y) in enumerate(zip(got, wanted, strict=True)) if not x.matches(y)]
     paths = leaf_paths(treedef) if wrong else []
     return [Difference(paths[i], str(got[i]), str(wanted[i])) for i in wrong]
@@ -53,7 +53,7 @@ def type_differences(treedef: Any, got: Sequence[ShapedArray], wanted: Sequence[
 
 def check_carry(what: str, tree_in: Any, avals_in: Sequence[ShapedArray], tree_out: Any,
                 avals_out: Sequence[ShapedArray], root: str = "init") -> None:
-    """Refuse a step whose carry has another structure, or other types, than the carry that it was given.
+    """Raise if a step returns a carry of a different structure or with other types than the carry that it was given.
 
     `what` names the function in errors ("scan: the body"), `root` the argument that holds the initial values; the
     trees are the structures of the carry before and after a step.

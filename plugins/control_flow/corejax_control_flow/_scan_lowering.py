@@ -1,7 +1,7 @@
 """`scan` in StableHLO: a counted loop that reads one slice of each input and writes one of each output.
 
-The outputs are allocated at once and written in place. Constants and inputs travel through the loop unchanged, which
-costs nothing: the compiler sees that no step writes them.
+The outputs are allocated up front and written in place. Constants and inputs pass through the loop unchanged, which
+costs nothing: the compiler sees that no step writes to them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Values = list[Any]
 
 
 class Loop(NamedTuple):
-    """A scan to be lowered: its program, and the number of operands of each kind."""
+    """A scan to be lowered: the program of a step, and the number of operands of each kind."""
 
     ctx: Any
     jaxpr: Jaxpr
@@ -28,14 +28,14 @@ class Loop(NamedTuple):
 
     @property
     def y_avals(self) -> list[ShapedArray]:
-        """The types of the outputs of one step, without the carry."""
+        """The types of a step's outputs, without the carry."""
         return self.jaxpr.out_avals[self.num_carry:]
 
     def steps(self, count: int, consts: Values, carry: Values, xs: Values, ys: Values, start: Any
               ) -> tuple[Values, Values]:
-        """The carry and the outputs after `count` steps, which read and write from `start`, an MLIR value, on.
+        """The carry and the outputs after `count` steps, which read and write slices from `start` on, an MLIR value.
 
-        All their slices are read at once and written at once.
+        All slices are read in one operation, and written in one.
         """
         ctx = self.ctx
         blocks = [read(ctx, x, start, count) for x in xs]
@@ -50,7 +50,7 @@ class Loop(NamedTuple):
 
 
 def lower_scan(loop: Loop, args: Sequence[Any], unroll: int) -> Values:
-    """The carry and the outputs of a scan; `unroll` steps are written out in each round of the loop."""
+    """The carry and the outputs of a scan, with `unroll` steps in each round of the loop."""
     consts, carry, xs = parts(args, (loop.num_consts, loop.num_carry))
     ys = [empty(loop.ctx, loop.length, aval) for aval in loop.y_avals]
     rounds, rest = divmod(loop.length, unroll)
@@ -66,7 +66,7 @@ def lower_scan(loop: Loop, args: Sequence[Any], unroll: int) -> Values:
 
 def _rounds(loop: Loop, consts: Values, carry: Values, xs: Values, ys: Values, rounds: int, unroll: int
             ) -> tuple[Values, Values]:
-    """A loop of so many rounds, each of `unroll` steps."""
+    """A loop of `rounds` rounds, each of `unroll` steps."""
     ctx, n = loop.ctx, loop.length
     sizes = loop.num_consts, loop.num_carry, len(xs)
 
@@ -87,7 +87,7 @@ def _rounds(loop: Loop, consts: Values, carry: Values, xs: Values, ys: Values, r
 
 
 def parts(values: Sequence[Any], sizes: Sequence[int]) -> list[Values]:
-    """The values in parts of these sizes, and what is left."""
+    """The values in parts of these sizes, and the rest as one more part."""
     found, start = [], 0
     for size in sizes:
         found.append([*values[start:start + size]])
@@ -96,7 +96,7 @@ def parts(values: Sequence[Any], sizes: Sequence[int]) -> list[Values]:
 
 
 def while_op(ctx: Any, state: Sequence[Any], condition: Callable[..., Values], body: Callable[..., Values]) -> Values:
-    """The state in which a loop ends, each function written into a region of its own; the state is never empty."""
+    """A `stablehlo.while`, each function filling a region of it; returns the final state. The state is never empty."""
     kinds = [value.type for value in state]
     outs = ctx.op("stablehlo.while", state, None, kinds, 2)
     outs = outs if isinstance(outs, list) else [outs]
@@ -108,31 +108,31 @@ def while_op(ctx: Any, state: Sequence[Any], condition: Callable[..., Values], b
 
 
 def integer(ctx: Any, value: int, bound: int) -> Any:
-    """An integer constant, of a width that holds `bound`: what counters and indices are."""
+    """An integer constant of a width that can hold `bound`, for counters and indices."""
     return ctx.constant(np.asarray(value, np.int32 if bound < 2 ** 31 else np.int64))
 
 
 def binary(ctx: Any, name: str, x: Any, y: Any) -> Any:
-    """`stablehlo.name` of two values of one type."""
+    """`stablehlo.name` of two values of the same type."""
     return ctx.op(f"stablehlo.{name}", [x, y], None, [x.type])
 
 
 def compare_lt(ctx: Any, x: Any, y: Any) -> Any:
-    """x < y, of signed integers."""
+    """x < y for signed integers."""
     attributes = {"comparison_direction": ctx.attribute("#stablehlo<comparison_direction LT>"),
                   "compare_type": ctx.attribute("#stablehlo<comparison_type SIGNED>")}
     return ctx.op("stablehlo.compare", [x, y], attributes, [ctx.type_of(ShapedArray((), "bool"))])
 
 
 def empty(ctx: Any, length: int, aval: ShapedArray) -> Any:
-    """An array for `length` values of a type, before they are written."""
+    """An array for `length` values of a type, yet to be written."""
     kind = ctx.type_of(aval.update(shape=(length, *aval.shape)))
     zero = ctx.constant(np.zeros((), aval.dtype))
     return ctx.op("stablehlo.broadcast_in_dim", [zero], {"broadcast_dimensions": _i64s(ctx, [])}, [kind])
 
 
 def read(ctx: Any, x: Any, start: Any, count: int) -> Any:
-    """So many slices of `x` from `start` on along its first axis."""
+    """`count` slices of `x` along its first axis, from `start` on."""
     shape = x.type.shape
     if count == shape[0]:
         return x
@@ -141,7 +141,7 @@ def read(ctx: Any, x: Any, start: Any, count: int) -> Any:
 
 
 def row(ctx: Any, block: Any, k: int) -> Any:
-    """The k-th slice of a block, without the first axis."""
+    """The k-th slice of a block along its first axis, which is dropped."""
     shape = block.type.shape
     if shape[0] > 1:
         rank = len(shape)
@@ -153,7 +153,7 @@ def row(ctx: Any, block: Any, k: int) -> Any:
 
 
 def write(ctx: Any, xs: Any, rows: Values, start: Any) -> Any:
-    """`xs` with these slices from `start` on along its first axis."""
+    """`xs` with these slices written along its first axis, from `start` on."""
     kind = _with_rows(ctx, xs, 1)
     block = [ctx.op("stablehlo.reshape", [x], None, [kind]) for x in rows]
     if len(block) > 1:
@@ -166,12 +166,12 @@ def write(ctx: Any, xs: Any, rows: Values, start: Any) -> Any:
 
 
 def _with_rows(ctx: Any, x: Any, count: int) -> Any:
-    """The type of `x` with another size along the first axis."""
+    """The type of `x` with a different size along the first axis."""
     return ctx.ir.RankedTensorType.get([count, *x.type.shape[1:]], x.type.element_type)
 
 
 def _start(ctx: Any, index: Any, rank: int) -> Values:
-    """Where a slice begins: at `index` along the first axis, at 0 along the others."""
+    """Where a slice starts: at `index` along the first axis, at 0 along the others."""
     if rank == 1:
         return [index]
     zero = ctx.op("stablehlo.constant", [], {"value": ctx.ir.DenseElementsAttr.get_splat(

@@ -1,7 +1,7 @@
-"""`xla_call`: a call of a program that is compiled as one. It is what `jit` leaves in a jaxpr.
+"""`xla_call`: a call of a program that is compiled as one. This is what `jit` leaves in a jaxpr.
 
-Every rule transforms the called jaxpr and calls the result. The transformed jaxprs are cached by the kernel, so that a
-function that is called again is transformed once.
+Every rule transforms the called jaxpr and calls the result. The kernel caches transformed jaxprs, so a function that
+is called repeatedly is transformed once.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ Flags = carrying.Flags
 class XlaCall:
     """`xla_call(*args, jaxpr=..., name="", donated=None, inline=False, keep_unused=False)`: call a jaxpr.
 
-    The jaxpr has no constvars. `donated` tells which operands' memory the program may take over. With `inline`, the
-    call is evaluated equation by equation instead, wherever a transformation is at work.
+    The jaxpr has no constvars. `donated` says which operands' memory the program may reuse. With `inline`, the call is
+    evaluated equation by equation instead, wherever a transformation is active.
     """
 
     name = "xla_call"
@@ -88,11 +88,11 @@ class XlaCall:
     @hookimpl
     def partial_eval(self, eqn: Any, unknown_in: Any) -> Any:
         split = carrying.split_jaxpr(eqn.params["jaxpr"], unknown_in)
-        needed = {i for where, i in split.residuals if where == "operand"}  # also after the known call
+        needed = {i for where, i in split.residuals if where == "operand"}  # even after the known call
         donated = tuple([_flags(eqn)[i] and i not in needed for i in split.known_operands])
 
         def remake(jaxpr: Jaxpr, invars: Any, outvars: Any) -> JaxprEqn:
-            # a staged call may run several times: nothing of it is donated
+            # a staged call may run several times, so none of its operands are donated
             return _with_program(eqn, jaxpr, invars, outvars, donated if jaxpr is split.known else ())
 
         return carrying.divide(eqn, split, remake)

@@ -1,7 +1,7 @@
-"""`checkpoint_call`: a call whose intermediate values reverse mode computes again instead of keeping them.
+"""`checkpoint_call`: a call whose intermediate values reverse mode recomputes instead of keeping them.
 
-What is known is computed and forgotten but for the results. What waits for cotangents is the whole call once more: it
-takes the call's own operands, so nothing else has to be kept for it.
+The known part is computed, and everything but its results is dropped. What waits for cotangents is the whole call
+again: it takes the call's own operands, so nothing else has to be kept for it.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ Flags = carrying.Flags
 
 
 class CheckpointCall:
-    """`checkpoint_call(*args, jaxpr=..., prevent_cse=True, differentiated=False)`: call a jaxpr that is computed again.
+    """`checkpoint_call(*args, jaxpr=..., prevent_cse=True, differentiated=False)`: call a jaxpr, recomputed if needed.
 
-    The jaxpr has no constvars. `differentiated` marks a call that computes values a second time; with `prevent_cse`,
-    the compiler is kept from finding out that they were computed before.
+    The jaxpr has no constvars. `differentiated` marks a call that computes values a second time; `prevent_cse` keeps
+    the compiler from noticing that they were computed before.
     """
 
     name = "checkpoint_call"
@@ -75,7 +75,7 @@ class CheckpointCall:
     @hookimpl
     def xla_translation(self, ctx: Any, args: Any, *, jaxpr: Jaxpr, prevent_cse: bool, differentiated: bool) -> Any:
         if prevent_cse and differentiated and args:
-            # equal programs of equal operands are computed once: behind the barrier they are others
+            # equal programs of equal operands are computed once; the barrier makes these operands different
             made = ctx.op("stablehlo.optimization_barrier", args, out_types=[x.type for x in args])
             args = made if isinstance(made, list) else [made]
         return ctx.call(jaxpr, args, jaxpr.name or "checkpoint")
@@ -143,7 +143,7 @@ def _bind(jaxpr: Jaxpr, args: Sequence[Any], *, prevent_cse: bool = True, differ
 
 
 class _Inlined:
-    """Stands for a primitive in the equation of what is known: its jaxpr is evaluated at once, in place."""
+    """Stands for a primitive in the equation of the known part: its jaxpr is evaluated immediately, in place."""
 
     name = "inlined"
     multiple_results = True
@@ -157,7 +157,7 @@ _inlined = _Inlined()
 
 @carrying.remembered
 def _whole_again(jaxpr: Jaxpr, unknown_in: Flags) -> carrying.Split[Jaxpr]:
-    """What is known of a checkpointed program, and what waits: all of it, for the outputs that are unknown."""
+    """Split a checkpointed program. The part that waits is all of it, reduced to the outputs that are unknown."""
     split = carrying.split_jaxpr(jaxpr, unknown_in)
     waiting = [i for i, unknown in enumerate(split.unknown_out) if unknown]
     n_known = len(split.unknown_out) - len(waiting)

@@ -1,7 +1,7 @@
-"""`cond`: one of several programs, by an index. All take the same operands and return values of the same types.
+"""`cond`: one of several programs, chosen by an index. All take the same operands and return values of the same types.
 
-Each rule transforms all branches, makes their results agree and applies the conditional of those. On values, outside of
-any program that is being traced, only the branch taken is evaluated.
+Each rule transforms all branches, makes their results agree and applies the conditional to the new branches. On values,
+outside of any program that is being traced, only the branch taken is evaluated.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ Place = tuple[str, Any]
 
 _absent = object()
 
-#: An error describes at most so many leaves.
+#: An error describes at most this many leaves.
 _SHOWN = 4
 
 
@@ -64,7 +64,7 @@ class Cond:
 
     The predicate is a boolean, or a number that counts as one. Both functions return pytrees of the same structure,
     with arrays of the same types; both are traced, one is run. They may close over arrays. Under `vmap` with a
-    predicate of which each element may be different, both run and the results are selected.
+    batched predicate, both are run and the results are selected.
 
     >>> lax.cond(True, lambda x: x + 1.0, lambda x: x - 1.0, 5.0).item()
     6.0
@@ -164,7 +164,7 @@ cond: Any = define(Cond())
 
 @public
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _absent) -> Any:
-    """`branches[index](*operands)`, where an index out of range counts as the nearest.
+    """`branches[index](*operands)`, with the index clamped to the valid range.
 
     The index is an integer, traced or not. All branches return pytrees of the same structure, with arrays of the same
     types; all are traced, one is run.
@@ -190,9 +190,9 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
 
 def _conditional(what: str, index: Any, functions: Sequence[Any], names: Sequence[str], operands: tuple[Any, ...],
                  backwards: bool = False) -> Any:
-    """The result of the function that the index names, counted from the last if `backwards`.
+    """The result of the function that the index selects, counting from the last if `backwards`.
 
-    All are traced, and compared.
+    All functions are traced, and their results compared.
     """
     for name, function in zip(names, functions, strict=True):
         if not callable(function):
@@ -212,7 +212,7 @@ def _conditional(what: str, index: Any, functions: Sequence[Any], names: Sequenc
 
 
 def _cond(index: Any, branches: Branches, operands: Sequence[Any]) -> list[Any]:
-    """The results of the branch that the index names: by evaluating it if the index is known, else by binding."""
+    """The results of the branch that the index selects: evaluated if the index is known, otherwise bound."""
     taken = _known(index)
     if taken is not None:
         return _evaluated(branches, _nearest(taken, len(branches)), operands)
@@ -231,14 +231,14 @@ def _bind(index: Any, branches: Branches, operands: Sequence[Any]) -> list[Any]:
 
 
 def _evaluated(branches: Branches, taken: int, operands: Sequence[Any]) -> list[Any]:
-    """The results of one branch, in the types on which all agree."""
+    """The results of one branch, in the types that all branches agree on."""
     outs = eval_jaxpr(branches[taken], (), *operands)
     return [x if aval_of(x).weak_type == aval.weak_type else roles.convert(x, aval.dtype, aval.weak_type)
             for x, aval in zip(outs, _out_avals(branches), strict=True)]
 
 
 def _known(index: Any) -> int | None:
-    """The value of an index, unless it is being traced, or may differ between the elements of a batch."""
+    """The value of an index; None if it is being traced, or may differ between the elements of a batch."""
     if context.trace.is_staging:
         return None
     try:
@@ -252,21 +252,21 @@ def _nearest(index: int, count: int) -> int:
 
 
 def _remade(eqn: JaxprEqn, branches: Branches, invars: Sequence[Atom], outvars: Sequence[Var]) -> JaxprEqn:
-    """The same choice between other branches."""
+    """The same equation with other branches."""
     return eqn.replace(invars=invars, outvars=outvars, params={"branches": branches},
                        effects=carrying.effects_of(branches))
 
 
-# Branches after each transformation. Which outputs have tangents, say, may differ: they are brought together again.
+# Transformed branches. They may differ, say in which outputs have tangents, so they are made to agree again.
 
 def _out_avals(branches: Branches) -> list[ShapedArray]:
-    """The types of the results: weak where each branch's is."""
+    """The types of the results: weak where every branch's type is."""
     return [aval.update(weak_type=False) if aval.weak_type and not all([b.outvars[i].aval.weak_type for b in branches])
             else aval for i, aval in enumerate(branches[0].out_avals)]
 
 
 def _joined(closed: Sequence[ClosedJaxpr]) -> tuple[Branches, tuple[Any, ...]]:
-    """Branches that take all their constants as leading operands, an object once, and these constants."""
+    """Branches that take all their constants as leading operands, and these constants, each object once."""
     number: dict[int, int] = {}
     consts: list[Any] = []
     for const in [const for c in closed for const in c.consts]:
@@ -285,9 +285,9 @@ def _with_consts(branches: Branches, pattern: tuple[tuple[int, ...], ...]) -> Br
 
 
 class _Simpler(NamedTuple):
-    """Smaller branches that do the same: which operands they take, and where each result is found.
+    """Smaller branches that do the same: which operands they take, and where each original result is found.
 
-    ("result", i) is their i-th, ("operand", i) the i-th operand of the original, ("value", x) is x whatever happens.
+    ("result", i) is their i-th result, ("operand", i) the i-th original operand, ("value", x) is always x.
     """
 
     branches: Branches
@@ -297,7 +297,7 @@ class _Simpler(NamedTuple):
 
 @carrying.remembered
 def _simpler(branches: Branches) -> _Simpler | None:
-    """Without outputs on which all branches agree, outputs twice, and dead code; None if nothing is superfluous."""
+    """Remove outputs that are the same in all branches, duplicate outputs, and dead code; None if there are none."""
     forwarded = [forwarded_outputs(branch) for branch in branches]
     results: list[Place] = []
     seen: dict[Any, Place] = {}
@@ -322,26 +322,26 @@ def _simpler(branches: Branches) -> _Simpler | None:
 
 
 def _identity(x: Atom) -> Any:
-    """Equal for atoms of one branch, or literals of several, that are certainly the same value."""
+    """A key that is equal for atoms of one branch, or literals of several, that are certainly the same value."""
     if type(x) is not Literal:
         return x
     return (x.aval, np.asarray(x.val).tobytes()) if not x.aval.shape else (x.aval, id(x.val))
 
 
 def _without_dead_code(branches: Sequence[Jaxpr], used_out: Flags) -> tuple[Branches, Flags]:
-    """The branches for some of their outputs, and which operands any of them needs."""
+    """The branches reduced to some of their outputs, and which operands any of them needs."""
     used = carrying.either(*[dce(branch, used_out)[1] for branch in branches])
     return tuple([dce(branch, used_out, used)[0] for branch in branches]), used
 
 
 def _own(branches: Branches, originals: Branches) -> Branches:
-    """The branches as objects that are none of the originals, which a cache must not hold."""
+    """The branches, with copies in place of the originals, which a cache must not hold."""
     return tuple([branch.replace() if any([branch is old for old in originals]) else branch for branch in branches])
 
 
 @carrying.remembered
 def _shorter(branches: Branches, used_out: Flags) -> carrying.Shorter[Branches] | None:
-    """The branches for the outputs that are used; None if nothing is dead. The index is needed in any case."""
+    """The branches reduced to the outputs that are used; None if nothing is dead. The index is always needed."""
     smaller, used_in = _without_dead_code(branches, used_out)
     if all([new is old for new, old in zip(smaller, branches, strict=True)]):
         return None
@@ -364,7 +364,7 @@ def _backward(branches: Branches, linear: Flags, nonzero: Flags) -> tuple[Branch
 
 @carrying.remembered
 def _batched(branches: Branches, size: int, name: Any, dims: Dims) -> tuple[Branches, Dims]:
-    """Mapped branches, and where the batch axis of each output is, the same in all of them."""
+    """Mapped branches, and where the batch axis of each output is (the same in all branches)."""
     found = [vmap_jaxpr(branch, size, name, dims)[1] for branch in branches]
     wanted = tuple([next((d for d in column if d is not None), None) for column in zip(*found, strict=True)])
     return tuple([vmap_jaxpr(branch, size, name, dims, wanted)[0] for branch in branches]), wanted
@@ -372,7 +372,7 @@ def _batched(branches: Branches, size: int, name: Any, dims: Dims) -> tuple[Bran
 
 @carrying.remembered
 def _split(branches: Branches, unknown_in: Flags) -> carrying.Split[Branches]:
-    """The branches in two, by which operands are unknown. Both choose by the index, operand 0."""
+    """The branches split in two by which operands are unknown. Both halves choose by the index, operand 0."""
     unknown_out = carrying.either(*[carrying.split_jaxpr(branch, unknown_in).unknown_out for branch in branches])
     splits = [carrying.split_jaxpr(branch, unknown_in, unknown_out) for branch in branches]
     known_operands = sorted({i for split in splits for i in split.known_operands})
@@ -398,7 +398,7 @@ def _split(branches: Branches, unknown_in: Flags) -> carrying.Split[Branches]:
 
 
 def _shared_slots(rows: Sequence[Sequence[ShapedArray]]) -> tuple[list[ShapedArray], list[list[int]]]:
-    """Slots in which each row finds one of its own for each of its types, and which these are. Rows share them."""
+    """Slots that rows share, such that each row has a separate one for each of its types; and which ones it has."""
     slots: list[ShapedArray] = []
     found = []
     for row in rows:
@@ -417,7 +417,7 @@ def _shared_slots(rows: Sequence[Sequence[ShapedArray]]) -> tuple[list[ShapedArr
 
 
 def _with_all_outputs(jaxpr: Jaxpr, n_outs: int, values: dict[int, Atom], fresh: Sequence[ShapedArray]) -> Jaxpr:
-    """A known half with an output for each slot: its own residuals, and zeros in the slots that others use."""
+    """A known half with an output for each slot: its own residuals, and zeros in the slots that only others use."""
     eqns = [*jaxpr.eqns]
     outs = [*jaxpr.outvars[:n_outs]]
     made: dict[ShapedArray, Atom] = {}
@@ -432,7 +432,7 @@ def _with_all_outputs(jaxpr: Jaxpr, n_outs: int, values: dict[int, Atom], fresh:
 # A batch of indices
 
 class _Selection:
-    """A conditional whose index differs between the elements of a batch: all branches run, results are selected."""
+    """A conditional whose index differs between the elements of a batch: all branches run, and results are selected."""
 
     def __init__(self, axis: Any, index: Any, branches: Branches) -> None:
         effects = carrying.effects_of(branches)
@@ -469,10 +469,10 @@ class _Selection:
         return outs, out_dims
 
     def _guarded(self, k: int, branch: Jaxpr, operands: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
-        """The operands, without derivatives where branch `k` is not taken.
+        """The operands, without derivatives where branch `k` isn't taken.
 
-        The derivative of a branch may be infinite or no number where the branch is not taken; zero times that is not
-        zero, so what is selected at the end has to be selected at the beginning, too.
+        The derivative of a branch may be infinite or NaN where the branch isn't taken, and zero times that isn't zero.
+        So the operands have to be selected at the beginning, like the results at the end.
         """
         computed = {x for eqn in branch.eqns for x in eqn.invars}
         args = []
@@ -484,7 +484,7 @@ class _Selection:
         return args
 
     def _where(self, k: int, aval: ShapedArray, dim: int | None, cases: list[Any]) -> list[Any]:
-        """The operands of the selection of `cases[1]` where branch `k` is taken, or if it is taken anywhere."""
+        """Operands of a select: `cases[1]` where branch `k` is taken or, if unbatched, if it is taken anywhere."""
         two = len(self.branches) == 2
         taken = self.index if two else self._made((k, "taken"), lambda: lax.eq(self.index, np.int32(k)))
         if dim is not None:
@@ -495,13 +495,13 @@ class _Selection:
         return [count, *cases]  # any number above 0 names the second case
 
     def _over(self, which: Any, shape: tuple[int, ...], dim: int) -> Any:
-        """The batch of scalars `which` in this shape, the batch axis being `dim`."""
+        """The batch of scalars `which`, broadcast to this shape with the batch axis at `dim`."""
         if len(shape) == 1:
             return which
         return self._made((id(which), shape, dim), lambda: roles.broadcast(which, shape, (dim,)))
 
     def _made(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What `make` makes, once."""
+        """The result of `make()`, cached."""
         if key not in self._values:
             self._values[key] = make()
         return self._values[key]
@@ -538,7 +538,7 @@ def _index_of_branch(index: Any, count: int) -> Any:
         return np.int32(_nearest(operator.index(x), count))
     if np.can_cast(dtype, np.int32):
         return lax.clamp(0, roles.convert(x, dtypes.int32), count - 1)
-    return lax.convert_element_type(lax.clamp(0, x, count - 1), np.int32)  # what int32 can't hold is out of range, too
+    return lax.convert_element_type(lax.clamp(0, x, count - 1), np.int32)  # clamped first: int32 may not hold it
 
 
 def _scalar(what: str, name: str, x: Any, wanted: str, todo: str) -> Any:
@@ -555,12 +555,12 @@ def _scalar(what: str, name: str, x: Any, wanted: str, todo: str) -> Any:
 
 
 def _is_at_hand(x: Any) -> bool:
-    """Is it a value that can be read now, without waiting in a program that is being traced?"""
+    """Whether it is a value that can be read now, rather than one in a program that is being traced."""
     return type(x) is Array and (hasattr(x, "_host") or not context.trace.is_staging)
 
 
 def _check_agreement(what: str, names: Sequence[str], staged: Sequence[Staged]) -> None:
-    """Refuse branches that return different structures or types."""
+    """Raise if the branches return different structures or types."""
     first = staged[0]
     for name, other in zip(names[1:], staged[1:], strict=True):
         difference = tree_difference(other.out_tree, first.out_tree)
@@ -583,7 +583,7 @@ def _check_agreement(what: str, names: Sequence[str], staged: Sequence[Staged]) 
 
 
 def _check(avals: Sequence[ShapedArray], branches: Branches) -> None:
-    """Refuse operands, or branches, that are not those of a conditional."""
+    """Raise if these aren't valid operands and branches of a conditional."""
     if type(branches) is not tuple or not branches or not all([isinstance(b, Jaxpr) for b in branches]):
         raise _refused("the branches must be jaxprs", repr(branches)[:80], "a tuple of at least one jaxpr")
     if not avals or not avals[0].matches(ShapedArray((), dtypes.int32)):

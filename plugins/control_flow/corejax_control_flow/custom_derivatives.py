@@ -1,8 +1,8 @@
-"""`custom_call`: a call of a function with derivatives of its own, by a jvp rule, by a fwd and a bwd rule, or both.
+"""`custom_call`: a call of a function with custom derivatives: a jvp rule, a fwd and a bwd rule, or both.
 
-Where nothing is being staged the user's Python functions run on the values at hand, so that they may look at them; a
-program that is staged holds the function as a jaxpr, and the rules beside it. Forward mode applies the jvp rule.
-Reverse mode runs fwd now and leaves a `custom_pullback` on the tape: the function of tangents whose transpose is bwd.
+Where nothing is being staged, the user's Python functions run on actual values, so they may look at them; a staged
+program holds the function as a jaxpr, with the rules beside it. Forward mode applies the jvp rule. Reverse mode runs
+fwd immediately and leaves a `custom_pullback` on the tape: the function of tangents whose transpose is bwd.
 
 What is called is an object of the form
 
@@ -11,7 +11,7 @@ What is called is an object of the form
     fwd(primals, nonzero) -> outs, residuals, pullback    `nonzero`: which primals have a tangent
     pullback.bwd(residuals, cotangents) -> cotangents of the primals, `Zero` among them
 
-that knows the types of its results, `out_avals`, when it has run: a `UserCall`, or what transformations make of one.
+that knows the types of its results, `out_avals`, once it has run: a `UserCall`, or a transformed one.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ _OWN_KEY = {"params are hashable": "a user's function is equal to itself alone, 
 
 
 class CustomCall:
-    """`custom_call(*args, call=..., jaxpr=...)`: call a function that has derivatives of its own.
+    """`custom_call(*args, call=..., jaxpr=...)`: call a function that has custom derivatives.
 
-    `call` holds its rules. `jaxpr` is its program, of which the first `call.n_consts` operands are values that it
-    closes over; None where it runs as it is.
+    `call` holds its rules. `jaxpr` is its program, whose first `call.n_consts` operands are values that it closes over;
+    None if the Python function itself is run.
     """
 
     name = "custom_call"
@@ -100,7 +100,7 @@ class CustomCall:
                 wanted="arguments only: its rules say nothing about other values",
                 todo=f"make the value an argument of {call.name}, and of its rules; or stop_gradient it")
         primals, tangents = primals[n:], tangents[n:]
-        # what is staged may still be transposed: a rule for both is chosen then
+        # a staged equation may yet be transposed, so the rules that serve both modes are chosen then
         if call.has_vjp and (not call.has_jvp or context.trace.is_staging or context.trace.is_recording):
             return _by_pullback(call, primals, tangents)
         return call.jvp(primals, tangents)
@@ -113,7 +113,7 @@ class CustomCall:
             outs = _bind(*args, call=mapped, jaxpr=None)
             return outs, mapped.out_dims
         program, out_dims = vmap_jaxpr(jaxpr, axis.size, axis.name, dims)
-        if None in out_dims:  # tangents and cotangents there may be a batch
+        if None in out_dims:  # their tangents and cotangents may be batched
             program, out_dims = vmap_jaxpr(jaxpr, axis.size, axis.name, dims,
                                            [0 if d is None else None for d in out_dims])
         return _bind(*args, call=MappedCall(call, axis, own_dims, out_dims), jaxpr=program), out_dims
@@ -124,7 +124,10 @@ class CustomCall:
 
     @hookimpl
     def partial_eval(self, eqn: Any, unknown_in: Any) -> Any:
-        """What depends on known operands only is a call of its own; what waits is a program, as it may be staged."""
+        """Results that depend only on known operands get a call of their own; the rest waits as a program.
+
+        It has to be a program because it may be staged.
+        """
         call, jaxpr = eqn.params["call"], eqn.params["jaxpr"]
         if jaxpr is None:
             closed = stage(lambda *xs: call.primal(xs), [x.aval for x in eqn.invars], call.name)
@@ -136,7 +139,7 @@ class CustomCall:
         if all(unknown_out) or jaxpr.effects:
             return None, eqn, [True] * len(eqn.outvars), []
         _, known = self.dce(eqn, tuple([not unknown for unknown in unknown_out]))
-        # its program reads none of the unknown operands; its rules are given something in their place
+        # its program reads none of the unknown operands, but its rules need something in their place
         known = known.replace(invars=[_zero(x.aval) if unknown else x
                                       for x, unknown in zip(eqn.invars, unknown_in, strict=True)])
         return known, self.dce(eqn, unknown_out)[1], unknown_out, []
@@ -185,10 +188,10 @@ class CustomCall:
 
 
 class CustomPullback:
-    """`custom_pullback(*residuals, *primals, *tangents, pullback=..., nonzero=...)`: what waits for cotangents.
+    """`custom_pullback(*residuals, *primals, *tangents, pullback=..., nonzero=...)`: waits for cotangents on a tape.
 
-    Tangents of outputs, from those of inputs that are `nonzero`. Its transpose is the bwd rule. Only where there is a
-    jvp rule too does it take primals, and can be computed forward.
+    It maps tangents of inputs, those that are `nonzero`, to tangents of outputs. Its transpose is the bwd rule. Only if
+    there is a jvp rule too does it take primals, and can be computed forward.
     """
 
     name = "custom_pullback"
@@ -238,7 +241,7 @@ class CustomPullback:
         residual_dims, primal_dims, tangent_dims = _parts(dims, pullback, nonzero)
         in_dims = [d if d is not None or primal is None else primal for d, primal in
                    zip(tangent_dims, primal_dims or [None] * len(nonzero), strict=True)]
-        # a primal and its tangent have their axis in one place
+        # a primal and its tangent have their batch axis in the same place
         primals = [x if w is None else to_dim(x, d, w, size)
                    for x, d, w in zip(primals, primal_dims, in_dims[: len(primals)], strict=True)]
         moved = [to_dim(t, d, w, size) if w is not None else t
@@ -288,7 +291,7 @@ def _run(args: Sequence[Any], call: Any, jaxpr: Jaxpr | None) -> list[Any]:
 
 
 def _by_pullback(call: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """The outputs by the fwd rule, and their tangents as a `custom_pullback` of those of the inputs."""
+    """The outputs from the fwd rule, and their tangents as a `custom_pullback` of the inputs' tangents."""
     nonzero = carrying.nonzero(tangents)
     outs, residuals, pullback = call.fwd(primals, nonzero)
     inexact = [dtypes.is_inexact(aval.dtype) for aval in pullback.out_avals]
@@ -298,17 +301,17 @@ def _by_pullback(call: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> 
 
 
 def _parts(items: Sequence[Any], pullback: Any, nonzero: Sequence[bool]) -> tuple[Any, Any, list[Any]]:
-    """Residuals, primals (if it has them), and a tangent for each input, None for those that are zero."""
+    """Residuals, primals (if the pullback has them), and a tangent for each input, None if it is zero."""
     n = pullback.n_residuals
     m = n + len(nonzero) * pullback.call.has_jvp
     tangents = iter(items[m:])
     return items[:n], items[n:m], [next(tangents) if nz else None for nz in nonzero]
 
 
-# Calls of users' functions, and the checks of what these return
+# Calls of users' functions, with checks of what they return
 
 class Rules:
-    """A function with what its author says of its derivatives."""
+    """A function, with its author's rules for its derivatives."""
 
     def __init__(self, fun: Callable[..., Any], name: str) -> None:
         self.fun, self.name = fun, name
@@ -316,11 +319,11 @@ class Rules:
         self.fwd: Rule | None = None
         self.bwd: Rule | None = None
         self.jvp_sees_zeros = self.vjp_sees_zeros = False
-        self.identity = object()  # stands for it in keys, which outlive it
+        self.identity = object()  # represents it in keys, which outlive it
 
 
 class PerturbedPrimal:
-    """What a `fwd` rule with `symbolic_zeros=True` gets for each array: `.value`, and whether it is `.perturbed`."""
+    """What a `fwd` rule with `symbolic_zeros=True` gets for each array: its `.value`, and whether it's `.perturbed`."""
 
     __slots__ = ("perturbed", "value")
 
@@ -332,7 +335,7 @@ class PerturbedPrimal:
 
 
 class UserCall:
-    """A call of the user's function with arguments of a given structure; `fixed` are those that are no data."""
+    """A call of the user's function with arguments of a given structure; `fixed` are the arguments that aren't data."""
 
     n_consts = 0
 
@@ -352,7 +355,7 @@ class UserCall:
         return f"the {hook} rule of {self.name}"
 
     def as_program(self, jaxpr: Jaxpr, n_consts: int) -> UserCall:
-        """The same call, which has a program: its rules have to return outputs of the same types."""
+        """The same call with a program; its rules have to return outputs of the program's types."""
         call = copy(self)
         call.out_avals, call.n_consts, call._is_traced = jaxpr.out_avals, n_consts, True
         call._key = _key_of((self.rules.identity, self.in_tree), self.fixed.items())
@@ -361,7 +364,7 @@ class UserCall:
     # Calls
 
     def function(self) -> Callable[..., Any]:
-        """The function of those arguments that are data."""
+        """The user's function as a function of just the arguments that are data."""
         fun = self.rules.fun
         return fun if not self.fixed else lambda *args: fun(*self._with_fixed(args))
 
@@ -403,7 +406,7 @@ class UserCall:
         return tuple([self.fixed[i] if i in self.fixed else next(rest) for i in range(self.n_args)])
 
     def _outputs(self, out: Any, what: str) -> list[Any]:
-        """The leaves of an output as arrays; of the types that the program has, if there is one."""
+        """The leaves of an output as arrays, checked against the program's types if there is a program."""
         leaves, tree = flatten(out)
         outs = values(leaves, what, namer("the output", out))
         if not self._is_traced:
@@ -429,7 +432,7 @@ class UserCall:
 
 
 class UserPullback:
-    """What waits for cotangents: the `bwd` rule, and what `fwd` keeps for it that is no array."""
+    """What waits for cotangents: the `bwd` rule, and whatever isn't an array among the residuals of `fwd`."""
 
     def __init__(self, call: UserCall, kept: Any, in_avals: Sequence[ShapedArray]) -> None:
         self.call, self.name = call, call.name
@@ -450,7 +453,7 @@ class UserPullback:
         return f"the {'bwd' if hook == 'transpose' else hook} rule of {self.name}"
 
     def residuals_of(self, kept: Any) -> list[Any]:
-        """The arrays among what `fwd` keeps."""
+        """The arrays among the residuals of `fwd`."""
         arrays = [x for x in flatten(kept)[0] if _is_array(x)]
         return values(arrays, f"the fwd rule of {self.name}", lambda i: f"residual {i}")
 
@@ -473,12 +476,12 @@ class UserPullback:
                        f"{what} returns a cotangent", "its argument")
 
 
-# Calls that transformations make of calls
+# Transformed calls
 
 class MappedCall:
     """A call mapped along an axis, with its rules mapped.
 
-    Unless `out_dims` says where the axis is in the results, it is known when the call has run.
+    Unless `out_dims` says where the axis is in the results, that is known once the call has run.
     """
 
     n_consts: int
@@ -503,7 +506,7 @@ class MappedCall:
         return self.call.__corejax_rule__(hook)  # type: ignore[no-any-return]
 
     def as_program(self, jaxpr: Jaxpr, n_consts: int) -> MappedCall:
-        """The same call, which has a program."""
+        """The same call with a program."""
         call = MappedCall(self.call, self.axis, self.dims, self.out_dims)
         call.n_consts = n_consts
         return call
@@ -544,7 +547,7 @@ class MappedCall:
         found, dims = self._map(rule, primals, self.dims)
         pullback = inner[0]
         n = len(found) - pullback.n_residuals
-        # each slice of an output has a cotangent of its own, also where all slices are the same
+        # each slice of an output has its own cotangent, even if all slices are the same
         outs = self._placed(found[:n], dims[:n], [0 if d is None else d for d in dims[:n]])
         return outs, found[n:], MappedPullback(self, pullback, dims[n:])
 
@@ -552,7 +555,7 @@ class MappedCall:
         return vmap_flat(fun, self.axis.size, self.axis.name, args, dims)
 
     def _placed(self, outs: Sequence[Any], dims: Dims, wanted: Dims) -> list[Any]:
-        """The results with the axis where it should be: it was said before, or `wanted` says it now."""
+        """The results with the axis where it should be: at the places set before, or else at `wanted`."""
         if not self._places:
             self.out_dims = tuple(wanted)
         outs = [self._at(x, d, w) for x, d, w in zip(outs, dims, self.out_dims, strict=True)]
@@ -597,14 +600,14 @@ class MappedPullback:
                 for nz, dim, aval in zip(nonzero, call.dims, self.in_avals, strict=True)]
 
     def _of_argument(self, ct: Any, found: int | None, dim: int | None) -> Any:
-        """A cotangent with the axis where it is in its argument; summed over it where that has none."""
+        """A cotangent with the axis where its argument has it; summed over the axis if the argument has none."""
         if dim is not None:
             return to_dim(ct, found, dim, self.call.axis.size)
         return ct if found is None else roles.sum_axes(ct, (found,))
 
 
 class SelectedCall:
-    """A call of which some results are not needed."""
+    """A call that leaves out results that aren't needed."""
 
     def __init__(self, call: Any, used: Sequence[bool]) -> None:
         self.call, self.used = call, tuple(used)
@@ -630,7 +633,7 @@ class SelectedCall:
 
 
 class SelectedPullback:
-    """The pullback of a call of which some results are not needed: their cotangents are zero."""
+    """The pullback of a call that leaves out some results: their cotangents are zero."""
 
     def __init__(self, call: SelectedCall, pullback: Any) -> None:
         self.call, self.pullback = call, pullback
@@ -659,7 +662,7 @@ def _with_axis(aval: ShapedArray, dim: int | None, size: int) -> ShapedArray:
 
 
 def _key_of(known: tuple[Any, ...], values: Iterable[Any]) -> Any:
-    """A key of these parts and of values that users gave; one of its own, if these can't be compared."""
+    """A key made from these parts and from users' values; a unique one if those can't be compared."""
     try:
         return *known, *[atom(x) for x in values]
     except CorejaxTypeError:
@@ -667,7 +670,7 @@ def _key_of(known: tuple[Any, ...], values: Iterable[Any]) -> Any:
 
 
 def _call(fun: Any, args: Sequence[Any], what: str) -> Any:
-    """What a function of the user's returns; if it uses a traced value that it isn't given, the error says so."""
+    """Call a user's function; if it uses a traced value that it wasn't given, the error says so."""
     try:
         return call_user(fun, args, what)
     except LeakedTracerError as error:
@@ -680,7 +683,7 @@ def _call(fun: Any, args: Sequence[Any], what: str) -> Any:
 
 
 def closes_over_tracers(fun: Any) -> bool:
-    """Does a function read traced values from the scopes around it, or as defaults?"""
+    """Whether a function reads traced values from enclosing scopes or from its defaults."""
     seen = [*(getattr(fun, "__defaults__", None) or ())]
     for cell in getattr(fun, "__closure__", None) or ():
         try:
@@ -691,13 +694,13 @@ def closes_over_tracers(fun: Any) -> bool:
 
 
 def holds_tracers(value: Any) -> bool:
-    """Is it a traced value, or a tuple or list with one in it?"""
+    """Whether it is a traced value, or a tuple or list that contains one."""
     leaves = flatten(value)[0] if isinstance(value, (tuple, list)) else [value]
     return any([isinstance(x, Tracer) for x in leaves])
 
 
 def _up_to(tree: Any, ct: Any, i: int, what: str) -> list[Any]:
-    """The cotangents of the leaves of an argument; None stands for zeros, for a leaf or for all of it."""
+    """The cotangents of an argument's leaves; None stands for zeros, for one leaf or for the whole argument."""
     if ct is None:
         return [None] * tree.num_leaves
     try:
@@ -712,7 +715,7 @@ def _up_to(tree: Any, ct: Any, i: int, what: str) -> list[Any]:
 
 
 def _fitted(leaves: Sequence[Any], avals: Sequence[ShapedArray], paths: Sequence[str], what: str, of: str) -> list[Any]:
-    """Tangents or cotangents in the types wanted, zeros as `Zero`; an error that names those that don't fit."""
+    """Tangents or cotangents in the types wanted, zeros as `Zero`. The error names all that don't fit."""
     fitted = [_fit(x, aval) for x, aval in zip(leaves, avals, strict=True)]
     wrong = [i for i, x in enumerate(fitted) if x is None]
     if not wrong:
@@ -727,7 +730,7 @@ def _fitted(leaves: Sequence[Any], avals: Sequence[ShapedArray], paths: Sequence
 
 
 def _fit(x: Any, wanted: ShapedArray) -> Any:
-    """A tangent or cotangent as a value of the type wanted, or `Zero`; None if it doesn't fit."""
+    """A tangent or cotangent as a value of the type wanted, or a `Zero`; None if it doesn't fit."""
     if x is None:
         return Zero(wanted)
     if type(x) is Zero:
@@ -745,7 +748,7 @@ def _fit(x: Any, wanted: ShapedArray) -> Any:
 
 
 def _array(t: Any) -> Any:
-    """An array for a `Zero`, also for one of float0."""
+    """A tangent as an array, even if it is a `Zero` of float0."""
     if type(t) is Zero and t.aval.dtype is dtypes.float0:
         return Array.from_host(np.zeros(t.aval.shape, dtypes.float0), t.aval)
     return instantiate(t)

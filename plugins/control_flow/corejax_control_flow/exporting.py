@@ -1,4 +1,4 @@
-"""`exported_call`: a call of a program that is known by its types and its lowering only."""
+"""`exported_call`: a call of a program that only has types and a lowering."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["exported_call"]
 
 
 class ExportedCall:
-    """`exported_call(*args, program=...)`: the results of a program that was made elsewhere.
+    """`exported_call(*args, program=...)`: call a program that was made elsewhere.
 
-    `program` has a `name`, `in_avals`, `out_avals`, a `__corejax_key__`, and `lower(ctx, args)`, which gives the
-    results where a module is being made.
+    `program` has a `name`, `in_avals`, `out_avals`, a `__corejax_key__`, and `lower(ctx, args)`, which adds the call to
+    a module and returns its results.
     """
 
     name = "exported_call"
@@ -46,7 +46,7 @@ class ExportedCall:
 
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, program: Any) -> Any:
-        # The program takes one slice at a time, and nothing more is known of it.
+        # The program takes one slice at a time, and nothing more is known about it.
         mapped = [roles.move_axis(x, d, 0) if d else x for x, d in zip(args, dims, strict=True) if d is not None]
 
         def one(slices: Sequence[Any]) -> Any:
@@ -77,7 +77,7 @@ class ExportedCall:
 
 
 class _Program:
-    """A jaxpr as a program of which only its types and its lowering are known, for samples."""
+    """A jaxpr as a program that only has types and a lowering, for samples."""
 
     def __init__(self, jaxpr: Jaxpr) -> None:
         self.jaxpr, self.name = jaxpr, jaxpr.name

@@ -1,12 +1,12 @@
 """`while_loop` and `fori_loop`: loops that end when a condition says so, and loops that count.
 
 The condition takes its constants, then the carry; the body takes its own, then the carry, and returns the next carry.
-Each rule transforms both and applies the loop of those. The condition returns a boolean of some shape, by which each
-value of the carry begins; what is carried at a position stays as it is from when the condition is false there. Only
-batching makes conditions that are no scalars.
+Each rule transforms both and applies the loop of those. The condition returns a boolean array, and every value of the
+carry has its axes as leading axes; once the condition is false at a position, the carry no longer changes there. Only
+batching makes conditions that aren't scalars.
 
-A loop that counts between bounds that are known when it is traced is a `scan`, so it has a reverse mode too; how often
-a while loop runs is known only when it has run, so it has none.
+A loop that counts between bounds known at trace time is a `scan`, so it has a reverse mode too. The number of steps of
+a while loop is only known once it has run, so it has none.
 """
 
 from __future__ import annotations
@@ -67,22 +67,22 @@ class Loop(NamedTuple):
     body_nconsts: int
 
     def operands(self, items: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
-        """What belongs to the constants of the condition, to those of the body, and to the carry."""
+        """The items for the constants of the condition, for those of the body, and for the carry."""
         split = self.cond_nconsts + self.body_nconsts
         return [*items[: self.cond_nconsts]], [*items[self.cond_nconsts:split]], [*items[split:]]
 
     @property
     def effects(self) -> frozenset[Any]:
-        """Those of condition and body."""
+        """The effects of condition and body."""
         return self.cond.effects | self.body.effects
 
 
 class WhileLoop:
-    """`while_loop(cond_fun, body_fun, init_val)`: `body_fun` again and again, as long as `cond_fun` holds.
+    """`while_loop(cond_fun, body_fun, init_val)`: apply `body_fun` repeatedly while `cond_fun` holds.
 
     Starts from `init_val`, a pytree of arrays; `cond_fun(val)` returns a boolean, `body_fun(val)` the next value, of
     the same structure and types. Both are traced, and may close over arrays. Under `vmap`, each element stops when its
-    own condition says so. Has no reverse mode, as nobody knows how many steps would have to be remembered: use
+    own condition says so. There is no reverse mode, since the number of steps to remember isn't known in advance: use
     `lax.scan`, or `lax.fori_loop` between bounds that are Python integers.
 
     >>> lax.while_loop(lambda x: x < 100.0, lambda x: x * 3.0, 1.0)
@@ -170,7 +170,7 @@ class WhileLoop:
             outvars = carrying.marked(eqn.outvars, found.known.kept_out)
             known = _with_loop(eqn, found.known.program, carrying.marked(eqn.invars, found.known.used_in), outvars)
         if found.staged is not None:
-            # what it computes again of the known results has no name in the program
+            # known results that it computes again have no name in the program
             outvars = [v if unknown else Var(v.aval) for v, unknown in zip(eqn.outvars, found.unknown_out, strict=True)]
             staged = _with_loop(eqn, found.staged.program, carrying.marked(eqn.invars, found.staged.used_in),
                                 carrying.marked(outvars, found.staged.kept_out))
@@ -217,11 +217,11 @@ while_loop: Any = define(WhileLoop())
 @public
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *,
               unroll: int | bool | None = None) -> Any:
-    """`val = body_fun(i, val)` for each integer `i` from `lower` up to but without `upper`, from `val = init_val`.
+    """Start with `val = init_val`, run `val = body_fun(i, val)` for each `i` in `range(lower, upper)`, return `val`.
 
-    `val` is a pytree of arrays that keeps its structure and types. Bounds may also be floats: `i` then counts on by 1
-    from `lower`. Between integers that are known when it is traced it is a `scan`: it has a reverse mode, and `unroll`
-    steps are compiled into each round. Otherwise it is a `while_loop`.
+    `val` is a pytree of arrays that keeps its structure and types. Bounds may also be floats: `i` then counts up by 1
+    from `lower`. Between integers that are known at trace time, the loop is a `scan`: it has a reverse mode, and
+    `unroll` steps are compiled into each round. Otherwise it is a `while_loop`.
 
     >>> lax.fori_loop(0, 5, lambda i, total: total + i, 0)
     Array(10, dtype=int64, weak_type=True)
@@ -258,7 +258,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
 # Counting
 
 class _Bounds(NamedTuple):
-    """The bounds of a loop as values, the type of its index, and where it begins and its length if these are known."""
+    """The bounds of a loop as values, the type of its index, and, if known, where it starts and its length."""
 
     lower: Any
     upper: Any
@@ -300,7 +300,7 @@ def _constant(value: Any, aval: ShapedArray) -> Array:
 
 
 class _Counting(NamedTuple):
-    """A body that counts on; a condition of an upper bound, the index and a carry."""
+    """A body that increments the index, and a condition of an upper bound, the index and a carry."""
 
     body: Jaxpr
     cond: Jaxpr
@@ -308,7 +308,7 @@ class _Counting(NamedTuple):
 
 @carrying.remembered
 def _counting(jaxpr: Jaxpr, num_consts: int) -> _Counting:
-    """The loop over a body of (constants, index, carry)."""
+    """The counting loop for a body of (constants, index, carry)."""
     index = jaxpr.invars[num_consts].aval
     following = stage(lambda i: [lax.add(i, _constant(1, index))], [index]).jaxpr
     new, (next_index,) = inline(following, [jaxpr.invars[num_consts]])
@@ -319,7 +319,7 @@ def _counting(jaxpr: Jaxpr, num_consts: int) -> _Counting:
 
 
 def _unroll(unroll: int | bool | None, length: int) -> int:
-    """The number of steps in one round of the loop, between 1 and the number of all."""
+    """The number of steps in one round of the loop, between 1 and the length of the loop."""
     if unroll is None or isinstance(unroll, bool):
         return max(1, length) if unroll else 1
     try:
@@ -335,7 +335,7 @@ def _unroll(unroll: int | bool | None, length: int) -> int:
 # Binding
 
 def _while(loop: Loop, operands: Sequence[Any]) -> list[Any]:
-    """The results of a loop, simplified."""
+    """Bind a loop, simplified."""
     simpler = _simpler(loop)
     if simpler is None:
         return _bind(loop, operands)
@@ -360,16 +360,16 @@ def _loop_of(eqn: JaxprEqn) -> Loop:
 
 
 def _with_loop(eqn: JaxprEqn, loop: Loop, invars: Sequence[Atom], outvars: Sequence[Var]) -> JaxprEqn:
-    """The same equation of another loop."""
+    """The same equation with another loop."""
     return eqn.replace(invars=invars, outvars=outvars, params=_params(loop), effects=loop.effects)
 
 
 # Simplification
 
 class _Simpler(NamedTuple):
-    """A smaller loop that does the same: which operands it takes, and where each result is found.
+    """A smaller loop that does the same: which operands it takes, and where each original result is found.
 
-    ("result", i) is its i-th, ("operand", i) the i-th operand of the original.
+    ("result", i) is its i-th result, ("operand", i) the i-th original operand.
     """
 
     loop: Loop
@@ -379,7 +379,7 @@ class _Simpler(NamedTuple):
 
 @carrying.remembered
 def _simpler(loop: Loop) -> _Simpler | None:
-    """A loop without what is superfluous, None if nothing is: what no step changes becomes a constant."""
+    """The loop without dead code, and with values that no step changes as constants; None if there is neither."""
     body, cond = loop.body, loop.cond
     cond_consts, body_consts, carry = loop.operands(range(loop.cond_nconsts + len(body.invars)))
     moves = [v is not out for v, out in zip(body.invars[loop.body_nconsts:], body.outvars, strict=True)]
@@ -405,7 +405,7 @@ def _simpler(loop: Loop) -> _Simpler | None:
 # Forward mode
 
 class _Forward(NamedTuple):
-    """The loop over values and tangents: constants of the body and the carry are followed by nonzero tangents."""
+    """The loop over values and tangents: the body's constants and the carry are followed by their nonzero tangents."""
 
     loop: Loop
     carry_nonzero: Flags
@@ -413,7 +413,7 @@ class _Forward(NamedTuple):
 
 @carrying.remembered
 def _forward(loop: Loop, nonzero: Flags) -> _Forward:
-    """The loop for these tangents, of which the condition takes none."""
+    """The loop with these tangents, none of which the condition takes."""
     _, consts, carry_in = loop.operands(nonzero)
 
     def step(carry: Flags) -> tuple[Jaxpr, Flags]:
@@ -429,7 +429,7 @@ def _forward(loop: Loop, nonzero: Flags) -> _Forward:
 # Batching
 
 class _Batched(NamedTuple):
-    """The loop over batches: where the batch axis of each carry is."""
+    """The loop over batches, and where the batch axis of each carry is."""
 
     loop: Loop
     carry: list[int | None]
@@ -437,10 +437,10 @@ class _Batched(NamedTuple):
 
 @carrying.remembered
 def _batched(loop: Loop, size: int, name: Any, dims: Dims) -> _Batched:
-    """The loop for operands that are batched along `dims`; those of the carry only say whether."""
+    """The loop for operands batched along `dims`. For the carry, these only say whether a value is batched."""
     body, cond = loop.body, loop.cond
     cond_dims, body_dims, carry_in = loop.operands(dims)
-    # a carry begins by the axes of the condition: a new one goes behind them, unless the condition has it too
+    # a carry starts with the axes of the condition: a new axis goes after them, unless the condition has it too
     at = len(cond.out_avals[0].shape)
     carry = [None if d is None else at for d in carry_in]
     while True:
@@ -462,7 +462,7 @@ def _batched(loop: Loop, size: int, name: Any, dims: Dims) -> _Batched:
 
 @carrying.remembered
 def _shorter(loop: Loop, used_out: Flags) -> carrying.Shorter[Loop] | None:
-    """Without what is not used; None if everything is. A carry is used if the condition or another carry needs it."""
+    """The loop without unused parts; None if it has none. A carry is used if the condition or another one needs it."""
     n_consts = loop.body_nconsts
 
     def step(carry: Flags) -> tuple[tuple[Jaxpr, Flags], Flags]:
@@ -481,17 +481,17 @@ def _shorter(loop: Loop, used_out: Flags) -> carrying.Shorter[Loop] | None:
 
 def _shortened(jaxpr: Jaxpr, used_out: Sequence[bool], n_consts: int, carry: Sequence[bool]
                ) -> tuple[Jaxpr, Flags]:
-    """Without dead code, with these parts of the carry among the inputs whether it reads them or not."""
+    """The jaxpr without dead code, keeping these parts of the carry as inputs even if it doesn't read them."""
     return dce(jaxpr, used_out, [*[False] * n_consts, *carry])
 
 
 # Partial evaluation
 
 class _Halves(NamedTuple):
-    """A loop in two: one that runs now, and one that waits.
+    """A loop split in two: one that runs now, and one that waits.
 
-    The second runs all of it again, as it needs what the first computes in each step; so some of its results are
-    known. None stands for a part that has nothing to do.
+    The second runs the whole loop again, since it needs what the first computes in each step; so some of its results
+    are known. None stands for a part that has nothing to do.
     """
 
     known: carrying.Shorter[Loop] | None
@@ -501,7 +501,7 @@ class _Halves(NamedTuple):
 
 @carrying.remembered
 def _halves(loop: Loop, unknown_in: Flags) -> _Halves:
-    """Divide a loop by which operands are unknown. If the condition is unknown, all of it waits."""
+    """Split a loop by which operands are unknown. If the condition is unknown, the whole loop waits."""
     body = loop.body
     cond_consts, consts, carry_in = loop.operands(unknown_in)
 
@@ -532,7 +532,7 @@ def _whole(loop: Loop) -> carrying.Shorter[Loop]:
 
 def _known_half(loop: Loop, first: Jaxpr, n_residuals: int, reads: Flags, unknown: Sequence[bool]
                 ) -> carrying.Shorter[Loop]:
-    """The loop over what is known of the carry."""
+    """The loop over the known part of the carry."""
     known = [not u for u in unknown]
     of_consts, of_carry = known[: loop.body_nconsts], known[loop.body_nconsts:]
     n_consts, n_carry = of_consts.count(True), of_carry.count(True)
@@ -547,7 +547,7 @@ def _known_half(loop: Loop, first: Jaxpr, n_residuals: int, reads: Flags, unknow
 
 
 class _Again(NamedTuple):
-    """The two parts of a divided body, to be put together without the effects that the first has had by then."""
+    """The two parts of a split body, to be joined without the effects that the first has already had by then."""
 
     known: Jaxpr
     staged: Jaxpr
@@ -555,7 +555,7 @@ class _Again(NamedTuple):
     unknown_in: list[bool]
 
     def body(self, original: Jaxpr) -> Jaxpr:
-        """A body of the operands and results of the original."""
+        """A body with the operands and results of the original."""
         known_in = carrying.marked(original.invars, [not u for u in self.unknown_in])
         eqns, outs = inline(_without_effects(self.known), known_in)
         n = len(outs) - self.n_residuals
@@ -568,7 +568,7 @@ class _Again(NamedTuple):
 
 
 def _without_effects(jaxpr: Jaxpr) -> Jaxpr:
-    """The jaxpr for its results only: an equation with effects stays if something is computed from it."""
+    """The jaxpr for its results alone: equations with effects only stay if a result depends on them."""
     if not jaxpr.effects:
         return jaxpr
     live: set[Any] = {*jaxpr.outvars}
@@ -601,7 +601,7 @@ def _effects(eqns: Sequence[JaxprEqn]) -> frozenset[Any]:
 # StableHLO
 
 class _Lowering(NamedTuple):
-    """A loop in StableHLO. Constants travel through it unchanged, which costs nothing."""
+    """A loop in StableHLO. Constants pass through it unchanged, which costs nothing."""
 
     ctx: Any
     loop: Loop
@@ -615,16 +615,16 @@ class _Lowering(NamedTuple):
         return [*cond_consts, *body_consts, *self.ctx.call(self.loop.body, [*body_consts, *carry], "while_body")]
 
     def plain(self, args: Sequence[Any]) -> list[Any]:
-        """The loop on a condition that is one boolean."""
+        """The loop for a condition that is a single boolean."""
         spare = [] if args else [self.ctx.constant(np.False_)]  # a loop has a state
         outs = while_op(self.ctx, [*spare, *args], lambda *state: [self._cond(state[len(spare):])],
                         lambda *state: [*state[: len(spare)], *self._body(state[len(spare):])])
         return self.loop.operands(outs[len(spare):])[2]
 
     def masked(self, args: Sequence[Any]) -> list[Any]:
-        """The loop that runs as long as any boolean holds, and changes what is carried only where it does.
+        """The loop that runs while any boolean holds, and changes the carry only where it holds.
 
-        The condition of the next round is part of the state: it is evaluated once for each.
+        The condition for the next round is part of the state, so it is evaluated once per round.
         """
         ctx, n = self.ctx, self.loop.cond_nconsts + self.loop.body_nconsts
 
@@ -637,7 +637,7 @@ class _Lowering(NamedTuple):
         return outs[1 + n:]
 
     def _select(self, going: Any, new: Any, old: Any) -> Any:
-        """The new value where the loop goes on; its leading axes are those of the condition."""
+        """The new value where the loop goes on, else the old one. Their leading axes are those of the condition."""
         ctx, shape = self.ctx, new.type.shape
         if shape != going.type.shape:
             axes = ctx.ir.DenseI64ArrayAttr.get(range(len(going.type.shape)))
@@ -665,7 +665,7 @@ def _check_function(what: str, fun: Any) -> None:
 
 
 def _check_condition(cond: Staged) -> None:
-    """Refuse a condition that returns something else than one boolean."""
+    """Raise unless the condition returns a single boolean."""
     avals, tree = cond.closed.out_avals, cond.out_tree
     one = tree == flatten(0)[1]
     if one and avals[0].matches(_BOOL):
@@ -684,7 +684,7 @@ def _named(staged: Staged) -> str:
 
 
 def _check(loop: Loop, avals: Sequence[ShapedArray]) -> None:
-    """Refuse operands, a condition or a body that are not those of a loop."""
+    """Raise if these aren't valid operands, condition and body of a loop."""
     cond_consts, in_cond = loop.cond.in_avals[: loop.cond_nconsts], loop.cond.in_avals[loop.cond_nconsts:]
     wanted = [*cond_consts, *loop.body.in_avals]
     if not _match(avals, wanted):

@@ -1,4 +1,4 @@
-"""What the kernel needs done by primitives that carry programs, under the names of the roles."""
+"""What the kernel needs from primitives that carry programs. Each name here is that of a role."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ staged_call = xla_call
 #: A call of a program that was exported.
 exported_call = bind_exported
 
-#: A call whose intermediate values are computed again in reverse mode.
+#: A call whose intermediate values are recomputed in reverse mode.
 checkpoint = call_checkpointed
 
 
 def sequential_map(f: Callable[[Sequence[Any]], Any], xs: Sequence[Any]) -> Any:
-    """`f` of the slices along axis 0 of each array, one after the other, with its results stacked.
+    """Apply `f` to the slices along axis 0 of each array, one after the other, and stack the results.
 
-    A scan where a program is being traced; a Python loop on values, where nothing has to be compiled.
+    This is a scan in a program that is being traced, and a Python loop on values, where nothing has to be compiled.
     """
     size = aval_of(xs[0]).shape[0]
     if context.trace.is_staging or not size:
@@ -40,10 +40,10 @@ def sequential_map(f: Callable[[Sequence[Any]], Any], xs: Sequence[Any]) -> Any:
 
 
 def custom_jvp(fun: Callable[..., Any], nondiff: Sequence[int]) -> CustomDerivatives:
-    """The function with a jvp rule that its methods set; arguments at the positions `nondiff` are no data."""
+    """The function with a jvp rule, set by its methods; the arguments at the positions `nondiff` aren't data."""
     return CustomDerivatives(fun, nondiff, "custom_jvp")
 
 
 def custom_vjp(fun: Callable[..., Any], nondiff: Sequence[int]) -> CustomDerivatives:
-    """The function with a fwd and a bwd rule that its methods set; arguments at the positions `nondiff` are no data."""
+    """The function with fwd and bwd rules, set by its methods; the arguments at the positions `nondiff` aren't data."""
     return CustomDerivatives(fun, nondiff, "custom_vjp")

@@ -1,8 +1,8 @@
-"""`scan`: a loop of known length, each step of which reads a slice of the inputs and writes one of the outputs.
+"""`scan`: a loop of known length in which each step reads a slice of each input and writes one of each output.
 
 A body takes constants, then the carry, then one slice of each input, and returns the carry and then one slice of each
-output. Each rule transforms the body and scans the result, which is simplified before it is bound, so that what no step
-changes isn't carried, and what is an input already isn't written again.
+output. Each rule transforms the body and scans the result. This is simplified before it is bound: values that no step
+changes aren't carried, and inputs aren't written again as outputs.
 """
 
 from __future__ import annotations
@@ -53,19 +53,19 @@ Dims = tuple[int | None, ...]
 
 
 class Body(NamedTuple):
-    """The program of one step: its first operands are constants, the next the carry, the others slices of inputs."""
+    """The program of one step. Its operands are constants, then the carry, then slices of inputs."""
 
     jaxpr: Jaxpr
     num_consts: int
     num_carry: int
 
     def operands(self, items: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
-        """What belongs to constants, carry and inputs."""
+        """The items for constants, carry and inputs."""
         split = self.num_consts + self.num_carry
         return [*items[: self.num_consts]], [*items[self.num_consts:split]], [*items[split:]]
 
     def results(self, items: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """What belongs to the carry and to outputs."""
+        """The items for the carry and for outputs."""
         return [*items[: self.num_carry]], [*items[self.num_carry:]]
 
 
@@ -74,7 +74,7 @@ class Scan:
 
     `f(carry, x)` returns `(carry, y)`; `carry` starts as `init` and keeps its type, `x` is one slice of `xs`. Returns
     the last carry and the `y`s, stacked. All of them are pytrees of arrays. Without inputs, `xs` is None and `length`
-    says how many steps there are; `reverse` begins at the end; `unroll` steps are compiled into each round of the loop
+    says how many steps there are; `reverse` starts at the end; `unroll` steps are compiled into each round of the loop
     (True: all of them).
 
     >>> total, sums = lax.scan(lambda total, x: (total + x, total), 0, lax.iota("int64", 5))
@@ -151,7 +151,7 @@ class Scan:
         body = Body(jaxpr, num_consts, num_carry)
         consts, carry, xs = body.operands(args)
         const_dims, carry_dims, x_dims = body.operands(dims)
-        # the axis that is scanned over comes first; where the batch axis is behind it, it stays
+        # the axis that is scanned over comes first; a batch axis after it stays where it is
         xs = [to_dim(x, d, 1, axis.size) if d == 0 else x for x, d in zip(xs, x_dims, strict=True)]
         slice_dims = [None if d is None else d - 1 if d else 0 for d in x_dims]
         found = _batched(body, axis.size, axis.name, (*const_dims, *carry_dims, *slice_dims))
@@ -222,9 +222,9 @@ scan: Any = define(Scan())
 
 @public
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
-    """`f` of each slice of `xs` along its leading axes, one after the other, with the results stacked.
+    """Apply `f` to each slice of `xs` along its leading axes, one after the other, and stack the results.
 
-    With `batch_size`, so many slices at once.
+    With `batch_size`, it is mapped over that many slices at a time.
 
     >>> lax.map(lambda x: x * x, lax.iota("int64", 4)).tolist()
     [0, 1, 4, 9]
@@ -247,7 +247,7 @@ def _map_slices(staged: Staged, xs: Sequence[Any], length: int) -> list[Any]:
 
 
 def _map_batches(staged: Staged, xs: Sequence[Any], length: int, size: int) -> list[Any]:
-    """The same, so many slices at once; what is left over goes last, together."""
+    """The same, `size` slices at a time; the remaining ones go last, together."""
     jaxpr, n_consts = staged.jaxpr, len(staged.consts)
 
     def at_once(size: int) -> Jaxpr:
@@ -271,7 +271,7 @@ def _map_batches(staged: Staged, xs: Sequence[Any], length: int, size: int) -> l
 
 def run_scan(body: Body, operands: Sequence[Any], *, length: int, reverse: bool, unroll: int, hoisting: bool = False
              ) -> list[Any]:
-    """The results of a scan, simplified; with `hoisting`, what depends on constants only is computed before it."""
+    """Bind a scan, simplified; with `hoisting`, whatever depends only on constants is computed before the loop."""
     if length == 0 or (length == 1 and not context.trace.is_staging):
         return _without_loop(body, operands, length)
     parts = carrying.hoist(body.jaxpr, body.num_consts) if hoisting else None
@@ -289,7 +289,7 @@ def run_scan(body: Body, operands: Sequence[Any], *, length: int, reverse: bool,
 
 
 def _without_loop(body: Body, operands: Sequence[Any], length: int) -> list[Any]:
-    """The results of a scan of one step, or of none: not worth compiling."""
+    """The results of a scan of one step or none, which isn't worth compiling."""
     consts, carry, xs = body.operands(operands)
     carry_avals, y_avals = body.results(body.jaxpr.out_avals)
     ys: list[Any] = []
@@ -322,9 +322,9 @@ def _with_body(eqn: JaxprEqn, body: Body, invars: Sequence[Atom], outvars: Seque
 # Simplification
 
 class _Simpler(NamedTuple):
-    """A smaller scan that does the same: which operands it takes, and where each result is found.
+    """A smaller scan that does the same: which operands it takes, and where each original result is found.
 
-    ("result", i) is its i-th, ("operand", i) the i-th operand of the original, ("repeat", i) that one for each step.
+    ("result", i) is its i-th result, ("operand", i) the i-th original operand, ("repeat", i) that, once per step.
     """
 
     body: Body
@@ -334,9 +334,9 @@ class _Simpler(NamedTuple):
 
 @carrying.remembered
 def _simpler(body: Body) -> _Simpler | None:
-    """Without carries that no step changes, outputs that are inputs or constants, outputs twice, and dead code.
+    """Remove carries that no step changes, outputs that are inputs or constants, duplicate outputs, and dead code.
 
-    None if nothing is superfluous.
+    None if there are none of these.
     """
     jaxpr, num_consts, num_carry = body
     consts, carry, xs = body.operands(jaxpr.invars)
@@ -381,7 +381,7 @@ class _Forward(NamedTuple):
 
 @carrying.remembered
 def _forward(body: Body, nonzero: Flags) -> _Forward:
-    """The body for these tangents. A carry that gets a tangent in one step has one in all."""
+    """The body with these tangents. A carry that gets a tangent in one step has one in all steps."""
     consts, carry_in, xs = body.operands(nonzero)
     constant_ys = [False] * (len(body.jaxpr.outvars) - body.num_carry)
 
@@ -398,7 +398,7 @@ def _forward(body: Body, nonzero: Flags) -> _Forward:
 # Batching
 
 class _Batched(NamedTuple):
-    """The scan of batches: where the batch axis of each carry is, and of each output of a step."""
+    """The scan of batches, and where the batch axis is in each carry and in each output of a step."""
 
     body: Body
     carry: list[int | None]
@@ -407,7 +407,7 @@ class _Batched(NamedTuple):
 
 @carrying.remembered
 def _batched(body: Body, size: int, name: Any, dims: Dims) -> _Batched:
-    """The body for operands of one step that are batched along `dims`; those of the carry only say whether."""
+    """The body for operands of one step batched along `dims`. For the carry, these only say whether it is batched."""
     consts, carry_in, xs = body.operands(dims)
     carry = [None if d is None else 0 for d in carry_in]
     settled = False
@@ -420,7 +420,7 @@ def _batched(body: Body, size: int, name: Any, dims: Dims) -> _Batched:
         if grown == carry and settled:
             mapped, _ = vmap_jaxpr(body.jaxpr, size, name, (*consts, *carry, *xs), (*carry, *[None] * len(ys)))
             break
-        if grown == carry:  # the axis has to be moved in each step, unless the carry begins where it ends
+        if grown == carry:  # the axis has to be moved in each step, unless it is in the same place at both ends
             settled = True
             grown = [old if new is None else new for old, new in zip(carry, out, strict=True)]
         carry = grown
@@ -430,11 +430,11 @@ def _batched(body: Body, size: int, name: Any, dims: Dims) -> _Batched:
 # Reverse mode
 
 class _Backward(NamedTuple):
-    """The scan that runs backward: what it takes and returns, and which cotangents are not zero.
+    """The scan that runs backward: what it takes and returns, and which cotangents are nonzero.
 
-    Its operands are the constants that are values; sums of the cotangents of the others, and cotangents of the carry;
+    Its operands are the constants that are values; sums of cotangents of the linear ones, and cotangents of the carry;
     cotangents of the outputs, and the inputs that are values. Its results are those sums, the cotangents of the carry,
-    and cotangents of the other inputs.
+    and cotangents of the linear inputs.
     """
 
     body: Body
@@ -445,7 +445,7 @@ class _Backward(NamedTuple):
 
 @carrying.remembered
 def _backward(body: Body, linear: Flags, ct_nonzero: Flags) -> _Backward:
-    """The transposed body, by which operands are linear (each carry is) and which results have cotangents."""
+    """The transposed body, given which operands are linear (every carry is) and which results have cotangents."""
     jaxpr, num_consts, num_carry = body
     consts, _, xs = body.operands(linear)
     n_consts, n_xs = sum(consts), sum(xs)
@@ -463,7 +463,7 @@ def _backward(body: Body, linear: Flags, ct_nonzero: Flags) -> _Backward:
 
 
 def _summing(back: Jaxpr, n_sums: int, n_consts: int, sizes: tuple[int, int]) -> Body:
-    """A transposed body as one step of a scan that sums up the cotangents of constants.
+    """A transposed body as a step of a scan that adds up the cotangents of constants.
 
     `back` takes (constants, inputs, cotangents of the carry, cotangents of outputs); `sizes` are those of the middle.
     """
@@ -486,7 +486,7 @@ def _summing(back: Jaxpr, n_sums: int, n_consts: int, sizes: tuple[int, int]) ->
 
 @carrying.remembered
 def _shorter(body: Body, used_out: Flags) -> carrying.Shorter[Body] | None:
-    """Without what is not used; None if everything is. A carry is used if another carry or an output needs it."""
+    """The body without unused parts; None if all are used. A carry is used if another carry or an output needs it."""
     jaxpr, num_consts, num_carry = body
     carry_out, ys = body.results(used_out)
 
@@ -505,9 +505,9 @@ def _shorter(body: Body, used_out: Flags) -> carrying.Shorter[Body] | None:
 
 @carrying.remembered
 def _split(body: Body, unknown_in: Flags) -> carrying.Split[Body]:
-    """A scan in two, by which operands are unknown: one that runs now, and one that waits.
+    """Split a scan by which operands are unknown: one part runs now, the other waits.
 
-    Types of fresh residuals are those of one step: the first scan stacks them.
+    The types of fresh residuals are those of one step: the first scan stacks them.
     """
     consts, carry_in, xs = body.operands(unknown_in)
     known_ys = [False] * (len(body.jaxpr.outvars) - body.num_carry)
@@ -523,11 +523,11 @@ def _split(body: Body, unknown_in: Flags) -> carrying.Split[Body]:
 
 
 class _Halving:
-    """A split body on its way to two scans.
+    """A split body that is being turned into two scans.
 
-    Each residual of a step becomes a constant or an input of the second scan. What the first scan has as an operand or
-    returns anyway is handed on; what is the same in each step is computed again, from constants; the rest becomes
-    further outputs of the first.
+    Each residual of a step becomes a constant or an input of the second scan. Operands and results of the first scan
+    are passed on; residuals that are the same in each step are recomputed from constants; the rest become further
+    outputs of the first scan.
     """
 
     def __init__(self, body: Body, split: carrying.Split[Jaxpr], unknown: Flags) -> None:
@@ -549,7 +549,7 @@ class _Halving:
         self.inputs: list[tuple[carrying.Place, Var]] = []
 
     def split_scan(self) -> carrying.Split[Body]:
-        """carrying.Place each residual, then put both scans together."""
+        """Place each residual, then build both scans."""
         invariant = _invariant(self.split.known, [v for i, v in self.known_of.items() if i < self.body.num_consts])
         again: dict[Var, Var] = {}
         for (where, i), var in zip(self.split.residuals, self.split.staged.invars, strict=False):
@@ -569,7 +569,7 @@ class _Halving:
         return i < self.first and self.body.jaxpr.outvars[i - self.body.num_consts] is self.body.jaxpr.invars[i]
 
     def _source(self, where: str, i: int) -> carrying.Place:
-        """Where the second scan finds an input: stacked by the first, unless it is there already."""
+        """Where the second scan gets an input from: the first scan stacks it, unless it exists already."""
         if where == "operand" and i >= self.first:
             return "operand", i
         value = (self.known_of[i] if where == "operand" else self.known_result[i] if where == "result" else
@@ -579,7 +579,7 @@ class _Halving:
         return "fresh", self.extra.setdefault(value, len(self.extra))
 
     def _recomputed(self, again: dict[Var, Var]) -> Jaxpr:
-        """The second body, computing these residuals from constants itself."""
+        """The second body, which computes these residuals from constants itself."""
         staged, known = self.split.staged, self.split.known
         if not again:
             return staged
@@ -613,7 +613,7 @@ class _Halving:
 
 
 def _invariant(jaxpr: Jaxpr, consts: Sequence[Var]) -> set[Any]:
-    """The variables that depend on nothing but these, as no effect is involved."""
+    """The variables that depend only on these, through equations without effects."""
     found: set[Any] = {*consts}
     for eqn in jaxpr.eqns:
         if not eqn.effects and all([type(x) is Literal or x in found for x in eqn.invars]):
@@ -624,7 +624,7 @@ def _invariant(jaxpr: Jaxpr, consts: Sequence[Var]) -> set[Any]:
 # Checks
 
 class _Step:
-    """The body that the user gave, staged for a carry of given types."""
+    """Stages the user's body for a carry of given types, and checks it."""
 
     def __init__(self, f: Any, carry_tree: Any, in_tree: Any, x_avals: Sequence[ShapedArray]) -> None:
         if not callable(f):
@@ -648,14 +648,14 @@ class _Step:
         return children[0]
 
     def check(self, staged: Staged, init: Sequence[Any]) -> None:
-        """Refuse a body whose carry changes its structure or a type."""
+        """Raise if the body changes the carry's structure or a type."""
         tree = self._carry_of(staged)
         check_carry("scan: the body", self.carry_tree, [aval_of(x) for x in init], tree,
                     staged.closed.out_avals[: tree.num_leaves])
 
 
 def _length(what: str, avals: Sequence[ShapedArray], xs: Any, length: Any) -> int:
-    """The number of steps, as inputs and `length` agree on it."""
+    """The number of steps, on which the inputs and `length` must agree."""
     for i, aval in enumerate(avals):
         if not aval.shape:
             raise CorejaxValueError(f"{what}: xs{paths_of(xs)[i]} has no leading axis to scan over", got=str(aval),
@@ -683,7 +683,7 @@ def _length(what: str, avals: Sequence[ShapedArray], xs: Any, length: Any) -> in
 
 
 def _integer(what: str, name: str, value: Any, least: int) -> int:
-    """An argument that is a number of things, known when the program is traced."""
+    """An argument that is a count, known when the program is traced."""
     try:
         found = operator.index(value)
     except ConcretizationError as error:
@@ -702,7 +702,7 @@ def _integer(what: str, name: str, value: Any, least: int) -> int:
 
 
 def _unroll(unroll: int | bool, length: int) -> int:
-    """The number of steps in one round of the loop, between 1 and the number of all."""
+    """The number of steps in one round of the loop, between 1 and the length of the loop."""
     if isinstance(unroll, bool):
         return max(1, length) if unroll else 1
     return max(1, min(_integer("scan", "unroll", unroll, 0), length))
@@ -725,12 +725,12 @@ def _row(aval: ShapedArray) -> ShapedArray:
 
 
 def _stacked(aval: ShapedArray, length: int) -> ShapedArray:
-    """The type of so many values, stacked."""
+    """The type of `length` values, stacked."""
     return aval.update(shape=(length, *aval.shape))
 
 
 def _check(body: Body, avals: Sequence[ShapedArray], length: int) -> None:
-    """Refuse operands, or a body, that are not those of a loop."""
+    """Raise if these aren't valid operands and body of a scan."""
     consts, carry, xs = body.operands(body.jaxpr.in_avals)
     wanted = [*consts, *carry, *[_stacked(aval, length) for aval in xs]]
     if len(avals) != len(wanted) or [a for a, w in zip(avals, wanted, strict=True) if not a.matches(w)]:

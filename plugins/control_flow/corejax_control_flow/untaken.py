@@ -1,4 +1,4 @@
-"""`untaken`: an operand of a branch that isn't taken, where all branches run because the predicate is a batch."""
+"""`untaken`: an operand of a branch that isn't taken, where all branches run because the predicate is batched."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["untaken"]
 
 
 class Untaken:
-    """`untaken(x)`: x, of which no derivative counts: neither its tangent nor, if it is a tangent, its cotangent.
+    """`untaken(x)`: x without derivatives: its tangent is zero, or its cotangent if it is itself a tangent.
 
-    What is made of it is not selected in the end, so that nothing is lost. Unlike `stop_gradient` it may be applied to
-    a tangent, as a rule that takes one through a `cond` does when it is mapped.
+    Whatever is computed from it won't be selected, so nothing is lost. Unlike `stop_gradient`, it may be applied to a
+    tangent, which happens when a rule that carries one through a `cond` is mapped.
 
     >>> untaken(np.float64(2.0)).tolist()
     2.0
