@@ -1,4 +1,4 @@
-"""One primitive at a time, compiled: for operands on a device, and for primitives without an `impl`."""
+"""Single primitives as compiled programs: for operands on a device, and for primitives without an `impl`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _programs: BoundedCache[Any, Executable] = BoundedCache(1024)
 
 
 def apply_primitive(primitive: Primitive, args: Sequence[Any], params: Mapping[str, object]) -> Any:
-    """The primitive applied to concrete arrays by its compiled program."""
+    """Apply a primitive to concrete arrays by running its compiled program."""
     avals = tuple([x.aval for x in args])
     key = (primitive, avals, param_key(params)) if params else (primitive, avals)
     place = None if client.only_one_device() else common_place(args)

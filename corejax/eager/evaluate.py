@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 else:
     dispatch = late("corejax.eager.dispatch", keep=True)  # the compiler, which host arrays don't need
 
-_new_array: Callable[[], Array] = partial(object.__new__, Array)  # which costs less than to call object.__new__
+_new_array: Callable[[], Array] = partial(object.__new__, Array)  # cheaper than calling object.__new__
 
 ndarray = np.ndarray
 
-#: What a host array may hold: an ndarray, or for a 0-d value the NumPy scalar that a ufunc returned. Scalars are
+#: A host array may hold an ndarray, or for a 0-d value one of these NumPy scalars, as returned by a ufunc. Scalars are
 #: immutable, and a ufunc of scalars takes half the time.
 _SCALARS = frozenset([dtype.type for dtype in dtypes.ALL])
 
 
 def _quiet_runner() -> Callable[..., Any]:
-    """A function that calls another in a context where NumPy doesn't warn of floating-point events.
+    """A function that calls another in a context where NumPy doesn't warn about floating-point events.
 
     Entering a prepared context costs a tenth of `np.errstate`. It belongs to one thread, and can't be entered twice.
     """
@@ -50,9 +50,9 @@ def _quiet_runner() -> Callable[..., Any]:
 
 def _run_again(error: Exception, primitive: Primitive, data: Sequence[object], avals: tuple[ShapedArray, ...],
                params: Params) -> tuple[Any, Any]:
-    """Call `impl` after the runner refused because this thread is inside already: an `impl` that evaluates primitives.
+    """Call `impl` when the runner's context was entered already, because another `impl` evaluates primitives.
 
-    Any other error passes on, with a note if it is the impl's.
+    Any other error is passed on, with a note if the impl raised it.
     """
     expected = primitive.infer(avals, params)
     if type(error) is RuntimeError and error.__traceback__ is not None and error.__traceback__.tb_next is None and (
@@ -68,8 +68,8 @@ def _run_again(error: Exception, primitive: Primitive, data: Sequence[object], a
 class EvalTrace(Trace):
     """Applies primitives to arrays. Each thread has its own.
 
-    Its three ways box results in place, each for what it knows of them, and leave to `_boxed` what is unusual: a call
-    of that for every result made `lax.sin` of three elements a quarter slower, and of a scalar by half.
+    Its three ways to process box usual results in place and leave unusual ones to `_boxed`: calling that for every
+    result made `lax.sin` of three elements a quarter slower, and of a scalar half as slow again.
     """
 
     __slots__ = ("_run",)
@@ -87,7 +87,7 @@ class EvalTrace(Trace):
             expected, data = primitive.evaluated[x.aval], x._host
         except KeyError:
             return self._process_new(primitive, (x,))
-        except AttributeError:  # no array in host memory
+        except AttributeError:  # not an array in host memory
             return self._process_mixed(primitive, (x,), {})
         try:
             out = self._run(function, data)
@@ -141,7 +141,7 @@ class EvalTrace(Trace):
         return array
 
     def _process_new(self, primitive: Primitive, args: Sequence[Any]) -> Any:
-        """For arrays of types that the primitive hasn't met; next time it will have, unless its rule does more then."""
+        """For arrays of types that are new to the primitive, or for which its rule does more."""
         out = self.process(primitive, args, {})
         if out.aval.dtype is not float0 and dtypes.kind(args[0].aval.dtype) not in primitive.beside:
             avals = tuple([x.aval for x in args])
@@ -190,7 +190,7 @@ class EvalTrace(Trace):
         for x in args:
             if isinstance(x, Tracer):
                 raise leak_error(x, primitive.name)
-        if primitive.evaluate is not None:  # its results may be its operands, which the user mustn't change then
+        if primitive.evaluate is not None:  # its results may be its operands, which the user mustn't be able to change
             args = [x.copy() if isinstance(x, np.ndarray) else x for x in args]
         arrays = [x if type(x) is Array else as_operand(primitive, i, x) for i, x in enumerate(args)]
         if primitive.evaluate is not None:
@@ -199,7 +199,7 @@ class EvalTrace(Trace):
         return dispatch.apply_primitive(primitive, arrays, params)
 
     def _process_mixed(self, primitive: Primitive, args: Sequence[object], params: Params) -> Any:
-        """The same for operands that are not all host `Array`s."""
+        """The same for operands that aren't all host `Array`s."""
         arrays, raw, on_device = [], [], False
         for i, x in enumerate(args):
             if type(x) is not Array:
@@ -223,7 +223,7 @@ class EvalTrace(Trace):
 
 
 def _run_program(trace: Trace, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-    """The results of a primitive that carries a program and runs it itself, checked."""
+    """Apply a primitive that carries a program and runs it itself, and check its results."""
     assert primitive.evaluate is not None
     try:
         outs = primitive.evaluate(tuple(args), **params)
@@ -234,7 +234,7 @@ def _run_program(trace: Trace, primitive: Primitive, args: Sequence[Any], params
 
 
 def _unshare(out: Array, raw: list[Any]) -> Array:
-    """A result must not change when the user writes to an ndarray that was an operand."""
+    """Copy a result that would change when the user writes to an ndarray that was an operand."""
     host = getattr(out, "_host", None)
     if type(host) is not ndarray:
         return out
@@ -253,12 +253,12 @@ def _as_ndarray(primitive: Primitive, out: object, expected: ShapedArray) -> Any
     if isinstance(out, np.ndarray) and not isinstance(out, np.ma.MaskedArray):
         return read_only(np.asarray(out))
     if isinstance(out, np.generic):
-        return out  # of a dtype that no array has: the caller says so
+        return out  # a dtype that no array can have: the caller reports it
     raise checks.no_host_array(primitive, out, expected)
 
 
 def _boxed(primitive: Primitive, out: Any, expected: ShapedArray) -> Array:
-    """What an impl returned as an `Array`, if it is of this type."""
+    """What an impl returned, as an `Array` of the expected type."""
     if type(out) is ndarray:
         read_only(out)
     elif type(out) not in _SCALARS:

@@ -1,4 +1,4 @@
-"""Is every variable of a jaxpr bound before it is used, and every literal what it says? """
+"""Checks that every variable of a jaxpr is bound before it is used, and that literals have the types they state."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from corejax.kernel.printing import Names, equation_lines
 
 
 def check_bound(jaxpr: Jaxpr) -> None:
-    """Raise if an equation, or the list of outputs, uses a variable that is not bound before it."""
+    """Raise if an equation, or the list of outputs, uses a variable that isn't bound before it."""
     bound: set[Var] = {*jaxpr.constvars, *jaxpr.invars}
     for k, eqn in enumerate(jaxpr.eqns):
         check_operands(jaxpr, k, eqn.invars, bound)
@@ -25,7 +25,7 @@ def check_bound(jaxpr: Jaxpr) -> None:
 
 
 def check_operands(jaxpr: Jaxpr, k: int, atoms: Sequence[Atom], bound: set[Var]) -> None:
-    """What equation `k`, or the list of outputs, uses is bound; its literals are of their types."""
+    """Check the operands of equation `k`, or the list of outputs: variables are bound, literals of their types."""
     for x in atoms:
         if type(x) is Literal:
             _check_literal(jaxpr, k, x)
@@ -52,7 +52,7 @@ def _check_literal(jaxpr: Jaxpr, k: int, literal: Literal) -> None:
 
 
 def ill_typed(jaxpr: Jaxpr, k: int | None, problem: str, **parts: Any) -> CorejaxTypeError:
-    """An error about equation `k`, which it shows; about the binders if None, about the outputs if beyond the last."""
+    """An error that shows equation `k`; it is about the binders if `k` is None, about the outputs if past the last."""
     if k is None:
         return CorejaxTypeError(f"ill-typed jaxpr: its head {problem}", **parts)
     if k == len(jaxpr.eqns):
@@ -64,7 +64,7 @@ def ill_typed(jaxpr: Jaxpr, k: int | None, problem: str, **parts: Any) -> Coreja
 
 
 def names_of(jaxpr: Jaxpr) -> Names:
-    """The names that printing the jaxpr would give (but for `_`)."""
+    """The names that printing the jaxpr would use (except for `_`)."""
     names = Names()
     used = {x for eqn in jaxpr.eqns for x in eqn.invars}.union(jaxpr.outvars)
     for var in (*jaxpr.constvars, *jaxpr.invars, *[v for eqn in jaxpr.eqns for v in eqn.outvars if v in used]):

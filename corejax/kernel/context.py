@@ -1,4 +1,4 @@
-"""The thread's context: which trace is current. The bottom one, which evaluates, is handed in from above."""
+"""The thread's context: which trace is current. The bottom trace, which evaluates, is handed in from above."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ context = Context()
 
 
 def stand_on(bottom: Callable[[], Trace]) -> None:
-    """Let every thread begin with a trace that this makes: with the one that computes."""
+    """Make every thread start with a trace made by `bottom`: the one that computes."""
     Context.bottom = staticmethod(bottom)
     context.trace = bottom()
 
 
 @contextmanager
 def tracing(trace: Trace) -> Iterator[None]:
-    """Make `trace` the current one within the block; the previous one is back afterwards, whatever happens.
+    """Make `trace` the current one within the block; the previous one is restored afterwards, whatever happens.
 
-    The interpreters' own inner loops write the same try/finally out by hand: see docs/decisions.
+    The interpreters' own inner loops write out the same try/finally by hand: see docs/decisions.
     """
     previous = context.trace
     context.trace = trace
@@ -35,7 +35,7 @@ def tracing(trace: Trace) -> Iterator[None]:
 
 @public
 def named_scope(name: str) -> AbstractContextManager[None]:
-    """Equations traced in the block belong to the scope `name`, which the lowered program shows."""
+    """Put equations traced in the block into the scope `name`, which is shown in the lowered program."""
     if not isinstance(name, str):
         raise CorejaxTypeError("a scope needs a name", got=repr(name)[:80], wanted="a string", where=here(),
                                todo="write with cj.named_scope('encoder'):")

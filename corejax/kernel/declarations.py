@@ -1,6 +1,6 @@
-"""What a plugin says about itself without writing a rule, and the marker for the rules it writes.
+"""What a plugin can declare instead of writing a rule, and the marker for the rules that it does write.
 
-A declaration stands where the hook would stand:
+A declaration takes the place of a hook:
 
 >>> class Floor:
 ...     name = "floor"
@@ -20,7 +20,7 @@ from corejax.base.errors import CorejaxTypeError
 from corejax.base.source import here
 from corejax.kernel.factors import Divisor, weighted
 
-#: Marks a method as the implementation of the hook of its name; pluggy's options (`wrapper`, `tryfirst`) apply.
+#: Marks a method as an implementation of the hook of that name; pluggy's options (`wrapper`, `tryfirst`) apply.
 hookimpl = pluggy.HookimplMarker("corejax")
 
 Function = Callable[..., Any]
@@ -28,7 +28,7 @@ Factor = Function | int | None
 
 
 class Declaration:
-    """Stands in a plugin in the place of the hook named `hook`."""
+    """Takes the place of the hook named `hook` in a plugin."""
 
     __slots__ = ()
     hook = ""
@@ -109,7 +109,7 @@ def partials(*functions: Function | None) -> Partials:
     """`jvp = partials(f0, f1, ...)`: the derivative with respect to each operand.
 
     `f_i(tangent_i, out, *args, **params)` returns what the operand's tangent contributes to the output's; it is linear
-    in the tangent and called only where that is not zero. None stands for a derivative that is zero.
+    in the tangent, and only called where that isn't zero. None stands for a derivative of zero.
     """
     return Partials(functions)
 
@@ -117,9 +117,9 @@ def partials(*functions: Function | None) -> Partials:
 def factors(*functions: Factor) -> Factors:
     """`jvp = factors(f0, f1, ...)`: partials that multiply the tangent, elementwise.
 
-    The factor of an operand is `f_i(out, *args, **params)`; 1 and -1 stand for themselves, None for a derivative that
-    is zero, `over(f_i)` for one over what the function returns. Reverse mode records these without running a rule on
-    the tangents.
+    The factor of an operand is `f_i(out, *args, **params)`; 1 and -1 stand for themselves, None for a derivative of
+    zero, `over(f_i)` for one over what the function returns. Reverse mode records these without running a rule on the
+    tangents.
     """
     for factor in functions:
         if not callable(factor) and factor is not None and (type(factor) is not int or factor not in (1, -1)):
@@ -148,17 +148,17 @@ def not_differentiable(reason: str) -> NotDifferentiable:
 
 
 def not_linear(reason: str = "it is not linear in any operand") -> NotLinear:
-    """`transpose = not_linear()`: it is never transposed, as no jvp rule puts a tangent into it."""
+    """`transpose = not_linear()`: it is never transposed, since no jvp rule applies it to a tangent."""
     return NotLinear(reason)
 
 
 def per_operand(function: Function, count: int | None = None, *, beside: str = "",
                 more: Callable[[Any, Sequence[Any]], Any] | None = None) -> staticmethod[[Sequence[Any]], Any]:
-    """`impl = per_operand(np.hypot, 2)`: the rule calls a function of so many arrays; of any number if that is None.
+    """`impl = per_operand(np.hypot, 2)`: the rule calls a function of `count` arrays, or of any number if that is None.
 
-    It is what a method `impl(self, args)` that returns `np.hypot(*args)` would be, and faster: evaluation calls the
-    function itself where it is given one or two operands. For dtypes of the kinds `beside` it doesn't: then the rule
-    goes on with `more(out, args)`.
+    It does the same as a method `impl(self, args)` that returns `np.hypot(*args)`, but faster: given one or two
+    operands, evaluation calls the function itself. For dtypes of the kinds in `beside` it doesn't: there the rule
+    continues with `more(out, args)`.
 
     >>> import numpy as np
     >>> per_operand(np.hypot, 2)([3.0, 4.0])
@@ -175,13 +175,13 @@ def per_operand(function: Function, count: int | None = None, *, beside: str = "
         rule = lambda args: function(args[0], args[1])
     else:
         rule = lambda args: function(*args)
-    # With itself: functools.wraps copies attributes to other rules, which do more.
+    # Includes the rule itself, since functools.wraps copies attributes to other rules, which do more.
     rule.per_operand = PerOperand(rule, function, count, frozenset(beside))
     return staticmethod(hookimpl(rule))
 
 
 class PerOperand(NamedTuple):
-    """What `per_operand` was told of a rule."""
+    """The arguments of `per_operand`, attached to the rule."""
 
     rule: Function
     function: Function
@@ -190,15 +190,15 @@ class PerOperand(NamedTuple):
 
 
 class Sample:
-    """An input for the conformance kit, from the hook `samples`: these together are the specification of a primitive.
+    """An input for the conformance kit, from the hook `samples`. All samples together specify a primitive.
 
-    - `domain`: the interval from which the kit draws more floating operands of the same shapes, for complex ones in
-      both parts; or one interval for each operand, of integers too, None where the given operand is to be kept.
-    - `singular`: points of the domain at which no derivative exists; the kit's derivatives keep away from them.
+    - `domain`: the interval from which the kit draws more floating operands of the same shapes (for complex ones, both
+      parts); or one interval for each operand, integers included, with None where the given operand is to be kept.
+    - `singular`: points of the domain where no derivative exists; the kit keeps away from them.
     - `ulps`: how many units in the last place `impl` and the compiled program may be apart.
     - `error`: the exception class that this input must raise.
-    - `results`: what this input gives, known from elsewhere: one array, or a list of several. Of use where nothing says
-      twice what the primitive computes, as it has a lowering and no `impl`.
+    - `results`: the expected result, known from elsewhere: one array, or a list of several. Useful for a primitive that
+      has a lowering and no `impl`, so that there is nothing else to compare with.
     - `exempt`: names of checks, with the reason why each doesn't hold here.
 
     >>> Sample([1.0, 2.0], {"axis": 0})

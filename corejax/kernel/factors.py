@@ -1,4 +1,4 @@
-"""What stands for the derivative of an elementwise primitive by one operand: a weight of the operand's tangent.
+"""Weights: an elementwise primitive's derivative with respect to an operand, as a multiplier of its tangent.
 
 A weight is an array, a `Divisor`, 1 or -1.
 """
@@ -13,7 +13,7 @@ from corejax.installed.roles import operators, roles
 
 
 class Divisor:
-    """A weight of one over `value`."""
+    """The weight 1 / `value`."""
 
     __slots__ = ("value",)
 
@@ -31,7 +31,7 @@ def weighted(tangent: object, weight: object) -> Any:
 
 
 def plus_weighted(total: object, tangent: object, weight: object) -> Any:
-    """A sum, which may be None, and one more weighted tangent."""
+    """Add a weighted tangent to a sum, which may be None."""
     if type(weight) is int and weight < 0 and total is not None:
         return operators.sub(total, tangent)
     term = weighted(tangent, weight)
@@ -39,7 +39,7 @@ def plus_weighted(total: object, tangent: object, weight: object) -> Any:
 
 
 def instantiate(tangent: object) -> Any:
-    """An array for a `Zero`; anything else as it is. A float0 zero stays symbolic: there is nothing to store."""
+    """An array for a `Zero`; anything else is returned unchanged. A float0 zero stays symbolic: it has no elements."""
     if type(tangent) is Zero and tangent.aval.dtype is not float0:
         return roles.zeros(tangent.aval)
     return tangent

@@ -1,7 +1,7 @@
 """Jaxprs: programs as data.
 
 A `Jaxpr` is a typed function in which every intermediate value has a name (a `Var`) and every equation applies one
-primitive. It is immutable. What it closes over stands in `constvars`; a `ClosedJaxpr` pairs it with their values.
+primitive. It is immutable. Values that it closes over are its `constvars`; a `ClosedJaxpr` pairs it with the values.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 Effects: TypeAlias = frozenset[Hashable]
 
-#: An equation's static metadata by name: ints, dtypes, jaxprs, functions; what may be there, its primitive says.
+#: An equation's static metadata by name: ints, dtypes, jaxprs, functions. Its primitive decides what they may be.
 Params: TypeAlias = dict[str, Any]
 
 no_effects: Effects = frozenset()
 
 
 class _Immutable:
-    """What a program consists of is never changed, so a copy of it is the object itself."""
+    """The parts of a program never change, so copying one returns the object itself."""
 
     __slots__ = ()
 
@@ -41,7 +41,7 @@ class _Immutable:
 
 @final
 class Var(_Immutable):
-    """A variable: its identity is its name. What is pickled together has the same variables when it is read."""
+    """A variable, whose identity is its name. Objects that are pickled together still share variables when loaded."""
 
     __slots__ = ("aval",)
 
@@ -72,7 +72,7 @@ Atom: TypeAlias = Var | Literal
 class JaxprEqn(_Immutable):
     """One application of a primitive: `outvars = primitive[params] invars`.
 
-    `source` is where in the user's code it came from, `scope` the named scopes that were open there.
+    `source` is where in the user's code it came from, `scope` the named scopes around it.
     """
 
     __slots__ = ("primitive", "invars", "outvars", "params", "effects", "source", "scope")
@@ -88,7 +88,7 @@ class JaxprEqn(_Immutable):
         self.scope = scope
 
     def replace(self, **fields: Any) -> JaxprEqn:
-        """The same equation but for the fields given."""
+        """The same equation with these fields replaced."""
         return JaxprEqn(**{name: fields.get(name, getattr(self, name)) for name in self.__slots__})
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -101,12 +101,12 @@ class JaxprEqn(_Immutable):
 
 
 def check_picklable(primitive: Primitive, params: Mapping[str, object]) -> None:
-    """Refuse to pickle params that hold what can't be: else the error would not say which."""
+    """Raise if a param can't be pickled. Otherwise the error wouldn't say which one."""
     for name, value in params.items():
         items = value if type(value) is tuple else (value,)
         for item in items:
             if isinstance(item, (Jaxpr, ClosedJaxpr, int, str, type(None))):
-                continue  # jaxprs speak for themselves
+                continue  # jaxprs check their own params
             try:
                 pickle.dumps(item)
             except (pickle.PicklingError, TypeError, AttributeError) as error:
@@ -132,7 +132,7 @@ class Jaxpr(Printed, _Immutable):
         self.eqns = tuple(eqns)
         self.effects = effects
         self.name = name
-        self._memo: dict[str, Any] = {}  # what is derived once from this jaxpr: its structural key, its printing
+        self._memo: dict[str, Any] = {}  # computed once per jaxpr: its structural key, its text
 
     @property
     def in_avals(self) -> list[ShapedArray]:
@@ -143,7 +143,7 @@ class Jaxpr(Printed, _Immutable):
         return [v.aval for v in self.outvars]
 
     def replace(self, **fields: Any) -> Jaxpr:
-        """The same jaxpr but for the fields given."""
+        """The same jaxpr with these fields replaced."""
         names = ("constvars", "invars", "outvars", "eqns", "effects", "name")
         return Jaxpr(**{name: fields.get(name, getattr(self, name)) for name in names})
 
@@ -181,7 +181,7 @@ class ClosedJaxpr(Printed, _Immutable):
         return self.jaxpr.lines(style)
 
     def param_lines(self, style: Style) -> list[str]:
-        # Constants have no text. Without them, the word is what tells it from a jaxpr.
+        # Constants have no text, so the word `closed` is what distinguishes it from a jaxpr.
         first, *rest = self.lines(style)
         return [f"closed {'' if not self.consts else OPAQUE + ' '}{first}", *rest]
 

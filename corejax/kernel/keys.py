@@ -1,7 +1,7 @@
 """Structural identity: when two programs are the same program.
 
-Two jaxprs that differ in nothing but their `Var` objects have one `structural_key`. Params are distinguished to the bit
-and by exact type: -0.0 is not 0.0, True is not 1, NaN equals itself.
+Two jaxprs that differ only in their `Var` objects have the same `structural_key`. Params are compared bit by bit and
+by exact type: -0.0 is not 0.0, True is not 1, NaN equals itself.
 
 >>> atom(1) == atom(True), atom(0.0) == atom(-0.0), atom(float("nan")) == atom(float("nan"))
 (False, False, True)
@@ -47,7 +47,7 @@ class StructuralKey:
         return f"StructuralKey({self._hash:#x})"
 
 
-# Weak on both sides: a key may hold a function whose closure holds the jaxpr that holds the key.
+# Weak on both sides: a key may hold a function whose closure holds the jaxpr that in turn holds the key.
 _keys: weakref.WeakKeyDictionary[StructuralKey, weakref.ref[StructuralKey]] = weakref.WeakKeyDictionary()
 _keys_lock = threading.Lock()
 
@@ -58,7 +58,7 @@ def structural_key(jaxpr: Jaxpr) -> StructuralKey:
 
 
 def compiled_key(jaxpr: Jaxpr) -> StructuralKey:
-    """The identity of what a jaxpr compiles to: params that no lowering reads, such as rules, don't count."""
+    """The identity of what a jaxpr compiles to: ignores params that no lowering reads, such as rules."""
     return _interned(jaxpr, "compiled key", _lowered_param_key)
 
 
@@ -78,7 +78,7 @@ def _interned(jaxpr: Jaxpr, name: str, key_of_params: Callable[[JaxprEqn], tuple
 
 
 def _canonical(jaxpr: Jaxpr, key_of_params: Callable[[JaxprEqn], tuple[Any, ...]]) -> tuple[Any, ...]:
-    """The jaxpr as one flat tuple, with variables numbered in order of binding. Counts make it unambiguous."""
+    """The jaxpr as one flat tuple, with variables numbered in order of binding. It has counts to be unambiguous."""
     number: dict[Any, int] = {var: i for i, var in enumerate((*jaxpr.constvars, *jaxpr.invars))}
     flat: list[Any] = [len(jaxpr.constvars), len(jaxpr.invars), len(jaxpr.outvars), jaxpr.effects]
     flat += [var.aval for var in number]
@@ -114,7 +114,7 @@ def _literal_atom(literal: Literal) -> tuple[Hashable, ...]:
 
 
 def param_key(params: Mapping[str, object], owner: str = "") -> tuple[Hashable, ...]:
-    """The identity of an equation's params: equal iff they are the same to the bit, in whatever order.
+    """The identity of an equation's params: equal iff they are the same to the bit, in any order.
 
     >>> param_key({"axes": (0, 1), "exact": True})
     (('axes', (0, 1)), ('exact', (<class 'bool'>, True)))
@@ -158,8 +158,8 @@ def _compiled_atom(value: object) -> Hashable:
 def atom(value: object) -> Hashable:
     """A hashable stand-in for a param, equal for two values iff a program can't tell them apart.
 
-    A value type stands for itself with its exact type; a callable, and an object that compares by identity, for itself
-    alone, held by the key. An object with `__corejax_key__()` is identified by what that returns.
+    A plain value is identified by its value and exact type; a callable or an object that compares by identity, by the
+    object itself, which the key holds. An object with `__corejax_key__()` is identified by what that returns.
     """
     kind = type(value)
     if kind is int or kind is str or value is None:
@@ -173,7 +173,7 @@ _PLAIN = frozenset((int, str, type(None)))  # types whose values are their own a
 
 
 def _tuple_atom(value: tuple[object, ...]) -> tuple[object, ...]:
-    # Most tuples hold integers, names and such tuples: they stand for themselves, as no other atom is one of these.
+    # Most tuples hold integers, names and such tuples. These are their own atoms, since no other atom looks like one.
     if _PLAIN.issuperset(map(type, value)) or _is_plain(value):
         return value
     return (bool, value) if _FLAGS.issuperset(map(type, value)) else (tuple, *map(atom, value))
@@ -204,7 +204,7 @@ _EXACT: dict[type, Callable[[Any], Any]] = {
 
 
 class _Identity:
-    """Holds an object, and equals what holds the same one."""
+    """Holds an object, and equals any other that holds the same object."""
 
     __slots__ = ("held",)
 
@@ -219,7 +219,7 @@ class _Identity:
 
 
 def _other_atom(kind: type, value: object) -> Hashable:
-    """The atom of a value that is of no built-in type."""
+    """The atom of a value that isn't of a built-in type."""
     own_key = getattr(kind, "__corejax_key__", None)
     if own_key is not None:
         return kind, atom(own_key(value))
@@ -249,7 +249,7 @@ def _other_atom(kind: type, value: object) -> Hashable:
 
 
 def static_atom(value: Any) -> Hashable:
-    """The same for a value that is said to be static: where it has an equality of its own, that decides.
+    """The same for a value that the user marked as static: if it defines its own equality, that decides.
 
     >>> static_atom((1, True, 2.5)) == static_atom((1, 1, 2.5)), shown(static_atom((1, True, 2.5)))
     (False, '(1, True, 2.5)')
@@ -270,7 +270,7 @@ _SCALARS = frozenset((bool, float, complex))
 
 
 def shown(atom: Any) -> str:
-    """The value for which a static atom stands."""
+    """The value that a static atom stands for, as text."""
     kind, *rest = atom
     if kind is float:
         return repr(*struct.unpack("<d", rest[0]))

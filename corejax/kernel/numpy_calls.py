@@ -1,9 +1,10 @@
-"""NumPy's functions of traced values, by NumPy's protocols: `np.sin(x)`, `np.add(a, x)`, `a + x`, `np.sum(x)`.
+"""NumPy functions called with traced values, through NumPy's protocols: `np.sin(x)`, `np.add(a, x)`, `a + x`,
+`np.sum(x)`.
 
-What each comes to is asked in this order: Python's operator for the ufuncs that are operators; what needs the type
-alone; the tables of the roles `numpy_ufunc` and `numpy_function`, which map NumPy's function objects to functions of
-the same arguments and which every pack may add to; and for a function that ndarray has as a method, the array method.
-What none of them knows is refused by name: to convert the operands would lose a derivative, or fail.
+The meaning of each is looked up in this order: Python's operators, for the ufuncs that correspond to one; functions
+that only need types; the tables of the roles `numpy_ufunc` and `numpy_function`, which map NumPy's function objects to
+functions of the same arguments and which every pack may add to; and array methods, for functions that ndarray has as
+methods. For any other function, the error names it: converting the operands would lose a derivative, or fail.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from corejax.installed.roles import operators, roles
 
 Function = Callable[..., Any]
 
-#: The ufuncs that are Python's operators: the role for an array on the left, and for one on the right only.
+#: The ufuncs that are Python operators: the role for an array on the left, and for an array on the right only.
 _BINARY = {
     np.add: ("add", "radd"), np.subtract: ("sub", "rsub"), np.multiply: ("mul", "rmul"),
     np.true_divide: ("truediv", "rtruediv"), np.floor_divide: ("floordiv", "rfloordiv"),
@@ -42,7 +43,7 @@ _SYMBOLS = {np.add: "+", np.subtract: "-", np.multiply: "*", np.true_divide: "/"
             np.remainder: "%", np.power: "**", np.matmul: "@", np.bitwise_and: "&", np.bitwise_or: "|",
             np.bitwise_xor: "^", np.left_shift: "<<", np.right_shift: ">>"}
 
-#: Keywords of ufuncs that say nothing with these values.
+#: Keyword arguments of ufuncs that have no effect with these values.
 _PLAIN = {"where": True, "dtype": None, "casting": "same_kind", "order": "K", "subok": True, "signature": None}
 
 
@@ -107,7 +108,7 @@ def _operator(function: Any, x: object, y: object) -> Any:
 
 
 def _refused_out(function: object, method: str, inputs: Sequence[object], out: Sequence[object]) -> CorejaxTypeError:
-    """The error for a result that is to be written to an array."""
+    """The error for a call that would write its result to an array."""
     if method == "__call__" and function in _SYMBOLS and len(inputs) == 2 and out[0] is inputs[0]:
         symbol = _SYMBOLS[function]
         return CorejaxTypeError(
@@ -118,7 +119,7 @@ def _refused_out(function: object, method: str, inputs: Sequence[object], out: S
 
 def _not_written(name: str, got: str) -> CorejaxTypeError:
     called = expression(place_here())
-    if called and name.rpartition(".")[2] not in called:  # within another function of NumPy's
+    if called and name.rpartition(".")[2] not in called:  # within another NumPy function
         name = f"{called}: {name}"
     return CorejaxTypeError(f"{name} would write a traced value into an ndarray", got=got, where=here(),
                             wanted="a new array as the result",
@@ -142,7 +143,7 @@ def _function(func: Any, types: Sequence[type], args: tuple[Any, ...], kwargs: d
     if found is None:
         found, args, kwargs = _array_method(func, args, kwargs)
     if found is None and not _is_traced([*args, *kwargs.values()]):
-        return func(*args, **kwargs)  # np.zeros(3, like=x), which comes without the `like`
+        return func(*args, **kwargs)  # np.zeros(3, like=x), which arrives without the `like`
     if found is None:
         raise _refused(func, groups.NUMPY_FUNCTION, [*args, *kwargs.values()])
     return _call(found, func, args, kwargs)
@@ -150,7 +151,7 @@ def _function(func: Any, types: Sequence[type], args: tuple[Any, ...], kwargs: d
 
 def _array_method(func: object, args: tuple[object, ...], kwargs: dict[str, Any]
                   ) -> tuple[Function | None, tuple[Any, ...], dict[str, Any]]:
-    """The array method that a function of NumPy's is, for one that ndarray has as a method, with its arguments."""
+    """The array method for a NumPy function that ndarray has as a method, with its arguments; else None."""
     name = _METHODS.get(func)
     if name is None:
         return None, args, kwargs
@@ -162,14 +163,14 @@ def _array_method(func: object, args: tuple[object, ...], kwargs: dict[str, Any]
     return getattr(operators, name), (from_array_like(args[0]), *args[1:]), kwargs
 
 
-#: The functions of NumPy's that ndarray has as methods, with their names.
+#: The NumPy functions that ndarray has as methods, with their names.
 _METHODS = {getattr(np, name): name for name in dir(np.ndarray) if not name.startswith("_") and hasattr(np, name)}
 
 
-# What both share
+# Shared by both
 
 def from_array_like(x: object) -> Any:
-    """What NumPy takes for an array as an array of ours: traced if it is, or if an element of a nested list is.
+    """Anything that NumPy accepts as an array, as one of ours: traced if it is, or if an element of a nested list is.
 
     >>> from_array_like([[1, 2], (3, 4)])
     Array([[1, 2],
@@ -187,7 +188,7 @@ def _is_traced(x: object) -> bool:
 
 
 def _is_ours(kind: type, protocol: str) -> bool:
-    """Does a type leave the protocol to us: has it none of its own?"""
+    """Whether a type leaves the protocol to us, having none of its own."""
     own = getattr(kind, protocol, None)
     return own is None or own is getattr(np.ndarray, protocol) or issubclass(kind, DataModel)
 
@@ -214,7 +215,7 @@ def _call(found: Function, function: object, args: Sequence[object], kwargs: Map
 
 
 def _refused(function: object, role: str, args: Sequence[object]) -> CorejaxTypeError:
-    """The error for a function that no pack knows."""
+    """The error for a function that no pack provides."""
     return CorejaxTypeError(
         f"{_name(function)} has no counterpart for traced values", got=_types(args), where=here(),
         wanted=f"a function that a pack provides, by the role {role} ({registry.packs_in_use()})",
@@ -223,7 +224,7 @@ def _refused(function: object, role: str, args: Sequence[object]) -> CorejaxType
 
 
 def _name(function: Any, method: str = "__call__") -> str:
-    """A function of NumPy's as it is written; `np.add.reduce` for a ufunc's method."""
+    """A NumPy function as it is written in code; `np.add.reduce` for a ufunc's method."""
     owner = getattr(function, "__self__", None)
     if isinstance(owner, np.ufunc):
         return f"{_name(owner)}.{function.__name__}"
@@ -246,14 +247,14 @@ def _type(x: object) -> str:
     return str(aval_of(x)) if isinstance(x, (np.ndarray, np.generic)) and x.dtype in dtypes.ALL else kind_of(x)
 
 
-# What needs the type alone
+# Functions that only need types
 
 def _size(a: Any, axis: Any = None) -> int:
     return int(a.aval.size if axis is None else np.size(np.broadcast_to(False, a.aval.shape), axis))
 
 
 def _stand_in(x: object) -> Any:
-    """An argument of a function of types, with a dtype in the place of a traced value."""
+    """An argument for a function that only needs types, with a dtype in place of a traced value."""
     return x.aval.dtype if isinstance(x, DataModel) else x
 
 
@@ -272,5 +273,5 @@ _OF_TYPES: dict[Any, Function] = {
     np.array2string: lambda a, *_, **__: str(a),
 }
 
-#: What writes into its first argument.
+#: Functions that write into their first argument.
 _WRITING = frozenset([np.copyto, np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal])

@@ -1,6 +1,6 @@
-"""Primitives: what the kernel applies. One is made from a plugin object and gets its rules when one is first needed.
+"""Primitives: what the kernel applies. One is made from a plugin object, and gets its rules when one is first needed.
 
-Who turns plugins into rules is handed in from above, as a `Freezer`.
+The `Freezer` that turns plugins into rules is handed in from above.
 """
 
 from __future__ import annotations
@@ -25,36 +25,36 @@ Avals = tuple[ShapedArray, ...]
 
 _SIGNATURES_PER_PRIMITIVE = 4096
 
-# Types whose values are equal only if they are the same, so that they stand for themselves in a key.
+# Types whose values are only equal if they are the same, so they can be used as keys directly.
 _PLAIN = frozenset((int, str, type(None), Jaxpr))
 
-#: What Python says to a rule that takes apart another number of operands than it gets.
+#: Python's messages when a rule unpacks a different number of operands than it gets.
 _UNPACKED = re.compile("values to unpack|index out of range")
 
-_lock = threading.RLock()  # a signal handler, or a property of a plugin, may come back here
+_lock = threading.RLock()  # reentrant: a signal handler or a plugin's property may get back here
 
 
 class Freezer(Protocol):
-    """Who knows what a primitive's plugin says, and what other packs add to it."""
+    """Knows what a primitive's plugin says, and what other packs add to it."""
 
     def freeze(self, primitive: Primitive) -> Mapping[str, Any]:
-        """The final value of every slot for a rule or declaration."""
+        """The final value of every slot that holds a rule or declaration."""
 
     def public_function(self, primitive: Primitive) -> Function:
-        """What users call."""
+        """The function that users call."""
 
     def place(self, primitive: Primitive) -> tuple[str | None, str]:
-        """Its pack, if it has one, and where it comes from in words."""
+        """The primitive's pack, if it has one, and its origin in words."""
 
     def pickled(self, primitive: Primitive) -> tuple[object, ...]:
-        """What finds it again, as `__reduce__` says it."""
+        """What the primitive's `__reduce__` returns, to find it again."""
 
 
 _freezer: Freezer
 
 
 def freeze_by(freezer: Freezer) -> None:
-    """Let this one fill the slots of every primitive."""
+    """Use this freezer to fill the slots of all primitives."""
     global _freezer
     _freezer = freezer
 
@@ -62,7 +62,7 @@ def freeze_by(freezer: Freezer) -> None:
 class Primitive:
     """A name with rules. The slots of the rules are filled, all at once, when one of them is first read.
 
-    `bind` applies it: arrays positional, params by keyword. Each rule is a plain callable, see the hook reference.
+    `bind` applies it: arrays are positional, params keywords. Each rule is a plain callable, see the hook reference.
     """
 
     _IDENTITY = ("name", "plugin", "module", "function", "pack", "origin", "_cache", "inferred", "evaluated",
@@ -81,7 +81,7 @@ class Primitive:
     """The distribution that provides it; None if a module made it by `define`."""
     origin: str
 
-    # Rules, each as docs/hooks.md describes it; None where there is none and none can be derived
+    # Rules, as docs/hooks.md describes them; None where there is none and none can be derived
     abstract_eval: Rule
     impl: Rule | None
     jvp: Rule
@@ -98,7 +98,7 @@ class Primitive:
     pretty: Rule | None
     linearize: Rule | None
 
-    # Declarations, and what was made of them
+    # Declarations, and what is derived from them
     linear: tuple[int, ...] | None
     factors: tuple[Any, ...] | None
     not_linear_in: frozenset[int]
@@ -106,9 +106,9 @@ class Primitive:
     jvp_binds_itself: bool
     multiple_results: bool
     cheap: bool
-    """Does it take about as long as reading its operands?"""
+    """Whether it takes about as long as reading its operands."""
     lowerings: Mapping[str, Rule]
-    """Those for one platform; `lowering` looks there first."""
+    """The lowerings for single platforms; `lowering` looks there first."""
     lowered_params: frozenset[str] | None
     """The params that lowerings read; None if that can't be told."""
     providers: Mapping[str, str]
@@ -116,7 +116,7 @@ class Primitive:
     params: frozenset[str]
     open_params: bool
 
-    # Short ways of evaluation
+    # Shortcuts for evaluation
     of_one: Rule | None
     of_two: Rule | None
     beside: frozenset[str]
@@ -129,12 +129,12 @@ class Primitive:
         self.plugin = plugin
         self.module = module
         self._cache: BoundedCache[Any, Any] = BoundedCache(_SIGNATURES_PER_PRIMITIVE)
-        self.inferred = self._cache._entries.get  # what `infer` knows of calls without params, by the tuple of avals
+        self.inferred = self._cache._entries.get  # results of `infer` without params, by avals
         met: BoundedCache[Any, ShapedArray] = BoundedCache(_SIGNATURES_PER_PRIMITIVE)
-        self.evaluated, self.remember = met._entries, met.put  # of `EvalTrace`: results' types by those of operands
+        self.evaluated, self.remember = met._entries, met.put  # for `EvalTrace`: result types by operand types
 
     def bind(self, *args: Any, **params: Any) -> Any:
-        """Apply it as the current trace says: the result, or the list of results."""
+        """Apply the primitive under the current trace. Returns the result, or the list of results."""
         if params:
             if params.keys() != self.params:
                 self.check_params(params)
@@ -147,13 +147,13 @@ class Primitive:
         return context.trace.process_one(self, x)
 
     def bind_two(self, x: object, y: object, alike: ShapedArray | None = None) -> Any:
-        """`bind` with two operands and no params; `alike` is their type, for a caller that knows them to have one."""
+        """`bind` with two operands and no params; `alike` is their common type, if the caller knows it."""
         return context.trace.process_two(self, x, y, alike)
 
     def infer(self, avals: Avals, params: Mapping[str, object]) -> Any:
-        """The type of the result, or a tuple of types, by abstract_eval; remembered.
+        """The type of the result, or a tuple of types, from abstract_eval (cached).
 
-        Not a union: callers know which by `multiple_results`, and a test of the type would cost more than the look-up.
+        Not annotated as a union: callers know which by `multiple_results`, and a test would cost more than the look-up.
         """
         if not params:
             return self.inferred(avals) or self._infer(avals, params, avals)
@@ -173,17 +173,17 @@ class Primitive:
         return self.inferred(key) or self._infer(avals, params, key)
 
     def variant(self, plugin: object) -> Primitive:
-        """A primitive of its own, from a plugin that a rule of this one makes."""
+        """A separate primitive, for a plugin made by a rule of this one."""
         return Unfrozen(plugin, self.module)
 
     @property
     def defaults(self) -> dict[str, Any]:
-        """The declared defaults of params: those of the keyword arguments of abstract_eval, else of decompose."""
+        """The declared defaults of params: those of abstract_eval's keyword arguments, or else of decompose's."""
         typed = getattr(self.plugin, "abstract_eval", None) or getattr(self.plugin, "decompose", None)
         return dict(getattr(typed, "__kwdefaults__", None) or {})
 
     def lowering(self, platform: str) -> Function:
-        """The rule that translates it for a platform."""
+        """The rule that lowers it for a platform."""
         return self.lowerings.get(platform) or self.xla_translation
 
     def _infer(self, avals: Avals, params: Mapping[str, object], key: object) -> Any:
@@ -254,13 +254,13 @@ class Unfrozen(Primitive):
 
 
 def _fill(primitive: Primitive) -> None:
-    """Freeze: what several threads compute at once is the same; the first one's result stays."""
+    """Freeze a primitive. If several threads do so at once, their results are the same; the first one is kept."""
     slots = _freezer.freeze(primitive)
-    _ = primitive.function, primitive.origin  # filled now: nothing is looked up later
+    _ = primitive.function, primitive.origin  # filled now, so nothing is looked up later
     with _lock:
         try:
             object.__getattribute__(primitive, "params")
         except AttributeError:
-            for name in Primitive._FROZEN:  # `params` last: it says that all are there
+            for name in Primitive._FROZEN:  # `params` comes last: once it is set, so are all the others
                 setattr(primitive, name, slots[name])
             primitive.__class__ = Primitive

@@ -7,11 +7,10 @@
     operand   ::=  name  |  3.0:~f64[]
     value     ::=  None  True  3  -0.0  nan  inf  (1.0+2.0j)  'text'  f64  (value, ...)  jaxpr  closed jaxpr  <opaque>
 
-An equation without outputs begins with `() =`; `#` begins a comment; line breaks are spaces. Names are local to each
-jaxpr. Everything that comes in a finite number of bits is printed exactly, a NaN with a payload as
-`nan(0x7ff8000000000001)`.
+An equation without outputs starts with `() =`; `#` starts a comment; line breaks count as spaces. Names are local to
+each jaxpr. All numbers are printed exactly, a NaN with a payload as `nan(0x7ff8000000000001)`.
 
-This module knows jaxprs by the attributes that they have, since they import it.
+This module only uses the attributes of jaxprs, not their classes, since those import it.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 OPAQUE = "<opaque>"
 
-#: Words of the grammar that would otherwise be names of variables.
+#: Words of the grammar that would otherwise be valid names of variables.
 RESERVED = frozenset(("in", "inf", "lambda", "let", "nan", "with"))
 
 _WIDTH = 100
@@ -42,7 +41,7 @@ _BARE_EFFECT = re.compile(r"[\w.\-]+")
 
 
 class Style(NamedTuple):
-    """How to print: with each equation's place in the user's code; by the primitives' `pretty` hooks or raw."""
+    """How to print: with or without each equation's place in the user's code; by `pretty` hooks or raw."""
 
     source_info: bool = False
     pretty: bool = True
@@ -71,7 +70,7 @@ class Printed:
 
 
 class Names(dict[Hashable, str]):
-    """Names of variables, given on first sight: a, b, ..., z, aa, ab, ..."""
+    """Names of variables, assigned when first seen: a, b, ..., z, aa, ab, ..."""
 
     def __init__(self) -> None:
         self._unused = _names()
@@ -92,8 +91,8 @@ def _names() -> Iterator[str]:
 def jaxpr_text(jaxpr: Printed, *, source_info: bool = False, pretty: bool = True) -> str:
     """A jaxpr (closed or not) as text.
 
-    `source_info` appends to each equation where in the user's code it came from. `pretty=False` prints all params as
-    they are, also where the primitive has a `pretty` hook: that text parses back.
+    `source_info` appends to each equation where in the user's code it came from. `pretty=False` prints all params in
+    full, even if the primitive has a `pretty` hook: that text can be parsed back.
     """
     return "\n".join(jaxpr.lines(Style(source_info, pretty)))
 
@@ -139,7 +138,7 @@ def equation_lines(eqn: JaxprEqn, names: Names, style: Style = _PLAIN, used: Set
 
 
 def _bracketed(head: str, params: Mapping[str, object], operands: str, style: Style) -> list[str]:
-    """`head[params] operands` on one line if there is room and no jaxpr among the params, else as a block."""
+    """`head[params] operands` on one line if it fits and no param is a jaxpr, else as a block."""
     block: list[str] = []
     for name in sorted(params):
         first, *rest = value_lines(params[name], style)
@@ -151,12 +150,12 @@ def _bracketed(head: str, params: Mapping[str, object], operands: str, style: St
 
 
 def equation_text(eqn: JaxprEqn) -> str:
-    """One equation by itself, with names of its own."""
+    """One equation by itself, with its own names."""
     return "\n".join(equation_lines(eqn, Names()))
 
 
 def effect_texts(effects: Effects) -> list[str]:
-    """What effects print as, sorted."""
+    """Effects as texts, sorted."""
     texts = sorted(map(str, effects))
     return [text if _BARE_EFFECT.fullmatch(text) else repr(text) for text in texts]
 
@@ -177,7 +176,7 @@ def literal_text(literal: Literal) -> str:
 
 
 def value_lines(value: object, style: Style = _PLAIN) -> list[str]:
-    """The lines of a param's value; `<opaque>` for what has no text that could be read back."""
+    """The lines of a param's value; `<opaque>` if it has no text that could be parsed back."""
     write = _WRITERS.get(type(value))
     if write is not None:
         return [write(value)]

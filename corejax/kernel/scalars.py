@@ -1,4 +1,4 @@
-"""Numbers as text and back, exactly: to the sign of a zero and the payload of a NaN."""
+"""Numbers to text and back, exactly: including the sign of a zero and the payload of a NaN."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from corejax.base.errors import CorejaxValueError
 _REAL = r"-?(?:inf|nan(?:\(0x[0-9a-f]+\))?|\d+(?:\.\d*)?(?:e[+-]?\d+)?)"
 _COMPLEX = re.compile(rf"\(({_REAL})\+?({_REAL})j\)")
 
-#: What a number looks like in a text.
+#: Matches a number in a text.
 NUMBER = re.compile(rf"(?:True|False)\b|\({_REAL}[+-]{_REAL.removeprefix('-?')}j\)|{_REAL}(?![a-z_])")
 
 
@@ -33,7 +33,7 @@ def _real_text(number: Any) -> str:
     if np.isnan(number):
         bits = number.tobytes()
         return "nan" if bits == np.array(np.nan, dtype).tobytes() else f"nan(0x{bits[::-1].hex()})"
-    text = str(number)  # the fewest digits that tell it from its neighbours
+    text = str(number)  # the fewest digits that distinguish it from its neighbours
     if dtype.type(float(text)) != number:
         text = repr(float(number))
     return text if not text.lstrip("-").isdigit() else text + ".0"

@@ -1,8 +1,8 @@
-"""Traces and tracers: the two ideas that every interpreter is made of.
+"""Traces and tracers: the two concepts that every interpreter consists of.
 
-A `Trace` is an interpreter at work: `process` says what applying a primitive means to it. A `Tracer` is a value that
-it boxed. Each thread has one current trace; a trace that interprets a primitive does so by binding other primitives
-with its *parent* current. So interpreters nest by context, and no levels are compared.
+A `Trace` is an interpreter at work: its `process` defines what applying a primitive does. A `Tracer` is a value that it
+boxed. Each thread has one current trace; a trace interprets a primitive by binding other primitives with its *parent*
+current. So interpreters nest by context, and no levels are compared.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from corejax.kernel.jaxpr import Params
     from corejax.kernel.primitive import Primitive
 
-#: The axes that enclosing vmaps named, the outermost first: their names and sizes.
+#: The names and sizes of the axes that enclosing vmaps named, outermost first.
 AxisEnv: TypeAlias = tuple[tuple[Hashable, int], ...]
 
 
 class Trace:
     """An interpreter at work. `live` until its transformation has returned; its tracers must not be used later.
 
-    A rule that depends on what is at work asks `context.trace` for what it can do, never for its class:
+    A rule that depends on the current trace asks `context.trace` about its abilities, never for its class:
 
-    - `knows_values`: it computes what is bound at once, from arrays;
+    - `knows_values`: it computes immediately, with arrays;
     - `is_mapping`: its values have one more axis than they show;
-    - `is_recording`: what depends on values that it doesn't know is put off, to be run or transposed later;
+    - `is_recording`: whatever depends on unknown values is put off, to be run or transposed later;
     - `is_staging`: what is bound ends up in a jaxpr, its own or that of a trace around it;
     - `may_differentiate`: what is bound could be differentiated, by it or by a trace around it, now or later.
     """
@@ -47,22 +47,22 @@ class Trace:
     is_mapping: ClassVar[bool] = False
     is_recording: ClassVar[bool] = False
     stages: ClassVar[bool] = False
-    """Does it turn what is bound into equations of a jaxpr? `is_staging` asks for the traces around it too."""
+    """Whether it turns what is bound into equations of a jaxpr. `is_staging` considers the traces around it too."""
     parent: Trace | None
-    """The trace that was current when this one began, under which its rules run; None at the bottom."""
+    """The trace that was current when this one started, under which its rules run; None at the bottom."""
     live: bool
     knows_values: bool
     begun: Location
-    """Where in the user's code: errors about tracers that outlive it say so."""
+    """Where in the user's code it started, for errors about tracers that outlive it."""
 
     def __init__(self, parent: Trace | None = None) -> None:
         self.parent = parent
         self.live = True
         self.begun = None if parent is None else location()
-        self.knows_values = False  # a slot, as it is read wherever an array is indexed: half the time of a class's
+        self.knows_values = False  # read at every index into an array: a slot takes half as long
 
     def __init_subclass__(cls) -> None:
-        """A `process` of its own holds for one operand and for two as well, unless these have their own ways too."""
+        """A subclass's `process` also applies to one or two operands, unless it defines ways for these as well."""
         def place(name: str) -> int:
             return next(i for i, kind in enumerate(cls.__mro__) if name in vars(kind))
 
@@ -75,19 +75,19 @@ class Trace:
         raise NotImplementedError(type(self).__name__)
 
     def process_one(self, primitive: Primitive, x: object) -> Any:
-        """`process` for one operand and no params: a trace may have a shorter way for that, with the same result."""
+        """`process` for one operand and no params: a trace may have a shortcut for that, with the same result."""
         if primitive.params:
             primitive.check_params({})
         return self.process(primitive, (x,), {})
 
     def process_two(self, primitive: Primitive, x: object, y: object, alike: ShapedArray | None = None) -> Any:
-        """The same for two operands, which are of the type `alike` if that is given."""
+        """The same for two operands, both of the type `alike` if that is given."""
         if primitive.params:
             primitive.check_params({})
         return self.process(primitive, (x, y), {})
 
     def origin(self, tracer: Tracer) -> Location:
-        """Where in the user's code it boxed this value, if it knows."""
+        """Where in the user's code this trace boxed a value, if known."""
         return None
 
     @property
@@ -110,10 +110,10 @@ class Trace:
 
 
 class Context(threading.local):
-    """What a thread is doing: the current trace, the axes that enclosing vmaps named, the names of open scopes."""
+    """What a thread is doing: the current trace, the axes named by enclosing vmaps, the names of open scopes."""
 
     bottom: ClassVar[Callable[[], Trace]]
-    """What makes a thread's first trace."""
+    """Makes a thread's first trace."""
     trace: Trace
 
     def __init__(self) -> None:
@@ -139,14 +139,14 @@ class Tracer(DataModel):
     weak_type = property(lambda self: self.aval.weak_type)
 
     def peek(self, wanted: str) -> Any:
-        """The value behind it, to decide by it or to show it; `wanted` is a phrase for the error.
+        """The value behind it, to make a decision or to show it; `wanted` is a phrase for the error.
 
-        Interpreters that know it override this, and `concrete` too if a value that leaves them loses something.
+        Interpreters that know values override this, and `concrete` too if a value that leaves them loses something.
         """
         return self.concrete(wanted)
 
     def concrete(self, wanted: str) -> Any:
-        """The value behind it, to give it away: to NumPy, to Python, to another library."""
+        """The value behind it, to be given away: to NumPy, to Python, to another library."""
         if not self._trace.live:
             raise leak_error(self, wanted)
         place = place_here() if wanted == _TO_NUMPY else None
@@ -188,7 +188,7 @@ class Tracer(DataModel):
     def __complex__(self) -> complex:
         return complex(self.concrete("complex(x)"))
 
-    # NumPy's functions of traced values. Arrays have no such methods: they leave them to NumPy.
+    # NumPy functions called with traced values. Arrays have no such methods: they leave those calls to NumPy.
     __array_ufunc__ = numpy_calls.array_ufunc
     __array_function__ = numpy_calls.array_function
 
@@ -220,7 +220,7 @@ class Tracer(DataModel):
 
 _TO_NUMPY = "conversion to a NumPy array"
 
-#: What to do instead of asking for a value, by the beginning of what it was asked for.
+#: What to do instead of asking for a value, by how the phrase for the error starts.
 _INSTEAD = {
     "bool": "use lax.cond, lax.select or lax.while_loop, which decide when the program runs; or mark the argument as "
             "static (static_argnums), if it isn't data",
@@ -236,19 +236,19 @@ _INSTEAD = {
 }
 
 
-#: What interpreters compute with: an array, or one that a trace boxed.
+#: What interpreters compute with: an array, or a tracer.
 Value: TypeAlias = Array | Tracer
 
 
 def as_value(x: object) -> Value:
-    """`x` if it is an `Array` or a tracer, else an `Array` of its own: what rules return may be raw NumPy."""
+    """`x` if it is an `Array` or a tracer, else a new `Array`: rules may return raw NumPy arrays."""
     return x if type(x) is Array or isinstance(x, Tracer) else as_array(x, copy=True)
 
 
 def belongs(x: object, trace: Trace | None) -> bool:
-    """Does a value mean something under `trace`: is it no tracer, or one of this trace or of one around it?
+    """Whether a value is valid under `trace`: not a tracer, or a tracer of this trace or of one around it.
 
-    A trace asks first whether a tracer is its own, by two `is` tests that it writes out: a call costs more than these.
+    Traces first test inline whether a tracer is their own, since a call costs more than two `is` tests.
     """
     if not isinstance(x, Tracer):
         return True
@@ -260,15 +260,15 @@ def belongs(x: object, trace: Trace | None) -> bool:
 
 
 def check_belongs(x: Any, trace: Trace, doing: str) -> None:
-    """Raise if a value means nothing under `trace`."""
+    """Raise if a value isn't valid under `trace`."""
     if not belongs(x, trace):
         raise leak_error(x, doing)
 
 
 def as_operand(primitive: Primitive, i: int, x: object) -> Array:
-    """The i-th operand of a primitive as an `Array`, which may share its memory; an error names it."""
+    """The i-th operand of a primitive as an `Array`, which may share its memory. An error names the operand."""
     try:
-        # A view: no impl writes to the user's memory, and a result that is the operand is not the user's array.
+        # A view, so that no impl writes to the user's memory, and a returned operand isn't the user's own array.
         if type(x) is np.ndarray:
             aval = aval_of(x)
             if x.dtype is aval.dtype:
@@ -279,7 +279,7 @@ def as_operand(primitive: Primitive, i: int, x: object) -> Array:
 
 
 def operand_error(primitive: Primitive, i: int, error: CorejaxTypeError) -> CorejaxTypeError:
-    """An error about a value as one about the i-th operand of a primitive."""
+    """An error about a value, turned into one about the i-th operand of a primitive."""
     if type(error) is not CorejaxTypeError or error.primitive is not None:
         return error
     return CorejaxTypeError(f"{primitive.name}: operand {i}: {error.message}", primitive=primitive.name,
@@ -287,7 +287,7 @@ def operand_error(primitive: Primitive, i: int, error: CorejaxTypeError) -> Core
 
 
 def derivative_error(tracer: Tracer, wanted: str) -> LostDerivativeError:
-    """The error for a differentiated value that would be given away, for `wanted`."""
+    """The error for giving away a value that is being differentiated; `wanted` says what for."""
     called = expression(place_here())
     return LostDerivativeError(
         ("" if called in (None, wanted) else f"{called}: ") + f"{wanted} would lose the derivative of x",
@@ -299,7 +299,7 @@ def derivative_error(tracer: Tracer, wanted: str) -> LostDerivativeError:
 
 
 def leak_error(tracer: Tracer, doing: str) -> LeakedTracerError:
-    """The error for a tracer that turns up where it has no meaning."""
+    """The error for a tracer that turns up where it isn't valid."""
     if tracer._trace.live:
         return LeakedTracerError(
             f"{doing}: a traced value reached code that runs outside of its transformation", got=_history(tracer),
@@ -312,7 +312,7 @@ def leak_error(tracer: Tracer, doing: str) -> LeakedTracerError:
 
 
 def _history(tracer: Tracer) -> str:
-    """A tracer with where it was made, as far as that is known."""
+    """A tracer, with where it was made if that is known."""
     trace = tracer._trace
     made, begun = describe(trace.origin(tracer)), describe(trace.begun)
     return (f"a traced {tracer.aval}" + (f", made at {made}" if made else "")

@@ -1,4 +1,4 @@
-"""All checks of what rules return, where it enters the kernel.
+"""All checks of what rules return to the kernel.
 
 Each `check_*` returns the result in the kernel's form, or raises a `RuleError` that names the primitive, the hook, the
 pack, what was returned and what was wanted. The other functions make such errors.

@@ -1,4 +1,4 @@
-"""Whose rule returned something wrong, or raised, and how that is reported."""
+"""Who is to blame for a rule that returned something wrong or raised, and how that is reported."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from corejax.base.source import here, is_library, package_of
 
 
 class Blamed(Protocol):
-    """Whose rule is at fault: a primitive, or what stands for one."""
+    """The owner of a faulty rule: a primitive, or something that stands for one."""
 
     @property
     def name(self) -> str: ...
@@ -33,13 +33,13 @@ def rule_error(primitive: Blamed, hook: str, problem: str, got: object, wanted: 
 
 
 def of_user(error: RuleError, primitive: Blamed, params: Mapping[str, object]) -> RuleError:
-    """An error for a rule that a param holds, as a function of the user's, which it names in place of the primitive.
+    """If the faulty rule is a user's function in a param, the same error naming that function, not the primitive.
 
-    Such a param has a method `__corejax_rule__`, from the name of a hook to what that rule is called.
+    Such a param has a method `__corejax_rule__`, which maps the name of a hook to the name of the user's rule.
     """
     prefix = f"{primitive.name}.{error.hook} ({error.pack}): "
     if error.hook is None or not error.message.startswith(prefix):
-        return error  # of another primitive's rule, or told already
+        return error  # about another primitive's rule, or renamed already
     for value in params.values():
         name_of = getattr(value, "__corejax_rule__", None)
         if name_of is not None:
@@ -49,13 +49,13 @@ def of_user(error: RuleError, primitive: Blamed, params: Mapping[str, object]) -
 
 
 def whose(primitive: Blamed, hook: str) -> str:
-    """Who wrote a rule: the pack of the primitive, or another one that gives it rules, or wraps them."""
+    """Who wrote a rule: the primitive's own pack, or another one that adds rules to it or wraps them."""
     provider: str = getattr(primitive, "providers", {}).get(hook, "derived")
     return primitive.origin + provider.removeprefix("derived") if provider.startswith("derived") else provider
 
 
 def describe(value: object) -> str:
-    """The type of whatever a rule returned, for an error."""
+    """The type of anything that a rule returned, for an error."""
     if isinstance(value, (list, tuple)):
         inner = ", ".join([*map(describe, value[:4]), *["..."] * (len(value) > 4)])
         return f"({inner})" if isinstance(value, tuple) else f"[{inner}]"
@@ -72,9 +72,9 @@ def describe(value: object) -> str:
 
 
 def failed(primitive: Blamed, hook: str, error: Exception, where: str | None = None) -> Exception:
-    """What to raise for an exception that came out of a hook: the same, with a note that names the hook.
+    """What to raise when a hook raised: the same exception, with a note that names the hook.
 
-    An error that names a hook needs none, and the hook isn't responsible for what a function of the user's raised.
+    An error that already names a hook gets no note, nor does one from a user's function: that isn't the hook's fault.
     """
     if hook == "impl" and isinstance(error, ValueError) and "read-only" in str(error):
         wrong = rule_error(primitive, hook, "writes to its operands", str(error), "operands as they were",
@@ -97,5 +97,5 @@ def failed(primitive: Blamed, hook: str, error: Exception, where: str | None = N
 
 
 def describe_dim(dim: object) -> str:
-    """Where a rule said that a batch axis is, for an error."""
+    """A batch axis as a rule returned it, for an error."""
     return repr(dim) if isinstance(dim, (int, str, float)) else describe(dim)

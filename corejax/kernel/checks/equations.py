@@ -1,4 +1,4 @@
-"""Checks on hooks that deal with equations: what they return is checked as a whole, whoever calls them."""
+"""Checks of hooks that deal with equations. What they return is checked as a whole, whoever calls them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def checked(primitive: Primitive, hook: str, rule: Rule) -> Rule:
-    """The rule with its result checked: one of `WHOLE_RESULTS`."""
+    """A rule for one of `WHOLE_RESULTS`, with its result checked."""
     check = WHOLE_RESULTS[hook]
 
     def call(*args: Any, **params: Any) -> Any:
@@ -41,7 +41,7 @@ def check_effects(primitive: Primitive, result: object, *_: Any, **__: Any) -> E
 
 
 def check_pretty(primitive: Primitive, result: object, **_: Any) -> Mapping[str, Any]:
-    """What to print of the params."""
+    """The params to print."""
     if isinstance(result, Mapping) and all([isinstance(name, str) for name in result]):
         return result
     raise rule_error(primitive, "pretty", "didn't return a mapping of names", describe(result),
@@ -49,7 +49,7 @@ def check_pretty(primitive: Primitive, result: object, **_: Any) -> Mapping[str,
 
 
 def check_typecheck(primitive: Primitive, result: object, avals: Avals, **params: Any) -> Any:
-    """The types of the results, which abstract_eval says too."""
+    """The types of the results, which must agree with abstract_eval."""
     types, expected = check_avals(primitive, result, "typecheck"), primitive.infer(avals, params)
     if isinstance(types, tuple):
         check_types(primitive, "typecheck", types, expected)
@@ -60,7 +60,7 @@ def check_typecheck(primitive: Primitive, result: object, avals: Avals, **params
 
 def check_dce(primitive: Primitive, result: object, eqn: JaxprEqn, used_out: Sequence[bool]
               ) -> tuple[Sequence[bool], JaxprEqn | None]:
-    """What a smaller equation uses, and that equation or None."""
+    """Which operands a smaller equation uses, and that equation or None."""
     todo = "return (used_in, smaller equation or None), with one flag for each operand"
     if not isinstance(result, (list, tuple)) or len(result) != 2:
         raise rule_error(primitive, "dce", "didn't return a pair", describe(result), "(used_in, equation or None)",
@@ -122,7 +122,7 @@ def _check_reads(primitive: Primitive, name: str, eqn: JaxprEqn | None, readable
 
 
 def _check_equation(primitive: Primitive, hook: str, name: str, eqn: object) -> None:
-    """It is an equation, well typed."""
+    """Check that this is an equation, and well typed."""
     if not isinstance(eqn, JaxprEqn):
         raise _no_equation(primitive, hook, name, eqn)
     infer = getattr(eqn.primitive, "infer", None)

@@ -1,4 +1,4 @@
-"""The form of what rules return: how many things, and of which kind; of avals and NumPy's arrays also their types."""
+"""Checks of form: how many things a rule returns, and of which kind; for avals and NumPy arrays, their types too."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def check_sequence(primitive: Primitive, hook: str, result: object, count: int, 
 
 
 def check_types(primitive: Primitive, hook: str, avals: Sequence[ShapedArray], expected: Sequence[ShapedArray]) -> None:
-    """Types of results, weak types included, are those that abstract_eval announced."""
+    """Check that the types of results, weak types included, are those that abstract_eval announced."""
     check_sequence(primitive, hook, avals, len(expected), "results")
     for aval, wanted in zip(avals, expected, strict=True):
         if aval is not wanted:
@@ -60,27 +60,27 @@ def no_array(primitive: Primitive, hook: str, value: object, expected: object) -
 
 
 def no_host_array(primitive: Primitive, out: object, expected: ShapedArray) -> RuleError:
-    """The error for an impl that returned no NumPy array."""
+    """The error for an impl that returned something other than a NumPy array."""
     return rule_error(primitive, "impl", f"returned {kind_of(out)}", describe(out), f"a NumPy array {expected}",
                       "return what NumPy computed, not None or a list")
 
 
 def wrong_host_array(primitive: Primitive, out: object, expected: ShapedArray) -> RuleError:
-    """The error for an impl that returned an array of another type."""
+    """The error for an impl that returned an array of the wrong type."""
     got = describe(out)
     return rule_error(primitive, "impl", f"returned {got}, wanted {expected} as abstract_eval says", got, expected,
                       "make impl and abstract_eval agree; the compiled program follows abstract_eval")
 
 
 def wrong_count(primitive: Primitive, outs: object, count: int) -> RuleError:
-    """The error for an impl that returned another number of results."""
+    """The error for an impl that returned the wrong number of results."""
     got = len(outs) if isinstance(outs, (list, tuple)) else kind_of(outs)
     return rule_error(primitive, "impl", "returned the wrong number of results", got, f"a sequence of {count} arrays",
                       "return one array for each type that abstract_eval returns")
 
 
 def wrong_count_of_partials(primitive: Primitive, n_operands: int, n_partials: int) -> RuleError:
-    """The error for `partials` or `factors` that don't go with the operands."""
+    """The error for `partials` or `factors` that don't match the number of operands."""
     return rule_error(primitive, "jvp", "declares derivatives for a different number of operands",
                       f"{n_operands} operands", f"{n_partials}, as in its partials or factors",
                       "declare one function for each operand, None where the derivative is zero")
@@ -95,7 +95,7 @@ def check_list(primitive: Primitive, hook: str, outs: object) -> list[Any]:
 
 
 def check_linearized(primitive: Primitive, result: object) -> tuple[Any, Any, Any]:
-    """linearize's result: what it computes, what it keeps, and the derivative as a function."""
+    """linearize's result: the result of the primitive, the residuals, and the derivative as a function."""
     if not isinstance(result, (list, tuple)) or len(result) != 3 or not callable(result[2]):
         raise rule_error(primitive, "linearize", "didn't return a triple that ends in a function", describe(result),
                          "(result, residuals, lin)", "return these three, with lin(residuals, tangents)")

@@ -1,4 +1,4 @@
-"""What lowering rules return and raise, and what programs get from functions that they call back."""
+"""Checks of what lowering rules return and raise, and of what callbacks return to programs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def failed_lowering(eqn: JaxprEqn | None, error: BaseException) -> RuleError:
 
 
 def foreign_value(eqn: JaxprEqn | None, value: object) -> RuleError:
-    """The error for a lowering rule that uses something that isn't a value of the module at hand."""
+    """The error for a lowering rule that uses something that isn't a value of the current module."""
     kept = hasattr(value, "context")
     return _rule_error(eqn,
                        "uses a value of another program" if kept else
@@ -40,7 +40,7 @@ def foreign_value(eqn: JaxprEqn | None, value: object) -> RuleError:
 
 
 def check_open(ir: Any, eqns: Sequence[JaxprEqn]) -> None:
-    """No lowering rule wrote the end of the block in which it stands."""
+    """Check that no lowering rule ended the block that it is in."""
     operations = ir.InsertionPoint.current.block.operations
     last = operations[-1].name if len(operations) else None
     if eqns and last in ("func.return", "stablehlo.return"):
@@ -50,7 +50,7 @@ def check_open(ir: Any, eqns: Sequence[JaxprEqn]) -> None:
 
 
 def failed_rule(eqn: JaxprEqn, error: Exception) -> Exception:
-    """What to raise for what a lowering rule raised: its own exception, or that it made an invalid operation."""
+    """What to raise when a lowering rule raised: its own exception, or an error about an invalid operation."""
     if not isinstance(error, CorejaxError) and not hasattr(error, "_hook"):
         part = error.__traceback__
         while part is not None and part.tb_next is not None:
@@ -76,7 +76,7 @@ def _rule_error(eqn: JaxprEqn | None, problem: str, got: object, wanted: str, to
 
 def check_called_back(outs: object, avals: tuple[ShapedArray, ...],
                       wrong: Callable[[object, str], RuleError]) -> list[Any]:
-    """What a function returned that a running program calls; `wrong(got, wanted)` makes the error."""
+    """What a function called by a running program returned, checked; `wrong(got, wanted)` makes the error."""
     if not isinstance(outs, (list, tuple)) or len(outs) != len(avals):
         raise wrong(outs, f"a sequence of {len(avals)} array{'s' * (len(avals) != 1)}")
     for out, aval in zip(outs, avals, strict=True):

@@ -1,7 +1,7 @@
-"""What rules return, as values: arrays, or tracers that mean something where the rule ran, of the type that is due.
+"""Checks of the values that rules return: arrays, or tracers valid where the rule ran, of the right type.
 
-The interpreters compare types themselves in the common case (two `is` tests) and come here when something is off:
-perhaps only a raw NumPy array where an `Array` would do. Each `check_*` returns the value in the kernel's form, or
+In the common case the interpreters compare types themselves (two `is` tests), and only come here if something is off,
+which may be just a raw NumPy array in place of an `Array`. Each `check_*` returns the value in the kernel's form, or
 raises a `RuleError`.
 """
 
@@ -23,13 +23,13 @@ from corejax.kernel.trace import Trace, Tracer, Value, belongs, leak_error
 if TYPE_CHECKING:
     from corejax.kernel.primitive import Primitive
 
-#: What may stand for an array beside `Array` and tracers.
+#: What is accepted as an array besides `Array` and tracers.
 _RAW = (np.ndarray, np.generic, *dtypes.PYTHON_SCALARS)
 
 
 def check_value(primitive: Primitive, hook: str, value: Any, expected: ShapedArray, trace: Trace | None,
                 what: str = "{}, wanted {}", todo: str = "return what binding the primitive itself gives") -> Any:
-    """A value of just the type `expected`, weak type included, under `trace`."""
+    """Check that a value is valid under `trace` and of exactly the type `expected`, weak type included."""
     value = check_array(primitive, hook, value, expected, trace)
     if value.aval is expected:
         return value
@@ -40,7 +40,7 @@ def check_value(primitive: Primitive, hook: str, value: Any, expected: ShapedArr
 
 
 def check_home(primitive: Primitive, hook: str, tracer: Tracer, trace: Trace | None) -> None:
-    """A tracer belongs to `trace` or to one around it."""
+    """Check that a tracer belongs to `trace` or to one around it."""
     if belongs(tracer, trace):
         return
     of = "another transformation" if tracer._trace.live else "a transformation that has ended"
@@ -50,7 +50,7 @@ def check_home(primitive: Primitive, hook: str, tracer: Tracer, trace: Trace | N
 
 
 def check_array(primitive: Primitive, hook: str, value: object, expected: object, trace: Trace | None) -> Value:
-    """A value whose type is checked elsewhere, or matters only in part."""
+    """Check a value whose type is checked elsewhere, or only partly matters."""
     if isinstance(value, Tracer):
         check_home(primitive, hook, value, trace)
         return value
@@ -60,12 +60,12 @@ def check_array(primitive: Primitive, hook: str, value: object, expected: object
         if isinstance(value, _RAW):
             return as_array(value, copy=True)
     except CorejaxError:
-        pass  # the dtype of no array
+        pass  # a dtype that no array can have
     raise no_array(primitive, hook, value, expected)
 
 
 def check_outputs(primitive: Primitive, hook: str, outs: Any, expected: Any, trace: Trace | None) -> Any:
-    """The results of a primitive as abstract_eval announced them: one value, or a list of them."""
+    """Check the results of a primitive, one value or a list, against the types that abstract_eval announced."""
     if type(expected) is not tuple:
         return check_value(primitive, hook, outs, expected, trace)
     outs = check_sequence(primitive, hook, outs, len(expected), "outputs")
@@ -74,7 +74,7 @@ def check_outputs(primitive: Primitive, hook: str, outs: Any, expected: Any, tra
 
 
 def check_tangent(primitive: Primitive, hook: str, tangent: object, expected: ShapedArray, trace: Trace | None) -> Any:
-    """An output tangent has the tangent type of its primal."""
+    """Check that an output tangent has the tangent type of its primal."""
     if type(tangent) is Zero:
         if tangent.aval is expected:
             return tangent
@@ -85,7 +85,7 @@ def check_tangent(primitive: Primitive, hook: str, tangent: object, expected: Sh
 
 
 def check_factor(primitive: Primitive, weight: Any, wanted: ShapedArray, trace: Trace | None) -> Any:
-    """A factor by which a tangent is multiplied: of the output's dtype, and of its shape or a scalar."""
+    """Check a factor that multiplies a tangent: it has the output's dtype, and its shape or rank 0."""
     if type(weight) is Divisor:
         return Divisor(check_factor(primitive, weight.value, wanted, trace))
     weight = check_array(primitive, "jvp", weight, f"a factor of type {wanted}", trace)
@@ -97,7 +97,7 @@ def check_factor(primitive: Primitive, weight: Any, wanted: ShapedArray, trace: 
 
 
 def check_cotangent(primitive: Primitive, index: int, cotangent: object, expected: ShapedArray, trace: Trace) -> Any:
-    """The cotangent of an operand has the operand's type; None for one that is zero."""
+    """Check that an operand's cotangent has the operand's type; returns None for one that is zero."""
     if cotangent is None:
         return None
     if type(cotangent) is Zero and cotangent.aval is expected:
@@ -105,14 +105,14 @@ def check_cotangent(primitive: Primitive, index: int, cotangent: object, expecte
     if type(cotangent) is Zero:
         raise rule_error(primitive, "transpose", f"returned {cotangent!r} for operand {index}", cotangent,
                                 f"Zero({expected}), or None", "return None where the cotangent is zero")
-    expected = expected.tangent  # which is not weak
+    expected = expected.tangent  # never weak
     return check_value(primitive, "transpose", cotangent, expected, trace,
                        f"cotangent {{}} for operand {index}, wanted {{}}",
                        "sum over what the operand was broadcast along; convert to its dtype")
 
 
 def check_no_cotangent(primitive: Primitive, index: int, cotangent: object) -> None:
-    """An operand that is a value has none."""
+    """Check that there is no cotangent for an operand that is a value."""
     if type(cotangent) is not Zero:
         raise rule_error(primitive, "transpose", f"returned a cotangent for operand {index}, which is a value",
                                 describe(cotangent), "None", "return cotangents of the Linear operands only")
@@ -120,7 +120,7 @@ def check_no_cotangent(primitive: Primitive, index: int, cotangent: object) -> N
 
 def check_batched(primitive: Primitive, out: object, dim: object, size: int, expected: ShapedArray, trace: Trace
                   ) -> Any:
-    """A batched output is the unbatched type with one more axis, of the batch's size, at `dim`."""
+    """Check that a batched output has the unbatched type with one more axis, of the batch's size, at `dim`."""
     if dim is None:
         wanted = expected
     elif type(dim) is int and 0 <= dim <= len(expected.shape):
