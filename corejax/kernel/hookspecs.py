@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from corejax.base.avals import ShapedArray
     from corejax.kernel.jaxpr import JaxprEqn
 
-#: The contract between kernel and packs. A plugin may state the one that it was written for as `api_version`.
+#: The version of the contract between kernel and packs. A plugin may state the one that it was written for.
 API_VERSION = 1
 
 hookspec = pluggy.HookspecMarker("corejax")
@@ -28,8 +28,8 @@ hookspec = pluggy.HookspecMarker("corejax")
 def abstract_eval(avals: Sequence[ShapedArray]) -> Any:
     """`abstract_eval(avals, *, ...)`: the types of the results, from the types of the operands.
 
-    Gets `ShapedArray`s, returns one (or a sequence of them). The result depends on nothing but its arguments, as it is
-    cached. Refuse operands that don't fit by an error. Required, unless there is `decompose`: then it is traced.
+    Gets `ShapedArray`s, returns one (or a sequence of them). The result must depend only on the arguments, since it is
+    cached. Raise an error for operands that don't fit. Required, unless there is `decompose`: then that is traced.
     """
 
 
@@ -37,8 +37,8 @@ def abstract_eval(avals: Sequence[ShapedArray]) -> Any:
 def impl(args: Sequence[Any]) -> Any:
     """`impl(args, *, ...)`: the results, computed by NumPy from NumPy arrays.
 
-    Of exactly the types that `abstract_eval` says, and the values that the compiled program gives. Does not write to
-    its operands. Without it the primitive is compiled for each call signature.
+    The results have exactly the types that `abstract_eval` returns, and the values that the compiled program gives. It
+    must not write to its operands. Without it, the primitive is compiled for each call signature.
     """
 
 
@@ -46,10 +46,10 @@ def impl(args: Sequence[Any]) -> Any:
 def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     """`jvp(primals, tangents, *, ...)`: the pair (results, tangents of the results).
 
-    Linear in the tangents, and written with differentiable functions. Tangents are arrays, unless the plugin declares
-    `symbolic_zeros = True`: then those known to be zero are `Zero`. Integer operands have `Zero`s always. Not called
-    if all tangents are zero. Declarations in its place: `partials`, `factors`, `linear`, `not_differentiable`.
-    Without it: from `decompose`, else an error when differentiated.
+    It must be linear in the tangents, and written with differentiable functions. Tangents are arrays, unless the plugin
+    declares `symbolic_zeros = True`: then those known to be zero are `Zero`s. Tangents of integers are always `Zero`s.
+    It isn't called if all tangents are zero. Declarations in its place: `partials`, `factors`, `linear`,
+    `not_differentiable`. Without it: derived from `decompose`, else differentiating is an error.
     """
 
 
@@ -57,9 +57,9 @@ def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
 def transpose(cotangents: Any, args: Sequence[Any]) -> Any:
     """`transpose(cotangents, args, *, ...)`: for each operand its cotangent, or None.
 
-    Operands with respect to which it transposes arrive as `Linear(aval)`, the others as values. A cotangent has the
-    type of its operand. The law: <ct, f(x)> = <transpose(ct), x>, without conjugation. Declaration in its place:
-    `not_linear`. Without it: from `decompose`, else an error in reverse mode.
+    The operands to transpose with respect to arrive as `Linear(aval)`, the others as values. A cotangent has the type
+    of its operand. The law: <ct, f(x)> = <transpose(ct), x>, without conjugation. Declaration in its place:
+    `not_linear`. Without it: derived from `decompose`, else reverse mode is an error.
     """
 
 
@@ -67,8 +67,9 @@ def transpose(cotangents: Any, args: Sequence[Any]) -> Any:
 def vmap(axis: Any, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
     """`vmap(axis, args, dims, *, ...)`: the pair (results, where their batch axes are).
 
-    `axis.size` and `axis.name`; a dim is the position of an operand's batch axis, or None. The law: the slices of the
-    result are the results of the slices. Without it: from `decompose`, else slice by slice, with a warning.
+    `axis` has a `size` and a `name`; a dim is the position of an operand's batch axis, or None. The law: the slices of
+    the result are the results of the slices. Without it: derived from `decompose`, else one slice at a time, with a
+    warning.
     """
 
 
@@ -76,17 +77,17 @@ def vmap(axis: Any, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
 def xla_translation(ctx: Any, args: Sequence[Any]) -> Any:
     """`xla_translation(ctx, args, *, ...)`: StableHLO values, from StableHLO values.
 
-    Of the types `ctx.avals_out`. Programs that differ in params that no lowering names compile once. A plugin under
-    `corejax.rules` with a `platform` gives the lowering for that one only. Without it: from `decompose`, else compiled
-    programs call back into `impl`, with a warning.
+    The results have the types `ctx.avals_out`. Programs that differ only in params that no lowering names are compiled
+    once. A plugin under `corejax.rules` with a `platform` provides the lowering for that platform only. Without it:
+    derived from `decompose`, else compiled programs call back into `impl`, with a warning.
     """
 
 
 @hookspec(firstresult=True)
 def decompose(args: Sequence[Any]) -> Any:
-    """`decompose(args, *, ...)`: the same results by other primitives.
+    """`decompose(args, *, ...)`: the same results, computed with other primitives.
 
-    Every hook that is absent follows from it.
+    Every missing hook is derived from it.
     """
 
 
@@ -99,9 +100,9 @@ def samples(rng: np.random.Generator) -> Any:
 def evaluate(args: Sequence[Any]) -> Any:
     """`evaluate(args, *, ...)`: the results for concrete arrays, computed by binding other primitives.
 
-    For primitives that carry programs and need not compile them: a branch is taken, a call is made. Gets `Array`s,
-    wherever they live, and returns a sequence: `multiple_results` must be declared. Without it: `impl`, else compiled
-    for each call signature.
+    For primitives that carry programs and don't have to compile them: a branch is taken, a call is made. Gets
+    `Array`s, wherever they live, and returns a sequence: `multiple_results` must be declared. Without it: `impl`, else
+    compiled for each call signature.
     """
 
 
@@ -110,13 +111,13 @@ def partial_eval(eqn: JaxprEqn, unknown_in: Sequence[bool]) -> Any:
     """`partial_eval(eqn, unknown_in)`: split an equation into what is known now and what isn't.
 
     Returns (known_eqn or None, staged_eqn or None, unknown_out, residual_vars). Only with `multiple_results`. Without
-    it: unknown as soon as an operand is.
+    it: everything is unknown if any operand is.
     """
 
 
 @hookspec(firstresult=True)
 def dce(eqn: JaxprEqn, used_out: Sequence[bool]) -> Any:
-    """`dce(eqn, used_out)`: the pair (used_in, smaller equation or None). Without it: uses all or none."""
+    """`dce(eqn, used_out)`: the pair (used_in, smaller equation or None). Without it: all or none are used."""
 
 
 @hookspec(firstresult=True)
@@ -131,14 +132,14 @@ def typecheck(avals: Sequence[ShapedArray]) -> Any:
 
 @hookspec(firstresult=True)
 def pretty() -> Any:
-    """`pretty(*, ...)`: a mapping of what to print as params. Without it: all of them."""
+    """`pretty(*, ...)`: a mapping of the params to print. Without it: all of them."""
 
 
 @hookspec(firstresult=True)
 def linearize(primals: Sequence[Any], nonzero: Sequence[bool]) -> Any:
     """`linearize(primals, nonzero, *, ...)`: (results, residuals, lin) with `lin(residuals, tangents)` the derivative.
 
-    `nonzero` says which operands have tangents. Without it: from `jvp`.
+    `nonzero` says which operands have tangents. Without it: derived from `jvp`.
     """
 
 
@@ -150,5 +151,5 @@ HOOKS: dict[str, tuple[str, ...]] = {
 #: Hooks that get an equation or a generator, and no params.
 WITHOUT_PARAMS = frozenset(("samples", "partial_eval", "dce"))
 
-#: Hooks that know results only as a sequence: for primitives with `multiple_results`.
+#: Hooks that always take results as a sequence: for primitives with `multiple_results`.
 FOR_SEVERAL = frozenset(("evaluate", "partial_eval"))

@@ -1,4 +1,4 @@
-"""What a plugin declares: each declaration is one that the kernel knows, and none contradicts another or a rule."""
+"""Checks of declarations: the kernel knows each one, and none contradicts another or a rule."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _DECLARABLE: dict[str, tuple[type, ...]] = {"jvp": (Partials, Linearity, NotDiff
 
 
 def check_declaration(source: Source, name: str) -> None:
-    """Check that a public attribute that isn't a hook implementation is a declaration, in its place and of its type."""
+    """Check that a public attribute that isn't a hook implementation is a valid declaration in the right place."""
     value = getattr(source.plugin, name)
     known = OWNER_DECLARATIONS if source.is_owner else RULES_DECLARATIONS
     if name in HOOKS:
@@ -40,16 +40,17 @@ def check_declaration(source: Source, name: str) -> None:
     if name not in known:
         raise source.error(f"{name!r} is neither a hook nor a declaration", name, got=name,
                            wanted=f"a hook ({', '.join(HOOKS)}) or a declaration ({', '.join(sorted(known))})",
-                           todo=suggestion(name, (*HOOKS, *known)) or "begin helpers with an underscore")
+                           todo=suggestion(name, (*HOOKS, *known)) or "start the names of helpers with an underscore")
     if name in ("multiple_results", "symbolic_zeros", "cheap") and not isinstance(value, bool):
-        raise source.error(f"{name} is True or False", got=repr(value), wanted="a bool", todo="declare True or False")
+        raise source.error(f"{name} must be True or False", got=repr(value), wanted="a bool",
+                           todo="declare True or False")
     if name == "linear":
         source.linear = _checked_linear(source, value)
     if name == "not_linear_in" and not (isinstance(value, tuple) and all([type(i) is int and i >= 0 for i in value])):
-        raise source.error("not_linear_in names operands", got=repr(value), wanted="a tuple of numbers, as (1,)",
-                           todo="write not_linear_in = (1,)")
+        raise source.error("not_linear_in must name operands", got=repr(value),
+                           wanted="a tuple of operand numbers, such as (1,)", todo="write not_linear_in = (1,)")
     if name == "attached" and not callable(value):
-        raise source.error("attached is a method", got=kind_of(value), wanted="def attached(self, primitive)",
+        raise source.error("attached must be a method", got=kind_of(value), wanted="def attached(self, primitive)",
                            todo="write the method, or give the attribute another name")
     if name == "platform":
         _check_platform(source, value)
@@ -116,7 +117,7 @@ def _check_platform(source: Source, value: object) -> None:
 
 
 def _check_partials(source: Source, declared: Partials) -> None:
-    """There is something for each operand: None, or a function that takes what it is called with."""
+    """Check that there is an entry for each operand: None, or a function that accepts its arguments."""
     count = len(declared.functions)
     if not count:
         raise source.error("no operand's derivative is declared", "jvp", got=repr(declared),

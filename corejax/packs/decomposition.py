@@ -1,4 +1,4 @@
-"""The rules that follow from `decompose`: by transforming the composition of other primitives."""
+"""The rules derived from `decompose`, by transforming the composition of other primitives."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MAPPED = Note("derived", "from decompose and jvp, both mapped")
 
 
 def rules(primitive: Primitive, own_jvp: bool) -> dict[str, tuple[Rule, Note]]:
-    """The rule for each hook that a primitive with `decompose` may leave out, and what to say of it."""
+    """The rule for each hook that a primitive with `decompose` may leave out, with a note for `explain`."""
     return {
         "abstract_eval": (_abstract_eval(primitive), _DERIVED),
         "jvp": (_jvp(primitive), _DERIVED),
@@ -53,7 +53,7 @@ def _function(primitive: Primitive, params: Params) -> Callable[..., list[Any]]:
 
 
 class _Underway(threading.local):
-    """What is being derived from a decomposition in this thread, outermost first."""
+    """The rules being derived from decompositions in this thread, outermost first."""
 
     keys: tuple[Any, ...] = ()
 
@@ -62,7 +62,7 @@ _underway = _Underway()
 
 
 def _once(primitive: Primitive, params: Params, what: tuple[object, ...], derive: Callable[[], Any]) -> Any:
-    """What `derive` gives. Should it come to derive the very same again, it would never end, and is refused."""
+    """Call `derive`. Raises if that gets back to deriving the very same thing, since it would never end."""
     outer, key = _underway.keys, (primitive, context.axes, param_key(params), what)
     if key in outer:
         raise checks.rule_error(
@@ -118,7 +118,7 @@ def _vmap(primitive: Primitive) -> Rule:
 
 
 class _Mapped:
-    """A primitive with `decompose` and a jvp of its own, mapped along an axis: both are mapped, the jvp is not lost."""
+    """A primitive with `decompose` and its own jvp, mapped along an axis: both are mapped, so the jvp isn't lost."""
 
     def __init__(self, primitive: Primitive, axis: Axis, dims: tuple[int | None, ...]) -> None:
         self.name = f"mapped_{primitive.name}"

@@ -1,4 +1,4 @@
-"""Plugin objects as primitives: `define`, `find`, and what the kernel asks of them.
+"""Primitives from plugin objects: `define`, `find`, and what the kernel asks about them.
 
 >>> from corejax.plugin import define, hookimpl
 >>> class Scale:
@@ -29,16 +29,16 @@ from corejax.kernel.primitive import Function, Primitive, Unfrozen
 from corejax.packs.freeze import freeze as freeze
 from corejax.packs.public_functions import public_function as public_function
 
-_lock = threading.RLock()  # a signal handler, or a property of a plugin, may come back here
+_lock = threading.RLock()  # reentrant: a signal handler or a plugin's property may get back here
 
-#: The primitive of each plugin object, by identity; a primitive holds its plugin, so an id can't be another's.
+#: The primitive of each plugin object, by id. A primitive holds its plugin, so the id can't be reused.
 _of_plugin: weakref.WeakValueDictionary[int, Primitive] = weakref.WeakValueDictionary()
 
 
-# What the kernel asks of a primitive's plugin; `freeze` and `public_function` are more of it
+# What the kernel asks about a primitive's plugin, along with `freeze` and `public_function`
 
 def place(primitive: Primitive) -> tuple[str | None, str]:
-    """Which pack a primitive made by `define` belongs to: the one whose entry point leads to its module."""
+    """The pack of a primitive made by `define`: the one with an entry point that leads to its module."""
     package = (primitive.module or "").partition(".")[0]
     for entry in registry.installed().providers(groups.PRIMITIVES, primitive.name):
         if entry.module.partition(".")[0] == package:
@@ -48,14 +48,14 @@ def place(primitive: Primitive) -> tuple[str | None, str]:
 
 
 def pickled(primitive: Primitive) -> tuple[object, ...]:
-    """A primitive of a pack by its name, another one by the place of its function."""
+    """Pickle a pack's primitive by its name, any other by the location of its function."""
     if primitive.pack is not None:
         return find, (primitive.name,)
     return _primitive_at, (primitive.module, primitive.function.__qualname__)
 
 
 def define(plugin: object, *, name: str | None = None, module: str | None = None) -> Function:
-    """The public function of the primitive that a plugin object describes; `.primitive` is the primitive.
+    """Make a primitive from a plugin object, and return its public function; `.primitive` is the primitive.
 
     Nothing is validated before its first use. `name` and `module` say where the function will be found, which pickling
     needs: by default it has the primitive's name, in the module that calls `define`.
@@ -91,7 +91,7 @@ def _whose(name: str) -> str:
 
 
 def _primitive_of(plugin: Any, module: str | None, entry: str | None = None) -> Primitive:
-    """The one primitive of a plugin object, to which the entry point of this name led if one did."""
+    """The unique primitive of a plugin object; `entry` is the name of the entry point that led to it, if any."""
     name = getattr(plugin, "name", None)
     if isinstance(plugin, type) or not isinstance(name, str) or not name.isidentifier():
         is_class = isinstance(plugin, type)
@@ -112,7 +112,7 @@ def _primitive_of(plugin: Any, module: str | None, entry: str | None = None) -> 
 
 
 def _primitive_at(module: str, qualname: str) -> Primitive:
-    """For unpickling: the primitive of a function, by its place."""
+    """For unpickling: the primitive of the function at this location."""
     value: Any = sys.modules.get(module) or __import__(module, fromlist=["_"])
     for attr in qualname.split("."):
         value = getattr(value, attr)

@@ -1,7 +1,7 @@
-"""Rules for hooks that a plugin left out: derived where they can be; else an error that names them.
+"""Rules for hooks that a plugin left out: derived where possible, otherwise an error that names them.
 
-From `decompose`, every rule follows by transforming the composition. From a declaration (`linear`, `partials`), the
-jvp. What is left to slow substitutes is in `fallbacks`.
+`decompose` gives every rule, by transforming the composition; a declaration (`linear`, `partials`) gives the jvp. Slow
+substitutes for the rest are in `fallbacks`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from corejax.packs.families.spreading import spread
 if TYPE_CHECKING:
     from corejax.packs import decomposition
 else:
-    decomposition = late("corejax.packs.decomposition")  # all the interpreters
+    decomposition = late("corejax.packs.decomposition")  # it imports all the interpreters
 
 MISSING = Note("missing", "nothing says what it is, and using it is an error")
 COMPILED = Note("absent", "compiled for each call signature")
@@ -36,8 +36,8 @@ COMPILED = Note("absent", "compiled for each call signature")
 def fill(slots: SimpleNamespace, primitive: Primitive) -> None:
     """Give every rule in `slots` a callable, for the primitive that is being frozen (`impl` may stay None).
 
-    The rules made here refer to `primitive`, never to `slots`, which is a draft of it. `slots.notes` says of each hook
-    that had no rule what was made of it.
+    The rules made here refer to `primitive`, never to `slots`, which is a draft of it. `slots.notes` gets a note for
+    each hook that had no rule.
     """
     derived = {} if slots.decompose is None else decomposition.rules(primitive, own_jvp=slots.jvp is not None)
     notes = slots.notes
@@ -76,9 +76,9 @@ def _fill_jvp(slots: SimpleNamespace, primitive: Primitive, derived: tuple[Rule,
 
 
 def fits(primitive: Primitive, abstract_eval: Rule, count: int | None, linear: Sequence[int]) -> Rule:
-    """`abstract_eval`, which also compares the number of operands with what is declared of each.
+    """`abstract_eval` with a check that the number of operands matches the declarations.
 
-    It is the first rule that is asked, and only once for each signature.
+    The check is there because `abstract_eval` is the first rule to be called, and only once for each signature.
     """
     def checked(avals: Sequence[ShapedArray], /, **params: Any) -> Any:
         result = abstract_eval(avals, **params)
@@ -125,7 +125,7 @@ def _jvp_of_partials(primitive: Primitive, functions: Sequence[Rule | None], fac
 
 
 def _times(primitive: Primitive, factor: Rule) -> Rule:
-    """The partial that multiplies the tangent by a factor, which is checked."""
+    """A partial that multiplies the tangent by a factor, which is checked."""
     def partial(x_dot: Any, out: Any, *primals: Any, **params: Any) -> Any:
         weight, aval = factor(out, *primals, **params), out.aval
         if type(weight) is not type(out) or (type(out) is not Array and weight._trace is not out._trace) or (
@@ -136,7 +136,7 @@ def _times(primitive: Primitive, factor: Rule) -> Rule:
 
 
 def _jvp_of_linear(primitive: Primitive, positions: Sequence[int]) -> Rule:
-    """d f(x, c) = f(x_dot, c) for an operand x in which f is linear, all of them together."""
+    """d f(x, c) = f(x_dot, c), where x are the operands in which f is jointly linear."""
     def jvp(primals: Sequence[object], tangents: Sequence[object], /, **params: Any) -> tuple[Any, Any]:
         outs = primitive.bind(*primals, **params)
         fixed = [i for i, t in enumerate(tangents) if type(t) is not Zero and i not in positions]

@@ -1,4 +1,4 @@
-"""Rules for a primitive from a notebook or a script, like those of `corejax.rules`, without an entry point."""
+"""Adding rules to a primitive from a notebook or a script: like `corejax.rules`, without an entry point."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from corejax.packs.define import find
 
 @public
 def extend(primitive: Primitive, plugin: object, *, replace: bool = False) -> None:
-    """Give somebody else's primitive hooks that it lacks, from an object with `@hookimpl` methods.
+    """Add missing hooks to somebody else's primitive, from an object with `@hookimpl` methods.
 
     `primitive` is its name, the primitive itself or its function. The plugin object is of the same kind as one under
     `corejax.rules`: it adds hooks, or a lowering for one `platform`, or wraps a rule. With `replace` it may also
-    replace hooks that others provide. A mistake in it is an error at once, and leaves the primitive as it was.
+    replace hooks that others provide. A mistake in it raises immediately, and leaves the primitive unchanged.
 
     A primitive's rules are fixed when it is first used, so extend it before that.
 

@@ -1,9 +1,9 @@
-"""What happens where a rule is missing and nothing says how to derive it: a slow substitute, or a refusal.
+"""What happens if a rule is missing and can't be derived: a slow substitute, or an error.
 
-A *fallback* computes the same at a cost that nobody would expect: a vmap that maps slice by slice, a compiled program
-that calls back into Python. It warns once for each primitive; `config.fallbacks` makes it an error, or silent.
-Compiling a primitive without `impl` when it is called isn't a fallback: the compiled program is the primitive, each
-pack decides for itself whether NumPy would be faster, and nothing is slower than the user's own `jit`.
+A *fallback* computes the same at an unexpected cost: a vmap that maps slice by slice, a compiled program that calls
+back into Python. It warns once for each primitive; `config.fallbacks` can make it an error, or silent. Compiling a
+primitive without `impl` when it is called isn't a fallback: the compiled program is the primitive, each pack decides
+for itself whether NumPy would be faster, and nothing is slower than the user's own `jit`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from corejax.xla.lowering.programs import Lowering
 
 class Note(NamedTuple):
-    """What stands in for a hook without a rule, in a word and in a sentence, and what it costs."""
+    """What replaces a hook without a rule, in a word and in a sentence, and what it costs."""
 
     how: str
     what: str
@@ -39,10 +39,10 @@ CALLBACK = Note("fallback", "compiled programs call back into its impl",
                 "each run copies the operands to Python and back, and waits; XLA optimizes nothing across it")
 
 
-# Refusals
+# Errors
 
 def refused(primitive: Primitive, hook: str, reason: str) -> Rule:
-    """A rule that is declared not to exist."""
+    """Stands for a rule that is declared not to exist: raises the reason."""
     verb, what, todo = ("is not differentiable", "differentiated", "use lax.stop_gradient on its operands if a zero "
                         "derivative is meant") if hook == "jvp" else (
         "is not linear, so it has no transpose", "transposed", "differentiate first: cj.vjp transposes the derivative")
@@ -57,7 +57,7 @@ def refused(primitive: Primitive, hook: str, reason: str) -> Rule:
 
 
 def missing(primitive: Primitive, hook: str) -> Rule:
-    """A rule that nobody wrote, and that follows from nothing."""
+    """Stands for a rule that nobody wrote and that can't be derived: raises."""
     def rule(*_: Any, **__: Any) -> Any:
         raise MissingRuleError(
             f"{primitive.name} ({primitive.origin}) has no {hook} rule and none can be derived",
@@ -73,7 +73,7 @@ def missing(primitive: Primitive, hook: str) -> Rule:
 # Substitutes
 
 def notifier(primitive: Primitive, hook: str, note: Note) -> Callable[[], None]:
-    """Tells the user, once, that a fallback is at work; or refuses it, if the configuration says so."""
+    """A function that warns the user, once, that a fallback is used; or raises, if the configuration says so."""
     told = False
 
     def notify() -> None:
@@ -100,7 +100,7 @@ def sequential_vmap(primitive: Primitive) -> Rule:
     impossible = missing(primitive, "vmap")
 
     def vmap(axis: Axis, args: Sequence[object], dims: Sequence[int | None], /, **params: Any) -> tuple[Any, Any]:
-        if all([d is None for d in dims]):  # its params name the axis: slices know nothing of each other
+        if all([d is None for d in dims]):  # its params name the axis, but slices know nothing of each other
             impossible()
         notify()
         mapped = [roles.move_axis(x, d, 0) if d else x for x, d in zip(args, dims, strict=True) if d is not None]
@@ -115,7 +115,7 @@ def sequential_vmap(primitive: Primitive) -> Rule:
 
 
 def callback(primitive: Primitive) -> Rule:
-    """A lowering that has the compiled program call `impl`."""
+    """A lowering that makes the compiled program call `impl`."""
     notify = notifier(primitive, "xla_translation", CALLBACK)
 
     def lowering(ctx: Lowering, args: Sequence[object], /, **params: Any) -> Any:
@@ -133,7 +133,7 @@ def callback(primitive: Primitive) -> Rule:
                 out = primitive.impl(operands, **params)
             outs = out if primitive.multiple_results else (out,)
             if not isinstance(outs, (list, tuple)):
-                return outs  # an error, which the caller raises
+                return outs  # wrong: the caller raises the error
             return [to_numpy(x) if type(x) is Array else x for x in outs]
 
         call.hook = "impl"  # type: ignore[attr-defined]

@@ -1,7 +1,7 @@
 """From plugin objects to the rules of a primitive: order, conflicts, adapters.
 
 pluggy registers the owner's plugin and then the plugins that other packs add under `corejax.rules`, and orders their
-hooks. What comes out is one plain callable for each hook, so that applying a primitive never enters pluggy.
+hooks. The result is one plain callable for each hook, so applying a primitive never enters pluggy.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from corejax.packs.source import Source
 
 _lock = threading.Lock()
 
-#: Primitives whose rules are fixed, or are being fixed: `extend` comes too late for them.
+#: Primitives whose rules are fixed, or are being fixed: it is too late to `extend` them.
 _fixed: weakref.WeakSet[Primitive] = weakref.WeakSet()
 
-#: The manifest of whose rules for unknown primitives the user was told.
+#: The manifest whose rules for unknown primitives have been reported to the user.
 _told: list[Any] = [None]
 
 
@@ -61,7 +61,7 @@ def freeze(primitive: Primitive) -> dict[str, Any]:
 
 
 def extend(primitive: Primitive, plugin: object, whose: str, replace: bool) -> None:
-    """Add a plugin to a primitive whose rules are not yet fixed; with an error, it is not added."""
+    """Add a plugin to a primitive whose rules aren't fixed yet. If this raises, it isn't added."""
     entry = plugin, whose, replace
     with _lock:
         if primitive in _fixed:
@@ -78,9 +78,9 @@ def extend(primitive: Primitive, plugin: object, whose: str, replace: bool) -> N
 
 
 def draft(primitive: Primitive, resolution: Resolution) -> SimpleNamespace:
-    """All slots with their rules, derived ones too. Not yet the primitive's own: no thread may see them half done.
+    """All slots with their rules, including derived ones, and `notes` on how those were derived.
 
-    `notes` says of what was derived how it was done.
+    They aren't the primitive's own yet, since no thread may see some of them without the others.
     """
     slots = SimpleNamespace(**_merge(resolution))
     declared = slots.jvp
@@ -102,7 +102,7 @@ def draft(primitive: Primitive, resolution: Resolution) -> SimpleNamespace:
 
 
 def _merge(resolution: Resolution) -> dict[str, Any]:
-    """One rule for each hook from all that is offered, and what else is declared."""
+    """One rule for each hook, chosen from all the offers, and everything else that is declared."""
     owner, offers, params = resolution.owner, resolution.offers, resolution.params
     several = getattr(owner.plugin, "multiple_results", False)
     slots: dict[str, Any] = dict.fromkeys(HOOKS)
@@ -131,7 +131,7 @@ def _merge(resolution: Resolution) -> dict[str, Any]:
 
 
 def _chosen(hook: str, ranked: list[Offer], params: Signature, several: bool) -> Any:
-    """The rule, or the declaration, that comes first; where a rule returns None, the next one is asked."""
+    """The first rule or declaration; if a rule returns None, the next one is called."""
     if isinstance(ranked[0].rule, Declaration):
         return _adapted_declaration(ranked[0].rule, params)
     zeros = _knows_zeros(ranked[0].source)
@@ -140,7 +140,7 @@ def _chosen(hook: str, ranked: list[Offer], params: Signature, several: bool) ->
         if isinstance(offer.rule, Declaration):
             continue
         rule = _adapted(offer.source, hook, offer.rule, params)
-        # The first plugin's declaration decides what jvp rules get; cotangents are Zeros wherever the jvp knows them.
+        # The first plugin decides whether jvp rules get Zeros; transpose rules get them if there are several results.
         if not _knows_zeros(offer.source) and ((hook == "jvp" and zeros) or (hook == "transpose" and several)):
             rule = instantiated(rule, instantiate, HOOKS[hook].index("tangents" if hook == "jvp" else "cotangents"))
         rules.append(rule)
@@ -152,7 +152,7 @@ def _knows_zeros(source: Source) -> bool:
 
 
 def _lowered_params(offers: list[Offer]) -> frozenset[str] | None:
-    """The params that lowerings read: no others matter to what is compiled. None if that can't be told."""
+    """The params that lowerings read, the only ones that affect what is compiled; None if that can't be told."""
     signatures = [_signature(offer.source, offer.rule) for offer in offers]
     if all(offer.source.platform is not None for offer in offers) or any(signature.open for signature in signatures):
         return None
@@ -160,7 +160,7 @@ def _lowered_params(offers: list[Offer]) -> frozenset[str] | None:
 
 
 def _wrap(slots: SimpleNamespace, hook: str, offer: Offer, params: Signature) -> None:
-    """Put a wrapper around a hook's rule, also around one that was derived; the last one comes outermost."""
+    """Put a wrapper around a hook's rule, even a derived one. The last wrapper is the outermost."""
     source, wrapper, platform = offer.source, _adapted(offer.source, hook, offer.rule, params), offer.source.platform
     mark = f", wrapped by {source.origin}"
     if hook == "xla_translation":
@@ -173,7 +173,7 @@ def _wrap(slots: SimpleNamespace, hook: str, offer: Offer, params: Signature) ->
     setattr(slots, hook, wrapped(wrapper, getattr(slots, hook)))
     slots.providers[hook] += mark
     if hook == "jvp":
-        slots.linear = slots.factors = None  # what reverse mode would use in place of the rule
+        slots.linear = slots.factors = None  # reverse mode would use these in place of the rule
 
 
 def _signature(source: Source, rule: Rule) -> Signature:
@@ -194,7 +194,7 @@ def _adapted_declaration(rule: Declaration, params: Signature) -> Any:
 
 
 def _declared_with_jvp(offer: Offer, params: Signature) -> dict[str, Any]:
-    """What is declared by the plugin whose jvp was chosen: it goes with that rule."""
+    """The declarations that go with a jvp rule: those of the plugin whose rule was chosen."""
     factors = None
     if isinstance(offer.rule, Factors):
         factors = tuple([adapt_partial(f, params) if callable(f) else f for f in offer.rule.factors])
@@ -202,7 +202,7 @@ def _declared_with_jvp(offer: Offer, params: Signature) -> dict[str, Any]:
 
 
 def _check_complete(owner: Source, slots: dict[str, Any], lowerings: dict[str, Rule]) -> None:
-    """There is enough to know a result's type, and to compute it."""
+    """Check that there is enough to infer a result's type, and to compute it."""
     if slots["decompose"] is not None:
         return
     if slots["abstract_eval"] is None:
@@ -217,7 +217,7 @@ def _check_complete(owner: Source, slots: dict[str, Any], lowerings: dict[str, R
 # What the user is told
 
 def idle_rules() -> list[tuple[str, str, str]]:
-    """(primitive, pack, what is near) of the rules for primitives that no installed pack provides."""
+    """(primitive, pack, suggestion) for rules whose primitives aren't provided by any installed pack."""
     installed = manifest.read()
     found = []
     for key in installed.names(groups.RULES):

@@ -1,7 +1,7 @@
-"""Signatures of hooks, and the small functions that make every hook callable in one way.
+"""Signatures of hooks, and small adapters that make every hook callable in the same way.
 
-A hook may name fewer positional arguments than its spec and fewer params than its primitive has. A hook that names all
-of them is used as it is.
+A hook may name fewer positional arguments than its spec, and fewer params than its primitive has. A hook that names all
+of them needs no adapter.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from corejax.kernel.primitive import Rule
 
 class Signature(NamedTuple):
-    """What a hook takes: names of positional arguments and of params, `*args`, `**params`."""
+    """What a hook accepts: names of positional arguments and of params, `*args`, `**params`."""
 
     positional: tuple[str, ...]
     keywords: tuple[str, ...]
@@ -61,7 +61,7 @@ def takes(function: Rule, count: int) -> bool:
 
 
 def adapt(rule: Rule, signature: Signature, positional: Sequence[str], params: Signature) -> Rule:
-    """The rule as a callable that takes `positional` and all the params."""
+    """The rule as a callable that accepts `positional` and all the params."""
     takes_all = signature.open or (not params.open and set(signature.keywords) == set(params.keywords))
     keep = signature.keywords
     if signature.positional == tuple(positional):
@@ -85,7 +85,7 @@ def _without_params(rule: Rule, count: int) -> Rule:
 
 
 def of_operands(rule: object) -> tuple[Rule | None, Rule | None, frozenset[str]]:
-    """The function of one operand and that of two that a rule calls, and the kinds of dtypes for which it does more."""
+    """The functions that a rule calls for one and for two operands, and the kinds of dtypes for which it does more."""
     told: PerOperand | None = getattr(rule, "per_operand", None)
     if told is None or told.rule is not rule:
         return None, None, frozenset()
@@ -93,12 +93,12 @@ def of_operands(rule: object) -> tuple[Rule | None, Rule | None, frozenset[str]]
 
 
 def adapt_partial(function: Rule | None, params: Signature) -> Rule | None:
-    """A function of `partials` or `factors` as one that takes all the params."""
+    """A function of `partials` or `factors`, adapted to accept all the params."""
     if function is None or not params.keywords:
         return function
     try:
         parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # some built-in functions have no signature: they get what there is
+    except (TypeError, ValueError):  # some built-in functions have no signature: they get all arguments
         return function
     keep = [p.name for p in parameters if p.name in params.keywords]
     if any(p.kind is p.VAR_KEYWORD for p in parameters) or len(keep) == len(params.keywords):
@@ -107,7 +107,7 @@ def adapt_partial(function: Rule | None, params: Signature) -> Rule | None:
 
 
 def chain(rules: Sequence[Rule]) -> Rule:
-    """The first result that is not None."""
+    """A rule that returns the first result that isn't None."""
     def first(*args: Any, **params: Any) -> Any:
         for rule in rules:
             out = rule(*args, **params)
@@ -118,7 +118,7 @@ def chain(rules: Sequence[Rule]) -> Rule:
 
 
 def instantiated(rule: Rule, instantiate: Callable[[Any], Any], place: int) -> Rule:
-    """A rule that doesn't know symbolic zeros: it gets arrays in the sequence that is its argument at `place`."""
+    """Adapt a rule that doesn't know symbolic zeros: in the sequence at position `place`, it gets arrays instead."""
     def call(*args: Any, **params: Any) -> Any:
         values = args[place]
         if type(values) in (list, tuple):
@@ -128,7 +128,7 @@ def instantiated(rule: Rule, instantiate: Callable[[Any], Any], place: int) -> R
 
 
 def wrapped(wrapper: Rule, inner: Rule) -> Rule:
-    """`inner` inside a generator function that yields once, is sent the result and returns another."""
+    """`inner` wrapped by a generator function, which yields once, is sent the result and returns another."""
     def call(*args: Any, **params: Any) -> Any:
         generator = wrapper(*args, **params)
         try:
@@ -139,7 +139,7 @@ def wrapped(wrapper: Rule, inner: Rule) -> Rule:
                                       todo="yield once, whatever the operands: the rule runs there") from None
         try:
             out = inner(*args, **params)
-        except BaseException as error:  # thrown into the wrapper, which raises it again or not
+        except BaseException as error:  # thrown into the wrapper, which may or may not raise it again
             resume, sent = generator.throw, error
         else:
             resume, sent = generator.send, out

@@ -1,4 +1,4 @@
-"""The public function of a primitive: what users call."""
+"""The public function of a primitive, which users call."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from corejax.kernel.primitive import Function, Primitive
 
 
 def public_function(primitive: Primitive) -> Function:
-    """The plugin's own function, or one that binds; named and documented."""
+    """The plugin's own function or, by default, one that binds; with a name and documentation."""
     plugin = primitive.plugin
     typed = getattr(plugin, "abstract_eval", None) or getattr(plugin, "decompose", None)
     defaults = primitive.defaults

@@ -1,11 +1,11 @@
-"""Who provides each hook of a primitive, and whose rule wins where several plugins offer one.
+"""Who provides each hook of a primitive, and whose rule wins if several plugins offer one.
 
-The plugins of a primitive are its owner's, those of other packs under `corejax.rules`, and what `extend` was given. A
-plugin is used as a whole or not at all: a mistake in a part of it leaves all of it out.
+The plugins of a primitive are its owner's, those of other packs under `corejax.rules`, and those passed to `extend`. A
+plugin is used as a whole or not at all: a mistake in one part leaves out the whole plugin.
 
-pluggy's order (`tryfirst`, `trylast`, else the last registered first) decides among the plugins of one pack. Between
-packs the user decides: by COREJAX_PREFER, or by `extend(..., replace=True)`. A rule marked `trylast` competes with no
-other: it stands in where the hook is missing, or where the rules before it return None.
+pluggy's order (`tryfirst`, `trylast`, otherwise the last registered first) decides among the plugins of one pack.
+Between packs the user decides, with COREJAX_PREFER or `extend(..., replace=True)`. A rule marked `trylast` doesn't
+compete with others: it is used where the hook is missing, or where the rules before it return None.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from corejax.packs.hook_signatures import Signature
 from corejax.packs.source import Source
 from corejax.packs.validation import Manager, check_fit
 
-#: Platforms that a lowering for another one serves too, unless there is one for just that platform.
+#: Families of platforms. A lowering for a family is used for each member that has none of its own.
 FAMILIES = {"gpu": ("cuda", "rocm")}
 
-#: Hooks that can be wrapped whoever wrote them, as every primitive has them in the end.
+#: Hooks that can always be wrapped, since every primitive has a rule for them in the end, perhaps a derived one.
 ALWAYS_THERE = frozenset(("abstract_eval", "jvp", "transpose", "vmap", "xla_translation"))
 
-#: What `extend` was given for a primitive: (plugin, whose, replace).
+#: The arguments of `extend` for each primitive: (plugin, whose, replace).
 extensions: weakref.WeakKeyDictionary[Primitive, list[tuple[Any, str, bool]]] = weakref.WeakKeyDictionary()
 
 Offers = dict[str, list["Offer"]]
@@ -44,7 +44,7 @@ class Offer(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """The offers, the one that counts first, and why it is the first."""
+    """The offers, the winner first, and why it won."""
 
     offers: list[Offer]
     why: str
@@ -53,7 +53,7 @@ class Ranking(NamedTuple):
 # Who offers what
 
 class Resolution:
-    """The plugins of a primitive, and what they offer for each hook; `left_out` are pairs (pack, why)."""
+    """The plugins of a primitive, and what they offer for each hook; `left_out` has pairs (pack, reason)."""
 
     __slots__ = ("left_out", "manager", "offers", "owner", "sources", "wrappers")
 
@@ -72,7 +72,7 @@ class Resolution:
 
     @property
     def params(self) -> Signature:
-        """What params there are: the owner's abstract_eval says it, else its decompose; then whoever has one."""
+        """The params, from the signature of the owner's abstract_eval, else its decompose, else another plugin's."""
         for source in self.sources:
             rules = source.rules
             for hook in ("abstract_eval", "decompose"):
@@ -96,7 +96,7 @@ class Resolution:
             self.manager.add(source)
             self.sources.append(source)
             check_fit(source, self.params, getattr(self.owner.plugin, "multiple_results", False))
-        except (Exception, SystemExit) as error:  # whatever it is, the primitive works without these rules
+        except (Exception, SystemExit) as error:  # whatever went wrong, the primitive works without these rules
             self._leave_out(source, error)
 
     def _leave_out(self, source: Source, error: Exception | SystemExit) -> None:
@@ -112,7 +112,7 @@ class Resolution:
         self.left_out.append((source.origin, error))
 
     def _check_wrappers(self) -> None:
-        """A wrapper needs something that it wraps; the plugins of those that have nothing are left out."""
+        """Leave out plugins with wrappers that have nothing to wrap."""
         idle = next((source for hook, found in self.wrappers.items() for source, _, _ in found
                      if hook not in ALWAYS_THERE and not self.offers[hook]), None)
         if idle is None:
@@ -126,7 +126,7 @@ class Resolution:
 
 
 def _collect(manager: Manager, sources: Sequence[Source]) -> tuple[Offers, Offers]:
-    """(offers, wrappers) of each hook; among the offers the last registered comes first, as when pluggy calls them."""
+    """(offers, wrappers) by hook; the last registered offer comes first, the order in which pluggy calls them."""
     offers: Offers = {}
     wrappers: Offers = {}
     for hook in HOOKS:
@@ -145,10 +145,10 @@ def _collect(manager: Manager, sources: Sequence[Source]) -> tuple[Offers, Offer
     return offers, wrappers
 
 
-# Which offer counts
+# Which offer wins
 
 def rank(primitive: str, hook: str, offers: Sequence[Offer]) -> Ranking:
-    """The offers in their order; an error if packs compete and the user made no choice."""
+    """The offers in order; raises if packs compete and the user made no choice."""
     if len(offers) == 1:
         return Ranking([*offers], "the only one")
     backups = [offer for offer in offers if offer.last]
@@ -184,7 +184,7 @@ def _conflict(primitive: str, hook: str, rivals: Sequence[Offer]) -> PackError:
 
 
 def by_platform(primitive: str, offers: Sequence[Offer]) -> dict[str, Ranking]:
-    """The ranked lowerings of each platform that one is for; a family serves its members that have none."""
+    """The ranked lowerings for each platform that has any. Members of a family without their own get the family's."""
     platforms = dict.fromkeys([offer.source.platform for offer in offers if offer.source.platform is not None])
     found = {platform: rank(primitive, f"xla_translation on {platform}",
                             [offer for offer in offers if offer.source.platform == platform])
@@ -196,5 +196,5 @@ def by_platform(primitive: str, offers: Sequence[Offer]) -> dict[str, Ranking]:
 
 
 def general(hook: str, offers: Sequence[Offer]) -> list[Offer]:
-    """The offers that are for every platform."""
+    """The offers that apply to every platform."""
     return [offer for offer in offers if hook != "xla_translation" or offer.source.platform is None]

@@ -1,4 +1,4 @@
-"""A plugin object, who provides it, and where it is written."""
+"""A plugin object, its provider, and where it is defined."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from corejax.packs.hook_signatures import Signature, place_of
 
 
 class Source:
-    """A plugin object, and who provides it: the pack that owns the primitive, or others by an entry or `extend`."""
+    """A plugin object and its provider: the pack that owns the primitive, or others by an entry point or `extend`."""
 
     __slots__ = ("declared", "extends", "found", "is_owner", "linear", "origin", "pack", "plugin", "primitive",
                  "replaces", "signatures")
@@ -53,5 +53,5 @@ class Source:
 def _place_of_class(kind: type) -> str:
     try:
         return f"{inspect.getsourcefile(kind)}:{inspect.getsourcelines(kind)[1]}"
-    except (OSError, TypeError):  # made where there is no file
+    except (OSError, TypeError):  # defined without a file
         return f"{kind.__module__}.{kind.__qualname__}"

@@ -1,6 +1,6 @@
-"""What a plugin object may hold: every public attribute is a hook, a declaration, or an error with a suggestion.
+"""What a plugin object may contain: every public attribute is a hook, a declaration, or an error with a suggestion.
 
-On its own, pluggy lets an undecorated or misspelled hook pass.
+pluggy itself wouldn't notice an undecorated or misspelled hook.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from corejax.packs.source import Source
 
 
 class Manager(pluggy.PluginManager):
-    """pluggy's manager for one primitive, which lets no attribute of a plugin pass that it doesn't know."""
+    """pluggy's manager for one primitive, which rejects plugins with unknown attributes."""
 
     def __init__(self) -> None:
         super().__init__("corejax")
@@ -27,7 +27,7 @@ class Manager(pluggy.PluginManager):
         self.sources: dict[int, Source] = {}
 
     def add(self, source: Source) -> None:
-        """Validate and register a plugin; an invalid one leaves no trace."""
+        """Validate and register a plugin. An invalid one leaves no trace."""
         check_object(source)
         if id(source.plugin) in self.sources:
             raise source.error("the same object provides rules twice", got=repr(source.plugin),
@@ -41,14 +41,14 @@ class Manager(pluggy.PluginManager):
                                todo="see pluggy's documentation of hook implementations") from None
 
     def remove(self, source: Source) -> None:
-        """Take a plugin back, as if it had never been added."""
+        """Remove a plugin, as if it had never been added."""
         if self.sources.get(id(source.plugin)) is source:
             del self.sources[id(source.plugin)]
             if self.is_registered(source.plugin):
                 self.unregister(source.plugin)
 
     def parse_hookspec_opts(self, module_or_class: Any, name: str) -> Any:
-        """pluggy's options of a hook spec; it would inspect everything else in the module too, which takes longer."""
+        """pluggy's options of a hook spec. Overridden because pluggy would inspect the whole module, which is slow."""
         return super().parse_hookspec_opts(module_or_class, name) if name in HOOKS else None
 
     def parse_hookimpl_opts(self, plugin: object, name: str) -> Any:
@@ -63,7 +63,7 @@ class Manager(pluggy.PluginManager):
         hook = options.get("specname") or name
         if hook not in HOOKS:
             raise source.error(f"{hook!r} is not a hook", name, got=hook, wanted=f"one of: {', '.join(HOOKS)}",
-                               todo=suggestion(hook, HOOKS) or "begin helpers with an underscore")
+                               todo=suggestion(hook, HOOKS) or "start the names of helpers with an underscore")
         if options.get("hookwrapper"):
             raise source.error("old-style wrappers are not supported", name, got="hookwrapper=True",
                                wanted="hookimpl(wrapper=True)", todo="yield once and return the result")
@@ -74,7 +74,7 @@ class Manager(pluggy.PluginManager):
 
 
 def check_object(source: Source) -> None:
-    """Check that it is an instance that declares a name, and a contract that this kernel knows."""
+    """Check that the plugin is an instance, has the right name, and is for a contract that this kernel knows."""
     plugin = source.plugin
     if isinstance(plugin, (type, ModuleType)):
         what = "class" if isinstance(plugin, type) else "module"
@@ -113,7 +113,7 @@ def check_signature(source: Source, hook: str, name: str, method: Any) -> Signat
 
 
 def check_fit(source: Source, params: Signature, several: bool) -> None:
-    """Check that hooks read only params that the primitive has, none named like an argument, and fit its results."""
+    """Check that hooks only read the primitive's params, none with an argument's name, and suit its results."""
     for hook, _, signature in source.found:
         if hook in FOR_SEVERAL and not several:
             raise source.error("this hook is for primitives with several results", hook, got="multiple_results = False",

@@ -120,8 +120,8 @@ def test_a_plugin_is_told_its_primitive_before_its_function_is_made():
 
 
 @pytest.mark.parametrize(("name", "value", "words"), [
-    ("attached", 3, "attached is a method"), ("not_linear_in", "x", "not_linear_in names operands"),
-    ("not_linear_in", (-1,), "not_linear_in names operands")])
+    ("attached", 3, "attached must be a method"), ("not_linear_in", "x", "not_linear_in must name operands"),
+    ("not_linear_in", (-1,), "not_linear_in must name operands")])
 def test_declarations_of_the_wrong_kind_are_refused(name, value, words):
     refused(type("Bad", (Base,), {name: value})(), words)
 
@@ -155,7 +155,7 @@ def test_a_hook_without_the_marker_is_an_error():
 def test_an_unknown_public_attribute_is_an_error(attribute):
     bad = Base()
     setattr(bad, attribute, 3)
-    hint = "did you mean 'multiple_results'?" if attribute == "multipleresults" else "begin helpers with an underscore"
+    hint = "did you mean 'multiple_results'?" if attribute == "multipleresults" else "start the names of helpers with an underscore"
     refused(bad, f"{attribute!r} is neither a hook nor a declaration", hint)
 
 
@@ -177,7 +177,7 @@ def test_what_is_neither_rule_nor_declaration_is_an_error(hook, value):
 def test_flags_are_booleans(name):
     bad = Base()
     setattr(bad, name, 1)
-    refused(bad, f"{name} is True or False")
+    refused(bad, f"{name} must be True or False")
 
 
 @pytest.mark.parametrize("operands", [0, [0], ("x",), (-1,), (True,)])

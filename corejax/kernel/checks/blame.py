@@ -77,7 +77,7 @@ def failed(primitive: Blamed, hook: str, error: Exception, where: str | None = N
     An error that already names a hook gets no note, nor does one from a user's function: that isn't the hook's fault.
     """
     if hook == "impl" and isinstance(error, ValueError) and "read-only" in str(error):
-        wrong = rule_error(primitive, hook, "writes to its operands", str(error), "operands as they were",
+        wrong = rule_error(primitive, hook, "writes to its operands", str(error), "unchanged operands",
                            "compute into a new array: copy the operand first, or omit `out=`")
         wrong.__cause__, wrong.where = error, where or wrong.where
         return wrong

@@ -26,7 +26,7 @@ def checked(primitive: Primitive, hook: str, rule: Rule) -> Rule:
         except Exception as error:
             raise failed(primitive, hook, error)  # noqa: B904
         if eqn is not None and before != (tuple(eqn.invars), tuple(eqn.outvars), eqn.params):
-            raise rule_error(primitive, hook, "changes the equation that it was given", eqn, "the equation as it was",
+            raise rule_error(primitive, hook, "changes the equation that it was given", eqn, "the equation unchanged",
                              "make a new one: eqn.replace(params={**eqn.params, ...})")
         return check(primitive, result, *args, **params)
     return call
@@ -141,7 +141,7 @@ def _check_equation(primitive: Primitive, hook: str, name: str, eqn: object) -> 
 
 
 def _no_equation(primitive: Primitive, hook: str, name: str, eqn: object) -> RuleError:
-    return rule_error(primitive, hook, f"its {name} equation isn't one", describe(eqn), "a JaxprEqn, or None",
+    return rule_error(primitive, hook, f"its {name} equation isn't an equation", describe(eqn), "a JaxprEqn, or None",
                       "make it by eqn.replace(invars=..., outvars=..., params=...)")
 
 

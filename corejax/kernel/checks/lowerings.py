@@ -36,7 +36,7 @@ def foreign_value(eqn: JaxprEqn | None, value: object) -> RuleError:
                        "uses something that isn't a value of the program",
                        "a value that was made when another program was lowered" if kept else kind_of(value),
                        "values made from this call's arguments, by this ctx", "don't keep values from call to call; "
-                       "make constants anew with ctx.constant")
+                       "make new constants with ctx.constant")
 
 
 def check_open(ir: Any, eqns: Sequence[JaxprEqn]) -> None:

@@ -4,15 +4,15 @@
         "sinh", np.sinh, hlo="chlo.sinh", dtypes="fc", jvp=factors(lambda out, x: lax.cosh(x)), domain=(-3.0, 3.0),
         doc="The hyperbolic sine."))
 
-A row says what differs: the name, the NumPy function, the StableHLO operation, the kinds of dtype it takes and the
-derivative. The family brings the other hooks. Its law is that of elementwise functions with several operands:
+A row says what is specific: the name, the NumPy function, the StableHLO operation, the kinds of dtype it takes and the
+derivative. The family provides the other hooks. With several operands, these are its laws:
 
-- Operands have one dtype. Their shapes are equal, or () for an operand that *spreads*: it stands beside each element.
+- Operands have the same dtype. Their shapes are equal, or () for an operand that *spreads*: it pairs with each element.
 - The result is weakly typed if every operand is.
 - The public function takes Python scalars beside arrays: they get the array's dtype, and stay weak.
 
-The functions `spread`, `unspread`, `align` and `spread_operands` do the parts of the rules that spreading operands
-need; use them in plugins of your own that follow the same law, or subclass `Elementwise` and override hooks.
+The functions `spread`, `unspread`, `align` and `spread_operands` handle spreading operands in rules. Use them in your
+own plugins that follow the same laws, or subclass `Elementwise` and override hooks.
 """
 
 from __future__ import annotations

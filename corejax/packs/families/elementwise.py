@@ -31,10 +31,10 @@ _SAMPLE_DTYPES = {"b": "bool", "i": "int32", "u": "uint8", "f": "float64", "c": 
 class Elementwise:
     """The plugin of an elementwise primitive. Build one with `unary`, `binary`, `nary` or `comparison`.
 
-    A subclass may have hooks of its own, which come before those that its row would give.
+    A subclass may have its own hooks, which take precedence over those from its row.
 
-    `_typed_from` is the position of the first operand that shares the common dtype: those before it have rules of
-    their own, which a subclass checks in its `abstract_eval`.
+    `_typed_from` is the position of the first operand that has the common dtype. A subclass checks the dtypes of the
+    operands before it in its `abstract_eval`.
     """
 
     _typed_from = 0
@@ -65,7 +65,7 @@ class Elementwise:
                 setattr(self, hook, value)
 
     def attached(self, primitive: Primitive) -> None:
-        """Told which primitive was made of it."""
+        """Called with the primitive that was made from this plugin."""
         self._primitive, self._bind = primitive, primitive.bind
 
     def function(self, bind: Function) -> Function:
@@ -77,7 +77,7 @@ class Elementwise:
         return public(lambda *operands: bind(*match_scalars(operands)))
 
     def _settling(self, compiled_at: Function | None) -> dict[str, Any]:
-        """That of complex operands the compiled program is asked where `impl` is not to be relied on."""
+        """Options of `per_operand` that, for complex operands, ask the compiled program where `impl` is unreliable."""
         if compiled_at is None:
             return {}
         return {"beside": "c", "more": lambda out, args: settle(self._primitive, out, args, compiled_at)}
@@ -87,7 +87,7 @@ class Elementwise:
         return self._type(avals)
 
     def _type(self, avals: Sequence[ShapedArray]) -> ShapedArray:
-        """The result's type, from operands that are checked first."""
+        """The result's type, after checking the operands."""
         if self._arity is not None and len(avals) != self._arity:
             raise refused(self.name, f"it takes {self._arity} operand{'s' * (self._arity != 1)}", avals,
                           f"{self._arity} array{'s' * (self._arity != 1)}", "pass one array for each operand")
@@ -146,7 +146,7 @@ class Elementwise:
 
 
     def _sample(self, args: Sequence[object], params: Mapping[str, Any] | None = None) -> Sample:
-        """A sample of the row: with its domain, its singular points, and what is exempt for a dtype of this kind."""
+        """A sample with the row's domain and singular points, and its exemptions for this kind of dtype."""
         kind = types.kind(aval_of(args[self._typed_from]).dtype)
         return Sample(args, params, domain=self._domain, singular=self._singular, ulps=self._ulps,
                       exempt=self._exempt.get(kind))
@@ -168,10 +168,9 @@ def unary(name: str, impl: Function, *, hlo: str | Function, dtypes: str, jvp: o
     - `singular`: the points of the domain without a derivative;
     - `ulps`: how many units in the last place `impl` and the compiled program may be apart;
     - `exempt`: for a kind of dtypes, the names of checks that don't hold, with the reasons;
-    - `compiled_at`: a function `(out, *args) -> mask` that says where, for complex operands,
-    the compiled program decides
-      instead of `impl`: for example `at_special_points`, where the two disagree about signs of zeros,
-      branches and infinities;
+    - `compiled_at`: a function `(out, *args) -> mask` that says where, for complex operands, the compiled program
+      decides instead of `impl`: for example `at_special_points`, where the two disagree about signs of zeros, branches
+      and infinities;
     - `cheap`: it takes about as long as reading its operands, as `neg` and `add` do.
     """
     return Elementwise(name, impl, arity=1, hlo=hlo, dtypes=dtypes, jvp=jvp, doc=doc, **options)
@@ -190,7 +189,7 @@ def binary(name: str, impl: Function, *, hlo: str | Function, dtypes: str, jvp: 
 
 
 def comparison(name: str, impl: Function, *, direction: str, dtypes: str, jvp: object, doc: str) -> Elementwise:
-    """A function of two operands with boolean result; `direction` is StableHLO's name for the order, as "LT"."""
+    """A function of two operands with a boolean result; `direction` is StableHLO's name for it, such as "LT"."""
     attribute = f"#stablehlo<comparison_direction {direction}>"
 
     def lower(ctx: Lowering, args: Sequence[object]) -> Any:
@@ -201,7 +200,7 @@ def comparison(name: str, impl: Function, *, direction: str, dtypes: str, jvp: o
 
 
 def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype, domain: tuple[float, float]) -> np.ndarray:
-    """A random array of a dtype, with elements (their real and imaginary parts) in an interval."""
+    """A random array whose elements (or their real and imaginary parts) are in an interval."""
     low, high = domain
     kind = types.kind(dtype)
     if kind == "b":
@@ -212,7 +211,7 @@ def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype, doma
     return np.asarray(drawn + 1j * rng.uniform(low, high, shape) if kind == "c" else drawn).astype(dtype)
 
 
-# From what a row says to hooks
+# From rows to hooks
 
 def _of_one(bind: Function) -> Function:
     @as_entry
@@ -235,7 +234,7 @@ def _lowering(hlo: str | Function, arity: int | None) -> Function:
 
 
 def _spreading(declared: Partials) -> Partials:
-    """The same derivatives, whose contributions have the result's shape also for an operand that spreads."""
+    """The same derivatives, with contributions in the result's shape even for an operand that spreads."""
     def spreading(partial: Function) -> Function:
         return lambda tangent, out, *args, **params: spread(partial(tangent, out, *args, **params), out)
 

@@ -20,7 +20,7 @@ _SCALARS = dtypes.PYTHON_SCALARS
 _RANK = {bool: 0, int: 1, float: 2, complex: 3}
 _RANK_OF_KIND = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3, "V": -1}
 
-#: For a dtype: how far kinds of scalars may go, what makes a scalar of it, and the weak type of that.
+#: For each dtype: the highest kind of scalars that it accepts, a function that makes its scalars, and their weak type.
 _weak: dict[np.dtype, tuple[int, Callable[[Any], Any], ShapedArray]] = {}
 
 
@@ -48,7 +48,7 @@ def weak_scalar(value: object, dtype: np.dtype) -> Array | None:
 
 
 def match_scalars(operands: Sequence[object]) -> Sequence[Any]:
-    """The operands, with Python scalars in the dtype of the first array among them, if their kinds allow it."""
+    """The operands, with Python scalars converted to the dtype of the first array, if their kinds allow it."""
     for x in operands:
         if type(x) not in _SCALARS:
             dtype = aval_of(x).dtype
@@ -66,7 +66,7 @@ def match_scalars(operands: Sequence[object]) -> Sequence[Any]:
 
 
 def matching(bind: Callable[..., Any]) -> Callable[..., Any]:
-    """The public function of two operands that binds them with scalars matched; `bind` takes just two."""
+    """A public function of two operands that matches scalars and calls `bind`, which takes just these two."""
     scalars = _SCALARS
 
     @as_entry

@@ -1,7 +1,7 @@
 """Complex functions at their special points, where libraries differ: signs of zeros, sides of cuts, infinities.
 
-Elsewhere NumPy and a compiled program agree up to rounding. At these points the compiled program decides, so that one
-function has one convention however it runs. They are few as a rule, and go through it together, apart from the others.
+Elsewhere NumPy and a compiled program agree up to rounding. At these points the compiled program decides, so that a
+function has the same conventions however it runs. There are usually few of them, and they are evaluated together.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 else:
     dispatch = late("corejax.eager.dispatch", keep=True)
 
-_FEWEST = 8  # how many go at a time at least: numbers that are powers of two need few programs
+_FEWEST = 8  # evaluated at a time, at least: batches are powers of two, so that few programs are needed
 
 
 def at_special_points(out: Any, *args: Any) -> Any:
-    """Where an operand is on an axis of the complex plane or not finite, or the result is not."""
-    products = [x.real * x.imag for x in args]  # may vanish or overflow elsewhere, too, which costs only time
+    """Where an operand is on an axis of the complex plane or not finite, or the result isn't finite."""
+    products = [x.real * x.imag for x in args]  # may vanish or overflow elsewhere too, which only costs time
     if _all_finite(out, *products) and all([np.logical_and.reduce(product, None) for product in products]):
         return None
     mask = ~np.isfinite(out)
@@ -39,7 +39,7 @@ def at_special_points(out: Any, *args: Any) -> Any:
 
 
 def where_infinite(out: Any, *args: Any) -> Any:
-    """Where an operand or the result is not finite."""
+    """Where an operand or the result isn't finite."""
     if _all_finite(out, *args):
         return None
     mask = ~np.isfinite(out)
@@ -49,13 +49,13 @@ def where_infinite(out: Any, *args: Any) -> Any:
 
 
 def _all_finite(*arrays: Any) -> bool:
-    """It may say no of large numbers, whose sum is not finite."""
+    """Whether all elements are finite. May be False for large finite numbers, if their sum isn't finite."""
     return all([isfinite(np.add.reduce(x, None)) for x in arrays])
 
 
 def settle(primitive: Primitive, out: Any, args: Sequence[Any], compiled_at: Callable[..., Any],
            params: Mapping[str, Any] = MappingProxyType({})) -> Any:
-    """The result, with what the compiled program gives in the places that `compiled_at(out, *args)` names, if any."""
+    """The result, with elements from the compiled program at the places given by `compiled_at(out, *args)`, if any."""
     mask = compiled_at(out, *args)
     if mask is None:
         return out

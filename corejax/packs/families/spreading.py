@@ -1,4 +1,4 @@
-"""What rules do about operands that spread: scalars beside arrays, in each transformation."""
+"""How rules deal with operands that spread (scalars beside arrays), in each transformation."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 
 def spread(x: object, out: Any) -> Any:
-    """`x`, repeated to the shape of `out` if it has rank 0 and `out` has not."""
+    """`x`, broadcast to the shape of `out` if it has rank 0 and `out` doesn't."""
     shape = out.aval.shape
     return x if not shape or aval_of(x).shape == shape else roles.broadcast(x, shape, ())
 
 
 def unspread(ct: Any, operand: Linear) -> Any:
-    """The cotangent of an operand that may have been spread: the sum over the axes along which it was."""
+    """The cotangent of an operand that may have been spread: summed over the axes along which it was."""
     if operand.aval.shape or not ct.aval.shape:
         return ct
     return roles.sum_axes(ct, tuple(range(len(ct.aval.shape))))
 
 
 def align(size: int, args: Sequence[object], dims: Sequence[int | None]) -> tuple[list[Any], int]:
-    """The operands of a vmap rule in the form in which the primitive takes them, and where their batch axis is.
+    """The operands of a vmap rule in a form that the primitive takes, and where their batch axis is.
 
-    Each has the batch axis at the same place, or rank 0. A batched scalar beside arrays becomes an array.
+    They all have the batch axis at the same place, or rank 0. A batched scalar beside arrays becomes an array.
     """
     shapes = [aval_of(x).shape for x in args]
     rank = max([len(s) - (d is not None) for s, d in zip(shapes, dims, strict=True)])
@@ -55,7 +55,7 @@ def align(size: int, args: Sequence[object], dims: Sequence[int | None]) -> tupl
 
 
 def spread_operands(ctx: Any, args: Sequence[Any]) -> Sequence[Any]:
-    """In a lowering: the values, with those of rank 0 repeated to the result's shape."""
+    """In a lowering: the values, with those of rank 0 broadcast to the result's shape."""
     eqn = ctx.eqn
     shape = eqn.outvars[0].aval.shape
     if not shape:
@@ -68,7 +68,7 @@ def spread_operands(ctx: Any, args: Sequence[Any]) -> Sequence[Any]:
 
 
 def constant_like(ctx: Any, value: Any, aval: ShapedArray | None = None) -> Any:
-    """In a lowering: a constant with this number everywhere, of the first operand's type or of another."""
+    """In a lowering: a constant array filled with this number, of the first operand's type or another."""
     aval = aval or ctx.eqn.invars[0].aval
     scalar = ctx.constant(np.asarray(value).astype(aval.dtype))
     return _repeat(ctx, scalar, aval) if aval.shape else scalar
@@ -80,7 +80,7 @@ def _repeat(ctx: Lowering, scalar: object, aval: ShapedArray) -> Any:
 
 
 def common_shape(name: str, avals: Sequence[ShapedArray]) -> tuple[int, ...]:
-    """The shape of the operands that don't spread, or an error."""
+    """The common shape of the operands that don't spread."""
     shape: tuple[int, ...] = ()
     for aval in avals:
         if aval.shape != shape and aval.shape:
