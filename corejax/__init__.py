@@ -1,4 +1,4 @@
-"""corejax: composable transformations of numerical functions. The kernel knows no primitive; packs bring them.
+"""corejax: composable transformations of numerical functions. All primitives come from packs.
 
 >>> import corejax as cj
 >>> cj.grad(lambda x: x * x)(3.0)
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# What lower rooms need of higher ones is handed in here, and nowhere else.
+# Whatever lower rooms need from higher ones is handed in here, and nowhere else.
 stand_on(EvalTrace)
 run_by(late("corejax.xla.runtime.client", keep=True))
 freeze_by(late("corejax.packs.define"))
@@ -98,7 +98,7 @@ def _find(name: str) -> Any:
                    wanted="functions of cj.lax, operators, and methods of arrays",
                    todo="write lax.sin(x), x @ y, x.sum(axis=0); dir(cj.lax) and dir(x) list what there is")
     close = get_close_matches(name, __all__, 1)
-    # `from corejax import testing` asks here first: importing a module doesn't look what is installed.
+    # `from corejax import testing` asks here first, so the lookup of a module must not read what is installed.
     in_lax = name.isidentifier() and find_spec(f"corejax.{name}") is None and name in dir(lax)
     raise kind(f"corejax has no {name!r}", got=f"cj.{name}", wanted=f"one of: {', '.join(__all__)}", where=here(),
                todo=f"write cj.lax.{name}" if in_lax else f"did you mean {close[0]!r}?" if close else

@@ -1,4 +1,4 @@
-"""What somebody needs to write an interpreter, or a primitive that carries jaxprs.
+"""Everything needed to write an interpreter, or a primitive that carries jaxprs.
 
 >>> from corejax.core import eval_jaxpr, stage, ShapedArray
 >>> closed = stage(lambda x: [x], [ShapedArray((), "float64")])

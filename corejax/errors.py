@@ -1,4 +1,4 @@
-"""Every error that corejax raises: a `CorejaxError` that is also the built-in class one expects.
+"""All errors that corejax raises. Each is a `CorejaxError`, and also the built-in class that one would expect.
 
 >>> issubclass(CorejaxTypeError, CorejaxError), issubclass(CorejaxTypeError, TypeError)
 (True, True)

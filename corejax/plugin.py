@@ -1,4 +1,4 @@
-"""The doors: what a pack author imports.
+"""What pack authors import.
 
 >>> from corejax.plugin import define, hookimpl
 >>> class Twice:
@@ -10,8 +10,7 @@
 >>> twice.primitive
 twice
 
-Names are resolved when they are asked for, so that importing corejax loads neither pluggy nor the metadata of
-installed distributions.
+Names are resolved on first use, so importing corejax loads neither pluggy nor the metadata of installed distributions.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     from corejax.packs.extending import extend
     from corejax.xla.runtime.builtin import pjrt_client
 
-#: Nothing lies beneath this module; names that did are found where they are now.
+#: This module has no submodules any more; their old names are redirected.
 __path__: list[str] = []
 
 _HOME = homes({

@@ -40,7 +40,7 @@ __all__ = ["backends", "explain", "packs", "primitives"]
 
 @public
 def backends() -> Listing:
-    """Print each backend, and why those can't be used here that can't. None is started for it.
+    """Print each backend, and whether it can be used here or why not. Starts none.
 
     >>> backends().rows["cpu"]
     cpu: can be used
@@ -54,12 +54,12 @@ def backends() -> Listing:
 
 @public
 def explain(what: object) -> Explanation:
-    """Print who provides a name, and for a primitive each of its hooks, and why it won; also returned as an object.
+    """Print who provides a name (for a primitive, each of its hooks) and why it won; also returned as an object.
 
-    `what` is the name of a primitive, function, role or operator, or a primitive or its function. Nothing is fixed by
-    looking: a primitive can still be extended. Of each hook, it says whether it is
+    `what` is the name of a primitive, function, role or operator, or a primitive or its function. Looking doesn't fix
+    anything: a primitive can still be extended. For each hook, it says whether it is
 
-    - `written` or `declared`, by which pack and where; why that one counts, if there are several, and what became of
+    - `written` or `declared`, by which pack and where; if there are several, why that one counts, and what became of
       the others: other packs' rules, wrappers around it, lowerings for one platform;
     - `derived`, and from what;
     - a `fallback`, with what it costs and which hook removes it;
@@ -89,7 +89,7 @@ def packs() -> Listing:
 
 @public
 def primitives() -> Listing:
-    """Print the primitives of each pack. No pack is imported for it.
+    """Print the primitives of each pack. Imports no pack.
 
     >>> "sin" in primitives().rows["corejax-lax-basic 0.1.0"]
     corejax-...

@@ -1,4 +1,4 @@
-"""The functions that users call: argument handling, no mechanics."""
+"""The functions that users call. They only handle arguments; the work is done elsewhere."""
 
 from corejax.api.arrays import block_until_ready, clear_caches, device_get, device_put, devices, from_dlpack
 from corejax.api.autodiff import jvp, linear_transpose, linearize, vjp

@@ -1,4 +1,4 @@
-"""What every transformation does with arguments and results: flatten, check, and name the leaf that is wrong."""
+"""What every transformation does with arguments and results: flatten, check, and name the faulty leaf."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from corejax.kernel.factors import instantiate
 def wraps(fun: Callable[..., Any], wrapper: Callable[..., Any]) -> Callable[..., Any]:
     """`wrapper` as an entry, with the name and documentation of `fun`.
 
-    It doesn't copy the attributes of `fun`: they belong to another function.
+    Attributes of `fun` aren't copied: they belong to another function.
     """
     return as_entry(update_wrapper(wrapper if is_entry(wrapper) else guarded(wrapper), fun, updated=()))
 
@@ -45,7 +45,7 @@ def check_argnums(argnums: Any, what: str) -> int | tuple[int, ...]:
 
 
 def positions(argnums: tuple[int, ...], n_args: int, what: str) -> tuple[int, ...]:
-    """Positions with negative ones counted from the end, within the given arguments."""
+    """Positions within the given arguments; negative ones are counted from the end."""
     found = tuple([i + n_args if i < 0 else i for i in argnums])
     for i, given in zip(found, argnums, strict=True):
         if not 0 <= i < n_args:
@@ -63,7 +63,7 @@ def positions(argnums: tuple[int, ...], n_args: int, what: str) -> tuple[int, ..
 # Tangents and cotangents
 
 def tangents_like(leaves: Sequence[object], avals: Sequence[ShapedArray], what: str, name: Namer, of: str) -> list[Any]:
-    """Tangents or cotangents given by the user as values of these types; `Zero` for float0."""
+    """Tangents or cotangents from the user, as values of these types; `Zero` for float0."""
     return [x if type(x) is Array and x.aval is aval and aval.dtype is not float0 else
             _tangent_like(i, x, aval, what, name, of) for i, (x, aval) in enumerate(zip(leaves, avals, strict=True))]
 
@@ -93,9 +93,9 @@ def _todo(got: ShapedArray, aval: ShapedArray) -> str:
 
 
 def finish_cotangent(ct: object, aval: ShapedArray) -> Any:
-    """What the user gets for the cotangent of a value of type `aval`, or for its tangent.
+    """The cotangent (or tangent) of a value of type `aval` in the form that the user gets.
 
-    An array: zeros if nothing flows, float0 for an integer; weak if `aval` is, which it never is inside.
+    It is an array: zeros if nothing flows, float0 for an integer; weak if `aval` is, though tangents never are inside.
     """
     if ct is None or (type(ct) is Zero and ct.aval.dtype is float0):
         return Array.from_host(np.zeros(aval.shape, float0), aval.tangent)
@@ -103,10 +103,10 @@ def finish_cotangent(ct: object, aval: ShapedArray) -> Any:
 
 
 def as_weak_as(x: object, aval: ShapedArray) -> Any:
-    """A value of the type `aval.tangent` as one of the type `aval`, without a copy."""
+    """A value of type `aval.tangent` as one of type `aval`, without a copy."""
     if not aval.weak_type:
         return x
-    if type(x) is JVPTracer:  # tangents are never weak: its own belongs to the weak primal as well
+    if type(x) is JVPTracer:  # tangents are never weak, so its own also fits the weak primal
         return JVPTracer(x._trace, as_weak_as(x.primal, aval), x.tangent)
     if type(x) is not Array:
         return roles.convert(x, aval.dtype, weak_type=True)

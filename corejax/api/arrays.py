@@ -1,4 +1,4 @@
-"""Arrays and where they are: `device_put`, `device_get`, `from_dlpack`, `devices`, ...; and `clear_caches`."""
+"""Functions on arrays and devices: `device_put`, `device_get`, `from_dlpack`, `devices`, ...; and `clear_caches`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @public
 def device_put(x: object, device: object = None) -> Any:
-    """The arrays of a pytree on a device: the default one, or one of `devices()`.
+    """Put the arrays of a pytree on a device: the default one, or one of `devices()`.
 
     >>> import corejax as cj
     >>> cj.device_put([1.0, 2])
@@ -33,7 +33,7 @@ def device_put(x: object, device: object = None) -> Any:
 
 @public
 def device_get(x: object) -> Any:
-    """The arrays of a pytree as read-only ndarrays in host memory.
+    """Get the arrays of a pytree as read-only ndarrays in host memory.
 
     >>> import corejax as cj
     >>> cj.device_get({"x": cj.device_put(1.0)})
@@ -61,13 +61,13 @@ def _on_leaves(function: Any, x: Any, what: str) -> Any:
 
 @public
 def devices(platform: str | None = None) -> list[Device]:
-    """The devices that programs can run on, those of one platform if it is named."""
+    """The devices that programs can run on, or only those of one platform."""
     return client.devices(platform)
 
 
 @public
 def from_dlpack(x: object) -> Array:
-    """The array of another library, sharing its memory: treat that array as read-only from now on.
+    """Convert another library's array, sharing its memory: treat that array as read-only from now on.
 
     It must have a method `__dlpack__`, and be in host memory.
 
@@ -80,7 +80,7 @@ def from_dlpack(x: object) -> Array:
 
 @public
 def block_until_ready(x: object) -> Any:
-    """Wait until all arrays of a pytree are computed; returns it."""
+    """Wait until all arrays of a pytree are computed; returns the pytree."""
     for leaf in trees.flatten(x)[0]:
         if type(leaf) is Array:
             leaf.block_until_ready()
@@ -89,6 +89,6 @@ def block_until_ready(x: object) -> Any:
 
 @public
 def clear_caches() -> None:
-    """Empty every cache: functions are traced and compiled again when they are next called."""
+    """Empty all caches: functions are traced and compiled again when they are next called."""
     clear_programs()
     caches.clear_all()

@@ -22,7 +22,7 @@ from corejax.interpreters.linearize import LinearMap
 
 @public
 def jvp(fun: Callable[..., Any], primals: Sequence[object], tangents: Sequence[object], has_aux: bool = False) -> Any:
-    """The value of `fun` at `primals`, and its derivative there along `tangents`; aux follows if there is one.
+    """The value of `fun` at `primals`, and its derivative there along `tangents`; with `has_aux`, followed by aux.
 
     >>> import corejax as cj
     >>> cj.jvp(lambda x: x * x, (3.0,), (1.0,))
@@ -48,7 +48,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[object], tangents: Sequence[o
 
 @public
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """The value of `fun` at `primals`, and its derivative there as a function of tangents; aux if there is one.
+    """The value of `fun` at `primals`, and its derivative there as a function of tangents; with `has_aux`, then aux.
 
     >>> import corejax as cj
     >>> y, f_lin = cj.linearize(lambda x: x * x, 3.0)
@@ -67,7 +67,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
 
 def _ends(flat: FlatFun, linear_map: LinearMap, in_tree: TreeDef, ins: Sequence[Any], outs: Sequence[Any], what: str
           ) -> Ends:
-    """The ends of the linear map of `flat`, which from now on has no aux outputs."""
+    """The ends of the linear map of `flat`, whose aux outputs are removed."""
     n = flat.n_outs
     linear_map.outs = linear_map.outs[:n]
     return Ends(in_tree, tuple([x.aval for x in ins]), flat.out_tree, tuple([x.aval for x in outs[:n]]), what)
@@ -75,7 +75,7 @@ def _ends(flat: FlatFun, linear_map: LinearMap, in_tree: TreeDef, ins: Sequence[
 
 @public
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """The value of `fun` at `primals`, and its pullback; aux follows if there is one.
+    """The value of `fun` at `primals`, and its pullback; with `has_aux`, followed by aux.
 
     The pullback maps a cotangent of the value to a tuple of cotangents, one for each of `primals`.
 
@@ -96,7 +96,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
 @public
 def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], Any]:
-    """The transpose of a linear `fun`: cotangent of its output to a tuple of cotangents, one for each argument.
+    """The transpose of a linear `fun`, which maps a cotangent of its output to a tuple of one for each argument.
 
     Only the types of `primals` matter: they may be `ShapeDtypeStruct`s.
 

@@ -1,4 +1,4 @@
-"""`vmap`: a function of one example as a function of a batch."""
+"""`vmap`: turns a function of one example into a function of a batch."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from corejax.interpreters.leaves import (
 @public
 def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name: Hashable = None,
          axis_size: int | None = None) -> Callable[..., Any]:
-    """`fun` applied along an axis of its arguments, to all at once.
+    """Map `fun` along an axis of its arguments, all elements at once.
 
-    `in_axes` says which axis of each argument is mapped: an int (negative ones count from the end), None for an
-    argument that all share, or a tuple with an entry for each positional argument, which may be a pytree that is a
-    prefix of the argument. Keyword arguments are mapped along axis 0. `out_axes` says in the same way where the axis
-    is in the results. `axis_name` names it for primitives that combine values along it.
+    `in_axes` says which axis of each argument is mapped: an int (negative ones count from the end), None for a shared
+    argument, or a tuple with an entry for each positional argument, which may be a pytree that is a prefix of the
+    argument. Keyword arguments are mapped along axis 0. In the same way, `out_axes` says where the axis is in the
+    results. `axis_name` names it for primitives that combine values along it.
 
     >>> import corejax as cj, numpy as np
     >>> cj.vmap(lambda x, y: x * y, in_axes=(0, None))(np.array([1.0, 2.0]), 10.0).tolist()
@@ -117,7 +117,7 @@ def _axis_of(x: Any, axis: int, i: int, name: Namer) -> int:
 
 
 def _size(leaves: Sequence[Any], dims: Sequence[int | None], axis_size: int | None, name: Namer) -> int:
-    """The size of the mapped axis, the same for all."""
+    """The size of the mapped axis, on which all arguments must agree."""
     size = axis_size
     for x, dim in zip(leaves, dims, strict=True):
         if dim is None:
@@ -150,7 +150,7 @@ def _out_dims(out_axes: object, flat: FlatFun) -> list[Any]:
 
 
 def _place(x: Any, dim: int | None, wanted: Any, size: int, i: int, flat: FlatFun) -> Any:
-    """A result with its mapped axis where `out_axes` wants it."""
+    """A result with its mapped axis at the position from `out_axes`."""
     if wanted is None:
         if dim is not None:
             raise CorejaxValueError(f"vmap: out_axes is None for {_result_name(flat, i)}, which differs along the axis",

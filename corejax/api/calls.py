@@ -1,4 +1,4 @@
-"""Calls of compiled functions: which program a call means, found as fast as possible."""
+"""Calls of compiled functions: finding the program for a call as fast as possible."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from corejax.xla.runtime.execution import FAILURES
 
 _new = object.__new__
 
-#: A function whose arguments came from host memory checks after this many calls whether they still do.
+#: A function whose arguments came from host memory checks after this many calls whether that is still so.
 _LOOK_AGAIN = 16
 
 
 class Lookup:
-    """Finds the program of a call by the types of its arguments, and whatever else distinguishes it from other calls.
+    """Finds the program for a call by the types of its arguments, and whatever else distinguishes it from other calls.
 
-    It doesn't find calls that are unusual in any way: the general way does, and says what is wrong with them.
+    Calls that are unusual in any way are left to the general code, which also reports what is wrong with them.
     """
 
     __slots__ = ("flat", "nums", "names", "special", "_positions")
@@ -35,11 +35,11 @@ class Lookup:
         self.flat = table.flat
         self.nums, self.names = sorted(statics.nums), statics.names
         self.special = bool(self.nums or self.names)
-        #: For this many positional arguments: where those that are data are, and where the static ones.
+        #: By number of positional arguments: the positions of data, and those of static arguments.
         self._positions: dict[int, tuple[list[int], list[int]]] = {}
 
     def parts(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> tuple[Sequence[Any], tuple[Any, ...] | None]:
-        """The arguments that are data, in the program's order; then static ones and the names of keywords, if any."""
+        """The arguments that are data, in the program's order; then static ones and names of keywords, or None."""
         if not self.special:
             names = tuple(sorted(kwargs))
             return ((*args, *[kwargs[name] for name in names]), names) if names else (args, None)
@@ -61,9 +61,9 @@ class Lookup:
         return found
 
     def find(self, data: Sequence[object], others: tuple[Any, ...] | None) -> tuple[Program | None, Any, Sequence[Any]]:
-        """The program of a call with these parts, where to keep it, and its leaves.
+        """The program for a call with these parts, where to store it, and its leaves.
 
-        Where to keep it is None if there is no quick way to tell.
+        Where to store it is None if that can't be found out quickly.
         """
         types: tuple[Any, ...] = types_of(data)
         try:
@@ -82,9 +82,9 @@ class Lookup:
 
 
 def make_call(general: Callable[..., Any], lookup: Lookup) -> Callable[..., Any]:
-    """The function that users call. A plain one: calling it costs least, and it makes methods of classes.
+    """The function that users call: a plain one, which is the fastest to call and can be a method of a class.
 
-    It finds the program of a call; where there is none, and under a transformation, `general` does all the rest.
+    It finds the program for a call; if there is none, or under a transformation, it leaves the call to `general`.
     """
     flat, parts, find, special = lookup.flat, lookup.parts, lookup.find, lookup.special
     on_device, calls = True, 0
@@ -101,11 +101,11 @@ def make_call(general: Callable[..., Any], lookup: Lookup) -> Callable[..., Any]
                 data, others = parts(args, kwargs)
             elif kwargs:
                 data, others = (*args, *kwargs.values()), tuple(kwargs)
-            if on_device:  # as arguments were last time; a wrong guess costs a caught AttributeError
+            if on_device:  # a guess: they were last time. If it is wrong, that costs a caught AttributeError
                 try:
                     types: Any
                     count = len(data)
-                    if count == 2:  # written out, as is one: a comprehension costs 0.1 µs
+                    if count == 2:  # one and two are written out: a comprehension costs 0.1 µs
                         x, y = data
                         if type(x) is not Array or type(y) is not Array:
                             raise AttributeError
@@ -128,7 +128,7 @@ def make_call(general: Callable[..., Any], lookup: Lookup) -> Callable[..., Any]
                     box = None
                 except AttributeError:
                     on_device = False
-                except Exception:  # it is not known yet, or a static argument can't be looked up
+                except Exception:  # it isn't known yet, or a static argument can't be looked up
                     pass
             else:
                 calls += 1
@@ -141,7 +141,7 @@ def make_call(general: Callable[..., Any], lookup: Lookup) -> Callable[..., Any]
                 if plain is None:
                     return program.run(data)
                 buffers, box = plain.start(data)
-            # What `Calls.call_for_one` does, without the call
+            # `Calls.call_for_one`, inlined
             try:
                 outs = plain.execute(buffers).consume_with_handlers(plain.handlers)
             except FAILURES as error:

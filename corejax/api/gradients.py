@@ -26,9 +26,9 @@ def grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, h
          allow_int: bool = False) -> Callable[..., Any]:
     """The gradient of a function whose value is a scalar, as a function of the same arguments.
 
-    `argnums` are the positions of the arguments with respect to which it is taken: for an int the gradient has the
-    structure of that argument, for a sequence it is a tuple of such. With `has_aux`, `fun` returns `(value, aux)` and
-    the result is `(gradient, aux)`.
+    `argnums` are the positions of the arguments to differentiate with respect to: for an int, the gradient has the
+    structure of that argument; for a sequence, it is a tuple of gradients. With `has_aux`, `fun` returns `(value, aux)`
+    and the result is `(gradient, aux)`.
 
     >>> import corejax as cj
     >>> cj.grad(lambda x: x * x * x)(2.0)
@@ -48,7 +48,7 @@ def grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, h
 @public
 def value_and_grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False,
                    allow_int: bool = False) -> Callable[..., Any]:
-    """Like `grad`, but the result is the pair of the value of `fun` and its gradient.
+    """Like `grad`, but the result is a pair: the value of `fun`, and its gradient.
 
     >>> import corejax as cj
     >>> cj.value_and_grad(lambda x: x * x * x)(2.0)
@@ -60,7 +60,7 @@ def value_and_grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool 
 
 def _differentiate(fun: Callable[..., Any], what: str, argnums: Argnums, has_aux: bool, holomorphic: bool,
                    allow_int: bool) -> Callable[..., Any]:
-    """`value_and_grad` under the name that its errors give."""
+    """`value_and_grad`, called `what` in errors."""
     check_callable(fun, what)
     argnums = check_argnums(argnums, what)
 
@@ -87,9 +87,9 @@ def _differentiate(fun: Callable[..., Any], what: str, argnums: Argnums, has_aux
 
 
 class Chosen:
-    """A call's arguments at `argnums` as flat values, and the function of them alone.
+    """A call's arguments at `argnums` as flat values, and the user's function of these alone.
 
-    The other arguments are passed on as they are. An argument that is one leaf is not flattened.
+    The other arguments are passed on unchanged. An argument that is a single leaf isn't flattened.
     """
 
     __slots__ = ("flat", "values", "what", "_in_tree", "_single", "_at", "_args")
@@ -123,12 +123,12 @@ class Chosen:
         self.flat = FlatFun(stands_for(fun, of_picked), in_tree, what, has_aux)
 
     def unflatten(self, leaves: Sequence[object]) -> Any:
-        """What belongs to the arguments: one tree for an int in `argnums`, else a tuple of them."""
+        """These leaves in the structure of the arguments: one tree if `argnums` is an int, else a tuple of trees."""
         trees_ = tuple(leaves) if self._in_tree is None else self._in_tree.unflatten(leaves)
         return trees_[0] if self._single else trees_
 
     def name(self, i: int) -> str:
-        """What the i-th leaf is called in errors."""
+        """The name of the i-th leaf in errors."""
         (first, *rest), _ = trees.flatten_with_path(tuple([self._args[i] for i in self._at]))[0][i]
         return f"args[{self._at[first.idx]}]{keystr(tuple(rest))}"
 
@@ -148,7 +148,7 @@ def _one(aval: ShapedArray) -> Array:
 
 
 def check_input(aval: ShapedArray, holomorphic: bool, allow_int: bool, chosen: Chosen, i: int) -> None:
-    """Refuse to differentiate with respect to a value that has no derivative."""
+    """Raise for an input that can't be differentiated with respect to."""
     what = chosen.what
     if holomorphic and not dtypes.is_complex(aval.dtype):
         raise CorejaxTypeError(f"{what}: with holomorphic=True the inputs must be complex",

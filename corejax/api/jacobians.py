@@ -1,4 +1,4 @@
-"""Whole Jacobians: `jacfwd`, `jacrev`, `hessian`. One derivative for each unit vector, all at once by `vmap`."""
+"""Whole Jacobians: `jacfwd`, `jacrev`, `hessian`. Each is one derivative per unit vector, all at once with `vmap`."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from corejax.interpreters.leaves import check_callable
 @public
 def jacfwd(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
            ) -> Callable[..., Any]:
-    """The Jacobian by forward mode, a column at a time: for functions of few inputs.
+    """The Jacobian by forward mode, a column at a time: for functions with few inputs.
 
-    For each leaf of the output and each leaf of the arguments, an array of shape `out.shape + in.shape`.
+    It has an array of shape `out.shape + in.shape` for each leaf of the output and each leaf of the arguments.
 
     >>> import corejax as cj, numpy as np
     >>> cj.jacfwd(lambda x: x * x)(np.array([1.0, 2.0])).tolist()
@@ -54,7 +54,7 @@ def jacfwd(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False,
 
 
 def _column(chosen: Chosen, i: int) -> tuple[list[Any], list[Any]]:
-    """The derivatives of each output leaf by input leaf `i`, and the outputs themselves."""
+    """The derivatives of all output leaves with respect to input leaf `i`, and the outputs themselves."""
     xs, flat = chosen.values, chosen.flat
     zeros = [Zero(x.aval.tangent) for x in xs]
     aval = xs[i].aval
@@ -73,9 +73,9 @@ def _column(chosen: Chosen, i: int) -> tuple[list[Any], list[Any]]:
 @public
 def jacrev(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False,
            allow_int: bool = False) -> Callable[..., Any]:
-    """The Jacobian by reverse mode, a row at a time: for functions of few outputs.
+    """The Jacobian by reverse mode, a row at a time: for functions with few outputs.
 
-    For each leaf of the output and each leaf of the arguments, an array of shape `out.shape + in.shape`.
+    It has an array of shape `out.shape + in.shape` for each leaf of the output and each leaf of the arguments.
 
     >>> import corejax as cj, numpy as np
     >>> cj.jacrev(lambda x: x * x)(np.array([1.0, 2.0])).tolist()
@@ -102,7 +102,7 @@ def jacrev(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False,
 
 def _row(pull: Callable[[Sequence[Any]], list[Any]], k: int, outs: Sequence[ShapedArray], ins: Sequence[ShapedArray]
          ) -> list[Any]:
-    """The derivatives of output leaf `k` by each input leaf."""
+    """The derivatives of output leaf `k` with respect to each input leaf."""
     zeros = [Zero(aval.tangent) for aval in outs]
     aval = outs[k]
     inexact = [dtypes.is_inexact(x.dtype) for x in ins]
@@ -119,7 +119,7 @@ def _row(pull: Callable[[Sequence[Any]], list[Any]], k: int, outs: Sequence[Shap
 
 
 def _as_jacobian(x: object, dim: int | None, aval: ShapedArray, axis: int, basis: ShapedArray) -> Any:
-    """A derivative of type `aval` for each unit vector of `basis`, as one array; the basis' axes come at `axis`."""
+    """Combine derivatives of type `aval`, one per unit vector of `basis`, with the axes of `basis` put at `axis`."""
     whole = batching.to_dim(x, dim, axis, basis.size)
     shape = (*aval.shape[:axis], *basis.shape, *aval.shape[axis:])
     return as_weak_as(whole.reshape(shape), aval.update(shape=shape))

@@ -55,13 +55,13 @@ class _Options(NamedTuple):
 def jit(fun: Callable[..., Any] | None = None, *, static_argnums: Positions = None, static_argnames: Names = None,
         donate_argnums: Positions = None, donate_argnames: Names = None, inline: bool = False,
         keep_unused: bool = False, compiler_options: Mapping[str, Any] | None = None) -> Any:
-    """A function that does the same as one compiled program, made at the first call with arguments of these types.
+    """Compile a function: the result does the same as one program, compiled at the first call with these types.
 
     `static_*`: arguments that aren't data; they must be hashable, and each new value is traced again. `donate_*`:
     arguments whose memory the program may overwrite; they can't be used afterwards. `inline`: when traced within
     another program, put the equations there instead of a call. `keep_unused`: keep arguments that the program
-    ignores. `compiler_options`: options for the compiler by name, where this function is what is compiled; where it
-    is called within another program, that program's options apply.
+    ignores. `compiler_options`: options for the compiler, by name; within another program, that program's options
+    apply instead.
 
     The result has the methods `trace`, `lower`, `eval_shape` (all with the arguments of a call) and `clear_cache`.
 
@@ -89,7 +89,7 @@ def jit(fun: Callable[..., Any] | None = None, *, static_argnums: Positions = No
 
 
 class _Staging:
-    """A function with its options and its programs: the part of `jit` that is not on the fast path."""
+    """A function with its options and its programs: the part of `jit` that isn't on the fast path."""
 
     def __init__(self, fun: Callable[..., Any], options: _Options) -> None:
         self.fun, self.options = fun, options
@@ -106,7 +106,7 @@ class _Staging:
         self.lookup = Lookup(self.table, self.statics)
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any], place: Any = None) -> Any:
-        """Call it with any arguments, under any transformation; `place` is where `Lookup` will find its program."""
+        """Call it with any arguments, under any transformation; `place` is where `Lookup` expects the program."""
         function, dynamic = self.statics.split(args, kwargs)
         static_key = self.statics.key(args, kwargs)
         leaves, in_tree = trees.flatten(dynamic, None, call_root)
@@ -146,7 +146,7 @@ class _Staging:
         args, kwargs = dynamic
         if not self.donate_nums and not self.donate_names:
             return (False,) * len(trees.flatten(dynamic)[0])
-        # positions count static arguments too
+        # positions include static arguments
         at = [i for i in range(len(args) + len(self.statics.nums)) if i not in self.statics.nums]
         chosen = [*[i in self.donate_nums for i in at[: len(args)]], *[k in self.donate_names for k in sorted(kwargs)]]
         parts = [*args, *[kwargs[k] for k in sorted(kwargs)]]

@@ -20,7 +20,7 @@ from corejax.interpreters.tape_programs import TapeProgram, divide_map
 
 
 class Ends(NamedTuple):
-    """What a function takes and returns; a tree is None for a single leaf. `what` made it, and errors name it."""
+    """The argument and result types of a function; a tree is None for a single leaf. Errors name `what` made it."""
 
     in_tree: TreeDef
     in_avals: tuple[ShapedArray, ...]
@@ -30,7 +30,7 @@ class Ends(NamedTuple):
 
 
 class Static(NamedTuple):
-    """The structure of a linear function as a pytree: all of it but its residuals."""
+    """The structure of a linear function as a pytree: everything but its residuals."""
 
     program: TapeProgram
     ends: Ends
@@ -41,7 +41,7 @@ class Static(NamedTuple):
 
 
 class LinearFunction:
-    """A function on a tape. It is divided into program and residuals when it is first flattened."""
+    """A function recorded on a tape. It is taken apart into program and residuals when it is first flattened."""
 
     __slots__ = ("_ends", "_map", "_parts", "__weakref__")
     _map: LinearMap | None
@@ -56,7 +56,7 @@ class LinearFunction:
             assert self._map is not None
             program, residuals = divide_map(self._map)
             ends = self._ends
-            if ends.out_tree is None:  # structures compare with each other only
+            if ends.out_tree is None:  # structures only compare with each other
                 ends = ends._replace(out_tree=trees.flatten(0)[1])
             self._parts = Static(program, ends), tuple(residuals)
         static, residuals_ = self._parts
@@ -64,7 +64,7 @@ class LinearFunction:
 
     @classmethod
     def tree_unflatten(cls, static: Static, residuals: Sequence[object]) -> Self:
-        """The function with such residuals; they are checked when it is called."""
+        """The function with these residuals, which are checked when it is called."""
         function = object.__new__(cls)
         function._map, function._ends, function._parts = None, static.ends, (static, tuple(residuals))
         return function
@@ -91,7 +91,7 @@ def _rebuilt(cls: type[LinearFunction], static: Static, residuals: Sequence[obje
 
 @trees.register_node_class
 class Tangents(LinearFunction):
-    """The derivative of a function at a point: tangents of its arguments to the tangent of its result."""
+    """The derivative of a function at a point: maps tangents of its arguments to the tangent of its result."""
 
     __slots__ = ()
     __name__ = "f_lin"
@@ -108,7 +108,7 @@ class Tangents(LinearFunction):
 
 @trees.register_node_class
 class Pullback(LinearFunction):
-    """The transpose of a derivative: the cotangent of the result to a tuple of cotangents of the arguments."""
+    """The transpose of a derivative: maps the cotangent of the result to a tuple of cotangents of the arguments."""
 
     __slots__ = ()
     __name__ = "pullback"
@@ -134,7 +134,7 @@ class Pullback(LinearFunction):
 
 
 def fitting_tangents(what: str, tangents: object, in_tree: TreeDef, avals: Sequence[ShapedArray]) -> list[Any]:
-    """The leaves of tangents of arguments of this structure and these types."""
+    """The leaves of tangents, checked against the structure and types of the arguments."""
     leaves, tree = trees.flatten(tangents, None, "tangents")
     if tree != in_tree:
         check_same_structure(in_tree.unflatten(avals), tangents, ("primals", "tangents"), what)

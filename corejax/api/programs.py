@@ -1,4 +1,4 @@
-"""What `jit` keeps of a function: a traced program for each signature, and how to run it."""
+"""What `jit` keeps for a function: a traced program for each signature, and how to run it."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from corejax.xla.runtime import client
 from corejax.xla.runtime.execution import Calls
 from corejax.xla.runtime.placement import common_place
 
-#: So many programs are kept of each function; one takes about 0.3 MB.
+#: How many programs are kept for each function; one takes about 0.3 MB.
 _MAX_PROGRAMS = 1024
 
-#: From leaves to the function's result.
+#: Maps leaves to the function's result.
 Run = Callable[[Sequence[Any]], Any]
 
 
 class Program:
     """A traced function: `run(leaves)` computes its result, `bind(leaves)` applies it under a transformation.
 
-    `plain` is `run` in parts, where there is one device and one result: see `Calls`; None if there is more to it.
+    `plain` is `run` in parts (see `Calls`), if there is one device and one result; else None.
     """
 
     __slots__ = ("closed", "out_tree", "name", "donated", "inline", "keep_unused", "options", "run", "plain",
@@ -42,12 +42,12 @@ class Program:
         self.donated, self.inline, self.keep_unused, self.options = donated, inline, keep_unused, options or {}
         self.run: Run = self._first_run
         self.plain: Any = None
-        self.executables: list[Executable] = []  # held here only: what runs them doesn't refer to them
+        self.executables: list[Executable] = []  # only held here: what runs them doesn't refer to them
         self._call: tuple[Jaxpr, tuple[Any, ...]] | None = None
 
     @property
     def cacheable(self) -> bool:
-        """Does it hold for other calls too? Not if it closes over a traced value."""
+        """Whether it can be used for other calls: not if it closes over a traced value."""
         return not any([isinstance(const, Tracer) for const in self.closed.consts])
 
     def unflatten(self, outs: Sequence[object]) -> Any:
@@ -55,7 +55,7 @@ class Program:
         return outs[0] if self.out_tree is None else self.out_tree.unflatten(outs)
 
     def bind(self, leaves: Sequence[object]) -> Any:
-        """One call in the program of whoever is tracing."""
+        """Record a call in the program that is being traced."""
         if self._call is None:
             self._call = consts_to_operands(self.closed)
         jaxpr, consts = self._call
@@ -77,7 +77,7 @@ class Program:
 
 
 class _ByDevice:
-    """Runs on the device of its arguments and of what it closes over; on the default one if none is on any."""
+    """Runs on the device of its arguments and of the values it closes over; on the default device if there is none."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -92,7 +92,7 @@ class _ByDevice:
 
 
 def _runners(program: Program, device: object = None) -> tuple[Run, Any]:
-    """The compiled program as a function of all leaves, though it may not take those it doesn't use."""
+    """The compiled program as a function of all leaves, even if it doesn't take unused ones; and in parts, or None."""
     closed, kept = program.closed, list(range(len(program.closed.jaxpr.invars)))
     if not program.keep_unused:
         closed, kept = without_unused(closed)
@@ -123,7 +123,7 @@ def _donating(inner: Run, donated: Sequence[bool]) -> Run:
     def run(leaves: Sequence[object]) -> Any:
         for x, gone in zip(leaves, donated, strict=True):
             if gone and type(x) is Array and x.is_deleted():
-                raise deleted_error(x)  # here, as the runtime would write lines to stderr before it refuses
+                raise deleted_error(x)  # raised here since the runtime would first write to stderr
         out = inner(leaves)
         for x, gone in zip(leaves, donated, strict=True):
             if gone and type(x) is Array and not x.is_deleted():
@@ -133,7 +133,7 @@ def _donating(inner: Run, donated: Sequence[bool]) -> Run:
 
 
 def without_unused(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[int]]:
-    """The program without the arguments that nothing uses, and the positions of the others."""
+    """The program without unused arguments, and the positions of the others."""
     jaxpr = closed.jaxpr
     used = {atom for eqn in jaxpr.eqns for atom in eqn.invars if type(atom) is Var}
     used.update([atom for atom in jaxpr.outvars if type(atom) is Var])
@@ -144,7 +144,7 @@ def without_unused(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[int]]:
 
 
 def explain_leak(error: ConcretizationError, leaves: Sequence[object], name: str) -> Exception:
-    """The error to raise where a compiled program was given a tracer."""
+    """The error to raise if a compiled program was given a tracer."""
     for x in leaves:
         if isinstance(x, Tracer):
             return leak_error(x, name)
@@ -157,13 +157,13 @@ class Table:
     __slots__ = ("flat", "general", "__weakref__")
 
     def __init__(self) -> None:
-        #: For each width of Python scalars: programs by what `Lookup` tells of a call.
+        #: For each width of Python scalars: programs by the key that `Lookup` makes for a call.
         self.flat: dict[int, dict[Any, Program]] = {64: {}, 32: {}}
         self.general: dict[Any, Program] = {}
         _tables.add(self)
 
     def put(self, key: object, program: Program) -> None:
-        """Remember a program; of too many, the oldest are forgotten."""
+        """Add a program; if there are too many, the oldest are dropped."""
         self.general[key] = program
         if len(self.general) > _MAX_PROGRAMS:
             gone = {id(self.general.pop(oldest, None)) for oldest in list(self.general)[: _MAX_PROGRAMS // 8]}
@@ -198,5 +198,5 @@ def clear_programs() -> None:
         table.clear()
 
 
-# What of a program is in a table runs without a look at whether this process was forked.
+# Programs from a table run without checking whether this process was forked, so a forked child empties the tables.
 client.refuse_after_fork(clear_programs, lambda _: clear_programs())

@@ -1,4 +1,4 @@
-"""Why a function is traced again: what differs from the most similar earlier call, for `config.explain_retraces`."""
+"""Explains why a function is traced again, compared with the most similar earlier call: `config.explain_retraces`."""
 
 from __future__ import annotations
 

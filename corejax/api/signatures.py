@@ -1,4 +1,4 @@
-"""The types of a call's arguments, found as fast as possible: they are the key under which programs are kept."""
+"""The types of a call's arguments, found as fast as possible: they are the key that programs are stored under."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def plain_aval(x: Any) -> ShapedArray | None:
     try:
         return aval_of(x)
     except CorejaxError:
-        return None  # the slow path says what is wrong with it, and where it is
+        return None  # the slow path reports what is wrong with it, and where it is
 
 
 def types_of(values: Sequence[Any]) -> tuple[ShapedArray | None, ...]:
-    """The types of arrays, NumPy's among them, and of scalars; None for everything else."""
+    """The types of arrays (including NumPy's) and scalars; None for everything else."""
     return tuple([x.aval if (kind := type(x)) is Array else
                   known_aval((x.shape, x.dtype)) or plain_aval(x) if kind is np.ndarray else plain_aval(x)
                   for x in values])
 
 
 def avals_of(leaves: Sequence[object], what: str, name: Namer) -> tuple[ShapedArray, ...]:
-    """The types of leaves, or an error that names the one that has none."""
+    """The types of leaves. The error names a leaf that has none."""
     return tuple([x.aval if type(x) is Array else plain_aval(x) or _aval(i, x, what, name)
                   for i, x in enumerate(leaves)])
 

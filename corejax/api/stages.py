@@ -45,7 +45,7 @@ def check_arguments(leaves: Sequence[object], in_tree: TreeDef, dynamic: Any, in
 
 @public
 class Stage:
-    """What all stages know of their function: its name, and the types of its arguments and its result."""
+    """What all stages know about their function: its name, and the types of its arguments and its result."""
 
     _program: Program
     _in_tree: TreeDef
@@ -67,7 +67,7 @@ class Stage:
 
     @property
     def in_tree(self) -> TreeDef:
-        """The structure of `(args, kwargs)`, without the static ones."""
+        """The structure of `(args, kwargs)`, without static arguments."""
         return self._in_tree
 
     @property
@@ -87,7 +87,7 @@ class Stage:
 
     @property
     def donated(self) -> tuple[int, ...]:
-        """Which of the arguments' leaves the program may overwrite, by number."""
+        """The indices of the arguments' leaves that the program may overwrite."""
         return tuple([i for i, flag in enumerate(self._program.donated) if flag])
 
     def __reduce__(self) -> NoReturn:
@@ -109,7 +109,7 @@ class Traced(Stage):
                  place: Place | None = None) -> None:
         self._program, self._in_tree = program, in_tree
         self._statics, self._static_key = statics, static_key
-        self._place = place  # where its arguments are; None if they are on no device
+        self._place = place  # where its arguments are; None if they aren't on a device
 
     @property
     def jaxpr(self) -> ClosedJaxpr:
@@ -141,7 +141,7 @@ class Lowered(Stage):
 
     @property
     def platform(self) -> str:
-        """The platform for which it was lowered."""
+        """The platform that it was lowered for."""
         return self._flat.platform
 
     @property
@@ -150,21 +150,21 @@ class Lowered(Stage):
         return self._flat.module
 
     def as_text(self, dialect: str = "stablehlo", *, debug_info: bool = False) -> str:
-        """The module's text, before the compiler works on it.
+        """The module's text, before any optimization.
 
-        `dialect` is "stablehlo", or "hlo" for the form that the compiler optimizes. With `debug_info`, operations say
-        which equation they come from, and where in the source.
+        `dialect` is "stablehlo", or "hlo" for the form that the compiler optimizes. With `debug_info`, each operation
+        says which equation it comes from, and where that is in the source.
         """
         return self._flat.as_text(dialect, debug_info=debug_info)
 
     def cost_analysis(self) -> dict[str, float]:
-        """The compiler's estimates of work for the program as it is, not optimized: `flops` and others."""
+        """The compiler's estimates of work for the unoptimized program: `flops` and others."""
         return self._flat.cost_analysis()
 
     def compile(self, compiler_options: Mapping[str, Any] | None = None, device: object = None) -> Compiled:
-        """Compile it, with options for the compiler; those given to `jit` apply where these don't say otherwise.
+        """Compile it, with compiler options; these take precedence over those given to `jit`.
 
-        Unless a device is given, it is compiled for the device of the arguments that it was traced for.
+        Unless a device is given, it is compiled for the device of the arguments that it was traced with.
 
         >>> import corejax as cj
         >>> lowered = cj.jit(lambda x: x * x).lower(3.0)
@@ -180,7 +180,7 @@ class Lowered(Stage):
 
 @public
 class Compiled(Stage):
-    """A function compiled for arguments of certain types: it runs when called with these, and never traces.
+    """A function compiled for arguments of certain types. Calling it with these runs it, and never traces.
 
     Static arguments may be left out of a call; their values are part of the program.
     """
@@ -190,7 +190,7 @@ class Compiled(Stage):
         self._program, self._in_tree = traced._program, traced._in_tree
         args, kwargs = self._in_tree.unflatten(self.in_avals)
         plain = not kwargs and not self.donated and all([type(x) is ShapedArray for x in args])
-        #: The types of arguments with which there is nothing to check; None if they are not all leaves.
+        #: The argument types that need no further checks; None if arguments aren't all leaves.
         self._plain = args if plain and len(kept) == len(args) else None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -199,7 +199,7 @@ class Compiled(Stage):
         return self._checked(args, kwargs)
 
     def _checked(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> Any:
-        """The call of arguments of any kind."""
+        """Call it with arguments of any kind."""
         traced, program = self.traced, self._program
         dynamic = self._dynamic(args, kwargs)
         leaves, in_tree = trees.flatten(dynamic)
@@ -213,7 +213,7 @@ class Compiled(Stage):
         gone = [leaves[i] for i in self.donated if type(leaves[i]) is Array]
         for x in gone:
             if x.is_deleted():
-                raise deleted_error(x)  # here, as the runtime would write lines to stderr before it refuses
+                raise deleted_error(x)  # raised here since the runtime would first write to stderr
         outs = self._flat(*[leaves[i] for i in self._kept])
         for x in gone:
             if not x.is_deleted():
@@ -221,7 +221,7 @@ class Compiled(Stage):
         return self.out_tree.unflatten(outs)
 
     def _dynamic(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> Any:
-        """The arguments without the static ones, which have the values for which this was compiled or are left out."""
+        """The arguments without static ones, which must have the values this was compiled for or be left out."""
         traced = self.traced
         statics = traced._statics
         if not traced._static_key:
@@ -257,12 +257,12 @@ class Compiled(Stage):
 
     @property
     def device(self) -> Any:
-        """The device for which it was compiled."""
+        """The device that it was compiled for."""
         return self._flat.executable.place.device
 
 
 def _describe(key: tuple[Any, ...]) -> str:
-    """The static part of a call in words."""
+    """Describe the static part of a call."""
     total, *chosen = key
     named = [f"args[{at}]={shown(atom):.60}" if isinstance(at, int) else f"{at}={shown(atom):.60}"
              for at, atom in chosen]

@@ -62,7 +62,7 @@ def _fields(struct: ShapeDtypeStruct) -> tuple[Any, ...]:
 
 
 def struct_of(aval: ShapedArray) -> ShapeDtypeStruct:
-    """An aval as users see it."""
+    """An aval in the form that users see."""
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
 
 
@@ -83,7 +83,7 @@ def _abstract(i: int, x: object, what: str, name: Namer) -> ShapedArray:
 
 
 def trace_program(flat: FlatFun, in_avals: Sequence[ShapedArray], name: str) -> ClosedJaxpr:
-    """Stage a flat function, with no scope of the caller's in its equations."""
+    """Stage a flat function, leaving the caller's named scopes out of its equations."""
     scopes, context.names = context.names, ()
     try:
         closed = stage(flat, in_avals, name)
@@ -118,7 +118,7 @@ def make_jaxpr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = ()
 
 
 def _trace(fun: Callable[..., Any], dynamic: tuple[Any, Any], what: str, name: str) -> tuple[ClosedJaxpr, FlatFun]:
-    """The program of `fun` for such arguments: a tuple of positional ones, a dict of keyword ones."""
+    """The program of `fun` for these arguments: a tuple of positional ones, a dict of keyword ones."""
     args, kwargs = dynamic
     if kwargs:
         flat, tree = with_kwargs(fun), (args, kwargs)
@@ -132,7 +132,7 @@ def _trace(fun: Callable[..., Any], dynamic: tuple[Any, Any], what: str, name: s
 
 @public
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The types of the result of `fun(*args, **kwargs)` without computing it; arguments may be types themselves.
+    """The types of the result of `fun(*args, **kwargs)`, without computing it; arguments may be types themselves.
 
     >>> import corejax as cj
     >>> cj.eval_shape(lambda x: {"y": x * 2.0}, cj.ShapeDtypeStruct((3,), "float32"))

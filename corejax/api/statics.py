@@ -17,7 +17,7 @@ Call = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 def static_positions(argnums: Any, what: str, option: str = "static_argnums") -> tuple[int, ...]:
-    """An int, a sequence of ints or None as a tuple."""
+    """Convert an int, a sequence of ints or None to a tuple."""
     if argnums is None:
         return ()
     try:
@@ -30,7 +30,7 @@ def static_positions(argnums: Any, what: str, option: str = "static_argnums") ->
 
 
 def static_names(argnames: Any, what: str, option: str = "static_argnames") -> tuple[str, ...]:
-    """A name, several or None as a tuple; a string may hold several, separated by commas or blanks."""
+    """Convert names or None to a tuple; a string may contain several names, separated by commas or blanks."""
     if argnames is None:
         return ()
     names = tuple(argnames.replace(",", " ").split()) if isinstance(argnames, str) else tuple(argnames)
@@ -44,7 +44,7 @@ def static_names(argnames: Any, what: str, option: str = "static_argnames") -> t
 
 def choose(fun: Callable[..., Any], nums: tuple[int, ...], names: tuple[str, ...], what: str, option: str
            ) -> tuple[frozenset[int], frozenset[str]]:
-    """Arguments by position and by name; if only one is given, the function's signature gives the other."""
+    """Arguments by position and by name; if only one of the two is given, it is completed from the signature."""
     if not nums and not names:
         return frozenset(), frozenset()
     try:
@@ -86,7 +86,7 @@ class Statics:
 
     @calls_users
     def split(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> tuple[Callable[..., Any], Call]:
-        """The function of the other arguments, and those."""
+        """The function of the other arguments, and these arguments."""
         if not self.nums and not self.names:
             return self.fun, (args, kwargs)
         fun, nums, n_args = self.fun, self.nums, len(args)
@@ -101,7 +101,7 @@ class Statics:
                             {name: x for name, x in kwargs.items() if name not in self.names})
 
     def key(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> tuple[object, ...]:
-        """What the static arguments add to the key of a call."""
+        """The static arguments' part of a call's key."""
         if not self.nums and not self.names:
             return ()
         at = [(i, self._atom(args[i], f"args[{i}]")) for i in sorted(self.nums) if i < len(args)]

@@ -1,4 +1,4 @@
-"""Functions whose derivatives the user has a say in: `checkpoint`, `custom_jvp`, `custom_vjp`."""
+"""Functions with user-defined derivatives or memory use: `custom_jvp`, `custom_vjp`, `checkpoint`."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from corejax.interpreters.leaves import check_callable, with_kwargs
 @public
 def checkpoint(fun: Callable[..., Any] | None = None, *, prevent_cse: bool = True, policy: object = None,
                static_argnums: int | Sequence[int] = ()) -> Any:
-    """A function that does the same, but reverse mode keeps only its arguments, and computes the rest again.
+    """The same function, but reverse mode only keeps its arguments, and recomputes the rest.
 
-    The gradient then takes less memory and more time. `prevent_cse` keeps the compiler from undoing that; inside
-    the body of a loop the compiler can't, so False costs nothing there and compiles to faster code.
-    `static_argnums`: arguments that aren't data. Also called `remat`.
+    The gradient then takes less memory and more time. `prevent_cse` keeps the compiler from undoing that; it can't
+    inside the body of a loop, so False costs nothing there and compiles to faster code. `static_argnums`: arguments
+    that aren't data. Also called `remat`.
 
     >>> import corejax as cj
     >>> from corejax import lax
@@ -58,9 +58,9 @@ def custom_jvp(fun: Callable[..., Any] | None = None, nondiff_argnums: int | Seq
                nondiff_argnames: str | Iterable[str] = ()) -> Any:
     """A function whose author defines its forward derivative: `rule(primals, tangents) -> (output, its tangent)`.
 
-    The rule is set by `fun.defjvp(rule)`, or one for each argument by `fun.defjvps(...)`. Reverse mode transposes it,
-    unless `fun.defvjp(fwd, bwd)` sets rules of its own. Arguments are pytrees of arrays; `nondiff_*` are those that
-    aren't data, such as functions: the rule gets them first.
+    Set the rule with `fun.defjvp(rule)`, or one for each argument with `fun.defjvps(...)`. Reverse mode transposes it,
+    unless `fun.defvjp(fwd, bwd)` sets separate rules for that. Arguments are pytrees of arrays; `nondiff_*` are those
+    that aren't data, such as functions: the rule gets them first.
 
     >>> import corejax as cj
     >>> from corejax import lax
@@ -83,11 +83,12 @@ def custom_jvp(fun: Callable[..., Any] | None = None, nondiff_argnums: int | Seq
 @public
 def custom_vjp(fun: Callable[..., Any] | None = None, nondiff_argnums: int | Sequence[int] = (),
                nondiff_argnames: str | Iterable[str] = ()) -> Any:
-    """A function whose author defines its reverse derivative, by `fun.defvjp(fwd, bwd)`.
+    """A function whose author defines its reverse derivative, with `fun.defvjp(fwd, bwd)`.
 
-    `fwd(*args)` returns the output and residuals; `bwd(residuals, ct)`, from the cotangent of the output, a tuple with
-    a cotangent for each argument, None for zeros. Arguments are pytrees of arrays; `nondiff_*` are those that aren't
-    data, such as functions: `bwd` gets them first. There is no forward mode, unless `fun.defjvp(rule)` sets a rule.
+    `fwd(*args)` returns the output and residuals; `bwd(residuals, ct)` gets the cotangent of the output and returns a
+    tuple with a cotangent for each argument, None for zeros. Arguments are pytrees of arrays; `nondiff_*` are those
+    that aren't data, such as functions: `bwd` gets them first. There is no forward mode, unless `fun.defjvp(rule)` sets
+    a rule for it.
 
     >>> import corejax as cj
     >>> from corejax import lax
@@ -105,7 +106,7 @@ def custom_vjp(fun: Callable[..., Any] | None = None, nondiff_argnums: int | Seq
 
 
 def _nondiff(fun: Callable[..., Any], argnums: object, argnames: object, what: str) -> tuple[int, ...]:
-    """Arguments that are not differentiated, by position."""
+    """The positions of arguments that aren't differentiated."""
     nums = static_positions(argnums, what, "nondiff_argnums")
     names = static_names(argnames, what, "nondiff_argnames")
     by_number, _ = choose(fun, nums, (), what, "nondiff_arg")

@@ -1,8 +1,8 @@
-"""Everything that corejax takes from jaxlib, loaded when it is first asked for.
+"""Everything that corejax uses from jaxlib, loaded on first use.
 
 This is the only module that imports jaxlib, and the only one that knows how its releases differ. Importing it loads
-nothing: each name is resolved by `__getattr__` on first use and then kept as a plain global, so users on a hot path
-bind it once. Nothing here changes state that jaxlib keeps for the whole process: another library may own that.
+nothing: each name is resolved by `__getattr__` on first use and then kept as a plain global, so hot paths bind it once.
+Nothing here changes jaxlib's process-wide state, which another library may own.
 
 >>> from corejax.base import _jaxlib
 >>> _jaxlib.pytree.PyTreeRegistry().flatten((1, 2))[0]
@@ -24,7 +24,7 @@ import numpy as np
 
 from corejax.base.errors import CorejaxAttributeError, CorejaxImportError
 
-if TYPE_CHECKING:  # what the stubs that jaxlib ships know; of the runtime there are none
+if TYPE_CHECKING:  # the stubs that jaxlib ships; it has none for the runtime
     from jaxlib.mlir.ir import Block as Block
     from jaxlib.mlir.ir import Module as Module
     from jaxlib.mlir.ir import Operation as Operation
@@ -75,7 +75,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _import(name: str) -> Any:
-    # The runtime reads its log level when it loads; by default it reports the devices of every client on stderr.
+    # The runtime reads its log level when it loads; by default, it prints the devices of every client to stderr.
     quiet = "TF_CPP_MIN_LOG_LEVEL" not in os.environ
     if quiet:
         os.environ["TF_CPP_MIN_LOG_LEVEL"] = "1"
@@ -90,7 +90,7 @@ def _import(name: str) -> Any:
 
 
 def _load(name: str) -> Any:
-    """A name of this module from within it, where Python doesn't ask `__getattr__`."""
+    """A name of this module, for use within it, where Python doesn't call `__getattr__`."""
     found = globals().get(name)
     return __getattr__(name) if found is None else found
 
@@ -122,7 +122,7 @@ _REFUSED_OPTION = re.compile(r"No such compile option: '(?P<unknown>[^']*)'|"
 
 
 def refused_option(error: BaseException) -> tuple[str, str | None] | None:
-    """The compiler option that an error is about, and the type that it takes; None for one that is not known."""
+    """The compiler option that an error is about, and its type, or None for the type of an unknown option."""
     found = _REFUSED_OPTION.search(str(error))
     if found is None:
         return None
@@ -137,7 +137,7 @@ def make_cpu_client(devices: int | None = None) -> Any:
 
 
 def pjrt_client(name: str, library: str, options: Mapping[str, Any]) -> Any:
-    """A client of a PJRT library, which the process loads once under this name."""
+    """A client for a PJRT library, which the process loads once under this name."""
     xla = _load("xla_client")
     if not xla.pjrt_plugin_loaded(name):
         xla.load_pjrt_plugin_dynamically(name, library)
@@ -147,27 +147,27 @@ def pjrt_client(name: str, library: str, options: Mapping[str, Any]) -> Any:
 
 
 def gpu_options() -> dict[str, Any]:
-    """Options for the client of a GPU from XLA's environment variables: its allocator, its share of the memory."""
+    """Options for a GPU client from XLA's environment variables: its allocator, its share of the memory."""
     found: dict[str, Any] = _load("xla_client").generate_pjrt_gpu_plugin_options()
     return found
 
 
 def single_device_sharding(device: Any) -> Any:
-    """Where the arrays of one device live.
+    """The sharding of arrays on one device.
 
-    Exactly jaxlib's class: a subclass makes the runtime call back into Python for each array that it creates, and the
-    classes for a single device or a mesh import jax.
+    It must be exactly jaxlib's class: a subclass makes the runtime call back into Python for each array that it
+    creates, and the classes for a single device or a mesh import jax.
     """
     return _load("runtime").GSPMDSharding(_load("DeviceList")((device,)), _load("HloSharding").replicate())
 
 
 def sharding_device(sharding: Any) -> Any:
-    """The one device of such a sharding."""
+    """The device of such a sharding."""
     return sharding._internal_device_list[0]
 
 
 def result_handler(aval: object, sharding: Any) -> Any:
-    """What turns one result of an execution into an array. Release 0.11 dropped the argument that skips checks."""
+    """A handler that turns a result of an execution into an array. Release 0.11 dropped the argument to skip checks."""
     make = _load("runtime").array_result_handler
     try:
         return make(aval, sharding, False, True)
@@ -176,24 +176,24 @@ def result_handler(aval: object, sharding: Any) -> Any:
 
 
 def put_arguments(device: Any, sharding: Any, shared: bool) -> tuple[Any, ...]:
-    """What `batched_device_put(aval, sharding, (ndarray,), ...)` takes after the ndarray to move it to a device.
+    """The arguments of `batched_device_put(aval, sharding, (ndarray,), ...)` after the ndarray.
 
-    Shared, the buffer may be the ndarray's own memory for good; else it is copied before the call returns. 64-bit
-    types are allowed call by call: the switch for the whole process is left alone.
+    If `shared`, the buffer may use the ndarray's own memory for good; else it is copied before the call returns. 64-bit
+    types are allowed for each call: the process-wide switch is left alone.
     """
     semantics = _load("runtime").HostBufferSemantics
     return (device,), False, False, semantics.ZERO_COPY if shared else semantics.IMMUTABLE_ONLY_DURING_CALL, True
 
 
 def compile_options(device_id: int, overrides: Sequence[tuple[str, Any]] = ()) -> Any:
-    """Options for a program on one device: the compiler's defaults but for `overrides`."""
+    """Options for a program on one device: the compiler's defaults, with `overrides`."""
     options = _load("CompileOptions")()
     options.num_replicas = options.num_partitions = 1
     options.profile_version = -1
     build = options.executable_build_options
     build.num_replicas = build.num_partitions = 1
     if device_id:
-        # Without an assignment a program lands on the first device, whatever its arguments say.
+        # Without an assignment, a program runs on the first device, wherever its arguments are.
         assignment = _load("DeviceAssignment").create(np.array([[device_id]], np.int32))
         options.device_assignment = build.device_assignment = assignment
     if overrides:
@@ -202,17 +202,17 @@ def compile_options(device_id: int, overrides: Sequence[tuple[str, Any]] = ()) -
 
 
 def compile_module(client: Any, module: Any, device: Any, options: Any, callbacks: Sequence[Any] = ()) -> Any:
-    """The loaded executable of a module, given as an `ir.Module` because only that may hold host callbacks."""
+    """Compile and load a module. It is passed as an `ir.Module`, since only these may contain host callbacks."""
     devices = _load("DeviceList")((device,))
     if callbacks:
         return client.compile_and_load(module, devices, options, host_callbacks=list(callbacks))
     return client.compile_and_load(module, devices, options)
 
 
-# Keeping programs from process to process
+# Keeping programs between processes
 
 def program_bytes(module: Any) -> bytes:
-    """What a module computes, in bytes that are the same in every process; its name and locations don't count."""
+    """What a module computes, as bytes that are the same in every process; names and locations are left out."""
     copy = module.operation.clone(ip=False)
     copy.attributes["sym_name"] = _load("ir").StringAttr.get("program", module.context)
     _load("passmanager").PassManager.parse("builtin.module(strip-debuginfo)", module.context).run(copy)
@@ -222,29 +222,29 @@ def program_bytes(module: Any) -> bytes:
 
 
 def options_bytes(options: Any) -> bytes:
-    """Compile options, the compiler's flags and the device assignment among them, in bytes."""
+    """Compile options as bytes, including the compiler's flags and the device assignment."""
     return bytes(options.SerializeAsString())
 
 
 def compiler_facts(client: Any, device: Any) -> tuple[str, ...]:
-    """What else decides what the compiler makes of a program: its version, its platform, the device."""
+    """What else the compiler's output depends on: its version, its platform, the device."""
     facts = (_load("version"), client.platform, client.platform_version, client.runtime_type, device.device_kind,
              getattr(device, "compute_capability", ""), device.id)
     return tuple(map(str, facts))
 
 
 def executable_bytes(client: Any, loaded: Any) -> bytes:
-    """A loaded executable in bytes, for this release of jaxlib and this kind of machine."""
+    """A loaded executable as bytes, for this release of jaxlib and this kind of machine."""
     return bytes(client.serialize_executable(loaded))
 
 
 def load_executable(client: Any, data: bytes, device: Any, options: Any) -> Any:
-    """The loaded executable of such bytes. What is in them runs, and another release's are not refused."""
+    """Load an executable from such bytes. Whatever they contain is run, and those of other releases aren't rejected."""
     return client.deserialize_executable(data, _load("DeviceList")((device,)), options)
 
 
 class _Exported:
-    """A buffer as a producer of DLPack, for NumPy alone."""
+    """A buffer as a DLPack producer, for NumPy only."""
 
     __slots__ = ("buffer",)
 
@@ -259,14 +259,14 @@ class _Exported:
 
 
 class _Memory:
-    """Memory that a DLPack capsule holds, as NumPy reads it."""
+    """The memory of a DLPack capsule, in a form that NumPy can read."""
 
     __slots__ = ("__array_interface__", "capsule")
 
     def __init__(self, capsule: Any, shape: tuple[int, ...], itemsize: int) -> None:
         self.capsule = capsule
         tensor = _capsule_pointer(capsule, b"dltensor")
-        address = ctypes.c_void_p.from_address(tensor).value  # the struct begins with it
+        address = ctypes.c_void_p.from_address(tensor).value  # the struct starts with it
         self.__array_interface__ = {"version": 3, "shape": shape, "typestr": f"<u{itemsize}", "data": (address, True)}
 
 
@@ -278,10 +278,10 @@ _FIRST_USER_DTYPE = 256
 
 
 def buffer_to_numpy(buffer: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """The value of a buffer as a read-only ndarray; waits for it. On the processor the memory is shared.
+    """The value of a buffer as a read-only ndarray; waits for it. On the CPU, memory is shared.
 
-    It goes by DLPack, which holds the memory whatever becomes of the buffer. The runtime's own conversion, and what
-    else looks at the parts of an array (its address, its size), imports jax.
+    This uses DLPack, which keeps the memory alive even if the buffer is deleted. The runtime's own conversion, like
+    anything else that looks at the parts of an array (its address, its size), imports jax.
     """
     if buffer.platform() != "cpu":
         copied: np.ndarray = buffer._single_device_array_to_np_array_did_copy()[0]
@@ -298,5 +298,5 @@ def buffer_to_numpy(buffer: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.
 
 
 def buffer_device(buffer: Any) -> Any:
-    """The device on which a buffer lives."""
+    """The device that a buffer is on."""
     return buffer._sharding._internal_device_list[0]

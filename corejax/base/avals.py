@@ -1,11 +1,11 @@
-"""The types of values, and two placeholders that carry nothing but a type.
+"""The types of values, and two placeholders that carry only a type.
 
 >>> import numpy as np
 >>> aval_of(np.zeros((2, 3), np.float32)), aval_of(1.5)
 (f32[2,3], ~f64[])
 
-Avals are interned: two equal avals are one object, so `is` compares them and hashing one costs nothing. That is what
-makes the caches of abstract evaluation and of eager evaluation fast.
+Avals are interned: two equal avals are the same object, so `is` compares them and hashing one costs nothing. This makes
+the caches of abstract evaluation and of eager evaluation fast.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ _intern_lock = threading.RLock()
 
 _MOST = 2 ** 63 - 1
 
-# Making an aval costs microseconds, finding one that is known a tenth of that.
+# Making an aval takes microseconds, finding a known one a tenth of that.
 _of_numpy: BoundedCache[tuple[tuple[int, ...], np.dtype], ShapedArray] = BoundedCache(4096)
 _of_scalar: BoundedCache[tuple[str, int], ShapedArray] = BoundedCache(64)
-known_aval = _of_numpy._entries.get  # by (shape, dtype) of NumPy's arrays: for paths on which a call counts
+known_aval = _of_numpy._entries.get  # by (shape, dtype) of NumPy arrays: for paths where the cost of a call matters
 
 
 class ShapedArray:
-    """The type of an array: shape, dtype, and whether a Python scalar gave it its dtype (`weak_type`)."""
+    """The type of an array: shape, dtype, and whether the dtype comes from Python scalars only (`weak_type`)."""
 
     __slots__ = ("shape", "dtype", "weak_type", "tangent", "__weakref__")
     shape: tuple[int, ...]
     dtype: np.dtype
     weak_type: bool
     tangent: ShapedArray
-    """The type of its tangents and cotangents: its own if inexact, else float0; never weak."""
+    """The type of tangents and cotangents: the same if inexact, else float0; never weak."""
 
     def __new__(cls, shape: Iterable[int], dtype: object, weak_type: bool = False) -> ShapedArray:
-        """Shape as integers, dtype as anything that names one."""
+        """The shape is a sequence of integers, the dtype anything that names one."""
         if type(shape) is not tuple or set(map(type, shape)) - {int}:
             shape = _canonical_shape(shape)
         return cls._intern(cls, shape, dtypes.canonical(dtype), bool(weak_type))
@@ -88,11 +88,11 @@ class ShapedArray:
         return prod(self.shape)
 
     def update(self, **fields: Any) -> ShapedArray:
-        """The same type but for the fields given: `aval.update(shape=(3,))`."""
+        """The same type with these fields replaced: `aval.update(shape=(3,))`."""
         return type(self)(**{"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type, **fields})
 
     def matches(self, other: ShapedArray) -> bool:
-        """Equal up to the weak type."""
+        """Whether the types are equal, ignoring `weak_type`."""
         return self is other or (self.shape == other.shape and self.dtype == other.dtype)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -110,7 +110,7 @@ class ShapedArray:
 
 
 class Zero:
-    """A tangent or cotangent known to be zero: no array, only its type."""
+    """A tangent or cotangent known to be zero: just a type, without an array."""
 
     __slots__ = ("aval",)
 
@@ -126,7 +126,7 @@ class Zero:
 
 
 class Linear:
-    """Stands for an operand that a transpose rule transposes with respect to: no value, only its type."""
+    """Stands for an operand that a transpose rule transposes with respect to: it has a type but no value."""
 
     __slots__ = ("aval",)
 
@@ -170,7 +170,7 @@ def _of_ndarray(value: Any) -> ShapedArray:
 
 
 def aval_of(value: object) -> ShapedArray:
-    """The type of a value; an error if it isn't an array, scalar or tracer."""
+    """The type of a value; raises if it isn't an array, scalar or tracer."""
     if type(value) is np.ndarray:
         return known_aval((value.shape, value.dtype)) or _of_ndarray(value)
     aval = getattr(value, "aval", None)

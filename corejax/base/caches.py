@@ -1,4 +1,4 @@
-"""Bounded caches. Python's own lru_cache where the key is plain; here, the two it has no answer for."""
+"""Bounded caches, for what Python's `lru_cache` can't do."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _all_caches: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 class BoundedCache(Generic[K, V]):
-    """A dict that forgets its oldest entries beyond `maxsize`.
+    """A dict that drops its oldest entries beyond `maxsize`.
 
-    Reading is a plain dict lookup, without a lock, so it does not reorder: what goes first is what came first.
+    Reading is a plain dict lookup without a lock, so it doesn't reorder: the entry added first is dropped first.
     """
 
     __slots__ = ("_entries", "_lock", "maxsize", "__weakref__")
@@ -51,7 +51,7 @@ class BoundedCache(Generic[K, V]):
 
 
 class SharedCache(BoundedCache[K, V]):
-    """The newest `maxsize` entries, and those whose values are still in use elsewhere."""
+    """Keeps the newest `maxsize` entries, and those whose values are still in use elsewhere."""
 
     __slots__ = ("_alive",)
 
@@ -73,10 +73,10 @@ class SharedCache(BoundedCache[K, V]):
 
 
 class WeakCache(Generic[V]):
-    """Maps (object, key) to a value; the entry goes when the object goes.
+    """Maps (object, key) to a value; the entry is dropped when the object dies.
 
-    `function(obj, *key)` computes a missing value. A value must not refer to the object strongly, unless it is the
-    object's own derivative that should live as long.
+    `function(obj, *key)` computes a missing value. A value that refers to the object strongly keeps both alive, so it
+    must not, unless it is derived from the object and meant to live as long.
     """
 
     __slots__ = ("_function", "_per_object", "_lock", "_entries", "__weakref__")
@@ -107,10 +107,10 @@ class WeakCache(Generic[V]):
 
 
 def clear_all() -> None:
-    """Empty every cache of the library: what was traced and compiled is traced and compiled again."""
+    """Empty all caches of the library: functions are traced and compiled again."""
     for cache in list(_all_caches):
         cache.clear()
     gc.collect()
     trim = getattr(ctypes.pythonapi, "malloc_trim", None)
-    if trim is not None:  # else the C library keeps most of what was freed
+    if trim is not None:  # otherwise the C library keeps most of the freed memory
         trim(0)

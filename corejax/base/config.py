@@ -23,13 +23,13 @@ from corejax.base.errors import CorejaxAttributeError, CorejaxValueError
 from corejax.base.settings import Name, OneOf, PathName, Refused, Values, Whole
 from corejax.base.source import here
 
-#: The backend that stands for the best one that works.
+#: The name that stands for the best backend that works.
 AUTO = "auto"
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: its default, the values it takes, and what it means."""
+    """A setting: its default, the values it takes, and what it means."""
 
     name: str
     default: Any
@@ -38,18 +38,18 @@ class Setting:
 
     @property
     def env_var(self) -> str:
-        """The environment variable that gives its first value."""
+        """The environment variable for its initial value."""
         return f"COREJAX_{self.name.upper()}"
 
     def check(self, value: object) -> Any:
-        """The value as it is kept, or an error."""
+        """The value in the form that is stored; raises if it isn't valid."""
         try:
             return self.values.check(value)
         except Refused as refused:
             raise self._error(value, f"config.{self.name}", refused.hint) from None
 
     def parse(self, text: str) -> Any:
-        """The value that the environment variable's text stands for, or an error."""
+        """The value for the environment variable's text; raises if it isn't valid."""
         try:
             return self.values.parse(text)
         except Refused as refused:
@@ -79,7 +79,7 @@ SETTINGS: dict[str, Setting] = {setting.name: setting for setting in (
 
 
 def _entry(method: Callable[..., Any]) -> Any:
-    """What `tracebacks.public` does, which stands on this module: no frame of it shows in a traceback."""
+    """Like `tracebacks.public`, which imports this module: no frame of it shows in a traceback."""
     @wraps(method)
     def call(self: Config, *args: Any, **values: Any) -> Any:
         try:
@@ -94,11 +94,11 @@ def _entry(method: Callable[..., Any]) -> Any:
 class Config(threading.local):
     """The settings, as attributes.
 
-    `config.name = value` sets for the process; `with config(name=value):` for the block, in this thread only.
+    `config.name = value` sets one for the process; `with config(name=value):` for the block, in this thread only.
     """
 
-    # The process's values are class attributes, which a `with` block hides by the thread's own instance attributes:
-    # so reading is one attribute access, with and without an overlay. (A `__getattr__` would triple its cost.)
+    # The process's values are class attributes, which a `with` block hides with the thread's own instance attributes.
+    # So reading is a single attribute access, with and without an overlay. (A `__getattr__` would triple its cost.)
     default_bits: int
     traceback_filtering: bool
     fallbacks: str
@@ -125,7 +125,7 @@ class Config(threading.local):
 
     @_entry
     def __call__(self, **values: Any) -> AbstractContextManager[Config]:
-        """Set for the `with` block, in this thread."""
+        """Set values for a `with` block, in this thread."""
         return self._overlaid({name: _setting(name).check(value) for name, value in values.items()})
 
     @contextmanager
@@ -162,7 +162,7 @@ def _unknown(name: str) -> CorejaxAttributeError:
 
 
 def values_from(environment: Mapping[str, str]) -> dict[str, Any]:
-    """The value of each setting that an environment gives; defaults for the rest."""
+    """The values of all settings: from an environment, with defaults for the rest."""
     return {name: setting.parse(environment[setting.env_var]) if setting.env_var in environment else setting.default
             for name, setting in SETTINGS.items()}
 
@@ -170,5 +170,5 @@ def values_from(environment: Mapping[str, str]) -> dict[str, Any]:
 for _name, _value in values_from(os.environ).items():
     setattr(Config, _name, _value)
 
-#: The one object that holds them.
+#: The only instance.
 config = Config()

@@ -1,7 +1,7 @@
-"""Dtypes: their names, the kinds the kernel tells apart, and the one promotion function.
+"""Dtypes: their names, the kinds that the kernel distinguishes, and the only promotion function.
 
 Dtypes are NumPy's, with bfloat16 and the float8s of ml_dtypes. Nothing is silently narrowed. A Python scalar is
-*weak*: it takes part in promotion with its kind only, and never widens what it meets.
+*weak*: only its kind takes part in promotion, and it never widens other operands.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ PYTHON_SCALARS: dict[type, str] = {bool: "b", int: "i", float: "f", complex: "c"
 
 
 def plain_scalar(x: object) -> Any:
-    """A number whose class derives from Python's, as that of an IntEnum, as Python's own; None for all else.
+    """The plain Python number for one of a derived class, such as an IntEnum; None for anything else.
 
-    NumPy's scalars, some of which derive from Python's, too, have a dtype of their own.
+    NumPy's scalars, some of which also derive from Python's, have dtypes, so they aren't converted.
     """
     if isinstance(x, np.generic):
         return None
@@ -78,15 +78,15 @@ _CANONICAL.update({dtype.type: dtype for dtype in _SHORT if dtype is not float0}
 
 
 def canonical(dtype: Any) -> np.dtype:
-    """The dtype that `dtype` (a dtype, a scalar type, a name or a Python type) stands for, or an error.
+    """The dtype that `dtype` (a dtype, a scalar type, a name or a Python type) stands for; raises if there is none.
 
-    Equal dtypes give one object, so `is` compares them: `canonical(d) is float0`.
+    Equal dtypes give the same object, so `is` compares them: `canonical(d) is float0`.
     """
     try:
         found = _CANONICAL.get(dtype)
         if found is not None:
             return found
-    except TypeError:  # no hash, so none of those
+    except TypeError:  # unhashable, so none of those
         pass
     if isinstance(dtype, type) and dtype in PYTHON_SCALARS:
         return default_dtype(PYTHON_SCALARS[dtype])
@@ -110,32 +110,32 @@ def kind(dtype: np.dtype) -> str:
 
 
 def is_float(dtype: np.dtype) -> bool:
-    """Is it a real floating-point dtype?"""
+    """Whether it is a real floating-point dtype."""
     return dtype in _FLOATS
 
 
 def is_complex(dtype: np.dtype) -> bool:
-    """Is it a complex dtype?"""
+    """Whether it is a complex dtype."""
     return dtype in _COMPLEXES
 
 
 def is_inexact(dtype: np.dtype) -> bool:
-    """Floating-point or complex: the dtypes with derivatives of their own type."""
+    """Whether it is floating-point or complex: these dtypes have derivatives of their own type."""
     return dtype in _FLOATS or dtype in _COMPLEXES
 
 
 def is_integer(dtype: np.dtype) -> bool:
-    """Signed or unsigned integer; not bool."""
+    """Whether it is a signed or unsigned integer dtype; not for bool."""
     return dtype in _SIGNED or dtype in _UNSIGNED
 
 
 def default_dtype(kind_: str) -> np.dtype:
-    """What a Python scalar of this kind becomes, by `config.default_bits`."""
+    """The dtype of Python scalars of this kind, by `config.default_bits`."""
     bits = config.default_bits
     return bool_ if kind_ == "b" else canonical(f"{kind_}{bits // 4 if kind_ == 'c' else bits // 8}")
 
 
-# Promotion is the least upper bound in this graph. Kinds alone ('i*', 'f*', 'c*') are the weak types.
+# Promotion is the least upper bound in this graph. Bare kinds ('i*', 'f*', 'c*') are the weak types.
 _ABOVE: dict[Any, tuple[Any, ...]] = {
     bool_: ("i*",),
     "i*": (np.dtype("uint8"), np.dtype("int8")),
@@ -157,7 +157,7 @@ def _upper_bounds(node: object) -> frozenset[Any]:
 
 @lru_cache(maxsize=4096)
 def promote(*types: tuple[np.dtype, bool]) -> tuple[np.dtype, bool]:
-    """The (dtype, weak) in which operands of these (dtype, weak) types meet.
+    """The (dtype, weak) type that operands of these (dtype, weak) types are promoted to.
 
     >>> promote((float32, False), (float64, True))[0].name, promote((int32, False), (float64, True))[0].name
     ('float32', 'float64')
@@ -178,7 +178,7 @@ def promote(*types: tuple[np.dtype, bool]) -> tuple[np.dtype, bool]:
 
 
 def inexact(dtype: np.dtype, weak: bool = False) -> np.dtype:
-    """The dtype of quotients and means: that of inexact operands, and a float for integers.
+    """The dtype of quotients and means: the same for inexact operands, a float for integers.
 
     >>> inexact(np.dtype("int16")).name, inexact(np.dtype("uint64")).name, inexact(np.dtype("int32"), weak=True).name
     ('float32', 'float64', 'float64')
@@ -189,7 +189,7 @@ def inexact(dtype: np.dtype, weak: bool = False) -> np.dtype:
 
 
 def check_python_int(value: int, dtype: np.dtype) -> None:
-    """Refuse a Python integer that `dtype` can't hold."""
+    """Raise if `dtype` can't hold a Python integer."""
     if not is_integer(dtype):
         return
     info = np.iinfo(dtype)

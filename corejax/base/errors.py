@@ -1,6 +1,6 @@
-"""Every error that corejax raises: a `CorejaxError` that is also the built-in class one expects.
+"""All errors that corejax raises. Each is a `CorejaxError`, and also the built-in class that one would expect.
 
-An error says what was got, what was wanted, where in the user's code, and what to do about it:
+An error says what it got, what it wanted, where in the user's code that was, and what to do about it:
 
 >>> from corejax.errors import CorejaxTypeError
 >>> print(CorejaxTypeError("add: operands differ in dtype", got="f32[3] and f64[3]",
@@ -26,7 +26,7 @@ __all__ = [
 
 
 class CorejaxError(Exception):
-    """The base of every error of corejax, with its parts as attributes."""
+    """The base class of all errors of corejax, with its parts as attributes."""
 
     def __init__(self, message: str, *, got: object = None, wanted: object = None, where: str | None = None,
                  todo: str | None = None, primitive: str | None = None, hook: str | None = None,
@@ -84,7 +84,7 @@ class CorejaxRecursionError(CorejaxError, RecursionError):
 
 
 class ConcretizationError(CorejaxTypeError):
-    """A value was needed where only its type is known."""
+    """A value was needed, but only its type is known."""
 
 
 class LostDerivativeError(ConcretizationError):
@@ -100,15 +100,15 @@ class RuleError(CorejaxTypeError):
 
 
 class NotLinearError(RuleError):
-    """A rule does to a tangent what is not linear, or adds to it what depends on none."""
+    """A rule isn't linear in the tangents, or adds something that doesn't depend on any."""
 
 
 class MissingRuleError(CorejaxNotImplementedError):
-    """A primitive has no such rule and none can be derived."""
+    """A primitive has no such rule, and none can be derived."""
 
 
 class PluginError(CorejaxTypeError):
-    """A plugin object that breaks the contract of its door."""
+    """A plugin object that breaks the contract for plugins."""
 
 
 class PackError(CorejaxImportError):
@@ -116,11 +116,11 @@ class PackError(CorejaxImportError):
 
 
 class CorejaxWarning(UserWarning):
-    """Something works, yet not as well as it could."""
+    """Something works, but not as well as it could."""
 
 
 def suggestion(name: str, names: Iterable[str]) -> str | None:
-    """`did you mean 'sin'?`, if a name is close."""
+    """`did you mean 'sin'?`, if there is a similar name."""
     close = get_close_matches(name, list(names), 3, 0.6)
     return f"did you mean {' or '.join(map(repr, close))}?" if close else None
 
@@ -133,4 +133,4 @@ def kind_of(value: object) -> str:
 
 
 for _name in __all__:
-    globals()[_name].__module__ = "corejax.errors"  # where users find them, tracebacks say, and pickles look
+    globals()[_name].__module__ = "corejax.errors"  # where users find them: used in tracebacks and pickles

@@ -1,4 +1,4 @@
-"""Where a leaf is in a pytree: the steps to it, one for each container on the way.
+"""Where a leaf is in a pytree: a step for each container on the way to it.
 
 >>> keystr((DictKey("w"), SequenceKey(0), GetAttrKey("bias")))
 "['w'][0].bias"
@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 
 class Key:
-    """One step from a container to a child; `str` of it is how Python code would write the step."""
+    """One step from a container to a child; its `str` is the step as Python code."""
 
     __slots__ = ("key",)
     pattern = "[<flat index {0!r}>]"
@@ -33,7 +33,7 @@ class Key:
 
 
 class FlattenedIndexKey(Key):
-    """The child's number in a custom node that gives no better name."""
+    """The child's index, in a custom node without better names."""
 
     __slots__ = ()
 
@@ -62,13 +62,13 @@ class GetAttrKey(Key):
 
 
 Path: TypeAlias = tuple[Any, ...]
-#: What errors call a tree: text, or a function from the path of a node to what it is called.
+#: The name of a tree in errors: text, or a function from the path of a node to its name.
 Root: TypeAlias = str | Callable[[Path], str] | None
 _KEYS = {cls.__name__: cls for cls in (SequenceKey, DictKey, GetAttrKey, FlattenedIndexKey)}
 
 
 def own_key(key: object) -> object:
-    """jaxlib's key as one of ours; any other object stays what it is."""
+    """A key of jaxlib's as one of ours; any other object is returned unchanged."""
     cls = _KEYS.get(type(key).__name__)
     if cls is None or isinstance(key, Key):
         return key

@@ -1,4 +1,4 @@
-"""Modules that are imported when something of them is first asked for, so that `import corejax` stays cheap.
+"""Modules that are imported on first use, so that `import corejax` stays cheap.
 
 >>> json = late("json")
 >>> json.loads("[1]")
@@ -33,15 +33,15 @@ class _Late:
 
 
 def late(name: str, *, keep: bool = False) -> Any:
-    """The module of this name, imported at first use. To the rule of rooms, it counts as an import.
+    """The module of this name, imported at first use. By the rule of rooms, this counts as an import.
 
-    With `keep` its functions are kept as attributes, so that asking for one again costs what it does of a module.
+    With `keep`, its functions are kept as attributes, so that later uses cost no more than with a real module.
     """
     return _Late(name, keep)
 
 
 def homes(names: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Where a facade's names are: (module, name there) of each, from the names of each module.
+    """Where each name of a facade is defined, as (module, name there), given the names from each module.
 
     `there=name` renames, and `=name` is the module itself.
 
@@ -57,7 +57,7 @@ def homes(names: Mapping[str, str]) -> dict[str, tuple[str, str]]:
 
 
 def find_in(home: Mapping[str, tuple[str, str]], facade: str, name: str) -> Any:
-    """A facade's name, for its `__getattr__`: taken from its home, and kept unless it is a module."""
+    """Look up a name of a facade, for its `__getattr__`; it is kept there unless it is a module."""
     if name in home:
         module, there = home[name]
         if not there:
@@ -66,7 +66,7 @@ def find_in(home: Mapping[str, tuple[str, str]], facade: str, name: str) -> Any:
         setattr(sys.modules[facade], name, value)
         return value
     if name.startswith("__"):
-        raise AttributeError(name)  # which Python and its tools ask any module for
+        raise AttributeError(name)  # names that Python and its tools look up in any module
     known = vars(sys.modules[facade])["__all__"]
     close = get_close_matches(name, known, 1)
     raise error_without(facade, name, 2)(

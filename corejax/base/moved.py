@@ -1,4 +1,4 @@
-"""Modules that pickles name, or packs may, and that have another name now: what was written before they moved works."""
+"""Old names of modules that pickles or packs may refer to, so that those from before the move still work."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-#: Where modules of before are now; only those whose names stand in pickles, and what was public.
+#: Old and new names of modules: only those that occur in pickles, or were public.
 MOVED = {
     "corejax.avals": "corejax.base.avals",
     "corejax.ir.jaxpr": "corejax.kernel.jaxpr",
@@ -22,9 +22,9 @@ MOVED = {
 
 
 class _Aliases:
-    """Finds a module of before as the module of now: the identical object, which keeps its own name.
+    """Finds a module under its old name: it is the identical object, which keeps its new name.
 
-    A finder and its loader, without the base classes for these, which bring 27 modules that nothing else needs.
+    This is a finder and loader without their base classes, which import 27 modules that nothing else needs.
     """
 
     def find_spec(self, fullname: str, path: Sequence[str] | None,
@@ -32,14 +32,14 @@ class _Aliases:
         return ModuleSpec(fullname, self) if fullname in MOVED else None  # type: ignore[arg-type]
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """A module as Python makes it; it only stands in while the import is under way."""
+        """Let Python make a default module, which is only a placeholder during the import."""
 
     def exec_module(self, module: ModuleType) -> None:
-        # The import system takes what stands in `sys.modules` when this returns.
+        # The import system takes whatever is in `sys.modules` when this returns.
         sys.modules[module.__name__] = import_module(MOVED[module.__name__])
 
 
 def keep_old_names() -> None:
-    """Ask this finder for what no other one has."""
+    """Install this finder, as the last one."""
     if not any(type(finder) is _Aliases for finder in sys.meta_path):
         sys.meta_path.append(_Aliases())

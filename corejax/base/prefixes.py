@@ -1,4 +1,4 @@
-"""Pytrees side by side: a tree that continues another, and what to say when it doesn't."""
+"""Comparing pytrees: whether one is a prefix of the other, and the error if not."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from corejax.base.trees import IsLeaf, TreeDef, flatten, one_level
 
 def flatten_up_to(treedef: TreeDef, prefix: object, full: object, *, names: tuple[str, str], is_leaf: IsLeaf = None
                   ) -> list[Any]:
-    """The subtrees of `full` at the leaves of `prefix`, whose structure is `treedef`; `names` are for the error."""
+    """The subtrees of `full` at the leaves of `prefix`, whose structure is `treedef`; `names` are used in the error."""
     try:
         return treedef.flatten_up_to(full)
     except ValueError as error:
@@ -28,7 +28,7 @@ def flatten_up_to(treedef: TreeDef, prefix: object, full: object, *, names: tupl
 
 
 def check_same_structure(wanted: object, given: object, names: tuple[str, str], what: str) -> None:
-    """Raise if two trees differ in structure, and say where."""
+    """Raise if two trees differ in structure. The error says where."""
     wanted_def, given_def = flatten(wanted)[1], flatten(given)[1]
     if wanted_def == given_def:
         return
@@ -43,7 +43,7 @@ def _swap(found: tuple[Path, str, str] | None) -> tuple[Path, str, str] | None:
 
 
 def _mismatch(prefix: object, full: object, is_leaf: IsLeaf, path: Path) -> tuple[Path, str, str] | None:
-    """The first place where `full` doesn't continue `prefix`: (path, what full has, what prefix has)."""
+    """The first place where `prefix` isn't a prefix of `full`: (path, what full has there, what prefix has)."""
     level = None if is_leaf is not None and is_leaf(prefix) else one_level(prefix)
     if level is None:
         return None
@@ -62,7 +62,7 @@ def _mismatch(prefix: object, full: object, is_leaf: IsLeaf, path: Path) -> tupl
 
 
 def _describe(tree: object) -> str:
-    """A container in a few words."""
+    """Describe a container in a few words."""
     level = one_level(tree)
     name = type(tree).__name__
     if tree is None:
@@ -77,7 +77,7 @@ def _describe(tree: object) -> str:
 
 def broadcast_prefix(prefix_tree: object, full_tree: object, is_leaf: IsLeaf = None, *,
                      names: tuple[str, str] = ("the prefix", "the tree")) -> list[Any]:
-    """For each leaf of `full_tree`, the leaf of `prefix_tree` that stands at it or above it.
+    """For each leaf of `full_tree`, the leaf of `prefix_tree` that is at the same place or above it.
 
     >>> broadcast_prefix((0, [1, 2]), ({"x": 10, "y": 20}, [30, 40]))
     [0, 0, 1, 2]

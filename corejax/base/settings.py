@@ -1,4 +1,4 @@
-"""The kinds of values that a setting takes: how each is described, checked, and read from the environment.
+"""The kinds of values that settings take: how each is described, checked, and read from the environment.
 
 >>> from corejax.base.settings import Whole
 >>> Whole(1, optional=True).parse("4"), Whole(1, optional=True).wanted
@@ -20,7 +20,7 @@ def _is_none(text: str) -> bool:
 
 
 class Refused(Exception):
-    """What the values of a setting say to a value that is none of them; `hint` is the next step, if they know one."""
+    """Raised for a value that a setting doesn't take; `hint` is the next step, if there is one to suggest."""
 
     def __init__(self, hint: str = "") -> None:
         self.hint = hint
@@ -31,17 +31,17 @@ class Values(Protocol):
 
     @property
     def wanted(self) -> str:
-        """These values in words, for errors."""
+        """A description of these values, for errors."""
 
     def check(self, value: Any) -> Any:
-        """The value as it is kept; `Refused` if it is none of these."""
+        """The value in the form that is stored; raises `Refused` if it isn't one of these."""
 
     def parse(self, text: str) -> Any:
-        """The value that a text stands for; `Refused` if it stands for none of these."""
+        """The value that a text stands for; raises `Refused` if it isn't one of these."""
 
 
 class OneOf:
-    """A few values, each written as Python writes it; booleans as 1 or 0, true or false, yes or no, on or off."""
+    """A few values, written as in Python; booleans may also be 1 or 0, true or false, yes or no, on or off."""
 
     def __init__(self, *values: Any) -> None:
         self.values = values
@@ -68,7 +68,7 @@ class OneOf:
 
 
 class Whole:
-    """Whole numbers of at least `least` and at most `most`, and None if `optional`."""
+    """Integers from `least` to `most`, and None if `optional`."""
 
     def __init__(self, least: int, most: int | None = None, *, optional: bool = False) -> None:
         self.least, self.most, self.optional = least, most, optional
@@ -103,7 +103,7 @@ class Whole:
 
 
 class PathName:
-    """The path of a file or directory, kept as an absolute one, and None if `optional`. It need not exist."""
+    """The path of a file or directory, stored as an absolute one, or None if `optional`. It need not exist."""
 
     def __init__(self, *, optional: bool = False) -> None:
         self.optional = optional
@@ -129,7 +129,7 @@ class PathName:
 
 
 class Name:
-    """A name, as identifiers are written, in lower case."""
+    """A name: an identifier in lower case."""
 
     wanted = "a name"
 

@@ -1,7 +1,7 @@
 """Where in the user's code something happened.
 
-A location is recorded as (code object, instruction offset): two references, no text. It is resolved to a file and
-line only when somebody looks.
+A location is recorded as (code object, instruction offset): two references, no text. It is only resolved to a file and
+line when needed.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from corejax.base.errors import CorejaxAttributeError, CorejaxError, CorejaxImpo
 
 
 class WrittenCode(NamedTuple):
-    """What a location that was written down knows of the code that it is in; named as in a code object.
+    """What remains of a code object in a pickled location; attributes are named as in a code object.
 
-    Its line is the first; of instructions it knows nothing.
+    Its first line is the line of the location, since it has no instructions.
     """
 
     co_filename: str
@@ -41,10 +41,10 @@ class WrittenCode(NamedTuple):
 
 Location: TypeAlias = tuple[CodeType | WrittenCode, int] | None
 
-#: Top-level packages whose frames are not the user's, and whose they are: the kernel's, and each loaded pack's.
+#: Top-level packages whose frames aren't the user's, and their owners: the kernel, and each loaded pack.
 library_packages: dict[str, Any] = {"corejax": "corejax"}
 
-#: Packages that users call and that call corejax, by NumPy's protocols: the user's line is the one that called them.
+#: Packages that users call and that call corejax through NumPy's protocols: the user's line is the one that calls them.
 _BETWEEN = frozenset(["numpy", "scipy"])
 
 _IMPORT_FROM = opmap["IMPORT_FROM"]
@@ -55,7 +55,7 @@ _is_users: dict[str, bool] = {}
 
 
 def add_library_package(name: str, owner: object = None) -> None:
-    """Count the frames of the top-level package `name` as library code from now on; `str(owner)` says whose it is."""
+    """From now on, treat frames of the top-level package `name` as library code; `str(owner)` is its owner's name."""
     if name in library_packages or name == "__main__":
         return
     library_packages[name] = name if owner is None else owner
@@ -69,20 +69,20 @@ def package_of(frame: FrameType) -> str:
 
 
 def is_library(frame: FrameType) -> bool:
-    """Does the frame run the kernel's code or a pack's?"""
+    """Whether the frame runs the kernel's code or a pack's."""
     known = _is_library.get(frame.f_code.co_filename)
     return _classify(frame) if known is None else known
 
 
 def _classify(frame: FrameType) -> bool:
     verdict, filename = package_of(frame) in library_packages, frame.f_code.co_filename
-    if not (verdict and filename.startswith("<")):  # generated code shares the name `<string>` with the user's
+    if not (verdict and filename.startswith("<")):  # generated code and the user's may both be called `<string>`
         _is_library[filename] = verdict
     return verdict
 
 
 def is_users(frame: FrameType) -> bool:
-    """Does the frame run the user's code?"""
+    """Whether the frame runs the user's code."""
     known = _is_users.get(frame.f_code.co_filename)
     if known is not None:
         return known
@@ -105,10 +105,10 @@ def user_frame(depth: int = 1) -> FrameType | None:
 
 
 def error_without(module: str, name: str, depth: int = 1) -> type[CorejaxError]:
-    """The class of the error for a name that a module doesn't have, asked for `depth` frames above the caller.
+    """The class of the error for a missing name of a module, looked up `depth` frames above the caller.
 
-    `from module import name` turns any AttributeError into an ImportError of its own and drops the message, so there
-    it is a CorejaxImportError; but not for a submodule that is being imported, which Python then looks up elsewhere.
+    `from module import name` replaces any AttributeError by its own ImportError and drops the message, so there it is a
+    CorejaxImportError; but not for a submodule that is being imported, which Python then looks up elsewhere.
     """
     frame = sys._getframe(depth + 1)
     imports = frame.f_code.co_code[frame.f_lasti] == _IMPORT_FROM and f"{module}.{name}" not in sys.modules
@@ -141,7 +141,7 @@ def line_of(place: tuple[CodeType | WrittenCode, int]) -> int:
 
 
 def expression(place: Location) -> str | None:
-    """What runs at a location as it is written there, in one line; None if the source isn't at hand."""
+    """The source of what runs at a location, on one line; None if the source isn't available."""
     if place is None:
         return None
     code, offset = place
@@ -157,23 +157,23 @@ def expression(place: Location) -> str | None:
 
 
 def is_subscript(place: Location) -> bool:
-    """Does what runs at a location index something?"""
+    """Whether what runs at a location is an index expression."""
     return place is not None and place[0].co_code[place[1]] in _SUBSCRIPTS
 
 
-# Equations, which know the place that they came from
+# Equations, which know the place they came from
 
 class Placed(Protocol):
-    """What knows the place in the user's code that it came from, such as an equation."""
+    """Anything that knows where in the user's code it came from, such as an equation."""
 
     @property
     def source(self) -> Location: ...
 
 
 class _AtHand(threading.local):
-    """The equation that this thread deals with; `around` are the frame of the function that does, and both of before.
+    """The equation that this thread is processing; `around` is the processing frame, and both outer values.
 
-    Whoever evaluates, transforms or lowers equations says so, for all that happens meanwhile below its own frame:
+    Code that evaluates, transforms or lowers equations sets it, for everything that happens below its own frame:
 
         eqn, around = at_hand.eqn, at_hand.around
         try:
@@ -183,7 +183,7 @@ class _AtHand(threading.local):
         finally:
             at_hand.eqn, at_hand.around = eqn, around
 
-    It is written out, as a context manager may be interrupted on its way out: see docs/decisions/0005.
+    This is written out because a context manager may be interrupted while exiting: see docs/decisions/0005.
     """
 
     eqn: Placed | None = None
@@ -194,7 +194,7 @@ at_hand = _AtHand()
 
 
 def tell_where(error: CorejaxError) -> None:
-    """Say where an error happened that doesn't say it, and that passes whoever deals with an equation."""
+    """Give an error that has no location the current one, when it passes code that processes an equation."""
     if error.where is None:
         place = users_place(error.__traceback__)
         error.where = describe(at_hand.eqn.source if place is None and at_hand.eqn is not None else place)
@@ -203,19 +203,19 @@ def tell_where(error: CorejaxError) -> None:
 def here() -> str | None:
     """`file:line (function)` of the place in the user's code that is running now.
 
-    Where an equation that was recorded earlier is being evaluated, transformed or lowered, that is the place that
+    While an equation that was recorded earlier is being evaluated, transformed or lowered, that is the place that
     the equation came from.
     """
     return describe(place_from(sys._getframe(1)))
 
 
 def place_here() -> Location:
-    """The same as a location."""
+    """The same place, as a location."""
     return place_from(sys._getframe(1))
 
 
 def place_from(frame: FrameType | None) -> Location:
-    """The innermost place that a frame, or one around it, is the user's at, or deals with an equation of."""
+    """The place of the innermost frame, from this one outward, that is the user's or processes an equation."""
     eqn, around = at_hand.eqn, at_hand.around
     while frame is not None:
         if is_users(frame):
@@ -229,7 +229,7 @@ def place_from(frame: FrameType | None) -> Location:
 
 
 def users_place(traceback: TracebackType | None) -> Location:
-    """The innermost place of a traceback that is in the user's code."""
+    """The innermost place in the user's code of a traceback."""
     found: Location = None
     while traceback is not None:
         if is_users(traceback.tb_frame):
@@ -239,7 +239,7 @@ def users_place(traceback: TracebackType | None) -> Location:
 
 
 def warn(message: str) -> None:
-    """Warn, at the line of the user's that led here."""
+    """Warn, at the line of the user's code that led here."""
     place = place_here()
     if place is None:
         warnings.warn(message, CorejaxWarning, stacklevel=2)

@@ -1,6 +1,6 @@
-"""What of a traceback reaches a user: the frames of the user's own code.
+"""Trims tracebacks to what concerns users: the frames of their own code.
 
-Every function that users call is an *entry*. It lets an exception pass through `trim`, and raises it again:
+Every function that users call is an *entry*. It passes exceptions to `trim`, and raises them again:
 
     try:
         return bind(x, y)
@@ -8,8 +8,8 @@ Every function that users call is an *entry*. It lets an exception pass through 
         trim(error)
         raise
 
-A bare `raise` adds no frame of the function that it stands in, and `try` costs nothing unless something is raised. So
-small hot functions write these lines out; `public` puts them around any other function.
+A bare `raise` doesn't add a frame for its function, and `try` costs nothing unless something is raised. So small hot
+functions write out these lines; `public` puts them around any other function.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ F = TypeVar("F")
 
 _KERNEL = "corejax"
 
-#: Modules of the kernel whose code stands for hooks of packs.
+#: Modules of the kernel whose code acts as hooks of packs.
 _FOR_PACKS = ("corejax.packs.families", "corejax.kernel.declarations", "corejax.packs.hook_signatures")
 
 #: Packages that library code calls: their frames belong to whoever called them.
 TOOLS = frozenset(("contextlib", "functools", "importlib_metadata", "jaxlib", "ml_dtypes", "numpy", "pluggy", "zipp"))
 
-#: Exceptions that say nothing about the code that they were raised in.
+#: Exceptions that aren't the fault of the code that raised them.
 _NOBODYS = (RecursionError, MemoryError, Warning)
 
-#: What Python says to a call whose arguments don't fit the function's signature.
+#: Python's messages for a call whose arguments don't fit the function's signature.
 _MISCALL = re.compile(r"(missing \d+ required|takes (from )?\d+ (to \d+ )?(positional|keyword)|takes no (keyword )?arg|"
                       r"got an unexpected keyword|got multiple values|positional-only arg|must be a mapping)")
 
-#: Words of the compiler and of the bindings to it, which tell a user nothing.
+#: Words of the compiler and its bindings, which tell a user nothing.
 _BENEATH = re.compile(r"mlir|hlo\b|loc\(|nanobind|jaxlib|traceback|incompatible function arg", re.IGNORECASE)
 
 _callers: set[CodeType] = set()
@@ -61,9 +61,9 @@ _callers: set[CodeType] = set()
 # Entries
 
 def public(function: F) -> F:
-    """Make an entry of a function: frames of the kernel and of packs don't show in its tracebacks.
+    """Make a function an entry: frames of the kernel and of packs don't show in its tracebacks.
 
-    For a class, of each of its methods.
+    For a class, does this to each of its methods.
 
     >>> @public
     ... def first(x):
@@ -83,21 +83,21 @@ def public(function: F) -> F:
 
 
 def as_entry(function: F) -> F:
-    """Say of a function that it is an entry, as it calls `trim` itself."""
-    # functools.wraps copies attributes to other functions: only this one has this code.
+    """Mark a function that calls `trim` itself as an entry."""
+    # The code identifies the function, since functools.wraps copies attributes to others.
     function._entry = function.__code__  # type: ignore[attr-defined]
     return function
 
 
 def is_entry(function: object) -> bool:
-    """Is this function marked as an entry?"""
+    """Whether a function is marked as an entry."""
     return getattr(function, "_entry", function) is getattr(function, "__code__", None)
 
 
 def calls_users(function: F) -> F:
-    """Say of a function of the kernel or a pack that it, or a function within it, calls functions of the user's.
+    """Mark a function of the kernel or a pack: it, or a function inside it, calls the user's functions.
 
-    What such a function raises by itself, then, was raised by a function written in C that the user passed.
+    So an exception that seems to be raised by it comes from a function written in C that the user passed.
     """
     codes = [function.__code__]  # type: ignore[attr-defined]
     for code in codes:  # grows as inner functions are found
@@ -107,7 +107,7 @@ def calls_users(function: F) -> F:
 
 
 def stands_for(fun: Callable[..., Any], function: F) -> F:
-    """`function`, which calls a user's function `fun` with other arguments: errors about these mention `fun`."""
+    """`function`, marked as calling a user's function `fun` with other arguments, so that errors mention `fun`."""
     function.__wrapped__ = fun  # type: ignore[attr-defined]
     return function
 
@@ -125,9 +125,9 @@ def guarded(function: Any) -> Callable[..., Any]:
 
 
 def check_call(error: TypeError, what: str, fun: Callable[..., Any]) -> None:
-    """Raise an error of our own if `error` says that a user's function doesn't take the arguments it was called with.
+    """Raise our own error if `error` says that a user's function doesn't accept the arguments it was called with.
 
-    Functions of ours that stand for the user's have it as `__wrapped__`, and are marked by `calls_users`.
+    Our functions that stand for the user's have that as `__wrapped__`, and are marked with `calls_users`.
     """
     frame = [part.tb_frame for part in _walk(error.__traceback__)][-1]
     if isinstance(error, CorejaxError) or frame.f_code not in _callers or not _MISCALL.search(str(error)):
@@ -147,9 +147,9 @@ def check_call(error: TypeError, what: str, fun: Callable[..., Any]) -> None:
 def trim(error: Exception | SystemExit) -> None:
     """Prepare an exception that leaves an entry: only the user's frames stay in its traceback, and in its causes'.
 
-    Called in the entry's own `except` clause. An error of corejax that doesn't say where it happened learns it here.
-    An exception of a pack's code that isn't an error of corejax keeps the pack's frames and gets a note. Packs can't
-    end the user's process: their exit becomes an error.
+    Called in the entry's own `except` clause. An error of corejax without a location gets one here. An exception from a
+    pack's code that isn't an error of corejax keeps the pack's frames and gets a note. Packs can't end the user's
+    process: a SystemExit of theirs becomes an error.
     """
     if isinstance(error, SystemExit):
         _refuse_exit(error)
@@ -163,12 +163,12 @@ def trim(error: Exception | SystemExit) -> None:
             error.where = describe(_place(error.__traceback__))
         if config.traceback_filtering:
             _trim(error)
-    except RecursionError:  # the stack is full: what the user's frames say is enough
+    except RecursionError:  # the stack is full: the user's frames have to do
         error.__traceback__ = None
 
 
 def _tell_of_recursion(error: RecursionError) -> CorejaxRecursionError | None:
-    """An error that says what to do about a full stack; None while there is too little room on it to make one."""
+    """An error that says what to do about a full stack; None if the stack is still too full to make one."""
     try:
         if not str(error).startswith("maximum recursion depth exceeded"):
             return None
@@ -217,14 +217,14 @@ def _walk(traceback: TracebackType | None) -> Iterator[TracebackType]:
 
 
 def _place(traceback: TracebackType | None) -> Location:
-    """The place in the user's code where an error came from that passes an entry."""
+    """The place in the user's code that an error passing an entry came from."""
     if traceback is None:
         return None
     return users_place(traceback) or place_from(traceback.tb_frame.f_back)
 
 
 def _owned(error: BaseException) -> list[tuple[TracebackType, str]]:
-    """The parts of a traceback, each with the package of the library that it belongs to; "" for the user's."""
+    """The parts of a traceback, each with the library package that it belongs to; "" for the user's."""
     found: list[tuple[TracebackType, str]] = []
     owner = ""
     for part in _walk(error.__traceback__):
@@ -237,7 +237,7 @@ def _owned(error: BaseException) -> list[tuple[TracebackType, str]]:
 
 
 def _shown(error: BaseException) -> TracebackType | None:
-    """The traceback with the user's frames, followed by those of the pack that is to blame, if one is."""
+    """A traceback of the user's frames, followed by those of the pack to blame, if any."""
     owned = _owned(error)
     culprit = getattr(error, "_culprit", _KERNEL)
     tail = len(owned)
@@ -252,14 +252,14 @@ def _shown(error: BaseException) -> TracebackType | None:
 
 
 def _says_nothing(error: BaseException, inner: BaseException) -> bool:
-    """Does what an error of corejax was raised from tell the user nothing more?"""
+    """Whether the cause of an error of corejax doesn't tell the user anything more."""
     if not isinstance(error, CorejaxError) or isinstance(error, PackError) or isinstance(inner, PackError):
         return False
     owned = _owned(inner)
     if any(not owner for _, owner in owned):
         return False
     if isinstance(inner, CorejaxError) or is_from_beneath(inner) or not owned or owned[-1][1] in (_KERNEL, owned[0][1]):
-        return True  # what handlers catch in the code that they protect, they say in their own words
+        return True  # handlers describe what they catch in their own words
     _set_culprit(inner, owned[-1][1])
     return False
 
@@ -269,25 +269,25 @@ def is_from_beneath(error: BaseException) -> bool:
     return _BENEATH.search(f"{type(error).__name__} {error}") is not None
 
 
-#: What to do about an error of the compiler's own.
+#: What to do about an error from the compiler itself.
 SEE_MORE = "config.traceback_filtering = False shows what the compiler said"
 
 
 def plain(error: BaseException) -> str:
-    """The text of a foreign error, if a user can read it."""
+    """The text of a foreign error, if users can understand it."""
     text = str(error)
     return "an error of the compiler's or the runtime's own" if not text or is_from_beneath(error) else text[:500]
 
 
 def _blame(error: Exception) -> None:
-    """Note on an exception that library code raised, and that isn't an error of corejax, that it is a bug there."""
+    """Add a note to an exception from library code that isn't an error of corejax: it is a bug there."""
     owned = _owned(error)
     if not owned or not owned[-1][1] or isinstance(error, _NOBODYS) or hasattr(error, "_culprit"):
         return
     innermost = next(part for part, _ in reversed(owned) if is_library(part.tb_frame))
     code, module = innermost.tb_frame.f_code, innermost.tb_frame.f_globals["__name__"]
     if code in _callers or (isinstance(error, AttributeError) and code.co_name == "__getattr__"):
-        _set_culprit(error, _KERNEL)  # so that no other entry looks for one
+        _set_culprit(error, _KERNEL)  # so other entries don't look for one
         return
     culprit = owned[-1][1]
     _set_culprit(error, culprit)
@@ -302,7 +302,7 @@ def _blame(error: Exception) -> None:
 
 
 def _refuse_exit(error: SystemExit) -> None:
-    """Raise an error in the place of an exit that a pack's code asks for; the user's own passes."""
+    """Raise an error in place of a SystemExit from a pack's code; the user's own passes through."""
     mine = [(part, owner) for part, owner in _owned(error) if package_of(part.tb_frame) not in sys.stdlib_module_names]
     part, owner = mine[-1] if mine else (None, "")
     if part is None or not owner or part.tb_frame.f_code in _callers:
@@ -315,5 +315,5 @@ def _refuse_exit(error: SystemExit) -> None:
 
 
 def _set_culprit(error: BaseException, package: str) -> None:
-    """Remember to which library an exception belongs: until it is shown it passes other entries."""
+    """Remember which library an exception belongs to, since it passes other entries before it is shown."""
     error._culprit = package  # type: ignore[attr-defined]

@@ -38,26 +38,26 @@ C = TypeVar("C", bound=type)
 class Partial(functools.partial[Any]):
     """`functools.partial` as a container: the arguments that it holds are its children, its function is static.
 
-    So a function can be an argument or a result of transformed functions together with the arrays it closes over. What
-    a `functools.partial` inside it holds belongs to the function.
+    So a function, together with the arrays it needs, can be an argument or a result of transformed functions. Arguments
+    held by a `functools.partial` inside it are part of the function.
 
     >>> half = Partial(lambda w, x: w * x, 0.5)
     >>> half(4.0), leaves(half)
     (2.0, [0.5])
     """
 
-    __module__ = "corejax.tree"  # where pickles look for it
+    __module__ = "corejax.tree"  # where unpickling looks for it
 
     @public
     def __new__(cls, func: Callable[..., Any], /, *args: Any, **keywords: Any) -> Partial:
         _check_function(func, "tree.Partial")
         if type(func) is functools.partial:
-            func = _Whole(func)  # else the new object would take over its arguments
+            func = _Whole(func)  # otherwise the new object would take over its arguments
         return super().__new__(cls, func, *args, **keywords)
 
 
 class _Whole:
-    """A callable that equals what calls the same one."""
+    """Wraps a callable; equal to any other wrapper of the same one."""
 
     def __init__(self, func: Callable[..., Any]) -> None:
         self.func = func
@@ -153,7 +153,7 @@ def leaves_with_path(tree: object, is_leaf: IsLeaf = None) -> list[tuple[Path, A
 @public
 @calls_users
 def map(f: Callable[..., Any], tree: object, *rest: Any, is_leaf: IsLeaf = None) -> Any:
-    """`f` of each leaf, together with what stands at its place in the other trees."""
+    """Apply `f` to each leaf, together with the subtrees at the same place in the other trees."""
     _check_function(f, "tree.map")
     own, treedef = flatten(tree, is_leaf)
     others = _others(treedef, tree, rest, is_leaf)
@@ -167,7 +167,7 @@ def map(f: Callable[..., Any], tree: object, *rest: Any, is_leaf: IsLeaf = None)
 @public
 @calls_users
 def map_with_path(f: Callable[..., Any], tree: object, *rest: Any, is_leaf: IsLeaf = None) -> Any:
-    """As `map`, and `f` gets the path of the leaf first."""
+    """Like `map`, but `f` gets the path of the leaf as its first argument."""
     _check_function(f, "tree.map_with_path")
     pairs, treedef = flatten_with_path(tree, is_leaf)
     others = _others(treedef, tree, rest, is_leaf)
@@ -187,7 +187,7 @@ def _others(treedef: TreeDef, tree: object, rest: tuple[object, ...], is_leaf: I
 @calls_users
 def reduce(function: Callable[[Any, Any], Any], tree: object, initializer: object = _missing, is_leaf: IsLeaf = None
            ) -> Any:
-    """The leaves combined from left to right."""
+    """Combine the leaves from left to right."""
     _check_function(function, "tree.reduce")
     if initializer is not _missing:
         return functools.reduce(function, leaves(tree, is_leaf), initializer)
@@ -201,7 +201,7 @@ def reduce(function: Callable[[Any, Any], Any], tree: object, initializer: objec
 
 @public
 def all(tree: object, *, is_leaf: IsLeaf = None) -> bool:
-    """Are all leaves true?"""
+    """Whether all leaves are true."""
     for i, leaf in enumerate(leaves(tree, is_leaf)):
         try:
             if not leaf:
@@ -216,13 +216,13 @@ def all(tree: object, *, is_leaf: IsLeaf = None) -> bool:
 
 @public
 def broadcast(prefix_tree: object, full_tree: object, is_leaf: IsLeaf = None) -> Any:
-    """A tree like `full_tree` in which each leaf of `prefix_tree` stands for all below it."""
+    """A tree like `full_tree`, with each leaf of `prefix_tree` in place of all the leaves below it."""
     return trees.unflatten(structure(full_tree), broadcast_prefix(prefix_tree, full_tree, is_leaf))
 
 
 @public
 def transpose(outer_treedef: TreeDef, inner_treedef: TreeDef | None, pytree_to_transpose: object) -> Any:
-    """From outer-of-inner to inner-of-outer; None takes the inner structure from the first subtree."""
+    """Turn outer-of-inner into inner-of-outer; None takes the inner structure from the first subtree."""
     _check_treedef(outer_treedef)
     found, treedef = flatten(pytree_to_transpose)
     if inner_treedef is None:

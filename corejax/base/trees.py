@@ -1,8 +1,8 @@
-"""Pytrees: nested containers of leaves, flattened to a list and built up again.
+"""Pytrees: nested containers of leaves, flattened to a list and rebuilt.
 
 Containers are dict (by sorted key), list, tuple, namedtuple, None (which holds nothing), OrderedDict, defaultdict, and
-whatever is registered here. All the rest are leaves. The registry is corejax's own: what is registered with another
-library isn't known here, and the other way round.
+classes registered here. Everything else is a leaf. The registry is corejax's own: classes registered with other
+libraries aren't known here, nor the other way round.
 
 >>> leaves, treedef = flatten({"b": (1, 2), "a": None})
 >>> leaves, unflatten(treedef, [3, 4])
@@ -29,7 +29,7 @@ C = TypeVar("C", bound=type)
 
 
 class TreeDef(Protocol):
-    """The structure of a tree, as jaxlib's registry makes it."""
+    """The structure of a tree, as made by jaxlib's registry."""
 
     @property
     def num_leaves(self) -> int: ...
@@ -41,10 +41,10 @@ class TreeDef(Protocol):
         """The tree with these leaves."""
 
     def flatten_up_to(self, tree: object, /) -> list[Any]:
-        """The subtrees of a tree that continues this one, one for each leaf."""
+        """The subtrees at each leaf, in a tree that this structure is a prefix of."""
 
     def compose(self, inner: TreeDef, /) -> TreeDef:
-        """With this structure at each leaf."""
+        """This structure, with `inner` at each leaf."""
 
     def children(self) -> list[TreeDef]:
         """The structures right below the root."""
@@ -56,7 +56,7 @@ class TreeDef(Protocol):
 
 
 class _Registry(Protocol):
-    """What is asked of jaxlib's registry."""
+    """The methods of jaxlib's registry that are used here."""
 
     def flatten(self, tree: object, is_leaf: IsLeaf, /) -> tuple[list[Any], TreeDef]: ...
 
@@ -92,7 +92,7 @@ def registry() -> _Registry:
 
 
 def _reduced(treedef: TreeDef) -> Any:
-    """A structure in a form that can be pickled and copied: its root, and the structures below it."""
+    """A structure in a form that can be pickled and copied: its root, and the structures below."""
     if treedef.__getstate__()[0] is not _registry:  # another library's
         return object.__reduce_ex__(treedef, 2)
     return _rebuilt, (treedef.node_data(), treedef.children())
@@ -104,7 +104,7 @@ def _rebuilt(node: object, children: Sequence[TreeDef]) -> TreeDef:
 
 
 def _register(cls: object, enter: Callable[[_Registry], None]) -> None:
-    """Queue a registration until jaxlib is needed, or enter it now."""
+    """Queue a registration until jaxlib is needed, or make it now if it is loaded."""
     if not isinstance(cls, type):
         raise CorejaxTypeError("only a class can be registered as a pytree node", got=repr(cls)[:80], wanted="a class",
                                where=here(), todo="register the class of the object")
@@ -119,7 +119,7 @@ def _register(cls: object, enter: Callable[[_Registry], None]) -> None:
 
 
 def is_registered(cls: type) -> bool:
-    """Was a class made a container by one of the functions below?"""
+    """Whether a class was made a container by one of the functions below."""
     return cls in _registered
 
 
@@ -136,7 +136,7 @@ def register_node(cls: type, flatten: Callable[[Any], tuple[Iterable[Any], Any]]
 
 
 def register_node_class(cls: C) -> C:
-    """Class decorator: a container by its methods `tree_flatten()` and `tree_unflatten(static, children)`."""
+    """Class decorator: a container with methods `tree_flatten()` and `tree_unflatten(static, children)`."""
     register_node(cls, lambda obj: obj.tree_flatten(), cls.tree_unflatten)  # type: ignore[attr-defined]
     return cls
 
@@ -197,9 +197,9 @@ register_node(defaultdict, _flatten_defaultdict,
 
 @calls_users
 def flatten(tree: object, is_leaf: IsLeaf = None, root: Root = None) -> tuple[list[Any], TreeDef]:
-    """The leaves of a tree, and its structure; `is_leaf` stops at nodes for which it holds.
+    """The leaves of a tree, and its structure; nodes for which `is_leaf` returns True count as leaves.
 
-    `root` is what errors call the tree: text, or a function from the path of a node to what it is called.
+    `root` is the tree's name in errors: text, or a function from the path of a node to its name.
     """
     try:
         return (_registry or registry()).flatten(tree, is_leaf)
@@ -248,7 +248,7 @@ def _place(path: Path, root: Root) -> str:
 
 @calls_users
 def _explain_failure(tree: object, is_leaf: IsLeaf, error: Exception, root: Root = None) -> NoReturn:
-    """Find the node that can't be flattened, and say where it is; what user code raised passes through."""
+    """Find the node that can't be flattened, and say where it is; an exception of the user's passes through."""
     if isinstance(error, (RecursionError, SystemError)):  # jaxlib wraps the first in the second
         raise CorejaxValueError("a pytree contains itself, or is nested too deeply", where=here(),
                                 todo="break the cycle; keep back references in static fields") from error

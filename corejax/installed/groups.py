@@ -1,4 +1,4 @@
-"""The groups of entry points, how their things are called, and reports that are made once."""
+"""The groups of entry points, nouns for their members, and reports that are only made once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROLES = "corejax.roles"
 RULES = "corejax.rules"
 GROUPS = (PRIMITIVES, FUNCTIONS, ROLES, RULES, "corejax.backends", "corejax.transforms")
 
-#: Roles that every pack may fill: each by a table whose keys are functions of NumPy's, and these tables are joined.
+#: Roles that every pack may fill, each with a table whose keys are NumPy functions. The tables are joined.
 NUMPY_UFUNC, NUMPY_FUNCTION = "numpy_ufunc", "numpy_function"
 TABLES = frozenset([NUMPY_UFUNC, NUMPY_FUNCTION])
 
@@ -20,13 +20,13 @@ _reported: set[Any] = set()
 
 
 def noun(group: str) -> str:
-    """How to call a thing of this group."""
+    """The noun for a member of this group."""
     special = {"corejax.transforms": "transformation"}
     return special.get(group, group.rpartition(".")[2].removesuffix("s"))
 
 
 def report(key: object, message: str) -> None:
-    """Warn, at most once in a process for each key: the name of a pack, for what breaks it."""
+    """Warn, at most once per process for each key; for a broken pack, that is its name."""
     if key in _reported:
         return
     _reported.add(key)

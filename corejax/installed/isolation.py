@@ -1,4 +1,4 @@
-"""What stands around the import of a pack: a watch that reports a slow one, and care for `sys.modules`."""
+"""Guards around the import of a pack: a watch that reports slow imports, and protection of `sys.modules`."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _reported: set[str] = set()
 
 
 class Watch:
-    """Around an import: warns, once, if it takes long, with the line that it is at. It never stops the import.
+    """Warns, once, if an import takes long, with the line that is running. It never stops the import.
 
-    An import within another is watched by the outer one's thread.
+    A nested import is watched by the outer one's thread.
     """
 
     def __init__(self, pack: Pack, module: str) -> None:
@@ -41,9 +41,9 @@ class Watch:
         _watching.now = self
         self._busy.acquire()
         try:
-            # Not a `Thread`, whose start waits until the new thread has had its turn: milliseconds on a busy machine.
+            # Not a `Thread`, whose `start` waits until the new thread has run: milliseconds on a busy machine.
             start_new_thread(self._wait, (threading.get_ident(),))
-        except RuntimeError:  # no thread can be started here: nothing is watched
+        except RuntimeError:  # threads can't be started here, so nothing is watched
             return
         except BaseException:
             self.__exit__()
@@ -68,12 +68,12 @@ class Watch:
                 f"many seconds this is reported, 0 for never")
         try:
             warnings.warn_explicit(text, CorejaxWarning, frame.f_code.co_filename, frame.f_lineno)
-        except CorejaxWarning:  # where warnings are errors: raised here, nobody would see it
+        except CorejaxWarning:  # warnings are errors: raised in this thread, nobody would see it
             print(f"CorejaxWarning: {text}", file=sys.stderr)
 
 
 def patience() -> float:
-    """After how many seconds an import is reported as slow: the environment variable `COREJAX_SLOW_IMPORT`."""
+    """After how many seconds an import is reported as slow, from the environment variable `COREJAX_SLOW_IMPORT`."""
     text = os.environ.get(_SECONDS)
     if text is None:
         return _DEFAULT_SECONDS
@@ -92,7 +92,7 @@ def _is_machinery(frame: FrameType) -> bool:
 
 
 def _frame_at_work(frame: FrameType | None) -> FrameType | None:
-    """The innermost frame that is not Python's own import."""
+    """The innermost frame that isn't part of Python's own import system."""
     while frame is not None and _is_machinery(frame):
         frame = frame.f_back
     return frame
@@ -104,16 +104,16 @@ def _is_waiting(thread: int) -> bool:
 
 
 class Modules:
-    """`sys.modules` before an import, to put back what the import must not change."""
+    """`sys.modules` before an import, to restore what the import must not change."""
 
     def __init__(self) -> None:
-        # A module that another thread is importing now may leave by itself, if that import fails.
+        # A module that another thread is importing now may disappear by itself, if that import fails.
         self._before = {name: module for name, module in list(sys.modules.items())
                         if not getattr(getattr(module, "__spec__", None), "_initializing", False)}
         self._names = frozenset(sys.modules)
 
     def forget(self, package: str) -> None:
-        """Take back what a failed import of `package` left behind."""
+        """Remove what a failed import of `package` left behind."""
         for name in set(sys.modules) - self._names:
             if name == package or name.startswith(package + "."):
                 module = sys.modules.pop(name, None)
@@ -122,7 +122,7 @@ class Modules:
                     delattr(sys.modules[parent], child)
 
     def restore(self, package: str) -> list[str]:
-        """Put back modules of others that were taken out, or replaced by what no import made; their names."""
+        """Restore other packages' modules that were removed, or replaced without an import. Returns their names."""
         changed = []
         for name, module in self._before.items():
             now = sys.modules.get(name)

@@ -1,8 +1,8 @@
 """What is installed: the entry points of the groups `corejax.*`, read once, without importing a pack.
 
 Environment variables choose among packs, by the names of their distributions: `COREJAX_PACKS=none` or a list
-restricts them, `COREJAX_DISABLE_PACKS` removes some, `COREJAX_PREFER` says who wins where two provide the same.
-What is broken in the metadata of one distribution leaves out that distribution, and is reported once.
+restricts them, `COREJAX_DISABLE_PACKS` removes some, `COREJAX_PREFER` says who wins if two provide the same.
+A distribution with broken metadata is left out, and reported once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _STANDARD = re.compile(r"""([\w.-]+).*;.*\bextra\s*==\s*['"]std['"]""")
 
 
 class Distribution(Protocol):
-    """What is asked of an installed distribution; the library's own classes for it changed from release to release."""
+    """The attributes of distributions that are used here; the library's own class has changed between releases."""
 
     @property
     def version(self) -> str: ...
@@ -41,7 +41,7 @@ class Distribution(Protocol):
 
 
 class Entry(NamedTuple):
-    """One line of a pack's entry points: `name = module:attr` in `group`."""
+    """A line of a pack's entry points: `name = module:attr` in `group`."""
 
     group: str
     name: str
@@ -65,7 +65,7 @@ class Pack:
 
     @property
     def version(self) -> str:
-        """Read from the metadata each time: only errors and listings ask."""
+        """Read from the metadata each time: it is only needed in errors and listings."""
         try:
             return str(self._distribution.version or "of unknown version")
         except Exception:  # broken metadata must not hide the error that is being described
@@ -76,7 +76,7 @@ class Pack:
 
 
 class Manifest:
-    """All packs in use, and who provides what; `broken` says of distributions what is wrong with their metadata."""
+    """All packs in use, and who provides what; `broken` maps distributions to what is wrong with their metadata."""
 
     __slots__ = ("_groups", "_rules", "broken", "hidden", "packs", "prefer", "shadowed")
 
@@ -115,18 +115,18 @@ class Manifest:
         return self._rules.get(primitive, [])
 
     def choose(self, group: str, name: str) -> Entry | None:
-        """The one entry for a name; an error if packs conflict and the user made no choice."""
+        """The entry for a name; raises if packs conflict and the user made no choice."""
         return self.one_of(group, name, self.providers(group, name))
 
     def choose_function(self, name: str) -> Entry | None:
-        """The entry for a public function: it may be the primitive of a pack that has no function of that name."""
+        """The entry for a public function, or for a primitive of a pack that has no function of that name."""
         functions, primitives = self.providers(FUNCTIONS, name), self.providers(PRIMITIVES, name)
         packs = [entry.pack for entry in functions]
         entries = [*functions, *[entry for entry in primitives if entry.pack not in packs]]
         return self.one_of(FUNCTIONS if functions else PRIMITIVES, name, entries)
 
     def one_of(self, group: str, name: str, entries: list[Entry]) -> Entry | None:
-        """The one that counts of several entries for one thing; an error if the user made no choice."""
+        """The winner among several entries for the same name; raises if the user made no choice."""
         if len(entries) < 2:
             return entries[0] if entries else None
         preferred = [entry for wanted in self.prefer for entry in entries if entry.pack.name == wanted]
@@ -141,18 +141,18 @@ class Manifest:
             f"correct the entry points of {packs[0].name}, or leave it out with COREJAX_DISABLE_PACKS={packs[0].name}")
 
     def hidden_provider(self, groups: Iterable[str], name: str) -> Pack | None:
-        """A pack that would provide the name if the environment didn't exclude it."""
+        """A pack that provides the name but is excluded by the environment."""
         return next((pack for pack in self.hidden.values() for entry in pack.entries
                      if entry.name == name and entry.group in groups), None)
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        """What is wrong with what is installed, each with the name of the distribution."""
+        """Problems with installed distributions, as (name, problem)."""
         for name, why in self.broken.items():
             yield name, f"the distribution {name} is left out: its metadata is broken: {why}"
         yield from self.several_versions()
 
     def several_versions(self) -> Iterator[tuple[str, str]]:
-        """The packs of which several versions are installed, each with which one counts."""
+        """Packs that are installed in several versions, as (name, which version is used)."""
         for name, other in self.shadowed.items():
             pack = self.packs.get(name)
             if pack is not None and pack.version != other.version:
@@ -183,7 +183,7 @@ def _canonical(name: str) -> str:
 # Reading metadata
 
 def _parse(pack: Pack, text: str) -> None:
-    """Fill in the pack's entries; ValueError for a line that is no entry point."""
+    """Fill in the pack's entries; raises ValueError for a line that isn't an entry point."""
     group, seen = None, set()
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.strip()
@@ -202,13 +202,13 @@ def _parse(pack: Pack, text: str) -> None:
             if not (name and match):
                 raise ValueError(f"line {number} of its entry points, {raw!r}, is not `name = module:attr`")
             entry = Entry(group, name, match["module"], match["attr"] or "", pack)
-            if entry not in seen:  # the same line twice says nothing more
+            if entry not in seen:  # duplicate lines are harmless
                 seen.add(entry)
                 pack.entries.append(entry)
 
 
 def _check_group(group: str, number: int, raw: str) -> None:
-    """A group that is misspelled would be lost without a word."""
+    """Raise for a misspelled group, which would otherwise be ignored silently."""
     if not raw.rstrip().endswith("]"):
         raise ValueError(f"line {number} of its entry points, {raw!r}, is not `[group]`")
     if group.startswith(_PREFIX) and group not in GROUPS and (close := get_close_matches(group, GROUPS, 1, 0.85)):
@@ -217,12 +217,12 @@ def _check_group(group: str, number: int, raw: str) -> None:
 
 
 def _is_husk(distribution: Distribution) -> bool:
-    """Is it what remains of a distribution that was removed: a folder without metadata?"""
+    """Whether it is the remains of a distribution that was removed: a folder without metadata."""
     return not any(distribution.read_text(name) for name in ("METADATA", "PKG-INFO"))
 
 
 def scan() -> Manifest:
-    """What is on the path; of two versions of one distribution the first counts, as in Python's own imports."""
+    """Everything on the path. If a distribution is there twice, the first one counts, as in Python's own imports."""
     packs: dict[str, Pack] = {}
     broken: dict[str, str] = {}
     shadowed: dict[str, Pack] = {}
@@ -244,14 +244,14 @@ def scan() -> Manifest:
             _parse(pack, text or "")
             if pack.entries:
                 packs[name] = pack
-        except Exception as error:  # whatever is wrong with one distribution, the others work
+        except Exception as error:  # whatever is wrong with one distribution, the others still work
             if name or provides:
                 broken.setdefault(name or _label(distribution), _reason(error))
     return Manifest(packs.values(), broken, shadowed)
 
 
 def _distributions(broken: dict[str, str]) -> Iterator[Distribution]:
-    """All of them, unless a finder fails: then those before it."""
+    """All installed distributions; if a finder fails, those found before it."""
     try:
         yield from importlib_metadata.distributions()
     except Exception as error:
@@ -259,7 +259,7 @@ def _distributions(broken: dict[str, str]) -> Iterator[Distribution]:
 
 
 def _name(distribution: Distribution) -> str:
-    # The normalised name comes from the file's name: reading the metadata would cost ten times the whole scan.
+    # The normalized name comes from the file name: reading the metadata would take ten times as long as the whole scan.
     name = _canonical(getattr(distribution, "_normalized_name", None) or distribution.metadata["Name"])
     if not _NAME.fullmatch(name):
         raise ValueError(f"{name!r} is not a name of a distribution: a failed uninstall may have left it behind")
@@ -267,7 +267,7 @@ def _name(distribution: Distribution) -> str:
 
 
 def _label(distribution: Distribution) -> str:
-    """What to call a distribution whose name can't be told."""
+    """A label for a distribution whose name can't be read."""
     return os.path.basename(str(getattr(distribution, "_path", "?"))).partition("-")[0]
 
 
@@ -296,7 +296,7 @@ def read() -> Manifest:
     """The manifest of this process."""
     found = _kept.get("it")
     if found is None:
-        # Without a lock, as finders on sys.meta_path are code of others: several threads may scan, one result is kept.
+        # No lock, since finders on sys.meta_path are other people's code: several threads may scan, one result is kept.
         made = scan()
         found = _kept.setdefault("it", made)
         if found is made:

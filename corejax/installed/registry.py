@@ -1,6 +1,6 @@
-"""Loading what packs provide, by group and name, when it is first used.
+"""Loading what packs provide, by group and name, on first use.
 
-Nothing here knows what the groups mean, but for which of them hold functions. A pack that can't be imported is
+This module doesn't know what the groups mean, except which of them contain functions. A pack that can't be imported is
 remembered as broken: each use of its names raises a `PackError` with the original cause, and all other packs work.
 """
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from corejax.installed import manifest
     from corejax.installed.manifest import Entry, Manifest
 else:
-    manifest = late("corejax.installed.manifest")  # reading what is installed takes a library that is slow to import
+    manifest = late("corejax.installed.manifest")  # it needs a library that is slow to import
 
 
 class Failure(NamedTuple):
-    """Why a pack is broken; `place` is the line of it that raised."""
+    """Why a pack is broken; `place` is its line that raised."""
 
     problem: str
     cause: BaseException
@@ -41,7 +41,7 @@ class Failure(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What was raised, and where."""
+        """The exception and its place, as text."""
         return words(self.cause) + (f", at {self.place}" if self.place else "")
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ _MISSING = object()
 # Loading
 
 def installed() -> Manifest:
-    """What is installed, and not excluded."""
+    """The manifest: what is installed and not excluded."""
     return manifest.read()
 
 
@@ -74,7 +74,7 @@ def load(group: str, name: str) -> Any:
 
 
 def load_entry(entry: Entry) -> Any:
-    """Import the entry's module and take its object."""
+    """Import the entry's module and return its object."""
     if entry.pack.name in _broken:
         raise _broken_error(entry)
     module = sys.modules.get(entry.module)
@@ -96,7 +96,7 @@ def load_entry(entry: Entry) -> Any:
 
 
 def _joined(name: str) -> dict[Any, Any]:
-    """The tables of all packs for one role as one, without those of broken packs. A clash is an error at its use."""
+    """The tables of all packs for a role, joined; broken packs are left out. A clash is an error when it is used."""
     offers: dict[Any, list[Entry]] = {}
     functions: dict[Any, Any] = {}
     for entry in installed().providers(ROLES, name):
@@ -113,7 +113,7 @@ def _joined(name: str) -> dict[Any, Any]:
 
 
 def _chosen(name: str, key: Any, entries: list[Entry], functions: dict[Any, Any]) -> Any:
-    """The function for a key that several packs have: of the one that the user prefers."""
+    """The function for a key that several packs provide: that of the pack that the user prefers."""
     def choose() -> Any:
         entry = installed().one_of(ROLES, f"{name} of {key.__name__}", entries)
         return functions[key, entry]
@@ -134,8 +134,8 @@ def _is_importing(module: object) -> bool:
 def _import(entry: Entry) -> Any:
     package, before, watch = entry.module.partition(".")[0], Modules(), Watch(entry.pack, entry.module)
     try:
-        # Without a lock of our own: a module that is being imported by another thread may be waiting for us. Of two
-        # that wait for each other Python's `import` goes on with one half done, where `import_module` raises.
+        # Without our own lock: a module that is being imported by another thread may be waiting for us. If two wait for
+        # each other, Python's `import` continues with one half done, while `import_module` raises.
         with watch:
             __import__(entry.module)
             module = sys.modules[entry.module]
@@ -146,7 +146,7 @@ def _import(entry: Entry) -> Any:
             raise
         what = "exits the process when it is imported" if isinstance(error, SystemExit) else "can't be imported"
         failed = _break(entry, what, error)
-        raise failed from failed.__cause__  # which another thread may have met first
+        raise failed from failed.__cause__  # perhaps found by another thread first
     if entry.pack.name in _broken:  # by another thread, meanwhile
         before.forget(package)
         raise _broken_error(entry)
@@ -159,7 +159,7 @@ def _import(entry: Entry) -> Any:
 
 def _attribute(entry: Entry, value: Any, attr: str) -> Any:
     computed = isinstance(value, ModuleType) and "__getattr__" in vars(value)
-    before = Modules() if computed else None  # it may import
+    before = Modules() if computed else None  # looking it up may import modules
     try:
         return getattr(value, attr)
     except AttributeError as error:
@@ -183,7 +183,7 @@ def _attribute(entry: Entry, value: Any, attr: str) -> Any:
 # Errors and reports
 
 def _break(entry: Entry, problem: str, cause: BaseException) -> PackError:
-    """Remember a pack as broken, for the first reason that there was."""
+    """Remember a pack as broken, for the first reason found."""
     place, package = None, entry.module.partition(".")[0]
     for frame, line in walk_tb(cause.__traceback__):
         if package_of(frame) == package:
@@ -203,23 +203,23 @@ def _broken_error(entry: Entry) -> PackError:
 
 
 def words(error: BaseException) -> str:
-    """An exception in one line: its type and text."""
+    """An exception on one line: its type and text."""
     try:
         text = error.message if isinstance(error, CorejaxError) else str(error)
-    except Exception:  # an exception whose text fails is still one to report
+    except Exception:  # an exception must be reported even if its text can't be made
         text = ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def entry_error(entry: Entry, problem: str, got: str, wanted: str) -> PackError:
-    """The error for an entry point that doesn't lead to what its group holds; the rest of its pack works."""
+    """The error for an entry point that doesn't lead to what its group requires; the rest of its pack works."""
     return PackError(
         f"{entry.pack}: the {noun(entry.group)} {entry.name!r} {problem}", pack=str(entry.pack), got=got,
         wanted=wanted, where=here(), todo="correct the pack's entry points, or reinstall it if they are stale")
 
 
 def broken() -> dict[str, str]:
-    """The packs that failed in this process, and those left out for their metadata, each with the reason."""
+    """The packs that failed in this process, and those left out for broken metadata, with reasons."""
     found = {name: f"its metadata is broken: {why}" for name, why in installed().broken.items()}
     return found | {name: str(failure) for name, failure in _broken.items()}
 
@@ -237,7 +237,7 @@ def unknown(group: str, name: str) -> CorejaxError:
 
 
 def install_hint(name: str, groups: Iterable[str]) -> str:
-    """Which pack might provide a name."""
+    """A hint on which pack might provide a name."""
     found = installed()
     pack = found.hidden_provider(groups, name)
     if pack is not None:
@@ -251,7 +251,7 @@ def install_hint(name: str, groups: Iterable[str]) -> str:
 
 
 def packs_in_use() -> str:
-    """What is installed and not excluded, for an error."""
+    """The packs that are installed and not excluded, for an error."""
     left_out = broken()
     packs = sorted(installed().packs.keys() - left_out.keys())
     return f"packs in use: {', '.join(packs) or 'none'}" + \

@@ -1,6 +1,6 @@
-"""Roles: what the kernel needs done without knowing by which primitive.
+"""Roles: jobs that the kernel needs done, without knowing by which primitive.
 
-`roles.accumulate(x, y)` adds two values by whatever fills the entry point `accumulate` of the group `corejax.roles`;
+`roles.accumulate(x, y)` adds two values with whatever fills the entry point `accumulate` of the group `corejax.roles`;
 `operators.add` is the role `operators.add`. The function that fills a role is looked up at first use and kept.
 """
 
@@ -20,7 +20,7 @@ class Roles:
         self._prefix = prefix
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        # Reached only the first time: the attribute is an ordinary one from then on.
+        # Only called the first time: from then on, it is an ordinary attribute.
         if name.startswith("_"):
             raise AttributeError(name)
         function: Callable[..., Any] = registry.load(groups.ROLES, self._prefix + name)
@@ -37,7 +37,7 @@ operators = Roles("operators.")
 
 @contextmanager
 def provide(functions: Mapping[str, Callable[..., Any]] | None = None, **named: Callable[..., Any]) -> Iterator[None]:
-    """Fill roles within the block, for the whole process, whatever is installed: for tests of an interpreter.
+    """Fill roles within the block, for the whole process, whatever is installed. Meant for tests of interpreters.
 
     >>> with provide({"operators.add": lambda x, y: "sum"}, accumulate=lambda x, y: "total"):
     ...     roles.accumulate(1, 2), operators.add(1, 2)

@@ -155,7 +155,8 @@ def test_a_hook_without_the_marker_is_an_error():
 def test_an_unknown_public_attribute_is_an_error(attribute):
     bad = Base()
     setattr(bad, attribute, 3)
-    hint = "did you mean 'multiple_results'?" if attribute == "multipleresults" else "start the names of helpers with an underscore"
+    hint = ("did you mean 'multiple_results'?" if attribute == "multipleresults" else
+            "start the names of helpers with an underscore")
     refused(bad, f"{attribute!r} is neither a hook nor a declaration", hint)
 
 
