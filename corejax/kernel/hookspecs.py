@@ -38,7 +38,7 @@ def impl(args: Sequence[Any]) -> Any:
     """`impl(args, *, ...)`: the results, computed by NumPy from NumPy arrays.
 
     The results have exactly the types that `abstract_eval` returns, and the values that the compiled program gives. It
-    must not write to its operands. Without it, the primitive is compiled for each call signature.
+    must not write to its operands. Without it: the primitive is compiled for each call signature.
     """
 
 
@@ -117,7 +117,7 @@ def partial_eval(eqn: JaxprEqn, unknown_in: Sequence[bool]) -> Any:
 
 @hookspec(firstresult=True)
 def dce(eqn: JaxprEqn, used_out: Sequence[bool]) -> Any:
-    """`dce(eqn, used_out)`: the pair (used_in, smaller equation or None). Without it: all or none are used."""
+    """`dce(eqn, used_out)`: the pair (used_in, smaller equation or None). Without it: uses all operands or none."""
 
 
 @hookspec(firstresult=True)
