@@ -1,8 +1,8 @@
 """`Array`: one immutable class for every concrete array, in host memory or on a device.
 
-A value stays where it is: an array made from NumPy data holds an ndarray (or, of rank 0, perhaps a NumPy scalar) until
+A value stays where it is: an array made from NumPy data holds an ndarray (or, for rank 0, perhaps a NumPy scalar) until
 something puts it on a device; the result of a compiled program holds the runtime's buffer. Exactly one of the slots
-`_host` and `_buffer` is filled, so reading the wrong one raises AttributeError: so the fast paths tell the two apart.
+`_host` and `_buffer` is filled. Reading the wrong one raises AttributeError, by which fast paths tell the two apart.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def _conversion(convert: Callable[[Any], Any], todo: str) -> Callable[[Any], Any
 
 @public
 class Array(Stored, DataModel, metaclass=ArrayType):
-    """An immutable array, made by computing or by `cj.device_put`.
+    """An immutable array, the result of a computation or of `cj.device_put`.
 
-    Traced values, of which perhaps only the type is known, are instances too: `isinstance(x, Array)` holds for them.
+    Traced values, which may have a type but no value yet, are instances too: `isinstance(x, Array)` holds for them.
     `type(x) is Array` doesn't, nor does `corejax.core.is_concrete(x)`.
     """
 
@@ -72,7 +72,7 @@ class Array(Stored, DataModel, metaclass=ArrayType):
 
     @staticmethod
     def from_host(host: Host, aval: ShapedArray) -> Array:
-        """Wrap an ndarray of this very type that nobody else will write to; no copy, no check."""
+        """Wrap an ndarray of exactly this type, which nobody else will write to; no copy, no check."""
         self: Array = _new(Array)
         self.aval = aval
         self._host = host
@@ -80,7 +80,7 @@ class Array(Stored, DataModel, metaclass=ArrayType):
 
     @staticmethod
     def from_device(buffer: Buffer, aval: ShapedArray) -> Array:
-        """Wrap a buffer of the runtime of this very type; no copy, no check."""
+        """Wrap a buffer of the runtime of exactly this type; no copy, no check."""
         self: Array = _new(Array)
         self.aval = aval
         self._buffer = buffer
@@ -106,7 +106,7 @@ class Array(Stored, DataModel, metaclass=ArrayType):
 
     @property
     def weak_type(self) -> bool:
-        """Did only Python scalars give it its dtype?"""
+        """Whether its dtype comes from Python scalars only."""
         return self.aval.weak_type
 
     # Where it is
@@ -114,12 +114,12 @@ class Array(Stored, DataModel, metaclass=ArrayType):
     @property
     @public
     def device(self) -> Device:
-        """The device that it lives on; for an array in host memory, the default one."""
+        """The device that it is on; for an array in host memory, the default device."""
         runtime = devices.runtime
         return runtime.place_with(live(self)._sharding).device if is_on_device(self) else runtime.place_of().device
 
     def devices(self) -> set[Device]:
-        """The devices that it lives on."""
+        """The devices that it is on."""
         return {self.device}
 
     @as_entry
@@ -134,7 +134,7 @@ class Array(Stored, DataModel, metaclass=ArrayType):
             try:
                 buffer.block_until_ready()
             except Exception as error:
-                live(self)  # an error of its own if it was deleted
+                live(self)  # raises our own error if it was deleted
                 raise devices.runtime.runtime_error(error) from error
             return self
         except Exception as error:
@@ -142,18 +142,18 @@ class Array(Stored, DataModel, metaclass=ArrayType):
             raise
 
     def is_ready(self) -> bool:
-        """Is it computed, so that reading it won't wait?"""
+        """Whether it has been computed, so that reading it won't block."""
         return bool(live(self).is_ready()) if is_on_device(self) else True
 
     def delete(self) -> None:
-        """Give its memory back, as soon as no view needs it; using the array afterwards is an error."""
-        # The buffer is let go, not deleted: the runtime aborts the process if NumPy still looks at a deleted one.
+        """Release its memory, once no view needs it; using the array afterwards is an error."""
+        # The buffer is dropped, not deleted: the runtime aborts the process if NumPy still uses a deleted one.
         self._buffer = DELETED
         if hasattr(self, "_host"):
             del self._host
 
     def is_deleted(self) -> bool:
-        """Was it deleted, or donated to a computation?"""
+        """Whether it was deleted, or donated to a computation."""
         return bool(self._buffer.is_deleted()) if is_on_device(self) else False
 
     # As other types
@@ -181,7 +181,7 @@ class Array(Stored, DataModel, metaclass=ArrayType):
 
     @public
     def to_device(self, device: object, /, *, stream: object = None) -> Array:
-        """The array on a device, as by `cj.device_put`."""
+        """The array on a device, like `cj.device_put`."""
         if stream is not None:
             raise CorejaxValueError("to_device doesn't support streams", got=f"stream={stream!r}"[:80],
                                     wanted="stream=None",
@@ -243,7 +243,7 @@ class Array(Stored, DataModel, metaclass=ArrayType):
         return _restore, (np.array(to_numpy(self)), self.aval.weak_type)
 
     def __deepcopy__(self, memo: object) -> Array:
-        # An array of its own: the original may be deleted, or donated to a program.
+        # A separate array, since the original may be deleted, or donated to a program.
         host = getattr(self, "_host", None)
         if host is not None:
             return Array.from_host(host, self.aval)
@@ -253,18 +253,18 @@ class Array(Stored, DataModel, metaclass=ArrayType):
 if TYPE_CHECKING:
     from corejax.arrays.devices import Buffer, Device
     class _Provided(Array):
-        """What tools take an attribute for that a pack provides: an array, or a method that returns one."""
+        """What type checkers see for attributes that packs provide: an array, or a method that returns one."""
 
         def __call__(self, *args: Any, **kwargs: Any) -> Array: ...
 
 
 def _restore(host: np.ndarray, weak_type: bool) -> Array:
-    """An array as it comes out of a pickle: in host memory."""
+    """Unpickle an array: it is in host memory."""
     return Array.from_host(host, ShapedArray(host.shape, host.dtype, weak_type))
 
 
 def is_concrete(x: object) -> bool:
-    """Are its elements known: is it an `Array`, what NumPy computes with, or a Python number, and no traced value?
+    """Whether its elements are known: it is an `Array`, NumPy array or scalar, or Python number, not a traced value.
 
     >>> is_concrete(as_array(2.5, copy=False)), is_concrete(2.5), is_concrete(None)
     (True, True, False)
@@ -273,7 +273,7 @@ def is_concrete(x: object) -> bool:
 
 
 def as_array(value: object, *, copy: bool) -> Array:
-    """Any value that is an array as an `Array`; `copy` decides whether an ndarray's memory may be shared.
+    """Convert an array or number to an `Array`; without `copy`, an ndarray's memory may be shared.
 
     >>> as_array(2.5, copy=False)
     Array(2.5, dtype=float64, weak_type=True)
@@ -295,13 +295,13 @@ def as_array(value: object, *, copy: bool) -> Array:
         return as_array(number, copy=copy)
     host = np.asarray(value)
     if host.dtype.num != aval.dtype.num or not host.dtype.isnative:
-        # Swapped bytes, or a second name of the same type: the runtime reads such memory as something else.
+        # Swapped bytes, or another name of the same type: the runtime would misread such memory.
         return Array.from_host(host.astype(aval.dtype), aval)
     return Array.from_host(host.copy() if copy and host is value else host, aval)
 
 
 def device_put(x: object, device: object = None) -> Array:
-    """The array on a device: the default one, or one of `devices()`."""
+    """Put an array on a device: the default one, or one of `devices()`."""
     array = as_array(x, copy=False)
     place = devices.runtime.place_of(device)
     if is_on_device(array):
@@ -310,7 +310,7 @@ def device_put(x: object, device: object = None) -> Array:
         return Array.from_device(place.put_copy(array.aval, to_numpy(array)), array.aval)
     if array.aval.dtype == dtypes.float0:
         return array
-    # A raw ndarray may change later; the storage of an Array does not.
+    # A raw ndarray may change later; the storage of an Array doesn't.
     put = place.put_shared if array is x else place.put_copy
     return Array.from_device(put(array.aval, to_numpy(array)), array.aval)
 
@@ -321,7 +321,7 @@ def device_get(x: object) -> Any:
 
 
 def from_dlpack(x: object) -> Array:
-    """An array that shares the memory of any object with `__dlpack__`: treat that object as read-only from here on."""
+    """An array that shares the memory of any object with `__dlpack__`: treat that object as read-only from now on."""
     if type(x) is Array:
         return x
     host = exchange.from_dlpack(x)

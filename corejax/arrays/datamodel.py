@@ -1,7 +1,7 @@
-"""What arrays and tracers have in common in Python's eyes: operators and methods.
+"""The operators and methods that arrays and tracers share.
 
-The table below holds Python's own operator names. Each operator asks the role `operators.NAME` when it is used; so
-does every attribute that is not a plain one (`x.sum`, `x.T`, `x.at`). Which primitive answers is the packs' business.
+The table below has Python's own operator names. Each operator calls the role `operators.NAME` when it is used; so does
+every attribute that isn't a plain one (`x.sum`, `x.T`, `x.at`). It is up to the packs which primitive that applies.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ BINARY = ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "f
           "lshift", "rlshift", "rshift", "rrshift", "eq", "ne", "lt", "le", "gt", "ge", "getitem")
 _OPERATORS = frozenset([*UNARY, *BINARY])
 
-#: What is asked for where not to have it is one of two answers: quick to refuse.
+#: Attributes that are often looked up without being there, so refusing them must be quick.
 _OFTEN_ABSENT = frozenset(["_host", "_buffer", "__array_struct__", "__array_interface__", "__dlpack_c_exchange_api__"])
 
-#: What only values with elements have; and what would promise all of the array API standard.
+#: What only concrete arrays have; and what would promise the whole array API standard.
 _ABSENT = frozenset(["device", "devices", "to_device", "is_ready", "block_until_ready", "delete", "is_deleted",
                      "__dlpack__", "__dlpack_device__", "__array_namespace__"])
 
 
-#: What an array computes with: arrays, traced ones, NumPy's, and numbers (to type checkers, an int is a complex too).
+#: The operands of an array's operators: arrays, traced or NumPy's, and numbers (to type checkers, an int is a complex).
 ArrayLike: TypeAlias = "DataModel | np.ndarray | np.generic | complex"
 
 
@@ -51,7 +51,7 @@ class ArrayType(type):
     """The class of `Array`: traced values pass for instances of it, and it has the methods that packs provide."""
 
     def __instancecheck__(cls, x: object) -> bool:
-        # Python doesn't ask for an instance of the very class.
+        # Not called for direct instances of the class.
         return isinstance(x, DataModel)
 
     def __subclasscheck__(cls, kind: type) -> bool:
@@ -71,7 +71,7 @@ class ArrayType(type):
 
 
 class DataModel:
-    """Operators and methods by role. Subclasses have an `aval`."""
+    """Operators and methods, looked up by role. Subclasses have an `aval`."""
 
     __slots__ = ()
     __array_priority__ = 1000.0  # ndarray + x asks x.__radd__ instead of looping over x's elements
@@ -79,12 +79,12 @@ class DataModel:
 
     @property
     def itemsize(self) -> int:
-        """The bytes of an element."""
+        """The size of an element in bytes."""
         return self.aval.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all elements."""
+        """The size of all elements in bytes."""
         return self.aval.size * self.aval.dtype.itemsize
 
     def __getattr__(self, name: str) -> Any:
@@ -109,7 +109,7 @@ class DataModel:
         _take_methods()
         return sorted(super().__dir__())
 
-    if TYPE_CHECKING:  # what the loop below adds, for tools that read types; a test holds the two equal
+    if TYPE_CHECKING:  # what the loop below adds, for type checkers; a test keeps the two equal
         def __neg__(self) -> Array: ...
         def __pos__(self) -> Array: ...
         def __abs__(self) -> Array: ...
@@ -166,7 +166,7 @@ class DataModel:
                                todo="return it from the transformed function, and pickle the result")
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """How IPython shows it: its lines below each other, wherever it stands."""
+        """How IPython shows it: with its lines aligned, also inside containers."""
         first, *others = repr(self).splitlines()
         printer.text(first)
         for line in others:
@@ -208,7 +208,7 @@ def _absent(x: Any, name: str) -> CorejaxAttributeError:
 
 
 def _written(index: object) -> str:
-    """An index as it stands between brackets."""
+    """An index as it is written between brackets."""
     if isinstance(index, tuple) and index:
         return ", ".join(map(_written, index))
     if isinstance(index, slice):
@@ -217,14 +217,14 @@ def _written(index: object) -> str:
     return "..." if index is Ellipsis else "index" if hasattr(index, "shape") else f"{index!r:.40}"
 
 
-#: The roles that were looked up: a subscription costs half of what `getattr` does.
+#: The roles that were looked up already: a subscription costs half as much as `getattr`.
 _filled = operators.__dict__
 
 
 # Methods
 
 class _Late:
-    """Stands for what a pack provides as an attribute of arrays until it is first asked for, and its pack imported."""
+    """Stands for an attribute of arrays that a pack provides, until it is first used and its pack imported."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -247,13 +247,13 @@ def _take_methods() -> None:
         prefix, _, name = role.partition(".")
         if prefix == "operators" and name not in _OPERATORS and name not in vars(DataModel):
             setattr(DataModel, name, _Late(name))
-    # NumPy looks for its protocols in the class of each operand: a hook of Python's would make it slower.
-    with suppress(AttributeError):  # another thread was faster
+    # NumPy looks up its protocols in the class of each operand, and `__getattr__` on the metaclass slows that down.
+    with suppress(AttributeError):  # another thread did it first
         del ArrayType.__getattr__
 
 
 def _method_of(name: str, kind: type) -> Any:
-    """The function that fills the role, as a method or a property of a class of arrays."""
+    """The function that fills a role, as a method or a property of a class of arrays."""
     try:
         if name in _OPERATORS:
             raise registry.unknown(groups.ROLES, name)

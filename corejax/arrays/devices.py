@@ -1,4 +1,4 @@
-"""What arrays ask of whoever runs devices: where they can be put, and how. The runtime is handed in from above."""
+"""What arrays need from the runtime: where they can be put, and how. The runtime itself is handed in from above."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from corejax.base.errors import CorejaxRuntimeError
 
 
 class Device(Protocol):
-    """A device, as the runtime shows it: with these, and with what else its release has."""
+    """A device of the runtime. Depending on the release, it has more attributes than these."""
 
     @property
     def id(self) -> int: ...
@@ -29,7 +29,7 @@ class Device(Protocol):
 
 
 class Buffer(Protocol):
-    """The memory of an array on a device, as the runtime shows it."""
+    """The runtime's object for the memory of an array on a device."""
 
     _sharding: Any
 
@@ -43,38 +43,38 @@ class Buffer(Protocol):
 
 
 class Place(Protocol):
-    """A device with what it takes to put arrays there."""
+    """A device, with what it takes to put arrays there."""
 
     device: Device
     sharding: Any
 
     def put_copy(self, aval: ShapedArray, host: np.ndarray | np.generic) -> Buffer:
-        """The buffer of an ndarray that may change afterwards."""
+        """A buffer for an ndarray that may change afterwards."""
 
     def put_shared(self, aval: ShapedArray, host: np.ndarray | np.generic) -> Buffer:
-        """The buffer of an ndarray that never changes; it may be the same memory."""
+        """A buffer for an ndarray that never changes; it may share its memory."""
 
 
 class Runtime(Protocol):
-    """Who runs devices."""
+    """Runs devices."""
 
     def place_of(self, device: object = None) -> Place:
-        """The place of a device, by itself or by name; of the default one if None."""
+        """The place of a device, given itself or by name, or of the default device for None."""
 
     def place_with(self, sharding: object) -> Place:
-        """The place of the buffers that have this sharding."""
+        """The place of buffers with this sharding."""
 
     def check_not_forked(self) -> None:
-        """Raise in a forked child, which can't use the runtime of its parent."""
+        """Raise in a forked child, which can't use its parent's runtime."""
 
     def runtime_error(self, error: BaseException) -> CorejaxRuntimeError:
-        """What to raise for a failure of the runtime's own."""
+        """The error to raise for a failure of the runtime."""
 
 
 runtime: Runtime
 
 
 def run_by(chosen: Runtime) -> None:
-    """Let this one run devices."""
+    """Use this runtime."""
     global runtime
     runtime = chosen

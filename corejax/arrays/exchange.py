@@ -1,8 +1,8 @@
-"""DLPack: memory passed to other libraries and taken from them, without a copy where that keeps everybody's promises.
+"""DLPack: sharing memory with other libraries, without a copy where that is safe.
 
-An array never changes, so what is handed out says that it is read-only. Only version 1 of the protocol can say so: a
-consumer of an older one gets a copy of its own, to which it may write. Memory lives until its last user is gone,
-whatever becomes of the array.
+An array never changes, so its memory is exported as read-only. Only version 1 of the protocol can express that: a
+consumer of an older version gets its own copy, which it may write to. Memory lives until its last user is gone, even if
+the array is deleted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from corejax.base.source import here
 if TYPE_CHECKING:
     from corejax.arrays.array import Array
 
-#: DLPack's numbers for kinds of memory.
+#: DLPack's codes for kinds of memory.
 CPU, CUDA, PINNED = 1, 2, 3
 
 
@@ -29,10 +29,10 @@ class CorejaxBufferError(CorejaxError, BufferError):
     """Memory that can't be shared as asked for."""
 
 
-# Giving
+# Exporting
 
 def device_of(array: Array) -> tuple[int, int]:
-    """DLPack's name for where an array lives."""
+    """DLPack's codes for the device that an array is on."""
     if not is_on_device(array) or live(array).platform() == "cpu":
         return CPU, 0
     return CUDA, array.device.local_hardware_id
@@ -40,7 +40,7 @@ def device_of(array: Array) -> tuple[int, int]:
 
 def to_dlpack(array: Array, stream: object, max_version: tuple[int, int] | None, dl_device: tuple[int, int] | None,
               copy: bool | None) -> Any:
-    """The capsule of an array's memory, or of a copy of it."""
+    """A capsule for an array's memory, or for a copy of it."""
     kind, number = device_of(array)
     if dl_device is not None and tuple(dl_device) not in ((kind, number), (CPU, 0)):
         raise _refused(array, f"it can't be exported to the DLPack device {tuple(dl_device)}", f"dl_device={dl_device}",
@@ -70,7 +70,7 @@ def _of_host(array: Array, max_version: tuple[int, int] | None, copy: bool | Non
         return _jaxlib.buffer_to_dlpack(place.put_copy(array.aval, view), None)
     if mutable:
         return view.copy().__dlpack__()
-    if any([step < 0 for step in view.strides]):  # other libraries know no steps backward
+    if any([step < 0 for step in view.strides]):  # other libraries don't support negative strides
         if copy is False:
             raise _refused(array, "its elements are stored backward", "copy=False", "steps forward", "allow a copy")
         view = read_only(np.ascontiguousarray(view))
@@ -82,10 +82,10 @@ def _refused(array: Array, problem: str, got: str, wanted: str, todo: str) -> Co
                               todo=todo)
 
 
-# Taking
+# Importing
 
 class _Tensor(ctypes.Structure):
-    """What a capsule of the protocol's first version begins with."""
+    """The beginning of a capsule in version 1 of the protocol."""
 
     _fields_ = (("data", ctypes.c_void_p), ("kind", ctypes.c_int32), ("number", ctypes.c_int32),
                 ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
@@ -94,7 +94,7 @@ class _Tensor(ctypes.Structure):
 
 
 class _Memory:
-    """The memory of a capsule, as NumPy reads it: it lives as long as the capsule, which this holds."""
+    """The memory of a capsule in a form that NumPy can read. This keeps the capsule, and so the memory, alive."""
 
     __slots__ = ("__array_interface__", "capsule")
 
@@ -107,7 +107,7 @@ class _Memory:
             "data": (tensor.data + tensor.offset, True)}
 
 
-#: The small floats by DLPack's codes.
+#: The small floats, by DLPack's codes.
 _SMALL = {4: "bfloat16", 7: "float8_e3m4", 8: "float8_e4m3", 9: "float8_e4m3b11fnuz", 10: "float8_e4m3fn",
           11: "float8_e4m3fnuz", 12: "float8_e5m2", 13: "float8_e5m2fnuz", 14: "float8_e8m0fnu"}
 
@@ -116,7 +116,7 @@ _pointer_of.restype, _pointer_of.argtypes = ctypes.c_void_p, (ctypes.py_object, 
 
 
 def from_dlpack(x: object) -> Any:
-    """The memory of any object with `__dlpack__` as a read-only ndarray."""
+    """The memory of any object with `__dlpack__`, as a read-only ndarray."""
     if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
         raise CorejaxTypeError(f"{kind_of(x)} has no __dlpack__", got=f"{x!r:.80}", where=here(),
                                wanted="an array of a library that supports DLPack", todo="use cj.device_put(x)")
@@ -136,12 +136,12 @@ def from_dlpack(x: object) -> Any:
 
 
 def _small_floats(x: Any) -> Any:
-    """An array of a dtype that NumPy doesn't take, if it is one of ours."""
+    """An array of a dtype that NumPy doesn't import, if it is one of ours."""
     try:
         capsule = x.__dlpack__()
         tensor = _Tensor.from_address(_pointer_of(capsule, b"dltensor"))
         dtype = dtypes.canonical(_SMALL[tensor.code])
-    except Exception:  # whatever the library says: NumPy's error stands
+    except Exception:  # whatever went wrong, NumPy's error is used
         return None
     if 0 in tensor.shape[:tensor.ndim]:
         return np.empty(tuple(tensor.shape[:tensor.ndim]), dtype)

@@ -1,6 +1,6 @@
-"""Where an array's value is kept, and how to read it: what `Array` and the compile path know of its two slots.
+"""Where an array's value is stored, and how to read it.
 
-`_host` holds an ndarray (or, of rank 0, perhaps a NumPy scalar), `_buffer` a buffer of the runtime; one is unset.
+`_host` holds an ndarray (or, for rank 0, perhaps a NumPy scalar), `_buffer` a buffer of the runtime; one is unset.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ if TYPE_CHECKING:
     from corejax.arrays.devices import Buffer
 
 
-#: A value in host memory; of rank 0 perhaps a NumPy scalar.
+#: A value in host memory; for rank 0, perhaps a NumPy scalar.
 Host: TypeAlias = np.ndarray | np.generic
 
 
 class Stored:
-    """The slots for an array's value, of which exactly one is filled."""
+    """The slots for an array's value. Exactly one of them is filled."""
 
     __slots__ = ("_host", "_buffer")
     _host: Host
     _buffer: Buffer
 
 
-# A slot read so that isn't filled costs half of what `array._host` does: an array asks the packs for what it hasn't.
+# For an unset slot, this takes half as long as `array._host`, since arrays look up missing attributes in packs.
 host_of = vars(Stored)["_host"].__get__
 buffer_of = vars(Stored)["_buffer"].__get__
 
 
 class _Deleted:
-    """Stands in for the buffer of an array that was deleted."""
+    """Takes the place of a deleted array's buffer."""
 
     def is_deleted(self) -> bool:
         return True
@@ -56,7 +56,7 @@ DELETED = cast("Buffer", _Deleted())
 
 
 def is_on_device(array: object) -> bool:
-    """Is its storage a buffer of the runtime?"""
+    """Whether the array is stored in a buffer of the runtime."""
     try:
         host_of(array)
     except AttributeError:
@@ -65,7 +65,7 @@ def is_on_device(array: object) -> bool:
 
 
 def live(array: Array) -> Buffer:
-    """Its buffer, unless it was deleted."""
+    """The array's buffer; raises if it was deleted."""
     buffer = array._buffer  # read once: another thread may delete the array in between
     if buffer.is_deleted():
         raise deleted_error(array)
@@ -73,20 +73,20 @@ def live(array: Array) -> Buffer:
 
 
 def deleted_error(array: Array) -> CorejaxRuntimeError:
-    """The error for an array whose memory is gone."""
+    """The error for an array that was deleted."""
     return CorejaxRuntimeError("the array was deleted, or donated to a compiled function", got=str(array.aval),
                                wanted="an array that still has its memory", where=here(),
                                todo="use the result instead, pass a copy, or leave the argument out of donate_argnums")
 
 
 def read_only(host: np.ndarray) -> np.ndarray:
-    """The same ndarray, to which nobody can write any more."""
+    """The same ndarray, made read-only."""
     host.setflags(0)  # type: ignore[call-arg,arg-type]  # write=False, at half the price
     return host
 
 
 def as_scalar(host: np.ndarray) -> Host:
-    """An ndarray of rank 0 as what is computed with in half the time, and can't be written to: a NumPy scalar."""
+    """An ndarray of rank 0 as a NumPy scalar, which is immutable and takes half the time to compute with."""
     return host if host.dtype is float0 else host[()]
 
 
@@ -94,7 +94,7 @@ def to_numpy(array: Array) -> np.ndarray:
     """Its value as a read-only ndarray that shares its memory where possible; waits until it is computed."""
     try:
         host = host_of(array)
-    except AttributeError:  # on a device; also if another thread has just deleted it
+    except AttributeError:  # it is on a device, or another thread has just deleted it
         devices.runtime.check_not_forked()
         try:
             return _jaxlib.buffer_to_numpy(live(array), array.aval.shape, array.aval.dtype)
@@ -106,7 +106,7 @@ def to_numpy(array: Array) -> np.ndarray:
 
 
 def check_has_value(value: object, aval: ShapedArray) -> None:
-    """Refuse what has the type of an array and no elements, or not those elements only."""
+    """Raise for a value that has an array's type but no elements, or more than its elements (such as a mask)."""
     if type(value) is Linear:
         raise CorejaxTypeError("the transposed function isn't linear: it needs a value where there is only a type",
                                got=f"a product, or another function, of several operands that vary: {aval}",
@@ -127,7 +127,7 @@ def scalar_error(array: DataModel, verb: str) -> CorejaxTypeError:
 
 
 def scalar(array: Array, wanted: str, todo: str = "index it first") -> Any:
-    """Its one element as a Python scalar, for `bool(x)`, `int(x)`, `float(x)` or `complex(x)`."""
+    """The array's only element as a Python scalar, for `bool(x)`, `int(x)`, `float(x)` or `complex(x)`."""
     aval = array.aval
     if wanted == "bool(x)":
         if aval.shape and aval.size != 1:
@@ -144,7 +144,7 @@ def scalar(array: Array, wanted: str, todo: str = "index it first") -> Any:
 
 
 def element(array: Array, index: tuple[Any, ...]) -> Any:
-    """Its one element as a Python scalar, or the one at `index`."""
+    """The array's only element, or the one at `index`, as a Python scalar."""
     if not index and array.aval.size != 1:
         raise CorejaxValueError("only an array of one element is a scalar", got=str(array.aval), where=here(),
                                 wanted="one element", todo="index it first, or use x.tolist()")

@@ -1,4 +1,4 @@
-"""Compiled functions as bytes: to be saved, shipped, and called where their source isn't.
+"""Compiled functions as bytes, to be saved, shipped, and called without their source.
 
 >>> import corejax as cj
 >>> exported = cj.export.export(cj.jit(lambda x: x * x))(cj.ShapeDtypeStruct((2,), "float64"))

@@ -1,4 +1,4 @@
-"""One function as portable StableHLO: made, checked, read, and called from another program."""
+"""A function as portable StableHLO: making, checking, reading it, and calling it from another program."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from corejax.xla.lowering.types import Types, describe_type
 if TYPE_CHECKING:
     from corejax.base._jaxlib import Module, Operation
 
-#: How the bytes of a module begin: MLIR's, then the name of the form.
+#: The bytes at the start of a module: MLIR's, then the name of the format.
 _MAGIC, _FORM = b"ML\xefR", b"StableHLO_v"
 
-#: Functions of the runtime that programs may call by name wherever they run, as compilers resolve them by themselves.
+#: Functions of the runtime that any program may call by name, since compilers resolve them themselves.
 STABLE_CALLS = frozenset(("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape"))
 
 
@@ -41,7 +41,7 @@ def _register_passes() -> None:
 
 
 class Artifact:
-    """A function of arrays: its types, and its program for one platform or several.
+    """A function of arrays: its types, and its program for one or more platforms.
 
     It is a param of the primitive that calls it, so it is identified by its content.
     """
@@ -62,7 +62,7 @@ class Artifact:
 
     @property
     def platforms(self) -> tuple[str, ...]:
-        """The platforms for which it was exported."""
+        """The platforms that it was exported for."""
         return tuple([platform for platforms, _ in self.modules for platform in platforms])
 
     def module_for(self, platform: str) -> bytes:
@@ -75,7 +75,7 @@ class Artifact:
                                 todo=f"run it on one of these, or export it with platforms=({platform!r}, ...)")
 
     def lower(self, ctx: Lowering, args: Sequence[object]) -> list[Any]:
-        """Its results within the program that is being lowered."""
+        """Add a call to the program that is being lowered, and return its results."""
         module = self.module_for(ctx.platform)
         types = [ctx.type_of(aval) for aval in self.out_avals]
         return call_linked(ctx, self._key, lambda context: read_module(context, module), self.name, args, types)
@@ -84,7 +84,7 @@ class Artifact:
 # Making
 
 def make(closed: ClosedJaxpr, name: str, platforms: Sequence[str], allowed: frozenset[str]) -> Artifact:
-    """The artifact of a program, with its constants in it."""
+    """Make an artifact from a program, including its constants."""
     if closed.effects:
         raise CorejaxValueError(f"{name} can't be exported: it has effects", where=here(),
                                 got=", ".join(sorted(map(str, closed.effects))), wanted="a function of its arguments",
@@ -103,16 +103,16 @@ def make(closed: ClosedJaxpr, name: str, platforms: Sequence[str], allowed: froz
 
 
 def portable(module: Module) -> bytes:
-    """A module in the form that later and somewhat earlier releases can read.
+    """A module in the format that later and somewhat earlier releases can read.
 
-    It is as old a version of the form as twelve weeks allow, unless the module has what is newer.
+    The version of the format is twelve weeks old, unless the module needs a newer one.
     """
     stablehlo, ir = _jaxlib.stablehlo, _jaxlib.ir
-    with _lock:  # the table of passes is one for the process, and not safe by itself
+    with _lock:  # the table of passes is global, and not thread-safe
         _register_passes()
     with module.context, module.operation.location, silent(module.context):
-        legal = ir.Module.parse(str(module))  # a copy, as passes change what they are given
-        # The form has no words for the dialect of composed functions.
+        legal = ir.Module.parse(str(module))  # a copy, since passes modify the module
+        # The format doesn't include the chlo dialect.
         _jaxlib.passmanager.PassManager.parse("builtin.module(func.func(chlo-legalize-to-stablehlo))").run(
             legal.operation)
         text = str(legal)
@@ -126,7 +126,7 @@ def portable(module: Module) -> bytes:
 
 @contextmanager
 def silent(context: Any) -> Iterator[None]:
-    """Nothing is said on stderr of what is refused: the exception is enough."""
+    """Keep MLIR from printing diagnostics to stderr: the exception is enough."""
     handler = context.attach_diagnostic_handler(lambda _: True)
     try:
         yield
@@ -137,21 +137,21 @@ def silent(context: Any) -> Iterator[None]:
 # Reading
 
 def version_of(module: bytes) -> str:
-    """The version of the form that a module is written in."""
+    """The version of the format that a module is written in."""
     start = module.find(_FORM) + len(_FORM)
     return module[start: module.find(b"\0", start)].decode("ascii", "replace")
 
 
 def read_module(context: Any, module: bytes) -> Any:
-    """The MLIR module of the bytes, in a context; ValueError if there is none in them."""
+    """Read an MLIR module from bytes, in a context; raises ValueError if they don't contain one."""
     if not module.startswith(_MAGIC):
-        raise ValueError("not in MLIR's binary form")  # what is text would be read as text
+        raise ValueError("not in MLIR's binary form")  # text would be parsed as text
     with context, silent(context):
         return _jaxlib.stablehlo.deserialize_portable_artifact(context, module)
 
 
 def check(artifact: Artifact, allowed: frozenset[str]) -> None:
-    """Refuse an artifact whose modules can't be read, are not what they should be, or call what is not stable."""
+    """Raise if an artifact's modules can't be read, don't match its description, or call unstable functions."""
     for _, code in artifact.modules:
         context = _jaxlib.mlir_context()
         try:
@@ -219,7 +219,7 @@ def _calls(target: str, lowering: Lowering) -> bool:
 
 
 def _refuse_calls(lowering: Lowering, jaxpr: Jaxpr, name: str, allowed: frozenset[str]) -> None:
-    """Refuse a program that calls back into this process, or what another runtime may not have."""
+    """Raise for a program that calls back into this process, or functions that another runtime may not have."""
     if lowering.callbacks:
         eqn = _first(jaxpr, lowering.platform, lambda one: bool(one.callbacks))
         raise _uncallable(name, eqn, "a call of a Python function of this process", "a program that needs no Python",
@@ -239,7 +239,7 @@ def _uncallable(name: str, eqn: JaxprEqn | None, got: str, wanted: str, todo: st
 
 
 def _first(jaxpr: Jaxpr, platform: str, is_it: Callable[[Lowering], bool]) -> JaxprEqn | None:
-    """The first equation, in the innermost program, whose lowering by itself is such."""
+    """The first equation, in the innermost program, whose lowering by itself satisfies `is_it`."""
     for eqn in jaxpr.eqns:
         operands = list(dict.fromkeys([x for x in eqn.invars if type(x) is Var]))
         alone = Jaxpr((), operands, eqn.outvars, (eqn,), eqn.effects)

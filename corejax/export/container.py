@@ -1,14 +1,14 @@
 """Exported functions as bytes.
 
-    8 bytes   the mark of these files
+    8 bytes   magic number
     4 bytes   version of the format           (integers are little-endian)
-    8 bytes   length of the whole
+    8 bytes   total length
     8 bytes   length of the description
     ...       description: JSON, in ASCII
     ...       the modules that it lists, one after the other
-    32 bytes  SHA-256 of all before
+    32 bytes  SHA-256 of everything before it
 
-The digest tells damage. It does not tell who wrote the bytes.
+The digest detects damage. It doesn't tell who wrote the bytes.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from corejax.base.source import here
 from corejax.export.artifact import Artifact
 from corejax.export.structures import Malformed, aval_from_data, aval_to_data, tree_from_data, tree_to_data
 
-#: A byte beyond ASCII, and both kinds of line ends: what treats the file as text changes it.
+#: It has a non-ASCII byte and both kinds of line endings, so treating the file as text changes it.
 _MARK = b"\x93CJEX\r\n\n"
 _VERSION = 1
 _PREFIX = struct.Struct("<8sIQQ")
 _DIGEST = 32
 
-#: A function with the structures of its arguments and of its result.
+#: A function, with the structures of its arguments and its result.
 Function = tuple[Artifact, Any, Any]
 
 
@@ -53,7 +53,7 @@ def to_bytes(functions: Sequence[Function]) -> bytes:
 
 
 def from_bytes(data: object) -> list[Function]:
-    """The function and its derivatives that the bytes hold."""
+    """Read a function and its derivatives from bytes."""
     text, modules = _parts(_as_bytes(data))
     try:
         described = json.loads(text)["functions"]
@@ -82,7 +82,7 @@ def _as_bytes(data: object) -> bytes:
 
 
 def _parts(data: bytes) -> tuple[bytes, bytes]:
-    """The description and the modules, once all that can be wrong with the bytes is ruled out."""
+    """The description and the modules, after checking the bytes for everything that can be wrong."""
     if data[: len(_MARK)] != _MARK[: len(data)]:
         raise CorejaxValueError(
             "these bytes are not an exported function of corejax", got=f"{data[:8]!r}...", where=here(),
@@ -113,7 +113,7 @@ def _truncated(got: int, wanted: int) -> CorejaxValueError:
 
 
 def _function(entry: Mapping[str, Any], modules: bytes) -> tuple[Function, bytes]:
-    """The function of one entry, and the modules of those that follow."""
+    """The function for an entry, and the remaining modules."""
     name, in_tree, out_tree = entry["name"], tree_from_data(entry["in_tree"]), tree_from_data(entry["out_tree"])
     in_avals, out_avals = (list(map(aval_from_data, entry[side])) for side in ("in_avals", "out_avals"))
     if type(name) is not str or (in_tree.num_leaves, out_tree.num_leaves) != (len(in_avals), len(out_avals)):

@@ -1,4 +1,4 @@
-"""`export`, `deserialize`, and the exported function that both give."""
+"""`export`, `deserialize`, and the class of exported functions that both return."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from corejax.xla.runtime import client
 @public
 def export(fun: Callable[..., Any], *, platforms: Sequence[str] | None = None, vjp_order: int = 0,
            allow_custom_calls: Sequence[str] = ()) -> Callable[..., Exported]:
-    """A function of the same arguments that returns `fun`, for arguments of these types, as an `Exported`.
+    """A function that, called with arguments of the types to export `fun` for, returns it as an `Exported`.
 
-    Arguments may be `ShapeDtypeStruct`s. `platforms` are those on which it is to run; the default device's by default.
-    `vjp_order`: how many times it can be differentiated in reverse mode where it is loaded. `allow_custom_calls`:
-    functions of the runtime that the program may call by name, as they are there wherever it is to run.
+    Arguments may be `ShapeDtypeStruct`s. `platforms` are those that it should run on; by default, the default device's.
+    `vjp_order`: how many times it can be differentiated in reverse mode after loading. `allow_custom_calls`: functions
+    of the runtime that the program may call by name, because they exist wherever it will run.
 
     >>> import corejax as cj
     >>> exported = cj.export.export(lambda x: x * x)(3.0)
@@ -57,10 +57,11 @@ def export(fun: Callable[..., Any], *, platforms: Sequence[str] | None = None, v
 
 @public
 def deserialize(data: bytes, *, allow_custom_calls: Sequence[str] = ()) -> Exported:
-    """The exported function that was serialised to these bytes.
+    """Load an exported function from the bytes that `serialize` returned.
 
-    What can be told of the bytes is checked, and nothing in them runs before it is called. Yet they are a program:
-    call those only that come from where you trust. `allow_custom_calls`: functions of the runtime that it may call.
+    The bytes are checked as far as possible, and nothing in them is run before the function is called. But they are a
+    program: only call one from a source that you trust. `allow_custom_calls`: functions of the runtime that it may
+    call.
 
     >>> import corejax as cj
     >>> data = cj.export.export(lambda x: {"twice": x + x})(cj.ShapeDtypeStruct((), "float32")).serialize()
@@ -72,16 +73,16 @@ def deserialize(data: bytes, *, allow_custom_calls: Sequence[str] = ()) -> Expor
     for artifact, in_tree, out_tree in reversed(container.from_bytes(data)):
         artifacts.check(artifact, allowed)
         following = Exported(artifact, in_tree, out_tree, following)
-    assert following is not None  # the container holds one or more
+    assert following is not None  # a container has at least one function
     return following
 
 
 @public
 class Exported:
-    """A function as a program in portable StableHLO, for arguments of certain types: to be kept, sent, and called.
+    """A function as a portable StableHLO program, for arguments of certain types, that can be saved, sent, and called.
 
-    It is called in this process or another, eagerly, within `jit` and under `vmap`; under `grad` and `vjp` as often as
-    the `vjp_order` with which it was exported says.
+    It can be called in this process or another, eagerly, within `jit` and under `vmap`; under `grad` and `vjp` as many
+    times as the `vjp_order` that it was exported with.
     """
 
     def __init__(self, artifact: Artifact, in_tree: TreeDef, out_tree: TreeDef,
@@ -95,7 +96,7 @@ class Exported:
 
     @property
     def platforms(self) -> tuple[str, ...]:
-        """The platforms on which it runs."""
+        """The platforms that it runs on."""
         return self._artifact.platforms
 
     @property
@@ -125,11 +126,11 @@ class Exported:
 
     @property
     def stablehlo_version(self) -> str:
-        """The version of StableHLO in which the program is written."""
+        """The version of StableHLO that the program is written in."""
         return artifacts.version_of(self._artifact.modules[0][1])
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """Its result for arguments of the types that it was exported for."""
+        """Call it with arguments of the types that it was exported for."""
         dynamic = args, kwargs
         leaves, in_tree = trees.flatten(dynamic)
         check_arguments(leaves, in_tree, dynamic, self.in_tree, self.in_avals, self.fun_name, "exported")
@@ -137,7 +138,7 @@ class Exported:
         return self.out_tree.unflatten(self._flat(*xs))
 
     def vjp(self) -> Exported:
-        """Its derivative in reverse mode, exported: a function of its arguments and, after them, a cotangent.
+        """Its reverse-mode derivative, exported: a function of its arguments, followed by a cotangent.
 
         It returns the tuple of the arguments' cotangents; if there are keyword arguments, the pair of that and a dict.
         """
@@ -148,7 +149,7 @@ class Exported:
         return self._derivative
 
     def serialize(self) -> bytes:
-        """All of it as bytes, for `deserialize`."""
+        """Everything as bytes, for `deserialize`."""
         functions = []
         one: Exported | None = self
         while one is not None:
@@ -157,7 +158,7 @@ class Exported:
         return container.to_bytes(functions)
 
     def portable_artifact(self, platform: str | None = None) -> bytes:
-        """The program alone, as other tools read it: a portable artifact of StableHLO.
+        """Just the program, as a portable StableHLO artifact that other tools can read.
 
         Its function `main` takes the leaves of the arguments and returns those of the result.
         """
@@ -169,7 +170,7 @@ class Exported:
 
     @cached_property
     def _flat(self) -> Callable[..., Sequence[Any]]:
-        """The function of leaves."""
+        """The function as a function of leaves."""
         artifact, derivative = self._artifact, self._derivative
 
         def call(*xs: Any) -> Sequence[Any]:
@@ -184,7 +185,7 @@ class Exported:
 
         call.__name__ = self.fun_name
         differentiable = roles.custom_vjp(call, ())
-        # The function itself, not `call`: another derivative goes through the rule again.
+        # `differentiable` itself, not `call`, so that another derivative uses the rule again.
         differentiable.defvjp(lambda *xs: (differentiable(*xs), xs), backward)
         return differentiable  # type: ignore[no-any-return]
 
@@ -199,7 +200,7 @@ class Exported:
 def _exported(traced: Traced | Lowered, platforms: Sequence[str], order: int, allowed: frozenset[str]) -> Exported:
     closed = (traced.traced if isinstance(traced, Lowered) else traced).jaxpr
     for treedef, what in ((traced.in_tree, "(args, kwargs)"), (traced.out_tree, "the result")):
-        tree_to_data(treedef, what)  # refuses what can't be written down
+        tree_to_data(treedef, what)  # raises if it can't be serialized
     artifact = artifacts.make(closed, traced.fun_name, platforms, allowed)
     derivative = None
     if order:
@@ -208,7 +209,7 @@ def _exported(traced: Traced | Lowered, platforms: Sequence[str], order: int, al
 
 
 def _backward(closed: Any, traced: Any) -> Traced:
-    """The derivative in reverse mode, traced: a function of the arguments and a cotangent after them."""
+    """The reverse-mode derivative, traced: a function of the arguments, followed by a cotangent."""
     flat, out_tree = jaxpr_as_fun(closed), traced.out_tree
 
     def fun(args: object, kwargs: object) -> Any:

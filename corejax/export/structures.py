@@ -1,6 +1,6 @@
-"""Structures of pytrees and types of arrays as plain data, and back: a closed set, and no code among it.
+"""Structures of pytrees and types of arrays to plain data and back. The data is a closed set, without any code.
 
-A leaf is `"*"`, None is null; every other node is a list that begins with its kind.
+A leaf is `"*"`, None is null; every other node is a list that starts with its kind.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _names: dict[type, str] = {}
 
 @public
 def register_namedtuple(cls: object, name: str) -> type:
-    """Let exported functions take and return this namedtuple; files know it by `name`.
+    """Allow exported functions to take and return this namedtuple, which files refer to by `name`.
 
-    Whoever loads such a file registers a class with the same fields under that name first. Returns the class.
+    Before loading such a file, register a class with the same fields under that name. Returns the class.
 
     >>> import corejax as cj
     >>> from collections import namedtuple
@@ -53,7 +53,7 @@ def register_namedtuple(cls: object, name: str) -> type:
 # Writing
 
 def tree_to_data(treedef: TreeDef, what: str) -> Any:
-    """A structure as plain data; `what` is what an error calls it."""
+    """A structure as plain data; `what` is its name in errors."""
     return _to_data(treedef.unflatten([0] * treedef.num_leaves), what, ())
 
 
@@ -93,11 +93,11 @@ def aval_to_data(aval: ShapedArray) -> list[object]:
 # Reading
 
 class Malformed(Exception):
-    """The data is none that was written here; the text says which part."""
+    """The data wasn't written by this module; the text says which part is wrong."""
 
 
 def aval_from_data(data: object) -> ShapedArray:
-    """The type that was written."""
+    """Read a type."""
     dtype, shape, weak = _list(data, 3)
     if type(dtype) is not str or type(weak) is not bool:
         raise Malformed(f"{data!r:.60} is not a type")
@@ -110,7 +110,7 @@ def aval_from_data(data: object) -> ShapedArray:
 
 
 def tree_from_data(data: object) -> Any:
-    """The structure that was written."""
+    """Read a structure."""
     return trees.flatten(_from_data(data))[1]
 
 

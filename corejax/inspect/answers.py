@@ -1,4 +1,4 @@
-"""What is said of names, as objects with their text."""
+"""Answers about names, as objects that print as text."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Hook:
-    """One hook of a primitive.
+    """A hook of a primitive.
 
     `how` is `written`, `declared`, `derived`, `fallback` (slow), `absent`, `missing` (an error if it is needed) or
-    `conflict`; `why` says why its provider was chosen; `lost` holds the other offers, with what becomes of them.
+    `conflict`; `why` says why its provider was chosen; `lost` has the other offers, with what becomes of them.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Provided:
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """What a name stands for, in each group of entry points that has it."""
+    """What a name stands for, in each group of entry points that contains it."""
 
     name: str
     found: tuple[Provided, ...]
@@ -91,7 +91,7 @@ class Explanation:
 
 @dataclass(frozen=True, repr=False)
 class Listing:
-    """What is installed: `rows` maps each pack to what there is to say of it."""
+    """A listing of what is installed: `rows` maps each pack to the facts about it."""
 
     rows: Mapping[str, Any]
     text: str

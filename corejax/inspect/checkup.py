@@ -1,4 +1,4 @@
-"""Loads everything that the installed packs provide, to say what is broken before somebody uses it."""
+"""Loads everything that the installed packs provide, to report what is broken before somebody uses it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def checkup() -> Iterator[tuple[str, str]]:
-    """(distribution, problem) for all that is wrong with packs in use, in their order; a broken pack counts once."""
+    """(distribution, problem) for everything that is wrong with packs in use, in order; a broken pack counts once."""
     installed = manifest.read()
     yield from ((name, f"left out: its metadata is broken: {why}") for name, why in installed.broken.items())
     yield from installed.several_versions()
@@ -28,7 +28,7 @@ def checkup() -> Iterator[tuple[str, str]]:
 
 
 def _problem(installed: Manifest, entry: Entry) -> str | None:
-    """What is wrong with an entry; of a broken pack, what is wrong with the pack."""
+    """What is wrong with an entry, or with its whole pack if that is broken."""
     try:
         if entry.group == groups.RULES or (entry.group == groups.ROLES and entry.name in groups.TABLES):
             registry.load_entry(entry)
@@ -38,6 +38,6 @@ def _problem(installed: Manifest, entry: Entry) -> str | None:
                 backends.offer(entry.name)
             if entry.group == groups.PRIMITIVES:
                 assert find(entry.name).params is not None  # reading it validates the plugin
-    except (Exception, SystemExit) as error:  # whatever it is, the other entries are looked at
+    except (Exception, SystemExit) as error:  # whatever went wrong, the other entries are checked too
         return registry.broken().get(entry.pack.name) or getattr(error, "message", None) or registry.words(error)
     return None

@@ -19,7 +19,7 @@ def plugins() -> Iterator[str]:
 
 
 def check() -> Iterator[str]:
-    """Import every pack and validate what it provides: what is broken, and 1 as the exit status if anything is."""
+    """Import every pack and validate what it provides; prints what is broken, and exits with 1 if anything is."""
     problems = [f"{name}: {problem}" for name, problem in checkup.checkup()]
     if problems:
         raise CorejaxError("\n".join(problems), todo="repair or uninstall them; COREJAX_DISABLE_PACKS leaves packs out")
@@ -27,12 +27,12 @@ def check() -> Iterator[str]:
 
 
 def primitives() -> Iterator[str]:
-    """The primitives of each pack. No pack is imported for it."""
+    """The primitives of each pack. Imports no pack."""
     yield str(explaining.primitives())
 
 
 def backends() -> Iterator[str]:
-    """Each backend with whether it can be used here. None is started for it."""
+    """Each backend, and whether it can be used here. Starts none."""
     yield str(explaining.backends())
 
 
@@ -42,7 +42,7 @@ def explain(name: str) -> Iterator[str]:
 
 
 def version() -> Iterator[str]:
-    """The versions of corejax and of what it runs on."""
+    """The versions of corejax and its dependencies."""
     for distribution in ("corejax", "jaxlib", "numpy", "pluggy"):
         try:
             yield f"{distribution} {importlib_metadata.version(distribution)}"
@@ -51,7 +51,7 @@ def version() -> Iterator[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; 1 with the message on stderr if it can't be done."""
+    """Run a command; if it fails, return 1, with the message on stderr."""
     parser = argparse.ArgumentParser(prog="python -m corejax", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     for command in (plugins, check, primitives, backends, version):

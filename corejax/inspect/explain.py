@@ -34,7 +34,7 @@ _EXCLUDED = "excluded by COREJAX_PACKS or COREJAX_DISABLE_PACKS"
 # Listings
 
 def packs() -> Listing:
-    """Each pack in use with how much it provides, each that is excluded, and rules for primitives that nobody has."""
+    """Packs in use with how much they provide, packs that are excluded, and rules for primitives that don't exist."""
     installed = manifest.read()
     rows: dict[str, dict[str, int]] = {}
     lines = []
@@ -54,7 +54,7 @@ def packs() -> Listing:
 
 
 def primitives() -> Listing:
-    """The primitives of each pack. No pack is imported for it."""
+    """The primitives of each pack. Imports no pack."""
     rows = {}
     for pack in manifest.read().packs.values():
         names = sorted(entry.name for entry in pack.entries if entry.group == groups.PRIMITIVES)
@@ -65,7 +65,7 @@ def primitives() -> Listing:
 
 
 def backends() -> Listing:
-    """Each backend with whether it can be used on this machine. None is started for it."""
+    """Each backend, and whether it can be used on this machine. Starts none."""
     rows = dict(known_backends.states())
     return Listing(rows, "\n".join(f"{name}: {state}" for name, state in rows.items()), f"{len(rows)} backends")
 
@@ -73,7 +73,7 @@ def backends() -> Listing:
 # Names
 
 def explain(what: object) -> Explanation:
-    """What is known of a name, a primitive, or a primitive's function."""
+    """Everything known about a name, a primitive, or a primitive's function."""
     primitive = getattr(what, "primitive", what)
     if isinstance(primitive, Primitive):
         if primitive.pack is None:
@@ -171,7 +171,7 @@ def _primitive(primitive: Primitive, why: str, lost: Sequence[str]) -> Provided:
 
 
 def _home(primitive: Primitive) -> str:
-    """Where a plugin is written: its class, or the row of a table that a family made it from."""
+    """Where a plugin is defined: its class, or the row of a table that a family made it from."""
     place = Source(primitive.plugin, primitive.name, None, "").place()
     module = sys.modules.get(primitive.module or "")
     if module is None or type(primitive.plugin).__module__ == primitive.module:
@@ -182,7 +182,7 @@ def _home(primitive: Primitive) -> str:
 
 @lru_cache(64)
 def _rows(module: Any) -> dict[Any, int]:
-    """The line of each call in a module whose first argument is a constant, by that constant."""
+    """The lines of calls in a module whose first argument is a constant, by that constant."""
     try:
         calls = [node for node in ast.walk(ast.parse(inspect.getsource(module)))
                  if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant)]
@@ -192,7 +192,7 @@ def _rows(module: Any) -> dict[Any, int]:
 
 
 def _extended(entry: Entry) -> str:
-    """The primitive for which an entry under `corejax.rules` is."""
+    """The primitive that an entry under `corejax.rules` is for."""
     return str(entry.name.partition(":")[0])
 
 
@@ -222,7 +222,7 @@ def _hooks(primitive: Primitive, resolution: Resolution, notes: Mapping[str, Any
 
 
 def _lowerings(primitive: Primitive, resolution: Resolution) -> Iterator[Hook]:
-    """The lowerings for one platform."""
+    """The lowerings for single platforms."""
     try:
         found = by_platform(primitive.name, resolution.offers["xla_translation"])
     except PackError as error:

@@ -1,4 +1,4 @@
-"""Jaxprs: programs as data, and what can be done with them without running them."""
+"""Jaxprs, programs as data: what can be done with them without running them."""
 
 from corejax.ir.interpret import eval_jaxpr, jaxpr_as_fun
 from corejax.ir.parsing import JaxprSyntaxError, parse_jaxpr

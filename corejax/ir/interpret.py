@@ -1,6 +1,6 @@
 """Running a jaxpr: bind its equations one after the other.
 
-What binding means is the current trace's affair, so every transformation of a jaxpr is an evaluation of it.
+The current trace decides what binding means, so every transformation of a jaxpr is an evaluation of it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def location() -> source.Location:
 
 
 class _Plan:
-    """What evaluating a jaxpr needs beside it: the values of literals, and which variables end with each equation."""
+    """Precomputed for evaluating a jaxpr: the values of literals, and the variables last used in each equation."""
 
     __slots__ = ("ends", "literals")
 
@@ -51,8 +51,8 @@ class _Plan:
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[object], *args: Any) -> list[Any]:
     """The outputs of a jaxpr for values of its constvars and invars.
 
-    Traceable: each equation is bound under the current trace. Takes linear time, and lets go of every intermediate
-    value after its last use. What is bound meanwhile inherits an equation's place in the user's code.
+    Traceable: each equation is bound under the current trace. Takes linear time, and drops every intermediate value
+    after its last use. Whatever is bound meanwhile inherits the equation's place in the user's code.
     """
     plan: _Plan | None = jaxpr._memo.get("plan")
     if plan is None:
@@ -100,7 +100,7 @@ def _arity_error(jaxpr: Jaxpr, consts: Sequence[object], args: Sequence[object])
 
 
 def jaxpr_as_fun(closed: ClosedJaxpr) -> Callable[..., list[Any]]:
-    """The function that a closed jaxpr describes: flat arguments to the list of outputs."""
+    """A closed jaxpr as a function from flat arguments to the list of outputs."""
     @public
     def fun(*args: Any) -> list[Any]:
         return eval_jaxpr(closed.jaxpr, closed.consts, *args)

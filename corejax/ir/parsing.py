@@ -1,4 +1,4 @@
-"""Reading back what `printing` printed. The grammar stands there.
+"""Parses the text that `printing` prints. The grammar is described there.
 
 >>> parse_jaxpr("{ lambda ; a:f64[3]. let b:f64[3] = sin a c:f64[3] = mul b 2.0:~f64[] in (c,) }")
 { lambda ; a:f64[3]. let
@@ -36,7 +36,7 @@ _EFFECT = re.compile(rf"[\w.\-]+|{_STRING.pattern}")
 
 
 class JaxprSyntaxError(CorejaxValueError):
-    """A text that isn't a jaxpr: its message shows the line, with a caret where reading stopped."""
+    """A text isn't a jaxpr: the message shows the line, with a caret where parsing stopped."""
 
     def __init__(self, problem: str, text: str, position: int, **parts: Any) -> None:
         self.line = text.count("\n", 0, position) + 1
@@ -48,7 +48,7 @@ class JaxprSyntaxError(CorejaxValueError):
 
 
 class PlainPrimitive:
-    """A primitive known only by its name: enough to look at a program, not to run it."""
+    """A primitive with nothing but a name, which is enough to look at a program but not to run it."""
 
     __slots__ = ("name",)
     params = effects = dce = pretty = typecheck = None
@@ -67,7 +67,7 @@ class PlainPrimitive:
 
 @lru_cache(maxsize=4096)
 def plain_primitive(name: str) -> PlainPrimitive:
-    """The primitive that has this name and nothing else; one object for each name."""
+    """The plain primitive of this name; the same object each time."""
     return PlainPrimitive(name)
 
 
@@ -75,9 +75,9 @@ def parse_jaxpr(text: str, primitives: Callable[[str], Any] = plain_primitive,
                 literal: Callable[[np.ndarray, ShapedArray], Any] | None = None) -> Jaxpr:
     """The jaxpr that `text` describes; `primitives` maps names to primitives.
 
-    Printing the result gives `text` again, up to layout. What is printed as `<opaque>` is refused by name. Constants
-    have no text: pair the result with theirs by `ClosedJaxpr`. `literal` makes the values of literals, by default
-    Python scalars for weak types and NumPy's for the others.
+    Printing the result gives `text` again, up to layout. A param printed as `<opaque>` is an error that names it.
+    Constants have no text: pair the result with their values in a `ClosedJaxpr`. `literal` makes the values of
+    literals, by default Python scalars for weak types and NumPy scalars for others.
     """
     reader = _Reader(text, primitives, literal or _plain_value)
     jaxpr = reader.jaxpr()
@@ -93,7 +93,7 @@ def _plain_value(array: np.ndarray, aval: ShapedArray) -> Any:
 
 
 class _Reader:
-    """A position in a text, and what may stand there."""
+    """A position in a text, and methods to parse what may come next."""
 
     def __init__(self, text: str, primitives: Callable[[str], Any], literal: Callable[..., Any]) -> None:
         self.text, self.position = text, 0
@@ -103,7 +103,7 @@ class _Reader:
         self.position = _SPACE.match(self.text, self.position).end()  # type: ignore[union-attr]
 
     def accept(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Move over what matches here, if it does."""
+        """Move past a match at this position, if there is one."""
         self.skip()
         found = pattern.match(self.text, self.position)
         if found is not None:
@@ -183,7 +183,7 @@ class _Reader:
     def equation(self, scope: dict[str, Var]) -> JaxprEqn:
         self.skip()
         start = self.position
-        own: dict[str, Var] = {}  # comes into scope after the operands are read
+        own: dict[str, Var] = {}  # in scope only after the operands are parsed
         outvars = self.binders(own)
         if not outvars and not self.accept_text("()"):
             self.fail("an equation or `in`")
@@ -241,7 +241,7 @@ class _Reader:
             found[name[0]] = self.value(f"param `{name[0]}` of {primitive.name}")
         known = getattr(primitive, "params", None)
         for name, value in getattr(primitive, "defaults", {}).items():
-            found.setdefault(name, value)  # a `pretty` hook may leave out what is as declared
+            found.setdefault(name, value)  # a `pretty` hook may leave out defaults
         if known is not None and known != found.keys():
             self.refuse(f"these are not the params of {primitive.name}", start, got=", ".join(sorted(found)) or "none",
                         wanted=", ".join(sorted(known)) or "none",

@@ -1,6 +1,6 @@
 """Operations on jaxprs that transformations and higher-order primitives share.
 
-None changes a jaxpr: each returns a new one, or the same where there is nothing to do.
+None of them modifies a jaxpr: each returns a new one, or the same if there is nothing to do.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from corejax.kernel.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Va
 
 
 def consts_to_operands(closed: ClosedJaxpr) -> tuple[Jaxpr, tuple[Any, ...]]:
-    """The jaxpr with its constvars as leading invars, and the values that they then take.
+    """The jaxpr with its constvars as leading invars, and the values for these.
 
     >>> from corejax.ir import parse_jaxpr
     >>> jaxpr = parse_jaxpr("{ lambda a:f64[3] ; b:f64[]. let c:f64[3] = mul a b in (c,) }")
@@ -29,7 +29,7 @@ def consts_to_operands(closed: ClosedJaxpr) -> tuple[Jaxpr, tuple[Any, ...]]:
 
 
 def close(jaxpr: Jaxpr, consts: Sequence[object]) -> ClosedJaxpr:
-    """The inverse: leading invars become constvars with these values.
+    """The inverse of `consts_to_operands`: leading invars become constvars with these values.
 
     >>> from corejax.ir import parse_jaxpr
     >>> close(parse_jaxpr("{ lambda ; a:f64[3] b:f64[]. let c:f64[3] = mul a b in (c,) }"), ["the constant"])
@@ -42,7 +42,7 @@ def close(jaxpr: Jaxpr, consts: Sequence[object]) -> ClosedJaxpr:
 
 
 def join_consts(closed: Sequence[ClosedJaxpr]) -> tuple[list[Jaxpr], tuple[Any, ...]]:
-    """Several jaxprs with all their constants as leading operands, the same for each; an object is passed once.
+    """Jaxprs that all take the same leading operands: the constants of all of them, each object once.
 
     >>> from corejax.ir import parse_jaxpr
     >>> one = parse_jaxpr("{ lambda a:f64[] ; b:f64[]. let c:f64[] = add a b in (c,) }")
@@ -66,7 +66,7 @@ def join_consts(closed: Sequence[ClosedJaxpr]) -> tuple[list[Jaxpr], tuple[Any, 
 
 
 def dedup_consts(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """The same with one constvar for each constant that is an object of its own.
+    """The same jaxpr, with a single constvar for each distinct constant object.
 
     >>> from corejax.ir import parse_jaxpr
     >>> jaxpr = parse_jaxpr("{ lambda a:f64[] b:f64[] ; . let c:f64[] = add a b in (c,) }")
@@ -83,7 +83,7 @@ def dedup_consts(closed: ClosedJaxpr) -> ClosedJaxpr:
 
 
 def substitute(jaxpr: Jaxpr, atoms: Mapping[Var, Atom]) -> Jaxpr:
-    """The jaxpr with atoms in place of some of its variables, which are no longer bound by its head.
+    """The jaxpr with atoms in place of some of its variables, which its head no longer binds.
 
     >>> from corejax.ir import parse_jaxpr
     >>> jaxpr = parse_jaxpr("{ lambda a:f64[] ; b:f64[]. let c:f64[] = mul a b in (c, a) }")
@@ -104,7 +104,7 @@ def substitute(jaxpr: Jaxpr, atoms: Mapping[Var, Atom]) -> Jaxpr:
 
 
 def inline(jaxpr: Jaxpr, args: Sequence[Atom], consts: Sequence[Atom] = ()) -> tuple[list[JaxprEqn], list[Atom]]:
-    """The equations of a jaxpr applied to atoms of another one, with outputs of their own, and its results.
+    """The equations of a jaxpr, applied to atoms of another one and with new output variables; and its results.
 
     >>> from corejax.ir import parse_jaxpr
     >>> inner = parse_jaxpr("{ lambda ; a:f64[]. let b:f64[] = sin a c:f64[] = mul a b in (c, a) }")
@@ -137,7 +137,7 @@ def reorder_invars(jaxpr: Jaxpr, order: Sequence[int]) -> Jaxpr:
 
 
 def move_invars(jaxpr: Jaxpr, to_front: Sequence[bool]) -> Jaxpr:
-    """The jaxpr with the marked invars first, each part in its old order.
+    """The jaxpr with the marked invars first; otherwise the order stays the same.
 
     >>> from corejax.ir import parse_jaxpr
     >>> move_invars(parse_jaxpr("{ lambda ; a:i64[] b:f64[] c:f32[]. let in (a,) }"), [False, True, True])
@@ -174,7 +174,7 @@ def forwarded_outputs(jaxpr: Jaxpr) -> tuple[int | None, ...]:
 
 
 def count_eqns(jaxpr: Jaxpr, recursive: bool = True) -> int:
-    """The number of equations, those of jaxprs in params included (each time that one stands there).
+    """The number of equations, including those of jaxprs in params (each time that one occurs).
 
     >>> from corejax.ir import parse_jaxpr
     >>> count_eqns(parse_jaxpr("{ lambda ; . let () = call[jaxpr={ lambda ; . let () = halt in () }] in () }"))
@@ -191,10 +191,10 @@ def count_eqns(jaxpr: Jaxpr, recursive: bool = True) -> int:
 
 def dce(jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
         ) -> tuple[Jaxpr, tuple[bool, ...]]:
-    """The jaxpr of the used outputs without dead equations and inputs; and which inputs it kept.
+    """The jaxpr reduced to the used outputs, without dead equations and inputs; and which inputs it kept.
 
     An equation with effects is alive. A primitive with a `dce` hook shortens its own equations. Inputs marked in
-    `instantiate` are kept in any case, constvars always.
+    `instantiate` are always kept, and so are constvars.
 
     >>> from corejax.ir import parse_jaxpr
     >>> jaxpr = parse_jaxpr("{ lambda ; a:f64[] b:f64[]. let c:f64[] = sin a d:f64[] = cos b in (c, d) }")
@@ -218,7 +218,7 @@ def dce(jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence
 
 def dce_closed(closed: ClosedJaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
                ) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
-    """`dce` of a closed jaxpr, which also drops constants that nothing uses."""
+    """`dce` for a closed jaxpr; also drops unused constants."""
     n = len(closed.consts)
     jaxpr, consts = consts_to_operands(closed)
     flags = [instantiate] * len(closed.jaxpr.invars) if isinstance(instantiate, bool) else instantiate
@@ -229,7 +229,7 @@ def dce_closed(closed: ClosedJaxpr, used_outputs: Sequence[bool], instantiate: b
 def _live_eqns(eqns: Sequence[JaxprEqn], live: set[Var]) -> tuple[list[JaxprEqn], bool]:
     """The equations that `live` depends on, in order, and whether any was changed or dropped.
 
-    What they read is added to `live`.
+    The variables that they read are added to `live`.
     """
     kept: list[JaxprEqn] = []
     changed = False

@@ -1,4 +1,4 @@
-"""Is a jaxpr well formed? Every variable bound once and before its use, every type as the primitive says."""
+"""Checks that a jaxpr is well formed: variables are bound once and before use, types are as the primitives infer."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from corejax.kernel.printing import effect_texts
 
 
 def typecheck(jaxpr: Jaxpr) -> None:
-    """Raise a `CorejaxTypeError` that shows the ill-typed equation unless `jaxpr` is well formed.
+    """Raise a `CorejaxTypeError` that shows the ill-typed equation, unless `jaxpr` is well formed.
 
     Types must be equal to what `abstract_eval` (or the `typecheck` hook) infers from the operands' types, weak types
-    included. The jaxprs in params are checked too. A jaxpr that passed is not checked again.
+    included. The jaxprs in params are checked too. A jaxpr that has passed isn't checked again.
     """
     if "typechecked" in jaxpr._memo:
         return
