@@ -1,6 +1,6 @@
-"""What pytest loads wherever corejax is installed: the options of the conformance kit. The kit itself is loaded on use.
+"""Loaded by pytest wherever corejax is installed: the options of the conformance kit. The kit itself is loaded on use.
 
-It stands beside the package `corejax`, as importing something from within a package imports the package.
+This isn't part of the package `corejax`, since importing a module of a package imports the package.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def pytest_addoption(parser: Any) -> None:
-    """The options."""
+    """Add the options."""
     group = parser.getgroup("corejax", "corejax: the rules of packs")
     group.addoption("--corejax-pack", action="append", default=[], metavar="NAME", dest="corejax_packs",
                     help="add a test for each primitive of this installed pack and check of the conformance kit; "
@@ -19,7 +19,7 @@ def pytest_addoption(parser: Any) -> None:
 
 
 def pytest_configure(config: Any) -> None:
-    """The marker, and the tests of the packs that are asked for."""
+    """Add the marker, and the tests of the requested packs."""
     config.addinivalue_line("markers", "corejax: a check of a primitive by the conformance kit of corejax")
     packs = list(dict.fromkeys(config.option.corejax_packs))
     if packs:
@@ -28,7 +28,7 @@ def pytest_configure(config: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Which laws were not held to, and why."""
+    """List the exemptions, with their reasons."""
     stats = terminalreporter.stats
     reports = [report for status in ("passed", "failed", "skipped") for report in stats.get(status, ())]
     exempt = [text for report in reports if getattr(report, "when", "") == "call"

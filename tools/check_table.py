@@ -29,7 +29,7 @@ def table() -> str:
 
 
 def written(page: str) -> str:
-    """The page with the table of today."""
+    """The page with an up-to-date table."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}{table()}{END}{after}"

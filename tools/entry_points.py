@@ -1,12 +1,12 @@
-"""Write the entry-point tables of packs into their pyproject.toml, from what their modules say they export.
+"""Write the entry-point tables of packs into their pyproject.toml, from what their modules export.
 
     python tools/entry_points.py [--check] [PACK_DIRECTORY ...]
 
 A name in a module's `__all__` is public. A function with a `.primitive` is that primitive's entry point, and every
-public function is one of `corejax.functions`. In `roles.py` the public names are roles, in `operators.py` they are
-operators and array methods (`and_` fills the role `operators.and`), in `numpy_tables.py` they are tables of NumPy's
-functions, which are roles too. Modules whose name begins with an underscore are private; a name that the package
-re-exports belongs to the module where it comes from. `--check` writes nothing and fails if a table is out of date.
+public function is in `corejax.functions`. In `roles.py` the public names are roles, in `operators.py` they are
+operators and array methods (`and_` fills the role `operators.and`), in `numpy_tables.py` they are tables of NumPy
+functions, which are roles too. Modules whose names start with an underscore are private; a name that the package
+re-exports belongs to the module that it comes from. `--check` writes nothing and fails if a table is out of date.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Tables = dict[str, dict[str, str]]
 
 
 def package_of(directory: Path) -> str:
-    """The package of a pack: the one folder with an __init__.py."""
+    """The package of a pack: the only folder with an __init__.py."""
     (init,) = [p for p in directory.glob("*/__init__.py") if p.parent.name != "tests"]
     return init.parent.name
 
@@ -38,7 +38,7 @@ def collect(directory: Path) -> Tables:
     tables: Tables = {"primitives": {}, "functions": {}, "roles": {}}
     modules = [f"{package.__name__}.{info.name}" for info in pkgutil.iter_modules(package.__path__)
                if not info.name.startswith("_")]
-    for name in [*modules, package.__name__]:  # the facade last: what it re-exports is at home elsewhere
+    for name in [*modules, package.__name__]:  # the facade comes last, since what it re-exports belongs elsewhere
         module = importlib.import_module(name)
         for public in getattr(module, "__all__", ()):
             enter(tables, name, public, getattr(module, public))
@@ -46,7 +46,7 @@ def collect(directory: Path) -> Tables:
 
 
 def enter(tables: Tables, module: str, public: str, value: object) -> None:
-    """One public name into the tables that it belongs to."""
+    """Add a public name to the tables that it belongs to."""
     target = f"{module}:{public}"
     kind = module.rpartition(".")[2]
     if kind in ("roles", "numpy_tables"):
@@ -79,7 +79,7 @@ def updated(text: str, tables: Tables) -> str:
 
 
 def main() -> int:
-    """Update, or check, the packs given; all by default."""
+    """Update or check the given packs, by default all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="fail if a table is out of date, write nothing")
     parser.add_argument("packs", nargs="*", default=PACKS)

@@ -2,8 +2,8 @@
 
     python tools/matrix.py [--only PYTHON-JAXLIB ...] [--workers N] [--anew]
 
-Each pair, such as 3.12-0.11, gets a virtual environment of its own in .venv-matrix/, which is kept for the next time,
-and a log beside it. One pair runs after the other. The exit status is 1 if a test fails, or if nothing could be run.
+Each pair, such as 3.12-0.11, gets its own virtual environment in .venv-matrix/, which is kept for next time, and a log
+beside it. Pairs run one after the other. The exit status is 1 if a test fails, or if nothing could be run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 HOME = ROOT / ".venv-matrix"
 PYTHONS = ("3.11", "3.12", "3.13")
-#: The release lines that corejax supports: how to call one, and what to ask pip for.
+#: The release lines that corejax supports: their names, and what to ask pip for.
 JAXLIBS = {"0.10": "jaxlib==0.10.2", "0.11": "jaxlib==0.11.*", "0.12": "jaxlib==0.12.*"}
 _PIP_FAILED = "pip failed: "
 _OUTCOMES = re.compile(r"^(?=.*\b(?:passed|failed|errors?)\b).* in [\d.]+s.*$", re.MULTILINE)
@@ -35,7 +35,7 @@ def candidates(version: str) -> Iterator[str]:
 
 
 def interpreter(version: str) -> str | None:
-    """An interpreter of this version that runs: a shim may stand for one that isn't chosen."""
+    """A working interpreter of this version: a shim may be there for one that isn't selected."""
     for path in candidates(version):
         done = subprocess.run([path, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"],
                               capture_output=True, text=True, check=False)
@@ -50,7 +50,7 @@ def projects() -> list[Path]:
 
 
 def prepare(python: str, jaxlib: str, folder: Path) -> str | None:
-    """Make the environment, or bring it up to date with the projects; what is wrong if it can't be made."""
+    """Make the environment, or bring it up to date with the projects; returns what is wrong if that fails."""
     done = folder / "done"
     newest = max((path / "pyproject.toml").stat().st_mtime for path in (ROOT, *projects()))
     if done.exists() and done.stat().st_mtime > newest:
@@ -80,7 +80,7 @@ def run(folder: Path, workers: int) -> tuple[bool, str]:
 
 
 def counts(log: str) -> str:
-    """The outcomes of all of a log's runs of pytest, added up: `3 failed, 120 passed`."""
+    """The outcomes of all pytest runs in a log, added up: `3 failed, 120 passed`."""
     total: dict[str, int] = {}
     for line in _OUTCOMES.findall(log):
         for number, word in re.findall(r"(\d+) (failed|passed|skipped|xfailed|errors?)\b", line):

@@ -28,7 +28,7 @@ __all__ = ["CHECKS", "Check", "ConformanceError", "Failure", "Outcome", "Report"
 
 
 def __getattr__(name: str) -> Any:
-    # Loaded when it is asked for: pytest may be missing where the kit is used without it.
+    # Loaded on use: the kit can be used without pytest, which may not be installed.
     if name == "pack_tests":
         return import_module("corejax.testing.pytest_plugin").pack_tests
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Batches: several inputs for one primitive, and the axes along which a map can have them."""
+"""Batches: several inputs for a primitive, and the axes along which they can be mapped."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ Dims = tuple[int | None, ...]
 
 
 class Batch:
-    """Several inputs for one primitive: `rows[k][i]` is operand i of the k-th, the first being the sample's own."""
+    """Several inputs for a primitive: `rows[k][i]` is operand i of the k-th. The first input is the sample itself."""
 
     def __init__(self, case: Case, size: int) -> None:
         self.case, self.size = case, size
         self.rows = [list(case.args), *[another(case) for _ in range(size - 1)]][:size]
 
     def row(self, k: int, dims: Dims) -> list[Any]:
-        """The operands of slice `k` of a map along `dims`: those not mapped are the first row's."""
+        """The operands of slice `k` of a map along `dims`. Those that aren't mapped come from the first row."""
         return [x if dim is None else y for x, y, dim in zip(self.case.args, self.rows[k], dims, strict=True)]
 
     def operands(self, dims: Dims) -> list[Any]:
-        """What the map gets: the mapped operands stacked along their dims."""
+        """The operands for the map: mapped ones are stacked along their dims."""
         return [x if dim is None else stacked([row[i] for row in self.rows], aval, dim)
                 for i, (x, aval, dim) in enumerate(zip(self.case.args, self.case.avals, dims, strict=True))]
 
@@ -50,14 +50,14 @@ def eps_of(dtype: np.dtype) -> float:
 
 
 def carries_programs(case: Case) -> bool:
-    """Are there programs in its params, so that each transformation of it compiles another?"""
+    """Whether there are programs in its params, so that each transformation of it compiles another program."""
     return any([True for _ in subjaxprs(case.params)])
 
 
 def another(case: Case) -> list[Any]:
-    """Other operands of the same types: drawn from the domain, else the given ones in another order and scaled down.
+    """Other operands of the same types: drawn from the domain, or else the given ones reordered and scaled down.
 
-    Operands whose domain is declared as None in a list of several stay as they are.
+    Operands whose own domain is declared as None don't change.
     """
     drawn = case.drawn()
     return [x if case.keeps(i) else new if new is not x else _varied(case, x) for i, (x, new) in
@@ -76,14 +76,14 @@ def _varied(case: Case, x: object) -> np.ndarray:
 
 
 def stacked(values: Sequence[object], aval: ShapedArray, dim: int) -> Array:
-    """Values of one type as an array with one axis more; weak where they are."""
+    """Values of the same type, stacked along a new axis; weak if they are."""
     batched = with_axis(aval, dim, len(values))
     data = np.stack([host(x) for x in values], dim) if values else np.zeros(batched.shape)
     return Array.from_host(np.ascontiguousarray(data.astype(aval.dtype)).reshape(batched.shape), batched)
 
 
 def layouts(case: Case, most: int) -> list[Dims]:
-    """Along which axis each operand is mapped: every choice, or `most` of them with as many subsets as there are."""
+    """Choices of each operand's mapped axis: all, or `most` of them with as many subsets of operands as possible."""
     if not case.avals:
         raise NotApplicable("it has no operands")
     choices: list[list[int | None]] = [[None, *range(aval.ndim + 1)] for aval in case.avals]
@@ -96,6 +96,6 @@ def layouts(case: Case, most: int) -> list[Dims]:
 
 
 def random_dims(case: Case, mapped: Sequence[bool]) -> Dims:
-    """A random axis for each operand that is mapped."""
+    """A random axis for each mapped operand."""
     return tuple([int(case.rng.integers(aval.ndim + 1)) if flag else None
                   for flag, aval in zip(mapped, case.avals, strict=True)])

@@ -20,15 +20,15 @@ from corejax.testing.check import check
 from corejax.testing.comparing import host, off, ulps_apart, worst, wrong_type
 from corejax.testing.report import NotApplicable
 
-#: Units in the last place that a slice of a mapped result may be from the result of the slice, unless a sample says.
+#: How many units in the last place a slice of a mapped result may differ from the result for the slice, by default.
 ULPS = 8.0
 
-#: How far derivatives may be apart that are computed in two orders, relative to the largest, in units of precision.
+#: How far derivatives computed in two orders may be apart, relative to the largest, in units of precision.
 RTOL = 5e4
 
 
 def _most(case: Case) -> int:
-    """How many choices of mapped axes are tried: fewer where each compiles a program of its own."""
+    """How many choices of mapped axes are tried: fewer if each compiles its own program."""
     return 256 if case.full else 6 if carries_programs(case) else 16
 
 
@@ -39,7 +39,7 @@ def mapped_function(case: Case, dims: Dims, out_axes: object = 0, **options: Any
 
 def compare(case: Case, how: str, rows: Sequence[Sequence[object]], outs: Sequence[object], axes: Sequence[int]
             ) -> None:
-    """Each result of a map is its slices' results, stacked along `axes`, in type and value."""
+    """Check that each result of a map equals its slices' results, stacked along `axes`, in type and value."""
     for i, (aval, out, axis) in enumerate(zip(case.out_avals, outs, axes, strict=True)):
         wanted_type = with_axis(aval, axis, len(rows))
         found = wrong_type(wanted_type, out)
@@ -58,7 +58,7 @@ def compare(case: Case, how: str, rows: Sequence[Sequence[object]], outs: Sequen
 
 
 def _differs(case: Case, wanted: np.ndarray, got: object) -> str | None:
-    """None if two results agree to a few ulps, each or of the largest, as sums may cancel; else what differs."""
+    """None if two results agree to a few ulps of each element, or of the largest if sums cancel; else what differs."""
     distance, limit = ulps_apart(wanted, got), case.sample.ulps or ULPS
     if not distance.size or distance.max() <= limit:
         return None
@@ -67,7 +67,7 @@ def _differs(case: Case, wanted: np.ndarray, got: object) -> str | None:
 
 
 def out_axes_of(case: Case, k: int) -> list[int]:
-    """The k-th choice of where results have the mapped axis."""
+    """The k-th choice of positions for the mapped axis in the results."""
     return [k % (aval.ndim + 1) for aval in case.out_avals]
 
 
@@ -105,7 +105,7 @@ def nested_maps_are_nested_loops(case: Case) -> None:
     """A map of a map, along different axes of different operands, is a loop in a loop."""
     for outer, inner in _pairs_of_layouts(case, 12 if case.full else 2 if carries_programs(case) else 4):
         rows = [Batch(case, 3) for _ in range(2)]
-        for batch in rows:  # what only the outer map takes apart is the same for all of the inner slices
+        for batch in rows:  # operands that only the outer map takes apart are the same for all inner slices
             first = batch.rows[0] = another(case) if batch is rows[1] else list(case.args)
             for row in batch.rows:
                 row[:] = [x if i is not None else y for x, y, i in zip(row, first, inner, strict=True)]
@@ -125,7 +125,7 @@ def nested_maps_are_nested_loops(case: Case) -> None:
 
 
 def _pairs_of_layouts(case: Case, count: int) -> Iterator[tuple[Dims, Dims]]:
-    """Layouts of an outer and an inner map: all operands by both, then one by each, then at random."""
+    """Layouts of an outer and an inner map: both map all operands, then each maps one, then at random."""
     found = layouts(case, _most(case))
     n = len(case.avals)
     everything = (True,) * n
@@ -137,7 +137,7 @@ def _pairs_of_layouts(case: Case, count: int) -> Iterator[tuple[Dims, Dims]]:
 
 
 def _slice(out: object, k: int) -> Array:
-    """Slice `k` along the first axis, of the same weak type."""
+    """Slice `k` along the first axis, with the same weak type."""
     aval = aval_of(out)
     return Array.from_host(host(out)[k, ...], aval.update(shape=aval.shape[1:]))
 
@@ -229,7 +229,7 @@ def _require_jvp(case: Case, positions: Sequence[int]) -> None:
 
 
 def _jvp(case: Case, positions: Sequence[int], args: Sequence[object], dots: Sequence[object]) -> list[Any]:
-    """The tangents of the results that have any."""
+    """The tangents of the results that have one."""
     outs = jvp(case.function_of(positions, args), tuple([args[i] for i in positions]), tuple(dots))[1]
     return [out for out, aval in zip(outs, case.out_avals, strict=True) if dtypes.is_inexact(aval.dtype)]
 

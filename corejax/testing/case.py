@@ -1,4 +1,4 @@
-"""A case: one primitive with one input, and what checks need to know and do about it."""
+"""A case: one primitive with one input, and what checks need to know about it and do with it."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from corejax.kernel.primitive import Primitive
 from corejax.testing.comparing import host
 from corejax.testing.report import Mismatch, NotApplicable, clipped
 
-#: The dtypes with which a double-precision sample is tried, too, if `abstract_eval` takes them.
+#: The dtypes that a double-precision sample is also tried with, if `abstract_eval` accepts them.
 _NARROWER = {np.dtype(np.float64): (dtypes.float32, dtypes.bfloat16), np.dtype(np.complex128): (dtypes.complex64,)}
 
 
 class Case:
     """One primitive with one input.
 
-    `args` are the operands as the sample gives them (NumPy arrays, Python scalars), `avals` their types, `rng` a random
-    generator that belongs to this primitive, sample and check alone, so that a failure comes again.
+    `args` are the sample's operands (NumPy arrays, Python scalars), `avals` their types, `rng` a random generator for
+    just this primitive, sample and check, so that failures are reproducible.
     """
 
     def __init__(self, primitive: Primitive, sample: Sample, number: int, check: str = "", full: bool = False,
@@ -50,7 +50,7 @@ class Case:
 
     @property
     def out_avals(self) -> list[ShapedArray]:
-        """The types of the results, by `abstract_eval`."""
+        """The types of the results, from `abstract_eval`."""
         outs = self.primitive.infer(self.avals, self.params)
         return list(outs) if self.primitive.multiple_results else [outs]
 
@@ -66,7 +66,7 @@ class Case:
 
     @property
     def differentiable(self) -> list[int]:
-        """`doubles`, unless no result is floating: the operands for checks of derivatives; not applicable if none."""
+        """`doubles`, the operands for checks of derivatives. Not applicable if there are none or no floating result."""
         if not any([dtypes.is_inexact(aval.dtype) for aval in self.out_avals]):
             raise NotApplicable("no result has a derivative")
         if not self.doubles:
@@ -75,19 +75,19 @@ class Case:
 
     @property
     def representative(self) -> bool:
-        """Is this one for what is slow: in the quick mode, `largest`?"""
+        """Whether slow checks run on this case: in the quick mode, only if it is the `largest`."""
         return self.full or self.largest
 
     @property
     def largest(self) -> bool:
-        """Is this the largest of the samples of its dtypes and params, the first of them?"""
+        """Whether this is the (first) largest of the samples with its dtypes and params."""
         mine = _dtypes(self.sample.args)
         alike = [each for each in self.samples
                  if each.error is None and each.params == self.params and _dtypes(each.args) == mine]
         return not alike or max(alike, key=_elements) is self.sample
 
     def declared(self, hook: str) -> Any:
-        """What the plugin declares in the place of a hook, unless another pack's rule goes before it."""
+        """What the plugin declares in place of a hook, unless another pack's rule takes precedence."""
         owner, found = self.primitive.origin, self.primitive.providers
         return getattr(self.primitive.plugin, hook, None) if found.get(hook, owner) == owner else None
 
@@ -99,7 +99,7 @@ class Case:
         return list(out) if self.primitive.multiple_results else [out]
 
     def function_of(self, positions: Sequence[int], args: Sequence[Any] | None = None) -> Callable[..., list[Any]]:
-        """The primitive as a function of some operands, a list of results; the others are fixed."""
+        """The primitive as a function of some operands, returning a list of results; the others are fixed."""
         fixed = list(self.args if args is None else args)
 
         def function(*chosen: Any) -> list[Any]:
@@ -110,14 +110,14 @@ class Case:
         return function
 
     def drawn(self) -> list[Any]:
-        """New operands in the sample's domain; the given ones where it has none, integers if none is theirs alone."""
+        """New operands in the sample's domain. Without one, they are kept; so are integers without their own domain."""
         domains = self._domains()
         kinds = "fciu" if self._has_domain_for_each() else "fc"
         return [x if domain is None or dtypes.kind(aval.dtype) not in kinds else _like(x, self._draw(aval, domain))
                 for x, aval, domain in zip(self.args, self.avals, domains, strict=True)]
 
     def filled(self, value: float, positions: Sequence[int]) -> list[Any] | None:
-        """Drawn operands, some of them all of one number; None if that lies outside of the domain of one of these."""
+        """Drawn operands, some of them filled with `value`; None if that is outside the domain of one of these."""
         domains = self._domains()
         if value in self.sample.singular or any([domains[i] is None or not domains[i][0] <= value <= domains[i][1]
                                                  for i in positions]):
@@ -126,16 +126,16 @@ class Case:
                 for i, (x, aval) in enumerate(zip(self.drawn(), self.avals, strict=True))]
 
     def direction(self, x: object) -> Any:
-        """A random tangent for an operand or result: an array of its type."""
+        """A random tangent for an operand or result, of its type."""
         aval = aval_of(x)
         return self._fill(aval, self.rng.standard_normal(aval.shape), self.rng.standard_normal(aval.shape))
 
     def keeps(self, i: int) -> bool:
-        """Does the sample say that no other value may stand for this operand?"""
+        """Whether the sample says that this operand must not be replaced by other values."""
         return self.sample.domain is not None and self._domains()[i] is None
 
     def variants(self) -> Iterator[Case]:
-        """This case, and it with narrower floats where `abstract_eval` takes them."""
+        """This case, and the same with narrower floats if `abstract_eval` accepts them."""
         yield self
         double = {aval.dtype for aval in self.avals if aval.dtype in _NARROWER}
         for dtype in double:
@@ -147,13 +147,13 @@ class Case:
                     yield variant
 
     def with_args(self, args: Sequence[object]) -> Case:
-        """The same with other operands."""
+        """The same case with other operands."""
         sample = Sample(args, self.params, self.sample.domain, self.sample.error, self.sample.exempt,
                         self.sample.singular, self.sample.ulps)
         return Case(self.primitive, sample, self.number, self.check, self.full, self.samples)
 
     def is_accepted(self) -> bool:
-        """Does `abstract_eval` take these operands?"""
+        """Whether `abstract_eval` accepts these operands."""
         try:
             self.primitive.infer(self.avals, self.params)
         except (CorejaxError, TypeError, ValueError):
@@ -163,7 +163,7 @@ class Case:
     # Verdicts
 
     def fail(self, hook: str, problem: str, *, got: object = None, wanted: object = None, todo: str = "") -> Mismatch:
-        """To raise: the primitive breaks a law."""
+        """The exception to raise if the primitive breaks a law."""
         return Mismatch(hook, problem, got=got, wanted=wanted, todo=todo)
 
     def _domains(self) -> list[Any]:
@@ -171,7 +171,7 @@ class Case:
         return list(domain) if self._has_domain_for_each() else [domain] * len(self.args)
 
     def _has_domain_for_each(self) -> bool:
-        """Does the sample give a domain for each operand, rather than one (low, high) for all?"""
+        """Whether the sample gives a domain for each operand, rather than one (low, high) for all."""
         domain = self.sample.domain
         return domain is not None and (len(domain) != 2 or isinstance(domain[0], (tuple, list, type(None))))
 
@@ -191,7 +191,7 @@ class Case:
 
 
 def _like(x: Any, drawn: np.ndarray) -> Any:
-    """A drawn operand as a Python number where it stands for one."""
+    """A drawn operand, as a Python number if it replaces one."""
     return type(x)(drawn[()]) if type(x) in dtypes.PYTHON_SCALARS else drawn
 
 
@@ -206,6 +206,6 @@ def _elements(sample: Sample) -> int:
 def _shown(x: object) -> str:
     try:
         aval = aval_of(x)
-    except CorejaxError:  # an input that must be refused need not be an array
+    except CorejaxError:  # an input that must be refused doesn't have to be an array
         return clipped(repr(x))
     return f"{aval} {clipped(host(x).tolist())}" if aval.size <= 6 else str(aval)

@@ -1,4 +1,4 @@
-"""All checks, in the order in which they run: cheap ones, on which others build, first."""
+"""All checks, in the order in which they run: the cheap ones that others build on come first."""
 
 from __future__ import annotations
 
@@ -23,6 +23,6 @@ from corejax.testing.check import Check
 _MODULES = (refusals, declared, weak_types, values, special, memory, programs, pieces, repetition, derivatives,
             tangent_rules, transposes, batching, orderings)
 
-#: Every check by its name.
+#: Every check, by name.
 CHECKS: dict[str, Check] = {
     found.name: found for module in _MODULES for found in vars(module).values() if isinstance(found, Check)}

@@ -1,4 +1,4 @@
-"""What a check is."""
+"""The class of checks."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Check:
 
 
 def check(hook: str, *, full: bool = False, errors: bool = False) -> Callable[[Run], Check]:
-    """Make a function a check: it returns if the law holds, or raises what `case.fail` gives, or `NotApplicable`.
+    """Make a function a check: it returns if the law holds, else raises what `case.fail` returns, or `NotApplicable`.
 
-    Its name says the law. `hook` is blamed for what it raises by itself, `full` says that it is too slow for the quick
-    mode, `errors` that it is for the samples that must raise an error, and no others.
+    Its name states the law. `hook` is blamed for any other exception. `full` says that it is too slow for the quick
+    mode, `errors` that it is only for the samples that must raise an error.
     """
     def made(run: Run) -> Check:
         return Check(run.__name__.replace("_", " "), hook, (run.__doc__ or "").strip(), run, full, errors)

@@ -1,6 +1,6 @@
-"""Equality of results: by type, to units in the last place, to a tolerance; NaN equals NaN.
+"""Comparing results: types, distances in units in the last place, tolerances. NaN equals NaN.
 
-Distances are counted in units in the last place of the wanted value, so that one bound serves every magnitude:
+Distances are in units in the last place of the wanted value, so the same bound fits every magnitude:
 
 >>> import numpy as np
 >>> ulps_apart(np.array([1.0, np.nan, np.inf]), np.array([1.0 + 2**-52, np.nan, np.inf])).tolist()
@@ -24,10 +24,10 @@ def host(x: object) -> np.ndarray:
 
 
 def ulps_apart(wanted: object, got: object) -> np.ndarray:
-    """For each element the distance in units in the last place of the wanted one; infinite where only one is NaN.
+    """For each element, the distance in units in the last place of the wanted one; infinite if only one is NaN.
 
-    Subnormal numbers count as zeros, which the compiled program may make of them. Integers and booleans are equal or
-    infinitely far apart. A complex number's parts count in units of the larger one.
+    Subnormal numbers count as zeros, since compiled programs may flush them. Integers and booleans are equal or
+    infinitely far apart. For the parts of a complex number, the unit is that of the larger part.
     """
     wanted, got = host(wanted), host(got)
     if not dtypes.is_inexact(wanted.dtype):
@@ -54,7 +54,7 @@ def _wide(x: np.ndarray) -> np.ndarray:
 
 
 def worst(wanted: object, got: object, distance: np.ndarray) -> str:
-    """Where two arrays are farthest apart, in words."""
+    """Describe where two arrays are farthest apart."""
     wanted, got = host(wanted), host(got)
     place = np.unravel_index(int(np.argmax(distance)), distance.shape) if distance.ndim else ()
     at = f" at {tuple(map(int, place))}" if place else ""
@@ -79,6 +79,6 @@ def off(wanted: object, got: object, rtol: float, atol: float | None = None) -> 
 
 
 def wrong_type(wanted: object, got: object) -> str | None:
-    """None if a value has an aval (weak type included), else what it has."""
+    """None if a value has this aval (weak type included), else the one it has."""
     aval = aval_of(got)
     return None if aval == wanted else str(aval)

@@ -1,4 +1,4 @@
-"""Checks of what a plugin declares: zero derivatives, linearity, types, params."""
+"""Checks of a plugin's declarations: zero derivatives, linearity, types, params."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from corejax.testing.report import NotApplicable
 
 @check("jvp")
 def a_zero_derivative_is_of_a_constant(case: Case) -> None:
-    """Where a tangent is known to be zero, the function is constant nearby: zero is not "not differentiable"."""
+    """If a tangent is known to be zero, the function is constant nearby: zero doesn't mean "not differentiable"."""
     if not case.doubles:
         raise NotApplicable("no operand is float64 or complex128")
     if isinstance(case.declared("jvp"), NotDifferentiable):
@@ -70,7 +70,7 @@ def _check_float0(case: Case, outs: Sequence[object], dots: Sequence[object]) ->
 
 @check("jvp")
 def integers_have_no_tangents(case: Case) -> None:
-    """Integer operands take float0 tangents, and get float0 cotangents back, beside floating ones too."""
+    """Integer operands have float0 tangents and get float0 cotangents, even beside floating operands."""
     integers = [i for i, aval in enumerate(case.avals) if not dtypes.is_inexact(aval.dtype)]
     if not integers or isinstance(case.declared("jvp"), NotDifferentiable):
         raise NotApplicable("no operand is of integers" if not integers else "it is declared not differentiable")
@@ -81,7 +81,7 @@ def integers_have_no_tangents(case: Case) -> None:
         outs, pullback = vjp(case.apply, *case.args)
         back = pullback([_cotangent(case, out) for out in outs])
     except CorejaxNotImplementedError:
-        return  # without a reverse mode there is no more to say; whether it may be missing others check
+        return  # there is no reverse mode to check; other checks ask whether it may be missing
     for i in integers:
         if aval_of(back[i]).dtype != dtypes.float0:
             raise case.fail("transpose", f"operand {i} of integers gets a cotangent", got=str(aval_of(back[i])),
@@ -92,7 +92,7 @@ def integers_have_no_tangents(case: Case) -> None:
 
 @check("jvp")
 def declared_linear_operands_are_linear(case: Case) -> None:
-    """f(a x + b y) = a f(x) + b f(y) in the operands that `linear` names, all together, the others fixed."""
+    """f(a x + b y) = a f(x) + b f(y) in the operands that `linear` names, jointly, with the others fixed."""
     linear = case.primitive.linear
     if not linear:
         raise NotApplicable("it declares no linear operands")
@@ -134,7 +134,7 @@ def what_is_not_linear_is_never_transposed(case: Case) -> None:
 
 @check("abstract_eval")
 def abstract_eval_depends_on_types_alone(case: Case) -> None:
-    """Called again it gives equal types; staging the primitive gives one equation, of these types."""
+    """Called again, it returns equal types; staging the primitive gives one equation with these types."""
     wanted = case.out_avals
     avals = case.avals
     for given in (avals, list(avals), [ShapedArray(a.shape, a.dtype, a.weak_type) for a in avals]):
@@ -145,7 +145,7 @@ def abstract_eval_depends_on_types_alone(case: Case) -> None:
                             todo="use nothing but avals and params: no counter, no random numbers, no settings")
 
     def applied(*args: Any) -> list[Any]:
-        case.primitive.abstract_eval(avals, **case.params)  # not by `infer`, which remembers
+        case.primitive.abstract_eval(avals, **case.params)  # not `infer`, which is cached
         return case.apply(*args)
 
     closed = make_jaxpr(applied)(*case.args)
@@ -160,7 +160,7 @@ def abstract_eval_depends_on_types_alone(case: Case) -> None:
 
 @check("abstract_eval")
 def every_param_is_read(case: Case) -> None:
-    """Each param that abstract_eval names is read by some hook: one that changes nothing would be a trap."""
+    """Each param that abstract_eval names is read by some hook: a param without any effect would be a trap."""
     if not case.params:
         raise NotApplicable("it has no params")
     if any(True for _ in subjaxprs(case.params)) or case.primitive.open_params:
@@ -176,7 +176,7 @@ def every_param_is_read(case: Case) -> None:
 
 
 def _reads(rule: Any, name: str) -> bool:
-    """Does the code of a rule read this keyword argument? Yes, too, where it takes them all."""
+    """Whether a rule's code reads this keyword argument. True if it accepts any."""
     code = getattr(getattr(rule, "__func__", rule), "__code__", None)
     if code is None or Signature.of(rule).open:
         return True

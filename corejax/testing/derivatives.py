@@ -1,4 +1,4 @@
-"""Checks of derivatives against differences, of first and higher order."""
+"""Checks of first and higher derivatives against difference quotients."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _KINDS = {1: "the tangent", 2: "the second derivative", 3: "the third derivative
 
 @check("jvp")
 def jvp_agrees_with_differences(case: Case) -> None:
-    """Tangents are what differences say, along random directions of each subset of operands, at several points."""
+    """Tangents agree with differences, along random directions of each subset of operands, at several points."""
     for variant in with_complex(case):
         parts = subsets(_differentiated(variant), case.full)
         for positions in parts if variant is case else parts[-1:]:
@@ -61,7 +61,7 @@ def derivatives_agree_at_special_points(case: Case) -> None:
 
 
 def _special(case: Case, args: list[Any], part: tuple[int, ...], together: tuple[int, ...]) -> None:
-    """Along each operand, and along the line on which the chosen ones stay equal, where ties make no kink."""
+    """Check along each operand, and along the line on which the chosen ones stay equal, where ties aren't kinks."""
     for moved in dict.fromkeys([*[(i,) for i in together], part]):
         xs = chosen(args, moved)
         if moved == part:
@@ -72,7 +72,7 @@ def _special(case: Case, args: list[Any], part: tuple[int, ...], together: tuple
 
 @check("jvp")
 def jvp_agrees_with_complex_steps(case: Case) -> None:
-    """Where the primitive takes complex numbers, too, f(x + ih) gives the derivative to the last digits."""
+    """If the primitive also takes complex numbers, f(x + ih) gives the derivative to the last digits."""
     positions = _differentiated(case)
     each = regular(case, positions)
     xs = [host(x) for x in chosen(each.args, positions)]
@@ -102,7 +102,7 @@ def jvp_agrees_with_complex_steps(case: Case) -> None:
 
 @check("jvp")
 def second_derivatives_agree_with_differences(case: Case) -> None:
-    """The tangent of a tangent is what differences of tangents say: what jvp computes with has derivatives, too."""
+    """Tangents of tangents agree with differences of tangents: what jvp computes with has correct derivatives, too."""
     positions = _differentiated(case)
     for part in dict.fromkeys([*subsets(positions)[:len(positions)], tuple(positions)]):
         _slopes_hold(case, part, 2)
@@ -110,7 +110,7 @@ def second_derivatives_agree_with_differences(case: Case) -> None:
 
 @check("jvp", full=True)
 def third_derivatives_agree_with_differences(case: Case) -> None:
-    """The same once more."""
+    """The same for tangents of tangents of tangents."""
     _slopes_hold(case, tuple(_differentiated(case)), 3)
 
 
@@ -144,7 +144,7 @@ def _differentiated(case: Case) -> list[int]:
 
 
 def _slopes_hold(case: Case, positions: tuple[int, ...], order: int) -> None:
-    """The derivative of some order is that of the one before, by differences, at enough points."""
+    """Check that the derivative of this order agrees with differences of the one before, at enough points."""
     wanted = 1 if case.sample.domain is None else 4 if case.full else 2
     for each in points(case):
         function, xs = _before(each, smooth(each, positions), chosen(each.args, positions), order)
@@ -158,7 +158,7 @@ def _slopes_hold(case: Case, positions: tuple[int, ...], order: int) -> None:
 
 
 def _before(case: Case, function: Function, xs: list[Any], order: int) -> tuple[Function, list[Any]]:
-    """The derivative of one order less, as a function of operands and of the tangents of lower orders."""
+    """The derivative of the order below, as a function of operands and the tangents of lower orders."""
     for _ in range(order - 1):
         function, xs = _tangent_of(function, len(xs)), [*xs, *[_along(case, x) for x in xs]]
     return function, xs
@@ -170,9 +170,9 @@ def _tangent_of(function: Function, n: int) -> Function:
 
 def _agrees(case: Case, function: Function, xs: list[Any], positions: tuple[int, ...], order: int,
             ones: list[Any] | None = None) -> bool:
-    """Whether most elements could be compared; a failure if one that can be is wrong.
+    """Whether most elements could be compared; fails if one of these is wrong.
 
-    Along `ones` several operands may move so that together they pass through a point at which there is no derivative.
+    With `ones`, several operands may move together, through a point where there is no derivative.
     """
     vs = ones or [_along(case, x) for x in xs]
     outs, dots = jvp(function, xs, vs)
@@ -189,6 +189,6 @@ def _agrees(case: Case, function: Function, xs: list[Any], positions: tuple[int,
 
 
 def _along(case: Case, x: object) -> np.ndarray:
-    """A direction with elements in proportion to those of x, if these are large."""
+    """A random direction, with elements scaled to those of x if these are large."""
     aval = aval_of(x)
     return np.asarray(case.direction(x) * np.maximum(1.0, np.abs(host(x))), aval.dtype)

@@ -1,4 +1,4 @@
-"""Derivatives by differences: five points on a line, with the elements at which they can be believed.
+"""Derivatives by differences: five points on a line, and at which elements the result can be trusted.
 
 >>> import numpy as np
 >>> found = along(lambda t: np.abs(np.array([-1.0, 0.0, 1.0]) + t))
@@ -18,20 +18,20 @@ import numpy as np
 from corejax.base import dtypes
 from corejax.testing.comparing import host
 
-#: Steps are tried one after the other, each for the elements that the ones before left in doubt.
+#: Steps are tried one after the other, each for the elements that are still in doubt.
 _SHRINKING = (1.0, 0.1, 0.01, 0.001)
 
-#: Of the shorter stencil's step to the longer one's: not rational, as points at regular distances see a function of
-#: many teeth as a smooth one.
+#: The ratio of the two stencils' steps. It isn't a simple fraction, since evenly spaced points could mistake a sawtooth
+#: for a smooth function.
 _RATIO = 0.4371
 
-#: How far from a derivative its differences may be, relative to it.
+#: How far differences may be from the derivative, relative to it.
 _RELATIVE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class Slopes:
-    """The derivative along a line: for each element its estimate, how exact that is, and whether to believe it."""
+    """The derivative along a line: for each element, an estimate, how exact that is, and whether to trust it."""
 
     slope: np.ndarray
     tolerance: np.ndarray
@@ -39,10 +39,10 @@ class Slopes:
 
 
 def along(line: Callable[[float], np.ndarray], eps: float = 2.0 ** -52) -> Slopes:
-    """The derivative of a function of a number, at 0; its results have relative errors of a few `eps`.
+    """The derivative at 0 of a function of a number, whose results have relative errors of a few `eps`.
 
-    Two stencils, one of a shorter step than the other, agree where the function is smooth. Where it has a jump they
-    don't; a kink in the very middle shows as a bend that doesn't become less with the step.
+    Two stencils with different steps agree where the function is smooth, and disagree at a jump. A kink exactly in the
+    middle shows as curvature that doesn't shrink with the step.
     """
     with np.errstate(all="ignore"):
         start = line(0.0)
@@ -81,7 +81,7 @@ def _largest(x: np.ndarray) -> float:
 
 
 def of(function: Callable[..., Sequence[Any]], xs: Sequence[Any], directions: Sequence[Any]) -> Slopes:
-    """The derivative of the results of a function, all as one vector, at `xs` along `directions`."""
+    """The derivative of a function's results, all as one vector, at `xs` along `directions`."""
     xs, directions = [host(x) for x in xs], [host(v) for v in directions]
     def line(t: float) -> np.ndarray:
         return vector(function(*[(x + t * v).astype(x.dtype) for x, v in zip(xs, directions, strict=True)]))

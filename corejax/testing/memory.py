@@ -1,4 +1,4 @@
-"""Checks of memory: how operands lie in it, who may write to it, and who keeps it."""
+"""Checks of memory: the layout of operands, who may write to it, and who keeps it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Calls = Iterator[tuple[str, Callable[..., Any], list[list[Any]]]]
 
 @check("impl")
 def memory_layout_makes_no_difference(case: Case) -> None:
-    """Operands in Fortran's order, reversed, with gaps, spread, read-only or byte-swapped give the same results."""
+    """Operands in Fortran order, reversed, with gaps or stride 0, read-only or byte-swapped give the same results."""
     if not any([aval.ndim for aval in case.avals]):
         raise NotApplicable("no operand has an axis")
     wanted = case.apply(*[_contiguous(x) for x in case.args])
@@ -70,14 +70,14 @@ def _byte_swapped(x: np.ndarray) -> np.ndarray:
 
 
 _LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "in Fortran's order": lambda x: np.array(x, order="F"), "reversed by negative strides": _reversed,
+    "in Fortran order": lambda x: np.array(x, order="F"), "reversed by negative strides": _reversed,
     "with gaps between elements": _with_gaps, "read-only": _read_only, "of swapped bytes": _byte_swapped,
     "spread by a stride of 0": _spread}
 
 
 @check("impl")
 def no_rule_writes_to_its_operands(case: Case) -> None:
-    """Each rule leaves the arrays and the sequences that it gets as they were."""
+    """No rule changes the arrays and sequences that it gets."""
     if not case.representative:
         raise NotApplicable("another sample stands for this one")
     for hook, call, sequences in _calls(case):
@@ -85,7 +85,7 @@ def no_rule_writes_to_its_operands(case: Case) -> None:
         try:
             call(*sequences, **case.params)
         except (CorejaxError, TypeError, ValueError, NotImplementedError):
-            continue  # what can't be called like this is the affair of other checks
+            continue  # whether it can be called like this is up to other checks
         for sequence, (items, contents) in zip(sequences, before, strict=True):
             if len(sequence) != len(items) or any([x is not y for x, y in zip(sequence, items, strict=True)]):
                 raise case.fail(hook, "it changes the sequence that it gets", got=f"{len(sequence)} other entries",
@@ -139,7 +139,7 @@ def _bytes(x: object) -> tuple[object, ...] | None:
 
 @check("impl")
 def results_keep_their_values(case: Case) -> None:
-    """Results stay as they are when the caller writes to the operands, and when the primitive is applied again."""
+    """Results don't change when the caller writes to the operands, or when the primitive is applied again."""
     operands = [np.array(x) if isinstance(x, np.ndarray) else x for x in case.args]
     first = case.apply(*operands)
     before = [host(x).tobytes() for x in first]
@@ -152,7 +152,7 @@ def results_keep_their_values(case: Case) -> None:
         case.apply(*case.drawn())
         case.apply(*[np.zeros_like(x) if isinstance(x, np.ndarray) and not case.keeps(i) else x
                      for i, x in enumerate(case.args)])
-    except CorejaxRuntimeError:  # zeros needn't be in the domain
+    except CorejaxRuntimeError:  # zeros may be outside the domain
         pass
     _unchanged(case, first, before, "the primitive is applied again", "compute into new memory each time")
 

@@ -1,12 +1,12 @@
 """Checks of all orderings of transformations to depth three.
 
-A program is a function of a list of arrays to a list of arrays, and so is each transformation of it: `jvp` and
+A program is a function from a list of arrays to a list of arrays, and so is each transformation of it: `jvp` and
 `linearize` give the tangents of the results as a function of operands and tangents, `vjp` the cotangents of the
-operands as one of operands and cotangents, `vmap` adds a leading axis to everything, `jit` changes nothing. All
-tangents and cotangents are operands, so that the next derivative is taken with respect to them too.
+operands as a function of operands and cotangents, `vmap` adds a leading axis to everything, `jit` changes nothing. All
+tangents and cotangents are operands, so the next derivative is taken with respect to them too.
 
-Each ordering is compared with what its outermost step means for the ordering without it: a loop, differences, the
-dot-product identity. The inner one is held by the same check, and so all are.
+Each ordering is compared with what its outermost step should do to the ordering without it: a loop, differences, the
+dot-product identity. The inner ordering gets the same check, so by induction all are right.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ Names = tuple[str, ...]
 Function = Callable[..., list[Any]]
 Arrays = list[Any]
 
-#: How far results may be apart that are computed in another order, relative to the largest, in units of `eps`.
+#: How far results computed in different orders may be apart, relative to the largest, in units of `eps`.
 EXACT = 4e6
 
-#: How many orderings of each sample the quick mode tries; fewer where each compiles a program of its own.
+#: How many orderings the quick mode tries for each sample; fewer if each compiles its own program.
 QUICK, QUICK_COMPILED = 16, 2
 
 
 class Program(NamedTuple):
-    """A function of arrays, how to draw operands for it, and the relative precision of the coarsest type in it."""
+    """A function of arrays, a way to draw operands for it, and the relative precision of its coarsest type."""
 
     fun: Function
     draw: Callable[[], Arrays]
@@ -49,7 +49,7 @@ class Program(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A transformation: the hook that it tests, what it makes of a program, and what that should compute."""
+    """A transformation: the hook that it tests, the transformation itself, and what the result should compute."""
 
     hook: str
     transform: Callable[[Case, Program], Program]
@@ -110,7 +110,7 @@ def _vjp(case: Case, inner: Program) -> Program:
 
 
 def _pairing(inner: Program, operands: Arrays, outs: Arrays) -> tuple[Arrays, Arrays, float]:
-    """<cotangents of operands, tangents> and <cotangents of results, tangents of results>, in their real parts."""
+    """The real parts of <cotangents of operands, tangents> and <cotangents of results, tangents of results>."""
     n = len(outs)
     rng = np.random.default_rng(n)
     dots = [(rng.standard_normal(x.shape) + (1j * rng.standard_normal(x.shape) if np.iscomplexobj(x) else 0)).astype(
@@ -139,7 +139,7 @@ def _with_directions(case: Case, xs: Arrays) -> Arrays:
 # The checks
 
 class Orderings:
-    """The orderings of one case, each computed once."""
+    """The orderings for a case, each computed once."""
 
     def __init__(self, case: Case) -> None:
         self.case = case
@@ -158,7 +158,7 @@ class Orderings:
         self.runs: dict[Names, tuple[Arrays, Arrays]] = {}
 
     def program(self, names: Names) -> Program:
-        """The program of an ordering, outermost step first."""
+        """The program for an ordering, outermost step first."""
         if names not in self.programs:
             self.programs[names] = STEPS[names[0]].transform(self.case, self.program(names[1:]))
         return self.programs[names]
@@ -184,7 +184,7 @@ class Orderings:
         return list(STEPS)
 
     def compiles(self) -> bool:
-        """Does each transformation compile another program, as there are programs in its params or its derivative?"""
+        """Whether each transformation compiles another program, because of programs in params or the derivative."""
         if carries_programs(self.case):
             return True
         operands, _ = self.run(("jvp",))
@@ -192,7 +192,7 @@ class Orderings:
         return any([True for eqn in derivative.eqns for _ in subjaxprs(eqn.params)])
 
     def check(self, names: Names) -> None:
-        """Compare an ordering with the meaning of its outermost step; with `jit` in it, with itself without."""
+        """Compare an ordering with the meaning of its outermost step; or, if it has `jit`, with the same without."""
         plain = tuple([name for name in names if name != "jit"])
         operands, outs = self.run(plain)
         if plain != names:
@@ -227,7 +227,7 @@ def orderings(steps: Sequence[str], depth: int) -> list[Names]:
 
 @check("jvp")
 def orderings_to_depth_two_agree(case: Case) -> None:
-    """Every two transformations of jit, vmap, jvp, vjp, linearize, in either order, mean what they mean one by one."""
+    """Any two of jit, vmap, jvp, vjp and linearize, in either order, give what each of them should give."""
     found = Orderings(case)
     steps = found.available()
     names = orderings(steps, 2)
@@ -245,9 +245,9 @@ def orderings_to_depth_two_agree(case: Case) -> None:
 
 @check("jvp", full=True)
 def orderings_to_depth_three_agree(case: Case) -> None:
-    """Every three transformations of jit, vmap, jvp, vjp, linearize, in every order.
+    """Any three of jit, vmap, jvp, vjp and linearize, in every order.
 
-    What compiles programs is shared out among the samples: each such ordering is tried on one of them.
+    Orderings that compile programs are distributed over the samples: each is tried on one of them.
     """
     found = Orderings(case)
     steps = found.available()
@@ -261,7 +261,7 @@ def orderings_to_depth_three_agree(case: Case) -> None:
 
 
 def turn(case: Case) -> tuple[int, int]:
-    """The place of a sample among those with derivatives that the check is for, and how many there are."""
+    """The index of a sample among those with derivatives that the check is for, and their number."""
     mates = []
     for number, sample in enumerate(case.samples):
         if sample.error is None and case.check not in sample.exempt:

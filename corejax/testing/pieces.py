@@ -1,4 +1,4 @@
-"""Checks of programs in pieces, and of a program in others: dead code, what is known, checkpoints, loops."""
+"""Checks of split programs and of nested ones: dead code, known parts, checkpoints, loops."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from corejax.testing.orderings import turn
 from corejax.testing.programs import program_of, same, subsets, transformed, typed
 from corejax.testing.report import NotApplicable
 
-#: Units in the last place between evaluating and compiling, unless a sample says more.
+#: How many units in the last place `evaluate` and the compiled program may be apart, unless a sample says more.
 ULPS = 8.0
 
 
 @check("dce")
 def dead_results_are_removed(case: Case) -> None:
-    """Without some of its results a program computes the others as before; without any, nothing, but for effects."""
+    """Without some of its results, a program computes the others as before; without any, only effects remain."""
     closed = program_of(case)
     plain = case.apply(*case.args)
     todo = "return which operands are still used, and an equation of the results that are"
@@ -45,7 +45,7 @@ def dead_results_are_removed(case: Case) -> None:
 
 @check("partial_eval")
 def programs_split_by_what_is_known(case: Case) -> None:
-    """For every subset of known operands, what is computed now and what waits are together the whole."""
+    """For every subset of known operands, the part computed now and the part that waits together give the whole."""
     jaxpr, consts = consts_to_operands(program_of(case))
     plain = case.apply(*case.args)
     todo = "let the known and the staged equation together compute all results, with what passes between as residuals"
@@ -65,7 +65,7 @@ def programs_split_by_what_is_known(case: Case) -> None:
 
 @check("linearize")
 def derivatives_by_any_operands_linearize(case: Case) -> None:
-    """For every subset of operands to differentiate by, linearize gives the tangents that jvp gives."""
+    """For every subset of operands to differentiate, linearize gives the tangents that jvp gives."""
     positions = case.differentiable
     for flags in subsets(case, len(positions), 8):
         chosen = list(itertools.compress(positions, flags))
@@ -92,18 +92,18 @@ def _unset(flags: Sequence[bool]) -> str:
 
 @check("jvp")
 def it_works_inside_checkpoints_and_loops(case: Case) -> None:
-    """Checkpointed it has the same value and pullback; in the full mode also as the body of a loop."""
+    """Checkpointed, it has the same value and pullback; in the full mode, so it does as the body of a loop."""
     _needs("checkpoint")
     if case.primitive.effects is not None and case.primitive.effects(case.avals, **case.params):
         raise NotApplicable("it has effects, which recomputing it would repeat")
     _same_inside(case, "checkpointed", checkpoint)
-    if case.full and case.args and turn(case)[0] == 0:  # a loop compiles: one of the samples is enough
+    if case.full and case.args and turn(case)[0] == 0:  # loops are compiled, so one of the samples is enough
         _needs("sequential_map")
         _same_inside(case, "in a loop", _looped)
 
 
 def _looped(fun: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
-    """The function as a loop of one step."""
+    """The function, as a loop of one step."""
     def loop(*args: Any) -> list[Any]:
         outs = roles.sequential_map(lambda xs: fun(*xs), [roles.expand(x, 1, 0) for x in args])
         return [roles.index(out, 0) for out in outs]

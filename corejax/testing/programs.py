@@ -1,4 +1,4 @@
-"""Checks of programs: what is staged prints, has keys, and is typed under every transformation."""
+"""Checks of programs: a staged program prints, has keys, and is well typed under every transformation."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from corejax.testing.check import check
 from corejax.testing.comparing import host, off, wrong_type
 from corejax.testing.report import NotApplicable
 
-#: Relative to the largest element, in units of double precision: how far the results of equal programs may be apart.
+#: How far the results of equal programs may be apart, relative to the largest element, for double precision.
 RTOL = 1e-12
 
-#: Of how many operands, or results, every subset is tried; of more a random choice of as many.
+#: Up to this many operands or results, every subset is tried; for more, as many random subsets.
 _FEW = 4
 
 
 def program_of(case: Case) -> ClosedJaxpr:
-    """The program that only binds the primitive."""
+    """The program that just binds the primitive."""
     return make_jaxpr(case.apply)(*case.args)  # type: ignore[no-any-return]
 
 
 def same(case: Case, hook: str, how: str, wanted: Sequence[object], got: Sequence[object], todo: str) -> None:
-    """Raise unless two lists of results agree in type, and in value to rounding."""
+    """Raise unless two lists of results agree in type, and in value up to rounding."""
     if len(wanted) != len(got):
         raise case.fail(hook, f"{how}: the number of results differs", got=len(got), wanted=len(wanted), todo=todo)
     for i, (x, y) in enumerate(zip(wanted, got, strict=True)):
@@ -55,7 +55,7 @@ def same(case: Case, hook: str, how: str, wanted: Sequence[object], got: Sequenc
 
 
 def typed(case: Case, hook: str, how: str, jaxpr: Jaxpr, todo: str) -> None:
-    """Raise unless a program has right types."""
+    """Raise unless a program is well typed."""
     try:
         typecheck(jaxpr)
     except CorejaxError as error:
@@ -64,7 +64,7 @@ def typed(case: Case, hook: str, how: str, jaxpr: Jaxpr, todo: str) -> None:
 
 
 def subsets(case: Case, count: int, most: int = 2 ** _FEW) -> Iterator[tuple[bool, ...]]:
-    """The flags of every subset of this many things, or of a random choice."""
+    """Every subset of this many things as flags, or a random choice of subsets."""
     if count <= _FEW:
         yield from itertools.product((False, True), repeat=count)
         return
@@ -77,7 +77,7 @@ def subsets(case: Case, count: int, most: int = 2 ** _FEW) -> Iterator[tuple[boo
 
 @check("pretty")
 def printed_programs_parse_back(case: Case) -> None:
-    """Its program prints, and parses back to one that prints and computes the same, unless a param has no text."""
+    """Its program prints, and parses to one that prints and computes the same, unless a param has no text."""
     closed = program_of(case)
     str(closed)
     text = jaxpr_text(closed, pretty=False)
@@ -113,7 +113,7 @@ def _finder(case: Case) -> Callable[[str], Any]:
 
 @check("abstract_eval")
 def params_are_hashable(case: Case) -> None:
-    """Params have keys; params built again have equal keys, or else each call would compile again."""
+    """Params have keys; params built again have equal keys, otherwise each call would compile again."""
     todo = "let params be closed value types, or objects with `__corejax_key__` that says what distinguishes them"
     try:
         hash(param_key(case.params, case.primitive.name))
@@ -131,7 +131,7 @@ def params_are_hashable(case: Case) -> None:
 
 
 def _anew(case: Case) -> dict[str, Any]:
-    """The sample's params from another run of the hook `samples`; none where the sample is not the hook's."""
+    """The sample's params from another run of the hook `samples`; none if the sample isn't from the hook."""
     hook = case.primitive.samples
     again = list(hook(np.random.default_rng(crc32(case.primitive.name.encode())))) if hook else []
     if case.number >= len(again):
@@ -166,7 +166,7 @@ class Transformed(NamedTuple):
 
 
 def transformed(case: Case) -> Iterator[Transformed]:
-    """The primitive, and what each transformation that it has rules for makes of it."""
+    """The primitive, and each transformation of it that it has rules for."""
     yield Transformed("it", "abstract_eval", case.apply, list(case.args))
     if case.args:
         yield Transformed("vmap", "vmap", vmap(case.apply), [np.stack([host(x)] * 2) for x in case.args])
@@ -201,7 +201,7 @@ def transformed(case: Case) -> Iterator[Transformed]:
 
 @check("abstract_eval")
 def transformed_programs_are_typed(case: Case) -> None:
-    """Staged, mapped, differentiated and transposed it is a program with right types, which computes the same."""
+    """Staged, mapped, differentiated and transposed, it is a well-typed program that computes the same."""
     for name, hook, fun, args in transformed(case):
         closed = make_jaxpr(fun)(*args)
         todo = f"let {hook} do the same with traced values as with arrays"

@@ -1,6 +1,6 @@
-"""The kit in pytest: a test for each primitive and check, by an option of pytest or by a line in a test file.
+"""The kit in pytest: a test for each primitive and check, by a command-line option or by a line in a test file.
 
-The module `corejax_pytest`, which pytest loads, makes the options and the marker; this one is loaded on use.
+The module `corejax_pytest`, which pytest always loads, defines the options and the marker; this one is loaded on use.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from corejax.testing.specification import HAS_SAMPLES
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: What a report carries for each exemption, to be listed at the end.
+#: The name of the property for exemptions in a test's report, which are listed at the end.
 EXEMPTION = "corejax exemption"
 
 Record = Callable[[str, object], None]
 
 
 def pack_tests(pack: str, *, full: bool = False) -> Callable[..., None]:
-    """A pytest test with a parameter for each primitive of an installed pack and check: bind it to a name `test_...`.
+    """A pytest test, parametrized over the primitives of an installed pack and the checks: assign it to a `test_...`.
 
     >>> test_rules = pack_tests("corejax-reductions")
 
@@ -47,7 +47,7 @@ def check_names(full: bool) -> list[str]:
 
 
 def run(primitive: str, check: str, full: bool, record: Record) -> None:
-    """Run a check, and say what came out in the ways of pytest; the text of a failure is the kit's, without frames."""
+    """Run a check, and report the outcome to pytest; a failure has the kit's text, without frames."""
     try:
         outcome = outcome_of(primitive, check, full)
     except CorejaxError as error:
@@ -61,12 +61,12 @@ def run(primitive: str, check: str, full: bool, record: Record) -> None:
 
 
 def reasons_of(outcome: Outcome) -> Sequence[str]:
-    """Why a check has not been run on any sample."""
+    """Why a check hasn't been run on any sample."""
     return outcome.exempt or outcome.not_applicable or ("no sample is for it",)
 
 
 class Packs:
-    """The plugin that adds the tests of some packs to a session."""
+    """The pytest plugin that adds the tests of some packs to a session."""
 
     def __init__(self, packs: Sequence[str], full: bool) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Checks of refusals: of inputs that don't fit, of derivatives that don't exist, of rules that would be slow."""
+"""Checks of rejections: of invalid inputs, missing derivatives, and rules that would be slow."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from corejax.testing.check import check
 from corejax.testing.comparing import host
 from corejax.testing.report import NotApplicable
 
-#: What a message for users doesn't speak of.
+#: What a message for users must not mention.
 _INTERNALS = re.compile(r"NoneType|jaxlib|MLIR|StableHLO|stablehlo\.|object has no attribute|unexpected keyword|"
                         r"<built-in|Traceback|XlaRuntimeError")
 
 
 @check("abstract_eval", errors=True)
 def unsupported_inputs_are_refused(case: Case) -> None:
-    """What must raise an error does, however it is called: of that class, and a CorejaxError that users understand."""
+    """What must raise does, however it is called: the right class, and a CorejaxError that users understand."""
     function = case.apply
     roads: dict[str, Callable[[], Any]] = {
         "evaluated": lambda: function(*case.args), "staged by make_jaxpr": lambda: make_jaxpr(function)(*case.args),
@@ -52,10 +52,10 @@ def _check_refusal(case: Case, road: str, error: Exception) -> None:
                         got=f"{_name(type(error))}: {str(error).partition(chr(10))[0]}",
                         todo="check the operands in abstract_eval, and raise a CorejaxError of that class")
     if not isinstance(error, wanted):
-        raise case.fail("abstract_eval", f"it is rejected with another class: {where}", got=_name(type(error)),
+        raise case.fail("abstract_eval", f"it is rejected with the wrong class: {where}", got=_name(type(error)),
                         wanted=_name(wanted), todo="raise the class that is also that built-in one")
     text = f"{error} {error.primitive or ''}"
-    runs_first = case.primitive.evaluate is not None and "vmap" in road  # its types are known when it has run
+    runs_first = case.primitive.evaluate is not None and "vmap" in road  # its types are only known once it has run
     if case.primitive.name not in text and _public_name(case.primitive) not in text and not runs_first:
         raise case.fail("abstract_eval", f"the rejection doesn't name the primitive: {where}", got=error.message,
                         wanted=f"an error that says {case.primitive.name}", todo="begin the message with its name")
@@ -104,7 +104,7 @@ def _lower_once(case: Case) -> None:
 
 @check("jvp")
 def a_derivative_is_given_or_declared_missing(case: Case) -> None:
-    """Differentiating works, or is refused by name with the declared reason, in each mode."""
+    """In each mode, differentiating works, or is an error that names the primitive and the declared reason."""
     if not case.inexact:
         raise NotApplicable("no operand has a derivative")
     declared = case.declared("jvp")
@@ -120,7 +120,7 @@ def a_derivative_is_given_or_declared_missing(case: Case) -> None:
         except CorejaxNotImplementedError as error:
             _check_declared(case, road, error, declared)
         except CorejaxError as error:
-            if isinstance(error, RuleError) or error.todo is None:  # else it is refused, with a way out
+            if isinstance(error, RuleError) or error.todo is None:  # otherwise it is a proper rejection, with advice
                 raise
         else:
             if isinstance(declared, NotDifferentiable):

@@ -1,4 +1,4 @@
-"""Checks of running again: in this process and another, in threads; that nothing stays behind; pickling."""
+"""Checks of repeated runs, in this process and another, and in threads; of pickling; and that nothing stays behind."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Fingerprint = dict[str, str]
 
 RUNS, THREADS = 10, 4
 
-#: What another process runs: it gets a primitive by its pickle and prints what its samples give.
+#: Run by another process: unpickles a primitive and prints the fingerprints of its samples.
 _CHILD = """
 import json, pickle, sys, warnings
 warnings.simplefilter("ignore")
@@ -43,7 +43,7 @@ print(json.dumps(fingerprints(pickle.loads(bytes.fromhex(sys.argv[1])))))
 # Again
 
 def fingerprint(case: Case, compiled: bool = True) -> Fingerprint:
-    """What a case gives, in digests: the values, the program, and the program in StableHLO."""
+    """Digests of what a case gives: the values, the program, and the program in StableHLO."""
     values = [(str(aval_of(out)), host(out).tobytes()) for out in case.apply(*case.args)]
     found = {"the values": _digest(repr(values)), "the program": _digest(str(program_of(case)))}
     if compiled:
@@ -52,7 +52,7 @@ def fingerprint(case: Case, compiled: bool = True) -> Fingerprint:
 
 
 def fingerprints(primitive: Primitive) -> list[Fingerprint]:
-    """The fingerprint of each sample of a primitive's hook; empty for those that raise an error."""
+    """The fingerprint of each sample from a primitive's hook; empty for those that must raise an error."""
     return [{} if sample.error else fingerprint(Case(primitive, sample, number))
             for number, sample in enumerate(samples_of(primitive))]
 
@@ -72,7 +72,7 @@ def runs_are_deterministic(case: Case) -> None:
 
 @check("impl", full=True)
 def another_process_gives_the_same(case: Case) -> None:
-    """A process with another hash seed computes the same bits, and makes the same programs."""
+    """A process with a different hash seed computes the same bits, and makes the same programs."""
     pickled = _pickled(case.primitive)
     if case.primitive.pack is None and case.primitive.module == "__main__":
         raise NotApplicable("it is defined in a script or a session, which another process does not have")
@@ -115,7 +115,7 @@ def the_primitive_can_be_pickled(case: Case) -> None:
 
 
 def _pickled(primitive: Primitive) -> bytes:
-    """A pickle that gives the primitive again; not applicable if it has no place from which it can be imported."""
+    """A pickle of the primitive; not applicable if it can't be imported from anywhere."""
     pickled = pickle.dumps(primitive)
     try:
         found = pickle.loads(pickled)
@@ -129,7 +129,7 @@ def _pickled(primitive: Primitive) -> bytes:
 # What stays behind
 
 class Watch:
-    """Remembers, weakly, the traces of all tracers that functions get."""
+    """Remembers, with weak references, the traces of all tracers that functions get."""
 
     def __init__(self) -> None:
         self.traces: list[weakref.ref[Trace]] = []
@@ -139,14 +139,14 @@ class Watch:
         def watched(*args: Any, **params: Any) -> Any:
             for x in args:
                 trace = x._trace if isinstance(x, Tracer) else None
-                while trace is not None and trace.parent is not None:  # the bottom one lives as long as its thread
+                while trace is not None and trace.parent is not None:  # the bottom trace lives as long as its thread
                     self.traces.append(weakref.ref(trace))
                     trace = trace.parent
             return fun(*args, **params)
         return watched
 
     def alive(self) -> list[Trace]:
-        """The traces that something still holds."""
+        """The traces that are still referenced."""
         if any([ref() is not None for ref in self.traces]):
             gc.collect()
         return list({id(trace): trace for ref in self.traces if (trace := ref()) is not None}.values())
@@ -154,7 +154,7 @@ class Watch:
 
 @check("jvp")
 def no_tracer_outlives_its_transformation(case: Case) -> None:
-    """No rule leaves a traced value anywhere: neither in an attribute, nor in a global, nor in a list."""
+    """No rule leaves a traced value behind: not in an attribute, a global or a list."""
     watch = Watch()
     watched = Case(cast(Primitive, _Watched(case.primitive, watch)), case.sample, case.number, case.check, case.full)
     for name, hook, fun, args in transformed(watched):
@@ -167,7 +167,7 @@ def no_tracer_outlives_its_transformation(case: Case) -> None:
 
 
 class _Watched:
-    """A primitive whose operands are watched where it is bound."""
+    """A primitive whose operands are watched when it is bound."""
 
     def __init__(self, primitive: Primitive, watch: Watch) -> None:
         self._primitive = primitive
@@ -178,7 +178,7 @@ class _Watched:
 
 
 def _holders(case: Case, traces: Sequence[Trace]) -> str:
-    """Who holds tracers of these traces: attributes of the plugin by name, else what else refers to them."""
+    """What holds tracers of these traces: attributes of the plugin, by name, or else whatever refers to them."""
     tracers = [x for trace in traces for x in gc.get_referrers(trace) if isinstance(x, Tracer)]
     ids = set(map(id, tracers))
     names = [f"{type(owner).__name__}.{name}" for owner in (case.primitive.plugin, type(case.primitive.plugin))
@@ -199,7 +199,7 @@ def _inside(value: object, depth: int = 3) -> Iterator[Any]:
 
 @check("impl", full=True)
 def threads_do_not_disturb_each_other(case: Case) -> None:
-    """Four threads at once compute and stage what one does."""
+    """Four threads at once compute and stage the same as one."""
     def work() -> list[str]:
         found = []
         for _, _, fun, args in transformed(Case(case.primitive, case.sample, case.number, case.check, case.full)):

@@ -1,4 +1,4 @@
-"""What the conformance kit found: outcomes, and the error that tells of failures."""
+"""What the conformance kit found: outcomes, and the error that reports failures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from corejax.base.errors import CorejaxError
 
-#: How many failed checks an error tells in full.
+#: How many failed checks an error describes in full.
 _SHOWN = 20
 
 _KERNEL = str(Path(__file__).parent.parent)
@@ -31,7 +31,7 @@ class Mismatch(Exception):
 
 
 class NotApplicable(Exception):
-    """Raised by a check that has nothing to say about an input, with the reason."""
+    """Raised by a check that doesn't apply to an input, with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def _frames(cause: BaseException | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One check of one primitive over all its samples."""
+    """The outcome of one check of a primitive, over all its samples."""
 
     primitive: str
     check: str
@@ -79,7 +79,7 @@ class Outcome:
 
     @property
     def passed(self) -> bool:
-        """No sample failed."""
+        """Whether no sample failed."""
         return not self.failures
 
     @property
@@ -91,7 +91,7 @@ class Outcome:
 
 
 class ConformanceError(CorejaxError, AssertionError):
-    """A primitive breaks laws: `failures` has each; the message, one input for each problem."""
+    """A primitive breaks laws: `failures` has all cases, the message one input for each problem."""
 
     def __init__(self, failures: Sequence[Failure]) -> None:
         self.failures = tuple(failures)
@@ -119,7 +119,7 @@ class Report:
 
     @property
     def failures(self) -> list[Failure]:
-        """Every failure, in the order in which they were found."""
+        """All failures, in the order in which they were found."""
         return [failure for outcome in self.outcomes for failure in outcome.failures]
 
     @property

@@ -1,4 +1,4 @@
-"""Running checks: which there are, over which samples, and what comes out."""
+"""Running checks: which ones, on which samples, and with which outcomes."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from corejax.testing.check import Check
 from corejax.testing.report import ConformanceError, Failure, Mismatch, NotApplicable, Outcome, Report
 from corejax.testing.specification import HAS_SAMPLES, specified
 
-#: How somebody says which primitive: by itself, its name, or its public function.
+#: The ways to pass a primitive: itself, its name, or its public function.
 Named: TypeAlias = Primitive | str | Function
 
 
 @public
 def check_primitive(primitive: Named, samples: Iterable[Sample] | None = None, *, full: bool = False,
                     checks: Iterable[str] | None = None, stop_at_first: bool = False) -> Report:
-    """Check all rules of a primitive against each other; a `ConformanceError` that lists what fails.
+    """Check all rules of a primitive against each other; raises a `ConformanceError` that lists what fails.
 
-    `primitive` is a name that an installed pack provides, a primitive, its public function or its plugin's handle.
-    `samples` stand in for those of its hook `samples`. `full` adds the slow checks, `checks` chooses some by name.
+    `primitive` is a name that an installed pack provides, a primitive, or its public function. `samples` replace those
+    of its hook `samples`. `full` adds the slow checks, `checks` chooses some by name.
 
     >>> check_primitive("sin", checks=["jvp agrees with differences"])
     Report(1 primitive: 1 checks held, 0 failed, ... s)
@@ -43,7 +43,7 @@ def check_primitive(primitive: Named, samples: Iterable[Sample] | None = None, *
 
 @public
 def check_pack(pack: str, *, full: bool = False, checks: Iterable[str] | None = None) -> Report:
-    """Check every primitive of an installed distribution; a `ConformanceError` that lists what fails.
+    """Check every primitive of an installed distribution; raises a `ConformanceError` that lists what fails.
 
     >>> check_pack("corejax-reductions", checks=["params are hashable"])
     Report(... primitives: ... checks held, 0 failed, ... s)
@@ -73,7 +73,7 @@ def primitives_of(pack: str) -> list[str]:
 
 def outcomes(primitive: Named, samples: Iterable[Sample] | None = None, *, full: bool = False,
              checks: Iterable[str] | None = None, stop_at_first: bool = False) -> Iterator[Outcome]:
-    """The outcome of each check, as they come."""
+    """Run the checks, and yield the outcome of each."""
     chosen = chosen_checks(full, checks)
     found = primitive_of(primitive)
     given, specification = specified(found, samples, CHECKS, samples is None or checks is None)
@@ -89,14 +89,14 @@ def outcomes(primitive: Named, samples: Iterable[Sample] | None = None, *, full:
 
 
 def outcome_of(primitive: Named, check: str, full: bool = False) -> Outcome:
-    """The outcome of one check by name, or of `has samples`, with the hook's samples."""
+    """Run one check by name, or `has samples`, on the hook's samples."""
     found = primitive_of(primitive)
     given, specification = specified(found, None, CHECKS)
     return specification if check == HAS_SAMPLES else run_check(CHECKS[check], found, given, full)
 
 
 def chosen_checks(full: bool, names: Iterable[str] | None = None) -> list[Check]:
-    """The checks of a mode, or those named."""
+    """The checks of a mode, or the named ones."""
     if names is None:
         return [each for each in CHECKS.values() if full or not each.full]
     chosen = list(names)
@@ -108,14 +108,14 @@ def chosen_checks(full: bool, names: Iterable[str] | None = None) -> list[Check]
 
 
 def primitive_of(primitive: Named) -> Primitive:
-    """The primitive that somebody names, or shows by its function."""
+    """The primitive of this name or function."""
     if isinstance(primitive, str):
         return find(primitive)
     return cast(Primitive, getattr(primitive, "primitive", primitive))
 
 
 def run_check(each: Check, primitive: Primitive, samples: Sequence[Sample], full: bool = False) -> Outcome:
-    """One check over all the samples that it is for. In the full mode, one of the exempt ones must break the law."""
+    """Run a check on all samples that it is for. In the full mode, one of the exempt samples must break the law."""
     start = time.perf_counter()
     failures: list[Failure] = []
     held, exempt, not_applicable = 0, [], []
@@ -131,7 +131,7 @@ def run_check(each: Check, primitive: Primitive, samples: Sequence[Sample], full
             held += 1
         except NotApplicable as reason:
             not_applicable.append(str(reason))
-        except (Exception, SystemExit) as error:  # a rule that raises where it should work fails the check
+        except (Exception, SystemExit) as error:  # a rule that raises when it should work fails the check
             failures.append(_failed(each, case, error))
     if full and exempt and not any([_is_broken(each, case) for case in exempt]):
         failures.append(_failure(each, exempt[0], _stale(exempt[0].sample.exempt[each.name])))
@@ -152,7 +152,7 @@ def _is_broken(each: Check, case: Case) -> bool:
 
 def _run(each: Check, case: Case) -> None:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore", CorejaxWarning)  # fallbacks have a check of their own
+        warnings.simplefilter("ignore", CorejaxWarning)  # fallbacks have their own check
         each.run(case)
 
 

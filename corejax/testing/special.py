@@ -21,7 +21,7 @@ from corejax.testing.values import ULPS
 
 Pool = Callable[[ShapedArray], Sequence[Any] | None]
 
-#: How many calls put special values in every place, in the quick and in the full mode.
+#: How many calls have special values in every place, in the quick and in the full mode.
 _DENSE = {False: 40, True: 400}
 
 _TODO = "make impl agree with the compiled program, which is the reference; or exempt the sample, with the reason"
@@ -29,7 +29,7 @@ _TODO = "make impl agree with the compiled program, which is the reference; or e
 
 @check("impl")
 def nans_and_infinities_agree(case: Case) -> None:
-    """With NaN, infinities and ordinary numbers in all combinations, evaluating, compiling and decomposing agree."""
+    """For NaN, infinities and ordinary numbers in all combinations, evaluating, compiling and decomposing agree."""
     def pool(aval: ShapedArray) -> Sequence[Any] | None:
         if dtypes.is_complex(aval.dtype):
             return [complex(np.nan, 0), complex(np.inf, 0), complex(0, -np.inf), 0.0, 1.0, 1 + 2j]
@@ -41,9 +41,9 @@ def nans_and_infinities_agree(case: Case) -> None:
 
 @check("impl")
 def zeros_keep_their_signs(case: Case) -> None:
-    """With zeros of one sign, or of the other, the zeros that result have the same sign when evaluated and compiled.
+    """For zeros of one sign or the other, resulting zeros have the same sign when evaluated and compiled.
 
-    Of zeros of both signs at once either may be the larger one.
+    With zeros of both signs at once, either may count as the larger one.
     """
     def pool_with(zero: float) -> Pool:
         return lambda aval: [zero, 1.0, -1.0] if dtypes.is_float(aval.dtype) else None
@@ -61,15 +61,15 @@ def _apart_or_opposite(wanted: np.ndarray, got: np.ndarray) -> np.ndarray:
 
 @check("impl")
 def extreme_numbers_agree(case: Case) -> None:
-    """With the largest floats, and the smallest that are far from subnormal, evaluating and compiling agree.
+    """For the largest floats, and the smallest that are far from subnormal, evaluating and compiling agree.
 
-    What overflows may do so to infinity or to NaN.
+    Results that overflow may be infinite or NaN.
     """
     def pool(aval: ShapedArray) -> Sequence[Any] | None:
         if not dtypes.is_float(aval.dtype):
             return None
         info: Any = ml_dtypes.finfo(aval.dtype)  # type: ignore[no-untyped-call]
-        large, tiny = info.max / 8, info.smallest_normal * 16  # their reciprocals are not subnormal
+        large, tiny = info.max / 8, info.smallest_normal * 16  # so that reciprocals aren't subnormal
         return [large, -large, tiny, -tiny, info.eps, 1.0, -3.0]
 
     def apart(wanted: np.ndarray, got: np.ndarray) -> np.ndarray:
@@ -81,7 +81,7 @@ def extreme_numbers_agree(case: Case) -> None:
 
 @check("impl")
 def subnormal_numbers_agree_or_count_as_zero(case: Case) -> None:
-    """Of subnormal floats the compiled program may make zeros, or numbers up to the smallest normal one."""
+    """The compiled program may treat subnormal floats as zeros, or as numbers up to the smallest normal one."""
     def pool(aval: ShapedArray) -> Sequence[Any] | None:
         if not dtypes.is_float(aval.dtype):
             return None
@@ -93,7 +93,7 @@ def subnormal_numbers_agree_or_count_as_zero(case: Case) -> None:
 
 @check("impl")
 def extreme_integers_agree(case: Case) -> None:
-    """With the smallest and the largest integers, and both booleans, evaluating and compiling agree."""
+    """For the smallest and the largest integers, and both booleans, evaluating and compiling agree."""
     def pool(aval: ShapedArray) -> Sequence[Any] | None:
         if aval.dtype == dtypes.bool_:
             return [False, True]
@@ -110,8 +110,8 @@ def _sweep(case: Case, pool: Pool, apart: Callable[[np.ndarray, np.ndarray], np.
            ) -> None:
     """Compare evaluation with the compiled program on operands filled from pools of values.
 
-    With `rounded`, results may also lie between those for subnormal operands rounded to these many smallest normal
-    numbers.
+    With `rounded`, results may also lie between those for subnormal operands rounded to these multiples of the smallest
+    normal number.
     """
     _check_applicable(case, pool)
     for variant in case.variants():
@@ -134,7 +134,7 @@ def _sweep(case: Case, pool: Pool, apart: Callable[[np.ndarray, np.ndarray], np.
 
 
 def _sweep_decomposition(case: Case, pool: Pool) -> None:
-    """What rules are derived from gives what evaluation gives, if it is not that which is evaluated."""
+    """Check that `decompose`, which rules are derived from, agrees with evaluation, if that doesn't use it."""
     rules = case.primitive
     if rules.decompose is None or (rules.impl is None and rules.providers["xla_translation"] == "derived"):
         return
@@ -161,7 +161,7 @@ def _check_applicable(case: Case, pool: Pool) -> None:
 
 
 def _operands(case: Case, pool: Pool) -> Iterator[list[Any]]:
-    """Operands full of special values, in all combinations if those are few; then with a single one each."""
+    """Operands full of special values, in all combinations if there are few; then with a single special value each."""
     pools = [None if case.keeps(i) else pool(aval) for i, aval in enumerate(case.avals)]
     used = [i for i, values in enumerate(pools) if values]
     combinations = np.array(list(itertools.islice(itertools.product(*[range(len(pools[i] or ())) for i in used]),
@@ -197,7 +197,7 @@ def _array(values: np.ndarray, aval: ShapedArray) -> np.ndarray:
 
 
 def _rounded(x: object, units: int) -> np.ndarray:
-    """An array with so many smallest normal numbers, of their signs, for subnormal numbers."""
+    """An array with subnormal numbers replaced by `units` times the smallest normal number, with their signs."""
     x = host(x)
     if not dtypes.is_float(x.dtype):
         return x
@@ -207,7 +207,7 @@ def _rounded(x: object, units: int) -> np.ndarray:
 
 
 def _between(x: np.ndarray, bounds: Sequence[np.ndarray]) -> np.ndarray:
-    """Which elements lie between bounds, or are one of them."""
+    """Which elements are between bounds, or equal to one."""
     if dtypes.is_complex(x.dtype):
         reals, imags = [bound.real for bound in bounds], [bound.imag for bound in bounds]
         return np.asarray(_between(x.real, reals) & _between(x.imag, imags))
@@ -221,7 +221,7 @@ def _stacked(results: Sequence[Sequence[object]]) -> list[np.ndarray]:
 
 
 def _apart(wanted: np.ndarray, got: np.ndarray) -> np.ndarray:
-    """Distances in ulps; complex numbers that are not finite count as equal, whatever their parts."""
+    """Distances in ulps; complex numbers that aren't finite count as equal, whatever their parts."""
     distance = ulps_apart(wanted, got)
     if not dtypes.is_complex(wanted.dtype):
         return distance

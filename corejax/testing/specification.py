@@ -21,19 +21,19 @@ from corejax.testing.comparing import host
 from corejax.testing.report import Failure, Outcome, clipped
 from corejax.testing.tangents import finite
 
-#: The name of what comes before all checks: it is of the samples together, and of no case.
+#: The name of the check that comes before all others. It is about all samples together, rather than a case.
 HAS_SAMPLES = "has samples"
 
 _HOOK = "samples"
 
-#: As many samples a primitive may have; a hook that never ends would take the process with it.
+#: How many samples a primitive may have: without a limit, a hook that never ends would hang the process.
 _MOST = 1000
 
-#: What stands for narrower floats where a derivative is to be compared with differences.
+#: What replaces narrower floats for comparing a derivative with differences.
 _DOUBLE = {"f": np.float64, "c": np.complex128}
 
 
-#: What is wrong with samples if none of them shows whether a derivative is right: the arguments of a failure.
+#: What is wrong with samples if none of them can show whether a derivative is right: the arguments of a failure.
 _INCOMPARABLE = (
     "all samples", "none can be used to compare derivatives with differences, which takes double precision",
     "floats that are narrower, not finite, or of empty arrays", "finite operands of float64 or complex128",
@@ -41,7 +41,7 @@ _INCOMPARABLE = (
 
 
 def samples_of(primitive: Primitive) -> list[Sample]:
-    """What its hook `samples` yields, always the same; an empty list if it has none."""
+    """The samples from the primitive's hook, the same each time; an empty list if it has no such hook."""
     if primitive.samples is None:
         return []
     return _counted(primitive.samples(np.random.default_rng(crc32(primitive.name.encode()))))
@@ -58,9 +58,9 @@ def _counted(samples: Iterable[object]) -> list[Any]:
 
 def specified(primitive: Primitive, samples: Iterable[Sample] | None,
               checks: Collection[str], whole: bool = True) -> tuple[list[Sample], Outcome]:
-    """The samples that can be used, those of the hook if none are given, and what is wrong with them.
+    """The usable samples (those of the hook if none are given), and what is wrong with them.
 
-    `checks` are the names that an exemption may have. `whole` says that no other samples are to be seen.
+    `checks` are the names that an exemption may have. `whole` says that these are all the samples.
     """
     start = time.perf_counter()
     given: list[Any] = []
@@ -80,7 +80,7 @@ def specified(primitive: Primitive, samples: Iterable[Sample] | None,
 
 def _faults(primitive: Primitive, samples: list[Any], checks: Collection[str],
             from_hook: bool) -> Iterator[tuple[str, str, str, str, str]]:
-    """Each fault: the input, the problem, got, wanted, to do."""
+    """The faults of samples: the input, the problem, got, wanted, to do."""
     if not samples:
         yield ("none", "there is nothing to check it on",
                "no samples" if not from_hook or primitive.samples else "no hook `samples`",
@@ -101,7 +101,7 @@ def _faults(primitive: Primitive, samples: list[Any], checks: Collection[str],
 
 
 def _faults_of(sample: object, checks: Collection[str]) -> Iterator[tuple[str, str, str, str]]:
-    """Each fault of one sample: the problem, got, wanted, to do."""
+    """The faults of a single sample: the problem, got, wanted, to do."""
     if not isinstance(sample, Sample):
         yield ("it isn't a sample", clipped(repr(sample), 100), "a Sample",
                "yield Sample([operand, ...], {param: value, ...})")
@@ -144,7 +144,7 @@ def _misfit(primitive: Primitive, sample: object) -> tuple[str, str, str, str] |
 
 
 def _comparable(primitive: Primitive, samples: Sequence[object]) -> bool:
-    """Is there an input at which derivatives can be compared with differences, if there may be one?"""
+    """Whether derivatives can be compared with differences for some input, or no input could allow that."""
     possible = False
     for number, sample in enumerate(samples):
         if not isinstance(sample, Sample) or sample.error is not None or _misfit(primitive, sample):
@@ -160,7 +160,7 @@ def _comparable(primitive: Primitive, samples: Sequence[object]) -> bool:
 
 
 def _doubled(x: object) -> Any:
-    """An array of floats in double precision; anything else as it is."""
+    """Floats in double precision; anything else unchanged."""
     double = _DOUBLE.get(dtypes.kind(aval_of(x).dtype))
     return x if double is None or type(x) in dtypes.PYTHON_SCALARS else host(x).astype(double)
 

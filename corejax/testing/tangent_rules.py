@@ -1,4 +1,4 @@
-"""Checks of tangent rules: they are linear, compute the primal, and do the same in each form in which they are used."""
+"""Checks of tangent rules: they are linear, compute the primal, and do the same in each form that they are used in."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from corejax.testing.values import ULPS
 
 @check("jvp")
 def jvp_is_linear(case: Case) -> None:
-    """Tangents add up, scale, and are zero for zeros, of the type of the result, in each precision."""
+    """Tangents add up, scale, and are zero for zeros, and have the type of the result, in each precision."""
     for variant in case.variants():
         positions = tangible(variant)
         each = regular(variant, positions)
@@ -76,7 +76,7 @@ def _linear_at(case: Case, function: Function, xs: Sequence[object]) -> None:
 
 @check("jvp")
 def jvp_computes_the_primal(case: Case) -> None:
-    """The results beside tangents, in jvp and in linearize, are those of binding, in value and type."""
+    """The results that jvp and linearize return beside tangents equal those of binding, in value and type."""
     for variant in (*case.variants(), *_with_scalars(case)):
         positions = tangible(variant)
         xs = chosen(variant.args, positions)
@@ -95,7 +95,7 @@ def jvp_computes_the_primal(case: Case) -> None:
 
 
 def _with_scalars(case: Case) -> list[Case]:
-    """The case with Python numbers for operands of rank 0."""
+    """The case with Python numbers in place of operands of rank 0."""
     args = [x.item() if isinstance(x, (np.ndarray, np.generic)) and x.shape == () and i in case.doubles else x
             for i, x in enumerate(case.args)]
     variant = case.with_args(args)
@@ -106,7 +106,7 @@ def _with_scalars(case: Case) -> list[Case]:
 
 @check("jvp")
 def symbolic_zeros_equal_instantiated_ones(case: Case) -> None:
-    """A tangent that is known to be zero and an array of zeros are one, for each subset of operands."""
+    """A tangent known to be zero gives the same as an array of zeros, for each subset of operands."""
     positions = tangible(case)
     each = regular(case, positions)
     every = range(len(each.args))
@@ -120,8 +120,8 @@ def symbolic_zeros_equal_instantiated_ones(case: Case) -> None:
         for form, got in forms.items():
             found = far(wanted, got, 1e-10)
             if found:
-                raise case.fail("jvp", f"tangents of {operands(part)}: {form} gives another result than zeros for the "
-                                "other operands", got=found, wanted="the same",
+                raise case.fail("jvp", f"tangents of {operands(part)}: {form} gives a different result than zeros "
+                                "for the other operands", got=found, wanted="the same",
                                 todo="a Zero(aval) in tangents stands for zeros of that type")
 
 
@@ -144,7 +144,7 @@ def jvp_under_jit_equals_eager(case: Case) -> None:
 
 @check("jvp")
 def linearize_equals_jvp(case: Case) -> None:
-    """The linear function that linearize returns is jvp's, evaluated, traced, and when it is called again."""
+    """The linear function from linearize equals jvp: evaluated, traced, and when called again."""
     positions = tangible(case)
     each = regular(case, positions)
     for part in dict.fromkeys([(positions[0],), tuple(positions)]):
@@ -154,5 +154,5 @@ def linearize_equals_jvp(case: Case) -> None:
         hook = "linearize" if case.primitive.linearize else "jvp"
         for name, called in (("", linear), (", traced,", staged(case, linear, *us))):
             for tangents in (us, vs):
-                same(case, hook, f"linearize{name} gives another tangent than jvp",
+                same(case, hook, f"linearize{name} gives a different tangent than jvp",
                       jvp(function, xs, tangents)[1], called(*tangents))

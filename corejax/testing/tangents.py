@@ -1,4 +1,4 @@
-"""What checks of derivatives have in common: which operands, at which points, with which tangents."""
+"""Shared by checks of derivatives: which operands, at which points, with which tangents."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from corejax.testing.report import NotApplicable
 Results = list[Any]
 Function = Callable[..., Results]
 
-#: How often operands are drawn to find some that will do.
+#: How often operands are drawn to find suitable ones.
 _DRAWS = 6
 
 
 def smooth(case: Case, positions: Sequence[int], args: Sequence[Any] | None = None) -> Function:
-    """The primitive as a function of some operands, to those of its results that have tangents."""
+    """The primitive as a function from some operands to those of its results that have tangents."""
     function = case.function_of(positions, args)
     kept = [k for k, aval in enumerate(case.out_avals) if dtypes.is_inexact(aval.dtype)]
 
@@ -44,7 +44,7 @@ def chosen(args: Sequence[object], positions: Sequence[int]) -> list[Any]:
 
 
 def tangible(case: Case) -> list[int]:
-    """The operands that have tangents, if the primitive says nothing against differentiating it."""
+    """The operands that have tangents, unless the primitive is declared not differentiable."""
     if not any([dtypes.is_inexact(aval.dtype) for aval in case.out_avals]):
         raise NotApplicable("no result has a derivative")
     if not case.inexact:
@@ -54,9 +54,9 @@ def tangible(case: Case) -> list[int]:
 
 
 def refuse_refusals(case: Case, positions: Sequence[int]) -> None:
-    """`NotApplicable` if a plugin declares that there is no derivative. A missing rule is something else.
+    """Raise `NotApplicable` if a plugin declares that there is no derivative. A missing rule is something else.
 
-    Whatever else goes wrong here does so again in the check, if that is where it belongs.
+    Other exceptions are ignored: the check will run into them again.
     """
     try:
         linearize(case.function_of(positions), *chosen(case.args, positions))
@@ -68,7 +68,7 @@ def refuse_refusals(case: Case, positions: Sequence[int]) -> None:
 
 
 def regular(case: Case, positions: Sequence[int], backward: bool = False) -> Case:
-    """This case, or it with operands from its domain, with a derivative that is finite; by jvp, or by vjp."""
+    """This case, or one with operands from its domain, with a finite derivative: by jvp, or by vjp if `backward`."""
     for each in points(case):
         xs, function = chosen(each.args, positions), smooth(each, positions)
         if backward:
@@ -82,7 +82,7 @@ def regular(case: Case, positions: Sequence[int], backward: bool = False) -> Cas
 
 
 def points(case: Case) -> Iterator[Case]:
-    """This case, and it with drawn operands if it has a domain."""
+    """This case, and the same with drawn operands if it has a domain."""
     if not finite(case.args):
         raise NotApplicable("not all operands are finite")
     yield case
@@ -92,7 +92,7 @@ def points(case: Case) -> Iterator[Case]:
 
 
 def with_complex(case: Case) -> Iterator[Case]:
-    """This case, and it with complex numbers for its doubles if `abstract_eval` takes them."""
+    """This case, and the same with complex numbers for its doubles if `abstract_eval` accepts them."""
     yield case
     if case.doubles and not any([dtypes.is_complex(aval.dtype) for aval in case.avals]):
         variant = case.with_args([host(x) + 1j * host(case.direction(x)) if i in case.doubles else x
@@ -102,13 +102,13 @@ def with_complex(case: Case) -> Iterator[Case]:
 
 
 def finite(values: Sequence[object]) -> bool:
-    """No NaN, no infinity."""
+    """Whether there is no NaN and no infinity."""
     floats = [x for x in values if dtypes.is_inexact(aval_of(x).dtype)]
     return bool(np.isfinite(vector(floats)).all())
 
 
 def subsets(positions: Sequence[int], everything: bool = False) -> list[tuple[int, ...]]:
-    """Choices among operands, single ones first; of many operands only these, the pairs of neighbours, and all."""
+    """Subsets of operands, single ones first; for many operands just these, pairs of neighbours, and all together."""
     count = len(positions)
     if count <= 3 or everything and count <= 6:
         return [part for size in range(1, count + 1) for part in combinations(positions, size)]
@@ -117,7 +117,7 @@ def subsets(positions: Sequence[int], everything: bool = False) -> list[tuple[in
 
 
 def staged(case: Case, function: Callable[..., Any], *args: Any) -> Callable[..., Any]:
-    """A function of a list of arrays as a program: compiled in full mode, else evaluated step by step."""
+    """A function of arrays as a program: compiled in the full mode, else evaluated step by step."""
     if case.full:
         compiled: Function = jit(function)
         return compiled
@@ -132,25 +132,25 @@ def zeros_like(x: object) -> np.ndarray:
 
 
 def precision(*values: Any) -> float:
-    """The largest relative rounding error among the dtypes of some values."""
+    """The largest relative rounding error among the values' dtypes."""
     infos: list[Any] = [ml_dtypes.finfo(np.dtype(host(x).real.dtype))  # type: ignore[no-untyped-call]
                         for x in values if dtypes.is_inexact(aval_of(x).dtype)]
     return max([float(info.eps) for info in infos], default=2.0 ** -52)
 
 
 def operands(positions: Sequence[int]) -> str:
-    """Operands in words."""
+    """Describe operands."""
     return f"operand{'s' * (len(positions) != 1)} {', '.join(map(str, positions))}"
 
 
 def far(wanted: Sequence[object], got: Sequence[object], rtol: float = 1e-10, size: float = 0.0) -> str | None:
-    """None if results agree, relative to their elements, to the largest of these, and to `size`; else where not."""
+    """None if results agree, relative to their elements, to the largest of these, and to `size`; else what differs."""
     rtol = max(rtol, 64 * precision(*wanted))
     return beyond(wanted, vector(wanted), vector(got), rtol * (_sizes(vector(wanted)) + size))
 
 
 def beyond(results: Sequence[object], wanted: np.ndarray, got: np.ndarray, tolerance: np.ndarray) -> str | None:
-    """None if no element is farther off than its tolerance; else the one that is most, and what it is."""
+    """None if all elements are within their tolerances; else describes the one that is farthest off."""
     with np.errstate(all="ignore"):
         same = (wanted == got) | (np.isnan(wanted) & np.isnan(got))
         distance = np.where(same, 0.0, np.abs(wanted - got) - tolerance)
@@ -168,7 +168,7 @@ def _sizes(x: np.ndarray) -> np.ndarray:
 
 
 def place(results: Sequence[object], index: int) -> str:
-    """Where an element of the vector of some results is."""
+    """Where an element of the results' vector is."""
     for k, x in enumerate(results):
         aval = aval_of(x)
         if index < aval.size:
@@ -180,9 +180,9 @@ def place(results: Sequence[object], index: int) -> str:
 
 def same(case: Case, hook: str, problem: str, wanted: Sequence[object], got: Sequence[object],
          beside: Sequence[object] = ()) -> None:
-    """Results in two forms agree in types and values; a failure if they don't.
+    """Fail unless results in two forms agree in types and values.
 
-    Where they are what is left of numbers that cancel, `beside` has numbers of the size of these.
+    If results are what remains after cancellation, `beside` has numbers of the size of those that canceled.
     """
     types = [[str(aval_of(x).tangent) for x in results] for results in (wanted, got)]
     size = float(np.abs(vector(beside)).max(initial=0.0))
@@ -194,7 +194,7 @@ def same(case: Case, hook: str, problem: str, wanted: Sequence[object], got: Seq
 
 
 def is_holomorphic(function: Function, xs: Sequence[object], vs: Sequence[object]) -> bool:
-    """Is the derivative along i v that along v times i, as differences see it?"""
+    """Whether, by differences, the derivative along i v is i times the one along v."""
     real, imaginary = [differences.of(function, xs, [times(factor, v) for v in vs]) for factor in (1, 1j)]
     both = real.trusted & imaginary.trusted
     distance = np.abs(np.where(both, imaginary.slope - 1j * real.slope, 0))
@@ -202,7 +202,7 @@ def is_holomorphic(function: Function, xs: Sequence[object], vs: Sequence[object
 
 
 def times(factor: object, x: object) -> np.ndarray:
-    """An operand or a tangent times a number, of its type; complex if the number is."""
+    """An operand or tangent times a number, in its own type, or complex if the number is."""
     x = host(x)
     rotated = isinstance(factor, complex) and not dtypes.is_complex(x.dtype)
     return np.asarray(x * factor).astype(np.complex128 if rotated else x.dtype)

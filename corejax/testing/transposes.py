@@ -41,10 +41,10 @@ Part = tuple[int, ...]
 
 
 def inner(xs: Sequence[object], ys: Sequence[object]) -> tuple[float, float]:
-    """The pairing of cotangents and tangents, the real part of the sum of products, and the sum of their sizes.
+    """The pairing of cotangents and tangents (the real part of the sum of products), and the sum of absolute values.
 
-    The law of a transpose, `inner(ct, f(v)) == inner(transpose(ct), v)`, then holds for functions that are linear over
-    the reals only, as `real` and `conj`; those that are linear over the complex numbers keep it with both parts.
+    The law of a transpose, `inner(ct, f(v)) == inner(transpose(ct), v)`, then even holds for functions that are linear
+    only over the reals, such as `real` and `conj`. For those linear over the complex numbers, imaginary parts follow.
     """
     products = vector(xs) * vector(ys)
     return float(products.real.sum()), float(np.abs(products).sum())
@@ -86,7 +86,7 @@ def _adjoint(case: Case, part: Sequence[int]) -> None:
 
 @check("transpose")
 def pullback_is_linear(case: Case) -> None:
-    """Cotangents of operands add up and scale with those of results, each of which may be known to be zero."""
+    """Cotangents of operands add up and scale with those of results, any of which may be known to be zero."""
     positions = tangible(case)
     each = regular(case, positions, backward=True)
     xs = chosen(each.args, positions)
@@ -109,20 +109,20 @@ def pullback_is_linear(case: Case) -> None:
 
 
 def _with_zeros(case: Case, positions: Sequence[int], cts: Sequence[Any], k: int, pull: Any) -> None:
-    """One result has a cotangent, the others have none, or zeros."""
+    """Check that with a cotangent for one result, symbolic zeros and zeros for the others give the same."""
     function = case.function_of(positions)
     alone = vjp(lambda *xs: function(*xs)[k], *chosen(case.args, positions))[1](cts[k])
     padded = pull([ct if i == k else zeros_like(ct) for i, ct in enumerate(cts)])
     found = far(padded, alone)
     if found:
-        raise case.fail("transpose", f"with a cotangent of result {k} alone, it gives another result than with zeros "
-                        "for the others", got=found, wanted="the same",
+        raise case.fail("transpose", f"with a cotangent of result {k} alone, it gives a different result than with "
+                        "zeros for the others", got=found, wanted="the same",
                         todo="a Zero(aval) in cotangents stands for zeros of that type")
 
 
 @check("transpose")
 def pullback_under_jit_equals_eager(case: Case) -> None:
-    """The pullback can be traced, with its operands and without. Quick mode traces it, full mode compiles it."""
+    """The pullback can be traced, with or without its operands. Quick mode traces it, full mode compiles it."""
     positions = tangible(case)
     each = regular(case, positions, backward=True)
     function, xs = smooth(each, positions), chosen(each.args, positions)
@@ -155,7 +155,7 @@ def transpose_is_the_adjoint(case: Case) -> None:
 
 
 def _transposes(case: Case, part: Part, whole: Part) -> None:
-    """The rule itself, called as it is when a tape runs backward."""
+    """Check the rule itself, called in the way that a backward pass does."""
     args = _with_zeros_beside(case, part, whole)
     vs = [case.direction(x) for x in chosen(args, part)]
     outs = case.function_of(part, args)(*vs)
@@ -179,7 +179,7 @@ def _transposes(case: Case, part: Part, whole: Part) -> None:
 
 
 def _transposed(case: Case, part: Part, args: Sequence[object], cts: Sequence[object]) -> list[Any]:
-    """What the rule returns for the chosen operands, zeros for None, after checks of its form."""
+    """What the rule returns for the chosen operands, after checking its form, with zeros for None."""
     primitive = case.primitive
     given = [Linear(aval_of(x).tangent) if i in part else as_value(x) for i, x in enumerate(args)]
     values = [Zero(aval_of(ct)) if aval_of(ct).dtype is dtypes.float0 else as_value(ct) for ct in cts]
@@ -207,7 +207,7 @@ def _transposed(case: Case, part: Part, args: Sequence[object], cts: Sequence[ob
 
 @check("transpose")
 def transposing_twice_gives_the_original(case: Case) -> None:
-    """The transpose of the transpose is the primitive: what the rule computes with has transposes, too."""
+    """The transpose of the transpose is the primitive: what the rule computes with has correct transposes, too."""
     for part, whole in _linear_parts(case):
         args = _with_zeros_beside(case, part, whole)
         vs = [case.direction(x) for x in chosen(args, part)]
@@ -221,12 +221,12 @@ def transposing_twice_gives_the_original(case: Case) -> None:
                             wanted="the primitive's own results", todo="fix the rule, or those that it computes with")
 
 
-# In which operands is it linear?
+# The operands in which it is linear
 
 def _linear_parts(case: Case) -> list[tuple[Part, Part]]:
-    """Sets of operands in which it is linear, as it declares or as numbers show, the largest last.
+    """Sets of operands in which it is linear, by declaration or by experiment, the largest last.
 
-    Each with the larger set that it is part of: it is linear in the smaller one if the others of the larger are zero.
+    Each comes with a larger set: it is linear in the smaller set if the other operands of the larger one are zero.
     """
     declared = set(case.primitive.linear or ())
     positions = [i for i in case.inexact if case.avals[i].size]
@@ -249,7 +249,7 @@ def _linear_parts(case: Case) -> list[tuple[Part, Part]]:
 
 
 def _is_linear(case: Case, part: Sequence[int]) -> bool:
-    """Are the results linear in these operands together, the others being what they are?"""
+    """Whether the results are jointly linear in these operands, with the others fixed."""
     function = smooth(case, part)
     xs = chosen(case.args, part)
     us, vs = [[case.direction(x) for x in xs] for _ in range(2)]
@@ -263,7 +263,7 @@ def _is_linear(case: Case, part: Sequence[int]) -> bool:
 
 
 def _has_rule(case: Case, part: Part) -> bool:
-    """Does it transpose with respect to these operands, or refuse to?"""
+    """Whether it can be transposed with respect to these operands."""
     cts = [zeros_like(out) for out in case.apply(*case.args)]
     try:
         _transposed(case, part, case.args, cts)
@@ -275,7 +275,7 @@ def _has_rule(case: Case, part: Part) -> bool:
 
 
 def _with_zeros_beside(case: Case, part: Part, whole: Part) -> list[Any]:
-    """The operands, with zeros for those in the larger set that are not in the smaller one."""
+    """The operands, with zeros for those that are only in the larger set."""
     return [np.zeros(aval.shape, aval.dtype) if i in whole and i not in part else x
             for i, (x, aval) in enumerate(zip(case.args, case.avals, strict=True))]
 
@@ -294,6 +294,6 @@ def _plus(x: object, y: object) -> np.ndarray:
 
 
 def _apart(left: tuple[float, float], right: tuple[float, float], eps: float) -> str | None:
-    """None if two pairings agree as well as their sizes let expect."""
+    """None if two pairings agree as well as can be expected from their sizes; else what differs."""
     limit = max(1e-10, 200 * eps) * (left[1] + right[1])
     return f"{left[0]:.17g} and {right[0]:.17g}" if abs(left[0] - right[0]) > limit else None

@@ -16,23 +16,23 @@ from corejax.testing.check import check
 from corejax.testing.comparing import host, off, ulps_apart, worst, wrong_type
 from corejax.testing.report import NotApplicable
 
-#: Units in the last place that `impl` and the compiled program may be apart, unless a sample says more.
+#: How many units in the last place `impl` and the compiled program may be apart, unless a sample says more.
 ULPS = 8.0
 
 _AGREE = "make them agree; XLA's values are the reference"
 
-#: The dtypes that are tried in the full mode: of the many floats with 8 bits the two that are used most.
+#: The dtypes tried in the full mode: of the many 8-bit floats, only the two most common.
 _TRIED = [dtype for dtype in dtypes.ALL if not dtypes.is_float(dtype) or dtype.itemsize > 1] + [
     dtypes.canonical(ml_dtypes.float8_e4m3fn), dtypes.canonical(ml_dtypes.float8_e5m2)]
 
-#: Python's types of numbers, by the dtype that stands for them.
+#: Python's number types, by corresponding dtype.
 _SCALARS: dict[np.dtype, type] = {
     dtypes.bool_: bool, dtypes.int64: int, dtypes.float64: float, dtypes.complex128: complex}
 
 
 @check("impl")
 def impl_and_the_compiled_program_agree(case: Case) -> None:
-    """Evaluating on the host and compiling give values of the announced type, equal to a few ulps."""
+    """Evaluating on the host and compiling give values of the announced types, equal to within a few ulps."""
     for variant in case.variants() if case.representative else [case]:
         compiled = jit(variant.apply)
         for args in (variant.args, variant.drawn()):
@@ -41,7 +41,7 @@ def impl_and_the_compiled_program_agree(case: Case) -> None:
 
 @check("impl")
 def results_are_those_that_the_sample_knows(case: Case) -> None:
-    """Where a sample says what it gives, evaluating and compiling give that."""
+    """If a sample states its results, evaluating and compiling give them."""
     if case.sample.results is None:
         raise NotApplicable("the sample doesn't say what it gives")
     known = list(case.sample.results) if case.primitive.multiple_results else [case.sample.results]
@@ -59,7 +59,7 @@ def results_are_those_that_the_sample_knows(case: Case) -> None:
 
 @check("impl")
 def empty_arrays_and_scalars_work(case: Case) -> None:
-    """Where abstract_eval takes operands with an axis of size 0, or with one axis less, they can be computed with."""
+    """If abstract_eval accepts operands with an axis of size 0, or with one axis less, they can be computed with."""
     if not case.largest:
         raise NotApplicable("another sample stands for this one")
     cuts: list[Callable[[np.ndarray], np.ndarray]] = [lambda x: x[:0], lambda x: x[..., :0], lambda x: x[0]]
@@ -77,7 +77,7 @@ def empty_arrays_and_scalars_work(case: Case) -> None:
 
 @check("impl", full=True)
 def every_dtype_that_is_accepted_works(case: Case) -> None:
-    """What `abstract_eval` takes in other dtypes, of the same kind, can be computed, both ways."""
+    """If `abstract_eval` accepts other dtypes of the same kind, they can be computed with, evaluated and compiled."""
     if not case.largest:
         raise NotApplicable("another sample stands for this one")
     for dtype in _TRIED:
@@ -90,7 +90,7 @@ def every_dtype_that_is_accepted_works(case: Case) -> None:
 
 @check("decompose")
 def the_decomposition_agrees(case: Case) -> None:
-    """`decompose` gives what `impl`, or the lowering, gives, if the plugin has both."""
+    """`decompose` gives the same as `impl` or the lowering, if the plugin has both."""
     primitive = case.primitive
     if primitive.decompose is None:
         raise NotApplicable("it has no decompose")
@@ -100,7 +100,7 @@ def the_decomposition_agrees(case: Case) -> None:
 
 @check("xla_translation")
 def operands_on_the_device_give_the_same(case: Case) -> None:
-    """Results don't depend on where operands live: all, or one of them, on the device."""
+    """Results don't depend on where operands are: all of them, or just one, on the device."""
     wanted = case.apply(*case.args)
     for places in {tuple([True] * len(case.args)), *[tuple([i == k for i in range(len(case.args))])
                                                      for k in range(min(len(case.args), 3))]}:
@@ -110,7 +110,7 @@ def operands_on_the_device_give_the_same(case: Case) -> None:
 
 @check("impl")
 def python_scalars_give_the_announced_weak_types(case: Case) -> None:
-    """With Python numbers as scalars, every way of computing gives one type, weak or not, and the same values."""
+    """With Python numbers as scalars, all ways of computing give the same type, weak or not, and the same values."""
     args = [_scalar(x) for x in case.args]
     if all([type(x) not in dtypes.PYTHON_SCALARS for x in args]):
         raise NotApplicable("no operand can be a Python number")
@@ -130,7 +130,7 @@ def python_scalars_give_the_announced_weak_types(case: Case) -> None:
 
 def compare(case: Case, evaluated: Sequence[object], other: Sequence[object], hook: str = "xla_translation",
             ulps: float = 0.0) -> None:
-    """Two roads, the first being the evaluation: both have the announced types, and values that agree."""
+    """Check that evaluation and another way of computing give the announced types, and values that agree."""
     limit = max(ulps, ULPS if case.sample.ulps is None else case.sample.ulps)
     check_types(case, "impl" if case.primitive.impl else hook, evaluated)
     check_types(case, hook, other)
@@ -147,7 +147,7 @@ _RULE = {"xla_translation": "the compiled program", "decompose": "decompose"}
 
 
 def check_types(case: Case, hook: str, outs: Sequence[object]) -> None:
-    """Results are as many as abstract_eval announced, of its types."""
+    """Check that there are as many results as abstract_eval announced, with the same types."""
     wanted = case.out_avals
     if len(outs) != len(wanted):
         raise case.fail(hook, "it returns a different number of results than abstract_eval", got=len(outs),

@@ -1,4 +1,4 @@
-"""The check of weak types: a lost one shows only later, when a Python number beside an array decides its dtype."""
+"""The check of weak types. A lost one only shows later, when a Python number beside an array decides its dtype."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from corejax.testing.report import NotApplicable
 
 @check("abstract_eval")
 def weak_types_pass_through(case: Case) -> None:
-    """The result is weakly typed if all operands of its dtype are, else it isn't. Others, like indices, don't count."""
+    """The result is weakly typed exactly if all operands of its dtype are. Others, such as indices, don't count."""
     primitive, params, avals = case.primitive, case.params, case.avals
     if primitive.multiple_results or any(True for _ in subjaxprs(params)):
         raise NotApplicable("which operands decide about which result is for the primitive to say")
@@ -24,7 +24,7 @@ def weak_types_pass_through(case: Case) -> None:
     alike = tuple([i for i, aval in enumerate(avals) if aval.dtype == dtype])
     if not alike:
         raise NotApplicable("no operand has the dtype of the result")
-    # where a real and a complex operand make a complex result, both decide
+    # if a real and a complex operand give a complex result, both count
     mixed = dtypes.is_inexact(dtype) and any([dtypes.is_inexact(a.dtype) for a in avals if a.dtype != dtype])
     for weak in dict.fromkeys([(), alike, *[(i,) for i in alike]]):
         if mixed and weak == alike:

@@ -85,7 +85,7 @@ def test_an_input_that_is_taken_though_it_must_be_refused_is_found() -> None:
 
 @pytest.mark.parametrize(("error", "problem"), [
     (TypeError("cubed: no"), "as if the pack were wrong"),
-    (CorejaxValueError("cubed: no", wanted="f64"), "with another class"),
+    (CorejaxValueError("cubed: no", wanted="f64"), "with the wrong class"),
     (CorejaxTypeError("float64 only", wanted="f64"), "doesn't name the primitive"),
     (CorejaxTypeError("cubed: 'NoneType' object has no attribute 'shape'", wanted="f64"), "mentions internals"),
     (CorejaxTypeError("cubed: no"), "doesn't say what would be right")])

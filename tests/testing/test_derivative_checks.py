@@ -199,7 +199,7 @@ def test_a_symbolic_zero_that_hides_a_term_is_caught():
             by_y = lax.mul(lax.sin(x), y_dot)
             return out, by_y if type(x_dot) is Zero else lax.add(lax.mul(lax.mul(lax.cos(x), y), x_dot), by_y)
     found = failures(Hidden(), PAIR)["symbolic zeros equal instantiated ones"]
-    assert "tangents of operand 0: a symbolic zero gives another result than zeros" in found.problem
+    assert "tangents of operand 0: a symbolic zero gives a different result than zeros" in found.problem
 
 
 def test_a_rule_that_looks_at_values_is_caught_by_tracing():
@@ -267,7 +267,7 @@ def test_a_linearize_rule_that_differs_from_jvp_is_caught():
             terms = [lax.mul(w, t) for w, t in zip(residuals, tangents, strict=True) if type(t) is not Zero]
             return terms[0] if len(terms) == 1 else lax.add(*terms)
     found = failures(Twice(), PAIR)["linearize equals jvp"]
-    assert ("linearize", "linearize gives another tangent than jvp") == (found.hook, found.problem)
+    assert ("linearize", "linearize gives a different tangent than jvp") == (found.hook, found.problem)
 
 
 def test_an_operand_without_derivative_that_is_not_declared_is_caught():

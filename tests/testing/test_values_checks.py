@@ -211,7 +211,7 @@ def test_operands_that_the_sample_keeps_get_no_special_values() -> None:
 # Memory
 
 @pytest.mark.parametrize(("layout", "impl"), [
-    ("in Fortran's order", lambda x: np.ravel(x, "K").reshape(x.shape) * x.dtype.type(2)),
+    ("in Fortran order", lambda x: np.ravel(x, "K").reshape(x.shape) * x.dtype.type(2)),
     ("reversed by negative strides", lambda x: x * x.dtype.type(2 if min(x.strides, default=1) >= 0 else 3)),
     ("with gaps between elements", lambda x: np.lib.stride_tricks.as_strided(
         x, strides=np.zeros_like(x).strides) * x.dtype.type(2) if min(x.strides, default=1) > 0 else x * 2.0)])

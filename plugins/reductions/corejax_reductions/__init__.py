@@ -1,4 +1,4 @@
-"""Reductions: sums, products, extrema, logic, positions, running sums; and the array methods made from them."""
+"""Reductions: sums, products, extrema, logic, positions, running sums; and the array methods built on them."""
 
 from corejax_reductions.extrema import reduce_max, reduce_min
 from corejax_reductions.logic import reduce_and, reduce_or

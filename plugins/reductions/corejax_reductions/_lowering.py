@@ -1,6 +1,6 @@
 """StableHLO with regions: reductions, positions and running sums.
 
-Each function makes its operations at the current insertion point of `ctx` and returns a value.
+Each function inserts operations at the current insertion point of `ctx` and returns a value.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import numpy as np
 
 from corejax.core import ShapedArray, dtypes
 
-#: Two MLIR values of rank 0 to one.
+#: Combines two MLIR values of rank 0 into one.
 Combine = Callable[[Any, Any], Any]
 
 
 def binary(ctx: Any, operation: str) -> Combine:
-    """A StableHLO operation of two operands and a result of one type."""
+    """A StableHLO operation whose two operands and result have the same type."""
     name = f"stablehlo.{operation}"
     return lambda x, y: ctx.op(name, [x, y], None, [x.type])
 
@@ -49,10 +49,10 @@ def reduce(ctx: Any, x: Any, out_aval: ShapedArray, axes: Sequence[int], identit
 
 
 def position(ctx: Any, x: Any, aval: ShapedArray, axis: int, index_dtype: np.dtype, worst: Any, direction: str) -> Any:
-    """The index of the best element along an axis, where `direction` tells how it compares with the others.
+    """The index of the best element along an axis; `direction` is how it compares with the others.
 
-    The operation is commutative, so that the order in which the compiler combines does not matter: NaN beats numbers,
-    and among equals (NaN and NaN too) the lower index wins.
+    The operation is commutative, so it doesn't matter in which order the compiler combines: NaN beats numbers, and
+    among equals (including NaNs) the lower index wins.
     """
     kind = ShapedArray(aval.shape, index_dtype)
     counted = ctx.op("stablehlo.iota", [], {"iota_dimension": _integer(ctx, axis)}, [ctx.types[kind]])
@@ -78,7 +78,7 @@ def position(ctx: Any, x: Any, aval: ShapedArray, axis: int, index_dtype: np.dty
 
 
 def running_sum(ctx: Any, x: Any, aval: ShapedArray, axis: int, reverse: bool) -> Any:
-    """For each element, the sum up to it along an axis; from it to the end if `reverse`."""
+    """For each element, the sum up to it along an axis, or from it to the end if `reverse`."""
     if aval.shape[axis] <= 1 or not aval.size:
         return x
     if ctx.platform == "cpu":
@@ -87,7 +87,7 @@ def running_sum(ctx: Any, x: Any, aval: ShapedArray, axis: int, reverse: bool) -
 
 
 def _running_sum_by_loop(ctx: Any, x: Any, aval: ShapedArray, axis: int, reverse: bool) -> Any:
-    """One pass in order: on one processor two to five times as fast as windows, which compute in a tree."""
+    """A single sequential pass: on a CPU, two to five times as fast as windows, which compute a tree."""
     count = aval.shape[axis]
     counter = ctx.types[ShapedArray((), dtypes.int32)]
     row = ctx.types[aval.update(shape=(*aval.shape[:axis], 1, *aval.shape[axis + 1:]))]
@@ -134,7 +134,7 @@ def _running_sum_by_windows(ctx: Any, x: Any, aval: ShapedArray, axis: int, reve
 
 
 def _fill(ctx: Any, region: Any, kinds: Sequence[Any], body: Callable[..., Sequence[Any]]) -> None:
-    """Give a region its one block: arguments of these types, `body`'s results returned."""
+    """Fill a region with a block that has arguments of these types and returns the results of `body`."""
     block = region.blocks.append(*kinds)
     with ctx.ir.InsertionPoint(block):
         ctx.op("stablehlo.return", body(*block.arguments), None, [])

@@ -1,4 +1,4 @@
-"""What reductions along axes share: their params, their errors, and the hooks that differ only by the operation."""
+"""Shared by reductions along axes: their params, their errors, and the hooks that differ only in the operation."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def canonical_axes(primitive: str, axes: Any, ndim: int) -> Axes:
 
 
 def check_axes(primitive: str, axes: Axes, ndim: int) -> None:
-    """Check that the param holds distinct axes of the operand."""
+    """Check that the param contains distinct axes of the operand."""
     for axis in axes:
         if type(axis) is not int or not 0 <= axis < ndim or axes.count(axis) > 1:
             raise refused(primitive, f"{axes} are not distinct axes of an operand of {ndim} dimensions", got=axes,
@@ -83,7 +83,7 @@ def shifted(axes: Axes, batch_dim: int) -> Axes:
 
 
 def batch_dim_after(batch_dim: int, axes: Axes) -> int:
-    """Where the batch axis is when `axes` (of the batched operand) are gone."""
+    """Where the batch axis is after removing `axes` (of the batched operand)."""
     return batch_dim - sum([axis < batch_dim for axis in axes])
 
 
@@ -93,10 +93,10 @@ def accumulator(dtype: np.dtype) -> np.dtype:
 
 
 class Reduction:
-    """A plugin that reduces its operand along `axes` by an associative operation with an identity.
+    """A plugin that reduces its operand along `axes` with an associative operation that has an identity.
 
-    Subclasses say the name, the operation as a NumPy ufunc and in StableHLO, its identity, the kinds of dtypes that it
-    takes, and their derivative.
+    Subclasses specify the name, the operation as a NumPy ufunc and in StableHLO, its identity, the accepted kinds of
+    dtypes, and the derivative.
     """
 
     name = ""
@@ -128,7 +128,7 @@ class Reduction:
             return np.full(without(x.shape, axes), self._identity(dtype), dtype)
         wide = accumulator(dtype) if self._wide else dtype
         out = self._ufunc.reduce(x, axes, wide)
-        if out.size == x.size:  # as XLA, which adds no 0 to a single -0
+        if out.size == x.size:  # like XLA, which doesn't add 0 to a single -0
             return x.reshape(out.shape)
         return out if wide is dtype else np.asarray(out).astype(dtype)
 
@@ -169,14 +169,14 @@ class Reduction:
         yield Sample([self._sample(rng, (3,))], {"axes": (1,)}, error=IndexError)
 
     def _sample(self, rng: Any, shape: Axes) -> Any:
-        # distinct values, away from each other: differences then see no ties
+        # distinct values, far from each other, so that differences don't see ties
         return (rng.permutation(prod(shape)).reshape(shape) - 2.3) * 0.5
 
     _bind: Callable[..., Any]
 
 
 def defined(plugin: Any) -> Any:
-    """The public function of a plugin that binds its own primitive in its hooks."""
+    """The public function of a plugin whose hooks bind its own primitive."""
     handle: Any = define(plugin)
     plugin._bind = lambda *args, **params: handle.primitive.bind(*args, **params)
     return handle

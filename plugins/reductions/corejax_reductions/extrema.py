@@ -31,7 +31,7 @@ def _shared_by_ties(x_dot: Any, out: Any, x: Any, *, axes: Axes) -> Any:
 class _Extremum(Reduction):
     jvp = partials(_shared_by_ties)
     _kinds = "biufc"
-    _direction: str  # how a winner compares with a loser
+    _direction: str  # how a winner compares with the others
 
     def _combine(self, ctx: Any, dtype: np.dtype) -> _lowering.Combine:
         if not dtypes.is_complex(dtype):
@@ -84,7 +84,7 @@ class ReduceMin(_Extremum):
 
 
 def least(dtype: np.dtype) -> Any:
-    """The least value of a dtype: minus infinity where it has one."""
+    """The least value of a dtype: minus infinity if it has one."""
     if dtypes.is_integer(dtype):
         return np.iinfo(dtype).min
     if dtypes.is_complex(dtype):
@@ -93,7 +93,7 @@ def least(dtype: np.dtype) -> Any:
 
 
 def greatest(dtype: np.dtype) -> Any:
-    """The greatest value of a dtype: infinity where it has one."""
+    """The greatest value of a dtype: infinity if it has one."""
     if dtypes.is_integer(dtype):
         return np.iinfo(dtype).max
     if dtypes.is_complex(dtype):

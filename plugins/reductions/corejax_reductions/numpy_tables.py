@@ -1,6 +1,6 @@
-"""What this pack provides for NumPy's functions of traced values.
+"""What this pack provides for NumPy functions called with traced values.
 
-`np.sum`, `np.mean`, `np.argmax` and whatever else ndarray has as a method reach the array methods without a table.
+`np.sum`, `np.mean`, `np.argmax` and others that ndarray has as methods call the array methods, without a table.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ Function = Callable[..., Any]
 
 
 def _of_array(method: Function) -> Function:
-    """The array method as a function whose first argument is any array-like."""
+    """The array method as a function that accepts any array-like as its first argument."""
     def apply(a: Any, *args: Any, **kwargs: Any) -> Any:
         return method(from_array_like(a), *args, **kwargs)
     return apply
 
 
 def _along_first(method: Function) -> Function:
-    """`ufunc.reduce`: the array method, along the first axis unless one is named."""
+    """`ufunc.reduce`: the array method, along the first axis by default."""
     def reduce(array: Any, axis: Any = 0, dtype: Any = None, *, keepdims: bool = False) -> Any:
         more = {} if dtype is None else {"dtype": dtype}
         return method(from_array_like(array), axis, keepdims=keepdims, **more)
@@ -50,7 +50,7 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
-    """`np.average`, with weights of the shape of `a` or of its one axis."""
+    """`np.average`, with weights in the shape of `a`, or one for each position along the axis."""
     a = from_array_like(a)
     if weights is None:
         found = operators.mean(a, axis, keepdims=keepdims)
@@ -63,7 +63,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
                           wanted="weights of the same shape, or of one axis", todo="broadcast the weights first")
         at = canonical_axis("average", axis, aval_of(a).ndim)
         weights = lax.broadcast_in_dim(weights, aval_of(a).shape, (at,))
-    if not any([dtypes.is_inexact(x.dtype) for x in (a, weights)]):  # the products may not fit
+    if not any([dtypes.is_inexact(x.dtype) for x in (a, weights)]):  # products of integers may overflow
         dtype = dtypes.inexact(*dtypes.promote(*[(aval_of(x).dtype, aval_of(x).weak_type) for x in (a, weights)]))
         a, weights = lax.convert_element_type(a, dtype), lax.convert_element_type(weights, dtype)
     total = operators.sum(a * weights, axis, keepdims=keepdims)
@@ -89,7 +89,7 @@ def nanmean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = Fal
 
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
-    """`np.trapezoid`: the integral along an axis, by trapezoids."""
+    """`np.trapezoid`: the integral along an axis, by the trapezoidal rule."""
     y = from_array_like(y)
     at = canonical_axis("trapezoid", axis, aval_of(y).ndim)
     size = aval_of(y).shape[at]

@@ -1,8 +1,8 @@
 """Array methods: `x.sum(axis=0)` calls `sum(x, axis=0)` of this module, and so does `numpy.sum(x, axis=0)`.
 
 Signatures are NumPy's: `axis` is None (all axes), an integer or several; `where` leaves elements out; `out` must be
-None. Sums and products of integers and booleans are in the default integer dtype if that is wider; running sums keep an
-integer dtype; means and variances of 64-bit integers are in the default float dtype, of narrower ones in float32.
+None. Sums and products of integers and booleans have the default integer dtype if that is wider; running sums keep an
+integer dtype; means and variances of 64-bit integers have the default float dtype, those of narrower ones float32.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def var(x: Any, axis: AxisSpec = None, dtype: Any = None, out: None = None, ddof
     total = sum(squares, axis, None, None, keepdims, where=where)
     count = _count(x, axis, keepdims, where, total.dtype)
     divisor = (builtins.max(count - float(ddof), 0.0) if isinstance(count, float) else
-               lax.max(lax.sub(count, float(ddof)), 0.0))  # where too few elements are left, nothing is known
+               lax.max(lax.sub(count, float(ddof)), 0.0))  # with too few elements left, this is NaN or infinite
     spread = lax.div(total, divisor)
     return spread if dtypes.is_complex(wide) else _converted(spread, wanted)
 
@@ -91,23 +91,23 @@ def std(x: Any, axis: AxisSpec = None, dtype: Any = None, out: None = None, ddof
 
 def any(x: Any, axis: AxisSpec = None, out: None = None, keepdims: bool = False, *,
         where: Any = None) -> Any:
-    """Is some element along the axes not zero?"""
+    """Whether any element along the axes is nonzero."""
     return _truth("any", reduce_or, x, False, axis, out, keepdims, where)
 
 
 def all(x: Any, axis: AxisSpec = None, out: None = None, keepdims: bool = False, *,
         where: Any = None) -> Any:
-    """Is no element along the axes zero?"""
+    """Whether all elements along the axes are nonzero."""
     return _truth("all", reduce_and, x, True, axis, out, keepdims, where)
 
 
 def argmax(x: Any, axis: int | None = None, out: None = None, *, keepdims: bool = False) -> Any:
-    """The position of the largest element along an axis, or in the flattened array; the first that ties, NaN first."""
+    """The position of the largest element along an axis, or in the flattened array: the first one, or the first NaN."""
     return _position("argmax", position_of_max, x, axis, out, keepdims)
 
 
 def argmin(x: Any, axis: int | None = None, out: None = None, *, keepdims: bool = False) -> Any:
-    """The position of the smallest element along an axis, or in the flattened array; the first that ties, NaN first."""
+    """The position of the smallest element along an axis, or in the flattened array: the first, or the first NaN."""
     return _position("argmin", position_of_min, x, axis, out, keepdims)
 
 
@@ -120,7 +120,7 @@ def cumsum(x: Any, axis: int | None = None, dtype: Any = None, out: None = None)
     return sums.cumsum(x, axis)
 
 
-# What the methods share
+# Shared by the methods
 
 def _accumulated(name: str, reduce: Callable[..., Any], x: Any, identity: int, axis: AxisSpec, dtype: Any, out: Any,
                  keepdims: bool, where: Any) -> Any:
@@ -183,7 +183,7 @@ def _no_out(name: str, out: Any) -> None:
 
 
 def _kept(x: Any, shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> Any:
-    """The result with the reduced axes as axes of size 1, if `keepdims` asks for it."""
+    """The result, with the reduced axes kept at size 1 if `keepdims` is set."""
     if not keepdims or not axes:
         return x
     return lax.reshape(x, tuple([1 if d in axes else n for d, n in enumerate(shape)]))

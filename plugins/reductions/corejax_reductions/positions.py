@@ -1,4 +1,4 @@
-"""Where the largest and the smallest element along an axis is."""
+"""The positions of the largest and the smallest element along an axis."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["argmax", "argmin"]
 
 
 class _Position:
-    """The first of the elements that tie; the first NaN, if there is one."""
+    """The position of the first of equal elements, or of the first NaN if there is one."""
 
     name = ""
     jvp = partials(None)  # a step function: its derivative is zero
@@ -95,7 +95,7 @@ class _Position:
 class Argmax(_Position):
     """`argmax(operand, axis, index_dtype)`: the position of the largest element along an axis; NaN counts as largest.
 
-    The first of several that tie. `index_dtype` is the default integer dtype unless given.
+    Among equal elements, it is the first. By default, `index_dtype` is the default integer dtype.
 
     >>> int(lax.argmax(np.array([1.0, 3.0, 2.0]), 0, np.int32))
     1
@@ -109,7 +109,7 @@ class Argmax(_Position):
 class Argmin(_Position):
     """`argmin(operand, axis, index_dtype)`: the position of the smallest element along an axis; NaN counts as smallest.
 
-    The first of several that tie. `index_dtype` is the default integer dtype unless given.
+    Among equal elements, it is the first. By default, `index_dtype` is the default integer dtype.
 
     >>> int(lax.argmin(np.array([1.0, 3.0, 2.0]), 0, np.int32))
     0

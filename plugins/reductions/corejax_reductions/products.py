@@ -16,7 +16,7 @@ __all__ = ["reduce_prod"]
 
 
 def _sum_of_products(x_dot: Any, out: Any, x: Any, *, axes: Axes) -> Any:
-    """Each tangent times the product of all other elements, summed.
+    """The sum of each tangent times the product of all other elements.
 
     It doesn't divide by the element, so it holds at zeros, and so do its derivatives, which are those of products.
     """
@@ -32,9 +32,10 @@ def _sum_of_products(x_dot: Any, out: Any, x: Any, *, axes: Axes) -> Any:
 
 
 def _product_of_others(x: Any) -> Any:
-    """For each element along axis 0, the product of all the others, by a tree of logarithmic depth.
+    """For each element along axis 0, the product of all the others, with a tree of logarithmic depth.
 
-    The first half is paired with the second. The product of the others is the partner times what the pair lacks.
+    The first half is paired with the second. The product of the others is the partner times the product without the
+    pair.
     """
     size = x.shape[0]
     if size == 0:

@@ -1,4 +1,4 @@
-"""What the kernel and the packs need reductions to do, under the names of the roles."""
+"""What the kernel and other packs need from reductions. Each name here is that of a role."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ __all__ = ["sum_axes"]
 
 
 def sum_axes(x: Any, axes: Sequence[int]) -> Any:
-    """The sum of `x` along axes, in its own dtype: what transposing a broadcast needs."""
+    """The sum of `x` along axes, in its own dtype. This is the transpose of a broadcast."""
     return reduce_sum.primitive.bind(x, axes=tuple(axes)) if axes else x

@@ -43,7 +43,7 @@ class ReduceSum(Reduction):
 
 
 class Cumsum:
-    """`cumsum(operand, axis=0, reverse=False)`: element i is the sum of elements 0 to i; of i to the end if `reverse`.
+    """`cumsum(operand, axis=0, reverse=False)`: element i is the sum of elements 0 to i, or i to the end if `reverse`.
 
     Floats narrower than 32 bits accumulate in float32.
 
@@ -81,7 +81,7 @@ class Cumsum:
 
     @hookimpl
     def vmap(self, args: Any, dims: Any, *, axis: int, reverse: bool) -> Any:
-        # without the batch axis, whose name is that of the param
+        # doesn't take the batch axis, since that argument has the same name as the param
         (x,), (dim,) = args, dims
         return self._bind(x, axis=axis + (axis >= dim), reverse=reverse), dim
 
@@ -108,7 +108,7 @@ class Cumsum:
 
 
 def spread(x: Any, shape: Axes, axes: Axes) -> Any:
-    """A reduction's result repeated along the axes that it reduced."""
+    """A reduction's result, repeated along the axes that were reduced."""
     return lax.broadcast_in_dim(x, shape, tuple([d for d in range(len(shape)) if d not in axes]))
 
 
