@@ -1,13 +1,13 @@
 """Measure, print tables, and keep them in docs/ with plots.
 
     python -m benchmarks                     everything, into docs/
-    python -m benchmarks calls real.greeks   some of it, only printed
-    python -m benchmarks calls --keep        and put in place of what docs/ has of it
+    python -m benchmarks calls real.greeks   a selection, only printed
+    python -m benchmarks calls --keep        and update these figures in docs/
     python -m benchmarks --quick             few samples, only printed
-    python -m benchmarks --list              what there is
+    python -m benchmarks --list              list what can be run
     python -m benchmarks --draw              the page and the plots again, from docs/benchmarks.json
 
-What can't be measured is reported and passed over: a benchmark fails nothing.
+Whatever can't be measured is reported and skipped: a benchmark never fails the run.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from benchmarks.rivals import Rival
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 QUICK = Effort(rounds=4, turns=2, seconds=1.0)
 
-#: What is measured: the first part of its name, its title on the page, and its rows.
+#: What is measured: the first part of each name, its title on the page, and its rows.
 SECTIONS: dict[str, tuple[str, Mapping[str, rows.Measure]]] = {
     "start": ("Import, and one call", rows.START),
     "functions": ("Programs written with lax functions", rows.styled(rows.by_functions)),
@@ -41,13 +41,13 @@ SECTIONS: dict[str, tuple[str, Mapping[str, rows.Measure]]] = {
 
 
 def names() -> list[str]:
-    """All that can be run."""
+    """The names of everything that can be run."""
     listed = [(section, measures) for section, (_, measures) in SECTIONS.items()]
     return [f"{section}.{name}" for section, measures in [*listed, ("growth", growth.GROWTH)] for name in measures]
 
 
 def chosen(wanted: Sequence[str]) -> list[str]:
-    """Those names, or those of whole sections; all, if none is wanted."""
+    """These names, with sections expanded; all names if none are given."""
     there = names()
     unknown = [each for each in wanted if each not in there and each not in SECTIONS and each != "growth"]
     if unknown:
@@ -56,7 +56,7 @@ def chosen(wanted: Sequence[str]) -> list[str]:
 
 
 def measure(wanted: Sequence[str], effort: Effort) -> report.Report:
-    """Run some of it, and tell how it goes."""
+    """Run the given measurements, and print progress."""
     found = rivals.installed()
     result = report.Report(report.setting(), effort)
     begin = perf_counter()
@@ -65,7 +65,7 @@ def measure(wanted: Sequence[str], effort: Effort) -> report.Report:
             section, _, last = name.partition(".")
             start = perf_counter()
             gc.collect()
-            gc.freeze()  # what libraries keep for good is not gone through before each sample
+            gc.freeze()  # so that permanent objects aren't traversed before each sample
             if section == "growth":
                 result.growth[name] = _tried(growth.GROWTH[last], found, result, name)
             else:
@@ -85,14 +85,14 @@ def _tried(measure: Callable[[Mapping[str, Rival], Effort], Iterable[Any]], foun
     try:
         for each in measure(found, result.effort):
             got.append(each)
-    except Exception as error:  # whatever it is: the other rows are worth having
+    except Exception as error:  # whatever went wrong, the other rows are still useful
         result.failures[name] = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
         print(f"{name}: {result.failures[name]}", file=sys.stderr)
     return got
 
 
 def joined(old: report.Report, new: report.Report) -> report.Report:
-    """The old report with what is new in it."""
+    """The old report, updated with the new one."""
     if old.setting != new.setting:
         sys.exit(f"kept nothing, as docs/ has figures of another machine or of other versions:\n{old.setting}\n"
                  f"{new.setting}")

@@ -1,14 +1,14 @@
-"""This checkout beside another revision of it, row by row.
+"""Compare this checkout with another revision, row by row.
 
     python -m benchmarks.against REV                 all rows of corejax itself
-    python -m benchmarks.against REV calls eager     some
-    python -m benchmarks.against REV --pairs 12      more pairs of processes (9)
+    python -m benchmarks.against REV calls eager     a selection
+    python -m benchmarks.against REV --pairs 12      more pairs of processes (default: 9)
 
-Each revision is installed into an environment of its own, with nothing else, and both run the benchmarks of this
-checkout. A process of one is followed by a process of the other, with the other first in each second pair. Of the
-ratios that the pairs give, the median is shown with the interval in which the true median lies with at least 95%
-confidence, whatever the distribution (with less than six pairs: from the least to the greatest). A row is slower, or
-faster, if that interval lies wholly beyond 3%.
+Each revision is installed into its own environment, with nothing else, and both run this checkout's benchmarks. A
+process of one is followed by a process of the other, and the order alternates from pair to pair. For the ratios within
+pairs, the median is shown, with an interval that contains the true median with at least 95% confidence, whatever the
+distribution (with fewer than six pairs: from the least to the greatest). A row is slower, or faster, if the whole
+interval is beyond 3%.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Comparison:
-    """One row: how many times as long as the other revision this one takes, and the interval around it."""
+    """A row: this revision's time divided by the other's, and the interval around it."""
 
     name: str
     what: str
@@ -52,7 +52,7 @@ class Comparison:
 
 
 def interval(samples: Sequence[float]) -> tuple[float, float]:
-    """The narrowest pair of order statistics that holds the median with the confidence wanted.
+    """The narrowest pair of order statistics that contains the median with the desired confidence.
 
     >>> interval([5.0, 1.0, 3.0, 2.0, 4.0, 9.0, 8.0, 7.0, 6.0])
     (2.0, 8.0)
@@ -69,7 +69,7 @@ def interval(samples: Sequence[float]) -> tuple[float, float]:
 
 
 def compared(here: Sequence[Report], there: Sequence[Report]) -> list[Comparison]:
-    """The rows that both have in every pair, the slowest first."""
+    """The rows that both revisions have in every pair, slowest first."""
     found: dict[tuple[str, str], list[float]] = {}
     for new, old in zip(here, there, strict=True):
         before = _medians(old)
@@ -97,12 +97,12 @@ def table(rows: Sequence[Comparison]) -> str:
 
 
 def prepare(revision: str) -> dict[str, Path]:
-    """The interpreters of both revisions, each with its own installed."""
+    """The interpreters of both environments, each with its revision installed."""
     shutil.rmtree(WORKPLACE, ignore_errors=True)
     there, bench = WORKPLACE / "tree", WORKPLACE / "run"
     bench.mkdir(parents=True)
     for folder in ("benchmarks", "examples"):
-        (bench / folder).symlink_to(ROOT / folder)  # run from there, so that no corejax lies beside them
+        (bench / folder).symlink_to(ROOT / folder)  # run from there, so that there is no corejax beside them
     archive = subprocess.run(["git", "archive", revision], cwd=ROOT, capture_output=True, check=True).stdout
     with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
         tar.extractall(there, filter="data")

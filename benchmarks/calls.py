@@ -1,4 +1,4 @@
-"""Calls of compiled functions, by what they are called with; and what comes before the first of them."""
+"""Calls of compiled functions, by kind of arguments, and the stages before the first call."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.measure import Effort, Task, Timing, measured
 from benchmarks.rivals import Function, Rival
 from benchmarks.rows import Measure, Row, by_operators, ready, timed_alike
 
-# The module stood elsewhere before there were rooms: an older revision is measured beside this one.
+# In older revisions, which are measured too, the module is elsewhere.
 _jaxlib = import_module("corejax.base._jaxlib" if find_spec("corejax.base") else "corejax._jaxlib")
 
 LEAVES = 20
@@ -52,7 +52,7 @@ def scalars(module: Any) -> Task:
 
 
 def pytrees(put: bool) -> Callable[[Any], Task]:
-    """Layers with two arrays each, and layers come back."""
+    """Takes and returns layers with two arrays each."""
     def make(module: Any) -> Task:
         array = module.device_put(_small()) if put else _small()
         layers = [{"weights": array, "bias": array} for _ in range(LEAVES // 2)]
@@ -81,7 +81,7 @@ def static_by_name(module: Any) -> Task:
 
 
 def other_shape(module: Any) -> Task:
-    """Two signatures in turn."""
+    """Two signatures, alternating."""
     f, x, y = module.jit(_simple(module)), module.device_put(_small()), module.device_put(np.ones(9))
 
     def run(_: Any) -> None:
@@ -90,12 +90,12 @@ def other_shape(module: Any) -> Task:
     return Task(run)
 
 
-#: Never the same twice in a process, so that no cache knows a program with it.
+#: Never the same number twice in a process, so that programs with it aren't in any cache.
 _NEW = itertools.count(1)
 
 
 def _chain(module: Any, operations: int) -> Function:
-    """A program that no one has seen before."""
+    """A program that is new to all caches."""
     new, sin = 1.0 + next(_NEW) / 2 ** 30, module.lax.sin
 
     def chain(x: Any, y: Any) -> Any:
@@ -127,7 +127,7 @@ def new_shape(module: Any) -> Task:
 
 
 def made_anew(rivals: Mapping[str, Rival], effort: Effort) -> Iterator[Row]:
-    """An equal program from a new function; what tracing alone takes stands beside it, as no less is possible."""
+    """An equal program from a new function, beside the time for tracing alone, which is a lower bound."""
     x = _small()
 
     def make(name: str) -> Task | None:
@@ -157,7 +157,7 @@ def compiles(rivals: Mapping[str, Rival], _: Effort) -> Iterator[Row]:
 
 
 def _counted(module: Any) -> Callable[[], int]:
-    """What counts from now on how often the compiler runs."""
+    """A counter of how often the compiler runs from now on."""
     counted = [0]
     if hasattr(module, "monitoring"):
         def heard(event: str, _seconds: float, **_rest: Any) -> None:

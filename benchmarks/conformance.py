@@ -1,9 +1,9 @@
-"""Seconds of one core that the conformance kit takes for each primitive, with nothing compiled before.
+"""The CPU time of the conformance kit for each primitive on one core, with nothing compiled before.
 
     python -m benchmarks.conformance [--full] [--rounds N] [--checks] [NAME ...]
 
-A NAME is a pack or a primitive; without any, all installed packs are measured. `--checks` adds what each check takes.
-The seconds are the processor's, those of the processes that the full mode starts included: other load does not count.
+A NAME is a pack or a primitive; without any, all installed packs are measured. `--checks` adds the time for each check.
+CPU time includes the processes that the full mode starts, but no other load.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from corejax.testing.running import outcomes, primitives_of
 
 
 def on_one_core() -> None:
-    """Keep to one core, where the system can do that, and to one thread; before jaxlib is loaded."""
+    """Restrict the process to one thread and, if the system can, to one core; call it before jaxlib is loaded."""
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 
 def chosen(names: Sequence[str]) -> list[str]:
-    """The primitives of these packs, or these."""
+    """These primitives, with packs expanded."""
     packs = manifest.read().packs
     primitives = {name: None for name in names or packs for name in (primitives_of(name) if name in packs else [name])}
     return list(primitives)
 
 
 def processor_seconds() -> float:
-    """What this process and those that it has started have used up."""
+    """The CPU time of this process and its children so far."""
     used = os.times()
     return used.user + used.system + used.children_user + used.children_system
 
 
 def measured(primitive: str, full: bool) -> tuple[float, Report]:
-    """One run, which compiles anew what it needs."""
+    """One run, with empty caches of compiled programs."""
     cj.clear_caches()
     start = processor_seconds()
     report = Report(tuple(outcomes(primitive, full=full)))
@@ -50,7 +50,7 @@ def measured(primitive: str, full: bool) -> tuple[float, Report]:
 
 
 def lines(full: bool, rounds: int, names: Sequence[str], checks: bool) -> Iterator[str]:
-    """The table, as it comes."""
+    """The lines of the table, as they are measured."""
     medians: dict[str, float] = {}
     by_check: dict[str, float] = {}
     for name in names:

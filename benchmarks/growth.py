@@ -1,7 +1,7 @@
-"""How cost grows: with equations, with arguments, with the steps of a loop, with transformations around each other.
+"""How cost grows with equations, with arguments, with the steps of a loop, with nested transformations.
 
-`make bench` draws it beside jax. For corejax alone, and what each part of it takes for an equation (what is linear in
-a program's length stays the same):
+`make bench` plots it beside jax. For corejax alone, the time of each stage per equation, which is constant if the stage
+is linear in the length of a program:
 
     python -m benchmarks.growth [--sizes 1000 10000 100000] [--shape chain]
 """
@@ -28,9 +28,9 @@ from corejax.ir import dce, jaxpr_text, parse_jaxpr, structural_key, typecheck
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A quantity in seconds at some sizes, for each library as far as it was measured.
+    """A quantity in seconds at several sizes, for each library as far as it was measured.
 
-    `each` says that what one equation, argument or step takes is of interest, rather than the whole.
+    `each` says that the time per equation, argument or step is of interest, rather than the total.
     """
 
     what: str
@@ -39,7 +39,7 @@ class Series:
     each: bool = True
 
 
-#: What is timed for a library (the module) and a size.
+#: Makes what is timed, for a library (the module) and a size.
 Make = Callable[[Any, int], Task]
 Grow = Callable[[Mapping[str, Rival], Effort], Iterator[Series]]
 
@@ -49,7 +49,7 @@ STEPS = (10, 100, 1_000, 10_000, 100_000)
 
 
 def series(what: str, over: str, sizes: Sequence[int], make: Make, each: bool = True) -> Grow:
-    """One quantity, from the smallest size to the largest. Who would take too long for the next is not asked."""
+    """A quantity, from the smallest size to the largest. A library that would take too long for the next one stops."""
     def grow(rivals: Mapping[str, Rival], effort: Effort) -> Iterator[Series]:
         lines: dict[str, dict[int, Timing]] = {name: {} for name, rival in rivals.items() if rival.module}
         few = Effort(effort.few, 2 if effort.few > 2 else 1, effort.seconds / len(sizes))
@@ -96,14 +96,14 @@ def lowering(module: Any, size: int) -> Task:
 
 
 def calling(module: Any, size: int) -> Task:
-    """A compiled function of so many device arrays."""
+    """A compiled function of this many device arrays."""
     f = module.jit(lambda *xs: [x + 1.0 for x in xs[:1]], keep_unused=True)
     xs = [module.device_put(np.ones(8)) for _ in range(size)]
     return Task(lambda _: f(*xs))
 
 
 def signing(module: Any, size: int) -> Task:
-    """The gradient of a function of so many arguments, traced."""
+    """Tracing the gradient of a function of this many arguments."""
     def f(*xs: Any) -> Any:
         total = xs[0]
         for x in xs[1:]:
@@ -129,7 +129,7 @@ def running_a_loop(module: Any, size: int) -> Task:
 
 
 def _nested(what: str, deepest: int, transform: Callable[[Any, Function], Function], axes: bool = False) -> Grow:
-    """A function of a few equations with a transformation around it, and around that, traced."""
+    """Tracing a function of a few equations under nested transformations."""
     def make(module: Any, depth: int) -> Task:
         def prepare() -> Function:
             f = _chain(module, 10)
@@ -166,7 +166,7 @@ def chain(n: int) -> Function:
 
 
 def wide(n: int) -> Function:
-    """One value is used n / 2 times."""
+    """A single value is used n / 2 times."""
     def fun(x: Any) -> Any:
         y, total = lax.sin(x), x
         for i in range(n // 2):
@@ -176,7 +176,7 @@ def wide(n: int) -> Function:
 
 
 def operations(fun: Function) -> Iterator[tuple[str, Function]]:
-    """What is timed; what each needs is made before it is handed out."""
+    """The operations to time; whatever one needs is made before it is yielded."""
     xs = np.ones(3)
     yield "make_jaxpr", lambda: cj.make_jaxpr(fun)(0.5)
     yield "jvp", lambda: cj.make_jaxpr(lambda x: cj.jvp(fun, (x,), (x,)))(0.5)
@@ -199,7 +199,7 @@ def operations(fun: Function) -> Iterator[tuple[str, Function]]:
 
 
 def seconds(work: Function) -> float:
-    """How long the thread works on it, once. The collector of cycles is off, as in the other benchmarks."""
+    """The thread's CPU time for one run. The cyclic garbage collector is off, as in the other benchmarks."""
     gc.collect()
     gc.disable()
     try:
@@ -218,7 +218,7 @@ def main() -> None:
     options = parser.parse_args()
     for make in [{"chain": chain, "wide": wide}[name] for name in options.shape]:
         for _, work in operations(make(10)):
-            work()  # rules are loaded and caches of types are filled
+            work()  # loads rules and fills the caches of types
         columns = [dict((name, seconds(work) / n * 1e6) for name, work in operations(make(n))) for n in options.sizes]
         print(f"\n| {make.__name__}: µs an equation | {' | '.join([f'{n:,}' for n in options.sizes])} |")
         print("| --- |" + " ---: |" * len(columns))

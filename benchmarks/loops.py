@@ -1,4 +1,4 @@
-"""Loops: their gradients compiled, the memory that these take by the compiler's word, and what tracing them costs."""
+"""Loops: their compiled gradients, the memory of these according to the compiler, and the cost of tracing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WIDTH = 64
 #: Within 5% of the rival.
 CLOSE = 1 / 1.05
 
-#: A program of one argument, a tuple of arrays; and that argument for so many steps.
+#: A program of one argument, a tuple of arrays, and that argument for a number of steps.
 Program = tuple[Function, tuple[Any, ...]]
 _RNG_SEED = 0
 
@@ -43,7 +43,7 @@ def rnn(rival: Rival, steps: int) -> Program:
 
 
 def outputs(rival: Rival, steps: int) -> Program:
-    """Inputs and outputs of 64 numbers, without products of matrices."""
+    """Inputs and outputs of 64 numbers, without matrix products."""
     lax, rng = rival.module.lax, _random()
 
     def f(a: Any, b: Any, c: Any, xs: Any) -> Any:
@@ -56,7 +56,7 @@ def outputs(rival: Rival, steps: int) -> Program:
 
 
 def softmax(rival: Rival, steps: int) -> Program:
-    """A product with a matrix and a softmax."""
+    """A matrix product and a softmax."""
     lax, rng = rival.module.lax, _random()
 
     def f(w: Any, h: Any, xs: Any) -> Any:
@@ -92,7 +92,7 @@ PROGRAMS: dict[str, Callable[[Rival, int], Program]] = {
 
 
 def gradient(rival: Rival, name: str, steps: int = STEPS) -> tuple[Function, tuple[Any, ...]]:
-    """The compiled gradient of a program with respect to all but the inputs of its steps; and its arguments."""
+    """The compiled gradient of a program with respect to everything but the inputs of steps; and its arguments."""
     program, args = PROGRAMS[name](rival, steps)
     wanted = tuple([i for i, x in enumerate(args) if x.shape[:1] != (steps,)])
     jit, device_put = rival.module.jit, rival.module.device_put
@@ -100,7 +100,7 @@ def gradient(rival: Rival, name: str, steps: int = STEPS) -> tuple[Function, tup
 
 
 def one_gradient(name: str) -> Measure:
-    """A compiled gradient, for one body of a loop."""
+    """The compiled gradient of a loop with one of these bodies."""
     def measure(rivals: Mapping[str, Rival], effort: Effort) -> Iterator[Row]:
         def make(rival: str) -> Task:
             rivals[rival].module.clear_caches()
@@ -110,7 +110,7 @@ def one_gradient(name: str) -> Measure:
 
 
 def temporaries(rivals: Mapping[str, Rival], _: Effort) -> Iterator[Row]:
-    """What the compiled gradients allocate beside their arguments, as the compiler says."""
+    """What the compiled gradients allocate besides their arguments, according to the compiler."""
     for name in PROGRAMS:
         found = {}
         for rival in _both(rivals):
@@ -121,7 +121,7 @@ def temporaries(rivals: Mapping[str, Rival], _: Effort) -> Iterator[Row]:
 
 
 def tracing(rivals: Mapping[str, Rival], effort: Effort) -> Iterator[Row]:
-    """What a gradient costs before it is compiled, for a long loop and for a short one: the same."""
+    """The cost of a gradient before it is compiled, which is the same for a long loop and a short one."""
     def make(name: str) -> Task:
         return _lower(rivals[name], MANY) if name in rivals else _lower(rivals["corejax"], 1_000)
 
@@ -131,7 +131,7 @@ def tracing(rivals: Mapping[str, Rival], effort: Effort) -> Iterator[Row]:
 
 
 def searching(rivals: Mapping[str, Rival], effort: Effort) -> Iterator[Row]:
-    """A while loop that each of 10,000 numbers ends for itself."""
+    """A while loop over 10,000 numbers, each with its own end."""
     def make(rival: str) -> Task:
         module = rivals[rival].module
         module.clear_caches()
@@ -163,7 +163,7 @@ def _run(function: Function, args: tuple[Any, ...]) -> Task:
 
 
 def _lower(rival: Rival, steps: int) -> Task:
-    """Tracing and lowering a program that is new each time, for the same arguments: new ones would empty the caches."""
+    """Tracing and lowering a new program each time, with the same arguments: new ones would empty the caches."""
     _, args = scalar(rival, steps)
 
     def prepare() -> Function:

@@ -1,9 +1,9 @@
-"""What reading the manifest of many packs costs, beside one bare `importlib_metadata.entry_points()`.
+"""The cost of reading the manifest with many packs, compared with a bare `importlib_metadata.entry_points()`.
 
     python -m benchmarks.manifest [--packs N] [--rounds N]
 
-The packs are made up in a temporary folder, and seen by a Python of its own. The two take turns, so that what disturbs
-one disturbs the other.
+The packs are made up in a temporary folder, and read by a separate Python process. The two take turns, so that they
+share any disturbance.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ for ours, bare in pairs:
 
 
 def make(folder: Path, count: int) -> None:
-    """Distributions with two entry points each, beside metadata of the usual length."""
+    """Make distributions with two entry points each, and metadata of the usual length."""
     for i in range(count):
         info = folder / f"made_up_{i}-1.0.dist-info"
         info.mkdir()

@@ -1,9 +1,9 @@
-"""Interleaved timing: every library takes its turn in every round, so that what disturbs one disturbs all.
+"""Interleaved timing: every library takes its turn in every round, so that all share any disturbance.
 
-What is timed is made anew a few times, with another library first each time: where a program's memory lies is settled
-when it is made, and whoever comes first in a process lies worse, by up to 20% for the same machine code. A warm-up
-comes before and is not counted. The cyclic garbage collector is off while the clock runs, as in `timeit`, because JAX
-hooks a callback into it that would slow its rivals down.
+Whatever is timed is made several times, with a different library first each time: the location of a program's memory is
+settled when it is made, and whichever comes first in a process is at a disadvantage, of up to 20% for the same machine
+code. A warm-up comes first and isn't counted. The cyclic garbage collector is off while the clock runs, as in `timeit`,
+because JAX hooks a callback into it that would slow down its rivals.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SLOW_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is timed: `run(prepare())`, of which only `run` counts."""
+    """Something to time: `run(prepare())`, where only `run` counts."""
 
     run: Callable[[Any], Any]
     prepare: Callable[[], Any] = lambda: None
@@ -29,7 +29,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How many samples of each figure are taken, how often what is timed is made anew, and when it is enough."""
+    """How many samples each figure takes, how often the tasks are made again, and when to stop."""
 
     rounds: int = 25
     turns: int = 4
@@ -37,13 +37,13 @@ class Effort:
 
     @property
     def few(self) -> int:
-        """How many samples of something that takes seconds."""
+        """The number of samples for something that takes seconds."""
         return max(2, self.rounds // 5)
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds (or bytes): the median of the samples, the quartiles around it, and how many there are."""
+    """Seconds (or bytes): the median of the samples, the quartiles, and the number of samples."""
 
     median: float
     low: float
@@ -61,12 +61,12 @@ class Timing:
         return cls(value, value, value)
 
     def per(self, units: int) -> Timing:
-        """The same for one of `units` equal parts."""
+        """The same per unit, for `units` equal parts."""
         return Timing(self.median / units, self.low / units, self.high / units, self.count)
 
 
 def measured(make: Callable[[str], Task | None], names: Iterable[str], effort: Effort) -> dict[str, Timing]:
-    """Time what `make` makes for each name, but for those for which it makes nothing."""
+    """Time the task that `make` returns for each name, skipping names without one."""
     pooled: dict[str, list[float]] = {name: [] for name in names}
     for turn in range(effort.turns):
         tasks = {}
@@ -87,7 +87,7 @@ def _rotated(names: list[str], by: int) -> list[str]:
 
 
 def _samples(tasks: Mapping[str, Task], rounds: int, seconds: float) -> dict[str, list[float]]:
-    """A sample of each task in every round; fewer rounds, but at least two, where they take too long."""
+    """A sample of each task in every round; fewer rounds, but at least two, if they take too long."""
     runs = {name: _calibrate(task) for name, task in tasks.items()}
     samples: dict[str, list[float]] = {name: [] for name in tasks}
     start = perf_counter()

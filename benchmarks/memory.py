@@ -1,4 +1,4 @@
-"""By how much a process grows while it does something. Each sample is a process of its own.
+"""How much a process grows while it does something. Each sample is a separate process.
 
     python -m benchmarks.memory TASK LIBRARY
 """
@@ -18,11 +18,11 @@ from benchmarks.measure import Effort, Timing
 from benchmarks.rivals import Rival, corejax, jax
 from benchmarks.rows import Measure, Row, by_operators, ready
 
-#: Source equations: many, so that what a library loads once does not count.
+#: Source equations: many, so that what a library loads once doesn't matter.
 TRACED = 100_000
 DIFFERENTIATED = 20_000
 
-#: What is to be done, after something short of the same kind was done.
+#: The work to measure; a short piece of the same kind has been done before.
 Work = Callable[[], Any]
 
 
@@ -68,7 +68,7 @@ def _once(task: str, library: str) -> float:
 
 
 def most_resident(forget: bool = False) -> int:
-    """The most memory that this process has held, in bytes; with `forget`, from now on (where Linux lets us)."""
+    """The peak memory of this process so far, in bytes; `forget` resets it first (where Linux allows that)."""
     status = Path("/proc/self/status")
     if not status.exists():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
@@ -79,7 +79,7 @@ def most_resident(forget: bool = False) -> int:
 
 
 def main() -> None:
-    """Do it, and print by how many bytes the process grew at most."""
+    """Do the work, and print by how many bytes the process grew at most."""
     task, library = sys.argv[1:]
     work = TASKS[task]({"corejax": corejax, "jax": jax}[library]())
     gc.collect()

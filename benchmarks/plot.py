@@ -1,4 +1,4 @@
-"""The plots, as SVG, light or dark as the reader's page: how many times faster corejax is, and how cost grows."""
+"""The plots, as SVG that follows the reader's light or dark mode: how many times faster corejax is, how cost grows."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _number(value: float) -> str:
 
 
 class _Scale:
-    """A logarithmic axis from pixel to pixel."""
+    """A logarithmic axis between two pixels."""
 
     def __init__(self, low: float, high: float, start: float, end: float) -> None:
         self.low, self.high = low, high
@@ -63,7 +63,7 @@ class _Scale:
         return self._start + self._by * math.log(min(max(value, self.low), self.high) / self.low)
 
     def ticks(self) -> Iterator[float]:
-        """1, 2 and 5 times powers of ten; only those, where they are many."""
+        """1, 2 and 5 times powers of ten; only powers of ten if there are many."""
         steps = (1, 2, 5) if self.high / self.low < 2000 else (1,)
         for power in range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1):
             yield from [step * 10.0 ** power for step in steps if self.low <= step * 10.0 ** power <= self.high]
@@ -83,7 +83,7 @@ def _mark(rival: str, x: float, y: float) -> str:
 
 
 def ratios(report: Report) -> str:
-    """A line for each row: a mark for each rival, a stroke where the target for it is, a ring around what misses it."""
+    """A line for each row: a mark for each rival, a stroke at its target, a ring around marks that miss it."""
     drawn = {title: [row for rows in named.values() for row in rows if _drawn(row)]
              for title, named in report.sections.items()}
     all_rows = [row for rows in drawn.values() for row in rows]
@@ -162,7 +162,7 @@ def _panel(series: Series, left: float, top: float) -> Iterator[str]:
         return
     logarithmic = sizes[-1] >= 100
     x0, x1, y0, y1 = left + 48, left + _PANEL - 24, top + _TALL - 38, top + 24
-    # from a whole power of ten to a whole power of ten
+    # between integer powers of ten
     low, high = 10.0 ** math.floor(math.log10(min(medians))), 10.0 ** math.ceil(math.log10(max(medians)))
     down = _Scale(low, max(high, low * 10), y0, y1)
     log = _Scale(sizes[0], sizes[-1], x0, x1)

@@ -1,4 +1,4 @@
-"""The programs in examples/, each as it is and written for jax: the same text, with the other import."""
+"""The programs in examples/, each as it is, and written for jax: the same text with a different import."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 #: At most 2% slower than the rival.
 AS_FAST = {"jax": 1 / 1.02}
 
-#: A function, and arguments for it.
+#: A function and its arguments.
 Program = tuple[Function, tuple[Any, ...]]
 
 
 @functools.cache
 def written_for(library: str, name: str) -> ModuleType:
-    """An example as a module that imports this library."""
+    """An example as a module that imports this library instead."""
     path = EXAMPLES / f"{name}.py"
     module = ModuleType(f"{name}_for_{library}")
     exec(compile(path.read_text().replace("corejax", library), str(path), "exec"), module.__dict__)
@@ -138,7 +138,7 @@ PROGRAMS: dict[str, tuple[str, Callable[[str], Program]]] = {
 
 
 def compiled(module: Any, program: Program) -> tuple[Function, Any]:
-    """A program compiled, and its arguments on the device."""
+    """A compiled program, and its arguments on the device."""
     function, args = program
     return module.jit(function), module.tree.map(module.device_put, args)
 
@@ -157,7 +157,7 @@ def running(what: str, program: Callable[[str], Program]) -> Measure:
 
 
 def compiling(rivals: Mapping[str, Rival], effort: Effort) -> Iterator[Row]:
-    """From the Python function to the program, for the training step."""
+    """From the Python function to the compiled program, for the training step."""
     def make(name: str) -> Task | None:
         module = rivals[name].module
         if module is None:

@@ -1,4 +1,4 @@
-"""What was found, for people and as JSON; and read back from there."""
+"""Reports, for people and as JSON, which can be read back."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ the number of steps doesn't matter, it is the whole cost. A figure that is missi
 
 @dataclass
 class Report:
-    """What was found: rows by the names that they are run by, in sections."""
+    """The results: rows by the names that they are run by, in sections."""
 
     setting: str
     effort: Effort
@@ -52,7 +52,7 @@ class Report:
 
 
 def setting() -> str:
-    """What was measured on what."""
+    """The machine and the versions of all libraries."""
     versions = []
     for library in LIBRARIES:
         try:
@@ -85,12 +85,12 @@ def met(row: Row, rival: str) -> bool:
 
 
 def rivals_of(row: Row) -> list[str]:
-    """Those that corejax is compared with; none, if it failed itself."""
+    """The rivals that corejax is compared with; none if corejax itself failed."""
     return [name for name in row.timings if name != "corejax"] if "corejax" in row.timings else []
 
 
 def table(rows: Sequence[Row]) -> Iterator[str]:
-    """Lines of Markdown: one for each rival of each row."""
+    """Lines of Markdown: one for each row and rival."""
     yield "| what | corejax | rival | takes | times faster, or smaller | target | met |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
     for row in rows:
@@ -107,7 +107,7 @@ def table(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def growth_table(series: Sequence[Series]) -> Iterator[str]:
-    """One line for each quantity and library; all of `series` are over the same sizes."""
+    """A line for each quantity and library; all of `series` have the same sizes."""
     sizes = sorted({size for each in series for line in each.lines.values() for size in line})
     yield f"| by {series[0].over} | | {' | '.join(f'{size:,}' for size in sizes)} |"
     yield "| --- | --- |" + " ---: |" * len(sizes)
@@ -124,7 +124,7 @@ def _cell(timing: Timing | None, size: int) -> str:
 
 
 def summary(report: Report) -> str:
-    """How many targets are met, and which are not."""
+    """How many targets are met, and which aren't."""
     named = [(name, row) for named in report.sections.values() for name, rows in named.items() for row in rows]
     judged = [(name, row, rival) for name, row in named for rival in row.targets if rival in rivals_of(row)]
     missed = [f"- `{name}`, {row.what}, beside {rival}: {ratio(row, rival):.3g}, wanted {row.targets[rival]:.3g}"
@@ -150,12 +150,12 @@ def markdown(report: Report) -> str:
 
 
 def as_json(report: Report) -> str:
-    """All that is needed to make the page and the plots again; seconds, bytes, or how often."""
+    """Everything needed to make the page and the plots again, in seconds, bytes, or counts."""
     return json.dumps(asdict(report), indent=1) + "\n"
 
 
 def from_json(text: str) -> Report:
-    """What `as_json` wrote."""
+    """Read what `as_json` wrote."""
     found = json.loads(text)
     sections = {title: {name: [_row(row) for row in rows] for name, rows in named.items()}
                 for title, named in found["sections"].items()}

@@ -1,4 +1,4 @@
-"""Each library by the same few names. A rival that is not installed is left out."""
+"""The libraries, each with the same few names. A rival that isn't installed is left out."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """A library: its functions, how it makes an array from an ndarray, and its transformations, as far as it has them.
+    """A library: its functions, how it makes an array from an ndarray, and the transformations that it has.
 
-    `module` is there for those with the names of `jax`.
+    `module` is set for libraries with the same names as `jax`.
     """
 
     name: str
@@ -40,7 +40,7 @@ def corejax() -> Rival:
 
 
 def jax() -> Rival:
-    """JAX, in double precision as the others."""
+    """JAX, in double precision like the others."""
     module = import_module("jax")
     module.config.update("jax_enable_x64", True)
     lax = module.lax
@@ -49,7 +49,7 @@ def jax() -> Rival:
 
 
 def autograd() -> Rival:
-    """autograd: NumPy's functions, a tape in Python."""
+    """autograd: NumPy's functions, with a tape in Python."""
     np, module = import_module("autograd.numpy"), import_module("autograd")
 
     def jvp(f: Function, primals: Any, tangents: Any) -> Any:
@@ -59,7 +59,7 @@ def autograd() -> Rival:
 
 
 def torch_func() -> Rival:
-    """PyTorch by `torch.func`, its function transformations."""
+    """PyTorch with `torch.func`, its function transformations."""
     torch = import_module("torch")
     torch.set_num_threads(1)
     return Rival("torch.func", torch.sin, torch.mul, torch.add, torch.sum, torch.from_numpy, torch.func.grad,
@@ -67,7 +67,7 @@ def torch_func() -> Rival:
 
 
 def torch_tape() -> Rival:
-    """PyTorch by `requires_grad`, its older interface: the tape in C++, no transformation."""
+    """PyTorch with `requires_grad`, its older interface: a tape in C++, without transformations."""
     torch = import_module("torch")
 
     def gradient(f: Function) -> Function:
@@ -81,7 +81,7 @@ def torch_tape() -> Rival:
 
 
 def _wrapped(cj: Any) -> Function:
-    """An `Array` in host memory, as the result of any eager computation is."""
+    """Makes an `Array` in host memory, like the result of any eager computation."""
     return lambda x: cj.lax.copy(x)
 
 
@@ -89,5 +89,5 @@ _NEEDS = {corejax: "corejax", jax: "jax", autograd: "autograd", torch_func: "tor
 
 
 def installed() -> dict[str, Rival]:
-    """Those that can be imported, by name."""
+    """The libraries that can be imported, by name."""
     return {rival.name: rival for rival in (make() for make, module in _NEEDS.items() if find_spec(module))}

@@ -1,4 +1,4 @@
-"""What is measured before anything is compiled: importing, tracing, and eager calls; and what a row is."""
+"""Measurements without compilation: importing, tracing, and eager calls. Also the class of rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EQUATIONS = 300
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A quantity, in seconds, bytes or how often, and the factors by which that of corejax should be smaller."""
+    """A quantity, in seconds, bytes or counts, and the factors by which corejax's should be smaller."""
 
     what: str
     timings: Mapping[str, Timing]
@@ -27,13 +27,13 @@ class Row:
     unit: str = "s"
 
 
-#: What can be run by name. It yields its rows; none, where a rival that it needs is missing.
+#: Something that can be run by name. It yields its rows, or none if a rival that it needs is missing.
 Measure = Callable[[Mapping[str, Rival], Effort], Iterable[Row]]
 
 
 def timed(what: str, make: Callable[[Rival], Task | None], targets: Mapping[str, float] | None = None,
           per: int = 1) -> Measure:
-    """One row of times: `make` says what is timed, or that a library has no such thing."""
+    """One row of times: `make` returns what is timed, or None if a library doesn't have it."""
     def measure(rivals: Mapping[str, Rival], effort: Effort) -> Iterator[Row]:
         timings = measured(lambda name: make(rivals[name]), rivals, effort)
         yield Row(what, {name: timing.per(per) for name, timing in timings.items()}, targets or {})
@@ -42,7 +42,7 @@ def timed(what: str, make: Callable[[Rival], Task | None], targets: Mapping[str,
 
 def timed_alike(what: str, make: Callable[[Any], Task], targets: Mapping[str, float] | None = None,
                 per: int = 1) -> Measure:
-    """The same for libraries with the names of `jax`, which compile anew each time: `make` takes the module."""
+    """The same for libraries with the names of `jax`, with empty caches each time: `make` takes the module."""
     def make_anew(rival: Rival) -> Task | None:
         if rival.module is None:
             return None
@@ -52,7 +52,7 @@ def timed_alike(what: str, make: Callable[[Any], Task], targets: Mapping[str, fl
 
 
 def ready(found: Any) -> Any:
-    """Wait until everything in some nested tuples, lists and dicts is there."""
+    """Wait until everything in nested tuples, lists and dicts has been computed."""
     if isinstance(found, (tuple, list)):
         return [ready(x) for x in found]
     if isinstance(found, dict):
@@ -62,7 +62,7 @@ def ready(found: Any) -> Any:
 
 
 def by_functions(rival: Rival, operations: int) -> Function:
-    """A chain of sin, mul and add, as calls of the library's functions."""
+    """A chain of sin, mul and add, written with the library's functions."""
     sin, mul, add = rival.sin, rival.mul, rival.add
 
     def chain(x: Any, y: Any) -> Any:
@@ -73,7 +73,7 @@ def by_functions(rival: Rival, operations: int) -> Function:
 
 
 def by_operators(rival: Rival, operations: int) -> Function:
-    """The same chain, in operators."""
+    """The same chain, written with operators."""
     sin = rival.sin
 
     def chain(x: Any, y: Any) -> Any:
@@ -87,7 +87,7 @@ Style = Callable[[Rival, int], Function]
 
 
 def anew(function: Function) -> Function:
-    """The same program as another function, for which nothing is cached."""
+    """The same program as a new function, for which nothing is cached."""
     return lambda *args: function(*args)
 
 
@@ -100,7 +100,7 @@ def _small() -> np.ndarray:
 
 
 def _traced(what: str, transform: Callable[[Rival], Function], target: float) -> Measure:
-    """Tracing `transform(rival)`, a function of two arrays that comes from EQUATIONS source equations."""
+    """Tracing `transform(rival)`, a function of two arrays made from EQUATIONS source equations."""
     def make(rival: Rival) -> Task | None:
         if rival.module is None:
             return None
@@ -133,7 +133,7 @@ def lowering(style: Style) -> Measure:
 
 
 def eager_add(style: Style) -> Measure:
-    """The operands are the library's own arrays, as results of other computations are; ours stay on the host."""
+    """The operands are the library's own arrays, like results of other computations; ours stay on the host."""
     def make(rival: Rival) -> Task | None:
         if rival.module is None:
             return None
@@ -143,7 +143,7 @@ def eager_add(style: Style) -> Measure:
 
 
 def add_ndarrays(rivals: Mapping[str, Rival], effort: Effort) -> Iterator[Row]:
-    """Beside NumPy, which needs no transformation."""
+    """Compared with NumPy too, since no transformation is needed."""
     x = _small()
 
     def make(name: str) -> Task | None:
@@ -173,7 +173,7 @@ def _derivative(gradient: Function, array: Any) -> Task:
 
 
 def nested_gradient(times: int) -> Measure:
-    """The gradient of a gradient, and so on."""
+    """Gradients of gradients, nested this many times."""
     def make(rival: Rival) -> Task | None:
         if not rival.nests:
             return None
@@ -206,7 +206,7 @@ def eager_vmap_of_grad(rival: Rival) -> Task | None:
 
 
 def indexing(what: str, use: Function) -> Measure:
-    """Reading or changing a part of an array that was computed before; ours is on the host."""
+    """Reading or changing a part of a computed array; ours is on the host."""
     def make(rival: Rival) -> Task | None:
         if rival.module is None:
             return None
@@ -216,14 +216,14 @@ def indexing(what: str, use: Function) -> Measure:
 
 
 def importing(rivals: Mapping[str, Rival], effort: Effort) -> Iterator[Row]:
-    """Time of the import statement in a fresh interpreter."""
+    """The time of the import statement in a fresh interpreter."""
     wanted = ("corejax", "jax", "autograd", "torch", "numpy")
     modules = [m for m in wanted if m == "numpy" or any(name.startswith(m) for name in rivals)]
     samples: dict[str, list[float]] = {module: [] for module in modules}
     for turn in range(2 * effort.few + 1):
         for module in modules[turn % len(modules):] + modules[:turn % len(modules)]:
             seconds = _import_once(module)
-            if turn:  # the first may write bytecode and fill the disk's cache
+            if turn:  # the first one may write bytecode and fill the disk cache
                 samples[module].append(seconds)
     yield Row("`import`", {m: Timing.of(times) for m, times in samples.items()}, {"jax": 1 / 0.35})
 

@@ -1,10 +1,10 @@
-"""What checking the results of rules costs while a program is traced.
+"""The cost of checking the results of rules while a program is traced.
 
     python -m benchmarks.rule_checks [--rounds N] [--equations N ...]
 
-Each figure is measured twice, in turns: with the kernel as it is, and with the same functions after every check was
-taken out of their source. A check is a branch that can only raise, or only replaces a value by its checked self; a
-call of a `check_...` that hands on what it checked; and what serves a check alone. Nothing else differs.
+Each figure is measured twice, alternating: with the kernel as it is, and with every check removed from the source of
+the same functions. A check is a branch that can only raise or replace a value with its checked self; a call of a
+`check_...` that returns what it checked; and anything only used by a check. Nothing else differs.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from corejax.interpreters import batching, forward, linearize, partial_eval, rev
 from corejax.packs import derivation
 from corejax.plugin import Primitive
 
-#: Which argument of a check is handed on as its result; the others return nothing.
+#: Which argument a check returns as its result; the others return nothing.
 HANDED_ON = {"check_jvp_pair": 1, "check_avals": 1, "check_factor": 1, "check_sequence": 2, "check_list": 2,
              "check_array": 2, "check_value": 2, "check_outputs": 2, "check_tangent": 2, "check_batched": 1,
              "_check_weight": 1}
 
-#: What is rewritten: the functions through which results of rules enter the kernel.
+#: The functions to rewrite: those through which results of rules enter the kernel.
 METHODS = (
     (forward, forward.JVPTrace, ("process", "box", "box_all")),
     (linearize, linearize.LinearizeTrace, ("process_one", "_weight", "box", "_by_rule", "_by_linearize")),
@@ -98,9 +98,9 @@ def _is_check(node: ast.AST) -> bool:
 
 
 def _only_checks(statement: ast.stmt) -> bool:
-    """Can this statement only raise, or replace a value by its checked self?"""
+    """Whether a statement can only raise, or replace a value with its checked self."""
     match statement:
-        case ast.Raise() | ast.Assign(targets=[ast.Name(id="expected")]):  # the type to compare with
+        case ast.Raise() | ast.Assign(targets=[ast.Name(id="expected")]):  # the type to compare to
             return True
         case ast.Assign(targets=[ast.Subscript(value=ast.Attribute(attr="known"))]):  # the same, for the next time
             return True
@@ -122,7 +122,7 @@ def stripped(function: Any, namespace: dict[str, Any], owner: str | None = None)
     tree = ast.fix_missing_locations(Unused(transformer.visit(tree)).tree)
     assert transformer.removed, f"{function.__qualname__} has no checks"
     scope = dict(namespace)
-    # the file, as the kernel tells by it which frames are the user's
+    # with the file name, by which the kernel tells which frames are the user's
     exec(compile(tree, function.__code__.co_filename, "exec"), scope)
     return scope[function.__name__]
 
@@ -151,7 +151,7 @@ class Kernel:
 
     @contextmanager
     def without_checks(self) -> Iterator[None]:
-        """No result of a rule is checked within the block."""
+        """Within the block, results of rules aren't checked."""
         for holder, name, _, without in self._places:
             setattr(holder, name, without)
         try:
@@ -162,7 +162,7 @@ class Kernel:
 
 
 def elementwise(count: int) -> Callable[[Any], Any]:
-    """A program of elementwise operations, whose derivatives are declared as factors."""
+    """A program of elementwise operations with derivatives declared as factors."""
     def fun(x: Any) -> Any:
         for _ in range(count // 4):
             x = lax.sin(x) * x + lax.cos(x)
@@ -171,7 +171,7 @@ def elementwise(count: int) -> Callable[[Any], Any]:
 
 
 def mixed(count: int) -> Callable[[Any], Any]:
-    """A program of which half have derivatives and batching that are functions."""
+    """A program in which half of the operations have functions for derivatives and batching."""
     def fun(x: Any) -> Any:
         for _ in range(count // 8):
             y = lax.reshape(x, (2, 3))
@@ -189,7 +189,7 @@ PROGRAMS = {"elementwise": (elementwise, np.linspace(0.1, 0.9, 6)), "mixed": (mi
 
 
 def tracings(fun: Callable[[Any], Any], x: Any) -> dict[str, Callable[[], Any]]:
-    """The ways of tracing that are measured."""
+    """The ways of tracing to measure."""
     xs = np.stack([x, x])
     return {
         "make_jaxpr": lambda: cj.make_jaxpr(fun)(x),
@@ -201,7 +201,7 @@ def tracings(fun: Callable[[Any], Any], x: Any) -> dict[str, Callable[[], Any]]:
 
 
 def measure(counts: list[int], rounds: int) -> Iterator[tuple[str, Timing, Timing, Timing]]:
-    """Each figure with checks and without."""
+    """Each figure, with and without checks."""
     for program, (make, x) in PROGRAMS.items():
         for count in counts:
             for name, trace in tracings(make(count), x).items():
@@ -213,9 +213,9 @@ def measure(counts: list[int], rounds: int) -> Iterator[tuple[str, Timing, Timin
 
 
 def in_turns(trace: Callable[[], Any], kernel: Kernel, rounds: int) -> tuple[Timing, Timing, Timing]:
-    """The processor time of a tracing with checks and without, and what the checks add, as a share, turn by turn.
+    """The CPU times of tracing with and without checks, and the relative cost of the checks in each turn.
 
-    Each turn begins with a run that isn't counted, as Python adapts its code to what it met last.
+    Each turn starts with a run that isn't counted, since Python specializes its code for what it saw last.
     """
     def sample() -> float:
         trace()

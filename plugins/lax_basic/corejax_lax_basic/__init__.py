@@ -1,4 +1,4 @@
-"""The basic primitives of numerical programs, as functions: everything that `corejax.lax` has from this pack."""
+"""The basic primitives of numerical programs, as functions: everything in `corejax.lax` that comes from this pack."""
 
 from __future__ import annotations
 

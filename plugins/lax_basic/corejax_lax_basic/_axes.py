@@ -1,4 +1,4 @@
-"""Axes, shapes and the errors about them: what the structural primitives share."""
+"""Axes, shapes and errors about them, shared by the structural primitives."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def wrong(primitive: str, problem: str, *, got: Any, wanted: Any, todo: str,
 
 
 def as_int(primitive: str, what: str, value: Any) -> int:
-    """A static integer, from anything that is one."""
+    """Convert to a static integer."""
     try:
         return int(index(value))
     except TypeError as error:
@@ -32,7 +32,7 @@ def as_int(primitive: str, what: str, value: Any) -> int:
 
 
 def as_ints(primitive: str, what: str, values: Any) -> Shape:
-    """A tuple of static integers, from a sequence of them or a single one."""
+    """Convert a sequence of static integers, or a single one, to a tuple."""
     if type(values) is tuple and all([type(v) is int for v in values]):
         return values
     if (isinstance(values, Sequence) and not isinstance(values, str)) or getattr(values, "ndim", 0) == 1:
@@ -70,7 +70,7 @@ def canonical_axes(primitive: str, axes: Any, ndim: int) -> Shape:
 
 
 def check_axes(primitive: str, what: str, axes: Shape, ndim: int) -> None:
-    """Check that params hold distinct axes from 0 to ndim - 1."""
+    """Check that a param contains distinct axes from 0 to ndim - 1."""
     if len(set(axes)) != len(axes) or any([not 0 <= axis < ndim for axis in axes]):
         raise wrong(primitive, f"{what} must be distinct axes of the operand", got=axes,
                     wanted=f"distinct axes from 0 to {ndim - 1}" if ndim else "(): the operand is a scalar",
@@ -78,21 +78,21 @@ def check_axes(primitive: str, what: str, axes: Shape, ndim: int) -> None:
 
 
 def check_shape(primitive: str, what: str, shape: Shape) -> None:
-    """Check that params hold a shape."""
+    """Check that a param is a valid shape."""
     if any([type(size) is not int or size < 0 for size in shape]):
         raise wrong(primitive, f"{what} has an entry that isn't a size", got=shape, wanted="non-negative integers",
                     todo="compute the sizes first; only array.reshape accepts -1")
 
 
 def same_dtype(primitive: str, avals: Sequence[ShapedArray]) -> None:
-    """Check that operands have one dtype."""
+    """Check that operands have the same dtype."""
     if any([aval.dtype != avals[0].dtype for aval in avals]):
         raise wrong(primitive, "operands differ in dtype", got=" and ".join(map(str, avals)), wanted="one dtype",
                     todo="convert with lax.convert_element_type or x.astype(...)")
 
 
 def all_weak(avals: Sequence[ShapedArray]) -> bool:
-    """A result is weak if every operand is."""
+    """Whether all types are weak, and so the result's."""
     return all([aval.weak_type for aval in avals])
 
 

@@ -1,8 +1,8 @@
-"""The short way for arrays in host memory: NumPy's own indexing reads and writes them.
+"""A shortcut for arrays in host memory: NumPy's own indexing reads and writes them.
 
-It is taken where nothing is being transformed. Each function returns None for anything that it can't handle: an index,
-or values, that NumPy rejects or may interpret in another way than we do. The long way then does the work, or says what
-is wrong. The `impl`s of `gather`, `scatter` and the like aren't called here; those of operations are.
+It is used if nothing is being transformed. Each function returns None for anything that it can't handle: an index or
+values that NumPy rejects, or may interpret differently from us. The general code then does the work, or reports what is
+wrong. The `impl`s of `gather`, `scatter` and the like aren't called here, while those of operations are.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from corejax.core import Array, ShapedArray, array_at, context, in_memory
 from corejax_lax_basic._axes import Shape, dtype_kind
 from corejax_lax_basic.creation import as_dtype
 
-#: Entries of an index that NumPy takes as they are.
+#: Entries of an index that NumPy takes unchanged.
 _PLAIN = frozenset([int, slice, type(None), type(Ellipsis), bool])
 
 _SCALARS = np.integer, np.bool_
 
-#: What does in place, where places repeat, what an `impl` does, and to each bit the same.
+#: Ufuncs that do bitwise the same as an `impl`, in place, even if places repeat.
 _IN_PLACE = {operator.add: np.add, operator.mul: np.multiply}
 
-#: The kinds of numbers in order: none is put into a lesser one.
+#: The kinds of numbers, in order: values are never converted to a lower kind.
 KINDS = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
 
 _PYTHON = {bool: 0, int: 1, float: 2}
 
-#: So many bytes a device's program copies sooner than two copies here are made.
+#: From this many bytes on, a program on the device copies faster than this code, which makes two copies.
 _MANY = 1 << 18
 
 _MOST = np.iinfo(np.int64).max
-_NUMPYS_OWN = 256  # dtypes with smaller numbers; structured ones, such as float0, are among them
+_NUMPYS_OWN = 256  # dtypes with smaller numbers are, including structured ones such as float0
 
 
 def read(x: Array, index: Any) -> Array | None:
@@ -55,7 +55,7 @@ def read(x: Array, index: Any) -> Array | None:
         elif kind not in _PLAIN:
             index = _of_numpy(index, place)
         out = host[index]
-    except Exception:  # the long way says what is wrong, and clamps what is computed
+    except Exception:  # the general code reports what is wrong, and clamps computed indices
         return None
     if type(out) is np.ndarray:
         out.setflags(write=False)
@@ -69,7 +69,7 @@ def _part_of(aval: ShapedArray, shape: Shape) -> ShapedArray:
 
 
 def _of_numpy(entry: Any, place: Any) -> Any:
-    """An entry in the form that NumPy takes; a string, which NumPy rejects, stands for one that needs a closer look."""
+    """An entry in a form that NumPy takes; a string, which NumPy rejects, if it needs a closer look."""
     kind = type(entry)
     if kind is Array:
         found = in_memory(entry)
@@ -84,14 +84,14 @@ def _of_numpy(entry: Any, place: Any) -> Any:
         return entry if isinstance(entry, _SCALARS) else ""
     letter = entry.dtype.kind
     if letter not in "biu":
-        return ""  # NumPy would take text for the name of a field, such as float0 has
+        return ""  # NumPy would take text as the name of a field, and float0 has one
     if letter == "u" and entry.dtype.itemsize > 4 and entry.size and entry.max() > _MOST:
-        return ""  # NumPy would take it for a negative one
+        return ""  # NumPy would take it as a negative index
     return entry
 
 
 def changed(x: Any, index: Any, values: Any, operation: Any) -> Array | None:
-    """`x.at[index].set(values)`, or with an operation the part combined with values by it.
+    """`x.at[index].set(values)`, or the same with an operation that combines the part with values.
 
     A place that is indexed twice is combined twice.
     """
@@ -112,14 +112,14 @@ def changed(x: Any, index: Any, values: Any, operation: Any) -> Array | None:
             out[places.entries] = new
         elif not _combined(out, places, new, operation):
             return None
-    except Exception:  # the long way says what is wrong, and leaves out what is computed and out of bounds
+    except Exception:  # the general code reports what is wrong, and skips computed indices out of bounds
         return None
     out.setflags(write=False)
     return array_at(place, out, x.aval)
 
 
 class _Places(NamedTuple):
-    """An index in NumPy's form; whether it has arrays of integers, and entries that `ufunc.at` doesn't accept."""
+    """An index in NumPy's form, and whether it has arrays of integers, or entries that `ufunc.at` doesn't accept."""
 
     entries: tuple[Any, ...]
     integers: bool
@@ -140,7 +140,7 @@ def _places(index: Any, place: Any) -> _Places | None:
                 return None
             if e.dtype.kind == "b":
                 special = True
-            elif e.ndim == 1:  # of more axes, NumPy need not take the last one last
+            elif e.ndim == 1:  # with more axes, NumPy's last write needn't be the last in order
                 e, integers = np.ascontiguousarray(e), True
             elif e.ndim:
                 return None
@@ -152,7 +152,7 @@ _INTEGER = frozenset([int])
 
 
 def _values(values: Any, dtype: np.dtype, place: Any) -> Any:
-    """Values of this dtype as NumPy arrays; None for those that have to be converted or rejected."""
+    """Values of this dtype, as NumPy arrays; None if they have to be converted or rejected."""
     kind = type(values)
     rank = _PYTHON.get(kind)
     if rank is not None:
@@ -164,14 +164,14 @@ def _values(values: Any, dtype: np.dtype, place: Any) -> Any:
 
 
 def _combined(out: Any, places: _Places, new: Any, operation: Any) -> bool:
-    """Combine a part of `out`, in place; False if that takes more than is done here."""
+    """Combine a part of `out` in place; False if that isn't possible here."""
     impl, ufunc = operation.primitive.impl, _IN_PLACE.get(operation.primitive.of_two)
     if out.dtype.kind not in "iuf" or impl is None or (places.integers and (places.special or ufunc is None)):
         return False
     with np.errstate(all="ignore"):
         if places.integers:
             dropped = [e for e in places.entries if type(e) not in (slice, type(Ellipsis))]
-            if new.ndim > out.ndim + 1 - len(dropped):  # NumPy 2.4 reads memory that isn't there
+            if new.ndim > out.ndim + 1 - len(dropped):  # NumPy 2.4 reads out of bounds here
                 return False
             ufunc.at(out, places.entries, new)  # type: ignore[union-attr]
             return True

@@ -1,8 +1,7 @@
-"""What an index expression means: each entry of `x[entries]` checked, resolved, and given its axis of `x`.
+"""What an index expression means: checks each entry of `x[entries]`, resolves it, and assigns it to an axis of `x`.
 
-Python integers, slices, None, Ellipsis and NumPy arrays are static and checked here. Arrays and tracers of integers
-are computed with: an index out of bounds is handled when the program runs. Where the user names a mode, it applies to
-both.
+Python integers, slices, None, Ellipsis and NumPy arrays are static and checked here. Arrays and tracers of integers are
+computed: an index out of bounds is handled when the program runs. If the user names a mode, it applies to both.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ FULL = slice(None)
 
 
 class Along(NamedTuple):
-    """A slice of one axis: `length` elements from `start` by `step`, which may be negative."""
+    """A slice of an axis: `length` elements from `start` by `step`, which may be negative."""
 
     axis: int
     start: int
@@ -32,7 +31,7 @@ class Along(NamedTuple):
 
 
 class At(NamedTuple):
-    """An index along one axis: an integer, or an array or tracer of integers; static if it is known to be inside."""
+    """An index along an axis: an integer, or an array or tracer of integers; static if it is known to be in bounds."""
 
     axis: int
     where: Any
@@ -40,7 +39,7 @@ class At(NamedTuple):
 
 
 class Flag(NamedTuple):
-    """A boolean scalar: an axis of length 1 or 0 that corresponds to no axis of the operand."""
+    """A boolean scalar: an axis of length 1 or 0 that doesn't correspond to an axis of the operand."""
 
     length: int
 
@@ -57,7 +56,7 @@ Entry = Along | At | Flag | New | Dots
 
 
 class Bounds(NamedTuple):
-    """How to treat indices: `mode` those out of bounds (errors, if it is None), `wrap` the negative ones."""
+    """How to treat indices: `mode` is for those out of bounds (None: errors), `wrap` for negative ones."""
 
     mode: str | None = None
     wrap: bool = True
@@ -67,7 +66,7 @@ STRICT = Bounds()
 
 
 def resolve(shape: Shape, index: Any, bounds: Bounds = STRICT) -> list[Entry]:
-    """The entries of an index into an array of this shape, each axis covered by one of them."""
+    """The entries of an index into an array of this shape, which cover each axis."""
     raw = [_plain(entry) for entry in (index if type(index) is tuple else (index,))]
     used = sum([_axes_of(entry) for entry in raw])
     if used > len(shape):
@@ -127,7 +126,7 @@ def _holds_arrays(entry: list[Any]) -> bool:
 
 
 def _stacked(entry: Sequence[Any]) -> Any:
-    """A list that contains arrays or tracers of integers, as one array; as a mask, if all are flags."""
+    """A list that contains arrays or tracers of integers, as one array; as a mask if all are booleans."""
     parts = [_checked_array(_stacked(item) if isinstance(item, list) else
                             item if isinstance(item, Array) else np.asarray(item)) for item in entry]
     flags = [type(part) is bool or (isinstance(part, np.ndarray) and part.dtype.kind == "b") for part in parts]
@@ -185,7 +184,7 @@ def _at_number(number: int, size: int, axis: int, bounds: Bounds) -> At:
     """A static integer, counted from the start."""
     if (-size if bounds.wrap else 0) <= number < size:
         return At(axis, number + size if number < 0 else number, True)
-    if bounds.mode == "fill":  # out of bounds: whatever number says so
+    if bounds.mode == "fill":  # any number out of bounds will do
         return At(axis, np.array(size if number > 0 else -1), False)
     if bounds.mode == "clip" and size:
         return At(axis, size - 1 if number > 0 else 0, True)
@@ -239,7 +238,7 @@ def _bounds(entry: slice) -> str:
 
 
 def _from_end(index: Any, size: int, wrap: bool) -> Any:
-    """A computed index with at least 32 bits and a sign; negative ones count from the end if they wrap."""
+    """A computed index, signed and with at least 32 bits; negative ones count from the end if they wrap."""
     aval = aval_of(index)
     dtype = aval.dtype
     if dtype.kind == "u" and dtype.itemsize > 2:
@@ -255,7 +254,7 @@ def _from_end(index: Any, size: int, wrap: bool) -> Any:
 
 
 def spread(value: Any, shape: Shape, what: str) -> Any:
-    """The value repeated to a shape as NumPy broadcasts."""
+    """The value broadcast to a shape, like NumPy does."""
     aval = aval_of(value)
     sizes = aval.shape
     if sizes == shape:

@@ -17,7 +17,7 @@ def i64(ctx: Any, value: int) -> Any:
 
 
 def axis_numbers(ctx: Any, kind: str, fields: Mapping[str, Sequence[int] | int]) -> Any:
-    """Dimension numbers of the kind `dot`, `gather` or `scatter`; empty fields are left out, as the syntax wants it."""
+    """Dimension numbers of the kind `dot`, `gather` or `scatter`; empty fields are left out, as the syntax requires."""
     text = ", ".join(f"{name} = {value if isinstance(value, int) else list(value)}"
                      for name, value in fields.items() if value != () and value != [])
     return ctx.ir.Attribute.parse(f"#stablehlo.{kind}<{text}>")

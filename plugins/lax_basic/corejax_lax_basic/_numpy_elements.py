@@ -1,4 +1,4 @@
-"""NumPy's functions that make, choose, compare and round elements, for traced values."""
+"""NumPy functions that make, choose, compare and round elements, for traced values."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, s
 
 def array(object: Any, dtype: Any = None, *, copy: bool | None = None, order: str | None = None, subok: bool = False,
           ndmin: int = 0, device: Any = None) -> Any:
-    """`np.array(values, like=x)` and `np.asarray(values, like=x)`: traced values as they are, lists of them joined."""
+    """`np.array(values, like=x)`, `np.asarray(values, like=x)`: traced values are unchanged, lists of them joined."""
     found = from_array_like(object)
     found = found if dtype is None else operators.astype(found, dtype)
     missing = ndmin - found.ndim
@@ -173,7 +173,7 @@ def angle(z: Any, deg: bool = False) -> Any:
 
 
 def sinc(x: Any) -> Any:
-    """`np.sinc`: sin(pi x) / (pi x), 1 at 0; near 0 a series, which has the derivatives that the quotient loses."""
+    """`np.sinc`: sin(pi x) / (pi x), 1 at 0; a series near 0, which keeps derivatives that the quotient loses."""
     (x,) = promoted((from_array_like(x),), "f")
     scaled = operators.mul(x, np.pi)
     near = operators.lt(operators.abs(x), 0.15)

@@ -1,4 +1,4 @@
-"""NumPy's products, for traced values: `np.dot`, `np.outer`, `np.tensordot`, `np.einsum` and the like."""
+"""NumPy's products for traced values: `np.dot`, `np.outer`, `np.tensordot`, `np.einsum` and the like."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 
 
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-    """`np.diagonal`: the elements where two axes have indices that differ by `offset`, along a new last axis."""
+    """`np.diagonal`: the elements whose indices along two axes differ by `offset`, along a new last axis."""
     a = from_array_like(a)
     ndim = aval_of(a).ndim
     if ndim < 2:
@@ -88,7 +88,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 # einsum
 
 def einsum(*operands: Any, optimize: Any = False) -> Any:
-    """`np.einsum`: sums of products by subscripts, operand by operand from the left, however `optimize` is set."""
+    """`np.einsum`: sums of products by subscripts, taking operands from left to right, whatever `optimize` is."""
     if not isinstance(operands[0], str):
         raise wrong("einsum", "for traced values, the subscripts must be a string", got="lists of axes",
                     wanted="np.einsum('ij,jk->ik', x, y)", todo="write the axes as letters")
@@ -105,7 +105,7 @@ def einsum(*operands: Any, optimize: Any = False) -> Any:
 
 
 def _subscripts(text: str, ndims: Sequence[int]) -> tuple[list[str], str]:
-    """The letters of each operand and of the result; an ellipsis becomes letters of its own."""
+    """The letters of each operand and of the result; an ellipsis becomes new letters."""
     left, arrow, right = text.replace(" ", "").partition("->")
     terms = left.split(",")
     if len(terms) != len(ndims) or any([not name.isalpha() for name in left.replace(",", "").replace("...", "")]):
@@ -147,7 +147,7 @@ def _sizes(inputs: Sequence[str], arrays: Sequence[Any]) -> dict[str, int]:
 
 
 def _prepared(names: str, x: Any, sizes: dict[str, int]) -> tuple[list[str], Any]:
-    """An operand with each letter once, and without axes of size 1 that others are longer along."""
+    """An operand with each letter once, and without axes of size 1 that are longer in other operands."""
     longer = tuple([i for i, size in enumerate(aval_of(x).shape) if size != sizes[names[i]]])
     if longer:
         x, names = shapes.squeeze(x, longer), "".join([name for i, name in enumerate(names) if i not in longer])
@@ -161,7 +161,7 @@ def _prepared(names: str, x: Any, sizes: dict[str, int]) -> tuple[list[str], Any
 
 
 def _contracted(names: list[str], x: Any, others: list[str], y: Any, later: set[str]) -> tuple[list[str], Any]:
-    """The product of two operands, summed over the letters that nothing later needs."""
+    """The product of two operands, summed over the letters that aren't needed later."""
     names, x = _summed(names, x, later | set(others))
     others, y = _summed(others, y, later | set(names))
     shared = [name for name in names if name in others]

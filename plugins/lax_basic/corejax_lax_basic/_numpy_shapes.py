@@ -1,4 +1,4 @@
-"""NumPy's functions that join, split, repeat and rearrange, for traced values."""
+"""NumPy functions that join, split, repeat and rearrange, for traced values."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
 
 
 def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
-    """`np.rollaxis`: the axis stands before the one that is at `start` now."""
+    """`np.rollaxis`: moves the axis before the one that is at `start`."""
     a = from_array_like(a)
     source = canonical_axis("rollaxis", axis, a.ndim)
     before = a.ndim if start == a.ndim else canonical_axis("rollaxis", start, a.ndim)

@@ -1,7 +1,7 @@
-"""NumPy's ufuncs for traced values, except those that are Python's operators: the kernel takes care of these.
+"""NumPy's ufuncs for traced values, except those that are Python operators, which the kernel takes care of.
 
-Dtypes are those of the operators. A function without integer results computes integers in the float dtype that NumPy's
-own loop uses for them.
+Dtypes follow the operators. A function without integer results converts integers to the float dtype that NumPy's own
+loop uses for them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Function = Callable[..., Any]
 # Operands
 
 def inexact(ufunc: np.ufunc, x: Any) -> Any:
-    """The traced operand of a ufunc with inexact results: an integer one in the dtype that NumPy computes in."""
+    """The traced operand of a ufunc with inexact results; integers are converted to the dtype that NumPy uses."""
     aval = x.aval
     if dtypes.is_inexact(aval.dtype):
         return x
@@ -77,10 +77,10 @@ def _real(name: str, x: Any) -> Any:
     return x
 
 
-# Of one operand
+# With one operand
 
 def _same_if_exact(function: Function) -> Function:
-    """Rounding: of integers and booleans, x itself."""
+    """A rounding function that returns integers and booleans unchanged."""
     return lambda x: function(x) if dtypes.is_inexact(aval_of(x).dtype) else x
 
 
@@ -95,7 +95,7 @@ def _to_even(x: Any) -> Any:
 
 
 def is_finite(x: Any) -> Any:
-    """Neither infinite nor NaN."""
+    """Whether x is neither infinite nor NaN."""
     dtype = aval_of(x).dtype
     if dtypes.is_complex(dtype):
         return logic.bitwise_and(rounding.is_finite(operators.real(x)), rounding.is_finite(operators.imag(x)))
@@ -103,7 +103,7 @@ def is_finite(x: Any) -> Any:
 
 
 def is_infinite(x: Any) -> Any:
-    """An infinity; a complex number with one in it."""
+    """Whether x is infinite; for complex numbers, whether a part is."""
     dtype = aval_of(x).dtype
     if dtypes.is_complex(dtype):
         return logic.bitwise_or(is_infinite(operators.real(x)), is_infinite(operators.imag(x)))
@@ -129,7 +129,7 @@ def _inverse_hyperbolic_tangent(x: Any) -> Any:
     return arithmetic.mul(_scalar(0.5, x), arithmetic.sub(exponential.log1p(x), exponential.log1p(arithmetic.neg(x))))
 
 
-# Of two operands
+# With two operands
 
 def _ignoring_nan(choose: Any) -> Function:
     def apply(x: Any, y: Any) -> Any:
@@ -155,13 +155,13 @@ def _float_power(x: Any, y: Any) -> Any:
 
 
 def _ordered(x: Any, y: Any) -> tuple[Any, Any]:
-    """The larger and the smaller one. At ties, too, each is one of the operands, also in derivatives, not the mean."""
+    """The larger and the smaller one. At ties, each is still one of the operands, even in derivatives, not the mean."""
     first = comparison.gt(x, y)
     return _where(first, x, y), _where(first, y, x)
 
 
 def _hypotenuse(x: Any, y: Any) -> Any:
-    """Without overflow, and with a derivative of 0 where both are 0."""
+    """sqrt(x² + y²) without overflow, and with a derivative of 0 where both are 0."""
     x, y = arithmetic.abs(_real("hypot", x)), arithmetic.abs(y)
     long, short = _ordered(x, y)
     plain = logic.bitwise_and(comparison.gt(long, _scalar(0, x)), rounding.is_finite(long))
@@ -173,7 +173,7 @@ def _hypotenuse(x: Any, y: Any) -> Any:
 
 
 def _log_of_sum(x: Any, y: Any) -> Any:
-    """log(exp(x) + exp(y)), computed so that no part overflows."""
+    """log(exp(x) + exp(y)), computed without overflow."""
     long, short = _ordered(_real("logaddexp", x), y)
     both_infinite = logic.bitwise_and(comparison.eq(x, y), is_infinite(long))
     gap = _where(both_infinite, _scalar(0, x), arithmetic.sub(short, long))
@@ -226,7 +226,7 @@ _FLOATS: dict[np.ufunc, Function] = {
     np.degrees: _times(180 / pi),
 }
 
-#: Ufuncs of x alone that keep its dtype, or say something of it.
+#: Ufuncs of x alone that keep its dtype, or return a boolean.
 _UNARY: dict[np.ufunc, Function] = {
     np.sign: arithmetic.sign, np.square: arithmetic.square, np.reciprocal: _reciprocal,
     np.conjugate: operators.conj, np.floor: _same_if_exact(rounding.floor), np.ceil: _same_if_exact(rounding.ceil),

@@ -1,4 +1,4 @@
-"""What dimension numbers mean: which windows of an array a gather reads and a scatter writes, and where they lie."""
+"""What dimension numbers mean: which windows of an array a gather reads and a scatter writes, and where they are."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Numbers = tuple[Shape, Shape, Shape, Shape, Shape]
 
 
 class GatherDimensionNumbers(NamedTuple):
-    """Which axes of operand, indices and result belong together.
+    """How axes of operand, indices and result correspond.
 
-    `offset_dims`: the result's axes that run within a window. `collapsed_slice_dims`: operand axes of window size 1
-    that the result lacks. `start_index_map[k]`: the operand axis of coordinate k. The batching axes pair an operand
-    axis with an axis of the indices.
+    `offset_dims`: the result's axes within a window. `collapsed_slice_dims`: operand axes of window size 1 that the
+    result doesn't have. `start_index_map[k]`: the operand axis of coordinate k. The batching axes pair an operand axis
+    with an axis of the indices.
     """
 
     offset_dims: Shape
@@ -32,7 +32,7 @@ class GatherDimensionNumbers(NamedTuple):
 
 
 class ScatterDimensionNumbers(NamedTuple):
-    """The same for writing: `update_window_dims` are the axes of the updates that run within a window."""
+    """The same for writing: `update_window_dims` are the axes of the updates within a window."""
 
     update_window_dims: Shape
     inserted_window_dims: Shape
@@ -65,7 +65,7 @@ def canonical_numbers(numbers: Any) -> Numbers:
 
 
 def wide(indices: Any) -> Any:
-    """Indices of at least 32 bits, so that sizes can be compared with them."""
+    """Indices of at least 32 bits, so that they can be compared with sizes."""
     dtype = aval_of(indices).dtype
     return lax.convert_element_type(indices, np.int32) if dtype.itemsize < 4 and dtype_kind(dtype) in "iu" else indices
 
@@ -89,7 +89,7 @@ def check_numbers(primitive: str, x: ShapedArray, indices: ShapedArray, index_ma
 
 def places_of(shape: Shape, indices: Any, index_map: Shape, x_batch: Shape, index_batch: Shape, sizes: Shape, *,
               clamp: bool, check: bool) -> tuple[list[Any], Any]:
-    """For each operand axis the positions (windows..., 1, .., size, .., 1), and if asked which windows lie within."""
+    """Positions (windows..., 1, .., size, .., 1) for each operand axis and, if `check`, which windows are inside."""
     windows, ndim = indices.shape[:-1], len(shape)
     valid, places = np.ones(windows, np.bool_), []
     for d in range(ndim):
@@ -112,8 +112,8 @@ def rows_of(shape: Shape, indices: Any, index_map: Shape, dropped: Shape, sizes:
             ) -> tuple[Shape, tuple[Any, ...]] | None:
     """The windows of `places_of` as NumPy's own indexing, which is much faster: `x.transpose(axes)[where]`.
 
-    That is one window, or windows that are whole along each axis that isn't indexed and dropped. None for others, and
-    for windows out of bounds that `clamp` doesn't move inside.
+    That is possible for a single window, or for windows that are whole along each axis that isn't indexed and dropped.
+    None for others, and for windows out of bounds that `clamp` doesn't move inside.
     """
     if indices.ndim == 1:
         first = [0] * len(shape)
@@ -146,14 +146,14 @@ def window_sizes(shape: Shape, updates: Shape, numbers: Numbers) -> Shape:
 
 
 def uppers(indices: Any, upper: Sequence[int], index_map: Shape) -> Any:
-    """The last valid start for each coordinate, spread to the indices' type."""
+    """The last valid start for each coordinate, broadcast to the indices' type."""
     aval = aval_of(indices)
     last = np.array([upper[d] for d in index_map], aval.dtype)
     return broadcast_in_dim(last, aval.shape, (aval.ndim - 1,))
 
 
 def fill_number(dtype: np.dtype, fill_value: Any) -> Any:
-    """The value that stands for a window out of bounds."""
+    """The value for windows out of bounds."""
     kind = dtype_kind(dtype)
     if fill_value is not None or kind in "fc":
         return np.nan if fill_value is None else fill_value

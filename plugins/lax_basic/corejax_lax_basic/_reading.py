@@ -1,9 +1,9 @@
-"""Reading the part that an index names: by slices where it can be, else by a gather.
+"""Reading the part that an index names: with slices if possible, otherwise with a gather.
 
-Static entries go through `slice`, `rev` and `squeeze`; a computed integer goes through
-`dynamic_slice`; index arrays through one `gather`, in which integers broadcast against them. Arrays that are just
-being computed with have two shorter ways: NumPy's own indexing in host memory, and on a device one program for each
-*size* of part, so that another place compiles nothing.
+Static entries use `slice`, `rev` and `squeeze`; a computed integer uses `dynamic_slice`; index arrays use one `gather`,
+in which integers broadcast against them. For arrays outside of transformations there are two shortcuts: NumPy's own
+indexing in host memory, and on a device a program for each *size* of part, so reading at another place compiles
+nothing.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ def getitem(x: Any, index: Any) -> Any:
     return read(x, resolve(shape, index))
 
 
-# The short ways
+# Shortcuts
 
 def _of_array(x: Array, index: Any) -> Any:
-    """The part of an array that has a value now; None if this way can't read it."""
+    """Read a part of a concrete array; None if there is no shortcut for it."""
     found = _in_memory.read(x, index)
     if found is not None or hasattr(x, "_host"):
         return found
@@ -56,7 +56,7 @@ def _of_array(x: Array, index: Any) -> Any:
 
 
 def _window(x: Array, entries: Sequence[Entry]) -> Any:
-    """The part as one window, for slices without steps and integers; None for any other index."""
+    """The part as a single window, for integers and slices without steps; None for any other index."""
     starts: dict[int, int] = {}
     sizes, dropped, offset = list(x.aval.shape), list[int](), list[int]()
     for e in entries:
@@ -76,7 +76,7 @@ def _window(x: Array, entries: Sequence[Entry]) -> Any:
                       mode="promise_in_bounds")
 
 
-# The long way
+# The general code
 
 def read(x: Any, entries: Sequence[Entry], mode: str | None = None, fill_value: Any = None,
          promises: dict[str, bool] | None = None) -> Any:
@@ -105,7 +105,7 @@ def read(x: Any, entries: Sequence[Entry], mode: str | None = None, fill_value: 
 
 
 def is_array(entry: Entry) -> bool:
-    """Does it make the index an advanced one, in which scalars broadcast against arrays?"""
+    """Whether the entry makes an index advanced, in which scalars broadcast against arrays."""
     return type(entry) is Flag or (type(entry) is At and len(np.shape(entry.where) if entry.static
                                                              else entry.where.shape) > 0)
 
@@ -115,7 +115,7 @@ def _to_dtype(x: Any, dtype: np.dtype) -> Any:
 
 
 def _cut(x: Any, entries: Sequence[Along | At]) -> Any:
-    """Slices, reversals and static integers; the axes of integers stay, with size 1."""
+    """Apply slices, reversals and static integers; the axes of integers remain, with size 1."""
     shape = shape_of(x)
     starts, limits, steps = [0] * len(shape), list(shape), [1] * len(shape)
     backward, whole = [], True
@@ -170,14 +170,14 @@ class Layout:
 
 
 def index_shape(entry: Any) -> Shape:
-    """The shape of what an entry holds."""
+    """The shape of an entry's index."""
     if type(entry) is Flag:
         return (entry.length,)
     return np.shape(entry.where) if entry.static else entry.where.shape
 
 
 def common_shape(shapes: Sequence[Shape]) -> Shape:
-    """The shape to which index arrays broadcast."""
+    """The shape that index arrays broadcast to."""
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError as error:
@@ -211,7 +211,7 @@ def _gathered(x: Any, entries: Sequence[Entry], mode: str | None, fill_value: An
 
 
 def _of_nothing(x: Any, entries: Sequence[Entry], mode: str | None, fill_value: Any) -> Any:
-    """A part of an array one of whose indexed axes is empty: the part is empty too, or filled."""
+    """A part of an array with an indexed axis that is empty: the part is empty too, or filled."""
     shape, aval = Layout(entries).result_shape(), aval_of(x)
     if 0 not in shape and mode != "fill":
         axis = next(e.axis for e in entries if type(e) is At and not aval.shape[e.axis])

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-#: The operand's shape, indices, dimension numbers, and the sizes of a window; all of it is read in the mode "clip".
+#: The operand's shape, indices, dimension numbers, and the sizes of a window; all are read with the mode "clip".
 READ: list[tuple[Any, ...]] = [
     ((5,), [[0], [4], [4], [-3], [9]], ((), (0,), (0,), (), ()), (1,)),
     ((3, 4), [[2], [0]], ((1,), (0,), (0,), (), ()), (1, 4)),
@@ -18,7 +18,7 @@ READ: list[tuple[Any, ...]] = [
     ((2, 3, 4), [[[1], [2]], [[0], [0]]], ((2,), (1,), (1,), (0,), (0,)), (1, 1, 4)),
     ((4, 2, 3), [[[1], [2]], [[0], [0]], [[2], [2]]], ((0,), (1,), (1,), (2,), (0,)), (4, 1, 1))]
 
-#: The operand's shape, indices, the shape of the updates, dimension numbers, and a mode; "clip" where windows overlap.
+#: The operand's shape, indices, the shape of the updates, dimension numbers, and a mode: "clip" if windows overlap.
 WRITTEN: list[tuple[Any, ...]] = [
     ((5,), [[-3], [9]], (2,), ((), (0,), (0,), (), ()), "drop"),
     ((3, 4), [[2], [-1], [5]], (3, 4), ((1,), (0,), (0,), (), ()), "fill"),

@@ -23,7 +23,7 @@ from corejax_lax_basic.selection import select_n
 __all__ = ["abs", "add", "div", "integer_pow", "max", "min", "mul", "neg", "rem", "sign", "square", "sub"]
 
 
-# Sums. Python's operators do the same as the ufuncs on arrays, and are five times faster on NumPy scalars.
+# Sums. On arrays, Python's operators do the same as the ufuncs; on NumPy scalars, they are five times faster.
 
 add = define(families.binary(
     "add", operator.add, hlo="add", dtypes="iufc", jvp=factors(1, 1),
@@ -73,7 +73,7 @@ div: Any = define(families.binary(
     "div", _divide, hlo="divide", dtypes="iufc",
     jvp=factors(over(lambda out, x, y: y), lambda out, x, y: neg(div(out, y))),
     transpose=(lambda ct, x, y: div(ct, y), None), domain=(0.5, 3.0),
-    compiled_at=families.where_infinite, cheap=True, doc="The quotient x / y; of integers, rounded towards zero."))
+    compiled_at=families.where_infinite, cheap=True, doc="The quotient x / y; for integers, rounded towards zero."))
 
 
 rem = define(families.binary(
@@ -175,7 +175,7 @@ def _share(x: Any, y: Any, out: Any) -> Any:
 
 
 def _extreme(operation: str, direction: str) -> Callable[..., Any]:
-    """Complex numbers are in the order of their real parts, then of their imaginary ones."""
+    """Complex numbers are ordered by their real parts, then by their imaginary parts."""
     def lower(ctx: Any, args: Sequence[Any]) -> Any:
         out = ctx.avals_out[0]
         if not dtypes.is_complex(out.dtype):
@@ -207,11 +207,11 @@ def _extreme(operation: str, direction: str) -> Callable[..., Any]:
 max = define(families.binary(
     "max", np.maximum, hlo=_extreme("maximum", "GT"), dtypes="biufc",
     jvp=factors(lambda out, x, y: _share(x, y, out), lambda out, x, y: _share(y, x, out)),
-    cheap=True, doc="The larger one of x and y; NaN if one of them is."))
+    cheap=True, doc="The larger of x and y; NaN if either is."))
 min = define(families.binary(
     "min", np.minimum, hlo=_extreme("minimum", "LT"), dtypes="biufc",
     jvp=factors(lambda out, x, y: _share(x, y, out), lambda out, x, y: _share(y, x, out)),
-    cheap=True, doc="The smaller one of x and y; NaN if one of them is."))
+    cheap=True, doc="The smaller of x and y; NaN if either is."))
 
 
 # Signs and magnitudes
@@ -226,7 +226,7 @@ def _lower_sign(ctx: Any, args: Sequence[Any]) -> Any:
     aval = ctx.avals_in[0]
     if dtypes.kind(aval.dtype) != "u":
         return ctx.op("stablehlo.sign", args)
-    # the compiler knows no sign of unsigned integers
+    # the compiler has no sign for unsigned integers
     return ctx.op("stablehlo.minimum", [args[0], families.constant_like(ctx, 1)])
 
 
@@ -238,7 +238,7 @@ def _abs_tangent(t: Any, out: Any, x: Any) -> Any:
 
 
 def _sign_tangent(t: Any, out: Any, x: Any) -> Any:
-    """A complex number on the unit circle can only move along the circle."""
+    """The tangent of a complex sign, which can only move along the unit circle."""
     if not dtypes.is_complex(out.aval.dtype):
         return Zero(out.aval.tangent)
     size = abs(x)
@@ -256,8 +256,8 @@ def _magnitude(dtype: np.dtype) -> np.dtype:
 abs = define(families.unary(
     "abs", np.abs, hlo="abs", dtypes="ifc", result=_magnitude, jvp=partials(_abs_tangent), singular=(0.0,),
     compiled_at=families.where_infinite, cheap=True,
-    doc="The absolute value; real for complex x. Its derivative at 0 counts as 1, of complex x as 0."))
+    doc="The absolute value; real for complex x. Its derivative at 0 counts as 1, or 0 for complex x."))
 sign = define(families.unary(
     "sign", _sign, hlo=_lower_sign, dtypes="iufc", jvp=partials(_sign_tangent), singular=(0.0,),
     compiled_at=families.at_special_points, cheap=True,
-    doc="-1, 0 or 1; of a complex number x / |x|. Its derivative at 0 counts as 0."))
+    doc="-1, 0 or 1; x / |x| for complex numbers. Its derivative at 0 counts as 0."))

@@ -1,4 +1,4 @@
-"""Comparisons, elementwise, with boolean results. NaN differs from everything and compares False otherwise."""
+"""Elementwise comparisons with boolean results. NaN differs from everything; other comparisons with it are False."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Complex numbers and their parts. These are linear over the reals, and their transposes follow that convention.
 
-With <a, b> = Re(a b), which doesn't conjugate, the imaginary part transposes with a minus.
+With <a, b> = Re(a b), without conjugation, the transpose of the imaginary part has a minus sign.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ imag = define(families.unary(
 complex: Any = define(_Complex(
     "complex", _join, arity=2, hlo="complex", dtypes="f", result=_whole, jvp=None, linear=(0, 1),
     transpose=(lambda ct, x, y: real(ct), lambda ct, x, y: lax.neg(imag(ct))),
-    doc="The complex numbers x + iy, of two float32 or float64 arrays."))
+    doc="The complex numbers x + iy, from two float32 or float64 arrays."))
 conj: Any = define(_Conj(
     "conj", np.conjugate, arity=1, hlo="chlo.conj", dtypes="c", jvp=None, linear=(0,),
-    transpose=(lambda ct, x: conj(ct),), doc="The complex conjugate; of a real number it is complex, too."))
+    transpose=(lambda ct, x: conj(ct),), doc="The complex conjugate; complex even for real operands."))

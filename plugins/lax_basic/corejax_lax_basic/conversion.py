@@ -1,7 +1,7 @@
 """Conversion from one dtype to another, by the compiler's rules.
 
 To booleans: True where it isn't zero. From complex to real: the real part. From floats to integers: rounded towards
-zero, NaN to 0, and what is out of range to the nearest integer in range. Between integers: the low bits.
+zero, NaN to 0, and values out of range to the nearest integer in range. Between integers: the low bits.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _cast(x: Any, new_dtype: np.dtype) -> Any:
 def _to_integer(x: Any, new_dtype: np.dtype) -> Any:
     info = np.iinfo(new_dtype)
     wide = np.asarray(x, x.dtype if x.dtype.itemsize >= 4 else np.float32)
-    low, high = wide.dtype.type(info.min), wide.dtype.type(info.max)  # high may round up to the first value beyond
+    low, high = wide.dtype.type(info.min), wide.dtype.type(info.max)  # high may be rounded up, out of range
     inside = (wide >= low) & (wide < high)
     out = np.where(inside, wide, 0).astype(new_dtype)
     return np.where(inside | np.isnan(wide), out, np.where(wide < 0, info.min, info.max).astype(new_dtype))

@@ -1,4 +1,4 @@
-"""Arrays made from nothing but a type."""
+"""Arrays made from just a type."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NO_OPERANDS = "it has no operands, so nothing flows through it"
 
 
 class Iota:
-    """`iota(dtype, size)`: 0, 1, 2, ... as an array of one axis; see `broadcasted_iota` for more axes.
+    """`iota(dtype, size)`: 0, 1, 2, ... as an array with one axis; see `broadcasted_iota` for more axes.
 
     >>> lax.iota(np.int32, 3).tolist()
     [0, 1, 2]
@@ -91,7 +91,7 @@ iota: Any = define(Iota())
 
 @public
 def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Any:
-    """The index along `dimension` at each place of an array of this shape.
+    """An array of this shape, with each element's index along `dimension`.
 
     >>> broadcasted_iota(np.int32, (2, 3), 1).tolist()
     [[0, 1, 2], [0, 1, 2]]
@@ -103,7 +103,7 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Any:
 
 @public
 def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
-    """An array with the scalar `fill_value` everywhere; without `dtype`, of the fill value's type.
+    """An array filled with the scalar `fill_value`; by default, of the fill value's type.
 
     >>> full((2,), 7, np.float32).dtype.name
     'float32'
@@ -115,12 +115,12 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
     if dtype is not None:
         fill_value = as_dtype(fill_value, canonical_dtype(dtype))
     elif type(fill_value) is bool:
-        fill_value = np.bool_(fill_value)  # no array of booleans is weak
+        fill_value = np.bool_(fill_value)  # booleans are never weak
     return broadcast_in_dim.primitive.bind(fill_value, shape=sizes, broadcast_dimensions=())
 
 
 def as_dtype(value: Any, dtype: np.dtype) -> Any:
-    """The scalar in a dtype, strong; a Python number that an integer dtype can't hold is an error."""
+    """The scalar in a (strong) dtype; a Python number that an integer dtype can't hold is an error."""
     kind: Any = type(value)
     if kind is float or kind is int or kind is bool:
         return _constant(kind, value, copysign(1.0, value) if kind is float else 0.0, dtype)
@@ -138,7 +138,7 @@ def _constant(kind: Any, value: Any, sign: float, dtype: np.dtype) -> Array:
 
 @public
 def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] | None = None) -> Any:
-    """An array of the type of `x`, unless `dtype` or `shape` say otherwise, with `fill_value` everywhere."""
+    """An array filled with `fill_value`, with the dtype and shape of `x` unless they are given."""
     if shape is None:
         shape = x.shape if hasattr(x, "shape") else shape_of(x)
     if dtype is None:

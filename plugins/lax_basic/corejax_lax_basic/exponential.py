@@ -26,13 +26,13 @@ exp = define(families.unary(
     compiled_at=families.at_special_points, doc="e to the power of x."))
 expm1 = define(families.unary(
     "expm1", np.expm1, hlo="exponential_minus_one", dtypes="fc", jvp=factors(lambda out, x: add(out, 1)),
-    compiled_at=families.at_special_points, doc="exp(x) - 1, exact also near 0."))
+    compiled_at=families.at_special_points, doc="exp(x) - 1, accurate even near 0."))
 log = define(families.unary(
     "log", np.log, hlo="log", dtypes="fc", jvp=factors(over(lambda out, x: x)), domain=(0.2, 3.0),
     compiled_at=families.where_infinite, doc="The natural logarithm."))
 log1p = define(families.unary(
     "log1p", np.log1p, hlo="log_plus_one", dtypes="fc", jvp=factors(over(lambda out, x: add(x, 1))),
-    domain=(-0.8, 2.0), ulps=128.0, compiled_at=families.where_infinite, doc="log(1 + x), exact also near 0."))
+    domain=(-0.8, 2.0), ulps=128.0, compiled_at=families.where_infinite, doc="log(1 + x), accurate even near 0."))
 logistic = define(families.unary(
     "logistic", lambda x: np.reciprocal(x.dtype.type(1) + np.exp(-x)), hlo="logistic", dtypes="fc",
     jvp=factors(lambda out, x: mul(out, sub(1, out))),
@@ -49,7 +49,7 @@ rsqrt = define(families.unary(
 # Powers
 
 def _base_slope(out: Any, x: Any, y: Any) -> Any:
-    """y x^(y - 1): not a number at x = y = 0."""
+    """y x^(y - 1): NaN at x = y = 0."""
     return mul(y, pow(x, sub(y, 1)))
 
 
@@ -77,24 +77,24 @@ class _Pow(families.Elementwise):
 
 
 def _power(x: Any, y: Any) -> Any:
-    if x.dtype.kind == "c":  # zero to the power of a number that is not real has no value
+    if x.dtype.kind == "c":  # zero to the power of a non-real number is undefined
         return np.where((x == 0) & (y.imag != 0), complex(np.nan, np.nan), np.power(x, y)).astype(x.dtype)
     if x.dtype.kind != "i":
         return np.power(x, y) if any(y.strides) or not y.size or y.flat[0] != 0.5 else _root(x, y)
-    # of integers, a negative power is 0 unless the base is 1 or -1; NumPy refuses it
+    # a negative power of an integer is 0 unless the base is 1 or -1; NumPy rejects it
     inverse = np.where(np.abs(x) == 1, np.where(y & 1, x, 1), 0).astype(x.dtype)
     return np.where(y < 0, inverse, np.power(x, np.maximum(y, 0)))
 
 
 def _root(x: Any, y: Any) -> Any:
-    """x to the power of 1/2: where all exponents are one number, NumPy takes square roots, which differ at -inf, -0."""
+    """x to the power of 1/2. If all exponents are equal, NumPy uses square roots, which differ at -inf and -0."""
     shape = np.broadcast_shapes(x.shape, y.shape)
     bases = np.broadcast_to(x, shape).reshape(-1)
     return np.power(bases, np.full_like(bases, 0.5)).reshape(shape)
 
 
 def _lower_power(ctx: Any, args: Sequence[Any]) -> Any:
-    """The compiler reads six bits of an integer exponent, so exponents are split: powers of x, of x^64, and so on."""
+    """The compiler only uses six bits of an integer exponent, so it is split: powers of x, of x^64, and so on."""
     x, y = args
     aval = ctx.avals_out[0]
     plain = ctx.op("stablehlo.power", args)

@@ -1,10 +1,9 @@
-"""Reading many windows of an array at once, at places that an array of indices holds.
+"""Reading many windows of an array at once, at places given by an array of indices.
 
-XLA's law is that `gather` clamps a window's start so that it lies within the operand. What else may happen to such
-indices (`mode`) is composed around the operation in lowering.
+XLA's law is that `gather` clamps a window's start so that the window is within the operand. Other modes are composed
+around the operation when it is lowered.
 
-The last axis of the indices holds one coordinate for each entry of `start_index_map`; its other axes say how many
-windows there are.
+The last axis of the indices has a coordinate for each entry of `start_index_map`; the other axes enumerate windows.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ class Gather:
         else:
             places, valid = places_of(x.shape, indices, index_map, x_batch, index_batch, slice_sizes, clamp=True,
                                       check=mode == "fill")
-            out = x[tuple(places)]  # windows first, then the axes within a window, of which some have size 1
+            out = x[tuple(places)]  # windows first, then the axes within a window, some of size 1
             if not valid.all():
                 out = out.copy()
                 out[~valid] = fill_number(x.dtype, fill_value)
@@ -130,7 +129,7 @@ class Gather:
             x, slice_sizes = move_axis(x, dim, 0), (min(1, axis.size), *slice_sizes)
             collapsed, index_map = shifted(collapsed, 0), shifted(index_map, 0)
             x_batch, index_batch = (0, *shifted(x_batch, 0)), (0, *index_batch)
-        elif dim is not None:  # the batch axis is one more axis within each window
+        elif dim is not None:  # the batch axis becomes another axis within each window
             slice_sizes = insert(slice_sizes, dim, axis.size)
             collapsed, index_map, x_batch = shifted(collapsed, dim), shifted(index_map, dim), shifted(x_batch, dim)
             rank = len([d for d in range(dim) if d not in (*collapsed, *x_batch)])

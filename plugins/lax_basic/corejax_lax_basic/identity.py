@@ -1,4 +1,4 @@
-"""The identities: one that keeps derivatives, one that stops them, one that the compiler doesn't look through."""
+"""Identities: one that keeps derivatives, one that stops them, one that the compiler doesn't see through."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["copy", "optimization_barrier", "stop_gradient"]
 
 
 class Copy:
-    """`copy(x)`: the same values in memory of their own.
+    """`copy(x)`: the same values in new memory.
 
     >>> copy(np.arange(3)).tolist()
     [0, 1, 2]
@@ -52,7 +52,7 @@ class Copy:
 
 
 class StopGradient:
-    """`stop_gradient(x)`: x, whose derivative counts as zero.
+    """`stop_gradient(x)`: x, with a derivative of zero.
 
     >>> stop_gradient(np.float64(2.0)).tolist()
     2.0
@@ -95,8 +95,8 @@ class StopGradient:
 class OptimizationBarrier:
     """`optimization_barrier(operand)`: a pytree of arrays, unchanged, behind a barrier for the compiler.
 
-    The compiler moves no computation across it, and doesn't see that the values on both sides are equal. The whole
-    operand is computed before any part of the result.
+    The compiler doesn't move computations across it, or see that the values on both sides are equal. The whole operand
+    is computed before any part of the result.
 
     >>> optimization_barrier({"x": 1.0, "y": np.arange(2)})
     {'x': Array(1., dtype=float64, weak_type=True), 'y': Array([0, 1], dtype=int64)}
@@ -155,7 +155,7 @@ def _barrier(*args: Any) -> list[Any]:
 
 
 def _behind_barrier(tangents: Any) -> list[Any]:
-    """The tangents that aren't zero behind one barrier, in their places."""
+    """The tangents, with those that aren't zero behind a common barrier."""
     behind = iter(_barrier(*[t for t in tangents if type(t) is not Zero]))
     return [t if type(t) is Zero else next(behind) for t in tangents]
 

@@ -1,8 +1,8 @@
-"""`x[index]` and `x.at[index]`: every index that NumPy has, on arrays and tracers.
+"""`x[index]` and `x.at[index]`: all kinds of NumPy indexing, on arrays and tracers.
 
 Static indices become slices, reversals and gathers; computed ones dynamic slices, gathers and scatters. A static index
-out of bounds is an error. A computed one is clamped when read, and left out when written, as in JAX. With a `mode`,
-both are what the mode says.
+out of bounds is an error. A computed one is clamped when reading, and skipped when writing, as in JAX. A `mode` applies
+to both.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from corejax_lax_basic._reading import Layout, common_shape, index_shape, is_arr
 from corejax_lax_basic._reading import getitem as getitem
 from corejax_lax_basic.creation import as_dtype
 
-__all__: list[str] = []  # nothing of this is a function of lax: the operators use it
+__all__: list[str] = []  # these aren't functions of lax: the operators use them
 
 
 @public
@@ -61,10 +61,10 @@ class Indexer:
 class Part:
     """A part of an array: each method gives the array with that part changed.
 
-    Values broadcast to the part and take the array's dtype. Without a `mode`, computed indices are clamped when read
-    and left out when written, and a static one out of bounds is an error. A mode applies to both:
-    "clip" takes the nearest place, "fill" (or "drop") reads `fill_value` there and writes nothing, and
-    "promise_in_bounds" says that there are none. `wrap_negative_indices=False` makes negative ones out of bounds.
+    Values broadcast to the part and are converted to the array's dtype. Without a `mode`, computed indices out of
+    bounds are clamped when reading and skipped when writing, and static ones are errors. A mode applies to both:
+    "clip" takes the nearest place, "fill" (or "drop") reads `fill_value` and writes nothing, and "promise_in_bounds"
+    says that there are none. With `wrap_negative_indices=False`, negative indices are out of bounds.
     """
 
     __slots__ = ("_x", "_index")
@@ -74,7 +74,7 @@ class Part:
         self._index = index
 
     def get(self, *, fill_value: Any = None, **options: Any) -> Any:
-        """The part itself. `fill_value` stands for what is out of bounds; by default NaN, or the dtype's extreme."""
+        """The part itself. `fill_value` is used for places out of bounds: by default NaN, or the dtype's extreme."""
         if not options and fill_value is None:
             return getitem(self._x, self._index)
         _check_options(options)
@@ -111,18 +111,18 @@ class Part:
         return lax.pow(self._x, self._ones().multiply(values, **options))
 
     def min(self, values: Any, **options: Any) -> Any:
-        """The array with the lesser of the part and values."""
+        """The array with the part replaced by the lesser of part and values."""
         return self._write(lax.scatter_min, lax.min, values, options)
 
     def max(self, values: Any, **options: Any) -> Any:
-        """The array with the greater of the part and values."""
+        """The array with the part replaced by the greater of part and values."""
         return self._write(lax.scatter_max, lax.max, values, options)
 
     @calls_users
     def apply(self, function: Callable[[Any], Any], **options: Any) -> Any:
-        """The array with an elementwise function applied to the part; twice to a place that is named twice.
+        """The array with an elementwise function applied to the part; twice at a place that is indexed twice.
 
-        There is no reverse mode where computed indices may name a place twice; `unique_indices=True` says they don't.
+        There is no reverse mode if computed indices may repeat a place; `unique_indices=True` says that they don't.
         """
         check_callable(function, "x.at[...].apply")
         _check_options(options)
@@ -135,7 +135,7 @@ class Part:
         counts = Part(named, self._index)._before(entries, bounds)
 
         def again(times: Any, x: Any) -> Any:
-            """The function applied once more, to the places that were named more often than that."""
+            """Apply the function once more, at the places that were indexed more than `times` times."""
             part = Part(x, self._index)
             before = part._before(entries, bounds)
             return part.set(lax.select(counts > times, function(before), before), **options)
@@ -150,11 +150,11 @@ class Part:
     mul = multiply
 
     def _before(self, entries: Sequence[Entry], bounds: Bounds) -> Any:
-        """What the part held before it is written; for elements left out, any element that isn't NaN."""
+        """The part before it is written; for skipped elements, any element that isn't NaN."""
         return read(self._x, entries, "clip" if bounds.mode == "fill" and 0 not in shape_of(self._x) else bounds.mode)
 
     def _ones(self) -> Part:
-        """The same part of ones."""
+        """The same part of an array of ones."""
         return Part(lax.full_like(self._x, 1), self._index)
 
     def __getattr__(self, name: str) -> Any:
@@ -164,7 +164,7 @@ class Part:
         return f"<part of {aval_of(self._x)}: .get(), .set(v), .add(v), ...>"
 
     def _write(self, scatter: Any, combine: Any, values: Any, options: dict[str, Any]) -> Any:
-        """Sums and products scatter; so do extremes where places may repeat. Else read, `combine` and replace."""
+        """Write with a scatter for sums and products, and for extremes if places may repeat; else read and replace."""
         x = self._x
         out = None if options else _in_memory.changed(x, self._index, values, combine)
         if out is not None:
@@ -175,7 +175,7 @@ class Part:
         if 0 in shape_of(x):
             spread(values, Layout(entries).result_shape(), "the value")
             return x
-        sums = combine in (lax.add, lax.mul) and aval_of(x).dtype.kind != "b"  # booleans are no numbers
+        sums = combine in (lax.add, lax.mul) and aval_of(x).dtype.kind != "b"  # booleans aren't numbers
         arrays = [e for e in entries if is_array(e)]
         if sums and _is_window(entries):
             return _into_window(scatter, x, entries, values, bounds)
@@ -224,7 +224,7 @@ at.is_property = True  # type: ignore[attr-defined]
 
 
 def _fitting(values: Any, x: Any) -> Any:
-    """The values in the array's dtype; an error where that would lose their kind."""
+    """The values in the array's dtype; raises if that would lose their kind."""
     have, want = aval_of(values), aval_of(x)
     if KINDS[dtype_kind(have.dtype)] > KINDS[dtype_kind(want.dtype)]:
         raise wrong("indexing", f"{have} can't be stored in {want} without changing its kind", got=str(have),
@@ -235,7 +235,7 @@ def _fitting(values: Any, x: Any) -> Any:
 
 
 def _distinct(x: Any, entries: Sequence[Entry]) -> bool:
-    """Is each place indexed at most once, as far as is known now?"""
+    """Whether each place is known to be indexed at most once."""
     arrays = [e for e in entries if is_array(e) and type(e) is At]
     if not arrays:
         return True
@@ -250,7 +250,7 @@ def _distinct(x: Any, entries: Sequence[Entry]) -> bool:
 
 
 def _replace(x: Any, entries: Sequence[Entry], values: Any) -> Any:
-    """Write to slices and static integers: one update of a window if it has no gaps, else a selection."""
+    """Write to slices and static integers: an update of a window if there are no gaps, else a selection."""
     shape = shape_of(x)
     sliced: list[Along | At] = [e for e in entries if isinstance(e, (Along, At))]
     part = tuple([e.length if type(e) is Along else 1 for e in entries if type(e) in (New, Along)])
@@ -277,13 +277,13 @@ def _replace(x: Any, entries: Sequence[Entry], values: Any) -> Any:
 
 
 def _is_window(entries: Sequence[Entry]) -> bool:
-    """Do they name one part without gaps, but not all of the array?"""
+    """Whether they name a part without gaps, but not the whole array."""
     return (not any([is_array(e) or (type(e) is Along and e.step != 1 and e.length > 1) for e in entries])
             and any([type(e) is At or (type(e) is Along and not e.full) for e in entries]))
 
 
 def _into_window(scatter: Any, x: Any, entries: Sequence[Entry], values: Any, bounds: Bounds) -> Any:
-    """Scatter to one part without gaps: a window that starts at static or computed integers."""
+    """Scatter to a part without gaps: a window that starts at static or computed integers."""
     part = tuple([e.length if type(e) is Along else 1 for e in entries if type(e) in (New, Along)])
     sizes = tuple([e.length for e in entries if type(e) is Along])
     values = spread(values, part, "the value")
@@ -314,17 +314,17 @@ def _scatter(scatter: Any, x: Any, entries: Sequence[Entry], values: Any, option
     index_axes = tuple([i for i, (kind, _) in enumerate(places) if kind == "index"])
     parts: list[tuple[Any, Shape]] = [(e, index_axes) for e in layout.advanced if type(e) is At]
     for i, (kind, e) in enumerate(places):
-        if kind == "axis":  # a slice with gaps or bounds: its positions, as one more index
+        if kind == "axis":  # a slice with gaps or bounds: its positions become another index
             parts.append((At(e.axis, e.start + e.step * np.arange(e.length), True), (i,)))
     at = tuple([e.axis for e, _ in parts])
-    if not at:  # boolean scalars alone: all of the array, or nothing
+    if not at:  # only boolean scalars: the whole array, or nothing
         sliced = [e for e in entries if type(e) is Along]
         if not all(layout.shape):
             return x
         return _replace(x, sliced, lax.reshape(values, tuple([e.length for e in sliced])))
     numbers = ScatterDimensionNumbers(window, tuple(sorted(at)), at)
     known = all([e.static for e, _ in parts])
-    # the user's promise is about the user's indices: positions of slices are none of them
+    # the user's promise is about the user's indices, not about positions of slices
     in_order = bool(options.get("indices_are_sorted")) and len(parts) == len(layout.advanced)
     return scatter(x, join(parts, shape), values, numbers, mode="promise_in_bounds" if known else options.get("mode"),
                    unique_indices=unique or bool(options.get("unique_indices")), indices_are_sorted=in_order)

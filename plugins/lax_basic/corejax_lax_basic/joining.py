@@ -111,7 +111,7 @@ class Concatenate:
 class Pad:
     """`pad(operand, padding_value, padding_config)`: (low, high, interior) padding for each axis.
 
-    `interior` elements go between neighbours; negative low or high padding cuts off.
+    `interior` elements are inserted between neighbours; negative low or high padding removes elements.
 
     >>> lax.pad(np.arange(1.0, 3.0), 0.0, [(1, 0, 1)]).tolist()
     [0.0, 1.0, 0.0, 2.0]
@@ -208,7 +208,7 @@ class Pad:
 
 
 def padded_shape(shape: Shape, padding_config: Config) -> Shape:
-    """The sizes after padding: low + high + the elements with `interior` between each two."""
+    """The sizes after padding: low + high + the elements, with `interior` between each two."""
     return tuple([lo + hi + size + max(size - 1, 0) * interior
                   for size, (lo, hi, interior) in zip(shape, padding_config, strict=True)])
 
@@ -219,7 +219,7 @@ pad: Any = define(Pad())
 
 @public
 def stack(operands: Sequence[Any], axis: int = 0) -> Any:
-    """Arrays of one shape along a new axis.
+    """Stack arrays of the same shape along a new axis.
 
     >>> stack([np.zeros(2), np.ones(2)]).shape
     (2, 2)

@@ -1,4 +1,4 @@
-"""`dot_general`, the one contraction, and the products made from it."""
+"""`dot_general`, the only contraction, and the products built on it."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ DotNumbers = tuple[tuple[Shape, Shape], tuple[Shape, Shape]]
 _PRECISIONS = {None: None, "default": "DEFAULT", "high": "HIGH", "highest": "HIGHEST", "fastest": "DEFAULT",
                "float32": "HIGHEST", "bfloat16": "DEFAULT", "tensorfloat32": "HIGH"}
 
-# Sums that cancel, in another order than the compiled program's.
+# For sums that cancel, computed in a different order than in the compiled program.
 _SUM_ULPS = 1000.0
 
 
 class Plan(NamedTuple):
-    """How to contract two arrays by one matrix product: bring axes into order, flatten, multiply."""
+    """How to contract two arrays with a single matrix product: reorder axes, flatten, multiply."""
 
     lhs_order: Shape | None
     rhs_order: Shape | None
@@ -138,9 +138,9 @@ class DotGeneral:
             rc, rb = shifted(rc, r_dim), shifted(rb, r_dim)
         if l_dim is not None and r_dim is not None:
             lb, rb = (l_dim, *lb), (r_dim, *rb)
-        elif l_dim is not None:  # one more free axis of lhs, wherever it stands
+        elif l_dim is not None:  # another free axis of lhs, wherever it is
             out_dim = len(lb) + _free(len(shape_of(args[0])), lc, lb).index(l_dim)
-        elif len(shape_of(args[1])) == len(rc) + len(rb) + 1:  # no free axis but the new one: it comes first
+        elif len(shape_of(args[1])) == len(rc) + len(rb) + 1:  # the new axis is the only free one: it comes first
             args, out_dim = (args[1], args[0]), len(rb)
             (lc, rc), (lb, rb) = (rc, lc), (rb, lb)
         else:
@@ -226,7 +226,7 @@ def _operand_cotangent(ct: Any, wanted: ShapedArray, other: Any, dimension_numbe
     ct_batch = tuple(range(n_batch))
     if other_aval.dtype != ct_aval.dtype:
         other = lax.convert_element_type(other, ct_aval.dtype)
-    # contracted axes come out in the other's order
+    # contracted axes come out in the order of the other operand
     contracted = [own_contract[i] for i in sorted(range(len(contract)), key=contract.__getitem__)]
     if other_first:
         pair, numbers, axes = (other, ct), ((free, ct_free), (batch, ct_batch)), (*own_batch, *contracted, *own_free)
@@ -243,7 +243,7 @@ def _operand_cotangent(ct: Any, wanted: ShapedArray, other: Any, dimension_numbe
 def _canonical_numbers(dimension_numbers: Any) -> DotNumbers:
     try:
         return _remembered_numbers(dimension_numbers)
-    except TypeError:  # lists can't be looked up
+    except TypeError:  # lists aren't hashable
         return _to_numbers(dimension_numbers)
 
 
@@ -307,7 +307,7 @@ dot_general: Any = define(DotGeneral())
 @public
 def dot(lhs: Any, rhs: Any, *, dimension_numbers: Any = None, precision: Any = None,
         preferred_element_type: Any = None) -> Any:
-    """The product of vectors and matrices; with `dimension_numbers`, `dot_general`.
+    """The product of vectors and matrices; with `dimension_numbers`, the same as `dot_general`.
 
     >>> dot(np.ones((2, 3)), np.ones(3)).tolist()
     [3.0, 3.0]
@@ -336,11 +336,11 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
 
 
 _bind = dot_general.primitive.bind
-_PLAIN = (((0,), (0,)), ((), ())), (((1,), (0,)), ((), ()))  # of a vector, of a matrix, with either
+_PLAIN = (((0,), (0,)), ((), ())), (((1,), (0,)), ((), ()))  # vector or matrix, times either
 
 
 def matmul(lhs: Any, rhs: Any) -> Any:
-    """`lhs @ rhs` as NumPy defines it, for operands of one dtype: leading axes broadcast without being copied.
+    """`lhs @ rhs` as in NumPy, for operands of the same dtype: leading axes broadcast without copies.
 
     >>> matmul(np.ones((5, 1, 2, 3)), np.ones((4, 3, 2))).shape
     (5, 4, 2, 2)
@@ -360,10 +360,10 @@ def matmul(lhs: Any, rhs: Any) -> Any:
     batch = tuple([l_axes.index(a) for a in shared]), tuple([r_axes.index(a) for a in shared])
     contract = (len(shape_of(lhs)) - 1,), (len(r_axes),)
     out = dot_general(lhs, rhs, (contract, batch))
-    # its axes: shared leading ones, lhs's own and its rows, rhs's own and its columns
+    # its axes: shared leading axes, those only of lhs and its rows, those only of rhs and its columns
     names = [*shared, *[a for a in l_axes if a not in shared], *([-2] if len(left) > 1 else []),
              *[a for a in r_axes if a not in shared], *([-1] if len(right) > 1 else [])]
-    wanted = [*range(len(lead)), *[a for a in (-2, -1) if a in names]]  # each leading axis is one of an operand's
+    wanted = [*range(len(lead)), *[a for a in (-2, -1) if a in names]]  # each leading axis comes from an operand
     return out if names == wanted else transpose(out, tuple([names.index(a) for a in wanted]))
 
 
@@ -375,7 +375,7 @@ def _broadcast(left: Shape, right: Shape) -> Shape | None:
 
 
 def _leading(x: Any, shape: Shape, lead: Shape) -> tuple[list[int], Any]:
-    """Which of the result's leading axes an operand has; those of size 1 that spread are dropped from it."""
+    """Which of the result's leading axes an operand has, and the operand without those of size 1 that broadcast."""
     mine = shape[:-2]
     offset = len(lead) - len(mine)
     dropped = tuple([d for d, size in enumerate(mine) if size == 1 and lead[offset + d] != 1])

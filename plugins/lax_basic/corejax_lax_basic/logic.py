@@ -1,4 +1,4 @@
-"""Bitwise logic, which on booleans is the logical operation, and shifts of integers."""
+"""Bitwise logic, which is logical for booleans, and shifts of integers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CONSTANT = partials(None, None)
 
 
 def _shift(shift: Callable[[Any, Any], Any], overflow: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
-    """Shifts by as many bits as there are, or more, or a negative number, leave what `overflow` says."""
+    """A shift. By a negative number of bits, or by at least as many as there are, the result is `overflow(x)`."""
     def impl(x: Any, y: Any) -> Any:
         bits = 8 * x.dtype.itemsize
         inside = (y >= 0) & (y < bits)
@@ -30,7 +30,7 @@ def _logical_right(x: Any, y: Any) -> Any:
 
 
 def _arithmetic_right(x: Any, y: Any) -> Any:
-    signed = np.dtype(f"i{x.dtype.itemsize}")  # the highest bit counts as the sign, also of unsigned integers
+    signed = np.dtype(f"i{x.dtype.itemsize}")  # the highest bit counts as the sign, even for unsigned integers
     return np.right_shift(np.asarray(x).view(signed), np.asarray(y).view(signed)).view(x.dtype)
 
 

@@ -1,7 +1,7 @@
-"""NumPy's functions of traced values: this pack's tables for the roles `numpy_ufunc` and `numpy_function`.
+"""NumPy functions called with traced values: this pack's tables for the roles `numpy_ufunc` and `numpy_function`.
 
-Functions that ndarray has as methods (`np.sum`, `np.squeeze`) reach the array methods without a table; those here have
-keywords that the methods lack.
+Functions that ndarray has as methods (`np.sum`, `np.squeeze`) call the array methods without a table; those here have
+keyword arguments that the methods don't.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Python's operators and methods on arrays and tracers: NumPy's broadcasting, the kernel's promotion of dtypes.
 
-The first operand is always an array or a tracer; `radd` and the like get it first too, and use it as the second.
-An operand of a type that isn't an array makes them return NotImplemented, so that Python asks the other type; lists,
-tuples and dictionaries are refused.
+The first operand is always an array or a tracer; `radd` and the like also get it first, and use it as the second.
+For an operand that isn't an array, they return NotImplemented, so that Python tries the other type; lists, tuples and
+dictionaries are errors.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ _SWAPPED = {"eq": "__eq__", "ne": "__ne__", "lt": "__gt__", "le": "__ge__", "gt"
 
 
 def _not_an_operand(operate: Function, name: str, x: Any, y: Any, other: str | None) -> Any:
-    """NotImplemented, so that Python asks the method `other` of the other type, if it didn't before.
+    """NotImplemented, so that Python calls the method `other` of the other type, if it hasn't yet.
 
-    A number of a class derived from Python's is used as Python's. Containers are rejected, unless they have such a
-    method of their own: they compare unequal to any array.
+    A number of a class derived from Python's counts as a Python number. Containers are rejected, unless they have such
+    a method; they compare unequal to any array.
     """
     number = dtypes.plain_scalar(y)
     if number is not None:
@@ -82,12 +82,12 @@ def _not_an_operand(operate: Function, name: str, x: Any, y: Any, other: str | N
 
 
 def promoted(operands: Sequence[Any], at_least: str = "b") -> list[Any]:
-    """The operands in their common dtype, of this kind or beyond, and broadcast against each other unless scalars."""
+    """The operands in their common dtype, of at least this kind, broadcast against each other except for scalars."""
     return broadcast(of_one_dtype(operands, at_least))
 
 
 def of_one_dtype(operands: Sequence[Any], at_least: str = "b") -> list[Any]:
-    """The operands in their common dtype, of this kind or beyond."""
+    """The operands in their common dtype, of at least this kind."""
     avals = [aval_of(x) for x in operands]
     first = avals[0].dtype
     if all([aval.dtype is first for aval in avals]) and (at_least == "b" or dtypes.kind(first) in _AT_LEAST[at_least]):
@@ -108,7 +108,7 @@ def of_one_dtype(operands: Sequence[Any], at_least: str = "b") -> list[Any]:
 
 
 def broadcast(operands: list[Any]) -> list[Any]:
-    """The operands in their common shape; scalars stay scalars, as elementwise primitives take them."""
+    """The operands in their common shape; scalars stay scalars, since elementwise primitives take them."""
     sizes = [aval_of(x).shape for x in operands]
     common: tuple[int, ...] = ()
     for size in sizes:
@@ -136,10 +136,10 @@ def _pair(name: str, apply: Function, fast: Any = None, kinds: str = "", at_leas
           prepare: Function = promoted) -> tuple[Function, Function]:
     """An operator and its reflection.
 
-    `apply(x, y)` gets promoted operands. `fast` is the function that is called in the end for an array whose dtype has
-    one of these `kinds`, beside an array of exactly its type or a Python scalar of its kind: most operations.
+    `apply(x, y)` gets promoted operands. `fast` is the function that is called directly in most cases: for an array
+    with a dtype of one of these `kinds`, and another array of exactly its type or a Python scalar of its kind.
     """
-    primitive = cast(Primitive, getattr(fast, "primitive", None))  # used for `kinds` only, which go with `fast`
+    primitive = cast(Primitive, getattr(fast, "primitive", None))  # only used for `kinds`, which go with `fast`
     direct = _dtypes_of(kinds)
 
     def reflected(x: Any, y: Any) -> Any:
@@ -157,7 +157,7 @@ def _pair(name: str, apply: Function, fast: Any = None, kinds: str = "", at_leas
 
 def _forward(name: str, apply: Function, primitive: Primitive, direct: frozenset[np.dtype], at_least: str,
              prepare: Function, beyond: Callable[[int], bool] | None = None) -> Function:
-    """An operator; `beyond(side)` is its answer beside a Python integer that is out of the dtype's range there."""
+    """An operator; `beyond(side)` is its result for a Python integer that is out of the dtype's range on that side."""
     other = _SWAPPED.get(name, f"__r{name}__")
 
     def forward(x: Any, y: Any) -> Any:
@@ -212,7 +212,7 @@ def _unless_bool(function: Any, on_bool: Any) -> Function:
 
 
 def _floor_divide(x: Any, y: Any) -> Any:
-    """The quotient rounded down, as Python and NumPy do it."""
+    """The quotient rounded down, as in Python and NumPy."""
     dtype = aval_of(x).dtype
     if dtypes.is_complex(dtype):
         raise wrong("floor division", "complex numbers can't be rounded down", got=str(aval_of(x)),
@@ -225,7 +225,7 @@ def _floor_divide(x: Any, y: Any) -> Any:
         inexact = comparison.ne(arithmetic.rem(x, y), 0)
         return selection.select_n(logic.bitwise_and(opposite, inexact), quotient, arithmetic.sub(quotient, 1))
     remainder = arithmetic.rem(x, y)
-    # at y = 0 the remainder is NaN; the quotient should be the infinity that x / y is
+    # at y = 0 the remainder is NaN, but the quotient should be infinite like x / y
     whole = selection.select_n(comparison.eq(y, 0), arithmetic.sub(x, remainder), x)
     quotient = arithmetic.div(whole, y)
     below = _needs_step(remainder, y)
@@ -233,7 +233,7 @@ def _floor_divide(x: Any, y: Any) -> Any:
 
 
 def _modulo(x: Any, y: Any) -> Any:
-    """The remainder with the sign of the divisor; of integers modulo zero, 0."""
+    """The remainder with the sign of the divisor; 0 for integers modulo zero."""
     dtype = aval_of(x).dtype
     if dtypes.is_complex(dtype):
         raise wrong("modulo", "complex numbers have no remainder", got=str(aval_of(x)), wanted="real numbers",
@@ -247,7 +247,7 @@ def _modulo(x: Any, y: Any) -> Any:
 
 
 def _needs_step(remainder: Any, y: Any) -> Any:
-    """Has the remainder, if there is one, another sign than the divisor?"""
+    """Whether the remainder is nonzero and differs in sign from the divisor."""
     signs = comparison.ne(comparison.lt(remainder, 0), comparison.lt(y, 0))
     return logic.bitwise_and(signs, comparison.ne(remainder, 0))
 
@@ -279,7 +279,7 @@ _power, rpow = _pair("pow", _bind(exponential.pow), exponential.pow, "fc", at_le
 
 
 def pow(x: Any, y: Any) -> Any:
-    """`x ** y`; a Python integer as exponent is part of the program, not data."""
+    """`x ** y`. A Python integer exponent is part of the program, not data."""
     return integer_power(x, y=y) if type(y) is int and x.aval.dtype != _bool else _power(x, y)
 
 
@@ -314,7 +314,7 @@ def abs(x: Any) -> Any:
 
 
 def round(x: Any, decimals: int = 0) -> Any:
-    """Rounded to this many decimals, halves to even."""
+    """Round to this many decimals, halves to even."""
     dtype, digits = x.aval.dtype, as_int("round", "decimals", decimals)
     if builtins.abs(digits) > 300:
         raise wrong("round", "no float has that many decimals", got=digits, wanted="-300 to 300", todo="use fewer")
@@ -374,13 +374,13 @@ conjugate = conj
 
 
 def astype(x: Any, dtype: Any, copy: bool = True) -> Any:
-    """The array in another dtype, and not weakly typed. Arrays are immutable, so `copy` makes no difference."""
+    """The array in another dtype, not weakly typed. Arrays are immutable, so `copy` makes no difference."""
     wanted = dtypes.canonical(dtype)
     return convert_element_type(x, wanted) if x.aval.dtype != wanted or x.aval.weak_type else x
 
 
 def copy(x: Any) -> Any:
-    """The same values in memory of their own."""
+    """The same values in new memory."""
     return identity.copy(x)
 
 
@@ -410,7 +410,7 @@ flatten = ravel
 
 
 def squeeze(x: Any, axis: int | Sequence[int] | None = None) -> Any:
-    """Without the axes of size 1: all of them, or those named."""
+    """Drop axes of size 1: all of them, or the given ones."""
     if axis is None:
         axis = [d for d, size in enumerate(x.aval.shape) if size == 1]
     return shapes.squeeze(x, canonical_axes("squeeze", axis, x.aval.ndim))
@@ -433,7 +433,7 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
 
 def clip(x: Any, min: Any = None, max: Any = None) -> Any:
     """x, or the bound that it is beyond; `max` wins if the bounds cross."""
-    if dtypes.is_integer(x.aval.dtype):  # a bound that no element can be beyond changes nothing
+    if dtypes.is_integer(x.aval.dtype):  # a bound outside the dtype's range changes nothing
         info = np.iinfo(x.aval.dtype)
         min = None if type(min) is int and min < info.min else min
         max = None if type(max) is int and max > info.max else max

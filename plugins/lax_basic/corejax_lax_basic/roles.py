@@ -1,4 +1,4 @@
-"""What the kernel needs basic primitives to do, under the names of the roles."""
+"""What the kernel needs from basic primitives. Each name here is that of a role."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from corejax_lax_basic.shapes import expand, move_axis
 __all__ = ["accumulate", "broadcast", "convert", "expand", "index", "move_axis", "multiply", "stack", "standard_basis",
            "zeros"]
 
-#: x + y, of two values of one type.
+#: x + y, for two values of the same type.
 accumulate = arithmetic.add.primitive.bind_two  # type: ignore[attr-defined]
 
-#: x * y, of two values of one dtype, of which one may be a scalar.
+#: x * y, for two values of the same dtype, one of which may be a scalar.
 multiply = arithmetic.mul.primitive.bind_two
 
 _spread = shapes.broadcast_in_dim.primitive.bind
 
 
 def broadcast(x: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
-    """`x` in this shape, its own axes being `axes` of the result."""
+    """`x` broadcast to this shape; its own axes become `axes` of the result."""
     return _spread(x, shape=shape, broadcast_dimensions=axes)
 
 
@@ -37,7 +37,7 @@ def zeros(aval: ShapedArray) -> Any:
 
 
 def stack(xs: Sequence[Any]) -> Any:
-    """One array with the arrays along a new leading axis."""
+    """Stack arrays along a new leading axis."""
     return joining.stack(xs, 0)
 
 

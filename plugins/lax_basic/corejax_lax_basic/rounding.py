@@ -1,4 +1,4 @@
-"""Rounding to integers, in the floating-point dtype of the operand. All are constant between jumps."""
+"""Rounding to integers, in the floating-point dtype of the operand. All of these are piecewise constant."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["RoundingMethod", "ceil", "floor", "is_finite", "round"]
 
 
 class RoundingMethod(IntEnum):
-    """Where `round` sends numbers halfway between two integers."""
+    """How `round` rounds numbers halfway between two integers."""
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1
@@ -25,12 +25,12 @@ class RoundingMethod(IntEnum):
 
 floor = define(families.unary("floor", np.floor, hlo="floor", dtypes="f", jvp=partials(None),
                               singular=range(-2, 3),
-                              doc="The largest integer that is not above x."))
+                              doc="The largest integer not greater than x."))
 ceil = define(families.unary("ceil", np.ceil, hlo="ceil", dtypes="f", jvp=partials(None),
                              singular=range(-2, 3),
-                             doc="The smallest integer that is not below x."))
+                             doc="The smallest integer not less than x."))
 is_finite = define(families.unary("is_finite", np.isfinite, hlo="is_finite", dtypes="f", jvp=partials(None),
-                                  result=lambda dtype: np.dtype(bool), doc="Is x neither infinite nor NaN?"))
+                                  result=lambda dtype: np.dtype(bool), doc="Whether x is neither infinite nor NaN."))
 
 
 def _half_away(x: Any) -> Any:

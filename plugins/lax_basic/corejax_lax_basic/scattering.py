@@ -1,7 +1,7 @@
-"""Writing many windows of an array at once, at places that an array of indices holds.
+"""Writing many windows of an array at once, at places given by an array of indices.
 
-XLA's law is that a scatter leaves out a window that does not lie within the operand. Where windows overlap, each one
-counts: sums, products and extremes don't depend on the order.
+XLA's law is that a scatter skips windows that aren't within the operand. If windows overlap, each one counts: sums,
+products and extremes don't depend on the order.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["ScatterDimensionNumbers", "scatter", "scatter_add", "scatter_max", "
 
 
 class _Scatter:
-    """What all scatters share; each adds its name, its operation and its derivatives."""
+    """The common base of scatters; each adds its name, its operation and its derivatives."""
 
     name = ""
     _operation = ""
@@ -79,7 +79,7 @@ class _Scatter:
         return out
 
     def _change_rows(self, out: Any, updates: Any, window_dims: Shape, sizes: Shape, axes: Shape, where: Any) -> None:
-        """Change windows where NumPy's indexing can express them."""
+        """Change windows that NumPy's indexing can express."""
         part = out.transpose(axes)
         windows = [d for d in range(updates.ndim) if d not in window_dims]
         new = updates.transpose((*windows, *window_dims))
@@ -89,7 +89,7 @@ class _Scatter:
             part[where] = new
         elif windows:
             self._ufunc.at(part, where, new)
-        else:  # one, in which no place repeats
+        else:  # a single window, in which no place repeats
             part[where] = self._ufunc(part[where], new)
 
     @hookimpl
@@ -115,7 +115,7 @@ class _Scatter:
         (x, indices, updates), (dim, index_dim, updates_dim) = args, dims
         x, updates = batch_in_front(x, dim, axis.size), batch_in_front(updates, updates_dim, axis.size)
         window_dims, inserted, index_map, x_batch, index_batch = [shifted(d, 0) for d in dimension_numbers]
-        if index_dim is None:  # the batch axis is one more axis within each window
+        if index_dim is None:  # the batch axis becomes another axis within each window
             window_dims, index_batch = (0, *window_dims), dimension_numbers[4]
         else:
             indices = move_axis(indices, index_dim, 0)
@@ -160,7 +160,7 @@ class _Scatter:
 class Scatter(_Scatter):
     """`scatter(operand, scatter_indices, updates, dimension_numbers, ...)`: the operand with windows replaced.
 
-    `mode` says what happens to windows out of bounds: "fill" or "drop" leaves them out, "clip" moves them inside,
+    `mode` says what happens to windows out of bounds: "fill" or "drop" skips them, "clip" moves them inside,
     "promise_in_bounds" says that there are none. Where windows overlap, one of them wins.
 
     >>> numbers = ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
@@ -183,7 +183,7 @@ class Scatter(_Scatter):
             x_bar = scatter.primitive.bind(ct, indices, full(sizes, 0, aval_of(ct).dtype), **fixed)
         if type(updates) is Linear:
             updates_bar = _read_back(ct, indices, sizes, dimension_numbers, mode)
-            if not unique_indices:  # only the window that won has a derivative: mark each element, see which arrived
+            if not unique_indices:  # only the winning window has a derivative: mark each element and see which arrived
                 marks = reshape(lax.iota(np.int32, updates.aval.size), sizes)
                 arrived = scatter.primitive.bind(full(shape_of(ct), -1, np.int32), indices, marks, **fixed)
                 won = lax.eq(_read_back(arrived, indices, sizes, dimension_numbers, mode), marks)
@@ -214,7 +214,7 @@ class ScatterAdd(_Scatter):
 class ScatterMul(_Scatter):
     """`scatter_mul(operand, scatter_indices, updates, dimension_numbers, ...)`: multiplies windows by others.
 
-    Its derivative by updates that may overlap (not `unique_indices`) takes one window after another, by `lax.scan`.
+    Its derivative with respect to updates that may overlap (not `unique_indices`) is a `lax.scan` over windows.
     """
 
     name = "scatter_mul"
@@ -234,7 +234,7 @@ class ScatterMul(_Scatter):
 
 
 def _product_tangent(t: Any, x: Any, indices: Any, y: Any, params: dict[str, Any]) -> Any:
-    """What a tangent of the updates adds to the tangent of the product."""
+    """The contribution of the updates' tangent to the tangent of the product."""
     numbers, mode = params["dimension_numbers"], params["mode"]
     zeros = full(shape_of(x), 0, aval_of(t).dtype)
     if params["unique_indices"]:
@@ -254,7 +254,7 @@ def _product_tangent(t: Any, x: Any, indices: Any, y: Any, params: dict[str, Any
 
 
 def _one_by_one(indices: Any, updates: Any, numbers: Numbers) -> tuple[Any, Numbers]:
-    """Indices and updates along one new axis of windows, batches apart; and the numbers for one of these."""
+    """Indices and updates with a single axis of windows in front (besides batches), and the numbers for one window."""
     window_dims, inserted, index_map, x_batch, index_batch = numbers
     rank, sizes = len(shape_of(indices)) - 1, shape_of(indices)
     batches = sorted(index_batch)
@@ -272,7 +272,7 @@ def _one_by_one(indices: Any, updates: Any, numbers: Numbers) -> tuple[Any, Numb
 
 
 class _ScatterExtreme(_Scatter):
-    """The tangent is that of the element that gave the extreme; elements that tie share it equally."""
+    """The tangent is that of the element that is the extreme; tied elements share it equally."""
 
     jvp = partials(lambda t, out, x, indices, y, **params: _of_operand(t, out, x, indices, y, params), None,
                    lambda t, out, x, indices, y, **params: _of_updates(t, out, x, indices, y, params))
@@ -294,12 +294,12 @@ def _where(condition: Any, x: Any) -> Any:
 
 
 def _winners(out: Any, indices: Any, y: Any, params: dict[str, Any]) -> Any:
-    """Which updates are the extreme at their place."""
+    """Which updates equal the extreme at their place."""
     return lax.eq(_read_back(out, indices, shape_of(y), params["dimension_numbers"], params["mode"]), y)
 
 
 def _shared(t: Any, out: Any, x: Any, indices: Any, y: Any, params: dict[str, Any]) -> Any:
-    """A tangent divided by the number of elements that tie."""
+    """A tangent divided by the number of tied elements."""
     ones = lax.convert_element_type(_winners(out, indices, y, params), np.int32)
     ties = scatter_add.primitive.bind(lax.convert_element_type(lax.eq(x, out), np.int32), indices, ones, **params)
     return lax.div(t, lax.convert_element_type(lax.max(ties, np.int32(1)), aval_of(t).dtype))
@@ -331,14 +331,14 @@ _SCATTERS = {f.primitive.name: f for f in (scatter, scatter_add, scatter_mul, sc
 
 
 def _read_back(ct: Any, indices: Any, updates_shape: Shape, numbers: Numbers, mode: str) -> Any:
-    """The contents of the windows that a scatter wrote; 0 for those that it left out."""
+    """The contents of the windows that a scatter wrote; 0 for those that it skipped."""
     sizes = window_sizes(shape_of(ct), updates_shape, numbers)
     return lax.gather(ct, indices, GatherDimensionNumbers(*numbers), sizes, mode="fill" if mode == "drop" else mode,
                       fill_value=0)
 
 
 def _clamped(indices: Any, shape: Shape, updates: Shape, numbers: Numbers) -> Any:
-    """The indices of a scatter, moved so that each window lies within the operand."""
+    """The indices of a scatter, clamped so that each window is within the operand."""
     zero, sizes = as_dtype(0, aval_of(indices).dtype), window_sizes(shape, updates, numbers)
     upper = [n - s for n, s in zip(shape, sizes, strict=True)]
     return lax.max(lax.min(indices, uppers(indices, upper, numbers[2])), zero)

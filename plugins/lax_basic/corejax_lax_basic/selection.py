@@ -21,16 +21,16 @@ def _choose(which: Any, *cases: Any) -> Any:
     shape = np.broadcast_shapes(which.shape, *[case.shape for case in cases])
     out = np.array(np.broadcast_to(cases[0], shape))
     for i, case in enumerate(cases[1:], 1):
-        chosen = which >= i if i == len(cases) - 1 else which == i  # an index out of range counts as the nearest
+        chosen = which >= i if i == len(cases) - 1 else which == i  # an index out of range is clamped
         np.copyto(out, case, where=chosen)
     return out
 
 
 class SelectN(families.Elementwise):
-    """`select_n(which, *cases)`: at each place the element of the case that `which` names there.
+    """`select_n(which, *cases)`: each element comes from the case that `which` selects at its place.
 
-    `which` is boolean for one or two cases (False is the first), else int32; out of range it names the nearest case.
-    It is a scalar or of the cases' shape.
+    `which` is boolean for one or two cases (False is the first), else int32, clamped to the number of cases. It is a
+    scalar, or has the cases' shape.
 
     >>> select_n(np.array([True, False]), np.zeros(2), np.ones(2)).tolist()
     [1.0, 0.0]
@@ -101,7 +101,7 @@ class SelectN(families.Elementwise):
 
 
 def _lower_select(ctx: Any, args: Sequence[Any]) -> Any:
-    """Nested two-way selections, each of which halves the remaining cases."""
+    """Nested two-way selections, each halving the remaining cases."""
     which, *cases = args
     if len(cases) == 1:
         return cases[0]
@@ -128,7 +128,7 @@ select_n = define(SelectN())
 
 @public
 def select(pred: Any, on_true: Any, on_false: Any) -> Any:
-    """At each place the element of `on_true` where `pred` holds, else of `on_false`.
+    """The elements of `on_true` where `pred` holds, and of `on_false` elsewhere.
 
     >>> select(np.array([True, False]), np.zeros(2), np.ones(2)).tolist()
     [0.0, 1.0]
@@ -141,7 +141,7 @@ def _where(pred: Any, x: Any) -> Any:
 
 
 class Clamp(families.Elementwise):
-    """`clamp(min, x, max)`: x, or the bound that it is beyond; `max` wins if the bounds cross. Bounds may be scalars.
+    """`clamp(min, x, max)`: x limited to the bounds, which may be scalars; `max` wins if they cross.
 
     >>> clamp(0.0, np.array([-1.0, 0.5, 2.0]), 1.0).tolist()
     [0.0, 0.5, 1.0]

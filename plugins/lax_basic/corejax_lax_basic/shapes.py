@@ -1,6 +1,6 @@
-"""Primitives that rearrange an array: nothing is computed, elements move.
+"""Primitives that rearrange an array: they only move elements.
 
-All are linear, so each needs only its transpose for both modes of differentiation.
+All are linear, so each only needs its transpose for both modes of differentiation.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class BroadcastInDim:
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, shape: Shape, broadcast_dimensions: Shape) -> Any:
         (x,), (dim,) = args, dims
-        # where the batch axis stands decides where it goes, so that nothing has to be transposed
+        # where the batch axis goes depends on where it is, so that nothing has to be transposed
         at = broadcast_dimensions[dim - 1] + 1 if dim else 0
         placed = insert(shifted(broadcast_dimensions, at), dim, at)
         return broadcast_in_dim(x, insert(shape, at, axis.size), placed), at
@@ -100,8 +100,8 @@ class BroadcastInDim:
     def xla_translation(self, ctx: Any, args: Any, *, shape: Shape, broadcast_dimensions: Sequence[int]) -> Any:
         (x,), (aval,) = args, ctx.avals_in
         if 0 < aval.ndim < len(shape):
-            # With the axes in place, the compiler of jaxlib 0.10 multiplies a vector that is constant by the scalars it
-            # meets later, once and for all; across one operation that both adds axes and repeats it doesn't.
+            # If the axes are added first, the compiler of jaxlib 0.10 folds later multiplications of a constant vector
+            # by scalars; it doesn't across a single operation that both adds axes and repeats.
             placed = [1] * len(shape)
             for size, dim in zip(aval.shape, broadcast_dimensions, strict=True):
                 placed[dim] = size
@@ -326,14 +326,14 @@ rev: Any = define(Rev())
 
 @public
 def broadcast(operand: Any, sizes: Sequence[int]) -> Any:
-    """The operand repeated along new leading axes of these sizes."""
+    """Repeat the operand along new leading axes of these sizes."""
     sizes, shape = as_ints("broadcast", "sizes", sizes), shape_of(operand)
     return broadcast_in_dim(operand, (*sizes, *shape), tuple(range(len(sizes), len(sizes) + len(shape))))
 
 
 @public
 def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
-    """The array with new axes of size 1 at these positions of the result; negative ones count from its end.
+    """The array with new axes of size 1 at these positions of the result; negative ones count from the end.
 
     >>> expand_dims(np.ones(3), (0, -1)).shape
     (1, 3, 1)
@@ -350,7 +350,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
 
 @public
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
-    """The operand with its axes from `start_dimension` up to `stop_dimension` joined into one."""
+    """The operand with the axes from `start_dimension` up to `stop_dimension` merged into one."""
     shape = shape_of(operand)
     start = as_int("collapse", "start_dimension", start_dimension)
     stop = None if stop_dimension is None else as_int("collapse", "stop_dimension", stop_dimension)
@@ -381,7 +381,7 @@ def expand(x: Any, size: int, axis: int) -> Any:
 
 
 def batch_in_front(x: Any, dim: int | None, size: int) -> Any:
-    """The operand of a vmap rule with its batch axis in front; repeated along it if it has none."""
+    """The operand of a vmap rule with its batch axis in front, which is added by repetition if it has none."""
     return expand(x, size, 0) if dim is None else move_axis(x, dim, 0)
 
 

@@ -1,4 +1,4 @@
-"""Cutting parts out of arrays and putting parts back, at static and at computed places."""
+"""Taking parts out of arrays and putting parts back, at static and at computed places."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Slice:
 class DynamicSlice:
     """`dynamic_slice(operand, start_indices, slice_sizes)`: a part of static size that starts at computed indices.
 
-    A negative start counts from the end; then starts are clamped so that the part lies within the operand.
+    A negative start counts from the end; then starts are clamped so that the part is within the operand.
 
     >>> lax.dynamic_slice(np.arange(5), (np.int32(9),), (2,)).tolist()
     [3, 4]
@@ -169,7 +169,7 @@ class DynamicSlice:
 class DynamicUpdateSlice:
     """`dynamic_update_slice(operand, update, start_indices)`: the operand with a part replaced.
 
-    The part's place is found as in `dynamic_slice`.
+    The part's position is determined as in `dynamic_slice`.
 
     >>> lax.dynamic_update_slice(np.zeros(4), np.ones(2), (np.int32(1),)).tolist()
     [0.0, 1.0, 1.0, 0.0]
@@ -241,12 +241,12 @@ dynamic_update_slice: Any = define(DynamicUpdateSlice())
 
 
 def sliced_shape(starts: Shape, limits: Shape, steps: Shape) -> Shape:
-    """How many elements from start up to limit by step, along each axis."""
+    """The number of elements from start up to limit by step, along each axis."""
     return tuple([max(0, -((start - limit) // step)) for start, limit, step in zip(starts, limits, steps, strict=True)])
 
 
 def _window(shape: Shape, starts: Sequence[Any], sizes: Shape) -> tuple[builtins.slice, ...]:
-    """Where a part of these sizes lies, each start clamped so that it fits: the law that XLA follows."""
+    """Where a part of these sizes is, with each start clamped so that it fits, which is XLA's law."""
     window = []
     for total, start, size in zip(shape, starts, sizes, strict=True):
         first = min(max(int(start), 0), total - size)
@@ -264,7 +264,7 @@ def _check_starts(primitive: str, x: ShapedArray, starts: Sequence[ShapedArray])
 
 
 def _starts(primitive: str, shape: Shape, indices: Any, allow_negative: bool | Sequence[bool]) -> list[Any]:
-    """One scalar for each axis, all of one dtype, negative ones counted from the end."""
+    """A scalar for each axis, all of the same dtype; negative ones are counted from the end."""
     if not isinstance(indices, (list, tuple)):
         if len(shape_of(indices)) != 1:
             raise wrong(primitive, "start indices must be a sequence", got=str(aval_of(indices)),
@@ -299,7 +299,7 @@ def _start(i: Any, size: int, allow_negative: bool, dtype: np.dtype) -> Any:
 
 
 def _batched_starts(axis: Any, starts: Sequence[Any], dims: Sequence[int | None]) -> Any:
-    """Start indices of a batch as one array (batch, operand axis)."""
+    """The start indices of a batch as an array (batch, operand axis)."""
     return lax.concatenate([lax.broadcast_in_dim(s, (axis.size, 1), () if d is None else (0,))
                             for s, d in zip(starts, dims, strict=True)], 1)
 
@@ -323,7 +323,7 @@ def _scatter_windows(axis: Any, x: Any, update: Any, starts: Any, start_dims: An
 
 @public
 def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0) -> Any:
-    """A slice along one axis; None and negative bounds mean what they mean in Python's slices.
+    """A slice along one axis; None and negative bounds mean the same as in Python's slices.
 
     >>> slice_in_dim(np.arange(5), 1, -1).tolist()
     [1, 2, 3]
@@ -359,7 +359,7 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
 
 @public
 def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
-    """The operand cut along one axis into parts of these sizes."""
+    """Split the operand along an axis into parts of these sizes."""
     at, start, parts = canonical_axis("split", axis, len(shape_of(operand))), 0, []
     for size in as_ints("split", "sizes", sizes):
         parts.append(slice_in_dim(operand, start, start + size, axis=at))
