@@ -55,8 +55,8 @@ def _wrong_uses() -> str:
     said, version = wrong_uses_record.messages(), wrong_uses_record.JAX_VERSION
     silent = sum(answer is None for answer in said.values())
     return _wrapped(
-        f"The tests hold {len(wrong_uses.CASES)} wrong uses, each with its error to the letter, in `tests/wrong_uses/`."
-        f" {len(said)} of them can be written for JAX {version}, which accepts {silent} without a word.")
+        f"The tests hold {len(wrong_uses.CASES)} wrong uses, each with its exact error, in `tests/wrong_uses/`."
+        f" {len(said)} of them can be written for JAX {version}, which silently accepts {silent}.")
 
 
 def _faulty_rules() -> str:
@@ -122,7 +122,7 @@ def _jax_says(case: wrong_uses.WrongUse) -> str:
         return "JAX has no counterpart.\n"
     answer = wrong_uses_record.messages()[case.title]
     if answer is None:
-        return f"JAX {wrong_uses_record.JAX_VERSION} returns a result without a word.\n"
+        return f"JAX {wrong_uses_record.JAX_VERSION} silently returns a result.\n"
     return f"JAX {wrong_uses_record.JAX_VERSION}: `{answer['class']}: {answer['message']}`\n"
 
 
