@@ -65,9 +65,17 @@ def _column(chosen: Chosen, i: int) -> tuple[list[Any], list[Any]]:
         return [*[finish_cotangent(t, y.aval.tangent) for t, y in zip(dots[:n], outs[:n], strict=True)], *outs]
 
     found, dims = batching.vmap(along, aval.size, None, [roles.standard_basis(aval.tangent)], [0])
-    dots, outs = found[: flat.n_outs], found[flat.n_outs:]
+    n = flat.n_outs
+    dots, outs = found[:n], _unmapped(found[n:], dims[n:], aval.size, chosen)
     return [_as_jacobian(t, d, y.aval, y.aval.ndim, aval) if dtypes.is_inexact(y.aval.dtype) else t
-            for t, d, y in zip(dots, dims[: flat.n_outs], outs[: flat.n_outs], strict=True)], outs
+            for t, d, y in zip(dots, dims[:n], outs[:n], strict=True)], outs
+
+
+def _unmapped(outs: Sequence[Any], dims: Sequence[int | None], size: int, chosen: Chosen) -> list[Any]:
+    """The function's values: the same for each unit vector, though a primitive may have mapped all of its results."""
+    if size == 0 and any([d is not None for d in dims]):
+        return [*chosen.flat(*chosen.values)]
+    return [x if d is None else roles.index(batching.to_dim(x, d, 0, size), 0) for x, d in zip(outs, dims, strict=True)]
 
 
 @public

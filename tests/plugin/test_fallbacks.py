@@ -399,3 +399,49 @@ def test_a_missing_impl_compiles_and_is_no_fallback():
 def test_what_can_not_be_derived_is_an_error_that_names_the_hook(affine, use):
     with pytest.raises(MissingRuleError, match="affine .* has no jvp rule and none can be derived"):
         use(affine)
+
+
+class Pushed:
+    """(sin x, t cos x), without a vmap rule: mapped along t, both are."""
+
+    name = "pushed"
+    multiple_results = True
+
+    @hookimpl
+    def abstract_eval(self, avals):
+        return list(avals)
+
+    @hookimpl
+    def impl(self, args):
+        x, t = args
+        return [np.sin(x), t * np.cos(x)]
+
+
+class Wave:
+    """sin x, whose jvp computes value and tangent together."""
+
+    name = "wave"
+
+    @hookimpl
+    def abstract_eval(self, avals):
+        return avals[0]
+
+    @hookimpl
+    def impl(self, args):
+        return np.sin(args[0])
+
+    @hookimpl
+    def jvp(self, primals, tangents):
+        return tuple(pushed(*primals, *tangents))
+
+
+pushed, wave = define(Pushed()), define(Wave())
+
+
+@pytest.mark.parametrize("shape", [(2,), (0,), (2, 3)])
+def test_jacfwd_takes_values_that_a_fallback_has_mapped_with_their_tangents(shape):
+    x = np.arange(float(np.prod(shape))).reshape(shape)
+    jacobian, (aux,) = cj.jacfwd(lambda x: (wave(x), [wave(x)]), has_aux=True)(x)
+    assert shape * 2 == jacobian.shape
+    np.testing.assert_allclose(cj.jacfwd(lax.sin)(x), jacobian)
+    np.testing.assert_array_equal(np.sin(x), aux)
