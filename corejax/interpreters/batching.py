@@ -10,6 +10,7 @@ from corejax.base.avals import ShapedArray, aval_of
 from corejax.base.caches import WeakCache
 from corejax.installed.roles import roles
 from corejax.interpreters.staging import stage_closed
+from corejax.ir.arguments import check_each, check_jaxpr
 from corejax.ir.interpret import eval_jaxpr
 from corejax.kernel import checks
 from corejax.kernel.context import context
@@ -158,12 +159,16 @@ def to_dim(x: object, dim: int | None, wanted: int, size: int) -> Any:
 def vmap_jaxpr(jaxpr: Jaxpr, size: int, axis_name: Hashable, in_dims: Sequence[int | None],
                out_dims: Sequence[int | None] | None = None) -> tuple[Jaxpr, tuple[int | None, ...]]:
     """The mapped jaxpr, and the dims of its outputs; `out_dims` forces them, except where it is None."""
+    check_jaxpr("vmap_jaxpr", jaxpr)
     return _vmap_jaxpr(jaxpr, size, axis_name, tuple(in_dims), None if out_dims is None else tuple(out_dims),
                        context.axes)
 
 
 def _stage_vmap(jaxpr: Jaxpr, size: int, axis_name: Hashable, in_dims: tuple[int | None, ...],
                 wanted: tuple[int | None, ...] | None, axes: AxisEnv) -> tuple[Jaxpr, tuple[int | None, ...]]:
+    check_each("vmap_jaxpr", "in_dims", in_dims, len(jaxpr.invars), "input")
+    if wanted is not None:
+        check_each("vmap_jaxpr", "out_dims", wanted, len(jaxpr.outvars), "output")
     found: tuple[int | None, ...] = ()
 
     def fun(*args: Any) -> list[Any]:

@@ -65,6 +65,7 @@ from corejax.base.source import here
 from corejax.installed.roles import roles
 from corejax.interpreters.residuals import keep_small
 from corejax.interpreters.splitting import Flags, Place, Split, split_jaxpr
+from corejax.ir.arguments import check_jaxpr
 from corejax.ir.surgery import dce, reorder_invars, select_outputs
 from corejax.kernel.context import context
 from corejax.kernel.jaxpr import Atom, Effects, Jaxpr, JaxprEqn, Literal, Var, no_effects
@@ -274,6 +275,7 @@ def shorten(eqn: JaxprEqn, used_out: Sequence[bool], shorter: Shorter[Any] | Non
 
 def without_dead_code(jaxpr: Jaxpr, used_out: Sequence[bool]) -> Shorter[Jaxpr] | None:
     """The jaxpr reduced to the results that are used (cached); None if nothing is dead."""
+    check_jaxpr("without_dead_code", jaxpr)
     return _without_dead_code(jaxpr, tuple(used_out))
 
 

@@ -19,6 +19,7 @@ from corejax.base.dtypes import is_inexact
 from corejax.base.errors import RuleError
 from corejax.interpreters import linearity
 from corejax.interpreters.staging import StagingTrace, StagingTracer, stage_closed
+from corejax.ir.arguments import check_each, for_each_output
 from corejax.ir.interpret import eval_jaxpr
 from corejax.kernel import checks
 from corejax.kernel.context import context
@@ -207,13 +208,14 @@ def run_jvp(fun: Callable[..., Sequence[Any]], trace: JVPTrace, caller: Trace, p
 def jvp_jaxpr(jaxpr: Jaxpr, nonzeros: Sequence[bool], instantiate_outs: bool | Sequence[bool] = False
               ) -> tuple[Jaxpr, tuple[bool, ...]]:
     """The jaxpr of `(primals, nonzero tangents) -> (outputs, nonzero output tangents)`, and which those are."""
-    if isinstance(instantiate_outs, bool):
-        instantiate_outs = (instantiate_outs,) * len(jaxpr.outvars)
-    return _jvp_jaxpr(jaxpr, tuple(nonzeros), tuple(instantiate_outs), context.axes)
+    forced = for_each_output("jvp_jaxpr", jaxpr, instantiate_outs)
+    return _jvp_jaxpr(jaxpr, tuple(nonzeros), forced, context.axes)
 
 
 def _stage_jvp(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], instantiate_outs: tuple[bool, ...], axes: AxisEnv
                ) -> tuple[Jaxpr, tuple[bool, ...]]:
+    check_each("jvp_jaxpr", "nonzeros", nonzeros, len(jaxpr.invars), "input")
+    check_each("jvp_jaxpr", "instantiate_outs", instantiate_outs, len(jaxpr.outvars), "output")
     avals: list[ShapedArray] = jaxpr.in_avals
     out_nonzeros: tuple[bool, ...] = ()
 

@@ -15,6 +15,7 @@ from corejax.arrays.array import Array, as_array
 from corejax.base.avals import Linear, ShapedArray, aval_of
 from corejax.base.caches import WeakCache
 from corejax.interpreters.staging import StagingTracer, stage_closed
+from corejax.ir.arguments import check_each, for_each_output
 from corejax.ir.interpret import eval_jaxpr
 from corejax.kernel.context import context
 from corejax.kernel.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Params, Var, no_effects
@@ -157,14 +158,15 @@ def partial_eval_jaxpr(jaxpr: Jaxpr, unknown_in: Sequence[bool], instantiate: bo
     known: known inputs -> known outputs + residuals; staged: residuals + unknown inputs -> unknown outputs.
     `instantiate` forces outputs to be unknown.
     """
-    if isinstance(instantiate, bool):
-        instantiate = (instantiate,) * len(jaxpr.outvars)
-    return _partial_eval_jaxpr(jaxpr, tuple(unknown_in), tuple(instantiate), context.axes)
+    forced = for_each_output("partial_eval_jaxpr", jaxpr, instantiate)
+    return _partial_eval_jaxpr(jaxpr, tuple(unknown_in), forced, context.axes)
 
 
 def divide(jaxpr: Jaxpr, unknown_in: tuple[bool, ...], instantiate: tuple[bool, ...], axes: AxisEnv = ()
            ) -> tuple[Jaxpr, Jaxpr, tuple[bool, ...], int]:
     """`partial_eval_jaxpr` without its cache, for callers that cache what they make from it."""
+    check_each("partial_eval_jaxpr", "unknown_in", unknown_in, len(jaxpr.invars), "input")
+    check_each("partial_eval_jaxpr", "instantiate", instantiate, len(jaxpr.outvars), "output")
     unknowns = [Linear(aval) for aval, u in zip(jaxpr.in_avals, unknown_in, strict=True) if u]
     known_avals = [aval for aval, u in zip(jaxpr.in_avals, unknown_in, strict=True) if not u]
     unknown_out: tuple[bool, ...] = ()

@@ -13,6 +13,7 @@ from corejax.installed.roles import roles
 from corejax.interpreters.linearize import LinearMap, linearize, weighted_sum
 from corejax.interpreters.partial_eval import TapeEqn, record
 from corejax.interpreters.staging import stage_closed
+from corejax.ir.arguments import check_each, check_jaxpr
 from corejax.ir.interpret import eval_jaxpr
 from corejax.kernel import checks
 from corejax.kernel.context import context
@@ -123,6 +124,7 @@ def transpose_jaxpr(jaxpr: Jaxpr, linear: Sequence[bool], ct_nonzero: Sequence[b
 
     Also returns, for each linear input, whether its cotangent is among them. `instantiate` says for which it must be.
     """
+    check_jaxpr("transpose_jaxpr", jaxpr)
     if isinstance(instantiate, bool):
         instantiate = (instantiate,) * list(linear).count(True)
     return _transpose_jaxpr(jaxpr, tuple(linear), tuple(ct_nonzero), tuple(instantiate), context.axes)
@@ -130,6 +132,9 @@ def transpose_jaxpr(jaxpr: Jaxpr, linear: Sequence[bool], ct_nonzero: Sequence[b
 
 def _stage_transpose(jaxpr: Jaxpr, linear: tuple[bool, ...], ct_nonzero: tuple[bool, ...], forced: tuple[bool, ...],
                      axes: AxisEnv) -> tuple[Jaxpr, tuple[bool, ...]]:
+    check_each("transpose_jaxpr", "linear", linear, len(jaxpr.invars), "input")
+    check_each("transpose_jaxpr", "ct_nonzero", ct_nonzero, len(jaxpr.outvars), "output")
+    check_each("transpose_jaxpr", "instantiate", forced, linear.count(True), "linear input")
     n_values = linear.count(False)
     nonzero: tuple[bool, ...] = ()
 

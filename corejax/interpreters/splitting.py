@@ -15,6 +15,7 @@ from corejax.base.caches import WeakCache
 from corejax.base.errors import CorejaxError
 from corejax.base.source import at_hand, tell_where
 from corejax.interpreters.partial_eval import divide
+from corejax.ir.arguments import check_each, for_each_output
 from corejax.ir.surgery import dce, substitute
 from corejax.kernel.context import context
 from corejax.kernel.jaxpr import Atom, Jaxpr, Literal, Var
@@ -51,12 +52,12 @@ class Split(NamedTuple, Generic[P]):
 
 def split_jaxpr(jaxpr: Jaxpr, unknown_in: Sequence[bool], instantiate: bool | Sequence[bool] = False) -> Split[Jaxpr]:
     """Split by which inputs are unknown; `instantiate` forces outputs to be unknown."""
-    if isinstance(instantiate, bool):
-        instantiate = (instantiate,) * len(jaxpr.outvars)
-    return _split_jaxpr(jaxpr, tuple(unknown_in), tuple(instantiate), context.axes)
+    return _split_jaxpr(jaxpr, tuple(unknown_in), for_each_output("split_jaxpr", jaxpr, instantiate), context.axes)
 
 
 def _split(jaxpr: Jaxpr, unknown_in: Flags, instantiate: Flags, axes: AxisEnv) -> Split[Jaxpr]:
+    check_each("split_jaxpr", "unknown_in", unknown_in, len(jaxpr.invars), "input")
+    check_each("split_jaxpr", "instantiate", instantiate, len(jaxpr.outvars), "output")
     if _waits_whole(jaxpr, unknown_in, instantiate):
         first = unknown_in.index(True)
         whole = jaxpr.replace()  # not the cache's own key; its equations are the same, so they aren't split again

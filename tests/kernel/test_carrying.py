@@ -21,10 +21,12 @@ from corejax.core import (
     context,
     eval_jaxpr,
     jvp_jaxpr,
+    partial_eval_jaxpr,
     stage,
     transpose_jaxpr,
+    vmap_jaxpr,
 )
-from corejax.errors import CorejaxTypeError
+from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax.ir import jaxpr_text
 from corejax.plugin import carrying
 
@@ -149,6 +151,33 @@ def test_operands_that_do_not_fit_are_refused():
 
 
 # Loops
+
+@pytest.mark.parametrize("transform, entries", [
+    (lambda j: jvp_jaxpr(j, (True,)), "nonzeros must have one entry for each input\n  got:    1\n  wanted: 3"),
+    (lambda j: jvp_jaxpr(j, (True,) * 3, (True,)), "jvp_jaxpr: instantiate_outs must have one entry for each output"),
+    (lambda j: transpose_jaxpr(j, (True,) * 2, (True,) * 2), "linear must have one entry for each input"),
+    (lambda j: transpose_jaxpr(j, (True, False, False), (True,)), "ct_nonzero must have one entry for each output"),
+    (lambda j: transpose_jaxpr(j, (True, False, False), (True,) * 2, (True,) * 2), "one entry for each linear input"),
+    (lambda j: vmap_jaxpr(j, 3, None, (0,)), "vmap_jaxpr: in_dims must have one entry for each input"),
+    (lambda j: vmap_jaxpr(j, 3, None, (0,) * 3, (0,)), "vmap_jaxpr: out_dims must have one entry for each output"),
+    (lambda j: partial_eval_jaxpr(j, (True,)), "partial_eval_jaxpr: unknown_in must have one entry for each input"),
+    (lambda j: carrying.split_jaxpr(j, (True,)), "split_jaxpr: unknown_in must have one entry for each input"),
+    (lambda j: carrying.split_jaxpr(j, (True,) * 3, (True,)), "instantiate must have one entry for each output"),
+    (lambda j: carrying.without_dead_code(j, (True,)), "dce: one flag for each output")])
+def test_flags_for_a_program_are_one_for_each_input_or_output(transform, entries):
+    with pytest.raises(CorejaxValueError, match=entries):
+        transform(product())
+
+
+@pytest.mark.parametrize("transform", [
+    lambda j: jvp_jaxpr(j, (True,)), lambda j: transpose_jaxpr(j, (True,), (True,)),
+    lambda j: vmap_jaxpr(j, 3, None, (0,)), lambda j: partial_eval_jaxpr(j, (True,)),
+    lambda j: carrying.split_jaxpr(j, (True,)), lambda j: carrying.without_dead_code(j, (True,))])
+def test_a_program_with_constants_is_refused_with_what_to_do(transform):
+    closed = stage(lambda x: [sin(x)], [F64])
+    with pytest.raises(CorejaxTypeError, match="must be a Jaxpr without constants(.|\n)*consts_to_operands"):
+        transform(closed)
+
 
 def test_a_fixed_point_grows_until_a_step_adds_nothing():
     seen = []

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from corejax import vmap
+from corejax import grad, vmap
 from corejax.errors import CorejaxRuntimeError, PluginError, RuleError
 from corejax.plugin import define, extend, hookimpl
 
@@ -109,3 +109,32 @@ def test_an_error_of_a_rule_names_who_wrote_that_rule() -> None:
     assert any(["odd_double.vmap (extended in test_odd_plugins)" in note for note in raised.value.__notes__])
     with pytest.raises(RuleError, match=r"odd_double.impl \(defined in test_odd_plugins\)"):
         double(X)
+
+
+class Pair(Double):
+    """(x, y), without a partial_eval that separates them."""
+
+    def __init__(self) -> None:
+        super().__init__(name="odd_pair", multiple_results=True)
+
+    @hookimpl
+    def abstract_eval(self, avals: Any) -> Any:
+        return list(avals)
+
+    @hookimpl
+    def impl(self, args: Any) -> Any:
+        return list(args)
+
+
+def test_a_rule_that_binds_values_and_tangents_together_is_told_to_separate_them() -> None:
+    pair = define(Pair())
+
+    class Doubled(Double):
+        @hookimpl
+        def jvp(self, primals: Any, tangents: Any) -> Any:
+            value, tangent = pair(*primals, *tangents)
+            return value, tangent
+
+    with pytest.raises(RuleError, match="odd_double.jvp .*: returned a result that isn't known until the tangents are"
+                                        "(.|\n)*write the hook partial_eval of what it binds"):
+        grad(define(Doubled()))(np.float64(1.0))

@@ -43,6 +43,11 @@ def check_home(primitive: Primitive, hook: str, tracer: Tracer, trace: Trace | N
     """Check that a tracer belongs to `trace` or to one around it."""
     if belongs(tracer, trace):
         return
+    if hook == "jvp" and tracer._trace.is_recording and tracer._trace.live and tracer._trace.parent is trace:
+        raise rule_error(primitive, hook, "returned a result that isn't known until the tangents are",
+                         f"{tracer.aval}, computed from a tangent", "results computed from the primals alone",
+                         "keep tangents out of the results; if the rule binds values and tangents together, as that of "
+                         "a loop does, write the hook partial_eval of what it binds (corejax.plugin.carrying helps)")
     of = "another transformation" if tracer._trace.live else "a transformation that has ended"
     raise rule_error(primitive, hook, f"returned a traced value of {of}", leak_error(tracer, "").got,
                             "a value computed from this call's operands",
