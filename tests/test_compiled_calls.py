@@ -227,7 +227,7 @@ def told(call):
 @pytest.mark.parametrize(("first", "second", "words"), [
     (((np.ones(3),), {}), ((np.ones(4),), {}), "a different type of args[0]: f64[3] before, f64[4] now"),
     ((([1.0, 2.0],), {}), (([1.0, np.float64(2)],), {}),
-     "a different type of args[0][1]: ~f64[] before, f64[] now: a Python number"),
+     "a different type of args[0][1]: ~f64[] before, f64[] now: Python numbers"),
     (((1.0,), {"y": 2.0}), ((1.0,), {"y": 2}), "a different type of kwargs['y']: ~f64[] before, ~i64[] now"),
     ((({"a": 1.0},), {}), (({"a": 1.0, "b": 1.0},), {}), "had no args[0]['b']"),
     ((({"a": 1.0, "b": 1.0},), {}), (({"a": 1.0},), {}), "had an argument args[0]['b'], which is gone"),
@@ -239,7 +239,7 @@ def test_a_retrace_is_explained_by_what_changed(first, second, words):
     assert [] == told(lambda: f(*first[0], **first[1]))
     assert [] == told(lambda: f(*first[0], **first[1]))
     said, = told(lambda: f(*second[0], **second[1]))
-    assert "jit traces <lambda> again, since the call before had " in said and words in said
+    assert "jit traces <lambda> again, since the previous call had " in said and words in said
     assert [] == told(lambda: f(*second[0], **second[1]))
 
 
@@ -247,7 +247,7 @@ def test_the_most_similar_call_explains_a_retrace():
     f = cj.jit(lambda x, y: x)
     f(np.ones(3), np.ones(3)), f(np.ones(5), np.ones(4))
     said, = told(lambda: f(np.ones(3), np.ones(4)))
-    assert "the most similar of 2 calls before had a different type of args[" in said and said.count(" before, ") == 1
+    assert "the most similar of 2 previous calls had a different type of args[" in said and said.count(" before, ") == 1
 
 
 def test_the_default_width_and_mapped_axes_explain_a_retrace():

@@ -282,7 +282,7 @@ def test_a_fault_of_a_pack_keeps_the_packs_frames_and_says_so(faulty: Any) -> No
     assert frames(error) == ["<lambda>", "faulty_pack:impl", "faulty_pack:helper"]
     hook, note = error.__notes__
     assert "raised by bad_impl.impl (defined in faulty_pack)" in hook
-    assert "bug of corejax-faulty 0.3, not of your code" in note
+    assert "bug in corejax-faulty 0.3, not in your code" in note
     assert "/site-packages/faulty_pack/__init__.py:7 (helper)" in note
     assert "primitive 'bad_impl'" in note
     assert "traceback_filtering = False" in note
@@ -299,7 +299,7 @@ def test_a_fault_of_a_pack_is_noted_once_however_many_entries_it_passes(faulty: 
     assert {name.partition(":")[0] for name in shown[2:]} == {"numpy"}  # what the hook called
     hook, note = error.__notes__
     assert "raised by bad_jvp.jvp (defined in faulty_pack)" in hook
-    assert "bug of corejax-faulty 0.3" in note
+    assert "bug in corejax-faulty 0.3" in note
 
 
 def test_a_pack_that_uses_the_kernel_wrongly_is_shown(faulty: Any) -> None:
@@ -311,7 +311,7 @@ def test_a_pack_that_uses_the_kernel_wrongly_is_shown(faulty: Any) -> None:
 def test_a_fault_in_a_function_of_a_pack_is_the_packs(faulty: Any) -> None:
     error = provoked(lambda: faulty.bad_function(3))
     assert frames(error) == ["<lambda>", "faulty_pack:bad_function"]
-    assert "bug of corejax-faulty 0.3" in error.__notes__[0]
+    assert "bug in corejax-faulty 0.3" in error.__notes__[0]
 
 
 def test_a_fault_of_the_kernel_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,7 +320,7 @@ def test_a_fault_of_the_kernel_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     error = provoked(lambda: cj.jvp(lambda x: x, (1.0,), (1.0,)))
     assert frames(error) == ["<lambda>"]
     (note,) = error.__notes__
-    assert "bug of corejax, not of your code" in note
+    assert "bug in corejax, not in your code" in note
     assert "interpreters/forward.py:" in note
 
 
@@ -380,7 +380,7 @@ def test_a_lowering_rule_that_makes_nonsense_is_named_without_the_compilers_word
 
 
 def test_failures_of_compiler_and_runtime_are_told_in_own_words() -> None:
-    own = "an error of the compiler's or the runtime's own"
+    own = "an error inside the compiler or the runtime"
     for text, shown in (("RESOURCE_EXHAUSTED: out of memory", "RESOURCE_EXHAUSTED: out of memory"),
                         ("INTERNAL: error: loc(unknown): 'stablehlo.add' op requires", own),
                         ("INTERNAL: Traceback (most recent call last)", own), ("", own)):

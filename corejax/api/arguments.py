@@ -86,9 +86,9 @@ def _tangent_like(i: int, x: object, aval: ShapedArray, what: str, name: Namer, 
 
 def _todo(got: ShapedArray, aval: ShapedArray) -> str:
     if got.shape != aval.shape:
-        return "give it the shape of what it belongs to"
+        return "give it the same shape as the value that it is for"
     if aval.dtype is float0:
-        return "integers have no tangent but np.zeros(shape, cj.float0)"
+        return "the only tangent of integers is np.zeros(shape, cj.float0)"
     return f"convert it: x.astype({aval.dtype.name!r})"
 
 

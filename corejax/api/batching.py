@@ -112,7 +112,7 @@ def _axis_of(x: Any, axis: int, i: int, name: Namer) -> int:
                                     todo="pass in_axes=None for it, so that all share it")
         raise CorejaxIndexError(f"vmap: {name(i)} has no axis {axis}", got=str(x.aval), where=here(),
                                 wanted=f"an axis from {-ndim} to {ndim - 1} in in_axes",
-                                todo="map another axis, or pass None to map none")
+                                todo="map another axis, or pass None not to map the argument")
     return int(axis + ndim if axis < 0 else axis)
 
 
@@ -163,7 +163,7 @@ def _place(x: Any, dim: int | None, wanted: Any, size: int, i: int, flat: FlatFu
         raise CorejaxIndexError(f"vmap: out_axes puts the mapped axis of {_result_name(flat, i)} at {axis}",
                                 got=f"a result that has {ndim} axes, the mapped one included", where=here(),
                                 wanted=f"{-ndim} to {ndim - 1}",
-                                todo="put it at an axis that the result has then")
+                                todo="put it at an axis that the result will have")
     return batching.to_dim(x, dim, axis + ndim if axis < 0 else axis, size)
 
 

@@ -120,7 +120,7 @@ class Pullback(LinearFunction):
         if len(cotangent) != 1:
             raise CorejaxTypeError(f"{what}: the pullback takes one cotangent, that of the output", where=here(),
                                    got=f"{len(cotangent)} arguments", wanted="one, in the structure of the output",
-                                   todo="where the function returns a tuple, pass a tuple")
+                                   todo="if the function returns a tuple, pass a tuple")
         ct = cotangent[0]
         leaves, tree = ([ct], None) if out_tree is None and is_single_leaf(ct) else trees.flatten(
             ct, None, "the cotangent")

@@ -27,7 +27,7 @@ class Signature(NamedTuple):
 def tell(name: str, before: Collection[Signature], now: Signature, namer: Namer) -> None:
     """Warn that a function is traced again, and say why."""
     changes = min([list(_changes(each, now, namer)) for each in before], key=len)
-    calls = "the call before" if len(before) == 1 else f"the most similar of {len(before)} calls before"
+    calls = "the previous call" if len(before) == 1 else f"the most similar of {len(before)} previous calls"
     warn(f"jit traces {name} again, since {calls} had " + "; ".join(changes) +
          ". config.explain_retraces = False turns this off.")
 
@@ -38,7 +38,7 @@ def _changes(before: Signature, now: Signature, namer: Namer) -> Iterator[str]:
     else:
         for i, (old, new) in enumerate(zip(before.avals, now.avals, strict=True)):
             if old is not new:
-                weak = ": a Python number, or made of such alone, is weak (~)" if old.matches(new) else ""
+                weak = ": Python numbers, and results made only from them, are weak (~)" if old.matches(new) else ""
                 yield f"a different type of {namer(i)}: {old} before, {new} now{weak}"
     if before.statics[:1] != now.statics[:1]:  # static ones included
         yield f"{before.statics[0]} positional arguments, not {now.statics[0]}"

@@ -203,7 +203,7 @@ def _absent(x: Any, name: str) -> CorejaxAttributeError:
                                      todo="use cj.lax; for other libraries convert with np.asarray(x)")
     return CorejaxAttributeError(f"a traced value has no {name!r}", got=f"x.{name} of a traced {x.aval}",
                                  wanted="an array", where=here(),
-                                 todo="do this outside of the transformed function, with what it returns; or, where it "
+                                 todo="do this outside of the transformed function, with what it returns; or, if it "
                                       "is differentiated, with lax.stop_gradient(x), if the value alone is wanted")
 
 

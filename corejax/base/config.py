@@ -68,13 +68,13 @@ SETTINGS: dict[str, Setting] = {setting.name: setting for setting in (
     Setting("debug_typecheck", False, OneOf(False, True), "typecheck every jaxpr as it is staged"),
     Setting("explain_retraces", False, OneOf(False, True), "warn when jit traces a function again, and say why"),
     Setting("compilation_cache_dir", None, PathName(optional=True),
-            "the directory that keeps compiled programs for other processes; None keeps none"),
+            "a directory that keeps compiled programs for other processes; None keeps none"),
     Setting("compilation_cache_max_size", 2**30, Whole(0),
-            "how many bytes that directory may take; what was not used for longest goes first"),
+            "how many bytes that directory may take; the least recently used programs are removed first"),
     Setting("backend", AUTO, Name(),
-            "on which backend programs run, such as 'cpu' or 'cuda'; 'auto' takes the best one that works"),
+            "the backend that programs run on, such as 'cpu' or 'cuda'; 'auto' is the best one that works"),
     Setting("num_cpu_devices", None, Whole(1, optional=True),
-            "how many devices the processor counts as; None leaves it to the runtime: one"),
+            "how many devices the CPU is divided into; None leaves it to the runtime: one"),
 )}
 
 

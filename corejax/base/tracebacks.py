@@ -276,7 +276,7 @@ SEE_MORE = "config.traceback_filtering = False shows what the compiler said"
 def plain(error: BaseException) -> str:
     """The text of a foreign error, if users can understand it."""
     text = str(error)
-    return "an error of the compiler's or the runtime's own" if not text or is_from_beneath(error) else text[:500]
+    return "an error inside the compiler or the runtime" if not text or is_from_beneath(error) else text[:500]
 
 
 def _blame(error: Exception) -> None:
@@ -297,7 +297,7 @@ def _blame(error: Exception) -> None:
         whose = primitive.origin
     rule = "" if primitive is None else f", where the primitive {primitive.name!r} is applied"
     place = describe((code, innermost.tb_lasti))
-    error.add_note(f"This is a bug of {whose}, not of your code: it was raised at {place}{rule}. "
+    error.add_note(f"This is a bug in {whose}, not in your code: it was raised at {place}{rule}. "
                    "config.traceback_filtering = False shows all frames.")
 
 

@@ -271,7 +271,7 @@ def _explain_failure(tree: object, is_leaf: IsLeaf, error: Exception, root: Root
                 raise CorejaxTypeError(
                     f"the keys of the dict at {_place(path, root)} can't be sorted", where=here(),
                     got=f"keys of the types {kinds}: {list(node)!r:.80}", wanted="keys that compare with each other",
-                    todo="use keys of one type, or an OrderedDict, whose order is its own") from error
+                    todo="use keys of one type, or an OrderedDict, which keeps its own order") from error
         try:
             level = one_level(node)
         except (ValueError, TypeError) as own:

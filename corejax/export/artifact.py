@@ -88,7 +88,7 @@ def make(closed: ClosedJaxpr, name: str, platforms: Sequence[str], allowed: froz
     if closed.effects:
         raise CorejaxValueError(f"{name} can't be exported: it has effects", where=here(),
                                 got=", ".join(sorted(map(str, closed.effects))), wanted="a function of its arguments",
-                                todo="take what has the effect out of the function")
+                                todo="move the effect out of the function")
     for const in closed.consts:
         if isinstance(const, Tracer):
             raise leak_error(const, name)

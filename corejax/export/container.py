@@ -102,14 +102,14 @@ def _parts(data: bytes) -> tuple[bytes, bytes]:
     if len(data) > total or hashlib.sha256(whole).digest() != digest:
         raise CorejaxValueError("the exported function is damaged", where=here(),
                                 got=f"{len(data)} bytes whose digest isn't the one that they end with",
-                                wanted="the bytes as they were written", todo="get them again from where they came")
+                                wanted="the bytes as they were written", todo="get another copy from their source")
     return whole[_PREFIX.size: _PREFIX.size + n_text], whole[_PREFIX.size + n_text:]
 
 
 def _truncated(got: int, wanted: int) -> CorejaxValueError:
     return CorejaxValueError("the exported function is truncated", got=f"{got} bytes",
                              wanted=f"{wanted} bytes at least",
-                             where=here(), todo="get the whole of it from where it came")
+                             where=here(), todo="get a complete copy from its source")
 
 
 def _function(entry: Mapping[str, Any], modules: bytes) -> tuple[Function, bytes]:

@@ -135,7 +135,7 @@ def _items(parts: list[Any]) -> Iterator[tuple[Any, Any]]:
     for part in parts:
         key, child = _list(part, 2)
         if type(key) not in (str, int, bool) or key in seen:
-            raise Malformed(f"{key!r:.60} is not a key, or there twice")
+            raise Malformed(f"{key!r:.60} isn't a key, or is there twice")
         seen.add(key)
         yield key, _from_data(child)
 

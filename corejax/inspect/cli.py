@@ -22,7 +22,7 @@ def check() -> Iterator[str]:
     """Import every pack and validate what it provides; prints what is broken, and exits with 1 if anything is."""
     problems = [f"{name}: {problem}" for name, problem in checkup.checkup()]
     if problems:
-        raise CorejaxError("\n".join(problems), todo="repair or uninstall them; COREJAX_DISABLE_PACKS leaves packs out")
+        raise CorejaxError("\n".join(problems), todo="fix or uninstall them; COREJAX_DISABLE_PACKS leaves packs out")
     yield "nothing is broken"
 
 

@@ -193,8 +193,8 @@ def _parse(pack: Pack, text: str) -> None:
             group = line[1:-1].strip()
             _check_group(group, number, raw)
         elif group is None:
-            raise ValueError(f"line {number} of its entry points, {raw!r}, is in no group: "
-                             f"`[{PRIMITIVES}]`, or another one, comes first")
+            raise ValueError(f"line {number} of its entry points, {raw!r}, isn't in a group: "
+                             f"put `[{PRIMITIVES}]`, or another one, above it")
         elif group.startswith(_PREFIX):
             name, _, value = line.partition("=")
             name = name.rstrip()
@@ -262,7 +262,7 @@ def _name(distribution: Distribution) -> str:
     # The normalized name comes from the file name: reading the metadata would take ten times as long as the whole scan.
     name = _canonical(getattr(distribution, "_normalized_name", None) or distribution.metadata["Name"])
     if not _NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is not a name of a distribution: a failed uninstall may have left it behind")
+        raise ValueError(f"{name!r} isn't the name of a distribution: a failed uninstall may have left it behind")
     return name
 
 

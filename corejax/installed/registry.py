@@ -197,7 +197,7 @@ def _broken_error(entry: Entry) -> PackError:
     error = PackError(
         f"the pack {entry.pack} {failure.problem}, so its {noun(entry.group)} {entry.name!r} can't be used",
         pack=str(entry.pack), got=failure.words, wanted=f"what `{entry}` leads to", where=here(),
-        todo=f"repair or uninstall {entry.pack.name}; COREJAX_DISABLE_PACKS={entry.pack.name} leaves it out")
+        todo=f"fix or uninstall {entry.pack.name}; COREJAX_DISABLE_PACKS={entry.pack.name} leaves it out")
     error.__cause__ = failure.cause
     return error
 

@@ -71,9 +71,9 @@ class TapeProgram:
             if not x.aval.matches(aval):
                 raise CorejaxTypeError(
                     f"{what}: residual {i} doesn't have the type that it had when the function was linearized",
-                    where=here(),
-                    got=str(x.aval), wanted=str(aval), todo="call what came out of a vmap or a scan under vmap or scan "
-                    "again, passing it as an argument: cj.vmap(lambda f, x: f(x))(fs, xs)")
+                    where=here(), got=str(x.aval), wanted=str(aval),
+                    todo="call a function that came out of vmap or scan under vmap or scan again, passing it as an "
+                         "argument: cj.vmap(lambda f, x: f(x))(fs, xs)")
 
         def filled(x: object) -> Any:
             if type(x) is _Slot:

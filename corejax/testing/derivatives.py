@@ -152,7 +152,7 @@ def _slopes_hold(case: Case, positions: tuple[int, ...], order: int) -> None:
         if not wanted:
             return
     if case.sample.domain is None or wanted > 1:
-        raise case.fail("samples", "at most elements, differences can't be trusted: jumps, kinks, or NaN",
+        raise case.fail("samples", "for most elements, differences can't be trusted: jumps, kinks, or NaN",
                         got=f"operands {positions}", wanted="operands around which the results are smooth",
                         todo="give a domain= to draw others from, and singular= points to keep away from; or exempt it")
 

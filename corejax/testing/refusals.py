@@ -133,7 +133,7 @@ def _check_declared(case: Case, road: str, error: CorejaxNotImplementedError, de
     if isinstance(declared, NotDifferentiable):
         if declared.reason in str(error) and case.primitive.name in str(error):
             return
-        raise case.fail("jvp", f"{road} is rejected in other words than declared", got=error.message,
+        raise case.fail("jvp", f"{road} is rejected with a different message than declared", got=error.message,
                         wanted=f"{case.primitive.name}, and {declared.reason!r}",
                         todo="let the declaration reject it, not a rule of your own")
     if error.primitive == case.primitive.name and isinstance(error, MissingRuleError):

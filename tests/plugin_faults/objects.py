@@ -84,7 +84,7 @@ def impl_that(code: str) -> str:
     return "@hookimpl\ndef impl(self, args):\n" + textwrap.indent(text(code), "    ")
 
 
-BUG = "This is a bug of {} 1.0, not of your code"
+BUG = "This is a bug in {} 1.0, not in your code"
 EXIT = "the code of {} 1.0 exits the process"
 raises("impl, an exception", "impl_divides", impl_that("return args[0] * (1 / len([]))"), "ZeroDivisionError",
        "division by zero", BUG.format("impl-divides"))

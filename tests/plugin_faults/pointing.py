@@ -104,7 +104,7 @@ broken("a line without a name", "no_name", "[corejax.primitives]\n= no_name:no_n
 broken("a line without a module", "no_target", "[corejax.primitives]\nno_target = :no_target\n", "line 2")
 broken("a line with two colons", "two_colons", "[corejax.primitives]\ntwo_colons = two_colons:a:b\n", "line 2")
 broken("a line before any group", "groupless", "groupless = groupless:groupless\n\n[corejax.functions]\n", "line 1",
-       "is in no group")
+       "isn't in a group")
 broken("a group without its bracket", "unclosed", "[corejax.functions]\n[corejax.primitives\nunclosed = unclosed:x\n",
        "line 2", "is not `[group]`")
 broken("a group that is misspelled", "misgrouped", "[corejax.primitive]\nmisgrouped = misgrouped:misgrouped\n",
@@ -131,7 +131,7 @@ metadata.add("what a failed uninstall left behind", (
     Pack("~omains", primitives(remains="remains:other"), {}),
     Pack("remains", primitives(remains="remains:remains"), {"remains.py": twice("remains")})),
              "lax.remains(1.0)", None, "2.0", again="2.0", left=("remains",),
-             warned=(f"the distribution ~omains {LEFT_OUT}", "is not a name of a distribution"))
+             warned=(f"the distribution ~omains {LEFT_OUT}", "isn't the name of a distribution"))
 metadata.add("two versions of a distribution on the path", (
     Pack("versions", primitives(versions="versions:versions"), {"versions.py": twice("versions")}, "2.0"),
     Pack("versions", primitives(versions="versions:older"), {}, "1.0", later=True)),

@@ -49,7 +49,7 @@ def check_home(primitive: Primitive, hook: str, tracer: Tracer, trace: Trace | N
                          "keep tangents out of the results; if the rule binds values and tangents together, as that of "
                          "a loop does, write the hook partial_eval of what it binds (corejax.plugin.carrying helps)")
     of = "another transformation" if tracer._trace.live else "a transformation that has ended"
-    raise rule_error(primitive, hook, f"returned a traced value of {of}", leak_error(tracer, "").got,
+    raise rule_error(primitive, hook, f"returned a traced value from {of}", leak_error(tracer, "").got,
                             "a value computed from this call's operands",
                             "compute with what the rule is given, and don't keep any of it for later")
 

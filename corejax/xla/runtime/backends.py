@@ -145,7 +145,7 @@ def _fault(name: str, origin: str, what: str, got: str, wanted: str) -> CorejaxR
 
 
 def _other(name: str) -> str:
-    return f"repair it, or choose another one than {name!r} with config.backend or COREJAX_BACKEND"
+    return f"fix it, or choose a backend other than {name!r} with config.backend or COREJAX_BACKEND"
 
 
 # Choosing one
@@ -191,7 +191,7 @@ def start(found: Sequence[Offer], wanted: str) -> tuple[Offer, Any]:
                 raise
             _skip(one.name, error)
     raise CorejaxRuntimeError("no backend can be used", got=overview(), wanted="one that works", where=here(),
-                              todo="repair one of them")
+                              todo="fix one of them")
 
 
 def _skip(name: str, error: CorejaxError) -> None:
