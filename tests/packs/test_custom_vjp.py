@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import pickle
+import sys
 from functools import partial
 
 import numpy as np
@@ -10,8 +12,8 @@ import pytest
 
 import corejax as cj
 from corejax import lax
-from corejax.core import Zero, eval_jaxpr
-from corejax.errors import CorejaxError
+from corejax.core import Zero, eval_jaxpr, jaxpr_as_fun
+from corejax.errors import CorejaxError, CorejaxTypeError, CorejaxValueError
 from corejax.ir import dce, typecheck
 
 X = np.array([0.3, -0.7, 1.1])
@@ -464,3 +466,47 @@ def test_parity_with_jax():
         for transform in (lambda m, f: m.grad(f), lambda m, f: lambda x: m.vmap(m.grad(f))(np.stack([X, V]) * x)):
             np.testing.assert_allclose(transform(cj, a)(X), np.asarray(transform(jax, b)(X)), rtol=2e-5, atol=2e-6,
                                        err_msg=str(i))
+
+
+@cj.custom_vjp
+def decorated(x):
+    return lax.sin(x)
+
+
+decorated.defvjp(lambda x: (decorated(x), x), lambda x, ct: (2.0 * ct,))
+
+
+@cj.jit
+@cj.custom_vjp
+def wrapped(x):
+    return lax.sin(x)
+
+
+wrapped.__wrapped__.defvjp(lambda x: (wrapped(x), x), lambda x, ct: (3.0 * ct,))
+
+
+@pytest.mark.parametrize("f, factor", [(decorated, 2.0), (wrapped, 3.0)])
+@pytest.mark.parametrize("change", [lambda f: f, cj.vmap, cj.jit])
+def test_what_comes_of_a_decorated_function_can_be_pickled(f, factor, change):
+    x = np.ones(2)
+    pull = pickle.loads(pickle.dumps(cj.vjp(change(f), x)[1]))
+    np.testing.assert_array_equal(factor * x, pull(x)[0])
+    program = cj.make_jaxpr(lambda x: lax.scan(lambda c, t: (f(t), c), x[0], x))(x)
+    again = jaxpr_as_fun(pickle.loads(pickle.dumps(program)))
+    np.testing.assert_array_equal(factor, cj.grad(lambda x: again(x)[0])(x)[1])
+
+
+def test_a_function_with_rules_that_its_name_does_not_lead_to_is_told_so_by_pickle():
+    def local(x):
+        return lax.sin(x)
+    local = cj.custom_vjp(local)
+    local.defvjp(lambda x: (local(x), x), lambda x, ct: (ct,))
+    with pytest.raises(CorejaxTypeError, match="can't be pickled(.|\n)*at the top of a module"):
+        pickle.dumps(cj.vjp(local, 1.0)[1])
+
+
+def test_a_pickle_of_a_function_that_lost_its_rules_is_refused_by_name(monkeypatch):
+    data = pickle.dumps(cj.vjp(decorated, 1.0)[1])
+    monkeypatch.setattr(sys.modules[__name__], "decorated", lax.sin)
+    with pytest.raises(CorejaxValueError, match="decorated in .* has no custom derivatives, but had some"):
+        pickle.loads(data)

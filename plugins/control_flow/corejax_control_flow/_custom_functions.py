@@ -30,7 +30,7 @@ from corejax_control_flow.custom_derivatives import Rules, UserCall, closes_over
 class CustomDerivatives:
     """A function with custom derivatives, as returned by `custom_jvp` and `custom_vjp`.
 
-    Its rules are set by `defjvp`, `defjvps` and `defvjp`. If it has both kinds, forward mode uses the jvp rule and
+    Its `rules` are set by `defjvp`, `defjvps` and `defvjp`. If it has both kinds, forward mode uses the jvp rule and
     reverse mode the vjp rules.
     """
 
@@ -38,7 +38,7 @@ class CustomDerivatives:
         check_callable(fun, kind)
         update_wrapper(self, fun, updated=())
         self.fun, self.kind, self.nondiff = fun, kind, tuple(sorted(nondiff))
-        self._rules = Rules(fun, name_of(fun))
+        self.rules = Rules(fun, name_of(fun))
         self._signature, self._arity = _signature(fun)
 
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
@@ -79,9 +79,9 @@ class CustomDerivatives:
         rules.fwd, rules.bwd, rules.vjp_sees_zeros = fwd, bwd, bool(symbolic_zeros)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._rules.jvp is None and self._rules.fwd is None:
-            missing = f"{self._rules.name}.{'defjvp(rule)' if self.kind == 'custom_jvp' else 'defvjp(fwd, bwd)'}"
-            raise CorejaxAttributeError(f"{self.kind}: {self._rules.name} is called before it has a rule", where=here(),
+        if self.rules.jvp is None and self.rules.fwd is None:
+            missing = f"{self.rules.name}.{'defjvp(rule)' if self.kind == 'custom_jvp' else 'defvjp(fwd, bwd)'}"
+            raise CorejaxAttributeError(f"{self.kind}: {self.rules.name} is called before it has a rule", where=here(),
                                         got="no rule for its derivative", wanted=f"{missing} before the first call",
                                         todo="define the rule next to the function")
         xs, call = self._prepared(args, kwargs)
@@ -98,32 +98,32 @@ class CustomDerivatives:
         return self if instance is None else MethodType(self, instance)
 
     def __repr__(self) -> str:
-        return f"<{self.kind} {self._rules.name}>"
+        return f"<{self.kind} {self.rules.name}>"
 
     def _changed(self) -> Rules:
         """The rules, about to be changed. They get a new identity, since programs made before have the old ones."""
-        self._rules.identity = object()
-        return self._rules
+        self.rules.identity = object()
+        return self.rules
 
     def _prepared(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[list[Any], UserCall]:
         """The arrays in the arguments, and a call of the function with arguments of this structure."""
         args = self._positional(args, kwargs)
         for i in self.nondiff:
             if i >= len(args):
-                raise CorejaxIndexError(f"{self.kind}: {self._rules.name} is called without an argument number {i}",
+                raise CorejaxIndexError(f"{self.kind}: {self.rules.name} is called without an argument number {i}",
                                         got=f"{len(args)} arguments", where=here(),
                                         wanted=f"more than {i}, as nondiff_argnums={self.nondiff}",
                                         todo="pass that argument, or change nondiff_argnums")
         own = {i: x for i, x in enumerate(args) if i not in self.nondiff}
         leaves, in_tree = flatten(tuple(own.values()))
-        xs = values(leaves, self._rules.name, namer("args", own))
-        return xs, UserCall(self._rules, in_tree, len(args), {i: args[i] for i in self.nondiff})
+        xs = values(leaves, self.rules.name, namer("args", own))
+        return xs, UserCall(self.rules, in_tree, len(args), {i: args[i] for i in self.nondiff})
 
     def _positional(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
         """All arguments by position, with defaults filled in, since rules take them by position."""
         if not kwargs and self._arity in (None, len(args)):
             return args
-        name, signature = self._rules.name, self._signature
+        name, signature = self.rules.name, self._signature
         problem = "keyword arguments, for a function without a signature"
         if signature is not None:
             try:

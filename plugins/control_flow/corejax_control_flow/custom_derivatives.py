@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ from corejax.core import (
     vmap_flat,
     vmap_jaxpr,
 )
-from corejax.errors import CorejaxError, CorejaxTypeError, LeakedTracerError, kind_of
+from corejax.errors import CorejaxError, CorejaxTypeError, CorejaxValueError, LeakedTracerError, kind_of
 from corejax.ir import atom
 from corejax.ir.surgery import consts_to_operands, dce
 from corejax.plugin import Sample, carrying, define, hookimpl, roles
@@ -320,6 +321,29 @@ class Rules:
         self.bwd: Rule | None = None
         self.jvp_sees_zeros = self.vjp_sees_zeros = False
         self.identity = object()  # represents it in keys, which outlive it
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        # A decorated function isn't what its name stands for, so it can't be pickled; but that has these rules.
+        place = getattr(self.fun, "__module__", None), getattr(self.fun, "__qualname__", None)
+        try:
+            known = _rules_at(*place)
+        except (AttributeError, ImportError, TypeError, ValueError):
+            known = None
+        return (_rules_at, place) if known is self else super().__reduce_ex__(protocol)
+
+
+def _rules_at(module: Any, path: Any) -> Rules:
+    """The rules of the function with custom derivatives of this name. It may be wrapped, by `jit` for instance."""
+    found: Any = import_module(module)
+    for name in path.split("."):
+        found = getattr(found, name)
+    while not isinstance(rules := getattr(found, "rules", None), Rules):
+        if not hasattr(found, "__wrapped__"):
+            raise CorejaxValueError(f"{path} in {module} has no custom derivatives, but had some when it was pickled",
+                                    got=kind_of(found), wanted="a function made by custom_jvp or custom_vjp",
+                                    where=here(), todo="load it with the version of the module that wrote it")
+        found = found.__wrapped__
+    return rules
 
 
 class PerturbedPrimal:
