@@ -1,4 +1,4 @@
-"""A small transformer that remembers less: with `checkpoint`, the backward pass computes each block a second time.
+"""A small transformer that takes less memory: with `checkpoint`, the backward pass recomputes each block.
 
     python examples/attention_block.py
 """
@@ -16,7 +16,7 @@ Block = dict[str, Any]
 
 
 def blocks(rng: np.random.Generator, count: int, width: int, heads: int) -> Block:
-    """Weights of blocks, stacked: the first axis counts blocks. Queries, keys and values have one for the heads."""
+    """The weights of all blocks, stacked along the first axis. Queries, keys and values also have an axis of heads."""
     def normal(*shape: int) -> np.ndarray:
         return rng.normal(size=(count, *shape)) / np.sqrt(width)
 
@@ -26,12 +26,12 @@ def blocks(rng: np.random.Generator, count: int, width: int, heads: int) -> Bloc
 
 
 def normalized(x: Any) -> Any:
-    """Each row with numbers of size 1, in the mean of their squares."""
+    """Each row scaled so that the mean of its squares is 1."""
     return x * lax.rsqrt((x * x).mean(axis=-1, keepdims=True) + 1e-6)
 
 
 def attend(x: Any, query: Any, key: Any, value: Any) -> Any:
-    """One head: each position takes from itself and those before it, from what its query fits best."""
+    """One head: each position takes values from itself and those before it, mostly where keys fit its query."""
     seen = np.tril(np.ones((x.shape[0], x.shape[0]), bool))
     scores = (x @ query) @ (x @ key).T / np.sqrt(query.shape[1])
     scores = lax.select(seen, scores, lax.full_like(scores, -1e30))
@@ -40,14 +40,14 @@ def attend(x: Any, query: Any, key: Any, value: Any) -> Any:
 
 
 def apply_block(x: Any, block: Block) -> Any:
-    """Attention of all heads, then a layer of 4 times the width, each added to what came in."""
+    """Attention with all heads, then a layer of 4 times the width, each added to its input."""
     heads = cj.vmap(attend, in_axes=(None, 0, 0, 0))(normalized(x), block["query"], block["key"], block["value"])
     x = x + heads.transpose(1, 0, 2).reshape(x.shape) @ block["mix"]
     return x + lax.max(normalized(x) @ block["up"], 0.0) @ block["down"]
 
 
 def loss(params: Block, x: Any, target: Any, again: bool) -> Any:
-    """How far from `target` sequences come out; with `again`, the backward pass computes each block a second time."""
+    """How far the outputs are from `target`; with `again`, the backward pass recomputes each block."""
     one = cj.checkpoint(apply_block) if again else apply_block
 
     def through(x: Any) -> Any:
@@ -58,11 +58,11 @@ def loss(params: Block, x: Any, target: Any, again: bool) -> Any:
 
 
 def main() -> None:
-    """Compare both ways: the same slopes, less memory."""
+    """Compare both ways: the same gradient, less memory."""
     rng = np.random.default_rng(0)
     params = blocks(rng, count=6, width=64, heads=4)
     x = rng.normal(size=(8, 64, 64))
-    target = np.roll(x, 1, axis=1)  # what a position should say: what its neighbour was
+    target = np.roll(x, 1, axis=1)  # each position should predict its neighbour
     for again in (False, True):
         slopes = cj.jit(cj.value_and_grad(loss), static_argnames="again")
         compiled = slopes.lower(params, x, target, again=again).compile()

@@ -1,15 +1,15 @@
-"""An interpreter of one's own: run a program backward.
+"""Writing an interpreter: run a program backward.
 
-A jaxpr is data, so a function that walks it is an interpreter. This one inverts a chain of one-to-one functions:
-each equation is undone by the inverse of its primitive, from the last to the first. The table of inverses is open, as
-the interpreter knows no primitive either.
+A jaxpr is data, so a function that walks it is an interpreter. This one inverts a chain of one-to-one functions: each
+equation is undone with the inverse of its primitive, from the last to the first. Inverses can be added to the table,
+since the interpreter itself doesn't know any primitives.
 
 >>> import numpy as np
 >>> f = lambda x: lax.exp(lax.tanh(x) * 2.0 + 1.0)
 >>> round(float(inverse(f)(f(0.25))), 12)
 0.25
 
-What comes out is a function like any other: it can be compiled, mapped and differentiated.
+The result is a function like any other: it can be compiled, mapped and differentiated.
 
 >>> y = f(np.array([-0.5, 0.0, 0.5]))
 >>> np.asarray(cj.jit(cj.vmap(inverse(f)))(y)).round(12)
@@ -37,7 +37,7 @@ INVERSES: dict[Primitive, Undo] = {}
 
 
 def invert_by(function: Any, undo: Undo) -> None:
-    """`undo(y, operands, i)` is the operand i for which `function(*operands) == y`; `operands[i]` is not known."""
+    """Register `undo(y, operands, i)`: the operand i for which `function(*operands) == y`; `operands[i]` is unknown."""
     INVERSES[function.primitive] = undo
 
 
@@ -56,7 +56,7 @@ invert_by(lax.div, lambda y, operands, i: y * operands[1] if i == 0 else operand
 
 
 def inverse(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The inverse of a function of one argument, in whose program each equation needs the argument at most once."""
+    """The inverse of a function of one argument, which each equation of its program may use at most once."""
     def inverted(y: Any) -> Any:
         closed = cj.make_jaxpr(function)(y)
         return run_backward(closed.jaxpr, closed.consts, y)
@@ -64,11 +64,11 @@ def inverse(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def run_backward(jaxpr: Jaxpr, consts: Sequence[Any], y: Any) -> Any:
-    """The input for which the program's output is y: constants forward, the rest backward."""
+    """The input for which the program's output is y: runs constants forward, and the rest backward."""
     (x,), (out,) = jaxpr.invars, jaxpr.outvars
     known: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     chain: list[tuple[JaxprEqn, int]] = []
-    reached: Any = x  # the end, so far, of the chain of variables that depend on x
+    reached: Any = x  # the current end of the chain of variables that depend on x
     for eqn in jaxpr.eqns:
         positions = [i for i, atom in enumerate(eqn.invars) if atom is reached]
         if len(positions) > 1:
@@ -91,7 +91,7 @@ def run_backward(jaxpr: Jaxpr, consts: Sequence[Any], y: Any) -> Any:
 
 
 def read(known: dict[Var, Any], atom: Any) -> Any:
-    """The value of a variable or literal that does not depend on the argument."""
+    """The value of a variable or literal that doesn't depend on the argument."""
     if isinstance(atom, Literal):
         return atom.val
     if atom not in known:
@@ -100,7 +100,7 @@ def read(known: dict[Var, Any], atom: Any) -> Any:
 
 
 def main() -> None:
-    """Show a program, and what undoing it computes."""
+    """Show a program, and its inverse."""
     def f(x: Any) -> Any:
         return lax.exp(lax.tanh(x) * 2.0 + 1.0)
 

@@ -1,4 +1,4 @@
-"""Fit a logistic regression by Newton's method: `hessian` gives the curvature, and with it the standard errors.
+"""Fit a logistic regression with Newton's method: `hessian` gives the curvature, and with it the standard errors.
 
     python examples/logistic_hessian.py
 """
@@ -14,7 +14,7 @@ from corejax import lax
 
 
 def loss(w: Any, x: Any, y: Any) -> Any:
-    """The negative log likelihood of outcomes `y` of -1 and 1, and a small penalty on large weights."""
+    """The negative log likelihood of outcomes `y`, which are -1 or 1, plus a small penalty on large weights."""
     return -lax.log(lax.logistic(y * (x @ w))).sum() + 0.5 * (w * w).sum()
 
 
@@ -24,7 +24,7 @@ def slope_and_curvature(w: Any, x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def newton(x: np.ndarray, y: np.ndarray, steps: int) -> list[np.ndarray]:
-    """Weights after 0, 1, ..., `steps` steps: each solves for where the parabola that fits best has its minimum."""
+    """The weights after 0, 1, ..., `steps` steps: each step goes to the minimum of the parabola that fits best."""
     derivatives = cj.jit(slope_and_curvature)
     found = [np.zeros(x.shape[1])]
     for _ in range(steps):
@@ -34,7 +34,7 @@ def newton(x: np.ndarray, y: np.ndarray, steps: int) -> list[np.ndarray]:
 
 
 def observations(rng: np.random.Generator, count: int, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Random inputs, and outcomes as a logistic model with these weights draws them."""
+    """Random inputs, and outcomes drawn from a logistic model with these weights."""
     x = rng.normal(size=(count, truth.size))
     return x, np.where(rng.uniform(size=count) < 1 / (1 + np.exp(-x @ truth)), 1.0, -1.0)
 

@@ -1,4 +1,4 @@
-"""The Mandelbrot set in letters: a `while_loop` for one point, and `vmap` over the plane.
+"""The Mandelbrot set as text: a `while_loop` for one point, and `vmap` over the plane.
 
     python examples/mandelbrot.py
 """
@@ -16,7 +16,7 @@ SHADES = " .:-=+*%#@"
 
 
 def steps_inside(c: Any, limit: Any) -> Any:
-    """How often z -> z² + c can be applied to zero until it leaves the circle of radius 2; at most `limit` times."""
+    """How often z -> z² + c can be applied to zero before leaving the circle of radius 2; at most `limit` times."""
     def inside(state: Any) -> Any:
         z, count = state
         return (z.real * z.real + z.imag * z.imag <= 4.0) & (count < limit)
@@ -29,13 +29,13 @@ def steps_inside(c: Any, limit: Any) -> Any:
 
 
 def picture(points: Any, limit: Any) -> Any:
-    """The same for each point of an array with rows and columns: the loop goes on while any of them is inside."""
+    """The same for each point of an array with rows and columns: the loop runs while any of them is inside."""
     over_columns = cj.vmap(steps_inside, in_axes=(0, None))
     return cj.vmap(over_columns, in_axes=(0, None))(points, limit)
 
 
 def plane(rows: int, columns: int) -> np.ndarray:
-    """Complex numbers on a grid that has the whole set inside; the area is 3 by 2.4."""
+    """Complex numbers on a grid around the whole set; its area is 3 by 2.4."""
     return np.linspace(-2.2, 0.8, columns) + 1j * np.linspace(1.2, -1.2, rows)[:, None]
 
 

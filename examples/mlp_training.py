@@ -1,4 +1,4 @@
-"""Train a multilayer perceptron to tell two spirals apart: `grad` of a loss over a list of layers, all one step.
+"""Train a multilayer perceptron to tell two spirals apart: `grad` of a loss over a list of layers, compiled as a whole.
 
     python examples/mlp_training.py
 """
@@ -22,7 +22,7 @@ def layers(rng: np.random.Generator, *widths: int) -> list[Layer]:
 
 
 def logits(params: list[Layer], x: Any) -> Any:
-    """What the network makes of points: one number for each point and class."""
+    """The network's output for points: one number for each point and class."""
     *hidden, last = params
     for layer in hidden:
         x = lax.tanh(x @ layer["w"] + layer["b"])
@@ -44,7 +44,7 @@ def training_step(params: list[Layer], velocity: list[Layer], x: Any, labels: An
 
 
 def spirals(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Noisy points on two spirals that wind around each other; and which of the two each is on."""
+    """Noisy points on two spirals that wind around each other, and which spiral each is on."""
     which = np.arange(count) % 2
     turn = rng.uniform(0.5, 3.0, count) * np.pi
     angle = turn + np.pi * which
@@ -53,7 +53,7 @@ def spirals(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarra
 
 
 def main() -> None:
-    """Train, and say how many points of another sample the network gets right."""
+    """Train, and print how many points of another sample the network gets right."""
     rng = np.random.default_rng(0)
     x, labels = spirals(rng, 512)
     others, others_labels = spirals(rng, 512)

@@ -1,4 +1,4 @@
-"""Three bodies on a figure of eight: `scan` moves them, and `jacfwd` asks how their places depend on the start.
+"""Three bodies on a figure of eight: `scan` moves them, and `jacfwd` shows how their positions depend on the start.
 
     python examples/n_body.py
 """
@@ -12,21 +12,21 @@ import numpy as np
 import corejax as cj
 from corejax import lax
 
-#: Where Chenciner and Montgomery's three equal masses are, how fast they go, and after what time they are there again.
+#: The positions of Chenciner and Montgomery's three equal masses, their speeds, and their period.
 PLACES = np.array([[0.97000436, -0.24308753], [-0.97000436, 0.24308753], [0.0, 0.0]])
 SPEEDS = np.array([[0.466203685, 0.43236573], [0.466203685, 0.43236573], [-0.93240737, -0.86473146]])
 PERIOD = 6.32591398
 
 
 def accelerations(x: Any, masses: Any) -> Any:
-    """How each body is drawn by the others; `x` has a row for each body."""
+    """The acceleration of each body by the others; `x` has a row for each body."""
     away = x[None, :, :] - x[:, None, :]
-    squares = (away * away).sum(axis=2) + np.eye(len(masses))  # nobody draws itself: its distance counts as one
+    squares = (away * away).sum(axis=2) + np.eye(len(masses))  # bodies don't attract themselves: avoids 0 / 0
     return (masses * away.transpose(2, 0, 1) / (squares * lax.sqrt(squares))).sum(axis=2).T
 
 
 def energy(x: Any, v: Any, masses: Any) -> Any:
-    """Of motion and of position. It stays the same."""
+    """Kinetic plus potential energy, which is conserved."""
     away = x[None, :, :] - x[:, None, :]
     others = 1.0 - np.eye(len(masses))
     distances = lax.sqrt((away * away).sum(axis=2) + np.eye(len(masses)))
@@ -35,7 +35,7 @@ def energy(x: Any, v: Any, masses: Any) -> Any:
 
 
 def travel(x: Any, v: Any, masses: Any, dt: Any, steps: int) -> tuple[Any, Any, Any]:
-    """Places and speeds after some steps, and all places on the way. A step is a leapfrog's, which keeps the energy."""
+    """Positions and speeds after some leapfrog steps, which conserve energy, and all positions on the way."""
     def step(state: Any, _: Any) -> tuple[Any, Any]:
         x, v, a = state
         v = v + 0.5 * dt * a
@@ -48,7 +48,7 @@ def travel(x: Any, v: Any, masses: Any, dt: Any, steps: int) -> tuple[Any, Any, 
 
 
 def main() -> None:
-    """Draw the orbit, and say what is conserved and how sensitive it is."""
+    """Draw the orbit, and print what is conserved and how sensitive it is."""
     masses, steps = np.ones(3), 2000
     run = cj.jit(lambda x, v: travel(x, v, masses, PERIOD / steps, steps))
     x, v, way = run(PLACES, SPEEDS)

@@ -1,4 +1,4 @@
-"""A first look at corejax: transform a function, fit a small network, write a primitive of your own.
+"""A first look at corejax: transform a function, fit a small network, write your own primitive.
 
     make demo
 """
@@ -23,20 +23,20 @@ def predict(params: Params, x: Any) -> Any:
 
 
 def loss(params: Params, xs: Any, ys: Any) -> Any:
-    """The mean squared error; `vmap` makes the function of one input one of many."""
+    """The mean squared error; `vmap` turns the function of one input into a function of many."""
     errors = cj.vmap(predict, in_axes=(None, 0))(params, xs) - ys
     return (errors * errors).mean()
 
 
 @cj.jit
 def step(params: Params, xs: Any, ys: Any) -> tuple[Params, Any]:
-    """One step of gradient descent, compiled as a whole."""
+    """A step of gradient descent, compiled as a whole."""
     value, slopes = cj.value_and_grad(loss)(params, xs, ys)
     return cj.tree.map(lambda p, slope: p - 0.05 * slope, params, slopes), value
 
 
 class CubeRoot:
-    """The real cube root, elementwise: a primitive that no installed pack brings."""
+    """The real cube root, elementwise: a primitive that no installed pack provides."""
 
     name = "cube_root"
     jvp = factors(lambda out, x: 1.0 / (3.0 * out * out))
@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def transform() -> None:
-    """One function under each transformation, and what one of them computes, as a program."""
+    """Apply each transformation to a function, and print one of the resulting programs."""
     def f(x: Any) -> Any:
         return lax.sin(x) * x ** 2
 
@@ -83,7 +83,7 @@ def transform() -> None:
 
 
 def train() -> None:
-    """Fit sin on an interval by gradient descent."""
+    """Fit sin on an interval with gradient descent."""
     rng = np.random.default_rng(0)
     params: Params = {"w1": rng.normal(size=16), "b1": rng.normal(size=16), "w2": rng.normal(size=16) / 4, "b2": 0.0}
     xs = np.linspace(-3.0, 3.0, 128)
@@ -96,9 +96,9 @@ def train() -> None:
 
 
 def extend() -> None:
-    """The primitive above is one like any other: under each transformation, and in any order of them."""
+    """Use the primitive above like any other: under each transformation, in any order."""
     x = np.array([1.0, 8.0, -27.0])
-    print("\nA primitive of one's own:")
+    print("\nYour own primitive:")
     print("  cube_root(x)           =", cube_root(x))
     print("  its derivative         =", cj.vmap(cj.grad(cube_root))(x))
     print("  the second, compiled   =", cj.jit(cj.vmap(cj.grad(cj.grad(cube_root))))(x))

@@ -109,7 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="*", default=[], metavar="PYTHON-JAXLIB")
     parser.add_argument("--workers", type=int, default=2, metavar="N")
-    parser.add_argument("--anew", action="store_true", help="make the environments anew")
+    parser.add_argument("--anew", action="store_true", help="make new environments")
     options = parser.parse_args(arguments)
     pairs = {f"{python}-{line}": (python, line) for python in PYTHONS for line in JAXLIBS}
     unknown = [name for name in options.only if name not in pairs]

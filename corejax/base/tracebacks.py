@@ -46,14 +46,14 @@ _FOR_PACKS = ("corejax.packs.families", "corejax.kernel.declarations", "corejax.
 TOOLS = frozenset(("contextlib", "functools", "importlib_metadata", "jaxlib", "ml_dtypes", "numpy", "pluggy", "zipp"))
 
 #: Exceptions that aren't the fault of the code that raised them.
-_NOBODYS = (RecursionError, MemoryError, Warning)
+_BLAMELESS = (RecursionError, MemoryError, Warning)
 
 #: Python's messages for a call whose arguments don't fit the function's signature.
 _MISCALL = re.compile(r"(missing \d+ required|takes (from )?\d+ (to \d+ )?(positional|keyword)|takes no (keyword )?arg|"
                       r"got an unexpected keyword|got multiple values|positional-only arg|must be a mapping)")
 
 #: Words of the compiler and its bindings, which tell a user nothing.
-_BENEATH = re.compile(r"mlir|hlo\b|loc\(|nanobind|jaxlib|traceback|incompatible function arg", re.IGNORECASE)
+_INTERNALS = re.compile(r"mlir|hlo\b|loc\(|nanobind|jaxlib|traceback|incompatible function arg", re.IGNORECASE)
 
 _callers: set[CodeType] = set()
 
@@ -266,7 +266,7 @@ def _says_nothing(error: BaseException, inner: BaseException) -> bool:
 
 def is_from_beneath(error: BaseException) -> bool:
     """Whether an exception mentions the compiler's internals."""
-    return _BENEATH.search(f"{type(error).__name__} {error}") is not None
+    return _INTERNALS.search(f"{type(error).__name__} {error}") is not None
 
 
 #: What to do about an error from the compiler itself.
@@ -282,7 +282,7 @@ def plain(error: BaseException) -> str:
 def _blame(error: Exception) -> None:
     """Add a note to an exception from library code that isn't an error of corejax: it is a bug there."""
     owned = _owned(error)
-    if not owned or not owned[-1][1] or isinstance(error, _NOBODYS) or hasattr(error, "_culprit"):
+    if not owned or not owned[-1][1] or isinstance(error, _BLAMELESS) or hasattr(error, "_culprit"):
         return
     innermost = next(part for part, _ in reversed(owned) if is_library(part.tb_frame))
     code, module = innermost.tb_frame.f_code, innermost.tb_frame.f_globals["__name__"]

@@ -1,4 +1,4 @@
-"""What transformations of jaxprs are given beside the jaxpr: a flag, or a batch axis, for each input or output."""
+"""Checks of what transformations take besides a jaxpr: a flag, or a batch axis, for each input or output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def check_jaxpr(what: str, jaxpr: object) -> None:
     raise CorejaxTypeError(
         f"{what}: the program must be a Jaxpr without constants", where=here(), wanted="a Jaxpr",
         got="a jaxpr with constants" if type(jaxpr) is Jaxpr else kind_of(jaxpr),
-        todo="make operands of its constants: corejax.ir.consts_to_operands" if closed else "pass the jaxpr first")
+        todo="turn its constants into operands: corejax.ir.consts_to_operands" if closed else "pass the jaxpr first")
 
 
 def check_each(what: str, name: str, entries: Sized, wanted: int, each: str) -> None:
@@ -28,6 +28,6 @@ def check_each(what: str, name: str, entries: Sized, wanted: int, each: str) -> 
 
 
 def for_each_output(what: str, jaxpr: Jaxpr, flags: bool | Sequence[bool]) -> tuple[bool, ...]:
-    """One flag for each output of the jaxpr, given these or one for all of them."""
+    """A flag for each output of the jaxpr, from a sequence of them or a single one for all."""
     check_jaxpr(what, jaxpr)
     return (flags,) * len(jaxpr.outvars) if isinstance(flags, bool) else tuple(flags)

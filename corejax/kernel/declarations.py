@@ -71,7 +71,7 @@ class Linearity(Declaration):
 
 
 class NotDifferentiable(Declaration):
-    """There is no derivative, for this reason."""
+    """Declares that there is no derivative, and why."""
 
     __slots__ = ("reason",)
     hook = "jvp"
@@ -84,7 +84,7 @@ class NotDifferentiable(Declaration):
 
 
 class NotLinear(Declaration):
-    """There is no transpose, for this reason."""
+    """Declares that there is no transpose, and why."""
 
     __slots__ = ("reason",)
     hook = "transpose"

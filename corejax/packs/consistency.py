@@ -67,7 +67,7 @@ def _check_in_place_of_hook(source: Source, name: str, value: object) -> None:
         elif isinstance(value, (NotDifferentiable, NotLinear)) and not (
                 isinstance(value.reason, str) and value.reason.strip()):
             raise source.error("it gives no reason", name, got=repr(value), wanted="the reason, in words",
-                               todo="give the reason: it is shown to whoever needs the rule")
+                               todo="give the reason: it is shown to anyone who needs the rule")
         source.declared[name] = value
         return
     maker = next((known for known in _MAKERS if getattr(value, "__func__", value) is known), None)

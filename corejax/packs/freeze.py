@@ -38,7 +38,7 @@ _lock = threading.Lock()
 _fixed: weakref.WeakSet[Primitive] = weakref.WeakSet()
 
 #: The manifest whose rules for unknown primitives have been reported to the user.
-_told: list[Any] = [None]
+_reported: list[Any] = [None]
 
 
 def freeze(primitive: Primitive) -> dict[str, Any]:
@@ -230,9 +230,9 @@ def idle_rules() -> list[tuple[str, str, str]]:
 
 
 def _tell_of_idle_rules() -> None:
-    if _told[0] is manifest.read():
+    if _reported[0] is manifest.read():
         return
-    _told[0] = manifest.read()
+    _reported[0] = manifest.read()
     for name, pack, near in idle_rules():
         groups.report(f"idle rules of {pack} for {name}",
                         f"{pack} has rules for the primitive {name!r}, which no installed pack provides: they do "

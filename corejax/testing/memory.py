@@ -79,7 +79,7 @@ _LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 def no_rule_writes_to_its_operands(case: Case) -> None:
     """No rule changes the arrays and sequences that it gets."""
     if not case.representative:
-        raise NotApplicable("another sample stands for this one")
+        raise NotApplicable("another sample represents this one")
     for hook, call, sequences in _calls(case):
         before = [(list(sequence), [_bytes(x) for x in sequence]) for sequence in sequences]
         try:

@@ -120,17 +120,17 @@ def params_are_hashable(case: Case) -> None:
     except (CorejaxTypeError, TypeError) as error:
         raise case.fail("abstract_eval", "a param is not hashable", got=str(error).partition("\n")[0],
                         wanted="params that are keys of caches", todo=todo) from error
-    anew = _anew(case)
+    again = _params_again(case)
     for name, value in case.params.items():
         shown = repr(value)
-        if not isinstance(shown, str) or name not in anew:
+        if not isinstance(shown, str) or name not in again:
             continue
-        if param_key({name: value}) != param_key({name: anew[name]}):
+        if param_key({name: value}) != param_key({name: again[name]}):
             raise case.fail("abstract_eval", f"the param {name!r}, built again, is not equal to itself", got=shown,
                             wanted="equal keys for equal values", todo=todo)
 
 
-def _anew(case: Case) -> dict[str, Any]:
+def _params_again(case: Case) -> dict[str, Any]:
     """The sample's params from another run of the hook `samples`; none if the sample isn't from the hook."""
     hook = case.primitive.samples
     again = list(hook(np.random.default_rng(crc32(case.primitive.name.encode())))) if hook else []

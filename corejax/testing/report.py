@@ -98,14 +98,14 @@ class ConformanceError(CorejaxError, AssertionError):
         groups: dict[tuple[str, ...], list[Failure]] = {}
         for failure in self.failures:
             groups.setdefault((failure.primitive, failure.check, failure.problem), []).append(failure)
-        shown = "\n\n".join([_told(group) for group in list(groups.values())[:_SHOWN]])
+        shown = "\n\n".join([_text_of(group) for group in list(groups.values())[:_SHOWN]])
         more = f"\n\nand {len(groups) - _SHOWN} more" if len(groups) > _SHOWN else ""
         first, checks = self.failures[0], len({key[:2] for key in groups})
         super().__init__(f"{checks} failed check{'s' * (checks > 1)}\n\n{shown}{more}",
                          primitive=first.primitive, hook=first.hook, pack=first.origin)
 
 
-def _told(group: Sequence[Failure]) -> str:
+def _text_of(group: Sequence[Failure]) -> str:
     """The first failure of a check, and which other inputs have the same problem."""
     others = [failure.sample.partition(":")[0] for failure in group[1:]]
     return "\n".join([str(group[0]), *[f"  also:   {', '.join(others)}"] * bool(others)])

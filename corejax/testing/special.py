@@ -157,7 +157,7 @@ def _check_applicable(case: Case, pool: Pool) -> None:
     if any(True for _ in subjaxprs(case.params)):
         raise NotApplicable("it carries a program, which may loop forever with such values")
     if not case.representative or not any([aval.size for aval in case.out_avals]):
-        raise NotApplicable("another sample stands for this one")
+        raise NotApplicable("another sample represents this one")
 
 
 def _operands(case: Case, pool: Pool) -> Iterator[list[Any]]:

@@ -61,7 +61,7 @@ def results_are_those_that_the_sample_knows(case: Case) -> None:
 def empty_arrays_and_scalars_work(case: Case) -> None:
     """If abstract_eval accepts operands with an axis of size 0, or with one axis less, they can be computed with."""
     if not case.largest:
-        raise NotApplicable("another sample stands for this one")
+        raise NotApplicable("another sample represents this one")
     cuts: list[Callable[[np.ndarray], np.ndarray]] = [lambda x: x[:0], lambda x: x[..., :0], lambda x: x[0]]
     known = [[aval_of(x) for x in sample.args] for sample in case.samples if sample.params == case.params]
     tried = 0
@@ -79,7 +79,7 @@ def empty_arrays_and_scalars_work(case: Case) -> None:
 def every_dtype_that_is_accepted_works(case: Case) -> None:
     """If `abstract_eval` accepts other dtypes of the same kind, they can be computed with, evaluated and compiled."""
     if not case.largest:
-        raise NotApplicable("another sample stands for this one")
+        raise NotApplicable("another sample represents this one")
     for dtype in _TRIED:
         args = [_converted(x, dtype) for x in case.args]
         variant = case.with_args(args)

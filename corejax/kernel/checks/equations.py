@@ -90,34 +90,34 @@ def check_dce(primitive: Primitive, result: object, eqn: JaxprEqn, used_out: Seq
 def check_partial_eval(primitive: Primitive, result: object, eqn: JaxprEqn, unknown_in: Sequence[bool], *_: Any) -> Any:
     """Two equations or None, which outputs are unknown, and the residuals."""
     if not isinstance(result, (list, tuple)) or len(result) != 4:
-        raise _undivided(primitive, "didn't split the equation", describe(result),
+        raise _bad_split(primitive, "didn't split the equation", describe(result),
                          "(known_eqn or None, staged_eqn or None, unknown_out, residual_vars)")
     known, staged, unknown_out, residuals = result
     for name, part in (("known", known), ("staged", staged)):
         if part is not None:
             _check_equation(primitive, "partial_eval", name, part)
     if not _are_flags(unknown_out, len(eqn.outvars)):
-        raise _undivided(primitive, "doesn't say for each output whether it is unknown", describe(unknown_out),
+        raise _bad_split(primitive, "doesn't say for each output whether it is unknown", describe(unknown_out),
                          f"a sequence of {len(eqn.outvars)} booleans")
     now = set(known.outvars) if known is not None else set()
     later = set(staged.outvars) if staged is not None else set()
     for i, (var, unknown) in enumerate(zip(eqn.outvars, unknown_out, strict=True)):
         if var not in (later if unknown else now):
             part = "staged" if unknown else "known"
-            raise _undivided(primitive, f"nothing computes output {i}", f"a {part} equation without it",
+            raise _bad_split(primitive, f"nothing computes output {i}", f"a {part} equation without it",
                              f"the {part} equation to have it among its outputs, as unknown_out says")
     given = {x for x, unknown in zip(eqn.invars, unknown_in, strict=True) if not unknown}
     _check_reads(primitive, "known", known, given)
     _check_reads(primitive, "staged", staged, now.union(eqn.invars))
     if not isinstance(residuals, (list, tuple)) or not now.issuperset(residuals):
-        raise _undivided(primitive, "names residuals that the known equation doesn't compute", describe(residuals),
+        raise _bad_split(primitive, "names residuals that the known equation doesn't compute", describe(residuals),
                          "a sequence of variables, outputs of the known equation")
     return result
 
 
 def _check_reads(primitive: Primitive, name: str, eqn: JaxprEqn | None, readable: set[Atom]) -> None:
     if eqn is not None and not readable.issuperset([x for x in eqn.invars if type(x) is Var]):
-        raise _undivided(primitive, f"its {name} equation reads something that isn't computed before it", eqn,
+        raise _bad_split(primitive, f"its {name} equation reads something that isn't computed before it", eqn,
                          "known operands" if name == "known" else "operands, and outputs of the known equation")
 
 
@@ -149,7 +149,7 @@ def _are_flags(flags: object, count: int) -> bool:
     return isinstance(flags, (list, tuple)) and len(flags) == count and all([type(flag) is bool for flag in flags])
 
 
-def _undivided(primitive: Primitive, problem: str, got: object, wanted: str) -> RuleError:
+def _bad_split(primitive: Primitive, problem: str, got: object, wanted: str) -> RuleError:
     return rule_error(primitive, "partial_eval", problem, got, wanted,
                       "return (known_eqn or None, staged_eqn or None, unknown_out, residual_vars) that belong together")
 

@@ -46,7 +46,7 @@ def check_open(ir: Any, eqns: Sequence[JaxprEqn]) -> None:
     if eqns and last in ("func.return", "stablehlo.return"):
         raise _rule_error(eqns[-1], "ends the block that it is in", last,
                           "terminators only in regions of its own",
-                          "return the value; whoever lowers the program writes the end of its functions")
+                          "return the value; the kernel writes the end of each function")
 
 
 def failed_rule(eqn: JaxprEqn, error: Exception) -> Exception:

@@ -41,7 +41,7 @@ def checked_callback(function: Callable[..., Sequence[Any]], out_avals: tuple[Sh
     def called(*operands: Any) -> tuple[Any, ...]:
         try:
             try:
-                outs = function(*map(_owned, operands))
+                outs = function(*map(_read_only_copy, operands))
             except Exception as error:
                 raise checks.failed(primitive, hook, error, where)  # noqa: B904
             return tuple(checks.check_called_back(outs, out_avals, wrong))
@@ -52,7 +52,7 @@ def checked_callback(function: Callable[..., Sequence[Any]], out_avals: tuple[Sh
     return called
 
 
-def _owned(operand: object) -> Any:
+def _read_only_copy(operand: object) -> Any:
     """A read-only copy: the runtime reuses its memory after the call, but the function may keep its arguments."""
     return read_only(np.array(operand))
 

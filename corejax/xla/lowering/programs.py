@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 BAKED_ELEMENTS = 64
 
 
-class _Nobody(NamedTuple):
+class _NoPrimitive(NamedTuple):
     """Stands for the primitive where a callback doesn't come from one."""
 
     name: str = "callback"
@@ -191,7 +191,7 @@ class Lowering:
         before each run of the program, and may raise to prevent it.
         """
         ir = self.ir
-        primitive = self.eqn.primitive if self.eqn else _Nobody()
+        primitive = self.eqn.primitive if self.eqn else _NoPrimitive()
         where = describe(self.eqn.source) if self.eqn else None
         index = ir.IntegerAttr.get(ir.IntegerType.get_unsigned(64), len(self.callbacks))
         self.callbacks.append(checked_callback(function, tuple(out_avals), primitive, where, before))

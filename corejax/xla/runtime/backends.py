@@ -56,7 +56,7 @@ class Offer(NamedTuple):
 
     def why_not(self) -> str | None:
         """Why it can't be used here; None if it can."""
-        reason = _asked(self.name, self.origin, "is asked whether it can be used", self.backend.why_not)
+        reason = _call(self.name, self.origin, "is asked whether it can be used", self.backend.why_not)
         if reason is not None and not isinstance(reason, str):
             raise _fault(self.name, self.origin, "says whether it can be used, but not in words",
                          f"why_not() returned {reason!r:.80}", "the reason as a str, or None if there is none")
@@ -64,7 +64,7 @@ class Offer(NamedTuple):
 
     def make_client(self) -> Any:
         """A new client for it."""
-        client = _asked(self.name, self.origin, "makes its client", self.backend.make_client)
+        client = _call(self.name, self.origin, "makes its client", self.backend.make_client)
         if not isinstance(client, _jaxlib.Client):
             raise _fault(self.name, self.origin, "makes something other than a client",
                          f"make_client() returned {kind_of(client)}", "a client of the runtime of jaxlib")
@@ -106,22 +106,22 @@ def offer(name: str) -> Offer:
             groups.report((name, other.pack.name), f"the backend {name!r} of {other.pack} is not used, as {_OWN} has "
                             f"one of that name; COREJAX_PREFER={other.pack.name} chooses it")
         if not preferred:
-            return _looked_at(BACKENDS[name], name, _OWN)
+            return _checked(BACKENDS[name], name, _OWN)
     entry = installed.choose(GROUP, name)
     if entry is None:
         near = suggestion(name, [AUTO, *known()])
         raise CorejaxValueError(f"there is no backend called {name!r}", got=repr(name), wanted=f"one of: {overview()}",
                                 where=here(), todo=near or registry.install_hint(name, (GROUP,)))
-    return _looked_at(registry.load(GROUP, name), name, str(entry.pack))
+    return _checked(registry.load(GROUP, name), name, str(entry.pack))
 
 
-def _looked_at(backend: Any, name: str, origin: str) -> Offer:
+def _checked(backend: Any, name: str, origin: str) -> Offer:
     """Check a backend. Each of its attributes is read only once."""
     parts: dict[str, Any] = {}
     for part, (good, wanted) in _PARTS.items():
         default: Any = {} if part == "compiler_options" else None
         ask = partial(getattr, backend, part, default)
-        parts[part] = value = _asked(name, origin, f"is asked for its {part}", ask)
+        parts[part] = value = _call(name, origin, f"is asked for its {part}", ask)
         if not good(value) or (part == "name" and value != name):
             got = f"{part} = {value!r:.80}" if value is not None else f"no {part}"
             raise PackError(f"{origin}: the backend {name!r} isn't a backend", pack=origin, where=here(),
@@ -131,7 +131,7 @@ def _looked_at(backend: Any, name: str, origin: str) -> Offer:
     return Offer(name, parts["platform"], parts["priority"], origin, tuple(parts["compiler_options"].items()), backend)
 
 
-def _asked(name: str, origin: str, what: str, ask: Callable[[], Any]) -> Any:
+def _call(name: str, origin: str, what: str, ask: Callable[[], Any]) -> Any:
     """Call a backend's own code; an error that names the backend if it raises anything."""
     try:
         return ask()

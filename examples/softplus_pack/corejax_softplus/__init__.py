@@ -1,4 +1,4 @@
-"""A pack with one primitive, as somebody outside the project would write it.
+"""A pack with one primitive, written like a third-party pack.
 
 >>> import corejax as cj
 >>> from corejax_softplus import softplus
@@ -27,7 +27,7 @@ class Softplus:
     @hookimpl
     def decompose(self, args: Sequence[Any]) -> Any:
         (x,) = args
-        # lax.add takes operands of one dtype, so complex x, whose absolute value is real, is refused
+        # lax.add requires the same dtype, so complex x, whose absolute value is real, is rejected
         return lax.add(lax.max(x, 0.0), lax.log1p(lax.exp(-lax.abs(x))))
 
     @hookimpl
@@ -37,14 +37,14 @@ class Softplus:
 
     @hookimpl
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-        # Without this rule the derivative at 0, which is 1/2, would be made of what max and abs have there.
+        # Without this rule, the derivative at 0, which is 1/2, would be wrong: max and abs have none there.
         (x,), (x_dot,) = primals, tangents
         return softplus(x), lax.logistic(x) * x_dot
 
     @hookimpl
     def vmap(self, axis: Any, args: Sequence[Any], dims: Sequence[Any]) -> tuple[Any, Any]:
-        # Elementwise, so the batch axis stays where it is. Without this rule vmap would take softplus to pieces, by
-        # decompose, and what is differentiated afterwards would be the pieces.
+        # Elementwise, so the batch axis stays where it is. Without this rule, vmap would decompose softplus, and
+        # differentiation after that would differentiate the parts.
         return softplus(args[0]), dims[0]
 
     @hookimpl

@@ -1,4 +1,4 @@
-"""That it is softplus: values and derivatives by what mathematics says. test_softplus_rules.py checks its rules."""
+"""Values and derivatives compared with those of softplus. test_softplus_rules.py checks the rules."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ POINTS = np.array([-1000.0, -2.0, -0.5, 0.0, 0.5, 2.0, 1000.0])
 
 
 def value(x: Any) -> Any:
-    """Softplus by NumPy."""
+    """Softplus with NumPy."""
     return np.logaddexp(x, 0.0)
 
 
 def slope(x: Any) -> Any:
-    """Its derivative, the logistic function, without overflow."""
+    """The derivative, the logistic function, without overflow."""
     return np.exp(-np.logaddexp(0.0, -x))
 
 

@@ -517,7 +517,7 @@ def _index_of_predicate(pred: Any) -> Any:
     if dtypes.kind(dtype) not in "biuf":
         raise CorejaxTypeError("cond: the predicate must be a boolean", got=f"{pred!r:.60} of type {aval_of(x)}",
                                wanted="a boolean, of rank 0", where=here(), todo="compare it: x != 0")
-    if _is_at_hand(x):
+    if _is_readable_now(x):
         return np.int32(bool(x))
     return lax.convert_element_type(x if dtype == dtypes.bool_ else lax.ne(x, 0), np.int32)
 
@@ -534,7 +534,7 @@ def _index_of_branch(index: Any, count: int) -> Any:
                                todo="use lax.cond for a boolean" if is_bool else "convert it: x.astype('int32')")
     if count == 1:
         return np.int32(0)
-    if _is_at_hand(x):
+    if _is_readable_now(x):
         return np.int32(_nearest(operator.index(x), count))
     if np.can_cast(dtype, np.int32):
         return lax.clamp(0, roles.convert(x, dtypes.int32), count - 1)
@@ -554,7 +554,7 @@ def _scalar(what: str, name: str, x: Any, wanted: str, todo: str) -> Any:
     return values([x], what, lambda _: name)[0]
 
 
-def _is_at_hand(x: Any) -> bool:
+def _is_readable_now(x: Any) -> bool:
     """Whether it is a value that can be read now, rather than one in a program that is being traced."""
     return type(x) is Array and (hasattr(x, "_host") or not context.trace.is_staging)
 

@@ -59,7 +59,7 @@ __all__ = ["custom_call", "custom_pullback"]
 Dims = Sequence[int | None]
 Rule = Callable[..., Any]
 
-_OWN_KEY = {"params are hashable": "a user's function is equal to itself alone, and the samples make one anew"}
+_OWN_KEY = {"params are hashable": "a user's function only equals itself, and each run of the samples makes a new one"}
 
 
 class CustomCall:

@@ -85,7 +85,7 @@ def read(x: Any, entries: Sequence[Entry], mode: str | None = None, fill_value: 
     if any([is_array(e) for e in entries]) or (mode is not None and not all([e.static for e in indexed])):
         return _gathered(x, entries, mode, fill_value, promises or {})
     if not all([e.static for e in indexed]) and 0 in [shape_of(x)[e.axis] for e in indexed]:
-        return _of_nothing(x, entries, mode, fill_value)
+        return _of_empty_axis(x, entries, mode, fill_value)
     entries = [e for e in entries if type(e) is not Dots]
     x = _cut(x, [e for e in entries if type(e) is Along or (type(e) is At and e.static)])
     computed = {e.axis: e.where for e in indexed if not e.static}
@@ -191,7 +191,7 @@ def _gathered(x: Any, entries: Sequence[Entry], mode: str | None, fill_value: An
     layout = Layout(entries)
     indexed = [e for e in layout.advanced if type(e) is At]
     if 0 in [shape_of(x)[e.axis] for e in indexed]:
-        return _of_nothing(x, entries, mode, fill_value)
+        return _of_empty_axis(x, entries, mode, fill_value)
     x = _cut(x, [e for e in entries if type(e) is Along])
     axes = [(kind, e) for kind, e in layout.axes if kind != "new"]
     offset = tuple([i for i, (kind, _) in enumerate(axes) if kind == "axis"])
@@ -210,7 +210,7 @@ def _gathered(x: Any, entries: Sequence[Entry], mode: str | None, fill_value: An
     return lax.expand_dims(x, new) if new else x
 
 
-def _of_nothing(x: Any, entries: Sequence[Entry], mode: str | None, fill_value: Any) -> Any:
+def _of_empty_axis(x: Any, entries: Sequence[Entry], mode: str | None, fill_value: Any) -> Any:
     """A part of an array with an indexed axis that is empty: the part is empty too, or filled."""
     shape, aval = Layout(entries).result_shape(), aval_of(x)
     if 0 not in shape and mode != "fill":

@@ -394,7 +394,7 @@ def reshape(x: Any, *shape: Any, order: str = "C") -> Any:
         return shapes.reshape(x, sizes)
     rest = prod([size for size in sizes if size != -1])
     if sizes.count(-1) > 1 or (x.aval.size % rest if rest else x.aval.size):
-        raise wrong("reshape", f"{x.aval} has {x.aval.size} elements, so -1 stands for no possible size", got=sizes,
+        raise wrong("reshape", f"{x.aval} has {x.aval.size} elements, so -1 can't stand for any size", got=sizes,
                     wanted=f"one -1, and other sizes whose product divides {x.aval.size}",
                     todo="write out all sizes but one")
     missing = x.aval.size // rest if rest else 0
