@@ -14,7 +14,7 @@ from typing import Any
 from corejax.arrays.array import Array
 from corejax.base.avals import Linear, ShapedArray, Zero, aval_of
 from corejax.base.dtypes import float0
-from corejax.base.errors import NotLinearError, RuleError
+from corejax.base.errors import CorejaxError, NotLinearError, RuleError
 from corejax.interpreters import linearity
 from corejax.interpreters.forward import JVPTrace, JVPTracer, run_jvp
 from corejax.interpreters.partial_eval import TapeEqn, TapeTrace, TapeTracer, needed, replay
@@ -226,18 +226,18 @@ class LinearizeTrace(JVPTrace):
         The value can't tell them apart, since zero times infinity isn't zero. Here zero tangents are unknown like the
         others, and whatever was made from them alone is taken off the tape again.
         """
+        known = [i for i, x in enumerate(args) if not (type(x) is JVPTracer and x._trace is self)
+                 and aval_of(x).tangent.dtype is not float0]
         before = len(self.eqns)
-        zeros: set[Any] = set()
-        active = []
-        for x in args:
-            aval = aval_of(x).tangent
-            if (type(x) is JVPTracer and x._trace is self) or aval.dtype is float0:
-                active.append(x)
-                continue
-            zero = TapeTracer(self.parent, Linear(aval))
-            zeros.add(zero._var)
-            active.append(JVPTracer(self, as_value(x), zero))
-        out = JVPTrace.process(self, primitive, active, params)
+        try:
+            out, zeros = self._with_unknown(primitive, args, params, known)
+        except NotLinearError:
+            raise
+        except CorejaxError:
+            # What can't have a tangent (a value that a user's function closes over, say) made no term of its zero.
+            del self.eqns[before:]
+            possible = [i for i in known if self._may_be_unknown(primitive, args, params, i)]
+            out, zeros = self._with_unknown(primitive, args, params, possible)
         context.trace = self.base
         try:
             self.eqns[before:] = without(zeros, self.eqns[before:])
@@ -249,6 +249,30 @@ class LinearizeTrace(JVPTrace):
         outs = [x.primal if type(x) is JVPTracer and x._trace is self and x.tangent._var in zeros else x
                 for x in (out if primitive.multiple_results else [out])]
         return outs if primitive.multiple_results else outs[0]
+
+    def _with_unknown(self, primitive: Primitive, args: Sequence[object], params: Params, positions: Sequence[int]
+                      ) -> tuple[Any, set[Any]]:
+        """Run the rule with unknown tangents for these operands, too; also return these tangents."""
+        active = [*args]
+        zeros: set[Any] = set()
+        for i in positions:
+            zero = TapeTracer(self.parent, Linear(aval_of(args[i]).tangent))
+            zeros.add(zero._var)
+            active[i] = JVPTracer(self, as_value(args[i]), zero)
+        return JVPTrace.process(self, primitive, active, params), zeros
+
+    def _may_be_unknown(self, primitive: Primitive, args: Sequence[object], params: Params, position: int) -> bool:
+        """Whether the rule accepts a tangent for this operand. The tape stays as it is."""
+        before = len(self.eqns)
+        try:
+            self._with_unknown(primitive, args, params, [position])
+        except NotLinearError:
+            return True
+        except CorejaxError:
+            return False
+        finally:
+            del self.eqns[before:]
+        return True
 
     def _by_linearize(self, primitive: Primitive, rule: Rule, args: Sequence[Any], params: Params) -> Any:
         """Run the primitive's own linearize rule on the primals, and the function that it returns on the tape."""

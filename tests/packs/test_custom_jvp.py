@@ -530,3 +530,19 @@ def test_weak_tangents_are_taken_in_the_dtype_of_the_output(tangent, dtype):
     for transformed in (cj.grad(f), cj.grad(cj.jit(f)), cj.jit(cj.grad(f)), lambda x: cj.jvp(f, (x,), (x,))[1]):
         slope = transformed(x)
         assert (0.0, dtype) == (float(slope), slope.dtype)
+
+
+@pytest.mark.parametrize("program", [
+    lambda f, s: lax.scan(lambda c, _: (c + f(0.0, s).sum(), None), 0.0, None, length=2)[0] / 2.0,
+    lambda f, s: lax.cond(s > 0.0, lambda: f(0.0, s).sum(), lambda: s)])
+@pytest.mark.parametrize("derivative", [cj.grad, lambda f: lambda s: cj.linearize(f, s)[1](1.0)])
+def test_what_a_function_closes_over_needs_no_tangent_if_a_zero_one_is_multiplied_by_infinity(program, derivative):
+    w = np.array([1.0, 2.0])
+    f = cj.custom_jvp(lambda u, s: u * w * s)
+
+    @f.defjvp
+    def rule(xs, dots):
+        out = f(*xs)
+        return out, dots[0] / xs[0] + dots[1] * lax.full_like(out, 3.0)
+
+    assert 6.0 == derivative(partial(program, f))(0.5)
