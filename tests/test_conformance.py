@@ -22,11 +22,11 @@ SPREAD = ("exp", "mul", "eq", "select_n", "convert_element_type", "dot_general",
           "concatenate", "broadcast_in_dim", "reduce_max", "argmax", "cond", "checkpoint_call", "custom_call",
           "softplus")
 
-#: Seconds of the processor for a primitive in the quick mode; 2 where it isn't named. Whoever gives one more does so
+#: Seconds of the processor for a primitive in the quick mode; 1.5 where it isn't named. Whoever gives one more does so
 #: here, with open eyes: all are paid for at every change.
 ALLOWED = {
-    "scan": 20.0, "xla_call": 8.0, "scatter_mul": 20.0, "scatter_min": 4.5, "scatter_max": 4.5, "dot_general": 3.5,
-    "scatter": 3.5, "scatter_add": 3.0, "while_loop": 3.0, "convert_element_type": 2.5}
+    "scan": 13.0, "xla_call": 7.0, "scatter_mul": 14.0, "scatter_min": 3.0, "scatter_max": 3.0, "dot_general": 2.5,
+    "scatter": 2.0, "scatter_add": 2.0, "while_loop": 3.0, "convert_element_type": 2.0, "pow": 2.0}
 
 #: How many times as many a busy machine takes.
 MARGIN = 3.0
@@ -38,7 +38,7 @@ def test_rules_keep_the_laws_within_the_seconds_allowed(
         primitive: str, record_property: Callable[[str, object], None]) -> None:
     begun = seconds.spent()
     check_primitive(primitive)
-    took, allowed = seconds.spent() - begun, ALLOWED.get(primitive, 2.0)
+    took, allowed = seconds.spent() - begun, ALLOWED.get(primitive, 1.5)
     record_property(seconds.OF_THE_KIT, f"{primitive}: {took:.1f} s of {allowed} s")
     assert took < MARGIN * allowed
 

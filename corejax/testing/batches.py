@@ -10,6 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from corejax.api import jvp, make_jaxpr
 from corejax.arrays.array import Array
 from corejax.base import dtypes
 from corejax.base.avals import ShapedArray, aval_of
@@ -52,6 +53,18 @@ def eps_of(dtype: np.dtype) -> float:
 def carries_programs(case: Case) -> bool:
     """Whether there are programs in its params, so that each transformation of it compiles another program."""
     return any([True for _ in subjaxprs(case.params)])
+
+
+def compiles_programs(case: Case) -> bool:
+    """Whether each transformation of it compiles another program, because of programs in its params or derivative."""
+    if carries_programs(case):
+        return True
+    try:
+        xs = [case.args[i] for i in case.differentiable]
+        derivative = make_jaxpr(lambda *xs: jvp(case.function_of(case.differentiable), xs, xs)[1])(*xs).jaxpr
+    except Exception:  # it has none, or checks say what is wrong with it
+        return False
+    return any([True for eqn in derivative.eqns for _ in subjaxprs(eqn.params)])
 
 
 def another(case: Case) -> list[Any]:

@@ -89,7 +89,7 @@ def a_map_is_a_loop(case: Case) -> None:
                 compare(variant, f"vmap with in_axes={dims}, out_axes={axes}", rows, outs, axes)
 
 
-@check("vmap")
+@check("vmap", costly=True)
 def maps_of_no_slice_and_of_one_work(case: Case) -> None:
     """A batch may have the size 0 or 1."""
     for size in (0, 1):
@@ -100,7 +100,7 @@ def maps_of_no_slice_and_of_one_work(case: Case) -> None:
             compare(case, f"vmap over {size} with in_axes={dims}", batch.loop(dims), outs, axes)
 
 
-@check("vmap")
+@check("vmap", costly=True)
 def nested_maps_are_nested_loops(case: Case) -> None:
     """A map of a map, along different axes of different operands, is a loop in a loop."""
     for outer, inner in _pairs_of_layouts(case, 12 if case.full else 2 if carries_programs(case) else 4):
@@ -187,7 +187,7 @@ def rows_of_a_map_do_not_touch_each_other(case: Case) -> None:
                                 todo="compute each row from its own operands only")
 
 
-@check("vmap")
+@check("vmap", costly=True)
 def maps_of_jvps_and_jvps_of_maps_are_loops(case: Case) -> None:
     """Differentiating and mapping commute."""
     positions = case.differentiable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 from zlib import crc32
 
@@ -19,6 +19,9 @@ from corejax.testing.report import Mismatch, NotApplicable, clipped
 #: The dtypes that a double-precision sample is also tried with, if `abstract_eval` accepts them.
 _NARROWER = {np.dtype(np.float64): (dtypes.float32, dtypes.bfloat16), np.dtype(np.complex128): (dtypes.complex64,)}
 
+#: From this many different params on, samples of the same dtypes take turns with narrower dtypes.
+_MANY = 5
+
 
 class Case:
     """One primitive with one input.
@@ -28,9 +31,10 @@ class Case:
     """
 
     def __init__(self, primitive: Primitive, sample: Sample, number: int, check: str = "", full: bool = False,
-                 samples: Sequence[Sample] = ()) -> None:
+                 samples: Sequence[Sample] = (), waiting: list[Any] | None = None) -> None:
         self.primitive, self.sample, self.number, self.full = primitive, sample, number, full
         self.samples = samples or (sample,)
+        self.waiting = waiting
         self.check = check
         self.args = sample.args
         self.params = sample.params
@@ -81,9 +85,7 @@ class Case:
     @property
     def largest(self) -> bool:
         """Whether this is the (first) largest of the samples with its dtypes and params."""
-        mine = _dtypes(self.sample.args)
-        alike = [each for each in self.samples
-                 if each.error is None and each.params == self.params and _dtypes(each.args) == mine]
+        alike = [each for each in self._alike() if each.params == self.params]
         return not alike or max(alike, key=_elements) is self.sample
 
     def declared(self, hook: str) -> Any:
@@ -135,22 +137,41 @@ class Case:
         return self.sample.domain is not None and self._domains()[i] is None
 
     def variants(self) -> Iterator[Case]:
-        """This case, and the same with narrower floats if `abstract_eval` accepts them."""
+        """This case, and the same with narrower floats if `abstract_eval` accepts them.
+
+        In the quick mode, if many samples differ only in their params, they take turns: each gets one narrower dtype.
+        """
         yield self
         double = {aval.dtype for aval in self.avals if aval.dtype in _NARROWER}
         for dtype in double:
-            for narrow in _NARROWER[dtype]:
+            for narrow in self._in_turn(_NARROWER[dtype]):
                 args = [host(x).astype(narrow) if aval.dtype == dtype and not aval.weak_type else x
                         for x, aval in zip(self.args, self.avals, strict=True)]
                 variant = self.with_args(args)
                 if variant.is_accepted():
                     yield variant
 
+    def _in_turn(self, narrower: Sequence[np.dtype]) -> Sequence[np.dtype]:
+        params: list[Mapping[str, Any]] = []
+        for each in self._alike():
+            params += [each.params] * (each.params not in params)
+        place = params.index(self.params) if self.params in params else 0
+        return narrower if self.full or len(params) < _MANY else [narrower[place % len(narrower)]]
+
+    def _alike(self) -> list[Sample]:
+        """The samples of its dtypes that must not raise an error."""
+        mine = _dtypes(self.sample.args)
+        return [each for each in self.samples if each.error is None and _dtypes(each.args) == mine]
+
     def with_args(self, args: Sequence[object]) -> Case:
         """The same case with other operands."""
         sample = Sample(args, self.params, self.sample.domain, self.sample.error, self.sample.exempt,
                         self.sample.singular, self.sample.ulps)
-        return Case(self.primitive, sample, self.number, self.check, self.full, self.samples)
+        return Case(self.primitive, sample, self.number, self.check, self.full, self.samples, self.waiting)
+
+    def sharing(self, waiting: list[Any]) -> Case:
+        """The same case, fresh, with `waiting` for comparisons that one program may make for several samples."""
+        return Case(self.primitive, self.sample, self.number, self.check, self.full, self.samples, waiting)
 
     def is_accepted(self) -> bool:
         """Whether `abstract_eval` accepts these operands."""

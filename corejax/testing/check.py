@@ -20,17 +20,19 @@ class Check:
     run: Run
     full: bool
     errors: bool
+    costly: bool
 
     def __str__(self) -> str:
         return self.name
 
 
-def check(hook: str, *, full: bool = False, errors: bool = False) -> Callable[[Run], Check]:
+def check(hook: str, *, full: bool = False, errors: bool = False, costly: bool = False) -> Callable[[Run], Check]:
     """Make a function a check: it returns if the law holds, else raises what `case.fail` returns, or `NotApplicable`.
 
     Its name states the law. `hook` is blamed for any other exception. `full` says that it is too slow for the quick
-    mode, `errors` that it is only for the samples that must raise an error.
+    mode, `errors` that it is only for the samples that must raise an error, `costly` that the quick
+    mode runs it on only a few samples if each transformation of the primitive compiles another program.
     """
     def made(run: Run) -> Check:
-        return Check(run.__name__.replace("_", " "), hook, (run.__doc__ or "").strip(), run, full, errors)
+        return Check(run.__name__.replace("_", " "), hook, (run.__doc__ or "").strip(), run, full, errors, costly)
     return made

@@ -100,7 +100,7 @@ def jvp_agrees_with_complex_steps(case: Case) -> None:
                         todo="look for a constant with too few digits, or a formula that loses some")
 
 
-@check("jvp")
+@check("jvp", costly=True)
 def second_derivatives_agree_with_differences(case: Case) -> None:
     """Tangents of tangents agree with differences of tangents: what jvp computes with has correct derivatives, too."""
     positions = _differentiated(case)
@@ -114,7 +114,7 @@ def third_derivatives_agree_with_differences(case: Case) -> None:
     _slopes_hold(case, tuple(_differentiated(case)), 3)
 
 
-@check("jvp")
+@check("jvp", costly=True)
 def hessians_are_symmetric(case: Case) -> None:
     """Forward over reverse gives the matrix of second derivatives, reverse over forward its transpose: the same."""
     positions = _differentiated(case)

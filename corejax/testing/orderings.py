@@ -18,11 +18,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from corejax.api import jit, jvp, linearize, make_jaxpr, vjp, vmap
+from corejax.api import jit, jvp, linearize, vjp, vmap
 from corejax.base import dtypes
 from corejax.base.errors import CorejaxNotImplementedError
-from corejax.kernel.jaxpr import subjaxprs
-from corejax.testing.batches import carries_programs, eps_of
+from corejax.testing.batches import carries_programs, compiles_programs, eps_of
 from corejax.testing.case import Case
 from corejax.testing.check import check
 from corejax.testing.comparing import host, off
@@ -36,8 +35,9 @@ Arrays = list[Any]
 #: How far results computed in different orders may be apart, relative to the largest, in units of `eps`.
 EXACT = 4e6
 
-#: How many orderings the quick mode tries for each sample; fewer if each compiles its own program.
-QUICK, QUICK_COMPILED = 16, 2
+#: How many orderings the quick mode tries for a sample: for one of its dtypes and params, for each other one like it,
+#: and if each ordering compiles its own program.
+QUICK, QUICK_LIKE_ANOTHER, QUICK_COMPILED = 16, 4, 2
 
 
 class Program(NamedTuple):
@@ -183,14 +183,6 @@ class Orderings:
             return [name for name in STEPS if name != "vjp"]
         return list(STEPS)
 
-    def compiles(self) -> bool:
-        """Whether each transformation compiles another program, because of programs in params or the derivative."""
-        if carries_programs(self.case):
-            return True
-        operands, _ = self.run(("jvp",))
-        derivative = make_jaxpr(self.program(("jvp",)).fun)(*operands).jaxpr
-        return any([True for eqn in derivative.eqns for _ in subjaxprs(eqn.params)])
-
     def check(self, names: Names) -> None:
         """Compare an ordering with the meaning of its outermost step; or, if it has `jit`, with the same without."""
         plain = tuple([name for name in names if name != "jit"])
@@ -225,7 +217,7 @@ def orderings(steps: Sequence[str], depth: int) -> list[Names]:
     return list(itertools.product(steps, repeat=depth))
 
 
-@check("jvp")
+@check("jvp", costly=True)
 def orderings_to_depth_two_agree(case: Case) -> None:
     """Any two of jit, vmap, jvp, vjp and linearize, in either order, give what each of them should give."""
     found = Orderings(case)
@@ -236,7 +228,7 @@ def orderings_to_depth_two_agree(case: Case) -> None:
         place, n = turn(case)
         names = [each for each in names if each not in compiled or each in compiled[place::n]]
     else:  # jit compiles: the full mode tries it
-        count = QUICK_COMPILED if found.compiles() else QUICK
+        count = QUICK_COMPILED if compiles_programs(case) else QUICK if case.representative else QUICK_LIKE_ANOTHER
         names = [each for each in names if "jit" not in each]
         names = [names[k] for k in case.rng.permutation(len(names))[:count]]
     for each in names:

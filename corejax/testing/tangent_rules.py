@@ -35,7 +35,7 @@ from corejax.testing.values import ULPS
 
 # Linearity
 
-@check("jvp")
+@check("jvp", costly=True)
 def jvp_is_linear(case: Case) -> None:
     """Tangents add up, scale, and are zero for zeros, and have the type of the result, in each precision."""
     for variant in case.variants():

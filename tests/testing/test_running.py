@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from corejax import lax
+from corejax import lax, make_jaxpr
+from corejax.base import _jaxlib
 from corejax.errors import CorejaxKeyError, MissingRuleError
 from corejax.plugin import Sample, define, hookimpl
 from corejax.testing import CHECKS, ConformanceError, check_pack, check_primitive
 from corejax.testing.case import Case
 from corejax.testing.check import check
 from corejax.testing.report import NotApplicable, Report
-from corejax.testing.running import chosen_checks, primitives_of, run_check
+from corejax.testing.running import FEW, chosen_checks, primitives_of, run_check
 from corejax.testing.specification import HAS_SAMPLES, samples_of
 
 X = np.array([0.5, -1.5, 2.0])
@@ -142,6 +143,82 @@ def test_pack_goes_by_any_spelling_of_its_name() -> None:
 def test_check_pack_checks_each_primitive() -> None:
     names = primitives_of("corejax-reductions")
     assert names == list(check_pack("corejax-reductions", checks=["params are hashable"]).primitives)
+
+
+# What the quick mode saves
+
+SIZES = [Sample([np.arange(1.0, n + 2)]) for n in range(9)]
+
+
+@pytest.fixture
+def compilations(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """One entry for each program that is compiled."""
+    made: list[int] = []
+    compile_module = _jaxlib.compile_module
+    monkeypatch.setattr(_jaxlib, "compile_module", lambda *args: made.append(1) or compile_module(*args))
+    return made
+
+
+class CubeOnTheHost(Cube):
+    """Evaluated by NumPy."""
+
+    @hookimpl
+    def impl(self, args: Sequence[Any]) -> Any:
+        return args[0] * args[0] * args[0]
+
+
+def test_one_program_serves_samples_that_differ_in_their_shapes(compilations: list[int]) -> None:
+    each = CHECKS["impl and the compiled program agree"]
+    primitive = define(CubeOnTheHost()).primitive
+    assert 9 == run_check(each, primitive, SIZES).held
+    assert 4 == len(compilations)  # one of the largest sample in each precision, one of the others
+    assert 9 == run_check(each, primitive, SIZES, full=True).held
+    assert 4 + 9 * 3 - 3 == len(compilations)
+
+
+@pytest.mark.parametrize("wrong", ["a value", "an error"])
+def test_what_goes_wrong_in_one_program_for_many_samples_is_blamed_on_the_right_one(wrong: str) -> None:
+    class Odd(CubeOnTheHost):
+        """Wrong for two elements."""
+
+        @hookimpl
+        def xla_translation(self, ctx: Any, args: Sequence[Any]) -> Any:
+            (aval,) = ctx.avals_in
+            if aval.shape == (2,) and wrong == "an error":
+                raise ZeroDivisionError
+            power = 2 if aval.shape == (2,) else 3
+            return ctx.call(make_jaxpr(lambda x: lax.integer_pow(x, power))(aval).jaxpr, args)[0]
+
+    outcome = run_check(CHECKS["impl and the compiled program agree"], define(Odd()).primitive, SIZES)
+    assert ["sample 1"] == [failure.sample.partition(":")[0] for failure in outcome.failures]
+    assert 8 == outcome.held
+
+
+class CubeByLoop(Cube):
+    """Its derivative carries a program."""
+
+    @hookimpl
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        (x,), (x_dot,) = primals, tangents
+        return x * x * x, lax.fori_loop(0, 3, lambda i, total: total + x * x * x_dot, 0.0 * x_dot)
+
+
+def test_costly_checks_run_on_few_samples_if_each_transformation_compiles_a_program() -> None:
+    tried: list[int] = []
+
+    @check("jvp", costly=True)
+    def watching(case: Case) -> None:
+        """Holds for all samples but one."""
+        tried.append(case.number)
+        if case.number == 0:
+            raise NotApplicable("nothing to see")
+
+    assert 8 == run_check(watching, cube().primitive, SIZES).held
+    tried.clear()
+    by_loop = define(CubeByLoop()).primitive
+    assert FEW == run_check(watching, by_loop, SIZES).held
+    assert FEW + 1 == len(tried) and max(tried) - min(tried) > 4
+    assert 8 == run_check(watching, by_loop, SIZES, full=True).held
 
 
 # Samples
