@@ -25,6 +25,7 @@ from corejax import lax
 from corejax.arrays.datamodel import BINARY
 from corejax.errors import CorejaxError
 from corejax.installed import groups, manifest
+from exhaustive import exhaustive_unless
 
 HERE = str(Path(__file__))
 X = np.arange(1.0, 5.0).reshape(2, 2)
@@ -115,9 +116,13 @@ def batched(call: Callable[[Any], Any]) -> Any:
 MODES = (eagerly, of_host_arrays, traced, differentiated, batched)
 
 
-def some_modes(i: int, modes: tuple[Callable[..., Any], ...] = MODES) -> list[Callable[..., Any]]:
-    """Two of the modes for the i-th call, so that all get their turn: each call in each would take a minute."""
-    return [modes[i % len(modes)], modes[(i + 2) % len(modes)]]
+def mode_of(i: int, modes: tuple[Callable[..., Any], ...] = MODES) -> Callable[..., Any]:
+    """The mode of the i-th call, so that all get their turn: each call in each would take a minute."""
+    return modes[i % len(modes)]
+
+
+#: Each call is made in one mode, and in an exhaustive run in another.
+each_turn = pytest.mark.parametrize("turn", exhaustive_unless(lambda turn: turn == 0, (0, 2)))
 
 
 def public_functions() -> dict[str, Callable[..., Any]]:
@@ -193,13 +198,14 @@ def refused(name: str, function: Callable[..., Any], make: Callable[[Any], tuple
     return None
 
 
+@each_turn
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.filterwarnings("ignore")
-def test_nonsense_is_refused_in_own_words(name: str) -> None:
+def test_nonsense_is_refused_in_own_words(name: str, turn: int) -> None:
     with time_limit(SECONDS):
         found = [refused(name, FUNCTIONS[name], make, options, mode)
                  for i, make in enumerate(ARGUMENTS, len(name)) for options in OPTIONS[:1 + (make is ARGUMENTS[6])]
-                 for mode in some_modes(i)]
+                 for mode in [mode_of(i + turn)]]
     assert [] == [wrong for wrong in found if wrong]
 
 
@@ -238,7 +244,7 @@ def test_methods_refuse_nonsense_in_own_words(name: str) -> None:
     with time_limit(SECONDS):
         found = [refused(name, METHODS[name], lambda x, make=make: (lax.add(x, 0.0), *make(x)), {}, mode)
                  for i, make in enumerate(ARGUMENTS, len(name)) if len(make(X)) <= 2
-                 for mode in some_modes(i, MODES[1:])[:1]]
+                 for mode in [mode_of(i, MODES[1:])]]
     assert [] == [wrong for wrong in found if wrong]
 
 
@@ -253,10 +259,12 @@ USERS = [lambda y: y, lambda y: y.sum(), lambda: 0.0, lambda y: OPAQUE, lambda y
 RETURN_FUNCTIONS = ("grad", "value_and_grad", "jit", "vmap", "jacfwd", "jacrev", "hessian", "make_jaxpr")
 
 
+@each_turn
 @pytest.mark.parametrize("name", RETURN_FUNCTIONS)
 @pytest.mark.filterwarnings("ignore")
-def test_functions_that_transformations_return_refuse_nonsense_too(name: str) -> None:
+def test_functions_that_transformations_return_refuse_nonsense_too(name: str, turn: int) -> None:
     with time_limit(SECONDS):
         found = [refused(name, FUNCTIONS[name], lambda x, f=f: (f,), {}, mode, again)
-                 for i, f in enumerate(USERS) for again in ARGUMENTS[:70:6] for mode in some_modes(i)]
+                 for i, f in enumerate(USERS) for k, again in enumerate(ARGUMENTS[:70:6], i + turn)
+                 for mode in [mode_of(k)]]
     assert [] == [wrong for wrong in found if wrong]
