@@ -49,12 +49,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: Any, log: Any) -> Any:
-    """Each test goes to the next free worker, but those that share costly environments to the same one, and first."""
+    """Each test goes to the next free worker, but those that share something costly to the same one, and first."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ByEnvironment(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
-            return file if file.endswith("test_wheels.py") else nodeid
+            return file if file.endswith(("test_wheels.py", "test_plugin_faults.py")) else nodeid
 
     return ByEnvironment(config, log)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import forked
+
 ROOT = Path(__file__).resolve().parents[1]
 
 PRELUDE = """
@@ -40,8 +42,7 @@ def error(action):
 def run(code: str, number: str = "4", **environment: str) -> list[str]:
     """What a program prints in a process of its own with so many devices."""
     env = {**os.environ, "COREJAX_NUM_CPU_DEVICES": number, "PYTHONPATH": str(ROOT), **environment}
-    done = subprocess.run([sys.executable, "-c", PRELUDE + textwrap.dedent(code)], env=env, capture_output=True,
-                          text=True, timeout=300, check=False)
+    done = forked.run(PRELUDE + textwrap.dedent(code), env)
     assert done.returncode == 0, done.stderr
     assert "" == done.stderr
     return done.stdout.splitlines()

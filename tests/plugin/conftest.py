@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+
+import forked
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -70,8 +70,7 @@ class Site:
         env = {key: value for key, value in os.environ.items() if not key.startswith("COREJAX_")}
         env |= {"PYTHONPATH": os.pathsep.join((str(self.folder), str(ROOT))), "COREJAX_PACKS": ",".join(self.names)}
         env |= environment
-        done = subprocess.run([sys.executable, "-c", PRELUDE + textwrap.dedent(code)], env=env, capture_output=True,
-                              text=True, timeout=300, check=False)
+        done = forked.run(PRELUDE + textwrap.dedent(code), env)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
