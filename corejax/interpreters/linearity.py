@@ -24,11 +24,14 @@ from corejax.kernel.trace import Tracer
 Reached: TypeAlias = Callable[[JaxprEqn, set[Var]], Iterable[Var]]
 
 
-def check_taped(primitive: Primitive, eqns: Sequence[Any]) -> None:
-    """Check that what a jvp rule put on the tape is linear in the tangents, as far as the equations' own rules tell."""
+def check_taped(primitive: Primitive, eqns: Sequence[Any], nans: bool = True) -> None:
+    """Check that what a jvp rule put on the tape is linear in the tangents, as far as the equations' own rules tell.
+
+    `nans` says whether a nan counts as a constant term.
+    """
     for applied, operands, _, _ in eqns:
         if applied is not primitive:
-            problem = _not_linear(applied, operands, [i for i, x in enumerate(operands) if type(x) is Linear])
+            problem = _not_linear(applied, operands, [i for i, x in enumerate(operands) if type(x) is Linear], nans)
             if problem is not None:
                 raise _error(primitive, problem)
 
@@ -104,14 +107,14 @@ def _by_dce(eqn: JaxprEqn, dce: Rule, depend: set[Var]) -> Iterator[Var]:
             yield var
 
 
-def _not_linear(applied: Any, operands: Sequence[object], unknown: Sequence[int]) -> str | None:
+def _not_linear(applied: Any, operands: Sequence[object], unknown: Sequence[int], nans: bool = True) -> str | None:
     """What a primitive does that isn't linear in the operands at `unknown`, the tangents; None if it is linear."""
     factors, jointly = applied.factors, applied.linear or ()
     if factors is not None:
         jointly = [i for i, factor in enumerate(factors) if type(factor) is int]
     if not set(unknown).difference(jointly):
         for i in set(jointly).difference(unknown):
-            if i < len(operands) and _is_nonzero(operands[i]):
+            if i < len(operands) and _is_nonzero(operands[i], nans):
                 return f"{applied.name} of a tangent and a constant"
     elif (factors is not None and len(unknown) > 1) or getattr(applied.transpose, "refuses", False) or (
             not applied.not_linear_in.isdisjoint(unknown)):
@@ -119,9 +122,12 @@ def _not_linear(applied: Any, operands: Sequence[object], unknown: Sequence[int]
     return None
 
 
-def _is_nonzero(value: object) -> bool:
-    """Whether the value is known to have a nonzero element."""
-    return is_concrete(value) and bool(np.asarray(value).any())
+def _is_nonzero(value: object, nans: bool = True) -> bool:
+    """Whether the value is known to have a nonzero element (one that is no nan, without `nans`)."""
+    if not is_concrete(value):
+        return False
+    found = np.asarray(value)
+    return bool(found.any() if nans else found[found == found].any())
 
 
 def _error(primitive: Primitive, got: str, hook: str = "jvp") -> RuleError:

@@ -532,12 +532,8 @@ def test_weak_tangents_are_taken_in_the_dtype_of_the_output(tangent, dtype):
         assert (0.0, dtype) == (float(slope), slope.dtype)
 
 
-@pytest.mark.parametrize("program", [
-    lambda f, s: lax.scan(lambda c, _: (c + f(0.0, s).sum(), None), 0.0, None, length=2)[0] / 2.0,
-    lambda f, s: lax.cond(s > 0.0, lambda: f(0.0, s).sum(), lambda: s)])
-@pytest.mark.parametrize("derivative", [cj.grad, lambda f: lambda s: cj.linearize(f, s)[1](1.0)])
-def test_what_a_function_closes_over_needs_no_tangent_if_a_zero_one_is_multiplied_by_infinity(program, derivative):
-    w = np.array([1.0, 2.0])
+def dividing_by_u(w):
+    """u w s, whose rule divides the tangent of u by u."""
     f = cj.custom_jvp(lambda u, s: u * w * s)
 
     @f.defjvp
@@ -545,4 +541,27 @@ def test_what_a_function_closes_over_needs_no_tangent_if_a_zero_one_is_multiplie
         out = f(*xs)
         return out, dots[0] / xs[0] + dots[1] * lax.full_like(out, 3.0)
 
-    assert 6.0 == derivative(partial(program, f))(0.5)
+    return f
+
+
+@pytest.mark.parametrize("program", [
+    lambda f, s: lax.scan(lambda c, _: (c + f(np.zeros(2), s).sum(), None), 0.0, None, length=2)[0] / 2.0,
+    lambda f, s: lax.cond(s > 0.0, lambda: f(np.zeros(2), s).sum(), lambda: s)])
+@pytest.mark.parametrize("derivative", [cj.grad, lambda f: lambda s: cj.linearize(f, s)[1](1.0)])
+def test_what_a_function_closes_over_needs_no_tangent_if_a_zero_one_is_multiplied_by_infinity(program, derivative):
+    assert 6.0 == derivative(partial(program, dividing_by_u(np.array([1.0, 2.0]))))(0.5)
+
+
+def test_a_nan_made_of_a_zero_tangent_inside_a_loop_is_no_constant_term():
+    f = dividing_by_u(1.0)
+    assert 6.0 == cj.grad(lambda s: lax.scan(lambda c, _: (c + f(0.0, s), None), 0.0, None, length=2)[0])(0.5)
+
+
+def test_a_constant_term_is_refused_in_a_loop_too():
+    @cj.custom_jvp
+    def f(x):
+        return x
+
+    f.defjvp(lambda xs, dots: (f(*xs), dots[0] + 1.0))
+    with pytest.raises(CorejaxError, match="is not linear in the tangents"):
+        cj.grad(lambda s: lax.scan(lambda c, _: (c + f(s), None), 0.0, None, length=2)[0])(0.5)
