@@ -14,12 +14,16 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import IO, NamedTuple
 
 #: What is read when a library is loaded, so that it can't be changed afterwards.
 FIXED = {"TF_CPP_MIN_LOG_LEVEL": "3", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 LIBRARIES = ("numpy", "ml_dtypes", "jaxlib.xla_client", "jaxlib.mlir.ir", "jaxlib.mlir.dialects.stablehlo")
+
+
+_ONE_AT_A_TIME = Lock()
 
 
 class Done(NamedTuple):
@@ -30,22 +34,23 @@ class Done(NamedTuple):
     stderr: str
 
 
-def run(code: str, environment: Mapping[str, str]) -> Done:
-    """Run a program as `python -c` does, with this environment.
+def run(code: str, environment: Mapping[str, str], cwd: str | None = None) -> Done:
+    """Run a program as `python -c` does, with this environment, in this folder.
 
     One that looks at `sys.modules`, or changes what is `FIXED`, gets a Python that has imported nothing.
     """
     changed = any([environment.get(name, value) != value for name, value in FIXED.items()])
     if "sys.modules" in code or changed or os.name != "posix":
-        done = subprocess.run([sys.executable, "-c", code], env=dict(environment), capture_output=True, text=True,
-                              timeout=300, check=False)
+        done = subprocess.run([sys.executable, "-c", code], env=dict(environment), cwd=cwd, capture_output=True,
+                              text=True, timeout=300, check=False)
         return Done(done.returncode, done.stdout, done.stderr)
     server = _server(os.getpid())
     assert server.stdin is not None and server.stdout is not None
     with TemporaryDirectory() as folder:
-        task = {"code": code, "environment": dict(environment), "folder": folder, "cwd": os.getcwd()}
-        print(json.dumps(task), file=server.stdin, flush=True)
-        code_of_exit = int(server.stdout.readline())
+        task = {"code": code, "environment": dict(environment), "folder": folder, "cwd": cwd or os.getcwd()}
+        with _ONE_AT_A_TIME:
+            print(json.dumps(task), file=server.stdin, flush=True)
+            code_of_exit = int(server.stdout.readline())
         texts = [Path(folder, name).read_text() for name in ("stdout", "stderr")]
     return Done(code_of_exit, *texts)
 

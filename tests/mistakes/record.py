@@ -6,13 +6,11 @@ import difflib
 import json
 import os
 import re
-import subprocess
-import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
+from .. import forked
 from .table import MISTAKES, Mistake
 
 HERE = Path(__file__).resolve().parent
@@ -23,7 +21,8 @@ ENTRY_POINTS = "[corejax.primitives]\nsmooth = corejax_signals:smooth\nhuber = c
 
 #: Runs the author's program, and prints what an author would read at the end of the traceback.
 DRIVER = """
-import sys
+import warnings
+warnings.simplefilter("ignore")
 try:
     exec(compile(open("try_it.py").read(), "try_it.py", "exec"), {"__name__": "__main__"})
 except BaseException as error:
@@ -44,9 +43,7 @@ def expected() -> dict[str, list[str]]:
 @cache
 def messages() -> dict[str, list[str]]:
     """The lines that are read now."""
-    with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(message_of, MISTAKES))
-    return {mistake.title: text.splitlines() for mistake, text in zip(MISTAKES, found, strict=True)}
+    return {mistake.title: message_of(mistake).splitlines() for mistake in MISTAKES}
 
 
 def write() -> None:
@@ -70,8 +67,7 @@ def message_of(mistake: Mistake | None) -> str:
         env = {key: value for key, value in os.environ.items() if not key.startswith("COREJAX_")}
         env |= {"PYTHONPATH": os.pathsep.join((str(folder), str(ROOT))), "COREJAX_PACKS": ",".join((
             "corejax-lax-basic", "corejax-reductions", "corejax-control-flow", "corejax-signals"))}
-        done = subprocess.run([sys.executable, "-W", "ignore", "-c", DRIVER], env=env, cwd=folder, text=True,
-                              capture_output=True, timeout=300, check=False)
+        done = forked.run(DRIVER, env, str(folder))
         return _stable(done.stdout + done.stderr, folder)
 
 
