@@ -124,3 +124,23 @@ def test_buffers_go_with_their_arrays() -> None:
         print(megabytes())
         """)
     assert after < before + 80  # 300 arrays of 8
+
+
+def test_calls_of_a_compiled_program_leave_nothing_behind() -> None:
+    start, *_, end = run("""
+        f, g = cj.jit(lambda x: x + 1.0), cj.jit(lambda x: (x + 1.0, x))
+        x = cj.device_put(np.ones(3))
+
+        def use(called, times):
+            for _ in range(times):
+                called()
+            print(megabytes())
+
+        for called in (lambda: f(np.ones(3)), lambda: f(x), lambda: g(x), lambda: lax.add(x, x)):
+            [called() for _ in range(1000)]
+        print(megabytes())
+        use(lambda: f(np.ones(3)), 30_000)
+        use(lambda: g(x), 30_000)
+        use(lambda: lax.add(x, x), 30_000)
+        """)
+    assert end - start < 2.0  # it was 5 to 10

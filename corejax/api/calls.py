@@ -9,13 +9,13 @@ from corejax.api.programs import Program, Table
 from corejax.api.signatures import types_of
 from corejax.api.statics import Statics
 from corejax.arrays.array import Array
-from corejax.base import trees
+from corejax.base import _jaxlib, trees
 from corejax.base.config import config
 from corejax.base.tracebacks import as_entry, trim
 from corejax.eager.evaluate import EvalTrace
 from corejax.kernel.context import context
 from corejax.kernel.keys import static_atom
-from corejax.xla.runtime.execution import FAILURES
+from corejax.xla.runtime.execution import FAILURES, TIDY, started
 
 _new = object.__new__
 
@@ -146,6 +146,8 @@ def make_call(general: Callable[..., Any], lookup: Lookup) -> Callable[..., Any]
                 outs = plain.execute(buffers).consume_with_handlers(plain.handlers)
             except FAILURES as error:
                 raise plain.failure(error, data) from None
+            if not started() % TIDY:
+                _jaxlib.collect_garbage()
             array = _new(Array)
             array.aval = plain.aval
             array._buffer = out = outs[0]

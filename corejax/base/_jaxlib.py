@@ -45,6 +45,7 @@ _SOURCES: dict[str, tuple[str, ...]] = {
     "RuntimeFailure": ("jaxlib._jax", "JaxRuntimeError"),
     "batched_block_until_ready": ("jaxlib._jax", "batched_block_until_ready"),
     "batched_device_put": ("jaxlib._jax", "batched_device_put"),
+    "collect_garbage": ("jaxlib._jax", "collect_garbage"),
     "buffer_to_dlpack": ("jaxlib._jax", "buffer_to_dlpack_managed_tensor"),
     # Building programs
     "ir": ("jaxlib.mlir.ir",),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from corejax.arrays.array import Array
 from corejax.arrays.storage import deleted_error, is_on_device
-from corejax.base import dtypes
+from corejax.base import _jaxlib, dtypes
 from corejax.base.avals import ShapedArray
 from corejax.base.errors import CorejaxError, CorejaxValueError
 from corejax.base.source import here
@@ -47,6 +48,11 @@ class Calls(NamedTuple):
 
 _new = object.__new__
 
+#: How many programs were started. The runtime notes where in Python each one was, some 100 bytes, and only frees that
+#: in a transfer or when asked to; whoever starts a program asks each `TIDY` times.
+started = count(1).__next__
+TIDY = 256
+
 #: The exceptions that running a program can raise.
 FAILURES = (RuntimeError, TypeError, ValueError)
 
@@ -69,6 +75,8 @@ def make_calls(loaded: Any, place: client.Place, in_avals: Sequence[ShapedArray]
             outs = execute(consts + buffers if consts else buffers).consume_with_handlers(handlers)
         except FAILURES as error:
             raise failure(error, args) from None
+        if not started() % TIDY:
+            _jaxlib.collect_garbage()
         arrays = []
         for out, aval in zip(outs, out_avals, strict=True):
             array = _new(Array)  # `Array.from_device`, without the call
@@ -86,6 +94,8 @@ def make_calls(loaded: Any, place: client.Place, in_avals: Sequence[ShapedArray]
             outs = execute(consts + buffers if consts else buffers).consume_with_handlers(handlers)
         except FAILURES as error:
             raise failure(error, args) from None
+        if not started() % TIDY:
+            _jaxlib.collect_garbage()
         array = _new(Array)
         array.aval = only_aval
         array._buffer = outs[0]
