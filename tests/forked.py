@@ -6,6 +6,7 @@ and no runtime; a program finds there what a new Python with the modules of `LIB
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -67,6 +68,8 @@ def _serve(tasks: IO[str]) -> None:
     for library in LIBRARIES:
         __import__(library)
     sys.path.pop(0)  # the folder of this file
+    gc.collect()
+    gc.freeze()  # or else each process would copy what its first collection walks through
     for line in iter(tasks.readline, ""):
         child = os.fork()
         if not child:
