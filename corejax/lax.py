@@ -15,6 +15,7 @@ from corejax.base.tracebacks import trim
 from corejax.installed import groups, registry
 
 _define = late("corejax.packs.define")
+_kept: set[str] = set()
 
 
 def __getattr__(name: str) -> Any:
@@ -39,7 +40,16 @@ def _find(name: str) -> Any:
             todo=" otherwise ".join([hint for hint in hints if hint]))
     found = _define.find(name).function if entry.group == groups.PRIMITIVES else registry.load(entry.group, name)
     globals()[name] = found
+    _kept.add(name)
     return found
+
+
+def _forget() -> None:
+    while _kept:
+        globals().pop(_kept.pop(), None)
+
+
+registry.also_forget(_forget)
 
 
 def __dir__() -> list[str]:

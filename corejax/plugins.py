@@ -24,18 +24,21 @@ The same is printed by `python -m corejax explain NAME`, `... plugins`, `... pri
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from corejax.base.late import late
+from corejax.base.late import find_in, homes, late
 from corejax.base.tracebacks import public
 
 if TYPE_CHECKING:
+    from corejax.api.preferring import prefer
     from corejax.inspect import explain as _explain
     from corejax.inspect.answers import Explanation, Listing
 else:
     _explain = late("corejax.inspect.explain")
 
-__all__ = ["backends", "explain", "packs", "primitives"]
+__all__ = ["backends", "explain", "packs", "prefer", "primitives"]
+
+_HOME = homes({"corejax.api.preferring": "prefer"})
 
 
 @public
@@ -98,6 +101,10 @@ def primitives() -> Listing:
     found: Listing = _explain.primitives()
     print(found)
     return found
+
+
+def __getattr__(name: str) -> Any:
+    return find_in(_HOME, __name__, name)
 
 
 def __dir__() -> list[str]:

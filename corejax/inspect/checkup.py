@@ -2,32 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
+from corejax.base.errors import suggestion
 from corejax.installed import groups, manifest, registry
+from corejax.installed.targets import EVERY
+from corejax.packs import foreign, freeze
 from corejax.packs.define import find
+from corejax.packs.resolution import Resolution
 from corejax.xla.runtime import backends
 
 if TYPE_CHECKING:
-    from corejax.installed.manifest import Entry, Manifest
+    from corejax.installed.distributions import Entry
+    from corejax.installed.manifest import Manifest
 
 
-def checkup() -> Iterator[tuple[str, str]]:
-    """(distribution, problem) for everything that is wrong with packs in use, in order; a broken pack counts once."""
+class Problem(NamedTuple):
+    """Something wrong with a distribution, and what to do about it, if that is known."""
+
+    pack: str
+    problem: str
+    todo: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.pack}: {self.problem}" + (f"; {self.todo}" if self.todo else "")
+
+
+def checkup() -> Iterator[Problem]:
+    """Everything that is wrong with packs in use, in order; a broken pack counts once."""
     installed = manifest.read()
-    yield from ((name, f"left out: its metadata is broken: {why}") for name, why in installed.broken.items())
-    yield from installed.several_versions()
+    for name, why in installed.broken.items():
+        yield Problem(name, f"left out: its metadata is broken: {why}")
+    yield from [Problem(*fault) for fault in (*installed.several_versions(), *installed.misspelled_rules())]
     for pack in installed.packs.values():
         told = set()
         for entry in pack.entries:
             problem = _problem(installed, entry)
             if problem is not None and problem not in told:
                 told.add(problem)
-                yield pack.name, problem
+                yield problem
+    yield from _of_rules(installed)
 
 
-def _problem(installed: Manifest, entry: Entry) -> str | None:
+def _problem(installed: Manifest, entry: Entry) -> Problem | None:
     """What is wrong with an entry, or with its whole pack if that is broken."""
     try:
         if entry.group == groups.RULES or (entry.group == groups.ROLES and entry.name in groups.TABLES):
@@ -39,5 +57,61 @@ def _problem(installed: Manifest, entry: Entry) -> str | None:
             if entry.group == groups.PRIMITIVES:
                 assert find(entry.name).params is not None  # reading it validates the plugin
     except (Exception, SystemExit) as error:  # whatever went wrong, the other entries are checked too
-        return registry.broken().get(entry.pack.name) or getattr(error, "message", None) or registry.words(error)
+        return _of_error(entry.pack.name, error)
     return None
+
+
+def _of_error(pack: str, error: BaseException) -> Problem:
+    broken = registry.broken().get(pack)
+    if broken:
+        return Problem(pack, broken)
+    return Problem(pack, getattr(error, "message", None) or registry.words(error), getattr(error, "todo", None) or "")
+
+
+def _of_rules(installed: Manifest) -> Iterator[Problem]:
+    """What is wrong with rules for the primitives of others, as it would be found when those are used."""
+    for target, whose, why in foreign.orphans():
+        yield Problem(whose.partition(" ")[0], f"its rule for {target} does nothing: {why}")
+    for owner in installed.rule_owners():
+        pack = installed.packs.get(owner)
+        provided = [entry.name for entry in pack.entries if entry.group == groups.PRIMITIVES] if pack else []
+        concerned = {target.primitive for target, _ in installed.rules(owner)}
+        told = set()
+        for name in provided if EVERY in concerned else [name for name in provided if name in concerned]:
+            for problem in _of_rules_for(name):
+                if problem not in told:
+                    told.add(problem)
+                    yield problem
+        yield from _of_tables(installed, owner, provided)
+
+
+def _of_rules_for(name: str) -> Iterator[Problem]:
+    try:
+        primitive = find(name)
+        resolution = Resolution(primitive, everything=True)
+        freeze.draft(primitive, resolution)
+    except (Exception, SystemExit):  # what is wrong with the primitive itself is found elsewhere
+        return
+    for whose, error in resolution.left_out:
+        if whose.partition(" ")[0] not in registry.broken():  # which is told once
+            yield _of_error(whose.partition(" ")[0], error)
+    for offers in resolution.offers.values():
+        for offer in offers:
+            if hasattr(offer.rule, "error"):
+                error = offer.rule.error()
+                yield Problem(offer.source.pack or "", error.message, error.todo or "")
+
+
+def _of_tables(installed: Manifest, owner: str, provided: Sequence[str]) -> Iterator[Problem]:
+    """Rules in tables for primitives that their distribution doesn't have."""
+    for target, entry in installed.rules(owner) if provided else ():
+        if target.primitive != EVERY or entry.pack.name in registry.broken():
+            continue
+        try:
+            table = registry.load_entry(entry)
+        except (Exception, SystemExit):  # told already
+            continue
+        for name in table if isinstance(table, Mapping) else ():
+            if name not in provided:
+                yield Problem(entry.pack.name, f"its table for {entry.name} has a rule for {name!r}, which {owner} "
+                              "doesn't provide", suggestion(str(name), provided) or "")

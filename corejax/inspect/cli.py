@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import sys
 from collections.abc import Iterator, Sequence
 
@@ -20,10 +22,19 @@ def plugins() -> Iterator[str]:
 
 def check() -> Iterator[str]:
     """Import every pack and validate what it provides; prints what is broken, and exits with 1 if anything is."""
-    problems = [f"{name}: {problem}" for name, problem in checkup.checkup()]
+    problems = list(checkup.checkup())
     if problems:
-        raise CorejaxError("\n".join(problems), todo="fix or uninstall them; COREJAX_DISABLE_PACKS leaves packs out")
+        raise CorejaxError("\n".join(map(str, problems)),
+                           todo="fix or uninstall them; COREJAX_DISABLE_PACKS leaves packs out")
     yield "nothing is broken"
+
+
+def check_as_json() -> Iterator[str]:
+    """The same as a list of objects with `pack`, `problem` and `todo`."""
+    problems = list(checkup.checkup())
+    yield json.dumps([problem._asdict() for problem in problems], indent=1)
+    if problems:
+        raise SystemExit(1)
 
 
 def primitives() -> Iterator[str]:
@@ -56,12 +67,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     for command in (plugins, check, primitives, backends, version):
         commands.add_parser(command.__name__, help=command.__doc__).set_defaults(run=command)
+    commands.choices["check"].add_argument("--json", dest="run", action="store_const", const=check_as_json,
+                                           help=check_as_json.__doc__)
     commands.add_parser("explain", help=explain.__doc__).add_argument("name")
     options = parser.parse_args(arguments)
     try:
         for line in explain(options.name) if options.command == "explain" else options.run():
             print(line)
+        sys.stdout.flush()
     except CorejaxError as error:
         print(error, file=sys.stderr)
         return 1
+    except SystemExit as exit:
+        return int(exit.code or 0)
+    except BrokenPipeError:  # whoever reads it has seen enough; Python would write to it once more at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0

@@ -14,19 +14,22 @@ from corejax.base.errors import CorejaxError, CorejaxKeyError, CorejaxTypeError,
 from corejax.base.source import here
 from corejax.inspect.answers import Explanation, Hook, Listing, Provided
 from corejax.installed import groups, manifest, registry
+from corejax.installed.targets import Target
 from corejax.kernel import hookspecs
 from corejax.kernel.declarations import Declaration
 from corejax.kernel.hookspecs import HOOKS
 from corejax.kernel.primitive import Primitive
 from corejax.packs.define import find
-from corejax.packs.freeze import draft, idle_rules
+from corejax.packs.foreign import Foreign, orphans, place
+from corejax.packs.freeze import draft
 from corejax.packs.hook_signatures import place_of
-from corejax.packs.resolution import Offer, Ranking, Resolution, by_platform, general, rank
+from corejax.packs.ranking import Offer, Ranking, by_platform, chosen_by, general, rank
+from corejax.packs.resolution import Resolution, Unchosen
 from corejax.packs.source import Source
 from corejax.xla.runtime import backends as known_backends
 
 if TYPE_CHECKING:
-    from corejax.installed.manifest import Entry
+    from corejax.installed.distributions import Entry
 
 _EXCLUDED = "excluded by COREJAX_PACKS or COREJAX_DISABLE_PACKS"
 
@@ -47,8 +50,8 @@ def packs() -> Listing:
     lines += [f"{pack}: {_EXCLUDED}" for pack in installed.hidden.values()]
     lines += [f"{name}: broken: {why}" for name, why in registry.broken().items()]
     lines += [f"{name}: {what}" for name, what in installed.several_versions()]
-    lines += [f"{pack}: its rules for {name} do nothing, as no installed pack provides that primitive"
-              + (f"; {near}" if near else "") for name, pack, near in idle_rules()]
+    lines += [f"{pack}: its rule for {target} does nothing: {why}" for target, pack, why in orphans()]
+    lines += [f"{name}: {what}" for name, what in installed.misspelled_rules()]
     text = "\n".join(lines) or "no pack is installed: pip install 'corejax[std]' brings the standard ones"
     return Listing(rows, text, f"{len(rows)} packs")
 
@@ -103,8 +106,9 @@ def _by_name(name: str) -> Iterator[Provided]:
                 yield from map(_table, installed.providers(group, key))
             elif installed.providers(group, key) and group != groups.RULES:
                 yield _provided(group, key)
-    idle = [f"rules of {pack} do nothing" for primitive, pack, _ in idle_rules() if primitive == name]
-    if idle:
+    idle = [f"the rule for {target} of {pack} does nothing: {why}" for target, pack, why in orphans()
+            if target.partition("/")[2].partition(":")[0] == name]
+    if idle and not installed.providers(groups.PRIMITIVES, name):
         near = suggestion(name, installed.names(groups.PRIMITIVES))
         yield Provided("primitive", name, None, why="which no installed pack provides", lost=tuple(idle),
                        problem=near or registry.install_hint(name, (groups.PRIMITIVES,)))
@@ -130,10 +134,11 @@ def _provided(group: str, name: str) -> Provided:
         origin = " or ".join(str(entry.pack) for entry in entries)
         return Provided(noun, name, origin, problem=str(error))
     assert entry is not None
-    lost = [f"not used: {other.pack}, by COREJAX_PREFER" for other in entries if other is not entry]
+    by = installed.preference(entry.pack.name, name).where
+    lost = [f"not used: {other.pack}, by {by}" for other in entries if other is not entry]
     lost += [f"not used: {pack}, {_EXCLUDED}" for pack in installed.hidden.values()
              if any(other.group == group and other.name == name for other in pack.entries)]
-    why = "its only provider" if len(entries) == 1 else "chosen by COREJAX_PREFER"
+    why = "its only provider" if len(entries) == 1 else f"chosen by {by}"
     if group != groups.PRIMITIVES:
         primitive = getattr(value, "primitive", None)
         where = _home(primitive) if isinstance(primitive, Primitive) else place_of(value)
@@ -151,7 +156,7 @@ def _local(primitive: Primitive) -> Provided:
 
 
 def _primitive(primitive: Primitive, why: str, lost: Sequence[str]) -> Provided:
-    resolution = Resolution(primitive)
+    resolution = Resolution(primitive, everything=True)
     problem = None
     slots: Any = None
     try:
@@ -164,8 +169,9 @@ def _primitive(primitive: Primitive, why: str, lost: Sequence[str]) -> Provided:
                        + ["**params"] * signature.open)
     others = [f"left out: the rules of {pack}: {_first_line(error)}" for pack, error in resolution.left_out]
     others += [f"not used: rules of {pack}, {_EXCLUDED}" for pack in manifest.read().hidden.values()
-               if primitive.pack and any(entry.group == groups.RULES and _extended(entry) == primitive.name
-                                         for entry in pack.entries)]
+               if primitive.pack and any([target.primitive == primitive.name and target.owner == primitive.pack
+                                          for entry in pack.entries if entry.group == groups.RULES
+                                          if (target := Target.parse(entry.name))])]
     return Provided("primitive", primitive.name, primitive.origin, _home(primitive), why, params or "none",
                     hooks, (*lost, *others), problem)
 
@@ -191,17 +197,27 @@ def _rows(module: Any) -> dict[Any, int]:
     return {node.args[0].value: node.lineno for node in reversed(calls)}  # type: ignore[attr-defined]
 
 
-def _extended(entry: Entry) -> str:
-    """The primitive that an entry under `corejax.rules` is for."""
-    return str(entry.name.partition(":")[0])
-
-
 def _first_line(error: Exception) -> str:
     cause = getattr(error, "got", None) if isinstance(error, PackError) else None
     return f"{getattr(error, 'message', error)}" + (f" ({cause})" if cause else "")
 
 
 def _hooks(primitive: Primitive, resolution: Resolution, notes: Mapping[str, Any]) -> Iterator[Hook]:
+    """Each hook; with it, the rules for it that would need the user's consent."""
+    found = {hook.name: hook for hook in _holding(primitive, resolution, notes)}
+    for each in resolution.unchosen:
+        hook = found.get(each.slot) or found[each.slot.partition("@")[0]]
+        text = f"not taken, as nobody chose it: {_unchosen(each)}; COREJAX_PREFER={each.pack} takes it"
+        found[hook.name] = Hook(**{**vars(hook), "lost": (*hook.lost, text)})
+    yield from found.values()
+
+
+def _unchosen(rule: Unchosen) -> str:
+    return f"{rule.origin} at {place(rule.what)}" if isinstance(rule.what, Foreign) else _at(rule.what)
+
+
+def _holding(primitive: Primitive, resolution: Resolution, notes: Mapping[str, Any]) -> Iterator[Hook]:
+    """What each hook of a primitive is."""
     for hook in HOOKS:
         offers = general(hook, resolution.offers[hook])
         wrappers = tuple(_at(offer) for offer in resolution.wrappers[hook] if offer.source.platform is None)
@@ -232,15 +248,21 @@ def _lowerings(primitive: Primitive, resolution: Resolution) -> Iterator[Hook]:
         wrappers = tuple(_at(offer) for offer in resolution.wrappers["xla_translation"]
                          if offer.source.platform in (None, platform))
         own = ranking.offers[0].source.platform
-        hook = _chosen(f"xla_translation on {platform}", ranking, wrappers)
+        try:
+            hook = _chosen(f"xla_translation@{platform}", ranking, wrappers)
+        except PackError as error:
+            hook = Hook(f"xla_translation@{platform}", "conflict", None, error.message, why=error.todo or "")
         yield hook if own == platform else Hook(**{**vars(hook), "why": f"as it is for {own}"})
 
 
 def _chosen(name: str, ranking: Ranking, wrappers: tuple[str, ...]) -> Hook:
     (first, *others), why = ranking
+    if hasattr(first.rule, "error"):  # several packs add it
+        raise first.rule.error()
     declared = isinstance(first.rule, Declaration)
     if not others:
-        why = "" if first.source.is_owner else "added where there was none"
+        why = "" if first.source.is_owner else "added where there was none" if not first.source.consented else \
+            f"chosen by {chosen_by(first.source, name)}"
     lost = [f"not used: {_at(other)}" if declared or isinstance(other.rule, Declaration) else
             f"asked only where that returns None: {_at(other)}" for other in others]
     return Hook(name, "declared" if declared else "written", first.source.origin, repr(first.rule) * declared,

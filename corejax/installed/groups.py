@@ -6,6 +6,7 @@ from typing import Any
 
 from corejax.base.source import warn
 
+PREFIX = "corejax."
 PRIMITIVES = "corejax.primitives"
 FUNCTIONS = "corejax.functions"
 ROLES = "corejax.roles"

@@ -14,7 +14,7 @@ from corejax.base.errors import CorejaxValueError, CorejaxWarning
 from corejax.base.source import describe
 
 if TYPE_CHECKING:
-    from corejax.installed.manifest import Pack
+    from corejax.installed.distributions import Pack
 
 _SECONDS = "COREJAX_SLOW_IMPORT"
 _DEFAULT_SECONDS = 10.0

@@ -10,75 +10,26 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
-from typing import Any, NamedTuple, Protocol
 
 import importlib_metadata
 
-from corejax.base.errors import CorejaxValueError, PackError, suggestion
-from corejax.installed.groups import FUNCTIONS, GROUPS, PRIMITIVES, RULES, noun, report
+from corejax.base.errors import PackError
+from corejax.installed import preferences
+from corejax.installed.distributions import Distribution, Entry, Pack, parse
+from corejax.installed.groups import FUNCTIONS, PREFIX, PRIMITIVES, RULES, noun, report
+from corejax.installed.requirements import canonical
+from corejax.installed.targets import EVERY, Choice, Target
 
-_PREFIX = "corejax."
 _REST = "(and all after it)"
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
-_VALUE = re.compile(r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*)\s*(:\s*(?P<attr>[^\W\d]\w*(\.[^\W\d]\w*)*)\s*)?(\[.*\])?")
 
 _STANDARD = re.compile(r"""([\w.-]+).*;.*\bextra\s*==\s*['"]std['"]""")
-
-
-class Distribution(Protocol):
-    """The attributes of distributions that are used here; the library's own class has changed between releases."""
-
-    @property
-    def version(self) -> str: ...
-
-    @property
-    def metadata(self) -> Any: ...
-
-    def read_text(self, filename: str, /) -> str | None: ...
-
-    def locate_file(self, path: str, /) -> Any: ...
-
-
-class Entry(NamedTuple):
-    """A line of a pack's entry points: `name = module:attr` in `group`."""
-
-    group: str
-    name: str
-    module: str
-    attr: str
-    pack: Pack
-
-    def __str__(self) -> str:
-        return f"{self.name} = {self.module}:{self.attr}" if self.attr else f"{self.name} = {self.module}"
-
-
-class Pack:
-    """An installed distribution that provides something."""
-
-    __slots__ = ("_distribution", "entries", "name")
-
-    def __init__(self, name: str, distribution: Distribution) -> None:
-        self.name = name
-        self.entries: list[Entry] = []
-        self._distribution = distribution
-
-    @property
-    def version(self) -> str:
-        """Read from the metadata each time: it is only needed in errors and listings."""
-        try:
-            return str(self._distribution.version or "of unknown version")
-        except Exception:  # broken metadata must not hide the error that is being described
-            return "of unknown version"
-
-    def __str__(self) -> str:
-        return f"{self.name} {self.version}"
 
 
 class Manifest:
     """All packs in use, and who provides what; `broken` maps distributions to what is wrong with their metadata."""
 
-    __slots__ = ("_groups", "_rules", "broken", "hidden", "packs", "prefer", "shadowed")
+    __slots__ = ("_groups", "_preferred", "_rules", "broken", "hidden", "misspelled", "packs", "shadowed")
 
     def __init__(self, packs: Iterable[Pack], broken: dict[str, str] | None = None,
                  shadowed: dict[str, Pack] | None = None) -> None:
@@ -86,7 +37,6 @@ class Manifest:
         self.broken, self.shadowed = broken or {}, shadowed or {}
         known = [*found, *self.broken]
         restricted, disabled = _names("COREJAX_PACKS", known, none=True), _names("COREJAX_DISABLE_PACKS", known)
-        self.prefer = _names("COREJAX_PREFER", known) or []
         self.packs: dict[str, Pack] = {}
         self.hidden: dict[str, Pack] = {}
         out = {name for name in known
@@ -95,12 +45,19 @@ class Manifest:
             (self.hidden if name in out else self.packs)[name] = pack
         self.broken = {name: why for name, why in self.broken.items() if name not in out or name == _REST}
         self._groups: dict[str, dict[str, list[Entry]]] = {}
-        self._rules: dict[str, list[Entry]] = {}
+        self._rules: dict[str, list[tuple[Target, Entry]]] = {}
+        self.misspelled: list[Entry] = []
         for pack in self.packs.values():
             for entry in pack.entries:
                 self._groups.setdefault(entry.group, {}).setdefault(entry.name, []).append(entry)
                 if entry.group == RULES:
-                    self._rules.setdefault(entry.name.partition(":")[0], []).append(entry)
+                    target = Target.parse(entry.name)
+                    if target is None:
+                        self.misspelled.append(entry)
+                    else:
+                        self._rules.setdefault(target.owner, []).append((target, entry))
+        self._preferred: tuple[Choice, ...] = ()
+        self._preferred = self.choices("COREJAX_PREFER", (os.environ.get("COREJAX_PREFER") or "").split(","))
 
     def names(self, group: str) -> list[str]:
         """Everything that packs provide in a group."""
@@ -110,9 +67,24 @@ class Manifest:
         """Every entry for one name."""
         return self._groups.get(group, {}).get(name, [])
 
-    def rules(self, primitive: str) -> list[Entry]:
-        """The entries of other packs' rules for a primitive."""
-        return self._rules.get(primitive, [])
+    def rules(self, owner: str, primitive: str | None = None) -> list[tuple[Target, Entry]]:
+        """The rules for a distribution's primitives, or for one of them and, as tables, for every one."""
+        found = self._rules.get(owner, [])
+        return found if primitive is None else [rule for rule in found if rule[0].primitive in (primitive, EVERY)]
+
+    def rule_owners(self) -> list[str]:
+        """The distributions for whose primitives there are rules, installed or not."""
+        return sorted(self._rules)
+
+    def choices(self, where: str, texts: Iterable[str]) -> tuple[Choice, ...]:
+        """What a user prefers, from its text; an error if it names what isn't there."""
+        packs = {**self.packs, **self.hidden}
+        return tuple([preferences.read(where, text, packs, self.broken) for text in texts if text.strip()])
+
+    def preference(self, pack: str | None, name: str, hook: str | None = None,
+                   platform: str | None = None) -> preferences.Preference:
+        """How much the user prefers a pack for something, and how that was said."""
+        return preferences.of(self._preferred, pack, name, hook, platform)
 
     def choose(self, group: str, name: str) -> Entry | None:
         """The entry for a name; raises if packs conflict and the user made no choice."""
@@ -129,8 +101,9 @@ class Manifest:
         """The winner among several entries for the same name; raises if the user made no choice."""
         if len(entries) < 2:
             return entries[0] if entries else None
-        preferred = [entry for wanted in self.prefer for entry in entries if entry.pack.name == wanted]
-        if preferred and (len(preferred) < 2 or preferred[0].pack is not preferred[1].pack):
+        degrees = [self.preference(entry.pack.name, name).degree for entry in entries]
+        preferred = [entry for entry, degree in zip(entries, degrees, strict=True) if degree and degree == max(degrees)]
+        if len(preferred) == 1:
             return preferred[0]
         packs = sorted({entry.pack for entry in preferred or entries}, key=lambda pack: pack.name)
         raise PackError(
@@ -150,6 +123,18 @@ class Manifest:
         for name, why in self.broken.items():
             yield name, f"the distribution {name} is left out: its metadata is broken: {why}"
         yield from self.several_versions()
+        yield from self.misspelled_rules()
+
+    def misspelled_rules(self) -> Iterator[tuple[str, str]]:
+        """The rules whose names don't say for whose primitive they are, each with how it is spelled."""
+        for entry in self.misspelled:
+            primitive, _, rest = entry.name.rpartition("/")[2].partition(":")
+            owners = [other.pack.name for other in self.providers(PRIMITIVES, primitive)] or ["DISTRIBUTION"]
+            hook = rest if rest.isidentifier() else "HOOK"
+            spelled = " or ".join([f"{owner}/{primitive}:{hook}" for owner in owners])
+            yield entry.pack.name, (
+                f"the rule {entry.name!r} of {entry.pack} is left out: its name must say whose primitive it is for and "
+                f"which hook it is: {spelled} (for one platform, xla_translation@PLATFORM), leading to that one rule")
 
     def several_versions(self) -> Iterator[tuple[str, str]]:
         """Packs that are installed in several versions, as (name, which version is used)."""
@@ -164,57 +149,16 @@ def _names(variable: str, packs: Iterable[str], none: bool = False) -> list[str]
     text = os.environ.get(variable)
     if text is None:
         return None
-    names = [_canonical(part) for part in text.split(",") if part.strip()]
+    names = [canonical(part) for part in text.split(",") if part.strip()]
     if none and names == ["none"]:
         return []
     for name in names:
         if name not in packs:
-            raise CorejaxValueError(
-                f"{variable} names a pack that is not installed", got=repr(name),
-                wanted=f"one or more of: {', '.join(sorted(packs)) or 'no pack is installed'}",
-                todo=suggestion(name, packs) or f"correct {variable}, or install the pack")
+            raise preferences.not_installed(variable, name, packs)
     return names or None
 
 
-def _canonical(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name.strip()).lower()
-
-
 # Reading metadata
-
-def _parse(pack: Pack, text: str) -> None:
-    """Fill in the pack's entries; raises ValueError for a line that isn't an entry point."""
-    group, seen = None, set()
-    for number, raw in enumerate(text.splitlines(), 1):
-        line = raw.strip()
-        if not line or line[0] in "#;":
-            continue
-        if line[0] == "[":
-            group = line[1:-1].strip()
-            _check_group(group, number, raw)
-        elif group is None:
-            raise ValueError(f"line {number} of its entry points, {raw!r}, isn't in a group: "
-                             f"put `[{PRIMITIVES}]`, or another one, above it")
-        elif group.startswith(_PREFIX):
-            name, _, value = line.partition("=")
-            name = name.rstrip()
-            match = _VALUE.fullmatch(value.strip())
-            if not (name and match):
-                raise ValueError(f"line {number} of its entry points, {raw!r}, is not `name = module:attr`")
-            entry = Entry(group, name, match["module"], match["attr"] or "", pack)
-            if entry not in seen:  # duplicate lines are harmless
-                seen.add(entry)
-                pack.entries.append(entry)
-
-
-def _check_group(group: str, number: int, raw: str) -> None:
-    """Raise for a misspelled group, which would otherwise be ignored silently."""
-    if not raw.rstrip().endswith("]"):
-        raise ValueError(f"line {number} of its entry points, {raw!r}, is not `[group]`")
-    if group.startswith(_PREFIX) and group not in GROUPS and (close := get_close_matches(group, GROUPS, 1, 0.85)):
-        raise ValueError(f"line {number} of its entry points names the group {group!r}, which doesn't exist: "
-                         f"did you mean {close[0]!r}?")
-
 
 def _is_husk(distribution: Distribution) -> bool:
     """Whether it is the remains of a distribution that was removed: a folder without metadata."""
@@ -231,7 +175,7 @@ def scan() -> Manifest:
         name, provides = "", True
         try:
             text = distribution.read_text("entry_points.txt")
-            provides = f"[{_PREFIX}" in (text or "").replace(" ", "")
+            provides = f"[{PREFIX}" in (text or "").replace(" ", "")
             name = _name(distribution)
             if not provides:
                 seen.setdefault(name, distribution)
@@ -241,7 +185,7 @@ def scan() -> Manifest:
                 shadowed.setdefault(name, pack)
                 continue
             seen[name] = distribution
-            _parse(pack, text or "")
+            parse(pack, text or "")
             if pack.entries:
                 packs[name] = pack
         except Exception as error:  # whatever is wrong with one distribution, the others still work
@@ -260,7 +204,7 @@ def _distributions(broken: dict[str, str]) -> Iterator[Distribution]:
 
 def _name(distribution: Distribution) -> str:
     # The normalized name comes from the file name: reading the metadata would take ten times as long as the whole scan.
-    name = _canonical(getattr(distribution, "_normalized_name", None) or distribution.metadata["Name"])
+    name = canonical(getattr(distribution, "_normalized_name", None) or distribution.metadata["Name"])
     if not _NAME.fullmatch(name):
         raise ValueError(f"{name!r} isn't the name of a distribution: a failed uninstall may have left it behind")
     return name
@@ -286,7 +230,7 @@ def distribution(name: str) -> Distribution | None:
 def standard() -> list[str]:
     """The distributions that the kernel's extra `std` names."""
     requires = getattr(distribution("corejax"), "requires", None) or ()
-    return [_canonical(found[1]) for found in map(_STANDARD.match, requires) if found]
+    return [canonical(found[1]) for found in map(_STANDARD.match, requires) if found]
 
 
 _kept: dict[str, Manifest] = {}

@@ -7,7 +7,8 @@ remembered as broken: each use of its names raises a `PackError` with the origin
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Mapping
 from traceback import walk_tb
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,7 +28,8 @@ from corejax.installed.isolation import Modules, Watch
 
 if TYPE_CHECKING:
     from corejax.installed import manifest
-    from corejax.installed.manifest import Entry, Manifest
+    from corejax.installed.distributions import Entry, Pack
+    from corejax.installed.manifest import Manifest
 else:
     manifest = late("corejax.installed.manifest")  # it needs a library that is slow to import
 
@@ -51,9 +53,35 @@ class Failure(NamedTuple):
 _objects: dict[tuple[str, str], Any] = {}
 _broken: dict[str, Failure] = {}
 _MISSING = object()
+_to_forget: list[Callable[[], None]] = []
+
+
+_thread = threading.local()
 
 
 # Loading
+
+def importing(module: str = "") -> Pack | None:
+    """The pack that this thread is importing now; or the one whose this module is, if that is being imported."""
+    found: Pack | None = getattr(_thread, "importing", None)
+    if found is None and _is_importing(sys.modules.get(module)):
+        package = module.partition(".")[0]
+        found = next((pack for pack in installed().packs.values()
+                      if any([entry.module.partition(".")[0] == package for entry in pack.entries])), None)
+    return found
+
+
+def forget() -> None:
+    """Choose anew at the next use of each name: the user prefers something else now."""
+    _objects.clear()
+    for drop in _to_forget:
+        drop()
+
+
+def also_forget(drop: Callable[[], None]) -> None:
+    """Call this whenever the user prefers something else: what was loaded by name is to be dropped."""
+    _to_forget.append(drop)
+
 
 def installed() -> Manifest:
     """The manifest: what is installed and not excluded."""
@@ -133,6 +161,7 @@ def _is_importing(module: object) -> bool:
 
 def _import(entry: Entry) -> Any:
     package, before, watch = entry.module.partition(".")[0], Modules(), Watch(entry.pack, entry.module)
+    outer, _thread.importing = getattr(_thread, "importing", None), entry.pack
     try:
         # Without our own lock: a module that is being imported by another thread may be waiting for us. If two wait for
         # each other, Python's `import` continues with one half done, while `import_module` raises.
@@ -147,6 +176,8 @@ def _import(entry: Entry) -> Any:
         what = "exits the process when it is imported" if isinstance(error, SystemExit) else "can't be imported"
         failed = _break(entry, what, error)
         raise failed from failed.__cause__  # perhaps found by another thread first
+    finally:
+        _thread.importing = outer
     if entry.pack.name in _broken:  # by another thread, meanwhile
         before.forget(package)
         raise _broken_error(entry)

@@ -35,6 +35,15 @@ roles = Roles()
 operators = Roles("operators.")
 
 
+def _forget() -> None:
+    for group in (roles, operators):
+        for name in [name for name in group.__dict__ if not name.startswith("_")]:
+            group.__dict__.pop(name, None)
+
+
+registry.also_forget(_forget)
+
+
 @contextmanager
 def provide(functions: Mapping[str, Callable[..., Any]] | None = None, **named: Callable[..., Any]) -> Iterator[None]:
     """Fill roles within the block, for the whole process, whatever is installed. Meant for tests of interpreters.

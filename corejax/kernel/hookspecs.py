@@ -78,7 +78,7 @@ def xla_translation(ctx: Any, args: Sequence[Any]) -> Any:
     """`xla_translation(ctx, args, *, ...)`: StableHLO values, from StableHLO values.
 
     The results have the types `ctx.avals_out`. Programs that differ only in params that no lowering names are compiled
-    once. A plugin under `corejax.rules` with a `platform` provides the lowering for that platform only. Without it:
+    once. A rule of `corejax.rules` whose name ends in `@PLATFORM` is the lowering for that platform only. Without it:
     derived from `decompose`, else compiled programs call back into `impl`, with a warning.
     """
 

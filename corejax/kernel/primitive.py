@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from corejax.base.avals import ShapedArray
@@ -253,14 +253,52 @@ class Unfrozen(Primitive):
         return object.__getattribute__(self, name)
 
 
+#: How many times primitives were thawed, since each time may change what freezing gives.
+_thawed = 0
+
+
 def _fill(primitive: Primitive) -> None:
     """Freeze a primitive. If several threads do so at once, their results are the same; the first one is kept."""
+    while True:
+        count = _thawed
+        slots = _freezer.freeze(primitive)
+        _ = primitive.function, primitive.origin  # filled now, so nothing is looked up later
+        with _lock:
+            if count == _thawed:
+                if not _is_frozen(primitive):
+                    _set(primitive, slots)
+                return
+
+
+def refill(primitive: Primitive) -> None:
+    """Freeze a primitive anew while it is in use: more is known of its rules."""
     slots = _freezer.freeze(primitive)
-    _ = primitive.function, primitive.origin  # filled now, so nothing is looked up later
     with _lock:
-        try:
-            object.__getattribute__(primitive, "params")
-        except AttributeError:
-            for name in Primitive._FROZEN:  # `params` comes last: once it is set, so are all the others
-                setattr(primitive, name, slots[name])
-            primitive.__class__ = Primitive
+        if _is_frozen(primitive):
+            _set(primitive, slots)
+
+
+def thaw(primitives: Iterable[Primitive]) -> None:
+    """Forget the rules of primitives. Each is frozen anew at its next use, even if it is in use now."""
+    global _thawed
+    with _lock:
+        _thawed += 1
+        for primitive in primitives:
+            if _is_frozen(primitive):
+                primitive.__class__ = Unfrozen
+                for name in Primitive._FROZEN:
+                    delattr(primitive, name)
+
+
+def _is_frozen(primitive: Primitive) -> bool:
+    try:
+        object.__getattribute__(primitive, "params")
+    except AttributeError:
+        return False
+    return True
+
+
+def _set(primitive: Primitive, slots: Mapping[str, Any]) -> None:
+    for name in Primitive._FROZEN:  # rules come before their declarations, and `params` last: then all are there
+        setattr(primitive, name, slots[name])
+    primitive.__class__ = Primitive

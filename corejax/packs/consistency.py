@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from corejax.base.errors import kind_of, suggestion
-from corejax.installed import manifest
+from corejax.installed import manifest, requirements
 from corejax.kernel.declarations import (
     Declaration,
     Factors,
@@ -23,7 +23,7 @@ from corejax.packs.hook_signatures import place_of, takes
 from corejax.packs.source import Source
 
 OWNER_DECLARATIONS = frozenset(("name", "multiple_results", "symbolic_zeros", "linear", "not_linear_in", "cheap",
-                                "attached", "function", "api_version"))
+                                "attached", "function", "substitutes", "api_version"))
 RULES_DECLARATIONS = frozenset(("name", "linear", "platform", "symbolic_zeros", "api_version"))
 PLATFORMS = ("cpu", "cuda", "gpu", "rocm", "tpu")
 _MAKERS = (factors, linear, not_differentiable, not_linear, partials, per_operand)
@@ -49,11 +49,20 @@ def check_declaration(source: Source, name: str) -> None:
     if name == "not_linear_in" and not (isinstance(value, tuple) and all([type(i) is int and i >= 0 for i in value])):
         raise source.error("not_linear_in must name operands", got=repr(value),
                            wanted="a tuple of operand numbers, such as (1,)", todo="write not_linear_in = (1,)")
+    if name == "substitutes" and not _is_requirement(value):
+        raise source.error("substitutes must be a requirement", got=repr(value),
+                           wanted="a distribution and its versions, such as 'corejax-lax-basic>=1,<2'",
+                           todo="name the distribution whose primitive this one stands for")
     if name == "attached" and not callable(value):
         raise source.error("attached must be a method", got=kind_of(value), wanted="def attached(self, primitive)",
                            todo="write the method, or give the attribute another name")
     if name == "platform":
         _check_platform(source, value)
+
+
+def _is_requirement(value: object) -> bool:
+    found = requirements.parse([value]) if isinstance(value, str) else []
+    return bool(found) and (not found[0].range or requirements.is_range(found[0].range))
 
 
 def _check_in_place_of_hook(source: Source, name: str, value: object) -> None:

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from corejax.base.errors import CorejaxRuntimeError, suggestion
+from corejax.base.errors import CorejaxError, CorejaxRuntimeError, PackError
 from corejax.base.source import here
 from corejax.installed import groups, manifest, registry
+from corejax.installed.distributions import Pack
 from corejax.kernel import checks
 from corejax.kernel.declarations import Declaration, Factors, Linearity, Partials
 from corejax.kernel.factors import instantiate
 from corejax.kernel.hookspecs import HOOKS, WITHOUT_PARAMS
-from corejax.kernel.primitive import Primitive, Rule
+from corejax.kernel.primitive import Primitive, Rule, thaw
 from corejax.packs import derivation
+from corejax.packs.foreign import Foreign, orphans
 from corejax.packs.hook_signatures import (
     Signature,
     adapt,
@@ -29,8 +32,13 @@ from corejax.packs.hook_signatures import (
     of_operands,
     wrapped,
 )
-from corejax.packs.resolution import ALWAYS_THERE, FAMILIES, Offer, Resolution, by_platform, extensions, general, rank
+from corejax.packs.ranking import FAMILIES, Offer, by_platform, conflict, general, rank
+from corejax.packs.resolution import ALWAYS_THERE, Extension, Resolution, Unchosen, extensions
 from corejax.packs.source import Source
+
+#: Hooks without which there is an answer all the same if there is one for another hook, and those with a default.
+_BY_ANOTHER = {"impl": "xla_translation", "linearize": "jvp"}
+_BY_DEFAULT = frozenset(("effects", "evaluate"))
 
 _lock = threading.Lock()
 
@@ -52,17 +60,28 @@ def freeze(primitive: Primitive) -> dict[str, Any]:
         with _lock:
             _fixed.discard(primitive)
         raise
-    for pack, error in resolution.left_out:
+    _tell_of_unchosen(primitive, resolution.unchosen)
+    for whose, error in resolution.left_out:
         # a pack that is broken is reported once, however many primitives it has rules for
-        key = pack if pack.partition(" ")[0] in registry.broken() else (pack, primitive.name, str(error))
-        groups.report(key, f"rules of {pack} for {primitive.name} are left out. {error}")
-    _tell_of_idle_rules()
+        key = whose if whose.partition(" ")[0] in registry.broken() else (whose, primitive.name, str(error))
+        groups.report(key, f"rules of {whose} for {primitive.name} are left out. {error}")
+    _tell_of_orphans()
     return slots
 
 
-def extend(primitive: Primitive, plugin: object, whose: str, replace: bool) -> None:
-    """Add a plugin to a primitive whose rules aren't fixed yet. If this raises, it isn't added."""
-    entry = plugin, whose, replace
+def thaw_all() -> None:
+    """Freeze every primitive anew at its next use: the user prefers something else now."""
+    with _lock:
+        used = list(_fixed)
+    thaw(used)
+
+
+def extend(primitive: Primitive, plugin: object, whose: str, replace: bool, pack: Pack | None) -> None:
+    """Add a plugin to a primitive whose rules aren't fixed yet. If this raises, it isn't added.
+
+    `pack` is the one that does so while it is imported, if any.
+    """
+    entry = Extension(plugin, whose, replace, pack)
     with _lock:
         if primitive in _fixed:
             raise CorejaxRuntimeError(
@@ -71,10 +90,24 @@ def extend(primitive: Primitive, plugin: object, whose: str, replace: bool) -> N
                 wanted="one that nobody has used", todo="call extend before the first use; in a notebook, restart it")
         extensions.setdefault(primitive, []).append(entry)
     try:
-        draft(primitive, Resolution(primitive))
+        resolution = Resolution(primitive)
+        draft(primitive, resolution)
+        for slot, of_pack, _, offer in resolution.unchosen:
+            if of_pack is None and isinstance(offer, Offer) and offer.source.plugin is plugin:
+                raise _needs_consent(primitive, slot, resolution, offer)
     except BaseException:
         extensions[primitive].remove(entry)
         raise
+
+
+def _needs_consent(primitive: Primitive, slot: str, resolution: Resolution, offer: Offer) -> CorejaxError:
+    theirs = general(slot, resolution.offers.get(slot.partition("@")[0], ()))
+    if theirs and not offer.wraps:
+        return conflict(primitive.name, slot, [*theirs, offer])
+    return PackError(
+        f"{primitive.name}.{slot} would be changed by {offer.source.origin}", primitive=primitive.name, hook=slot,
+        got="a rule for what is derived from the rules of " + primitive.origin, where=here(),
+        wanted="rules for what the primitive lacks, or consent", todo="pass replace=True to extend")
 
 
 def draft(primitive: Primitive, resolution: Resolution) -> SimpleNamespace:
@@ -82,9 +115,12 @@ def draft(primitive: Primitive, resolution: Resolution) -> SimpleNamespace:
 
     They aren't the primitive's own yet, since no thread may see some of them without the others.
     """
-    slots = SimpleNamespace(**_merge(resolution))
-    declared = slots.jvp
-    derivation.fill(slots, primitive)
+    if not (resolution.offers["abstract_eval"] or resolution.offers["decompose"]):
+        resolution.add(lambda slot: False, ("abstract_eval", "decompose"))
+    slots, declared = _filled(primitive, resolution)
+    if resolution.add(_answers(slots, resolution)):
+        slots, declared = _filled(primitive, resolution)
+    _check_computed(resolution.owner, slots)
     count = len(declared.functions) if isinstance(declared, Partials) else None
     if count is not None or slots.linear is not None:
         slots.abstract_eval = derivation.fits(primitive, slots.abstract_eval, count, slots.linear or ())
@@ -101,6 +137,30 @@ def draft(primitive: Primitive, resolution: Resolution) -> SimpleNamespace:
     return slots
 
 
+def _filled(primitive: Primitive, resolution: Resolution) -> tuple[SimpleNamespace, Any]:
+    """What is offered, and what is derived of it; and the rule or declaration for jvp."""
+    slots = SimpleNamespace(**_merge(resolution))
+    declared = slots.jvp
+    derivation.fill(slots, primitive)
+    return slots, declared
+
+
+def _answers(slots: SimpleNamespace, resolution: Resolution) -> Callable[[str], bool]:
+    """Which slots have an answer, so that another rule would change it."""
+    def is_there(slot: str) -> bool:
+        hook, _, platform = slot.partition("@")
+        if platform:
+            return is_there(hook) or platform in slots.lowerings
+        offers = general(hook, resolution.offers[hook])
+        if offers:
+            return not all([offer.last or offer.refuses for offer in offers])
+        if hook in _BY_ANOTHER:
+            return is_there(_BY_ANOTHER[hook])
+        note = slots.notes.get(hook)
+        return hook in _BY_DEFAULT or (note is not None and note.how == "derived")
+    return is_there
+
+
 def _merge(resolution: Resolution) -> dict[str, Any]:
     """One rule for each hook, chosen from all the offers, and everything else that is declared."""
     owner, offers, params = resolution.owner, resolution.offers, resolution.params
@@ -110,7 +170,7 @@ def _merge(resolution: Resolution) -> dict[str, Any]:
     lowerings: dict[str, Rule] = {}
     for platform, ranking in by_platform(owner.primitive, offers["xla_translation"]).items():
         lowerings[platform] = _chosen("xla_translation", ranking.offers, params, several)
-        providers[f"xla_translation on {platform}"] = ranking.offers[0].source.origin
+        providers[f"xla_translation@{platform}"] = ranking.offers[0].source.origin
     declared: dict[str, Any] = {"linear": None, "factors": None, "symbolic_zeros": False}
     for hook, found in offers.items():
         offered = general(hook, found)
@@ -121,7 +181,7 @@ def _merge(resolution: Resolution) -> dict[str, Any]:
         if hook == "jvp":
             declared = _declared_with_jvp(ranked[0], params)
         slots[hook] = _chosen(hook, ranked, params, several)
-    _check_complete(owner, slots, lowerings)
+    _check_typed(owner, slots)
     return slots | declared | {
         "params": frozenset(params.keywords), "open_params": params.open, "lowerings": lowerings, "notes": {},
         "multiple_results": several, "cheap": getattr(owner.plugin, "cheap", False),
@@ -166,7 +226,7 @@ def _wrap(slots: SimpleNamespace, hook: str, offer: Offer, params: Signature) ->
     if hook == "xla_translation":
         for name in [platform, *FAMILIES.get(platform, ())] if platform else slots.lowerings:
             slots.lowerings[name] = wrapped(wrapper, slots.lowerings.get(name) or slots.xla_translation)
-            key = f"xla_translation on {name}"
+            key = f"xla_translation@{name}"
             slots.providers[key] = slots.providers.get(key, slots.providers[hook]) + mark
         if platform:
             return
@@ -201,40 +261,42 @@ def _declared_with_jvp(offer: Offer, params: Signature) -> dict[str, Any]:
     return {"linear": offer.source.linear, "factors": factors, "symbolic_zeros": _knows_zeros(offer.source)}
 
 
-def _check_complete(owner: Source, slots: dict[str, Any], lowerings: dict[str, Rule]) -> None:
-    """Check that there is enough to infer a result's type, and to compute it."""
-    if slots["decompose"] is not None:
-        return
-    if slots["abstract_eval"] is None:
+def _check_typed(owner: Source, slots: dict[str, Any]) -> None:
+    """There is enough to know a result's type."""
+    if slots["decompose"] is None and slots["abstract_eval"] is None:
         raise owner.error("a required hook is missing", got="neither abstract_eval nor decompose",
                           wanted="abstract_eval(self, avals, *, ...) or decompose(self, args, *, ...)",
                           todo="write abstract_eval, and impl or xla_translation; or decompose alone")
-    if slots["impl"] is None and slots["xla_translation"] is None and not lowerings:
+
+
+def _check_computed(owner: Source, slots: SimpleNamespace) -> None:
+    """There is enough to compute it."""
+    note = slots.notes.get("xla_translation")
+    if slots.impl is None and not slots.lowerings and note is not None and note.how == "missing":
         raise owner.error("nothing says how to compute it", got="neither impl, xla_translation nor decompose",
                           wanted="one of them", todo="write impl by NumPy, xla_translation by StableHLO, or decompose")
 
 
 # What the user is told
 
-def idle_rules() -> list[tuple[str, str, str]]:
-    """(primitive, pack, suggestion) for rules whose primitives aren't provided by any installed pack."""
+def _tell_of_unchosen(primitive: Primitive, unchosen: Sequence[Unchosen]) -> None:
+    """Once for each pack, unless the user prefers the owner."""
     installed = manifest.read()
-    found = []
-    for key in installed.names(groups.RULES):
-        name = key.partition(":")[0]
-        if not installed.providers(groups.PRIMITIVES, name) and (
-                installed.hidden_provider((groups.PRIMITIVES,), name) is None):
-            near = suggestion(name, installed.names(groups.PRIMITIVES))
-            found += [(name, str(entry.pack), near or "") for entry in installed.providers(groups.RULES, key)]
-    return found
+    for slot, pack, origin, what in unchosen:
+        hook, _, platform = slot.partition("@")
+        unknown = isinstance(what, Foreign) and what.in_table  # it may have no rule for this primitive
+        if unknown or pack is None or installed.preference(primitive.pack, primitive.name, hook, platform).degree:
+            continue
+        groups.report(
+            ("unchosen", pack), f"{origin} has a rule for {primitive.name}.{slot}, which {primitive.origin} answers "
+            f"itself: it isn't used, as nobody chose it. COREJAX_PREFER={pack} or cj.plugins.prefer({pack!r}) takes "
+            f"the pack's rules ('{pack}/{primitive.name}:{slot}' only this one); COREJAX_PREFER={primitive.pack} takes "
+            f"none, without this warning. `python -m corejax explain {primitive.name}` shows what is used")
 
 
-def _tell_of_idle_rules() -> None:
+def _tell_of_orphans() -> None:
     if _reported[0] is manifest.read():
         return
     _reported[0] = manifest.read()
-    for name, pack, near in idle_rules():
-        groups.report(f"idle rules of {pack} for {name}",
-                        f"{pack} has rules for the primitive {name!r}, which no installed pack provides: they do "
-                        f"nothing. {near or 'Install the pack that provides it, if one should.'}")
-
+    for target, pack, why in orphans():
+        groups.report(f"orphans of {pack} for {target}", f"{pack} has a rule for {target}, which does nothing: {why}")

@@ -1,73 +1,93 @@
-"""Who provides each hook of a primitive, and whose rule wins if several plugins offer one.
+"""Who provides each hook of a primitive, and whose rule counts where several do.
 
-The plugins of a primitive are its owner's, those of other packs under `corejax.rules`, and those passed to `extend`. A
-plugin is used as a whole or not at all: a mistake in one part leaves out the whole plugin.
+Rules come from the primitive's owner, from other packs under `corejax.rules`, and from `extend`. What only adds counts
+by being there; what changes an answer counts only if the user chose it: by `COREJAX_PREFER`, `cj.plugins.prefer` or
+`extend(..., replace=True)`. There is an answer where the owner's plugin has a rule, or one can be derived from it; a
+slow substitute is none, nor is a refusal.
 
-pluggy's order (`tryfirst`, `trylast`, otherwise the last registered first) decides among the plugins of one pack.
-Between packs the user decides, with COREJAX_PREFER or `extend(..., replace=True)`. A rule marked `trylast` doesn't
-compete with others: it is used where the hook is missing, or where the rules before it return None.
+Within one plugin or pack, pluggy's order decides (`tryfirst`, `trylast`, else the last registered comes first). A rule
+marked `trylast` doesn't compete: it stands in where a hook is missing, or where the rules before it return None.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Container, Iterable
 from typing import Any, NamedTuple
 
-from corejax.base.errors import CorejaxError, PackError
-from corejax.installed import manifest, registry
+from corejax.base.errors import CorejaxError
+from corejax.installed.distributions import Pack
 from corejax.kernel.declarations import Linearity
 from corejax.kernel.hookspecs import HOOKS
-from corejax.kernel.primitive import Primitive
+from corejax.kernel.primitive import Primitive, refill
+from corejax.packs import foreign
+from corejax.packs.foreign import Foreign
 from corejax.packs.hook_signatures import Signature
+from corejax.packs.ranking import Offer, clash, degree
 from corejax.packs.source import Source
 from corejax.packs.validation import Manager, check_fit
-
-#: Families of platforms. A lowering for a family is used for each member that has none of its own.
-FAMILIES = {"gpu": ("cuda", "rocm")}
 
 #: Hooks that can always be wrapped, since every primitive has a rule for them in the end, perhaps a derived one.
 ALWAYS_THERE = frozenset(("abstract_eval", "jvp", "transpose", "vmap", "xla_translation"))
 
-#: The arguments of `extend` for each primitive: (plugin, whose, replace).
-extensions: weakref.WeakKeyDictionary[Primitive, list[tuple[Any, str, bool]]] = weakref.WeakKeyDictionary()
+#: Hooks whose foreign rule is imported when it is first called; others must be known when a primitive is frozen.
+LATE = frozenset(("jvp", "transpose", "vmap", "xla_translation"))
 
-Offers = dict[str, list["Offer"]]
-
-
-class Offer(NamedTuple):
-    """What a plugin provides for a hook: a rule, a wrapper or a declaration; `last` if it is marked `trylast`."""
-
-    source: Source
-    rule: Any
-    last: bool = False
+Offers = dict[str, list[Offer]]
 
 
-class Ranking(NamedTuple):
-    """The offers, the winner first, and why it won."""
+class Extension(NamedTuple):
+    """The arguments of a call of `extend`, and the pack that was being imported when it was called, if any."""
 
-    offers: list[Offer]
-    why: str
+    plugin: Any
+    whose: str
+    replace: bool
+    pack: Pack | None
 
 
-# Who offers what
+extensions: weakref.WeakKeyDictionary[Primitive, list[Extension]] = weakref.WeakKeyDictionary()
+
+
+class Unchosen(NamedTuple):
+    """A rule that would change an answer, and that the user didn't choose; it may not be imported."""
+
+    slot: str
+    pack: str | None
+    origin: str
+    what: Foreign | Offer
+
 
 class Resolution:
-    """The plugins of a primitive, and what they offer for each hook; `left_out` has pairs (pack, reason)."""
+    """The plugins of a primitive, and what they offer for each hook.
 
-    __slots__ = ("left_out", "manager", "offers", "owner", "sources", "wrappers")
+    `offers` and `wrappers` are what counts: the owner's rules and those that the user chose; `add` adds what others
+    have for hooks without an answer. `left_out` has pairs (pack, reason); `unchosen` has what would need the user's
+    consent. With `everything`, rules are imported that could wait.
+    """
 
-    def __init__(self, primitive: Primitive) -> None:
+    __slots__ = ("_added", "_everything", "_primitive", "_waiting", "left_out", "manager", "offers", "owner", "sources",
+                 "unchosen", "wrappers")
+
+    def __init__(self, primitive: Primitive, *, everything: bool = False) -> None:
+        self._primitive, self._everything = primitive, everything
         self.manager = Manager()
         self.sources: list[Source] = []
         self.left_out: list[tuple[str, Exception]] = []
+        self.unchosen: list[Unchosen] = []
+        self._waiting: list[Foreign] = []
+        self._added: Offers = {}
         self.owner = Source(primitive.plugin, primitive.name, primitive.pack, primitive.origin, is_owner=True)
         self._admit(self.owner)
-        for source in self._others(primitive):
+        for rule in foreign.rules_for(primitive):
+            self._consider(rule)
+        for plugin, whose, replace, pack in extensions.get(primitive, ()):
+            source = Source(plugin, primitive.name, pack.name if pack else None, str(pack) if pack else whose,
+                            extends=pack is None, replaces=replace and pack is None, consented=False)
+            source.consented = source.replaces or degree(source, "") > degree(self.owner, "")
             self._admit(source)
         self.offers: Offers
         self.wrappers: Offers
-        self.offers, self.wrappers = _collect(self.manager, self.sources)
+        self._collect()
         self._check_wrappers()
 
     @property
@@ -80,16 +100,29 @@ class Resolution:
                     return rules[hook]
         return Signature((), (), False, True)
 
-    def _others(self, primitive: Primitive) -> Iterator[Source]:
-        for entry in manifest.read().rules(primitive.name) if primitive.pack else ():
-            try:
-                plugin = registry.load_entry(entry)
-            except PackError as error:
-                self.left_out.append((str(entry.pack), error))
-                continue
-            yield Source(plugin, primitive.name, entry.pack.name, str(entry.pack))
-        for plugin, whose, replace in extensions.get(primitive, ()):
-            yield Source(plugin, primitive.name, None, whose, extends=True, replaces=replace)
+    # Who is there
+
+    def _consider(self, rule: Foreign) -> None:
+        """Import a foreign rule that was chosen, or was imported before; let another one wait."""
+        try:
+            foreign.check_target(rule)
+        except CorejaxError as error:
+            self.left_out.append((str(rule.entry.pack), error))
+            return
+        chosen = foreign.is_chosen(self._primitive, rule)
+        if chosen or self._everything or foreign.is_met(self._primitive, rule):
+            self._import(rule, chosen)
+        else:
+            self._waiting.append(rule)
+
+    def _import(self, rule: Foreign, chosen: bool = False) -> None:
+        try:
+            source = foreign.source_of(self._primitive, rule, chosen)
+        except CorejaxError as error:
+            self.left_out.append((str(rule.entry.pack), error))
+            return
+        if source is not None:
+            self._admit(source)
 
     def _admit(self, source: Source) -> None:
         try:
@@ -111,9 +144,37 @@ class Resolution:
             raise error
         self.left_out.append((source.origin, error))
 
+    # What they offer
+
+    def _collect(self) -> None:
+        offers, wrappers = self._all_offers()
+        self.offers = {hook: [offer for offer in found if offer.source.consented] + self._added.get(hook, [])
+                       for hook, found in offers.items()}
+        self.wrappers = {hook: [offer for offer in found if offer.source.consented] for hook, found in wrappers.items()}
+
+    def _all_offers(self) -> tuple[Offers, Offers]:
+        """(offers, wrappers) by hook; the last registered offer comes first, the order in which pluggy calls them."""
+        offers: Offers = {}
+        wrappers: Offers = {}
+        for hook in HOOKS:
+            offers[hook], wrappers[hook] = [], []
+            for implementation in getattr(self.manager.hook, hook).get_hookimpls():
+                source = self.manager.sources[id(implementation.plugin)]
+                offer = Offer(source, implementation.function, implementation.trylast, bool(implementation.wrapper))
+                if offer.wraps:
+                    wrappers[hook].append(offer)
+                else:
+                    offers[hook].insert(0, offer)
+        for source in self.sources:
+            if source.linear is not None:
+                offers["jvp"].insert(0, Offer(source, Linearity(source.linear)))
+            for hook, declaration in source.declared.items():
+                offers[hook].insert(0, Offer(source, declaration))
+        return offers, wrappers
+
     def _check_wrappers(self) -> None:
         """Leave out plugins with wrappers that have nothing to wrap."""
-        idle = next((source for hook, found in self.wrappers.items() for source, _, _ in found
+        idle = next((offer.source for hook, found in self.wrappers.items() for offer in found
                      if hook not in ALWAYS_THERE and not self.offers[hook]), None)
         if idle is None:
             return
@@ -121,80 +182,84 @@ class Resolution:
         self._leave_out(idle, idle.error("it wraps a rule that doesn't exist", hook,
                                          wanted=f"a rule {idle.primitive}.{hook}",
                                          todo="write the rule instead of a wrapper"))
-        self.offers, self.wrappers = _collect(self.manager, self.sources)
+        self._collect()
         self._check_wrappers()
 
+    # What is added
 
-def _collect(manager: Manager, sources: Sequence[Source]) -> tuple[Offers, Offers]:
-    """(offers, wrappers) by hook; the last registered offer comes first, the order in which pluggy calls them."""
-    offers: Offers = {}
-    wrappers: Offers = {}
-    for hook in HOOKS:
-        offers[hook], wrappers[hook] = [], []
-        for implementation in getattr(manager.hook, hook).get_hookimpls():
-            offer = Offer(manager.sources[id(implementation.plugin)], implementation.function, implementation.trylast)
-            if implementation.wrapper:
-                wrappers[hook].append(offer)
+    def add(self, is_there: Callable[[str], bool], among: Container[str] = HOOKS) -> bool:
+        """Add the rules that nobody had to choose: those for hooks without an answer. Was there any?"""
+        before = {hook: len(found) for hook, found in self._added.items()}
+        offers, wrappers = self._all_offers()
+        slots: dict[str, list[Foreign | Offer]] = {}
+        for rule in self._waiting:
+            slots.setdefault(rule.slot, []).append(rule)
+        for hook, found in offers.items():
+            taken = [offer.source for offer in self._added.get(hook, ())]
+            for offer in found:
+                if not offer.source.consented and offer.source not in taken:
+                    slots.setdefault(_slot(hook, offer.source), []).append(offer)
+        self.unchosen = [_unchosen(hook, offer) for hook, found in wrappers.items() for offer in found
+                        if not offer.source.consented]
+        for slot, rules in slots.items():
+            if slot.partition("@")[0] not in among:
+                continue
+            if is_there(slot):
+                self._let_stand(slot, rules)
             else:
-                offers[hook].insert(0, offer)
-    for source in sources:
-        if source.linear is not None:
-            offers["jvp"].insert(0, Offer(source, Linearity(source.linear)))
-        for hook, declaration in source.declared.items():
-            offers[hook].insert(0, Offer(source, declaration))
-    return offers, wrappers
+                self._add(slot, rules)
+        self._collect()
+        return {hook: len(found) for hook, found in self._added.items()} != before
+
+    def _let_stand(self, slot: str, rules: Iterable[Foreign | Offer]) -> None:
+        """The answer that is there stays; a rule that only stands in where others return None may do so."""
+        for rule in rules:
+            if isinstance(rule, Offer) and rule.last:
+                self._added.setdefault(slot.partition("@")[0], []).append(rule)
+            else:
+                self.unchosen.append(_unchosen(slot, rule))
+
+    def _add(self, slot: str, rules: list[Foreign | Offer]) -> None:
+        hook = slot.partition("@")[0]
+        waiting = [rule for rule in rules if isinstance(rule, Foreign)]
+        if waiting and hook in LATE and not self.wrappers[hook]:
+            self._added.setdefault(hook, []).append(self._late(slot, waiting, rules))
+            return
+        for rule in waiting:
+            self._waiting.remove(rule)
+            self._import(rule)
+        found = [offer for offer in self._all_offers()[0][hook]
+                 if not offer.source.consented and _slot(hook, offer.source) == slot]
+        rivals = [offer for offer in found if not offer.last] or found
+        if len({offer.source.origin for offer in rivals}) > 1:
+            found = [Offer(rivals[0].source, clash(self._primitive.name, slot, rivals))]
+            found[0].source.signatures[found[0].rule] = Signature(HOOKS[hook], (), False, True)
+        self._added.setdefault(hook, []).extend(found)
+
+    def _late(self, slot: str, waiting: list[Foreign], rules: list[Foreign | Offer]) -> Offer:
+        """An offer that imports the rules for a slot when it is first called, and then is replaced by what they are."""
+        primitive, hook = self._primitive, slot.partition("@")[0]
+
+        def late(*args: Any, **params: Any) -> Any:
+            for rule in waiting:
+                foreign.meet(primitive, rule)
+            refill(primitive)
+            return (primitive.lowering(args[0].platform) if hook == "xla_translation" else getattr(primitive, hook))(
+                *args, **params)
+
+        origin = " or ".join(dict.fromkeys([_unchosen(slot, rule).origin for rule in rules]))
+        source = Source(foreign.OneRule(waiting[0].target, late), primitive.name, waiting[0].entry.pack.name, origin,
+                        consented=False)
+        source.signatures[late] = Signature(HOOKS[hook], (), False, True)
+        self._waiting = [rule for rule in self._waiting if rule not in waiting]
+        return Offer(source, late)
 
 
-# Which offer wins
-
-def rank(primitive: str, hook: str, offers: Sequence[Offer]) -> Ranking:
-    """The offers in order; raises if packs compete and the user made no choice."""
-    if len(offers) == 1:
-        return Ranking([*offers], "the only one")
-    backups = [offer for offer in offers if offer.last]
-    rivals = [offer for offer in offers if not offer.last] or backups
-    backups = [] if rivals is backups else backups
-    if len({offer.source.origin for offer in rivals}) == 1:
-        return Ranking(rivals + backups, "the others are marked trylast" if len(rivals) == 1 else
-                       "its pack's plugins come in pluggy's order")
-    prefer = manifest.read().prefer
-    if any(offer.source.replaces for offer in rivals):
-        why = "extend(..., replace=True)"
-    elif any(offer.source.pack in prefer for offer in rivals):
-        why = "COREJAX_PREFER"
-    else:
-        raise _conflict(primitive, hook, rivals)
-    places: dict[str | None, int] = {pack: place for place, pack in enumerate(prefer)}
-    rivals.sort(key=lambda offer: -1 if offer.source.replaces else places.get(offer.source.pack, len(places)))
-    return Ranking(rivals + backups, f"chosen by {why}")
+def _slot(hook: str, source: Source) -> str:
+    return f"{hook}@{source.platform}" if hook == "xla_translation" and source.platform else hook
 
 
-def _conflict(primitive: str, hook: str, rivals: Sequence[Offer]) -> PackError:
-    owners_first = sorted(rivals, key=lambda offer: not offer.source.is_owner)
-    origins = list(dict.fromkeys([offer.source.origin for offer in owners_first]))
-    packs = list(dict.fromkeys([offer.source.pack for offer in reversed(owners_first) if offer.source.pack]))
-    choices = [f"choose with COREJAX_PREFER={packs[0]}" + f" (or {', '.join(packs[1:])})" * (len(packs) > 1)] * (
-        len(packs) > 0)
-    if any(offer.source.extends for offer in rivals):
-        choices.append("pass replace=True to extend")
-    return PackError(
-        f"{primitive}.{hook} is provided by {' and by '.join(origins)}", primitive=primitive, hook=hook,
-        got=f"rules of {len(origins)} packs", wanted="one rule, or a choice",
-        todo="; or ".join(choices) or "leave one of them out")
-
-
-def by_platform(primitive: str, offers: Sequence[Offer]) -> dict[str, Ranking]:
-    """The ranked lowerings for each platform that has any. Members of a family without their own get the family's."""
-    platforms = dict.fromkeys([offer.source.platform for offer in offers if offer.source.platform is not None])
-    found = {platform: rank(primitive, f"xla_translation on {platform}",
-                            [offer for offer in offers if offer.source.platform == platform])
-             for platform in sorted(platforms)}
-    for family, members in FAMILIES.items():
-        if family in found:
-            found = {**dict.fromkeys(members, found[family]), **found}
-    return found
-
-
-def general(hook: str, offers: Sequence[Offer]) -> list[Offer]:
-    """The offers that apply to every platform."""
-    return [offer for offer in offers if hook != "xla_translation" or offer.source.platform is None]
+def _unchosen(slot: str, rule: Foreign | Offer) -> Unchosen:
+    if isinstance(rule, Foreign):
+        return Unchosen(slot, rule.entry.pack.name, str(rule.entry.pack), rule)
+    return Unchosen(slot, rule.source.pack, rule.source.origin, rule)

@@ -12,18 +12,24 @@ from corejax.packs.hook_signatures import Signature, place_of
 
 
 class Source:
-    """A plugin object and its provider: the pack that owns the primitive, or others by an entry point or `extend`."""
+    """A plugin object and its provider: the pack that owns the primitive, or others by an entry point or `extend`.
 
-    __slots__ = ("declared", "extends", "found", "is_owner", "linear", "origin", "pack", "plugin", "primitive",
-                 "replaces", "signatures")
+    One that is not `consented` only adds what the primitive lacks. `single` is the hook of a plugin that was made of
+    one rule, which needs no mark.
+    """
+
+    __slots__ = ("consented", "declared", "extends", "found", "is_owner", "linear", "origin", "pack", "plugin",
+                 "primitive", "replaces", "signatures", "single")
 
     def __init__(self, plugin: Any, primitive: str, pack: str | None, origin: str, *, is_owner: bool = False,
-                 extends: bool = False, replaces: bool = False) -> None:
+                 extends: bool = False, replaces: bool = False, consented: bool = True,
+                 single: str | None = None) -> None:
         self.plugin = plugin
         self.primitive = primitive
         self.pack = pack
         self.origin = origin
         self.is_owner, self.extends, self.replaces = is_owner, extends, replaces
+        self.consented, self.single = consented, single
         self.declared: dict[str, Declaration] = {}
         self.linear: tuple[int, ...] | None = None
         self.found: list[tuple[str, bool, Signature]] = []  # (hook, is a wrapper, signature) of each implementation

@@ -12,10 +12,15 @@ import pluggy
 
 from corejax.base.errors import suggestion
 from corejax.kernel import hookspecs
+from corejax.kernel.declarations import Declaration
 from corejax.kernel.hookspecs import API_VERSION, FOR_SEVERAL, HOOKS, WITHOUT_PARAMS
 from corejax.packs.consistency import check_declaration, check_together
 from corejax.packs.hook_signatures import Signature
 from corejax.packs.source import Source
+
+#: pluggy's options of an implementation that isn't marked.
+_UNMARKED: Any = {"wrapper": False, "hookwrapper": False, "optionalhook": False, "tryfirst": False, "trylast": False,
+                  "specname": None}
 
 
 class Manager(pluggy.PluginManager):
@@ -57,6 +62,8 @@ class Manager(pluggy.PluginManager):
             return None
         source = self.sources[id(plugin)]
         options = super().parse_hookimpl_opts(plugin, name)
+        if options is None and name == source.single and not isinstance(getattr(plugin, name), Declaration):
+            options = _UNMARKED
         if options is None:
             check_declaration(source, name)
             return None
@@ -64,6 +71,9 @@ class Manager(pluggy.PluginManager):
         if hook not in HOOKS:
             raise source.error(f"{hook!r} is not a hook", name, got=hook, wanted=f"one of: {', '.join(HOOKS)}",
                                todo=suggestion(hook, HOOKS) or "start the names of helpers with an underscore")
+        if source.single not in (None, hook):
+            raise source.error(f"its entry point is for {source.single}, and its mark for {hook}", name, got=hook,
+                               wanted=source.single, todo="leave the mark out, or name the hook in the entry point")
         if options.get("hookwrapper"):
             raise source.error("old-style wrappers are not supported", name, got="hookwrapper=True",
                                wanted="hookimpl(wrapper=True)", todo="yield once and return the result")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -44,11 +44,12 @@ class Site:
         self.names: list[str] = []
 
     def pack(self, name: str, entries: Mapping[str, Mapping[str, str]] | str, modules: Mapping[str, str] | None = None,
-             version: str = "1.0") -> None:
+             version: str = "1.0", requires: Sequence[str] = ()) -> None:
         """A distribution with these entry points ({group: {name: value}}, or the text itself) and modules."""
         info = self.folder / f"{name.replace('-', '_')}-{version}.dist-info"
         info.mkdir(parents=True)
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n" + "".join(
+            f"Requires-Dist: {line}\n" for line in requires))
         if not isinstance(entries, str):
             entries = "".join(f"[corejax.{group}]\n" + "".join(f"{key} = {value}\n" for key, value in table.items())
                               for group, table in entries.items())

@@ -156,7 +156,8 @@ def test_arrays_of_two_backends_do_not_mix(site):
 
 def test_programs_are_lowered_for_the_platform_that_a_backend_says(site):
     toy(site, "toychip", platform="toychip")
-    site.pack("wave", {"primitives": {"wave": "wave:wave"}, "rules": {"wave:toychip": "wave:on_toy"}}, {"wave": """
+    site.pack("wave", {"primitives": {"wave": "wave:wave"},
+                       "rules": {"wave/wave:xla_translation@toychip": "wave:negated"}}, {"wave": """
         from corejax.plugin import define, hookimpl
         class Wave:
             name = "wave"
@@ -166,13 +167,9 @@ def test_programs_are_lowered_for_the_platform_that_a_backend_says(site):
             @hookimpl
             def xla_translation(self, ctx, args):
                 return args[0]
-        class OnToy:
-            name = "wave"
-            platform = "toychip"
-            @hookimpl
-            def xla_translation(self, ctx, args):
-                return ctx.op("stablehlo.negate", args)
-        wave, on_toy = define(Wave()), OnToy()
+        wave = define(Wave())
+        def negated(ctx, args):
+            return ctx.op("stablehlo.negate", args)
         """})
     code = "f = cj.jit(lax.wave); print('negate' in f.lower(2.0).as_text(), float(f(2.0)), *devices('toychip'))"
     assert ["True -2.0 cpu:0 cpu:1"] == run(site, code)

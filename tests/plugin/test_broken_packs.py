@@ -120,7 +120,7 @@ def test_many_threads_load_one_pack_once(site):
 def test_a_broken_pack_with_rules_for_many_primitives_is_reported_once(site):
     for name in ("one", "two", "three"):
         site.toy(f"pack-{name}", name)
-    site.pack("bad-rules", {"rules": {name: "bad_rules:rules" for name in ("one", "two", "three")}},
+    site.pack("bad-rules", {"rules": {f"pack-{name}/{name}:dce": "bad_rules:dce" for name in ("one", "two", "three")}},
               {"bad_rules": "raise OSError('no tables')"})
     out = site.run(RECORD + dedent("""
         found = warned(lambda: [float(getattr(lax, name)(1.0)) for name in ("one", "two", "three")])

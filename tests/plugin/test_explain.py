@@ -178,35 +178,26 @@ def test_asking_for_plugins_loads_neither_pluggy_nor_metadata_nor_a_pack():
 RULES = """
 from corejax.plugin import hookimpl
 
-class Impl:
-    @hookimpl
-    def impl(self, args):
-        return args[0] * 100.0
+def impl(args):
+    return args[0] * 100.0
 
-class Around:
-    @hookimpl(wrapper=True)
-    def impl(self, args):
-        return (yield)
+@hookimpl(wrapper=True)
+def around(args):
+    return (yield)
 
-class Cpu:
-    platform = "cpu"
+def cpu(ctx, args):
+    return args[0]
 
-    @hookimpl
-    def xla_translation(self, ctx, args):
-        return args[0]
-
-class Bad:
-    @hookimpl
-    def vmpa(self, axis, args, dims):
-        return None
-
-impl, around, cpu, bad = Impl(), Around(), Cpu(), Bad()
+def bad(axis, args, dims):
+    return None
 """
+
+HOOK_OF = {"impl": "impl", "around": "impl", "cpu": "xla_translation@cpu", "bad": "vmpa"}
 
 
 def rules(site, which, pack):
     module = pack.replace("-", "_")
-    site.pack(pack, {"rules": {f"toy:{which}": f"{module}:{which}"}}, {module: RULES}, "0.3")
+    site.pack(pack, {"rules": {f"toy-pack/toy:{HOOK_OF[which]}": f"{module}:{which}"}}, {module: RULES}, "0.3")
 
 
 EXPLAIN = "import corejax as cj; cj.plugins.explain('toy')"
@@ -219,23 +210,26 @@ def test_winners_and_losers_are_named_with_the_reason(site):
     rules(site, "cpu", "cpu-pack")
     rules(site, "bad", "bad-pack")
     rules(site, "impl", "unwanted-pack")
-    out = site.run(EXPLAIN, COREJAX_PREFER="fast-pack", COREJAX_DISABLE_PACKS="unwanted-pack")
+    out = site.run(EXPLAIN, COREJAX_PREFER="fast-pack,log-pack", COREJAX_DISABLE_PACKS="unwanted-pack")
     assert "toy (toy-pack 1.0): a primitive, its only provider" in out
-    assert "  impl: fast-pack 0.3, written at " in out and "fast_pack.py:5; chosen by COREJAX_PREFER\n" in out
+    assert "  impl: fast-pack 0.3, written at " in out and "fast_pack.py:4; chosen by COREJAX_PREFER\n" in out
     assert "    wrapped by: log-pack 0.3 at " in out
     assert "    asked only where that returns None: toy-pack 1.0 at " in out
-    assert "  xla_translation on cpu: cpu-pack 0.3, written at " in out and "; added where there was none" in out
+    assert "  xla_translation@cpu: cpu-pack 0.3, written at " in out and "; added where there was none" in out
     assert "  left out: the rules of bad-pack 0.3: toy.vmpa (bad-pack 0.3): 'vmpa' is not a hook" in out
     assert "  not used: rules of unwanted-pack 0.3, excluded by COREJAX_PACKS or COREJAX_DISABLE_PACKS" in out
 
 
 def test_conflicts_are_explained_instead_of_raised(site):
     site.toy("toy-pack")
+    rules(site, "cpu", "one-pack")
+    rules(site, "cpu", "two-pack")
     rules(site, "impl", "fast-pack")
     out = site.run(EXPLAIN)
-    assert "CAN'T BE USED: toy.impl is provided by toy-pack 1.0 and by fast-pack 0.3" in out
-    assert "  impl: conflict: toy.impl is provided by toy-pack 1.0 and by fast-pack 0.3; choose with" in out
-    assert "abstract_eval: toy-pack 1.0, written at" in out
+    assert "CAN'T BE USED" not in out
+    assert "  xla_translation@cpu: conflict: toy.xla_translation@cpu is provided by " in out and "; choose with" in out
+    assert "  impl: toy-pack 1.0, written at" in out
+    assert "    not taken, as nobody chose it: fast-pack 0.3 at " in out and "COREJAX_PREFER=fast-pack takes it" in out
 
 
 def test_two_providers_of_a_primitive_are_explained(site):

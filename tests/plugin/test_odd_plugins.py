@@ -73,7 +73,7 @@ class NeverYields:
 
 def test_a_wrapper_that_does_not_yield_is_told_so() -> None:
     double = define(Double())
-    extend(double, NeverYields())
+    extend(double, NeverYields(), replace=True)
     with pytest.raises(CorejaxRuntimeError, match="does not yield") as raised:
         double(X)
     assert "test_odd_plugins.py" in str(raised.value)

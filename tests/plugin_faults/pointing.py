@@ -41,21 +41,16 @@ pointing.add("a role that is not a function", (Pack("a-text", roles(a_text="a_te
              "a str", left=("a_text",))
 pointing.add("rules of a pack that can't be imported", (
     Pack("ruled", primitives(ruled="ruled:ruled"), {"ruled.py": twice("ruled")}),
-    Pack("rules-fail", "[corejax.rules]\nruled = rules_fail:rules\n", {"rules_fail.py": "import no_such_rules\n"})),
+    Pack("rules-fail", "[corejax.rules]\nruled/ruled:dce = rules_fail:dce\n", {
+        "rules_fail.py": "import no_such_rules\n"})),
              "lax.ruled(1.0)", None, "2.0", again="2.0", left=("ruled",),
              warned=("rules of rules-fail 1.0 for ruled are left out", "No module named 'no_such_rules'"))
 pointing.add("rules that raise when they are looked at", (
     Pack("watched", primitives(watched="watched:watched"), {"watched.py": twice("watched")}),
-    Pack("shy", "[corejax.rules]\nwatched = shy:rules\n", {"shy.py": text("""
-        from corejax.plugin import hookimpl
-
+    Pack("shy", "[corejax.rules]\nwatched/watched:dce = shy:rules.dce\n", {"shy.py": text("""
         class Shy:
-            @hookimpl
-            def jvp(self, primals, tangents):
-                return primals[0], tangents[0]
-
             @property
-            def transpose(self):
+            def dce(self):
                 raise OSError("don't look at me")
 
         rules = Shy()

@@ -1,0 +1,109 @@
+"""Packs: installed distributions, with their entry points as their metadata has them."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from typing import Any, NamedTuple, Protocol
+
+from corejax.installed import requirements
+from corejax.installed.groups import GROUPS, PREFIX, PRIMITIVES
+
+_VALUE = re.compile(r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*)\s*(:\s*(?P<attr>[^\W\d]\w*(\.[^\W\d]\w*)*)\s*)?(\[.*\])?")
+
+
+class Distribution(Protocol):
+    """The attributes of distributions that are used here; the library's own class has changed between releases."""
+
+    @property
+    def version(self) -> str: ...
+
+    @property
+    def metadata(self) -> Any: ...
+
+    @property
+    def requires(self) -> list[str] | None: ...
+
+    def read_text(self, filename: str, /) -> str | None: ...
+
+    def locate_file(self, path: str, /) -> Any: ...
+
+
+class Entry(NamedTuple):
+    """A line of a pack's entry points: `name = module:attr` in `group`."""
+
+    group: str
+    name: str
+    module: str
+    attr: str
+    pack: Pack
+
+    def __str__(self) -> str:
+        return f"{self.name} = {self.module}:{self.attr}" if self.attr else f"{self.name} = {self.module}"
+
+
+class Pack:
+    """An installed distribution that provides something."""
+
+    __slots__ = ("_distribution", "entries", "name")
+
+    def __init__(self, name: str, distribution: Distribution) -> None:
+        self.name = name
+        self.entries: list[Entry] = []
+        self._distribution = distribution
+
+    @property
+    def version(self) -> str:
+        """Read from the metadata each time: it is only needed in errors and listings."""
+        try:
+            return str(self._distribution.version or "of unknown version")
+        except Exception:  # broken metadata must not hide the error that is being described
+            return "of unknown version"
+
+    def requirement(self, distribution: str) -> requirements.Requirement | None:
+        """What it requires of another distribution; None if it requires nothing of it, or its metadata is broken."""
+        try:
+            found = requirements.parse(self._distribution.requires or ())
+        except Exception:  # broken metadata must not hide what is being described
+            return None
+        of_it = [each for each in found if each.name == distribution]
+        return min(of_it, key=lambda each: each.optional) if of_it else None
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
+
+
+# Reading entry points
+
+def parse(pack: Pack, text: str) -> None:
+    """Fill in the pack's entries; raises ValueError for a line that isn't an entry point."""
+    group, seen = None, set()
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.strip()
+        if not line or line[0] in "#;":
+            continue
+        if line[0] == "[":
+            group = line[1:-1].strip()
+            _check_group(group, number, raw)
+        elif group is None:
+            raise ValueError(f"line {number} of its entry points, {raw!r}, isn't in a group: "
+                             f"put `[{PRIMITIVES}]`, or another one, above it")
+        elif group.startswith(PREFIX):
+            name, _, value = line.partition("=")
+            name = name.rstrip()
+            match = _VALUE.fullmatch(value.strip())
+            if not (name and match):
+                raise ValueError(f"line {number} of its entry points, {raw!r}, is not `name = module:attr`")
+            entry = Entry(group, name, match["module"], match["attr"] or "", pack)
+            if entry not in seen:  # duplicate lines are harmless
+                seen.add(entry)
+                pack.entries.append(entry)
+
+
+def _check_group(group: str, number: int, raw: str) -> None:
+    """Raise for a misspelled group, which would otherwise be ignored silently."""
+    if not raw.rstrip().endswith("]"):
+        raise ValueError(f"line {number} of its entry points, {raw!r}, is not `[group]`")
+    if group.startswith(PREFIX) and group not in GROUPS and (close := get_close_matches(group, GROUPS, 1, 0.85)):
+        raise ValueError(f"line {number} of its entry points names the group {group!r}, which doesn't exist: "
+                         f"did you mean {close[0]!r}?")
