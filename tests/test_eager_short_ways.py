@@ -199,7 +199,7 @@ def test_wrapper_around_an_impl_sees_every_call() -> None:
             return out
 
     fun = made(np.negative)
-    extend(fun, Watch())
+    extend(fun, Watch(), replace=True)
     x = lax.copy(np.arange(3.0))
     for _ in range(3):
         np.testing.assert_array_equal([0, -1, -2], np.asarray(fun(x)))

@@ -86,26 +86,29 @@ class EvalTrace(Trace):
         try:
             expected, data = primitive.evaluated[x.aval], x._host
         except KeyError:
-            return self._process_new(primitive, (x,))
+            is_new = True
         except AttributeError:  # not an array in host memory
-            return self._process_mixed(primitive, (x,), {})
-        try:
-            out = self._run(function, data)
-        except Exception as error:
-            out = _run_again(error, primitive, (data,), (x.aval,), {})[0]
-        if type(out) is ndarray:
-            if out.shape != expected.shape or out.dtype is not expected.dtype:
+            is_new = False
+        else:
+            try:
+                out = self._run(function, data)
+            except Exception as error:
+                out = _run_again(error, primitive, (data,), (x.aval,), {})[0]
+            if type(out) is ndarray:
+                if out.shape != expected.shape or out.dtype is not expected.dtype:
+                    return _boxed(primitive, out, expected)
+                if expected.shape:
+                    out.setflags(0)  # type: ignore[call-arg,arg-type]  # `read_only`, without the call
+                else:
+                    out = out[()]
+            elif type(out) is not expected.dtype.type or expected.shape:
                 return _boxed(primitive, out, expected)
-            if expected.shape:
-                out.setflags(0)  # type: ignore[call-arg,arg-type]  # `read_only`, without the call
-            else:
-                out = out[()]
-        elif type(out) is not expected.dtype.type or expected.shape:
-            return _boxed(primitive, out, expected)
-        array = _new_array()
-        array.aval = expected
-        array._host = out
-        return array
+            array = _new_array()
+            array.aval = expected
+            array._host = out
+            return array
+        # Out of the handlers: a rule's own error shall not be told as one that happened while these were handled.
+        return self._process_new(primitive, (x,)) if is_new else self._process_mixed(primitive, (x,), {})
 
     def process_two(self, primitive: Primitive, x: Any, y: Any, alike: ShapedArray | None = None) -> Any:
         function = primitive.of_two
@@ -119,26 +122,28 @@ class EvalTrace(Trace):
                 expected = primitive.evaluated[alike]
             data, other = x._host, y._host
         except KeyError:
-            return self._process_new(primitive, (x, y))
+            is_new = True
         except AttributeError:
-            return self._process_mixed(primitive, (x, y), {})
-        try:
-            out = self._run(function, data, other)
-        except Exception as error:
-            out = _run_again(error, primitive, (data, other), (x.aval, y.aval), {})[0]
-        if type(out) is ndarray:
-            if out.shape != expected.shape or out.dtype is not expected.dtype:
+            is_new = False
+        else:
+            try:
+                out = self._run(function, data, other)
+            except Exception as error:
+                out = _run_again(error, primitive, (data, other), (x.aval, y.aval), {})[0]
+            if type(out) is ndarray:
+                if out.shape != expected.shape or out.dtype is not expected.dtype:
+                    return _boxed(primitive, out, expected)
+                if expected.shape:
+                    out.setflags(0)  # type: ignore[call-arg,arg-type]
+                else:
+                    out = out[()]
+            elif type(out) is not expected.dtype.type or expected.shape:
                 return _boxed(primitive, out, expected)
-            if expected.shape:
-                out.setflags(0)  # type: ignore[call-arg,arg-type]
-            else:
-                out = out[()]
-        elif type(out) is not expected.dtype.type or expected.shape:
-            return _boxed(primitive, out, expected)
-        array = _new_array()
-        array.aval = expected
-        array._host = out
-        return array
+            array = _new_array()
+            array.aval = expected
+            array._host = out
+            return array
+        return self._process_new(primitive, (x, y)) if is_new else self._process_mixed(primitive, (x, y), {})
 
     def _process_new(self, primitive: Primitive, args: Sequence[Any]) -> Any:
         """For arrays of types that are new to the primitive, or for which its rule does more."""
@@ -155,7 +160,7 @@ class EvalTrace(Trace):
         try:
             if len(args) == 2:
                 x, y = args
-                data: tuple[Any, ...] = (x._host, y._host)
+                data: tuple[Any, ...] | None = (x._host, y._host)
                 avals: tuple[ShapedArray, ...] = (x.aval, y.aval)
             elif len(args) == 1:
                 x, = args
@@ -163,6 +168,8 @@ class EvalTrace(Trace):
             else:
                 data, avals = tuple([x._host for x in args]), tuple([x.aval for x in args])
         except AttributeError:
+            data = None
+        if data is None:
             return self._process_mixed(primitive, args, params)
         try:
             if params:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 import inspect
+import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from corejax.base.errors import CorejaxError, CorejaxKeyError, CorejaxTypeError, PackError, kind_of, suggestion
@@ -31,6 +34,7 @@ from corejax.xla.runtime import backends as known_backends
 if TYPE_CHECKING:
     from corejax.installed.distributions import Entry
 
+_KERNEL = str(Path(__file__).parent.parent) + os.sep
 _EXCLUDED = "excluded by COREJAX_PACKS or COREJAX_DISABLE_PACKS"
 
 
@@ -208,8 +212,10 @@ def _hooks(primitive: Primitive, resolution: Resolution, notes: Mapping[str, Any
     for each in resolution.unchosen:
         hook = found.get(each.slot) or found[each.slot.partition("@")[0]]
         text = f"not taken, as nobody chose it: {_unchosen(each)}; COREJAX_PREFER={each.pack} takes it"
-        found[hook.name] = Hook(**{**vars(hook), "lost": (*hook.lost, text)})
-    yield from found.values()
+        found[hook.name] = replace(hook, lost=(*hook.lost, text))
+    for hook in found.values():
+        by_family = hook.provider == primitive.origin and (hook.where or "").startswith(_KERNEL)
+        yield replace(hook, where=_home(primitive)) if by_family else hook  # written as a row of a table
 
 
 def _unchosen(rule: Unchosen) -> str:
@@ -252,7 +258,7 @@ def _lowerings(primitive: Primitive, resolution: Resolution) -> Iterator[Hook]:
             hook = _chosen(f"xla_translation@{platform}", ranking, wrappers)
         except PackError as error:
             hook = Hook(f"xla_translation@{platform}", "conflict", None, error.message, why=error.todo or "")
-        yield hook if own == platform else Hook(**{**vars(hook), "why": f"as it is for {own}"})
+        yield hook if own == platform else replace(hook, why=f"as it is for {own}")
 
 
 def _chosen(name: str, ranking: Ranking, wrappers: tuple[str, ...]) -> Hook:

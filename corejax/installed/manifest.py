@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 import importlib_metadata
 
 from corejax.base.errors import PackError
+from corejax.base.source import add_library_package
 from corejax.installed import preferences
 from corejax.installed.distributions import Distribution, Entry, Pack, parse
 from corejax.installed.groups import FUNCTIONS, PREFIX, PRIMITIVES, RULES, noun, report
@@ -244,6 +245,9 @@ def read() -> Manifest:
         made = scan()
         found = _kept.setdefault("it", made)
         if found is made:
+            for pack in found.packs.values():  # whatever it provides, its frames aren't the user's
+                for package in {entry.module.partition(".")[0] for entry in pack.entries}:
+                    add_library_package(package, pack)
             for name, fault in found.faults():
                 report((name, "metadata"), fault)
     return found

@@ -21,7 +21,7 @@ import threading
 import weakref
 from typing import Any
 
-from corejax.base.errors import PluginError
+from corejax.base.errors import PackError, PluginError
 from corejax.base.source import add_library_package, here
 from corejax.base.tracebacks import public, trim
 from corejax.installed import groups, registry
@@ -48,9 +48,10 @@ def place(primitive: Primitive) -> tuple[str | None, str]:
 
 
 def pickled(primitive: Primitive) -> tuple[object, ...]:
-    """Pickle a pack's primitive by its name, any other by the location of its function."""
+    """Pickle a pack's primitive by its name (and its pack, if others use the name), any other by its function."""
     if primitive.pack is not None:
-        return find, (primitive.name,)
+        rivals = registry.installed().providers(groups.PRIMITIVES, primitive.name)
+        return (find, (primitive.name,)) if len(rivals) == 1 else (_of_pack, (primitive.pack, primitive.name))
     return _primitive_at, (primitive.module, primitive.function.__qualname__)
 
 
@@ -83,6 +84,17 @@ def find(name: str) -> Primitive:
                           pack=found.origin, got=f"{found.name!r} of {_whose(name)}", wanted=repr(name), where=here(),
                           todo="give both the same name")
     return found
+
+
+def _of_pack(pack: str, name: str) -> Primitive:
+    """For unpickling: the primitive of this pack, whatever the user prefers."""
+    for entry in registry.installed().providers(groups.PRIMITIVES, name):
+        if entry.pack.name == pack:
+            found = registry.load_entry(entry)
+            primitive = getattr(found, "primitive", found)
+            return primitive if isinstance(primitive, Primitive) else _primitive_of(found, None, name)
+    raise PackError(f"the primitive {name!r} of {pack} isn't installed", primitive=name, pack=pack, where=here(),
+                    got=registry.packs_in_use(), wanted=pack, todo=f"install {pack}")
 
 
 def _whose(name: str) -> str:

@@ -163,3 +163,33 @@ def test_the_command_line_lists_explains_and_fails_by_message(site):
     assert "toy-pack 1.0: 1 primitives" in out and "  toy\n" in out
     assert "impl: toy-pack 1.0" in out and "vmap: fallback" in out and "dce: absent" in out
     assert "no installed pack provides a primitive, function or role called 'toi'" in out
+
+
+def test_pickles_of_primitives_of_one_name_are_of_their_packs(site):
+    site.toy("pack-a", factor=2.0)
+    site.toy("pack-b", factor=3.0)
+    out = site.run("""
+        import pickle
+        import pack_a, pack_b
+        texts = [pickle.dumps(each.toy.primitive) for each in (pack_a, pack_b)]
+        print([pickle.loads(text) is each.toy.primitive for text, each in zip(texts, (pack_a, pack_b))])
+        print(error(lambda: lax.toy).splitlines()[0])
+    """).splitlines()
+    assert "[True, True]" == out[0] and "provided more than once" in out[1]
+
+
+def test_frames_of_a_pack_without_primitives_are_not_the_users(site):
+    site.toy("toy-pack")
+    site.pack("helpers-pack", {"functions": {"helped": "helpers_pack:helped"}}, {"helpers_pack": """
+        from corejax import lax
+        def helped(x):
+            return lax.toy(x)
+        def also(x):
+            return lax.toy("no")
+    """})
+    out = site.run("""
+        import helpers_pack
+        lax.toy(1.0)
+        print(error(lambda: helpers_pack.also(1.0)))
+    """)
+    assert "where:  <string>:" in out and "helpers_pack.py" not in out

@@ -138,3 +138,27 @@ def test_a_rule_that_binds_values_and_tangents_together_is_told_to_separate_them
     with pytest.raises(RuleError, match="odd_double.jvp .*: returned a result that isn't known until the tangents are"
                                         "(.|\n)*write the hook partial_eval of what it binds"):
         grad(define(Doubled()))(np.float64(1.0))
+
+
+# Errors that are a rule's own
+
+class Careless:
+    """An impl with a mistake of its own."""
+
+    name = "careless"
+
+    @hookimpl
+    def abstract_eval(self, avals: Any) -> Any:
+        return avals[0]
+
+    @hookimpl
+    def impl(self, args: Any) -> Any:
+        return args[0].nothing
+
+
+@pytest.mark.parametrize("operands", [(1.0,), (X,), (1.0, X), (1.0, 2.0, 3.0)])
+def test_an_error_of_a_rule_is_not_told_as_one_of_another(operands: Any) -> None:
+    careless = define(Careless())
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'") as raised:
+        careless(*operands)
+    assert raised.value.__context__ is None and raised.value.__cause__ is None

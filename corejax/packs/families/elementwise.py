@@ -39,8 +39,9 @@ class Elementwise:
 
     _typed_from = 0
 
-    def __init__(self, name: str, impl: Function, *, arity: int | None, hlo: str | Function, dtypes: str, jvp: Any,
-                 doc: str, linear: tuple[int, ...] = (), transpose: Declaration | Sequence[Function | None] = (),
+    def __init__(self, name: str, impl: Function | None, *, arity: int | None, hlo: str | Function, dtypes: str,
+                 jvp: Any, doc: str, linear: tuple[int, ...] = (),
+                 transpose: Declaration | Sequence[Function | None] = (),
                  result: Function | None = None, domain: tuple[float, float] = (-2.0, 2.0),
                  singular: Sequence[float] = (), ulps: float | None = None,
                  exempt: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
@@ -56,7 +57,7 @@ class Elementwise:
         self._primitive: Any = None
         backward: Any = transpose or not_linear(f"{name} is not linear in any operand")
         hooks = {
-            "impl": per_operand(impl, arity, **self._settling(compiled_at)).__func__,
+            "impl": None if impl is None else per_operand(impl, arity, **self._settling(compiled_at)).__func__,
             "xla_translation": hookimpl(_lowering(hlo, arity)),
             "jvp": _spreading(jvp) if isinstance(jvp, Partials) and arity != 1 else jvp, "linear": linear or None,
             "transpose": backward if isinstance(backward, Declaration) else self._transpose}
@@ -154,12 +155,13 @@ class Elementwise:
 
 # The rows
 
-def unary(name: str, impl: Function, *, hlo: str | Function, dtypes: str, jvp: object, doc: str,
+def unary(name: str, impl: Function | None, *, hlo: str | Function, dtypes: str, jvp: object, doc: str,
           **options: Any) -> Elementwise:
     """A function of one operand.
 
-    impl: the NumPy function. hlo: the operation's name, or a lowering `(ctx, args) -> value`. dtypes: the kinds it
-    takes, of `b i u f c`. jvp: `factors`, `partials`, `not_differentiable`, or None beside `linear`. Options:
+    impl: the NumPy function, or None to compile each call. hlo: the operation's name, or a lowering `(ctx, args) ->
+    value`. dtypes: the kinds it takes, of `b i u f c`. jvp: `factors`, `partials`, `not_differentiable`, or None beside
+    `linear`. Options:
 
     - `result`: a function from the operands' dtype to the result's;
     - `transpose`: for each operand a function `(cotangent, *args) -> cotangent`, or None where it isn't linear;
@@ -176,13 +178,13 @@ def unary(name: str, impl: Function, *, hlo: str | Function, dtypes: str, jvp: o
     return Elementwise(name, impl, arity=1, hlo=hlo, dtypes=dtypes, jvp=jvp, doc=doc, **options)
 
 
-def nary(name: str, impl: Function, arity: int | None, *, hlo: str | Function, dtypes: str, jvp: object, doc: str,
-         **options: Any) -> Elementwise:
+def nary(name: str, impl: Function | None, arity: int | None, *, hlo: str | Function, dtypes: str, jvp: object,
+         doc: str, **options: Any) -> Elementwise:
     """A function of several operands, of any number if `arity` is None; the rest is as for `unary`."""
     return Elementwise(name, impl, arity=arity, hlo=hlo, dtypes=dtypes, jvp=jvp, doc=doc, **options)
 
 
-def binary(name: str, impl: Function, *, hlo: str | Function, dtypes: str, jvp: object, doc: str,
+def binary(name: str, impl: Function | None, *, hlo: str | Function, dtypes: str, jvp: object, doc: str,
            **options: Any) -> Elementwise:
     """A function of two operands; the rest is as for `unary`."""
     return Elementwise(name, impl, arity=2, hlo=hlo, dtypes=dtypes, jvp=jvp, doc=doc, **options)
