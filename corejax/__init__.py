@@ -6,7 +6,6 @@ Array(6., dtype=float64, weak_type=True)
 """
 
 from difflib import get_close_matches
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 # Before all else, while the stack is shallow. CPython keeps frames in chunks, and a call that crosses the end of one
@@ -17,12 +16,14 @@ from corejax import core, errors, lax, plugins, tree
 from corejax.arrays.array import Array
 from corejax.arrays.devices import run_by
 from corejax.base.dtypes import bfloat16, float0
+from corejax.base.errors import CorejaxError
 from corejax.base.late import find_in, homes, late
 from corejax.base.moved import keep_old_names
 from corejax.base.source import error_without, here
 from corejax.base.tracebacks import trim
 from corejax.config import config
 from corejax.eager.evaluate import EvalTrace
+from corejax.installed import groups, namespaces, registry
 from corejax.kernel.context import named_scope, stand_on
 from corejax.kernel.primitive import freeze_by
 
@@ -62,6 +63,7 @@ stand_on(EvalTrace)
 run_by(late("corejax.xla.runtime.client", keep=True))
 freeze_by(late("corejax.packs.define"))
 keep_old_names()
+namespaces.serve()
 
 _HOME = homes({
     "corejax.api":
@@ -92,18 +94,31 @@ def _find(name: str) -> Any:
         raise AttributeError(name)
     if name in _HOME:
         return find_in(_HOME, __name__, name)
-    kind = error_without(__name__, name, 2)
-    if name == "numpy":
-        raise kind("corejax has no namespace of NumPy's functions yet", got="cj.numpy", where=here(),
-                   wanted="functions of cj.lax, operators, and methods of arrays",
-                   todo="write lax.sin(x), x @ y, x.sum(axis=0); dir(cj.lax) and dir(x) list what there is")
-    close = get_close_matches(name, __all__, 1)
     # `from corejax import testing` asks here first, so the lookup of a module must not read what is installed.
-    in_lax = name.isidentifier() and find_spec(f"corejax.{name}") is None and name in dir(lax)
-    raise kind(f"corejax has no {name!r}", got=f"cj.{name}", wanted=f"one of: {', '.join(__all__)}", where=here(),
-               todo=f"write cj.lax.{name}" if in_lax else f"did you mean {close[0]!r}?" if close else
-               "look in cj.lax, which has what the packs provide")
+    if not namespaces.is_reserved(name):
+        if namespaces.is_provided(name):
+            return namespaces.load(name)
+        if registry.installed().providers(groups.FUNCTIONS, groups.AT_TOP + name):
+            return registry.load(groups.FUNCTIONS, groups.AT_TOP + name)
+    raise _unknown(name)
+
+
+def _unknown(name: str) -> CorejaxError:
+    kind = error_without(__name__, name, 3)
+    if name == "numpy":
+        return kind("corejax has no namespace of NumPy's functions yet", got="cj.numpy", where=here(),
+                    wanted="functions of cj.lax, operators, and methods of arrays",
+                    todo="write lax.sin(x), x @ y, x.sum(axis=0); dir(cj.lax) and dir(x) list what there is")
+    close = get_close_matches(name, __all__, 1)
+    in_lax = not namespaces.is_reserved(name) and name in dir(lax)
+    return kind(f"corejax has no {name!r}", got=f"cj.{name}", wanted=f"one of: {', '.join(__all__)}", where=here(),
+                todo=f"write cj.lax.{name}" if in_lax else f"did you mean {close[0]!r}?" if close else
+                "look in cj.lax, which has what the packs provide")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    found = registry.installed()
+    brought = [name for name in found.names(groups.NAMESPACES) if not name.startswith("lax.")]
+    brought += [name.removeprefix(groups.AT_TOP) for name in found.names(groups.FUNCTIONS)
+                if name.startswith(groups.AT_TOP)]
+    return sorted({*__all__, *[name for name in brought if not namespaces.is_reserved(name)], "__version__"})

@@ -12,8 +12,9 @@ from corejax.base.errors import CorejaxAttributeError, suggestion
 from corejax.base.late import late
 from corejax.base.source import error_without, here
 from corejax.base.tracebacks import trim
-from corejax.installed import groups, registry
+from corejax.installed import groups, namespaces, registry
 
+__path__: list[str] = []  # a package to Python, so that packs may bring `corejax.lax.NAME`
 _define = late("corejax.packs.define")
 _kept: set[str] = set()
 
@@ -30,6 +31,8 @@ def _find(name: str) -> Any:
     if name.startswith("__"):
         raise CorejaxAttributeError(f"module 'corejax.lax' has no attribute {name!r}")
     entry = registry.installed().choose_function(name)
+    if entry is None and namespaces.is_provided(f"lax.{name}"):
+        return namespaces.load(f"lax.{name}")
     if entry is None:
         hints = (suggestion(name, __dir__()),
                  registry.install_hint(name, (groups.FUNCTIONS, groups.PRIMITIVES)))
@@ -54,4 +57,6 @@ registry.also_forget(_forget)
 
 def __dir__() -> list[str]:
     found = registry.installed()
-    return sorted({*found.names(groups.FUNCTIONS), *found.names(groups.PRIMITIVES)})
+    functions = [name for name in found.names(groups.FUNCTIONS) if not name.startswith(groups.AT_TOP)]
+    below = [name.removeprefix("lax.") for name in found.names(groups.NAMESPACES) if name.startswith("lax.")]
+    return sorted({*functions, *below, *found.names(groups.PRIMITIVES)})

@@ -19,8 +19,8 @@ from difflib import get_close_matches
 
 __all__ = [
     "ConcretizationError", "CorejaxAttributeError", "CorejaxError", "CorejaxImportError", "CorejaxIndexError",
-    "CorejaxKeyError", "CorejaxNotImplementedError", "CorejaxOverflowError", "CorejaxRecursionError",
-    "CorejaxRuntimeError", "CorejaxTypeError", "CorejaxValueError", "CorejaxWarning", "LeakedTracerError",
+    "CorejaxKeyError", "CorejaxModuleNotFoundError", "CorejaxNotImplementedError", "CorejaxOverflowError",
+    "CorejaxRecursionError", "CorejaxRuntimeError", "CorejaxTypeError", "CorejaxValueError", "CorejaxWarning", "LeakedTracerError",
     "LostDerivativeError", "MissingRuleError", "NotLinearError", "PackError", "PluginError", "RuleError",
 ]
 
@@ -65,6 +65,10 @@ class CorejaxAttributeError(CorejaxError, AttributeError):
 
 class CorejaxImportError(CorejaxError, ImportError):
     """A pack that can't be imported."""
+
+
+class CorejaxModuleNotFoundError(CorejaxImportError, ModuleNotFoundError):
+    """A module of a pack that isn't installed."""
 
 
 class CorejaxNotImplementedError(CorejaxError, NotImplementedError):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from corejax.base.errors import suggestion
-from corejax.installed import groups, manifest, registry
+from corejax.installed import groups, manifest, namespaces, registry
 from corejax.installed.targets import EVERY
 from corejax.packs import foreign, freeze
 from corejax.packs.define import find
@@ -47,6 +47,11 @@ def checkup() -> Iterator[Problem]:
 
 def _problem(installed: Manifest, entry: Entry) -> Problem | None:
     """What is wrong with an entry, or with its whole pack if that is broken."""
+    at_top = entry.name.removeprefix(groups.AT_TOP) if entry.group == groups.FUNCTIONS else entry.name
+    if entry.group == groups.NAMESPACES or at_top != entry.name:
+        if namespaces.is_reserved(at_top):
+            return Problem(entry.pack.name, f"the {groups.noun(entry.group)} {entry.name!r} is a name of corejax's own",
+                           "choose another name")
     try:
         if entry.group == groups.RULES or (entry.group == groups.ROLES and entry.name in groups.TABLES):
             registry.load_entry(entry)

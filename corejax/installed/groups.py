@@ -11,7 +11,11 @@ PRIMITIVES = "corejax.primitives"
 FUNCTIONS = "corejax.functions"
 ROLES = "corejax.roles"
 RULES = "corejax.rules"
-GROUPS = (PRIMITIVES, FUNCTIONS, ROLES, RULES, "corejax.backends", "corejax.transforms")
+NAMESPACES = "corejax.namespaces"
+GROUPS = (PRIMITIVES, FUNCTIONS, ROLES, RULES, NAMESPACES, "corejax.backends", "corejax.transforms")
+
+#: Before the name of a public function: it is `cj.NAME` rather than `cj.lax.NAME`.
+AT_TOP = "cj/"
 
 #: Roles that every pack may fill, each with a table whose keys are NumPy functions. The tables are joined.
 NUMPY_UFUNC, NUMPY_FUNCTION = "numpy_ufunc", "numpy_function"

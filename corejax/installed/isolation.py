@@ -87,20 +87,21 @@ def patience() -> float:
                             todo=f"correct {_SECONDS}, or unset it: the default is {_DEFAULT_SECONDS:g} then")
 
 
-def _is_machinery(frame: FrameType) -> bool:
+def is_machinery(frame: FrameType) -> bool:
+    """Whether the frame is of Python's own import."""
     return frame.f_code.co_filename.startswith("<frozen importlib")
 
 
 def _frame_at_work(frame: FrameType | None) -> FrameType | None:
     """The innermost frame that isn't part of Python's own import system."""
-    while frame is not None and _is_machinery(frame):
+    while frame is not None and is_machinery(frame):
         frame = frame.f_back
     return frame
 
 
 def _is_waiting(thread: int) -> bool:
     frame = sys._current_frames().get(thread)
-    return frame is not None and _is_machinery(frame) and frame.f_code.co_name == "acquire"
+    return frame is not None and is_machinery(frame) and frame.f_code.co_name == "acquire"
 
 
 class Modules:

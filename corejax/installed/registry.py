@@ -23,7 +23,7 @@ from corejax.base.errors import (
 )
 from corejax.base.late import late
 from corejax.base.source import add_library_package, here, package_of
-from corejax.installed.groups import FUNCTIONS, ROLES, TABLES, noun, report
+from corejax.installed.groups import FUNCTIONS, NAMESPACES, ROLES, TABLES, noun, report
 from corejax.installed.isolation import Modules, Watch
 
 if TYPE_CHECKING:
@@ -111,7 +111,10 @@ def load_entry(entry: Entry) -> Any:
     value: Any = module
     for attr in filter(None, entry.attr.split(".")):
         value = _attribute(entry, value, attr)
-    if isinstance(value, ModuleType):
+    if entry.group == NAMESPACES:
+        if not isinstance(value, ModuleType):
+            raise entry_error(entry, "does not lead to a module", f"{kind_of(value)}, by `{entry}`", "a module's name")
+    elif isinstance(value, ModuleType):
         raise entry_error(entry, "leads to a module", f"the module {value.__name__}", "an object in a module")
     if entry.group == ROLES and entry.name in TABLES:
         if not isinstance(value, Mapping) or not all([callable(f) for pair in value.items() for f in pair]):

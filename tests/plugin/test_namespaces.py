@@ -1,0 +1,148 @@
+"""Modules that packs provide under `corejax`, and public functions beside `cj.grad`."""
+
+from __future__ import annotations
+
+import pytest
+
+MODULES = {
+    "wide_pack.__init__": "print('loaded')\nfrom wide_pack import deep\nclass Thing:\n    pass\ndef double(x):\n"
+                          "    return x + x\n",
+    "wide_pack.deep.__init__": "from wide_pack.deep import deeper\nWHERE = 'deep'\n",
+    "wide_pack.deep.deeper": "WHERE = 'deeper'\n",
+    "wide_linalg": "def norm(x):\n    return abs(x)\n",
+}
+ENTRIES = {"namespaces": {"wide": "wide_pack", "lax.linear": "wide_linalg"}}
+
+
+@pytest.fixture
+def wide(site):
+    site.pack("wide-pack", ENTRIES, MODULES)
+    return site
+
+
+WAYS = {
+    "attribute": "import corejax as cj; m = cj.wide",
+    "from": "from corejax import wide as m",
+    "import": "import corejax.wide as m",
+    "submodule first": "import corejax.wide.deep.deeper as d; import corejax.wide as m; assert d is m.deep.deeper",
+    "real name first": "import wide_pack.deep; import corejax.wide as m",
+    "from submodule": "from corejax.wide.deep import deeper as d; import corejax.wide as m; assert d is m.deep.deeper",
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_of_importing_gives_the_packs_own_modules_once(wide, way):
+    out = wide.run(WAYS[way] + """
+import sys, wide_pack, wide_pack.deep.deeper, corejax.wide.deep.deeper, corejax
+assert m is wide_pack is corejax.wide is sys.modules["corejax.wide"]
+assert corejax.wide.deep is wide_pack.deep and corejax.wide.deep.deeper is wide_pack.deep.deeper
+assert sys.modules["corejax.wide.deep.deeper"] is wide_pack.deep.deeper
+print(m.__name__, m.__spec__.name, m.deep.deeper.__spec__.name, m.deep.deeper.__package__)
+""")
+    assert ["loaded", "wide_pack wide_pack wide_pack.deep.deeper wide_pack.deep"] == out.splitlines()
+
+
+def test_classes_and_functions_are_pickled_and_reloaded_by_their_own_names(wide):
+    assert ["loaded", "True True", "loaded", "True wide_pack"] == wide.run("""
+        import importlib, pickle, corejax as cj
+        thing = cj.wide.Thing
+        print(pickle.loads(pickle.dumps(thing)) is thing, pickle.loads(pickle.dumps(cj.wide.double)) is cj.wide.double)
+        module = importlib.reload(cj.wide)
+        print(module is cj.wide, cj.wide.Thing.__module__)
+    """).splitlines()
+
+
+def test_names_below_lax_are_namespaces_too(wide):
+    assert ["2 True True"] == wide.run("""
+        import corejax.lax.linear, wide_linalg
+        from corejax.lax.linear import norm
+        print(norm(-2), lax.linear is wide_linalg, "linear" in dir(lax))
+    """).splitlines()
+    assert ["2"] == wide.run("print(lax.linear.norm(-2))").splitlines()
+
+
+def test_nothing_is_imported_before_its_use_and_dir_lists_it(wide):
+    assert ["True False"] == wide.run("""
+        import corejax as cj
+        print("wide" in dir(cj), "wide_pack" in sys.modules)
+    """).splitlines()
+
+
+def test_without_packs_an_import_says_which_pack_would_bring_it(wide):
+    out = wide.run("""
+        import importlib.util
+        def load():
+            import corejax.wide
+        print(error(load))
+        print(importlib.util.find_spec("corejax.wide"), importlib.util.find_spec("corejax.nothing"))
+        print(error(lambda: __import__("corejax.wild")).splitlines()[0])
+        print(error(lambda: __import__("corejax.lax.nothing")).splitlines()[0])
+    """, COREJAX_PACKS="none")
+    assert out.startswith("CorejaxModuleNotFoundError: no installed pack provides the namespace corejax.wide")
+    assert "wide-pack" in out and "where:  <string>:" in out and "\nNone None\n" in out
+    assert "corejax.wild" in out and "corejax.lax.nothing" in out
+
+
+def test_an_unknown_name_is_suggested(wide):
+    assert "did you mean 'wide'?" in wide.run("print(error(lambda: __import__('corejax.wode')))")
+
+
+def test_two_packs_with_one_namespace_are_an_error_until_the_user_chooses(wide):
+    wide.pack("other-pack", {"namespaces": {"wide": "other_wide"}}, {"other_wide": "print('other')\n"})
+    code = "import corejax as cj\nprint(error(lambda: cj.wide).splitlines()[0])"
+    assert "PackError: the namespace 'wide' is provided more than once" == wide.run(code).strip()
+    assert "other" == wide.run("import corejax.wide", COREJAX_PREFER="other-pack").strip()
+    assert ["other", "other_wide", "loaded", "wide_pack"] == wide.run("""
+        import corejax as cj
+        for pack in ("other-pack", "wide-pack"):
+            with cj.plugins.prefer(pack):
+                print(cj.wide.__name__)
+    """).splitlines()
+
+
+@pytest.mark.parametrize(("value", "text", "said"), [
+    ("sad_pack", "raise ValueError('by design')", "the pack sad-pack 1.0 can't be imported"),
+    ("sad_pack:thing", "thing = 3", "the namespace 'sad' does not lead to a module"),
+    ("sad_pak", "", "the pack sad-pack 1.0 can't be imported")])
+def test_a_namespace_that_can_not_be_used_is_an_error_that_names_its_pack(site, value, text, said):
+    site.pack("sad-pack", {"namespaces": {"sad": value}}, {"sad_pack": text})
+    for use in ("cj.sad", "__import__('corejax.sad')", "__import__('corejax.sad.deep')"):
+        assert said in site.run(f"import corejax as cj\nprint(error(lambda: {use}))"), use
+
+
+def test_the_kernels_names_are_reserved(site):
+    site.pack("bold-pack", {"namespaces": {"testing": "bold_pack", "grad": "bold_pack", "avals": "bold_pack"},
+                            "functions": {"cj/jit": "bold_pack:jit"}}, {"bold_pack": "def jit(f):\n    return 3\n"})
+    out = site.run("""
+        import corejax as cj, corejax.testing, corejax.avals
+        from corejax.inspect.checkup import checkup
+        print(cj.testing.__name__, cj.grad.__name__, callable(cj.jit(lambda x: x)), corejax.avals.__name__)
+        print(*checkup(), sep="\\n")
+    """)
+    assert "corejax.testing grad True corejax.base.avals" == out.splitlines()[0]
+    for name in ("namespace 'testing'", "namespace 'grad'", "namespace 'avals'", "function 'cj/jit'"):
+        assert f"bold-pack: the {name} is a name of corejax's own" in out, out
+
+
+def test_a_function_may_be_at_the_top(site):
+    site.pack("top-pack", {"functions": {"cj/topmost": "top_pack:topmost"}},
+              {"top_pack": "def topmost(x):\n    return x + 1\n"})
+    out = site.run("""
+        import corejax as cj
+        from corejax import topmost
+        print(cj.topmost(1), topmost is cj.topmost, "topmost" in dir(cj), "cj/topmost" in dir(lax))
+        print(error(lambda: lax.topmost).splitlines()[0])
+    """).splitlines()
+    assert ["2 True True False", "CorejaxAttributeError: no installed pack provides lax.topmost"] == out
+
+
+def test_sixteen_threads_import_a_namespace_once(wide):
+    out = wide.run("""
+        from concurrent.futures import ThreadPoolExecutor
+        import importlib
+        names = ["corejax.wide", "corejax.wide.deep", "corejax.wide.deep.deeper", "wide_pack.deep"] * 8
+        with ThreadPoolExecutor(16) as pool:
+            found = list(pool.map(importlib.import_module, names))
+        print(len({id(module) for module in found}))
+    """)
+    assert ["loaded", "3"] == out.splitlines()
