@@ -147,10 +147,14 @@ class Resolution:
     # What they offer
 
     def _collect(self) -> None:
-        offers, wrappers = self._all_offers()
-        self.offers = {hook: [offer for offer in found if offer.source.consented] + self._added.get(hook, [])
-                       for hook, found in offers.items()}
-        self.wrappers = {hook: [offer for offer in found if offer.source.consented] for hook, found in wrappers.items()}
+        self.offers, self.wrappers = self._all_offers()
+        if not self._added and all([source.consented for source in self.sources]):  # as is usual
+            return
+        for by_hook in (self.offers, self.wrappers):
+            for hook, found in by_hook.items():
+                by_hook[hook] = [offer for offer in found if offer.source.consented]
+        for hook, added in self._added.items():
+            self.offers[hook] += added
 
     def _all_offers(self) -> tuple[Offers, Offers]:
         """(offers, wrappers) by hook; the last registered offer comes first, the order in which pluggy calls them."""
@@ -189,6 +193,8 @@ class Resolution:
 
     def add(self, is_there: Callable[[str], bool], among: Container[str] = HOOKS) -> bool:
         """Add the rules that nobody had to choose: those for hooks without an answer. Was there any?"""
+        if not self._waiting and all([source.consented for source in self.sources]):
+            return False
         before = {hook: len(found) for hook, found in self._added.items()}
         offers, wrappers = self._all_offers()
         slots: dict[str, list[Foreign | Offer]] = {}
