@@ -20,8 +20,9 @@ from difflib import get_close_matches
 __all__ = [
     "ConcretizationError", "CorejaxAttributeError", "CorejaxError", "CorejaxImportError", "CorejaxIndexError",
     "CorejaxKeyError", "CorejaxModuleNotFoundError", "CorejaxNotImplementedError", "CorejaxOverflowError",
-    "CorejaxRecursionError", "CorejaxRuntimeError", "CorejaxTypeError", "CorejaxValueError", "CorejaxWarning", "LeakedTracerError",
-    "LostDerivativeError", "MissingRuleError", "NotLinearError", "PackError", "PluginError", "RuleError",
+    "CorejaxRecursionError", "CorejaxRuntimeError", "CorejaxTypeError", "CorejaxValueError", "CorejaxWarning",
+    "LeakedTracerError", "LostDerivativeError", "MissingRuleError", "NotLinearError", "PackError", "PluginError",
+    "RuleError",
 ]
 
 

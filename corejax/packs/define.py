@@ -34,6 +34,9 @@ _lock = threading.RLock()  # reentrant: a signal handler or a plugin's property 
 #: The primitive of each plugin object, by id. A primitive holds its plugin, so the id can't be reused.
 _of_plugin: weakref.WeakValueDictionary[int, Primitive] = weakref.WeakValueDictionary()
 
+#: The primitive that was made last in each module under each name.
+_last: weakref.WeakValueDictionary[tuple[str | None, str], Primitive] = weakref.WeakValueDictionary()
+
 
 # What the kernel asks about a primitive's plugin, along with `freeze` and `public_function`
 
@@ -120,6 +123,9 @@ def _primitive_of(plugin: Any, module: str | None, entry: str | None = None) -> 
             if callable(attached):
                 attached(found)
             _of_plugin[id(plugin)] = found
+            if _last.get((found.module, name)) is not None:  # its module is loaded again: names lead to the new one
+                registry.forget()
+            _last[found.module, name] = found
         return found
 
 

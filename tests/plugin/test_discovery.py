@@ -193,3 +193,16 @@ def test_frames_of_a_pack_without_primitives_are_not_the_users(site):
         print(error(lambda: helpers_pack.also(1.0)))
     """)
     assert "where:  <string>:" in out and "helpers_pack.py" not in out
+
+
+def test_a_pack_that_is_reloaded_is_used_from_then_on(site):
+    site.toy("toy-pack")
+    out = site.run("""
+        import importlib, pathlib, toy_pack
+        print(float(lax.toy(1.0)), float(find("toy").bind(np.float64(1.0))))
+        path = pathlib.Path(toy_pack.__file__)
+        path.write_text(path.read_text().replace("2.0", "5.25"))
+        importlib.reload(toy_pack)
+        print(float(lax.toy(1.0)), float(find("toy").bind(np.float64(1.0))), lax.toy is toy_pack.toy)
+    """)
+    assert ["2.0 2.0", "5.25 5.25 True"] == out.splitlines()
