@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from corejax.packs.define import define, find
     from corejax.packs.extending import extend
     from corejax.xla.runtime.builtin import pjrt_client
+    from corejax.xla.runtime.kernels import Kernel
 
 #: This module has no submodules any more; their old names are redirected.
 __path__: list[str] = []
@@ -57,12 +58,13 @@ _HOME = homes({
     "corejax.packs.extending": "extend",
     "corejax.packs.families": "=families",
     "corejax.xla.runtime.builtin": "pjrt_client",
+    "corejax.xla.runtime.kernels": "Kernel",
 })
 
 __all__ = [
-    "API_VERSION", "Linear", "Primitive", "Sample", "Zero", "calls_users", "carrying", "define", "extend", "factors",
-    "families", "find", "hookimpl", "linear", "not_differentiable", "not_linear", "operators", "over", "partials",
-    "per_operand", "pjrt_client", "provide", "public", "roles",
+    "API_VERSION", "Kernel", "Linear", "Primitive", "Sample", "Zero", "calls_users", "carrying", "define", "extend",
+    "factors", "families", "find", "hookimpl", "linear", "not_differentiable", "not_linear", "operators", "over",
+    "partials", "per_operand", "pjrt_client", "provide", "public", "roles",
 ]
 
 

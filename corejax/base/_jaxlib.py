@@ -210,6 +210,83 @@ def compile_module(client: Any, module: Any, device: Any, options: Any, callback
     return client.compile_and_load(module, devices, options)
 
 
+# Native functions that programs call by name
+
+#: The name of capsules of such functions; others leave it out.
+_KERNEL_CAPSULE = b"xla._CUSTOM_CALL_TARGET"
+
+#: How runtimes call the platforms for which functions are registered.
+_FUNCTION_PLATFORMS = {"cuda": "CUDA", "rocm": "ROCM"}
+
+_MISSING_FUNCTION = re.compile(r"No FFI handler registered for (?P<typed>\S+)|"
+                               r"No registered implementation for (?:untyped )?custom call to (?P<untyped>\S+)")
+
+_new_capsule = ctypes.pythonapi.PyCapsule_New
+_new_capsule.restype, _new_capsule.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype, _capsule_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+_capsule_name = ctypes.pythonapi.PyCapsule_GetName
+_capsule_name.restype, _capsule_name.argtypes = ctypes.c_char_p, (ctypes.py_object,)
+
+
+def function_capsule(address: int) -> Any:
+    """A capsule of the native function at an address."""
+    return _new_capsule(address, _KERNEL_CAPSULE, None)
+
+
+def function_address(capsule: object) -> int | None:
+    """The address of the native function in a capsule; None if it isn't a capsule of such a function."""
+    if type(capsule).__name__ != "PyCapsule":
+        return None
+    name = _capsule_name(capsule)
+    if name not in (None, _KERNEL_CAPSULE):
+        return None
+    address: int | None = _capsule_pointer(capsule, name)
+    return address
+
+
+def function_platform(compiler: str, device: str) -> str:
+    """The platform under which the runtime looks for functions, for programs lowered for `compiler`."""
+    return device if device == "cpu" else _FUNCTION_PLATFORMS.get(compiler, compiler)
+
+
+def registered_functions(platform: str) -> dict[str, int | None]:
+    """The functions that programs for a platform may call by name, with their addresses. Needs a client."""
+    table = _load("xla_client").custom_call_targets(platform)
+    return {name: function_address(stages.get("execute") if isinstance(stages, dict) else stages)
+            for name, stages in table.items()}
+
+
+def takes_functions(platform: str) -> bool:
+    """Whether functions can be registered for a platform: on the CPU, or where its library's extension is loaded."""
+    handlers = getattr(_load("xla_client"), "_custom_callback_handler", None)
+    return platform == "cpu" or handlers is None or platform in handlers
+
+
+def register_function(target: str, capsule: object, platform: str, typed: bool = True) -> None:
+    """Register a native function: the runtime keeps it for good. `typed`: it uses XLA's FFI."""
+    _load("xla_client").register_custom_call_target(target, capsule, platform=platform, api_version=int(typed))
+
+
+def own_function(target: str) -> tuple[Any, bool] | None:
+    """The capsule of a function that jaxlib itself brings for the CPU, and whether it is typed; None for others."""
+    if not target.startswith("lapack_"):
+        return None
+    return next(((capsule, bool(typed)) for name, capsule, typed in _load("lapack").registrations()["cpu"]
+                 if name == target), None)
+
+
+def prepare_own_functions() -> None:
+    """Find SciPy's LAPACK, without which calling such a function would crash. It takes long, the first time."""
+    _load("lapack")._lapack.initialize()
+
+
+def missing_function(error: BaseException) -> str | None:
+    """The function that a program calls by name and that an error says isn't there."""
+    found = _MISSING_FUNCTION.search(str(error))
+    return None if found is None else found["typed"] or found["untyped"]
+
+
 # Keeping programs between processes
 
 def program_bytes(module: Any) -> bytes:
@@ -270,9 +347,6 @@ class _Memory:
         address = ctypes.c_void_p.from_address(tensor).value  # the struct starts with it
         self.__array_interface__ = {"version": 3, "shape": shape, "typestr": f"<u{itemsize}", "data": (address, True)}
 
-
-_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-_capsule_pointer.restype, _capsule_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
 
 #: NumPy numbers its own dtypes below this; those of ml_dtypes come after.
 _FIRST_USER_DTYPE = 256

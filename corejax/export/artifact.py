@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from corejax.arrays.array import as_array
@@ -15,15 +15,17 @@ from corejax.base import _jaxlib
 from corejax.base.avals import ShapedArray
 from corejax.base.errors import CorejaxError, CorejaxTypeError, CorejaxValueError
 from corejax.base.source import describe, here
-from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, subjaxprs
+from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
 from corejax.kernel.trace import Tracer, leak_error
 from corejax.xla.lowering.linking import call_linked
 from corejax.xla.lowering.nesting import check_depth
 from corejax.xla.lowering.programs import Lowering, lower_module
+from corejax.xla.lowering.targets import first_calling, first_that, targets_of
 from corejax.xla.lowering.types import Types, describe_type
+from corejax.xla.runtime import kernels
 
 if TYPE_CHECKING:
-    from corejax.base._jaxlib import Module, Operation
+    from corejax.base._jaxlib import Module
 
 #: The bytes at the start of a module: MLIR's, then the name of the format.
 _MAGIC, _FORM = b"ML\xefR", b"StableHLO_v"
@@ -64,6 +66,14 @@ class Artifact:
     def platforms(self) -> tuple[str, ...]:
         """The platforms that it was exported for."""
         return tuple([platform for platforms, _ in self.modules for platform in platforms])
+
+    @property
+    def custom_calls(self) -> tuple[str, ...]:
+        """The functions of the runtime that it calls by name: kernels of packs, and others."""
+        found: dict[str, None] = {}
+        for _, module in self.modules:
+            found |= dict.fromkeys(targets_of(read_module(_jaxlib.mlir_context(), module)))
+        return tuple([target for target in found if target not in STABLE_CALLS])
 
     def module_for(self, platform: str) -> bytes:
         """The program for a platform."""
@@ -152,7 +162,7 @@ def read_module(context: Any, module: bytes) -> Any:
 
 def check(artifact: Artifact, allowed: frozenset[str]) -> None:
     """Raise if an artifact's modules can't be read, don't match its description, or call unstable functions."""
-    for _, code in artifact.modules:
+    for platforms, code in artifact.modules:
         context = _jaxlib.mlir_context()
         try:
             module = read_module(context, code)
@@ -160,11 +170,15 @@ def check(artifact: Artifact, allowed: frozenset[str]) -> None:
             raise _unreadable(artifact.name, code) from error
         with context, module.operation.location:
             _check_signature(artifact, module)
-        for target in _targets(module):
-            if target not in STABLE_CALLS and target not in allowed:
+        for target in targets_of(module):
+            # one that is there for some platform only is an error if the program is to run on another
+            if not kernels.provides(target) and not any([is_at_hand(target, one, allowed) for one in platforms]):
+                if kernels.is_named_after_a_pack(target):
+                    raise kernels.missing(target, platforms[0], program=f"the exported program {artifact.name}")
                 raise CorejaxValueError(
                     f"{artifact.name}: the exported program calls a function of the runtime that may not be there",
-                    got=target, wanted="none, or one of those in allow_custom_calls", where=here(),
+                    got=target, wanted="kernels of installed packs, or one of those in allow_custom_calls",
+                    where=here(),
                     todo=f"if you trust it, and this runtime has it, pass allow_custom_calls=({target!r},)")
 
 
@@ -201,49 +215,31 @@ def _inconsistent(artifact: Artifact, got: str, wanted: str) -> CorejaxError:
 
 # What a program calls
 
-def _targets(module: Module) -> list[str]:
-    """The functions of the runtime that a module calls by name."""
-    found: list[str] = []
-
-    def visit(operation: Operation) -> Any:
-        if isinstance(operation.opview, _jaxlib.stablehlo.CustomCallOp):
-            found.append(_jaxlib.ir.StringAttr(operation.attributes["call_target_name"]).value)
-        return _jaxlib.ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    return found
-
-
-def _calls(target: str, lowering: Lowering) -> bool:
-    return target in _targets(lowering.module)
+def is_at_hand(target: str, platform: str, allowed: frozenset[str]) -> bool:
+    """Whether a function of the runtime is there wherever corejax and the packs in use are installed."""
+    return target in STABLE_CALLS or target in allowed or kernels.provides(target, platform) or \
+        kernels.is_own(target, platform)
 
 
 def _refuse_calls(lowering: Lowering, jaxpr: Jaxpr, name: str, allowed: frozenset[str]) -> None:
     """Raise for a program that calls back into this process, or functions that another runtime may not have."""
+    platform = lowering.platform
     if lowering.callbacks:
-        eqn = _first(jaxpr, lowering.platform, lambda one: bool(one.callbacks))
+        eqn = first_that(lambda one: bool(one.callbacks), jaxpr, platform)
         raise _uncallable(name, eqn, "a call of a Python function of this process", "a program that needs no Python",
                           "write the hook xla_translation (or decompose) of that primitive, or leave it out")
-    for target in _targets(lowering.module):
-        if target not in STABLE_CALLS and target not in allowed:
-            eqn = _first(jaxpr, lowering.platform, partial(_calls, target))
+    for target in targets_of(lowering.module):
+        if not is_at_hand(target, platform, allowed):
+            eqn = first_calling(target, jaxpr, platform)
+            if kernels.provides(target):
+                raise kernels.missing(target, platform, eqn)
             raise _uncallable(name, eqn, f"a call of {target!r}, a function of this runtime",
-                              "calls that every runtime has, or that allow_custom_calls names",
-                              f"pass allow_custom_calls=({target!r},) if it is there wherever this is to run")
+                              "calls of kernels of installed packs, or that allow_custom_calls names",
+                              f"provide it in the group corejax.kernels; or pass allow_custom_calls=({target!r},) if "
+                              "it is there wherever this is to run")
 
 
 def _uncallable(name: str, eqn: JaxprEqn | None, got: str, wanted: str, todo: str) -> CorejaxError:
     by = f"; {eqn.primitive.name} ({eqn.primitive.origin}) makes it" if eqn else ""
     return CorejaxTypeError(f"{name} can't be exported: it calls something that isn't in the program", got=got + by,
                             wanted=wanted, where=describe(eqn.source) if eqn and eqn.source else here(), todo=todo)
-
-
-def _first(jaxpr: Jaxpr, platform: str, is_it: Callable[[Lowering], bool]) -> JaxprEqn | None:
-    """The first equation, in the innermost program, whose lowering by itself satisfies `is_it`."""
-    for eqn in jaxpr.eqns:
-        operands = list(dict.fromkeys([x for x in eqn.invars if type(x) is Var]))
-        alone = Jaxpr((), operands, eqn.outvars, (eqn,), eqn.effects)
-        if is_it(lower_module(alone, (), "one", platform)):
-            inner = [_first(program, platform, is_it) for program in subjaxprs(eqn.params)]
-            return next((found for found in inner if found is not None), eqn)
-    return None

@@ -34,7 +34,8 @@ def export(fun: Callable[..., Any], *, platforms: Sequence[str] | None = None, v
 
     Arguments may be `ShapeDtypeStruct`s. `platforms` are those that it should run on; by default, the default device's.
     `vjp_order`: how many times it can be differentiated in reverse mode after loading. `allow_custom_calls`: functions
-    of the runtime that the program may call by name, because they exist wherever it will run.
+    of the runtime that the program may call by name, because they exist wherever it will run; those that packs provide
+    in the group `corejax.kernels` are allowed, as the error for a missing one names the pack.
 
     >>> import corejax as cj
     >>> exported = cj.export.export(lambda x: x * x)(3.0)
@@ -61,7 +62,7 @@ def deserialize(data: bytes, *, allow_custom_calls: Sequence[str] = ()) -> Expor
 
     The bytes are checked as far as possible, and nothing in them is run before the function is called. But they are a
     program: only call one from a source that you trust. `allow_custom_calls`: functions of the runtime that it may
-    call.
+    call, other than kernels of installed packs.
 
     >>> import corejax as cj
     >>> data = cj.export.export(lambda x: {"twice": x + x})(cj.ShapeDtypeStruct((), "float32")).serialize()
@@ -128,6 +129,11 @@ class Exported:
     def stablehlo_version(self) -> str:
         """The version of StableHLO that the program is written in."""
         return artifacts.version_of(self._artifact.modules[0][1])
+
+    @property
+    def custom_calls(self) -> tuple[str, ...]:
+        """The functions that it calls by name, as they aren't part of the program: kernels of packs, and others."""
+        return self._artifact.custom_calls
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Call it with arguments of the types that it was exported for."""

@@ -11,7 +11,7 @@ from corejax.installed.targets import EVERY
 from corejax.packs import foreign, freeze
 from corejax.packs.define import find
 from corejax.packs.resolution import Resolution
-from corejax.xla.runtime import backends
+from corejax.xla.runtime import backends, kernels
 
 if TYPE_CHECKING:
     from corejax.installed.distributions import Entry
@@ -55,6 +55,8 @@ def _problem(installed: Manifest, entry: Entry) -> Problem | None:
     try:
         if entry.group == groups.RULES or (entry.group == groups.ROLES and entry.name in groups.TABLES):
             registry.load_entry(entry)
+        elif entry.group == groups.KERNELS:
+            kernels.check(entry)
         elif installed.choose(entry.group, entry.name) is entry:
             registry.load(entry.group, entry.name)
             if entry.group == backends.GROUP:

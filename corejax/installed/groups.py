@@ -12,7 +12,8 @@ FUNCTIONS = "corejax.functions"
 ROLES = "corejax.roles"
 RULES = "corejax.rules"
 NAMESPACES = "corejax.namespaces"
-GROUPS = (PRIMITIVES, FUNCTIONS, ROLES, RULES, NAMESPACES, "corejax.backends", "corejax.transforms")
+KERNELS = "corejax.kernels"
+GROUPS = (PRIMITIVES, FUNCTIONS, ROLES, RULES, NAMESPACES, KERNELS, "corejax.backends", "corejax.transforms")
 
 #: Before the name of a public function: it is `cj.NAME` rather than `cj.lax.NAME`.
 AT_TOP = "cj/"

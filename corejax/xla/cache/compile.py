@@ -24,7 +24,8 @@ from corejax.kernel.keys import compiled_key, param_key
 from corejax.xla.cache import persistent
 from corejax.xla.lowering.nesting import check_depth
 from corejax.xla.lowering.programs import Lowering, bake, lower_module
-from corejax.xla.runtime import client
+from corejax.xla.lowering.targets import first_calling, targets_of
+from corejax.xla.runtime import client, kernels
 from corejax.xla.runtime.execution import make_calls
 from corejax.xla.runtime.failures import no_such_analysis, refused_program
 from corejax.xla.runtime.options import settings_of, wrong_option
@@ -146,12 +147,19 @@ def compile_lowered(lowered: Lowering, closed: ClosedJaxpr, place: client.Place,
     check_depth(lowered.depth, closed.jaxpr.name or "fn")
     options = _jaxlib.compile_options(place.device.id, (*place.options, *settings))
     with lowered.context, lowered._location:
+        targets = targets_of(lowered.module)
+        if targets:
+            kernels.register(targets, place)
         try:
             loaded = persistent.compile_module(place, lowered.module, options, lowered.callbacks)
         except _jaxlib.RuntimeFailure as error:
             wrong = wrong_option(error, settings) if settings else None
             if wrong is not None:
                 raise wrong from error
+            absent = _jaxlib.missing_function(error)
+            if absent is not None:
+                by = first_calling(absent, closed.jaxpr, place.compiler)
+                raise kernels.missing(absent, place.compiler, by) from error
             eqn = _first_invalid(closed.jaxpr, place.compiler)
             raise (refused_program(error) if eqn is None else failed_lowering(eqn, error)) from error
     return Executable(loaded, place, closed.in_avals, closed.out_avals, donated, lowered.callbacks, consts)

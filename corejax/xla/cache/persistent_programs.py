@@ -70,6 +70,8 @@ def _load(directory: Directory, key: bytes, place: Place, options: object, fault
     except Fault as fault:
         faults.append(fault)
     except Exception as error:  # the entry is intact, so it is the runtime that has changed
+        if _jaxlib.missing_function(error) is not None:
+            return None  # compiling fails for the same reason, and says so
         faults.append(fault_of("an entry of the compilation cache can't be loaded by the runtime",
                                directory.where(key), error))
     return None
