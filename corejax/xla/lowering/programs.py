@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,15 +20,25 @@ from corejax.base.avals import ShapedArray
 from corejax.base.errors import CorejaxError, CorejaxTypeError, kind_of
 from corejax.base.source import at_hand, describe, tell_where
 from corejax.base.tracebacks import is_from_beneath
-from corejax.kernel.checks import check_open, failed_lowering, failed_rule, foreign_value, wrong_lowering
+from corejax.interpreters.staging import stage_closed
+from corejax.kernel.checks import (
+    check_open,
+    failed_lowering,
+    failed_rule,
+    foreign_value,
+    rule_error,
+    wrong_lowering,
+)
 from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
-from corejax.kernel.keys import compiled_key
+from corejax.kernel.keys import compiled_key, param_key
+from corejax.xla.lowering import custom_calls
 from corejax.xla.lowering.callback import checked_callback
+from corejax.xla.lowering.custom_calls import Layouts
 from corejax.xla.lowering.donation import donation
 from corejax.xla.lowering.folding import DIVISIONS, divisible
 from corejax.xla.lowering.locations import LocatedRules
 from corejax.xla.lowering.nesting import Depth, order
-from corejax.xla.lowering.types import Types, dense_attribute, describe_type, row_major
+from corejax.xla.lowering.types import Types, dense_attribute, describe_type
 
 if TYPE_CHECKING:
     from corejax.kernel.primitive import Primitive, Rule
@@ -53,7 +63,7 @@ class Lowering:
 
     __slots__ = ("eqn", "out_types", "platform", "callbacks", "types", "ir", "module", "context",
                  "_create", "_made", "_functions", "_names", "_rules", "_literals", "_location",
-                 "_attributes", "_built", "depth")
+                 "_attributes", "_built", "_underway", "depth")
 
     def __init__(self, platform: str, name: str) -> None:
         ir = self.ir = _jaxlib.ir
@@ -76,6 +86,7 @@ class Lowering:
         self._rules: dict[Primitive, Rule] = {}
         self._literals: dict[Any, Any] = {}
         self._attributes: dict[str, Any] = {}
+        self._underway: set[Hashable] = set()  # what is being lowered by functions
 
     # The current equation
 
@@ -170,16 +181,75 @@ class Lowering:
         self._names[name] = count + 1
         return name if not count and name != "main" else self._unique(f"{name}_{count}")
 
+    def lower(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Insert what a Python function of arrays computes from these values; return its result, or a list of several.
+
+        The function is traced, and its equations are lowered at the current insertion point, also within a region.
+        """
+        avals = [self.types.aval(x.type) for x in self._own(args)]
+        single = False
+
+        def flat(*xs: Any) -> Sequence[Any]:
+            nonlocal single
+            outs = function(*xs)
+            single = not isinstance(outs, (list, tuple))
+            return [outs] if single else outs
+
+        key = self._within(avals)
+        saved = self.eqn, self.out_types, self._literals, self._underway
+        self._literals = {}  # constants that are inserted in a region aren't visible outside
+        self._underway = {*self._underway, key}
+        try:
+            jaxpr = stage_closed(flat, avals, getattr(function, "__name__", "function"))
+            outs = lower_equations(self, jaxpr, dict(zip(jaxpr.invars, args, strict=True)))
+        finally:
+            self.eqn, self.out_types, self._literals, self._underway = saved
+            self._made = None
+        return outs[0] if single else outs
+
+    def _within(self, avals: Sequence[ShapedArray]) -> Hashable:
+        """What is being lowered; raises if it is being lowered already, since that would never end."""
+        eqn = self.eqn
+        if eqn is None:
+            return None
+        key = eqn.primitive, tuple(self.avals_in), param_key(eqn.params), tuple(avals)
+        if key in self._underway:
+            raise rule_error(eqn.primitive, "xla_translation", "lowers a function that applies the primitive itself",
+                             f"{eqn.primitive.name} of {', '.join(map(str, self.avals_in))} within itself",
+                             "a function of other primitives, or of smaller operands, so that it ends",
+                             "compute it by other primitives")
+        return key
+
+    def fill(self, region: Any, types: Sequence[Any], body: Callable[..., Sequence[Any]]) -> None:
+        """Give a region its block: `body` gets a value for each of these types, and returns those of the region."""
+        block = region.blocks.append(*types)
+        with self.ir.InsertionPoint(block):
+            self._create("stablehlo.return", [], self._own(body(*block.arguments)))
+
     def custom_call(self, target: str, args: Sequence[object], *, out_types: Sequence[Any] | None = None,
-                    backend_config: dict[str, Any] | None = None, has_side_effect: bool = False,
-                    api_version: int = 4, attributes: dict[str, Any] | None = None) -> list[Any]:
-        """Call a function that is registered with the runtime under the name `target`, and return its results."""
+                    backend_config: Mapping[str, object] | None = None, operand_layouts: Layouts = None,
+                    result_layouts: Layouts = None, aliases: Mapping[int, int] | None = None,
+                    has_side_effect: bool = False, api_version: int = 4,
+                    attributes: dict[str, Any] | None = None) -> list[Any]:
+        """Call the native function `target`, which a pack provides in the group `corejax.kernels`; return its results.
+
+        The function reads `backend_config` by name. Layouts are "row" (the default), "column", or a sequence with one
+        for each array: such a name, or the axes from the fastest to the slowest. `aliases`, `{operand: result}`, gives
+        a result the memory of an operand, which is copied first if it is needed afterwards.
+        """
         ir = self.ir
+        operands = self._own(args)
+        out_types = self.out_types if out_types is None else out_types
         attrs = {"call_target_name": ir.StringAttr.get(target), "has_side_effect": ir.BoolAttr.get(has_side_effect),
                  "api_version": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), api_version),
-                 "backend_config": ir.DictAttr.get(backend_config or {}), **(attributes or {})}
-        out_types = self.out_types if out_types is None else out_types
-        return list(self._create("stablehlo.custom_call", out_types, self._own(args), attrs).results)
+                 "backend_config": custom_calls.config(ir, target, backend_config or {})}
+        for name, layouts, types in (("operand_layouts", operand_layouts, [x.type for x in operands]),
+                                     ("result_layouts", result_layouts, out_types)):
+            attrs[name] = custom_calls.layouts(ir, target, name, layouts, types)
+        if aliases:
+            attrs["output_operand_aliases"] = custom_calls.aliases(
+                self, target, aliases, [x.type for x in operands], out_types)
+        return list(self._create("stablehlo.custom_call", out_types, operands, attrs | (attributes or {})).results)
 
     def callback(self, function: Callable[..., Sequence[Any]], args: Sequence[Any],
                  out_avals: Sequence[ShapedArray], *, effectful: bool = False,
@@ -190,16 +260,13 @@ class Lowering:
         program runs. Unless `effectful`, the call may be left out if its results aren't used. `before` is called
         before each run of the program, and may raise to prevent it.
         """
-        ir = self.ir
         primitive = self.eqn.primitive if self.eqn else _NoPrimitive()
         where = describe(self.eqn.source) if self.eqn else None
-        index = ir.IntegerAttr.get(ir.IntegerType.get_unsigned(64), len(self.callbacks))
+        index = np.uint64(len(self.callbacks))
         self.callbacks.append(checked_callback(function, tuple(out_avals), primitive, where, before))
         out_types = [self.types[aval] for aval in out_avals]
-        layouts = {"operand_layouts": row_major(ir, [arg.type for arg in args]),
-                   "result_layouts": row_major(ir, out_types)}
         return self.custom_call("xla_ffi_python_cpu_callback", args, out_types=out_types, has_side_effect=effectful,
-                                backend_config={"index": index}, attributes=layouts)
+                                backend_config={"index": index})
 
     # The walk
 

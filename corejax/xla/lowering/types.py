@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +32,12 @@ class Types(dict[ShapedArray, Any]):
         if found is None:
             found = self._elements[dtype] = _element_type(self._ir, dtype)
         return found
+
+
+    def aval(self, kind: Any) -> ShapedArray:
+        """The aval of an MLIR type, as far as it tells: nothing is weak."""
+        dtype = next(dtype for dtype in dtypes.ALL if self.element(dtype) == kind.element_type)
+        return ShapedArray(tuple(kind.shape), dtype)
 
 
 def _element_type(ir: Any, dtype: np.dtype) -> Any:
@@ -71,11 +76,3 @@ def dense_attribute(ir: Any, host: Any, kind: Any) -> Any:
     if host.dtype == dtypes.float0:
         host = np.zeros(host.shape, np.bool_)
     return ir.DenseElementsAttr.get(np.ascontiguousarray(host), type=kind.element_type, shape=kind.shape)
-
-
-def row_major(ir: Any, types: Sequence[Any]) -> Any:
-    """Row-major layouts, which is NumPy's order."""
-    index = ir.IndexType.get()
-    return ir.ArrayAttr.get([
-        ir.DenseIntElementsAttr.get(np.arange(t.rank, dtype=np.int64)[::-1].copy(), type=index, shape=[t.rank])
-        for t in types])
