@@ -4,6 +4,8 @@
 PYTHON ?= python3
 PACKS := plugins/lax_basic plugins/reductions plugins/control_flow
 EXAMPLE_PACK := examples/softplus_pack
+# Built by a test, as it takes a C++ compiler.
+NATIVE_PACK := examples/native_pack
 PROJECTS := pyproject.toml $(PACKS:%=%/pyproject.toml) $(EXAMPLE_PACK)/pyproject.toml
 EDITABLE := $(PACKS:%=-e %) -e $(EXAMPLE_PACK)
 
@@ -64,7 +66,8 @@ lint: .venv/stamp
 	.venv/bin/python tools/entry_points.py --check
 	.venv/bin/python tools/check_table.py --check
 	.venv/bin/ruff check .
-	.venv/bin/mypy corejax $(PACKS:%=%/corejax_*) $(EXAMPLE_PACK)/corejax_softplus corejax_pytest.py tools
+	.venv/bin/mypy corejax $(PACKS:%=%/corejax_*) $(EXAMPLE_PACK)/corejax_softplus $(NATIVE_PACK)/corejax_native \
+		corejax_pytest.py tools
 
 # The tests that compare with jax, which the product's environment does not have: "jax" or "parity" is in their names.
 # parity-all has those marked exhaustive, too.

@@ -5,8 +5,9 @@
 A name in a module's `__all__` is public. A function with a `.primitive` is that primitive's entry point, and every
 public function is in `corejax.functions`. In `roles.py` the public names are roles, in `operators.py` they are
 operators and array methods (`and_` fills the role `operators.and`), in `numpy_tables.py` they are tables of NumPy
-functions, which are roles too. Modules whose names start with an underscore are private; a name that the package
-re-exports belongs to the module that it comes from. `--check` writes nothing and fails if a table is out of date.
+functions, which are roles too, in `kernels.py` native kernels, which are named after the distribution. Modules whose
+names start with an underscore are private; a name that the package re-exports belongs to the module that it comes from.
+`--check` writes nothing and fails if a table is out of date.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ import argparse
 import importlib
 import pkgutil
 import sys
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKS = ("plugins/lax_basic", "plugins/reductions", "plugins/control_flow", "examples/softplus_pack")
+PACKS = ("plugins/lax_basic", "plugins/reductions", "plugins/control_flow", "examples/softplus_pack",
+         "examples/native_pack")
 BEGIN = "# entry points: written by tools/entry_points.py\n"
 END = "# entry points end\n"
 
@@ -35,17 +38,18 @@ def collect(directory: Path) -> Tables:
     """The tables of a pack, from its modules."""
     sys.path.insert(0, str(directory))
     package = importlib.import_module(package_of(directory))
-    tables: Tables = {"primitives": {}, "functions": {}, "roles": {}}
+    tables: Tables = {"primitives": {}, "functions": {}, "roles": {}, "kernels": {}}
+    distribution = tomllib.loads((directory / "pyproject.toml").read_text())["project"]["name"]
     modules = [f"{package.__name__}.{info.name}" for info in pkgutil.iter_modules(package.__path__)
                if not info.name.startswith("_")]
     for name in [*modules, package.__name__]:  # the facade comes last, since what it re-exports belongs elsewhere
         module = importlib.import_module(name)
         for public in getattr(module, "__all__", ()):
-            enter(tables, name, public, getattr(module, public))
+            enter(tables, name, public, getattr(module, public), distribution)
     return {group: dict(sorted(table.items())) for group, table in tables.items() if table}
 
 
-def enter(tables: Tables, module: str, public: str, value: object) -> None:
+def enter(tables: Tables, module: str, public: str, value: object, distribution: str) -> None:
     """Add a public name to the tables that it belongs to."""
     target = f"{module}:{public}"
     kind = module.rpartition(".")[2]
@@ -53,6 +57,8 @@ def enter(tables: Tables, module: str, public: str, value: object) -> None:
         tables["roles"].setdefault(public, target)
     elif kind == "operators":
         tables["roles"].setdefault(f"operators.{public.rstrip('_')}", target)
+    elif kind == "kernels":
+        tables["kernels"].setdefault(f"{distribution}.{public}", target)
     elif callable(value):
         primitive = getattr(value, "primitive", None)
         if primitive is not None:

@@ -276,8 +276,9 @@ def _why_missing(target: str, platform: str) -> tuple[str, str, str, str | None]
                 f"{near + ' Or install' if near else 'install'} a release of {owner} that has it", pack)
     problem = "is missing: no installed pack provides it"
     if owner and owner not in _COMPILERS:
-        there = manifest.distribution(owner)
-        return (problem, registry.packs_in_use(), f"pip install {owner}" if there is None else
-                f"install another release of {owner} than {there.version}, which brings no kernels", owner)
+        there = manifest.distribution(owner) is not None
+        todo = f"install another release of {owner}: the one that is there brings no kernels" if there else \
+            f"pip install {owner}"
+        return problem, registry.packs_in_use(), todo, owner
     return (problem, registry.packs_in_use(), "install the pack that provides it, or register the function with jaxlib "
             "before the program is compiled", None)
