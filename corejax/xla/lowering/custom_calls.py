@@ -17,9 +17,8 @@ Layouts = str | Sequence["str | Sequence[int] | None"] | None
 _ROW, _COLUMN = "row", "column"
 
 #: The array attributes that kernels can read, by element type.
-_ARRAYS = {"bool": "DenseBoolArrayAttr", "int8": "DenseI8ArrayAttr", "int16": "DenseI16ArrayAttr",
-           "int32": "DenseI32ArrayAttr", "int64": "DenseI64ArrayAttr", "float32": "DenseF32ArrayAttr",
-           "float64": "DenseF64ArrayAttr"}
+_ARRAYS = {"int8": "DenseI8ArrayAttr", "int16": "DenseI16ArrayAttr", "int32": "DenseI32ArrayAttr",
+           "int64": "DenseI64ArrayAttr", "float32": "DenseF32ArrayAttr", "float64": "DenseF64ArrayAttr"}
 
 
 # What a kernel reads by name
@@ -77,9 +76,9 @@ def _unreadable(target: str, name: str, got: str) -> CorejaxTypeError:
     return CorejaxTypeError(
         f"custom_call {target}: the value of {name!r} in backend_config can't be passed to a kernel", got=got,
         wanted="a bool, an int, a float, a NumPy scalar of up to 64 bits, a str; a list or an array of one axis, of "
-               "booleans, signed integers, float32 or float64; a dict of these; or an MLIR attribute", where=here(),
-        todo="flatten an array of several axes, and pass its shape beside it; for an empty list write "
-             "np.array([], np.int64)")
+               "signed integers, float32 or float64; a dict of these; or an MLIR attribute", where=here(),
+        todo="flatten an array of several axes, and pass its shape beside it; pass booleans as np.int8, an empty list "
+             "as np.array([], np.int64)")
 
 
 # Layouts
