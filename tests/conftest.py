@@ -55,6 +55,7 @@ def pytest_xdist_make_scheduler(config: Any, log: Any) -> Any:
     class ByEnvironment(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
-            return file if file.endswith(("test_wheels.py", "test_plugin_faults.py")) else nodeid
+            costly = "test_wheels.py", "test_plugin_faults.py", "test_native_pack.py"
+            return file if file.endswith(costly) else nodeid
 
     return ByEnvironment(config, log)

@@ -83,16 +83,15 @@ def _unreadable(target: str, name: str, got: str) -> CorejaxTypeError:
 
 # Layouts
 
-def layouts(ir: Any, target: str, what: str, wanted: Layouts, types: Sequence[Any]) -> Any:
+def layouts(ctx: Any, target: str, what: str, wanted: Layouts, types: Sequence[Any]) -> Any:
     """Where each array's elements are in memory: the axes from the one that varies fastest to the slowest."""
-    ranks = [kind.rank if isinstance(kind, ir.RankedTensorType) else 0 for kind in types]
+    ranks = [getattr(kind, "rank", 0) for kind in types]  # tokens have none
     each = [wanted] * len(ranks) if wanted is None or isinstance(wanted, str) else list(wanted)
     if len(each) != len(ranks):
         raise _wrong_layout(target, what, f"{len(each)} of them", f"{len(ranks)}, one for each, or one name for all")
-    index = ir.IndexType.get()
-    return ir.ArrayAttr.get([
-        ir.DenseIntElementsAttr.get(np.array(_order(target, what, one, rank), np.int64), type=index, shape=[rank])
-        for one, rank in zip(each, ranks, strict=True)])
+    orders = [_order(target, what, one, rank) for one, rank in zip(each, ranks, strict=True)]
+    texts = [f"dense<{order or ''}> : tensor<{len(order)}xindex>" for order in orders]
+    return ctx.attribute(f"[{', '.join(texts)}]")
 
 
 def _order(target: str, what: str, layout: object, rank: int) -> list[int]:

@@ -240,12 +240,12 @@ class Lowering:
         ir = self.ir
         operands = self._own(args)
         out_types = self.out_types if out_types is None else out_types
-        attrs = {"call_target_name": ir.StringAttr.get(target), "has_side_effect": ir.BoolAttr.get(has_side_effect),
-                 "api_version": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), api_version),
+        attrs = {"call_target_name": ir.StringAttr.get(target), "api_version": self.attribute(f"{api_version} : i32"),
+                 "has_side_effect": self.attribute("true" if has_side_effect else "false"),
                  "backend_config": custom_calls.config(ir, target, backend_config or {})}
         for name, layouts, types in (("operand_layouts", operand_layouts, [x.type for x in operands]),
                                      ("result_layouts", result_layouts, out_types)):
-            attrs[name] = custom_calls.layouts(ir, target, name, layouts, types)
+            attrs[name] = custom_calls.layouts(self, target, name, layouts, types)
         if aliases:
             attrs["output_operand_aliases"] = custom_calls.aliases(
                 self, target, aliases, [x.type for x in operands], out_types)
