@@ -72,31 +72,39 @@ def register(targets: Iterable[str], place: Place) -> None:
     Targets that nobody provides are left to the compiler, which knows some itself; see `missing`.
     """
     platform = _jaxlib.function_platform(place.compiler, place.platform)
-    functions = {}
+    own: dict[str, tuple[Any, bool]] = {}
+    of_packs: dict[str, tuple[Any, str]] = {}
     for target in targets:
         entry = _entry(target, place.compiler)
         if entry is not None:
-            functions[target] = _capsule(entry), str(entry.pack)
-        elif platform == DEFAULT and (own := _jaxlib.own_function(target)) is not None:
-            _jaxlib.prepare_own_functions()
-            functions[target] = own, f"jaxlib {_jaxlib.version}"
-    if not functions:
+            of_packs[target] = _capsule(entry), str(entry.pack)
+        elif platform == DEFAULT and (found := _jaxlib.own_function(target)) is not None:
+            own[target] = found
+    if not own and not of_packs:
         return
+    if own:
+        _jaxlib.prepare_own_functions()
     if not _jaxlib.takes_functions(platform):
-        target, (_, pack) = next(iter(functions.items()))
-        raise PackError(f"the kernel {target!r} of {pack} can't be used on {place.compiler}", pack=pack, where=here(),
-                        got=f"the backend {place.backend!r}, whose runtime doesn't take functions from outside",
-                        wanted="a backend that has registered a handler for them with jaxlib's xla_client",
-                        todo=f"run the program on another device than {place.device}, or install the distribution "
-                             f"that brings this handler")
+        raise _unregistrable(place, *next((target, pack) for target, (_, pack) in of_packs.items()))
     with _lock:
         registered = _jaxlib.registered_functions(platform)
-        for target, (function, pack) in functions.items():
-            capsule, typed = function if isinstance(function, tuple) else (function, True)
+        for target, (capsule, pack) in of_packs.items():
             if target not in registered:
-                _jaxlib.register_function(target, capsule, platform, typed)
+                _jaxlib.register_function(target, capsule, platform)
             elif registered[target] != _jaxlib.function_address(capsule):
                 raise _taken(target, pack, registered[target])
+        for target, (capsule, typed) in own.items():
+            if target not in registered:  # another library that uses jaxlib may have been first
+                _jaxlib.register_function(target, capsule, platform, typed)
+
+
+def _unregistrable(place: Place, target: str, pack: str) -> PackError:
+    """The error for a kernel of a platform whose runtime takes no functions."""
+    return PackError(f"the kernel {target!r} of {pack} can't be used on {place.compiler}", pack=pack, where=here(),
+                     got=f"the backend {place.backend!r}, whose runtime doesn't take functions from outside",
+                     wanted="a backend that has registered a handler for them with jaxlib's xla_client",
+                     todo=f"run the program on another device than {place.device}, or install the distribution that "
+                          "brings this handler")
 
 
 def _taken(target: str, pack: str, other: int | None) -> PackError:
