@@ -6,6 +6,9 @@ from corejax.base.errors import CorejaxRuntimeError
 from corejax.base.source import here
 from corejax.base.tracebacks import SEE_MORE, plain
 
+#: How the runtime says that what is passed to a kernel isn't what it decodes.
+_UNREADABLE = "Failed to decode all FFI handler operands"
+
 
 def refused_program(error: BaseException) -> CorejaxRuntimeError:
     """The error for a program that the compiler refused."""
@@ -16,6 +19,11 @@ def refused_program(error: BaseException) -> CorejaxRuntimeError:
 
 def runtime_error(error: BaseException) -> CorejaxRuntimeError:
     """The error for a compiled program that failed when it ran."""
+    if _UNREADABLE in str(error):
+        return CorejaxRuntimeError("a native kernel can't read the call that a lowering rule makes", got=plain(error),
+                                   wanted="operands, results and backend_config of exactly the types that it reads",
+                                   where=here(), todo="compare the rule's ctx.custom_call with the kernel's binding "
+                                                      "(.Arg, .Ret, .Attr); a Python int is an int64_t")
     return CorejaxRuntimeError("the runtime failed to run a compiled program", got=plain(error), where=here(),
                                wanted="enough memory and valid arguments", todo=SEE_MORE)
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import corejax as cj
-from corejax.errors import CorejaxTypeError
-from corejax_native import decaying_sum
+from corejax.errors import CorejaxRuntimeError, CorejaxTypeError
+from corejax.plugin import define, hookimpl
+from corejax_native import DecayingSum, decaying_sum
 from corejax_native.benchmark import by_callback
 
 X = np.random.default_rng(0).normal(size=(3, 4, 5))
@@ -51,3 +52,17 @@ def test_the_operand_is_left_alone_though_the_kernel_may_write_there() -> None:
 def test_it_refuses_what_the_kernel_can_not_sum(operand: Any) -> None:
     with pytest.raises(CorejaxTypeError, match="decaying_sum: wrong operand"):
         decaying_sum(operand)
+
+
+def test_a_call_that_the_kernel_can_not_read_is_an_error() -> None:
+    class Mistaken(DecayingSum):
+        name = "mistaken_sum"
+
+        @hookimpl
+        def xla_translation(self, ctx: Any, args: Any, *, decay: float, reverse: bool) -> Any:
+            wrong = {"decay": 1, "reverse": False}  # the kernel reads a double
+            return ctx.custom_call("corejax-native.decaying_sum", args, backend_config=wrong)[0]
+
+    with pytest.raises(CorejaxRuntimeError, match="a native kernel can't read the call") as caught:
+        np.asarray(define(Mistaken())(X))
+    assert "expected F64 but got S64" in str(caught.value.got)
