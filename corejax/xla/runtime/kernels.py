@@ -24,7 +24,7 @@ from corejax.installed import groups, registry
 
 if TYPE_CHECKING:
     from corejax.installed import manifest
-    from corejax.installed.manifest import Entry
+    from corejax.installed.distributions import Entry
     from corejax.kernel.jaxpr import JaxprEqn
     from corejax.xla.runtime.client import Place
 else:
