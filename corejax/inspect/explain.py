@@ -138,7 +138,7 @@ def _provided(group: str, name: str) -> Provided:
         origin = " or ".join(str(entry.pack) for entry in entries)
         return Provided(noun, name, origin, problem=str(error))
     assert entry is not None
-    by = installed.preference(entry.pack.name, name).where
+    by = installed.preferences.of(entry.pack.name, name).where
     lost = [f"not used: {other.pack}, by {by}" for other in entries if other is not entry]
     lost += [f"not used: {pack}, {_EXCLUDED}" for pack in installed.hidden.values()
              if any(other.group == group and other.name == name for other in pack.entries)]
@@ -229,7 +229,7 @@ def _holding(primitive: Primitive, resolution: Resolution, notes: Mapping[str, A
         wrappers = tuple(_at(offer) for offer in resolution.wrappers[hook] if offer.source.platform is None)
         if offers:
             try:
-                yield _chosen(hook, rank(primitive.name, hook, offers), wrappers)
+                yield _chosen(hook, rank(primitive.name, hook, offers, resolution.preferences), wrappers, resolution)
             except PackError as error:
                 yield Hook(hook, "conflict", None, error.message, why=error.todo or "")
             continue
@@ -246,7 +246,7 @@ def _holding(primitive: Primitive, resolution: Resolution, notes: Mapping[str, A
 def _lowerings(primitive: Primitive, resolution: Resolution) -> Iterator[Hook]:
     """The lowerings for single platforms."""
     try:
-        found = by_platform(primitive.name, resolution.offers["xla_translation"])
+        found = by_platform(primitive.name, resolution.offers["xla_translation"], resolution.preferences)
     except PackError as error:
         yield Hook(error.hook or "xla_translation", "conflict", None, error.message, why=error.todo or "")
         return
@@ -255,20 +255,20 @@ def _lowerings(primitive: Primitive, resolution: Resolution) -> Iterator[Hook]:
                          if offer.source.platform in (None, platform))
         own = ranking.offers[0].source.platform
         try:
-            hook = _chosen(f"xla_translation@{platform}", ranking, wrappers)
+            hook = _chosen(f"xla_translation@{platform}", ranking, wrappers, resolution)
         except PackError as error:
             hook = Hook(f"xla_translation@{platform}", "conflict", None, error.message, why=error.todo or "")
         yield hook if own == platform else replace(hook, why=f"as it is for {own}")
 
 
-def _chosen(name: str, ranking: Ranking, wrappers: tuple[str, ...]) -> Hook:
+def _chosen(name: str, ranking: Ranking, wrappers: tuple[str, ...], resolution: Resolution) -> Hook:
     (first, *others), why = ranking
     if hasattr(first.rule, "error"):  # several packs add it
         raise first.rule.error()
     declared = isinstance(first.rule, Declaration)
     if not others:
         why = "" if first.source.is_owner else "added where there was none" if not first.source.consented else \
-            f"chosen by {chosen_by(first.source, name)}"
+            f"chosen by {chosen_by(first.source, name, resolution.preferences)}"
     lost = [f"not used: {_at(other)}" if declared or isinstance(other.rule, Declaration) else
             f"asked only where that returns None: {_at(other)}" for other in others]
     return Hook(name, "declared" if declared else "written", first.source.origin, repr(first.rule) * declared,

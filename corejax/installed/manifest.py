@@ -82,10 +82,10 @@ class Manifest:
         packs = {**self.packs, **self.hidden}
         return tuple([preferences.read(where, text, packs, self.broken) for text in texts if text.strip()])
 
-    def preference(self, pack: str | None, name: str, hook: str | None = None,
-                   platform: str | None = None) -> preferences.Preference:
-        """How much the user prefers a pack for something, and how that was said."""
-        return preferences.of(self._preferred, pack, name, hook, platform)
+    @property
+    def preferences(self) -> preferences.Preferences:
+        """What the user prefers now."""
+        return preferences.now(self._preferred)
 
     def choose(self, group: str, name: str) -> Entry | None:
         """The entry for a name; raises if packs conflict and the user made no choice."""
@@ -102,7 +102,8 @@ class Manifest:
         """The winner among several entries for the same name; raises if the user made no choice."""
         if len(entries) < 2:
             return entries[0] if entries else None
-        degrees = [self.preference(entry.pack.name, name).degree for entry in entries]
+        now = self.preferences
+        degrees = [now.of(entry.pack.name, name).degree for entry in entries]
         preferred = [entry for entry, degree in zip(entries, degrees, strict=True) if degree and degree == max(degrees)]
         if len(preferred) == 1:
             return preferred[0]

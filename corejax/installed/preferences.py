@@ -40,18 +40,28 @@ class Preference(NamedTuple):
     where: str
 
 
-def of(environment: Sequence[Choice], pack: str | None, name: str, hook: str | None,
-       platform: str | None) -> Preference:
-    """How much a pack is preferred for something.
+class Preferences(NamedTuple):
+    """All that is preferred at one moment: what the environment names, and what was chosen in code, the latest last."""
 
-    A choice that names more counts for more; among equals, what was chosen in code counts for more than the
-    environment, later code for more than earlier code, and what the variable names first for more than the rest.
-    """
-    chosen = (*environment[::-1], *_pushed)
-    degree, place = max([(choice.parts, place) for place, choice in enumerate(chosen)
-                         if choice.pack == pack and choice.covers(name, hook, platform)], default=(0, -1))
-    return Preference(degree * (len(chosen) + 1) + place + 1,
-                      "COREJAX_PREFER" if place < len(environment) else "cj.plugins.prefer")
+    environment: Sequence[Choice]
+    pushed: Sequence[Choice]
+
+    def of(self, pack: str | None, name: str, hook: str | None = None, platform: str | None = None) -> Preference:
+        """How much a pack is preferred for something.
+
+        A choice that names more counts for more; among equals, what was chosen in code counts for more than the
+        environment, later code for more than earlier code, and what the variable names first for more than the rest.
+        """
+        chosen = (*self.environment[::-1], *self.pushed)
+        parts, place = max([(choice.parts, place) for place, choice in enumerate(chosen)
+                            if choice.pack == pack and choice.covers(name, hook, platform)], default=(0, -1))
+        return Preference(parts * (len(chosen) + 1) + place + 1,
+                          "COREJAX_PREFER" if place < len(self.environment) else "cj.plugins.prefer")
+
+
+def now(environment: Sequence[Choice]) -> Preferences:
+    """What is preferred now."""
+    return Preferences(environment, _pushed)
 
 
 # From text

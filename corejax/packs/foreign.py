@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from corejax.base.errors import CorejaxError, PluginError, kind_of, suggestion
 from corejax.installed import groups, manifest, registry, requirements
 from corejax.installed.distributions import Entry
+from corejax.installed.preferences import Preferences
 from corejax.installed.targets import EVERY, Target
 from corejax.kernel.declarations import Declaration
 from corejax.kernel.hookspecs import HOOKS
@@ -83,12 +84,12 @@ def check_target(foreign: Foreign) -> None:
                      wanted=f"one of {', '.join(platforms)}", todo=near)
 
 
-def is_chosen(primitive: Primitive, foreign: Foreign) -> bool:
+def is_chosen(primitive: Primitive, foreign: Foreign, preferences: Preferences) -> bool:
     """Does the user prefer it to what the primitive's owner has, or is it the owner's?"""
-    preference, (_, _, hook, platform) = manifest.read().preference, foreign.target
+    _, _, hook, platform = foreign.target
     return foreign.entry.pack.name == primitive.pack or (
-        preference(foreign.entry.pack.name, primitive.name, hook, platform).degree >
-        preference(primitive.pack, primitive.name, hook, platform).degree)
+        preferences.of(foreign.entry.pack.name, primitive.name, hook, platform).degree >
+        preferences.of(primitive.pack, primitive.name, hook, platform).degree)
 
 
 def is_met(primitive: Primitive, foreign: Foreign) -> bool:

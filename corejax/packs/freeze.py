@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -33,7 +33,7 @@ from corejax.packs.hook_signatures import (
     wrapped,
 )
 from corejax.packs.ranking import FAMILIES, Offer, by_platform, conflict, general, rank
-from corejax.packs.resolution import ALWAYS_THERE, Extension, Resolution, Unchosen, extensions
+from corejax.packs.resolution import ALWAYS_THERE, Extension, Resolution, extensions
 from corejax.packs.source import Source
 
 #: Hooks without which there is an answer all the same if there is one for another hook, and those with a default.
@@ -60,7 +60,7 @@ def freeze(primitive: Primitive) -> dict[str, Any]:
         with _lock:
             _fixed.discard(primitive)
         raise
-    _tell_of_unchosen(primitive, resolution.unchosen)
+    _tell_of_unchosen(primitive, resolution)
     for whose, error in resolution.left_out:
         # a pack that is broken is reported once, however many primitives it has rules for
         key = whose if whose.partition(" ")[0] in registry.broken() else (whose, primitive.name, str(error))
@@ -168,7 +168,8 @@ def _merge(resolution: Resolution) -> dict[str, Any]:
     slots: dict[str, Any] = dict.fromkeys(HOOKS)
     providers: dict[str, str] = {}
     lowerings: dict[str, Rule] = {}
-    for platform, ranking in by_platform(owner.primitive, offers["xla_translation"]).items():
+    for platform, ranking in by_platform(
+            owner.primitive, offers["xla_translation"], resolution.preferences).items():
         lowerings[platform] = _chosen("xla_translation", ranking.offers, params, several)
         providers[f"xla_translation@{platform}"] = ranking.offers[0].source.origin
     declared: dict[str, Any] = {"linear": None, "factors": None, "symbolic_zeros": False}
@@ -176,7 +177,7 @@ def _merge(resolution: Resolution) -> dict[str, Any]:
         offered = general(hook, found)
         if not offered:
             continue
-        ranked = rank(owner.primitive, hook, offered).offers
+        ranked = rank(owner.primitive, hook, offered, resolution.preferences).offers
         providers[hook] = ranked[0].source.origin
         if hook == "jvp":
             declared = _declared_with_jvp(ranked[0], params)
@@ -279,13 +280,13 @@ def _check_computed(owner: Source, slots: SimpleNamespace) -> None:
 
 # What the user is told
 
-def _tell_of_unchosen(primitive: Primitive, unchosen: Sequence[Unchosen]) -> None:
+def _tell_of_unchosen(primitive: Primitive, resolution: Resolution) -> None:
     """Once for each pack, unless the user prefers the owner."""
-    installed = manifest.read()
-    for slot, pack, origin, what in unchosen:
+    preferred = resolution.preferences.of
+    for slot, pack, origin, what in resolution.unchosen:
         hook, _, platform = slot.partition("@")
         unknown = isinstance(what, Foreign) and what.in_table  # it may have no rule for this primitive
-        if unknown or pack is None or installed.preference(primitive.pack, primitive.name, hook, platform).degree:
+        if unknown or pack is None or preferred(primitive.pack, primitive.name, hook, platform).degree:
             continue
         groups.report(
             ("unchosen", pack), f"{origin} has a rule for {primitive.name}.{slot}, which {primitive.origin} answers "

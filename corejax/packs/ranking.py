@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from corejax.base.errors import PackError
 from corejax.base.source import here
-from corejax.installed import manifest
+from corejax.installed.preferences import Preferences
 from corejax.kernel.declarations import NotDifferentiable, NotLinear
 from corejax.packs.source import Source
 
@@ -39,7 +39,7 @@ class Ranking(NamedTuple):
     why: str
 
 
-def rank(primitive: str, hook: str, offers: Sequence[Offer]) -> Ranking:
+def rank(primitive: str, hook: str, offers: Sequence[Offer], preferences: Preferences) -> Ranking:
     """The offers in order; raises if packs compete and the user made no choice."""
     if len(offers) == 1:
         return Ranking([*offers], "the only one")
@@ -50,27 +50,27 @@ def rank(primitive: str, hook: str, offers: Sequence[Offer]) -> Ranking:
         return Ranking(rivals + backups, "its pack's plugins come in pluggy's order" if len(rivals) > 1 else
                        "the owner declares that there is none" if backups[0].refuses else
                        "the others are marked trylast")
-    degrees = {offer.source.origin: degree(offer.source, hook) for offer in rivals}
+    degrees = {offer.source.origin: degree(offer.source, hook, preferences) for offer in rivals}
     rivals.sort(key=lambda offer: -degrees[offer.source.origin])
     if not degrees[rivals[0].source.origin]:
         raise conflict(primitive, hook, rivals)
-    return Ranking(rivals + backups, f"chosen by {chosen_by(rivals[0].source, hook)}")
+    return Ranking(rivals + backups, f"chosen by {chosen_by(rivals[0].source, hook, preferences)}")
 
 
-def degree(source: Source, slot: str) -> int:
+def degree(source: Source, slot: str, preferences: Preferences) -> int:
     """How much the user prefers a plugin for a hook: 0 is not at all."""
     hook, _, platform = slot.partition("@")
     if source.replaces:
         return _REPLACED
-    return manifest.read().preference(source.pack, source.primitive, hook, platform or source.platform).degree
+    return preferences.of(source.pack, source.primitive, hook, platform or source.platform).degree
 
 
-def chosen_by(source: Source, slot: str) -> str:
+def chosen_by(source: Source, slot: str, preferences: Preferences) -> str:
     """How the user said it."""
     hook, _, platform = slot.partition("@")
     if source.replaces:
         return "extend(..., replace=True)"
-    return manifest.read().preference(source.pack, source.primitive, hook, platform or source.platform).where
+    return preferences.of(source.pack, source.primitive, hook, platform or source.platform).where
 
 
 def conflict(primitive: str, hook: str, rivals: Sequence[Offer]) -> PackError:
@@ -96,11 +96,11 @@ def clash(primitive: str, hook: str, rivals: Sequence[Offer]) -> Any:
     return rule
 
 
-def by_platform(primitive: str, offers: Sequence[Offer]) -> dict[str, Ranking]:
+def by_platform(primitive: str, offers: Sequence[Offer], preferences: Preferences) -> dict[str, Ranking]:
     """The ranked lowerings for each platform that has any. Members of a family without their own get the family's."""
     platforms = dict.fromkeys([offer.source.platform for offer in offers if offer.source.platform is not None])
     found = {platform: rank(primitive, f"xla_translation@{platform}",
-                            [offer for offer in offers if offer.source.platform == platform])
+                            [offer for offer in offers if offer.source.platform == platform], preferences)
              for platform in sorted(platforms)}
     for family, members in FAMILIES.items():
         if family in found:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Container, Iterable
 from typing import Any, NamedTuple
 
 from corejax.base.errors import CorejaxError
+from corejax.installed import manifest
 from corejax.installed.distributions import Pack
 from corejax.kernel.declarations import Linearity
 from corejax.kernel.hookspecs import HOOKS
@@ -65,11 +66,12 @@ class Resolution:
     consent. With `everything`, rules are imported that could wait.
     """
 
-    __slots__ = ("_added", "_everything", "_primitive", "_waiting", "left_out", "manager", "offers", "owner", "sources",
-                 "unchosen", "wrappers")
+    __slots__ = ("_added", "_everything", "_primitive", "_waiting", "left_out", "manager", "offers", "owner",
+                 "preferences", "sources", "unchosen", "wrappers")
 
     def __init__(self, primitive: Primitive, *, everything: bool = False) -> None:
         self._primitive, self._everything = primitive, everything
+        self.preferences = manifest.read().preferences  # of one moment: another thread may change them
         self.manager = Manager()
         self.sources: list[Source] = []
         self.left_out: list[tuple[str, Exception]] = []
@@ -83,7 +85,8 @@ class Resolution:
         for plugin, whose, replace, pack in extensions.get(primitive, ()):
             source = Source(plugin, primitive.name, pack.name if pack else None, str(pack) if pack else whose,
                             extends=pack is None, replaces=replace and pack is None, consented=False)
-            source.consented = source.replaces or degree(source, "") > degree(self.owner, "")
+            source.consented = source.replaces or (
+                degree(source, "", self.preferences) > degree(self.owner, "", self.preferences))
             self._admit(source)
         self.offers: Offers
         self.wrappers: Offers
@@ -109,7 +112,7 @@ class Resolution:
         except CorejaxError as error:
             self.left_out.append((str(rule.entry.pack), error))
             return
-        chosen = foreign.is_chosen(self._primitive, rule)
+        chosen = foreign.is_chosen(self._primitive, rule, self.preferences)
         if chosen or self._everything or foreign.is_met(self._primitive, rule):
             self._import(rule, chosen)
         else:

@@ -382,6 +382,9 @@ def test_a_choice_of_what_is_not_there_is_an_error(site, choice, said):
                                                                  COREJAX_PREFER=choice.strip("'"))
 
 
+ROUNDS = 5
+
+
 def test_threads_go_on_while_another_prefers(site):
     wave(site, more=LOWERED)
     rules(site, impl="seven")
@@ -392,16 +395,16 @@ def test_threads_go_on_while_another_prefers(site):
         def work():
             while not over.is_set():
                 seen.add(float(lax.wave(0.0)))
-        threads = [threading.Thread(target=work) for _ in range(2)]
+        threads = [threading.Thread(target=work, daemon=True) for _ in range(2)]
         [thread.start() for thread in threads]
-        for _ in range(5):
+        for _ in range(ROUNDS):
             with cj.plugins.prefer("hooks-pack"):
                 assert float(lax.wave(0.0)) == 7.0
             assert float(lax.wave(0.0)) == 0.0
         over.set()
         [thread.join() for thread in threads]
         print(sorted(seen))
-    """)
+    """.replace("ROUNDS", str(ROUNDS)))
     assert "[0.0, 7.0]" in out or "[0.0]" in out
 
 

@@ -101,7 +101,7 @@ def offer(name: str) -> Offer:
     installed = registry.installed()
     entries = installed.providers(GROUP, name)
     if name in BACKENDS:
-        preferred = [entry for entry in entries if installed.preference(entry.pack.name, name).degree]
+        preferred = [entry for entry in entries if installed.preferences.of(entry.pack.name, name).degree]
         for other in [] if preferred else entries:
             groups.report((name, other.pack.name), f"the backend {name!r} of {other.pack} is not used, as {_OWN} has "
                             f"one of that name; COREJAX_PREFER={other.pack.name} chooses it")
