@@ -70,6 +70,7 @@ class CustomCall:
     """
 
     name = "custom_call"
+    operands = ("*operands",)
     multiple_results = True
     symbolic_zeros = True
 
@@ -196,6 +197,7 @@ class CustomPullback:
     """
 
     name = "custom_pullback"
+    operands = ("*values",)
     multiple_results = True
     symbolic_zeros = True
 

@@ -23,6 +23,7 @@ class ExportedCall:
     """
 
     name = "exported_call"
+    operands = ("*operands",)
     multiple_results = True
 
     jvp = not_differentiable("an exported program has only the derivatives that were exported with it, for reverse "

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax.core import ShapedArray, Zero, dtypes
+from corejax.core import Array, ArrayLike, ShapedArray, Zero, dtypes
 from corejax.plugin import Sample, define, factors, families, hookimpl, over, partials
 from corejax_lax_basic._axes import as_int
 from corejax_lax_basic.comparison import eq, ge
@@ -93,8 +93,8 @@ class IntegerPow(families.Elementwise):
         super().__init__("integer_pow", np.power, arity=1, hlo="power", dtypes="iufc", doc=str(IntegerPow.__doc__),
                          jvp=factors(lambda out, x, *, y: _power_slope(x, y)))
 
-    def function(self, bind: Callable[..., Any]) -> Callable[..., Any]:
-        def integer_pow(x: Any, y: int) -> Any:
+    def function(self, bind: Callable[..., Array]) -> Callable[..., Any]:
+        def integer_pow(x: ArrayLike, y: int) -> Array:
             return bind(x, y=as_int("integer_pow", "the exponent", y))
         return integer_pow
 

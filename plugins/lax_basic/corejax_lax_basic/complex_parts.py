@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from corejax import lax
-from corejax.core import aval_of, dtypes
+from corejax.core import Array, ArrayLike, aval_of, dtypes
 from corejax.plugin import define, families
 
 __all__ = ["complex", "conj", "imag", "real"]
@@ -44,8 +44,8 @@ class _Complex(families.Elementwise):
 
 
 class _Conj(families.Elementwise):
-    def function(self, bind: Callable[..., Any]) -> Callable[..., Any]:
-        def conj(x: Any) -> Any:
+    def function(self, bind: Callable[..., Array]) -> Callable[..., Any]:
+        def conj(x: ArrayLike) -> Array:
             dtype = aval_of(x).dtype
             return complex(x, families.weak_scalar(0.0, dtype)) if dtypes.is_float(dtype) else bind(x)
         return conj

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax.core import ShapedArray, aval_of, dtypes
+from corejax.core import Array, ArrayLike, ShapedArray, aval_of, dtypes
 from corejax.plugin import Sample, define, factors, families, hookimpl, over
 from corejax_lax_basic.arithmetic import add, div, integer_pow, mul, sub
 from corejax_lax_basic.comparison import eq
@@ -59,10 +59,10 @@ def _exponent_slope(out: Any, x: Any, y: Any) -> Any:
 
 
 class _Pow(families.Elementwise):
-    def function(self, bind: Callable[..., Any]) -> Callable[..., Any]:
-        def pow(x: Any, y: Any) -> Any:
+    def function(self, bind: Callable[..., Array]) -> Callable[..., Any]:
+        def pow(x: ArrayLike, y: ArrayLike) -> Array:
             if type(y) is int and type(x) not in dtypes.PYTHON_SCALARS and dtypes.is_inexact(aval_of(x).dtype):
-                return integer_pow(x, y)
+                return integer_pow(x, y)  # type: ignore[no-any-return]
             x, y = families.match_scalars((x, y))
             x_dtype, y_dtype = aval_of(x).dtype, aval_of(y).dtype
             if dtypes.is_inexact(x_dtype) and dtypes.is_integer(y_dtype):

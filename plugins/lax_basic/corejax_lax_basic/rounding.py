@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax.core import ShapedArray, here
+from corejax.core import Array, ArrayLike, ShapedArray, here
 from corejax.errors import CorejaxValueError
 from corejax.plugin import Sample, define, families, hookimpl, partials
 from corejax_lax_basic._axes import as_int
@@ -49,8 +49,8 @@ class Round(families.Elementwise):
         super().__init__("round", np.rint, arity=1, hlo="round_nearest_even", dtypes="f", jvp=partials(None),
                          doc=str(Round.__doc__))
 
-    def function(self, bind: Callable[..., Any]) -> Callable[..., Any]:
-        def round(x: Any, rounding_method: int = RoundingMethod.AWAY_FROM_ZERO) -> Any:
+    def function(self, bind: Callable[..., Array]) -> Callable[..., Any]:
+        def round(x: ArrayLike, rounding_method: int = RoundingMethod.AWAY_FROM_ZERO) -> Array:
             return bind(x, rounding_method=as_int("round", "rounding_method", rounding_method))
         return round
 

@@ -6,13 +6,13 @@ products and extremes don't depend on the order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from corejax import lax
-from corejax.core import Linear, ShapedArray, aval_of, stage
+from corejax.core import Array, ArrayLike, Linear, ShapedArray, aval_of, stage
 from corejax.plugin import Sample, define, hookimpl, not_linear, partials
 from corejax_lax_basic._axes import Shape, same_dtype, shape_of, shifted, wrong
 from corejax_lax_basic._lowering import axis_numbers
@@ -44,9 +44,10 @@ class _Scatter:
     _ufunc: Any = None
     _exempt_of_overlaps: Mapping[str, str] = {}  # checks that don't hold where windows overlap, and why
 
-    def function(self, bind: Any) -> Any:
-        def scatter(operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, *,
-                    indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None) -> Any:
+    def function(self, bind: Callable[..., Array]) -> Any:
+        def scatter(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
+                    dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
+                    unique_indices: bool = False, mode: str | None = None) -> Array:
             numbers = canonical_numbers(dimension_numbers)
             mode = canonical_mode(self.name, mode)
             return bind(operand, wide(scatter_indices), updates, dimension_numbers=numbers,
