@@ -39,10 +39,14 @@ Flags = carrying.Flags
 
 
 class XlaCall:
-    """`xla_call(*args, jaxpr=..., name="", donated=None, inline=False, keep_unused=False)`: call a jaxpr.
+    """`xla_call(*operands, jaxpr=..., name="", donated=None, inline=False, keep_unused=False)`: call a jaxpr.
 
     The jaxpr has no constvars. `donated` says which operands' memory the program may reuse. With `inline`, the call is
     evaluated equation by equation instead, wherever a transformation is active.
+
+    >>> staged = stage(lambda x: [x + 1.0], [ShapedArray((), "float64")])
+    >>> xla_call(np.float64(2.0), jaxpr=staged.jaxpr)
+    [Array(3., dtype=float64)]
     """
 
     name = "xla_call"

@@ -139,7 +139,11 @@ def _constant(kind: Any, value: Any, sign: float, dtype: np.dtype) -> Array:
 @public
 def full_like(x: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None,
               shape: Sequence[int] | None = None) -> Array:
-    """An array filled with `fill_value`, with the dtype and shape of `x` unless they are given."""
+    """An array filled with `fill_value`, with the dtype and shape of `x` unless they are given.
+
+    >>> full_like(np.zeros(2, np.float32), 7)
+    Array([7., 7.], dtype=float32)
+    """
     if shape is None:
         shape = x.shape if hasattr(x, "shape") else shape_of(x)
     if dtype is None:

@@ -328,7 +328,11 @@ def dot(lhs: ArrayLike, rhs: ArrayLike, *, dimension_numbers: Contraction | None
 
 @public
 def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: object | None = None) -> Array:
-    """Matrix products along equal leading axes: `(..., n, k)` and `(..., k, m)` give `(..., n, m)`."""
+    """Matrix products along equal leading axes: `(..., n, k)` and `(..., k, m)` give `(..., n, m)`.
+
+    >>> batch_matmul(np.ones((5, 2, 3)), np.ones((5, 3, 4))).shape
+    (5, 2, 4)
+    """
     ndim = len(shape_of(lhs))
     if ndim < 2 or len(shape_of(rhs)) != ndim:
         raise wrong("batch_matmul", "the operands must be stacks of matrices of equal rank",

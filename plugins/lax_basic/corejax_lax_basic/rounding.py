@@ -17,7 +17,11 @@ __all__ = ["RoundingMethod", "ceil", "floor", "is_finite", "round"]
 
 
 class RoundingMethod(IntEnum):
-    """How `round` rounds numbers halfway between two integers."""
+    """How `round` rounds numbers halfway between two integers.
+
+    >>> round(2.5, RoundingMethod.TO_NEAREST_EVEN).item()
+    2.0
+    """
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1
@@ -25,12 +29,15 @@ class RoundingMethod(IntEnum):
 
 floor = define(families.unary("floor", np.floor, hlo="floor", dtypes="f", jvp=partials(None),
                               singular=range(-2, 3),
-                              doc="The largest integer not greater than x."))
+                              doc="The largest integer not greater than x.",
+                              example="floor(np.array([1.5, -1.5])).tolist() -> [1.0, -2.0]"))
 ceil = define(families.unary("ceil", np.ceil, hlo="ceil", dtypes="f", jvp=partials(None),
                              singular=range(-2, 3),
-                             doc="The smallest integer not less than x."))
+                             doc="The smallest integer not less than x.",
+                             example="ceil(np.array([1.5, -1.5])).tolist() -> [2.0, -1.0]"))
 is_finite = define(families.unary("is_finite", np.isfinite, hlo="is_finite", dtypes="f", jvp=partials(None),
-                                  result=lambda dtype: np.dtype(bool), doc="Whether x is neither infinite nor NaN."))
+                                  result=lambda dtype: np.dtype(bool), doc="Whether x is neither infinite nor NaN.",
+                                  example="is_finite(np.array([1.5, np.inf])).tolist() -> [True, False]"))
 
 
 def _half_away(x: Any) -> Any:

@@ -326,9 +326,14 @@ rev: Any = define(Rev())
 
 @public
 def broadcast(operand: ArrayLike, sizes: Sequence[int]) -> Array:
-    """Repeat the operand along new leading axes of these sizes."""
+    """Repeat the operand along new leading axes of these sizes.
+
+    >>> broadcast(np.arange(2), (3,)).tolist()
+    [[0, 1], [0, 1], [0, 1]]
+    """
     sizes, shape = as_ints("broadcast", "sizes", sizes), shape_of(operand)
-    return broadcast_in_dim(operand, (*sizes, *shape), tuple(range(len(sizes), len(sizes) + len(shape))))  # type: ignore[no-any-return]
+    axes = tuple(range(len(sizes), len(sizes) + len(shape)))
+    return broadcast_in_dim(operand, (*sizes, *shape), axes)  # type: ignore[no-any-return]
 
 
 @public
@@ -350,7 +355,11 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
 
 @public
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
-    """The operand with the axes from `start_dimension` up to `stop_dimension` merged into one."""
+    """The operand with the axes from `start_dimension` up to `stop_dimension` merged into one.
+
+    >>> collapse(np.ones((2, 3, 4)), 0, 2).shape
+    (6, 4)
+    """
     shape = shape_of(operand)
     start = as_int("collapse", "start_dimension", start_dimension)
     stop = None if stop_dimension is None else as_int("collapse", "stop_dimension", stop_dimension)

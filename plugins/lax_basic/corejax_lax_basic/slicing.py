@@ -362,7 +362,11 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
 
 @public
 def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array]:
-    """Split the operand along an axis into parts of these sizes."""
+    """Split the operand along an axis into parts of these sizes.
+
+    >>> [part.tolist() for part in split(np.arange(5), (2, 3))]
+    [[0, 1], [2, 3, 4]]
+    """
     at, start, parts = canonical_axis("split", axis, len(shape_of(operand))), 0, []
     for size in as_ints("split", "sizes", sizes):
         parts.append(slice_in_dim(operand, start, start + size, axis=at))
@@ -382,7 +386,11 @@ def _along(shape: Shape, at: int, index: Any) -> list[Any]:
 @public
 def dynamic_slice_in_dim(operand: ArrayLike, start_index: ArrayLike, slice_size: int, axis: int = 0, *,
                          allow_negative_indices: bool = True) -> Array:
-    """`slice_size` elements along one axis, from a computed start."""
+    """`slice_size` elements along one axis, from a computed start.
+
+    >>> dynamic_slice_in_dim(np.arange(5), np.int32(2), 2).tolist()
+    [2, 3]
+    """
     shape = shape_of(operand)
     at = canonical_axis("dynamic_slice_in_dim", axis, len(shape))
     sizes = list(shape)
@@ -406,7 +414,11 @@ def dynamic_index_in_dim(operand: ArrayLike, index: ArrayLike, axis: int = 0, ke
 @public
 def dynamic_update_slice_in_dim(operand: ArrayLike, update: ArrayLike, start_index: ArrayLike, axis: int, *,
                                 allow_negative_indices: bool = True) -> Array:
-    """The operand with a part along one axis replaced, from a computed start."""
+    """The operand with a part along one axis replaced, from a computed start.
+
+    >>> dynamic_update_slice_in_dim(np.arange(4), np.array([8, 9]), np.int32(1), 0).tolist()
+    [0, 8, 9, 3]
+    """
     shape = shape_of(operand)
     at = canonical_axis("dynamic_update_slice_in_dim", axis, len(shape))
     return dynamic_update_slice(operand, update, _along(shape, at, start_index),  # type: ignore[no-any-return]
@@ -416,7 +428,11 @@ def dynamic_update_slice_in_dim(operand: ArrayLike, update: ArrayLike, start_ind
 @public
 def dynamic_update_index_in_dim(operand: ArrayLike, update: ArrayLike, index: ArrayLike, axis: int, *,
                                 allow_negative_indices: bool = True) -> Array:
-    """The operand with the slice at a computed index along one axis replaced."""
+    """The operand with the slice at a computed index along one axis replaced.
+
+    >>> dynamic_update_index_in_dim(np.arange(3), np.int64(9), np.int32(1), 0).tolist()
+    [0, 9, 2]
+    """
     shape = shape_of(operand)
     at = canonical_axis("dynamic_update_index_in_dim", axis, len(shape))
     if len(shape_of(update)) != len(shape):
