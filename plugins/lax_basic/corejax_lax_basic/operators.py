@@ -387,7 +387,7 @@ def copy(x: Array) -> Array:
     return identity.copy(x)
 
 
-def reshape(x: Array, *shape: Any, order: str = "C") -> Array:
+def reshape(x: Array, *shape: int | Sequence[int], order: str = "C") -> Array:
     """The same elements in another shape, given as integers or one tuple; one size may be -1."""
     if order != "C":
         raise wrong("reshape", "only row-major order is supported", got=f"order={order!r}", wanted="order='C'",
@@ -419,7 +419,7 @@ def squeeze(x: Array, axis: int | Sequence[int] | None = None) -> Array:
     return shapes.squeeze(x, canonical_axes("squeeze", axis, x.aval.ndim))
 
 
-def transpose(x: Array, *axes: Any) -> Array:
+def transpose(x: Array, *axes: int | Sequence[int] | None) -> Array:
     """The axes in another order, given as integers or one tuple; reversed by default."""
     if not axes or axes == (None,):
         return T(x)
