@@ -66,7 +66,7 @@ def _signature(plugin: object, typed: Function | None) -> inspect.Signature:
     kind = inspect.Parameter
     parameters = () if typed is None else inspect.signature(typed).parameters.values()
     params = [p for p in parameters if p.kind in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
-    result = "list[Array]" if getattr(plugin, "multiple_results", False) is True else "Array"
+    result = "list[Array]" if _plain(plugin, "multiple_results") is True else "Array"
     operands = [kind(name.removeprefix("*"), kind.VAR_POSITIONAL if name[0] == "*" else kind.POSITIONAL_ONLY,
                      annotation="ArrayLike") for name in _operands(plugin, {p.name for p in params})]
     return inspect.Signature([*operands, *params], return_annotation=result)
@@ -74,13 +74,19 @@ def _signature(plugin: object, typed: Function | None) -> inspect.Signature:
 
 def _operands(plugin: object, params: Set[str]) -> Sequence[str]:
     """The names of the operands: declared ones, or x, y, ... if a declaration tells how many there are."""
-    declared: Any = getattr(plugin, "operands", None)
+    declared, jvp, impl = [_plain(plugin, name) for name in ("operands", "jvp", "impl")]
     if names_operands(declared) and params.isdisjoint([name.removeprefix("*") for name in declared]):
         names: tuple[str, ...] = declared
         return names
-    jvp, per_operand = getattr(plugin, "jvp", None), getattr(getattr(plugin, "impl", None), "per_operand", None)
-    count = len(jvp.functions) if isinstance(jvp, Partials) else getattr(per_operand, "arity", None)
+    rule = getattr(impl, "per_operand", None)
+    count = len(jvp.functions) if isinstance(jvp, Partials) else getattr(rule, "arity", None)
     letters = [letter for letter in _LETTERS if letter not in params]
     if count is None:
         return ["*args"]
     return letters[:count] if count <= len(letters) else [f"x{i}" for i in range(count)]
+
+
+def _plain(plugin: object, name: str) -> Any:
+    """An attribute as it is written: a property, which may raise, is not asked before the primitive is used."""
+    found = inspect.getattr_static(plugin, name, None)
+    return found.__func__ if isinstance(found, staticmethod) else found
