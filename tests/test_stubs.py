@@ -11,15 +11,17 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal  # noqa: F401  (Literal: its meaning is looked up here)
+from typing import Any, Literal, overload
 
+import numpy as np
 import pytest
 
 import corejax as cj
 from corejax.errors import CorejaxRuntimeError, CorejaxValueError
-from corejax.inspect import cli
+from corejax.inspect import cli, stubs
 from corejax.inspect.annotations import Scope
 from corejax.inspect.stubs import Stubs, write
 from corejax.installed import manifest, registry
@@ -179,14 +181,14 @@ def test_the_standard_stubs_are_what_the_packs_declare() -> None:
 
 
 def test_every_function_of_every_pack_has_its_place_in_the_stubs() -> None:
-    stubs = Stubs()
-    assert {} == stubs.left_out
-    tree = ast.parse(stubs.files["lax.pyi"])
+    made = Stubs()
+    assert {} == made.left_out
+    tree = ast.parse(made.files["lax.pyi"])
     defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     defined |= {alias.asname for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names
                 if alias.asname}
     assert {name for name in dir(cj.lax) if not re.fullmatch("and|or|not", name)} == defined
-    (methods,) = [node for node in ast.parse(stubs.files["arrays/methods.pyi"]).body if isinstance(node, ast.ClassDef)]
+    (methods,) = [node for node in ast.parse(made.files["arrays/methods.pyi"]).body if isinstance(node, ast.ClassDef)]
     assert {"T", "at", "sum", "reshape"} < {node.name for node in methods.body if isinstance(node, ast.FunctionDef)}
 
 
@@ -221,6 +223,31 @@ def test_what_cannot_be_loaded_is_left_out_and_told(monkeypatch: pytest.MonkeyPa
     assert ["left out lax.sin: ImportError: half of it is missing",
             "left out x.sum: ImportError: half of it is missing"] == said[:2]
     assert "def sin(" not in (tmp_path / "corejax/lax.pyi").read_text()
+
+
+@overload
+def _several(x: int) -> int: ...
+@overload
+def _several(x: str, *, y: np.ndarray | None = ...) -> str: ...
+def _several(x: Any, *, y: Any = None) -> Any:
+    """One of two."""
+
+
+class _Callable:
+    def __call__(self, x: Any, *more: int, k: Literal["q"] = "q", **others: Any) -> Any: ...
+
+    __call__.__annotations__ |= {"x": np.ndarray, "k": Literal["q"], "return": "Unheard"}
+
+
+@pytest.mark.parametrize(("function", "written"), [
+    (_several, ["@overload", "def f(x: int) -> int: ...", "@overload",
+                "def f(x: str, *, y: numpy.ndarray | None = ...) -> str:", '    """One of two."""']),
+    (_Callable(), ["def f(x: numpy.ndarray, *more: int, k: Literal['q'] = 'q', **others: Any) -> Any: ..."]),
+    (partial(_Callable(), 1), ["def f(*more: int, k: Literal['q'] = 'q', **others: Any) -> Any:"]),
+    (lambda x, y=(1, 2): x, ["def f(x: Any, y: Any = ...) -> Any: ..."]),
+    (len, ["def f(obj: Any, /) -> Any:"])], ids=["overloads", "object", "partial", "lambda", "builtin"])
+def test_functions_of_every_kind_are_written(function: Any, written: list[str]) -> None:
+    assert written == stubs.defined("f", function, Scope(["f"], {}))[:len(written)]
 
 
 # Writing them

@@ -10,6 +10,7 @@ import ast
 import builtins
 import inspect
 import sys
+import typing
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from importlib.util import resolve_name
@@ -84,6 +85,8 @@ class Scope:
         """An annotation as this stub writes it, given the modules whose names it may use; `Any` if one is unknown."""
         text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
         known = [origins_in(module) for module in modules]
+        if not isinstance(annotation, str):  # an object is written without the name of this module
+            known.insert(0, {name: ("typing", name) for name in typing.__all__})
         try:
             tree = ast.parse(text.strip(), mode="eval")
             return ast.unparse(_Rename(self, known).visit(tree))

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from corejax.arrays.datamodel import BINARY, UNARY
+from corejax.arrays.datamodel import BINARY, UNARY, ArrayType
 from corejax.base.errors import CorejaxRuntimeError, CorejaxValueError
 from corejax.base.source import here
 from corejax.inspect.annotations import Origin, Scope, origins
@@ -74,7 +74,7 @@ class Stubs:
         for name, value in classes.items():
             scope.export(name, (value.__module__, value.__qualname__))
         for name, function in functions.items():
-            body += ["", *_defined(name, function, scope)]
+            body += ["", *defined(name, function, scope)]
         return _file('"""Everything that the installed packs provide, by name."""', [*scope.imports(), *body])
 
     def _methods(self) -> str:
@@ -89,7 +89,7 @@ class Stubs:
                 continue
             if getattr(function, "is_property", False):
                 body.append("    @property")
-            body += [f"    {line}" if line else "" for line in _defined(name, function, scope, method=True)]
+            body += [f"    {line}" if line else "" for line in defined(name, function, scope, method=True)]
             body.append("")
         head = ["class Methods:", '    """The methods of arrays that the installed packs provide."""', ""]
         return _file('"""What the installed packs add to arrays."""', [*scope.imports(), "", *head, *body])
@@ -118,7 +118,7 @@ def _function(name: str) -> Any:
     return registry.load(groups.FUNCTIONS, name) if of_its_own else find(name).function
 
 
-def _defined(name: str, value: Any, scope: Scope, method: bool = False) -> list[str]:
+def defined(name: str, value: Any, scope: Scope, method: bool = False) -> list[str]:
     """The definition of a function, as lines."""
     lines: list[str] = []
     signatures = _signatures(value)
@@ -170,7 +170,7 @@ def _signatures(function: Any) -> list[tuple[inspect.Signature, list[str]]]:
     modules = [str(getattr(plain, "__globals__", {}).get("__name__")), str(getattr(function, "__module__", None))]
     plugin = getattr(getattr(function, "primitive", None), "plugin", None)
     typed = getattr(plugin, "abstract_eval", None) or getattr(plugin, "decompose", None)
-    modules += [str(getattr(typed, "__module__", None)), "corejax.core"]
+    modules += [str(getattr(typed, "__module__", None)), ArrayType.__module__]  # for signatures that are made here
     if code is not None:
         place: Any = SimpleNamespace(__module__=modules[0], __qualname__=code.co_qualname)
         overloads = typing.get_overloads(place)
