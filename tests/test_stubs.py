@@ -14,6 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -248,6 +249,20 @@ class _Callable:
     (len, ["def f(obj: Any, /) -> Any:"])], ids=["overloads", "object", "partial", "lambda", "builtin"])
 def test_functions_of_every_kind_are_written(function: Any, written: list[str]) -> None:
     assert written == stubs.defined("f", function, Scope(["f"], {}))[:len(written)]
+
+
+def test_namespaces_and_functions_of_corejax_itself_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {"corejax.namespaces": ["toys", "lax.toys"], "corejax.functions": ["cj/toy", "toy"]}
+    objects = {"toys": json, "lax.toys": textwrap, "cj/toy": _several, "toy": _several}
+    installed = SimpleNamespace(names=lambda group: names.get(group, []), providers=lambda group, name: [name])
+    monkeypatch.setattr(registry, "installed", lambda: installed)
+    monkeypatch.setattr(registry, "load", lambda group, name: objects[name])
+    files = Stubs().files
+    assert {"__init__.pyi", "lax/__init__.pyi", "arrays/__init__.pyi", "arrays/methods.pyi", "toys/__init__.pyi",
+            "toys/decoder.pyi", "toys/encoder.pyi", "toys/scanner.pyi", "toys/tool.pyi", "lax/toys.pyi"} == files.keys()
+    assert files["toys/decoder.pyi"].endswith("\nfrom json.decoder import *\n")
+    assert "from corejax import toys as toys\n" in files["__init__.pyi"]
+    assert "def toy(x: int) -> int: ..." in files["__init__.pyi"] and "def toy(" in files["lax/__init__.pyi"]
 
 
 # Writing them

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import inspect
 import os
+import pkgutil
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from keyword import iskeyword
@@ -27,6 +28,10 @@ _KERNEL = Path(__file__).parent.parent
 _PLAIN = (type(None), bool, int, float, str)
 _MARK = "# Written by `python -m corejax stubs`: don't edit it."
 _OPERATORS = "operators."
+_NAMESPACES = "corejax.namespaces"
+
+#: Before the name of a function that is `cj.NAME`.
+_AT_TOP = "cj/"
 
 #: The distribution, and its folder, of stubs that are installed, by PEP 561.
 _INSTALLED = "corejax-stubs"
@@ -40,11 +45,14 @@ class Stubs:
         core = origins((_KERNEL / "core.py").read_text("utf-8"), "corejax.core", "corejax")
         self._public: dict[Origin, str] = {origin: "corejax.core" for name, origin in core.items()
                                              if origin[1] == name and origin[0].startswith("corejax.")}
+        modules = self._namespaces()
+        lax = "lax/__init__.pyi" if any([path.startswith("lax/") for path in modules]) else "lax.pyi"
         self.files = {
             "__init__.pyi": self._facade(),
-            "lax.pyi": self._functions(),
+            lax: self._functions(),
             "arrays/__init__.pyi": f"{_MARK}\n",
             "arrays/methods.pyi": self._methods(),
+            **modules,
         }
 
     # Files
@@ -60,7 +68,27 @@ class Stubs:
         for module in _modules():
             if module not in exported:  # a name for what is not to be found in the folder of the stubs
                 lines += [f"import corejax.{module} as _{module}", f"{module} = _{module}"]
-        return _file(_quoted(ast.get_docstring(tree) or ""), [*lines, "", "__version__: str"])
+        installed = registry.installed()
+        lines += [f"from corejax import {name} as {name}" for name in sorted(installed.names(_NAMESPACES))
+                  if "." not in name]
+        names = sorted(name.removeprefix(_AT_TOP) for name in installed.names(groups.FUNCTIONS)
+                       if name.startswith(_AT_TOP))
+        scope, body = Scope([*exported, *names], self._public), []
+        for name in names:
+            function = self._loaded(f"cj.{name}", registry.load, groups.FUNCTIONS, f"{_AT_TOP}{name}")
+            body += ["", *defined(name, function, scope)] if function is not None else []
+        return _file(_quoted(ast.get_docstring(tree) or ""), [*lines, *scope.imports(), "", "__version__: str", *body])
+
+    def _namespaces(self) -> dict[str, str]:
+        """The modules that packs bring, each with the names of the module that it is."""
+        files: dict[str, str] = {}
+        for name in sorted(registry.installed().names(_NAMESPACES)):
+            module = self._loaded(f"cj.{name}", registry.load, _NAMESPACES, name)
+            for real in _tree(module) if module is not None else ():
+                path = (name + real.removeprefix(module.__name__)).replace(".", "/")
+                is_folder = real == module.__name__ and hasattr(module, "__path__")
+                files[f"{path}/__init__.pyi" if is_folder else f"{path}.pyi"] = f"{_MARK}\n\nfrom {real} import *\n"
+        return files
 
     def _functions(self) -> str:
         """`corejax.lax`: the functions of all packs, and primitives that have no other function."""
@@ -100,6 +128,12 @@ class Stubs:
         except (Exception, SystemExit) as error:  # whatever is wrong with one, the others get their stubs
             self.left_out[name] = registry.words(error)
             return None
+
+
+def _tree(module: Any) -> list[str]:
+    """The names of a module and of the public ones in its folder."""
+    below = pkgutil.iter_modules(getattr(module, "__path__", ()), f"{module.__name__}.")
+    return [module.__name__, *[found.name for found in below if not found.name.rpartition(".")[2].startswith("_")]]
 
 
 def _modules() -> list[str]:
