@@ -6,8 +6,9 @@ PACKS := plugins/lax_basic plugins/reductions plugins/control_flow
 EXAMPLE_PACK := examples/softplus_pack
 # Built by a test, as it takes a C++ compiler.
 NATIVE_PACK := examples/native_pack
-PROJECTS := pyproject.toml $(PACKS:%=%/pyproject.toml) $(EXAMPLE_PACK)/pyproject.toml
-EDITABLE := $(PACKS:%=-e %) -e $(EXAMPLE_PACK)
+STUBS := stubs
+PROJECTS := pyproject.toml $(PACKS:%=%/pyproject.toml) $(EXAMPLE_PACK)/pyproject.toml $(STUBS)/pyproject.toml
+EDITABLE := $(PACKS:%=-e %) -e $(EXAMPLE_PACK) -e $(STUBS)
 
 # Two test workers on few cores: one thread of XLA and BLAS in each.
 TEST_ENV := XLA_FLAGS=--xla_cpu_multi_thread_eigen=false OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
@@ -15,7 +16,7 @@ WORKERS ?= 2
 PYTEST = -m pytest -n $(WORKERS) -q
 
 .PHONY: demo test test-quick quick-suite kernel-tests other-tests test-matrix test-all mutants strength lint parity parity-all \
-        bench bench-against entry-points clean
+        bench bench-against entry-points stubs clean
 
 demo: .venv/stamp
 	.venv/bin/python examples/quickstart.py
@@ -88,6 +89,10 @@ bench-against: .venv-bench/stamp
 entry-points: .venv/stamp
 	.venv/bin/python tools/entry_points.py
 	$(MAKE) .venv/stamp
+
+# Write the stubs of the standard packs anew.
+stubs: .venv/stamp
+	COREJAX_PACKS=corejax-lax-basic,corejax-reductions,corejax-control-flow .venv/bin/python -m corejax stubs --partial $(STUBS)
 
 .venv/stamp: $(PROJECTS)
 	$(PYTHON) -m venv .venv

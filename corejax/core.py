@@ -13,9 +13,11 @@ from corejax.base.tracebacks import trim
 
 if TYPE_CHECKING:
     from corejax.arrays.array import Array, is_concrete
+    from corejax.arrays.datamodel import ArrayLike
     from corejax.base import dtypes
     from corejax.base.avals import Linear, ShapedArray, Zero, aval_of
     from corejax.base.caches import WeakCache
+    from corejax.base.dtypes import DTypeLike
     from corejax.base.keypaths import keystr
     from corejax.base.source import here
     from corejax.base.trees import flatten, paths_of
@@ -40,9 +42,11 @@ if TYPE_CHECKING:
 
 _HOME = homes({
     "corejax.arrays.array": "Array is_concrete",
+    "corejax.arrays.datamodel": "ArrayLike",
     "corejax.base": "dtypes",
     "corejax.base.avals": "Linear ShapedArray Zero aval_of",
     "corejax.base.caches": "WeakCache",
+    "corejax.base.dtypes": "DTypeLike",
     "corejax.base.keypaths": "keystr",
     "corejax.base.source": "here",
     "corejax.base.trees": "flatten paths_of",
@@ -66,13 +70,13 @@ _HOME = homes({
 })
 
 __all__ = [
-    "Array", "Atom", "Axis", "BatchTrace", "ClosedJaxpr", "EvalTrace", "JVPTrace", "Jaxpr", "JaxprEqn", "Linear",
-    "Literal", "Primitive", "ShapedArray", "Split", "Staged", "StagingTrace", "TapeTrace", "Trace", "Tracer", "Var",
-    "WeakCache", "Zero", "array_at", "aval_of", "call_user", "check_callable", "context", "dtypes", "eval_jaxpr",
-    "flatten", "from_array_like", "here", "in_memory", "instantiate", "is_concrete", "is_staging", "jaxpr_as_fun",
-    "jvp_jaxpr", "keystr", "name_of", "named_scope", "namer", "not_an_array", "partial_eval_jaxpr", "paths_of",
-    "split_jaxpr", "stage", "stage_function", "subjaxprs", "to_dim", "tracing", "transpose_jaxpr", "values",
-    "vmap_flat", "vmap_jaxpr",
+    "Array", "ArrayLike", "Atom", "Axis", "BatchTrace", "ClosedJaxpr", "DTypeLike", "EvalTrace", "JVPTrace",
+    "Jaxpr", "JaxprEqn", "Linear", "Literal", "Primitive", "ShapedArray", "Split", "Staged", "StagingTrace",
+    "TapeTrace", "Trace", "Tracer", "Var", "WeakCache", "Zero", "array_at", "aval_of", "call_user",
+    "check_callable", "context", "dtypes", "eval_jaxpr", "flatten", "from_array_like", "here", "in_memory",
+    "instantiate", "is_concrete", "is_staging", "jaxpr_as_fun", "jvp_jaxpr", "keystr", "name_of", "named_scope",
+    "namer", "not_an_array", "partial_eval_jaxpr", "paths_of", "split_jaxpr", "stage", "stage_function",
+    "subjaxprs", "to_dim", "tracing", "transpose_jaxpr", "values", "vmap_flat", "vmap_jaxpr",
 ]
 
 

@@ -28,6 +28,7 @@ FACADES = {f"corejax{name}" for name in ("", ".__main__", ".config", ".core", ".
 TYPES_ONLY = {
     ("corejax.arrays.datamodel", "corejax.arrays.array"): "operators are said to return arrays",
     ("corejax.arrays.exchange", "corejax.arrays.array"): "an array's memory is what it gives away",
+    ("corejax.arrays.methods", "corejax.arrays.array"): "methods are said to return arrays",
     ("corejax.arrays.storage", "corejax.arrays.array"): "it looks into arrays",
     ("corejax.kernel.checks.equations", "corejax.kernel.primitive"): "what a primitive's rules return is checked",
     ("corejax.kernel.checks.forms", "corejax.kernel.primitive"): "the same",

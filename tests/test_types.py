@@ -53,7 +53,8 @@ USES = """
 
 
     step = cj.jit(cj.grad(loss))
-    print(step(np.ones(2)), lax.sin(1.0), cj.lax.sin(1.0), sin(1.0), cj.export.export, export.deserialize)
+    print(step(cj.device_put(np.ones(2))), lax.sin(1.0), cj.lax.sin(1.0), sin(1.0), cj.export.export)
+    print(export.deserialize)
     print(cj.vmap(loss), cj.value_and_grad(loss, argnums=(0,)), cj.tree.map(loss, [1.0]), cj.config.backend)
 """
 

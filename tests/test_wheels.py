@@ -16,7 +16,7 @@ from imports import ROOT
 pytestmark = pytest.mark.slow
 
 PROJECTS = (ROOT, *sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml")),
-            ROOT / "examples/softplus_pack")
+            ROOT / "examples/softplus_pack", ROOT / "stubs")
 
 
 def run(*command: str | Path, cwd: Path) -> str:
@@ -63,8 +63,8 @@ def alone(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment
 
 
 def test_each_distribution_gives_one_wheel(wheels: Path) -> None:
-    assert ["corejax", "corejax_control_flow", "corejax_lax_basic", "corejax_reductions", "corejax_softplus"] == sorted(
-        wheel.name.partition("-")[0] for wheel in wheels.glob("*.whl"))
+    assert ["corejax", "corejax_control_flow", "corejax_lax_basic", "corejax_reductions", "corejax_softplus",
+            "corejax_stubs"] == sorted(wheel.name.partition("-")[0] for wheel in wheels.glob("*.whl"))
 
 
 def test_jax_is_not_installed_and_corejax_is_not_the_checkout(full: Environment) -> None:

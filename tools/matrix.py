@@ -45,8 +45,9 @@ def interpreter(version: str) -> str | None:
 
 
 def projects() -> list[Path]:
-    """The folders of the packs of the repository."""
-    return [*sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml")), ROOT / "examples/softplus_pack"]
+    """The folders of the packs of the repository, and of their stubs."""
+    return [*sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml")), ROOT / "examples/softplus_pack",
+            ROOT / "stubs"]
 
 
 def prepare(python: str, jaxlib: str, folder: Path) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from corejax.api.programs import clear_programs
 from corejax.arrays import array as arrays
@@ -15,9 +15,16 @@ from corejax.kernel.trace import Tracer
 from corejax.xla.runtime import client
 
 if TYPE_CHECKING:
+    from corejax.arrays.datamodel import ArrayLike
     from corejax.arrays.devices import Device
 
+Tree = TypeVar("Tree")
 
+
+@overload
+def device_put(x: ArrayLike, device: object = ...) -> Array: ...
+@overload
+def device_put(x: Tree, device: object = ...) -> Tree: ...
 @public
 def device_put(x: object, device: object = None) -> Any:
     """Put the arrays of a pytree on a device: the default one, or one of `devices()`.
@@ -79,7 +86,7 @@ def from_dlpack(x: object) -> Array:
 
 
 @public
-def block_until_ready(x: object) -> Any:
+def block_until_ready(x: Tree) -> Tree:
     """Wait until all arrays of a pytree are computed; returns the pytree."""
     for leaf in trees.flatten(x)[0]:
         if type(leaf) is Array:

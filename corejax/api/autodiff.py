@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, TypeVar, overload
 
 from corejax.api.arguments import finish_cotangent
 from corejax.api.linear_functions import Ends, Pullback, Tangents, fitting_tangents
@@ -19,7 +19,16 @@ from corejax.interpreters import linearize as linearizing
 from corejax.interpreters.leaves import FlatFun, check_callable, namer, values
 from corejax.interpreters.linearize import LinearMap
 
+R = TypeVar("R")
+Aux = TypeVar("Aux")
 
+
+@overload
+def jvp(fun: Callable[..., R], primals: Sequence[object], tangents: Sequence[object], has_aux: Literal[False] = ...
+        ) -> tuple[R, R]: ...
+@overload
+def jvp(fun: Callable[..., tuple[R, Aux]], primals: Sequence[object], tangents: Sequence[object],
+        has_aux: Literal[True]) -> tuple[R, R, Aux]: ...
 @public
 def jvp(fun: Callable[..., Any], primals: Sequence[object], tangents: Sequence[object], has_aux: bool = False) -> Any:
     """The value of `fun` at `primals`, and its derivative there along `tangents`; with `has_aux`, followed by aux.
@@ -46,6 +55,11 @@ def jvp(fun: Callable[..., Any], primals: Sequence[object], tangents: Sequence[o
     return (*pair, flat.aux(outs)) if has_aux else pair
 
 
+@overload
+def linearize(fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = ...) -> tuple[R, Callable[..., R]]: ...
+@overload
+def linearize(fun: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True]
+              ) -> tuple[R, Callable[..., R], Aux]: ...
 @public
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The value of `fun` at `primals`, and its derivative there as a function of tangents; with `has_aux`, then aux.
@@ -73,6 +87,12 @@ def _ends(flat: FlatFun, linear_map: LinearMap, in_tree: TreeDef, ins: Sequence[
     return Ends(in_tree, tuple([x.aval for x in ins]), flat.out_tree, tuple([x.aval for x in outs[:n]]), what)
 
 
+@overload
+def vjp(fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = ...
+        ) -> tuple[R, Callable[[Any], tuple[Any, ...]]]: ...
+@overload
+def vjp(fun: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True]
+        ) -> tuple[R, Callable[[Any], tuple[Any, ...]], Aux]: ...
 @public
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The value of `fun` at `primals`, and its pullback; with `has_aux`, followed by aux.
@@ -95,7 +115,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
 
 @public
-def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], Any]:
+def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:
     """The transpose of a linear `fun`, which maps a cotangent of its output to a tuple of one for each argument.
 
     Only the types of `primals` matter: they may be `ShapeDtypeStruct`s.

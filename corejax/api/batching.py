@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from corejax.api.arguments import wraps
 from corejax.base import trees
@@ -25,10 +25,13 @@ from corejax.interpreters.leaves import (
     with_kwargs,
 )
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 
 @public
-def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name: Hashable = None,
-         axis_size: int | None = None) -> Callable[..., Any]:
+def vmap(fun: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, axis_name: Hashable = None,
+         axis_size: int | None = None) -> Callable[P, R]:
     """Map `fun` along an axis of its arguments, all elements at once.
 
     `in_axes` says which axis of each argument is mapped: an int (negative ones count from the end), None for a shared

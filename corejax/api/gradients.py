@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -18,9 +18,22 @@ from corejax.base.tracebacks import calls_users, public, stands_for
 from corejax.interpreters import reverse
 from corejax.interpreters.leaves import FlatFun, check_callable, is_single_leaf, values
 
+P = ParamSpec("P")
+R = TypeVar("R")
+Aux = TypeVar("Aux")
+
 Argnums: TypeAlias = int | Sequence[int]
 
 
+@overload
+def grad(fun: Callable[P, Any], argnums: Argnums = ..., has_aux: Literal[False] = ..., holomorphic: bool = ...,
+         allow_int: bool = ...) -> Callable[P, Any]: ...
+@overload
+def grad(fun: Callable[P, tuple[Any, Aux]], argnums: Argnums = ..., *, has_aux: Literal[True], holomorphic: bool = ...,
+         allow_int: bool = ...) -> Callable[P, tuple[Any, Aux]]: ...
+@overload
+def grad(fun: Callable[P, Any], argnums: Argnums = ..., has_aux: bool = ..., holomorphic: bool = ...,
+         allow_int: bool = ...) -> Callable[P, Any]: ...
 @public
 def grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False,
          allow_int: bool = False) -> Callable[..., Any]:
@@ -46,8 +59,8 @@ def grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, h
 
 
 @public
-def value_and_grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False,
-                   allow_int: bool = False) -> Callable[..., Any]:
+def value_and_grad(fun: Callable[P, R], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False,
+                   allow_int: bool = False) -> Callable[P, tuple[R, Any]]:
     """Like `grad`, but the result is a pair: the value of `fun`, and its gradient.
 
     >>> import corejax as cj

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ParamSpec
 
 from corejax.api.arguments import as_weak_as, check_argnums, finish_cotangent, wraps
 from corejax.api.gradients import Argnums, Chosen, check_input
@@ -16,10 +16,12 @@ from corejax.installed.roles import roles
 from corejax.interpreters import batching, forward, reverse
 from corejax.interpreters.leaves import check_callable
 
+P = ParamSpec("P")
+
 
 @public
-def jacfwd(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
-           ) -> Callable[..., Any]:
+def jacfwd(fun: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+           ) -> Callable[P, Any]:
     """The Jacobian by forward mode, a column at a time: for functions with few inputs.
 
     It has an array of shape `out.shape + in.shape` for each leaf of the output and each leaf of the arguments.
@@ -79,8 +81,8 @@ def _unmapped(outs: Sequence[Any], dims: Sequence[int | None], size: int, chosen
 
 
 @public
-def jacrev(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False,
-           allow_int: bool = False) -> Callable[..., Any]:
+def jacrev(fun: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False,
+           allow_int: bool = False) -> Callable[P, Any]:
     """The Jacobian by reverse mode, a row at a time: for functions with few outputs.
 
     It has an array of shape `out.shape + in.shape` for each leaf of the output and each leaf of the arguments.
@@ -144,8 +146,8 @@ def _check_output(aval: ShapedArray, holomorphic: bool, allowed: bool, what: str
 
 
 @public
-def hessian(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
-            ) -> Callable[..., Any]:
+def hessian(fun: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+            ) -> Callable[P, Any]:
     """The second derivatives: forward mode over reverse mode.
 
     >>> import corejax as cj

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar, overload
 
 from corejax.api import retraces
 from corejax.api.arguments import wraps
@@ -37,6 +37,12 @@ from corejax.kernel.keys import param_key
 from corejax.xla.runtime.options import settings_of
 from corejax.xla.runtime.placement import common_place
 
+if TYPE_CHECKING:
+    from corejax.api.protocols import Jitted
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
 Positions = int | Sequence[int] | None
 Names = str | Iterable[str] | None
 
@@ -51,6 +57,14 @@ class _Options(NamedTuple):
     compiler_options: tuple[Any, ...]
 
 
+@overload
+def jit(fun: Callable[P, R], *, static_argnums: Positions = ..., static_argnames: Names = ...,
+        donate_argnums: Positions = ..., donate_argnames: Names = ..., inline: bool = ..., keep_unused: bool = ...,
+        compiler_options: Mapping[str, Any] | None = ...) -> Jitted[P, R]: ...
+@overload
+def jit(fun: None = None, *, static_argnums: Positions = ..., static_argnames: Names = ...,
+        donate_argnums: Positions = ..., donate_argnames: Names = ..., inline: bool = ..., keep_unused: bool = ...,
+        compiler_options: Mapping[str, Any] | None = ...) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 @public
 def jit(fun: Callable[..., Any] | None = None, *, static_argnums: Positions = None, static_argnames: Names = None,
         donate_argnums: Positions = None, donate_argnames: Names = None, inline: bool = False,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -94,6 +94,12 @@ def trace_program(flat: FlatFun, in_avals: Sequence[ShapedArray], name: str) -> 
     return closed
 
 
+@overload
+def make_jaxpr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = ..., return_shape: Literal[False] = ...
+               ) -> Callable[..., ClosedJaxpr]: ...
+@overload
+def make_jaxpr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = ..., *, return_shape: Literal[True]
+               ) -> Callable[..., tuple[ClosedJaxpr, Any]]: ...
 @public
 def make_jaxpr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = (), return_shape: bool = False
                ) -> Callable[..., Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from corejax.api.arguments import wraps
 from corejax.api.statics import Statics, choose, static_names, static_positions
@@ -14,10 +14,24 @@ from corejax.base.tracebacks import public
 from corejax.installed.roles import roles
 from corejax.interpreters.leaves import check_callable, with_kwargs
 
+if TYPE_CHECKING:
+    from corejax.api.protocols import Custom, Wrapped
 
+P = ParamSpec("P")
+R = TypeVar("R")
+Positions = int | Sequence[int]
+Names = str | Iterable[str]
+
+
+@overload
+def checkpoint(fun: Callable[P, R], *, prevent_cse: bool = ..., policy: object = ..., static_argnums: Positions = ...
+               ) -> Wrapped[P, R]: ...
+@overload
+def checkpoint(fun: None = None, *, prevent_cse: bool = ..., policy: object = ..., static_argnums: Positions = ...
+               ) -> Callable[[Callable[P, R]], Wrapped[P, R]]: ...
 @public
 def checkpoint(fun: Callable[..., Any] | None = None, *, prevent_cse: bool = True, policy: object = None,
-               static_argnums: int | Sequence[int] = ()) -> Any:
+               static_argnums: Positions = ()) -> Any:
     """The same function, but reverse mode only keeps its arguments, and recomputes the rest.
 
     The gradient then takes less memory and more time. `prevent_cse` keeps the compiler from undoing that; it can't
@@ -53,9 +67,15 @@ def checkpoint(fun: Callable[..., Any] | None = None, *, prevent_cse: bool = Tru
 remat = checkpoint
 
 
+@overload
+def custom_jvp(fun: Callable[P, R], nondiff_argnums: Positions = ..., nondiff_argnames: Names = ...
+               ) -> Custom[P, R]: ...
+@overload
+def custom_jvp(fun: None = None, nondiff_argnums: Positions = ..., nondiff_argnames: Names = ...
+               ) -> Callable[[Callable[P, R]], Custom[P, R]]: ...
 @public
-def custom_jvp(fun: Callable[..., Any] | None = None, nondiff_argnums: int | Sequence[int] = (),
-               nondiff_argnames: str | Iterable[str] = ()) -> Any:
+def custom_jvp(fun: Callable[..., Any] | None = None, nondiff_argnums: Positions = (), nondiff_argnames: Names = ()
+               ) -> Any:
     """A function whose author defines its forward derivative: `rule(primals, tangents) -> (output, its tangent)`.
 
     Set the rule with `fun.defjvp(rule)`, or one for each argument with `fun.defjvps(...)`. Reverse mode transposes it,
@@ -80,9 +100,15 @@ def custom_jvp(fun: Callable[..., Any] | None = None, nondiff_argnums: int | Seq
     return roles.custom_jvp(fun, _nondiff(fun, nondiff_argnums, nondiff_argnames, "custom_jvp"))
 
 
+@overload
+def custom_vjp(fun: Callable[P, R], nondiff_argnums: Positions = ..., nondiff_argnames: Names = ...
+               ) -> Custom[P, R]: ...
+@overload
+def custom_vjp(fun: None = None, nondiff_argnums: Positions = ..., nondiff_argnames: Names = ...
+               ) -> Callable[[Callable[P, R]], Custom[P, R]]: ...
 @public
-def custom_vjp(fun: Callable[..., Any] | None = None, nondiff_argnums: int | Sequence[int] = (),
-               nondiff_argnames: str | Iterable[str] = ()) -> Any:
+def custom_vjp(fun: Callable[..., Any] | None = None, nondiff_argnums: Positions = (), nondiff_argnames: Names = ()
+               ) -> Any:
     """A function whose author defines its reverse derivative, with `fun.defvjp(fwd, bwd)`.
 
     `fwd(*args)` returns the output and residuals; `bwd(residuals, ct)` gets the cotangent of the output and returns a

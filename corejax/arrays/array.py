@@ -14,6 +14,7 @@ import numpy as np
 
 from corejax.arrays import devices, exchange
 from corejax.arrays.datamodel import ArrayType, DataModel
+from corejax.arrays.methods import Methods
 from corejax.arrays.storage import (
     DELETED,
     Host,
@@ -51,7 +52,7 @@ def _conversion(convert: Callable[[Any], Any], todo: str) -> Callable[[Any], Any
 
 
 @public
-class Array(Stored, DataModel, metaclass=ArrayType):
+class Array(Stored, DataModel, Methods, metaclass=ArrayType):
     """An immutable array, the result of a computation or of `cj.device_put`.
 
     Traced values, which may have a type but no value yet, are instances too: `isinstance(x, Array)` holds for them.
@@ -60,9 +61,6 @@ class Array(Stored, DataModel, metaclass=ArrayType):
 
     __slots__ = ("aval", "__weakref__")
     aval: ShapedArray
-
-    if TYPE_CHECKING:
-        def __getattr__(self, name: str) -> _Provided: ...
 
     @public
     def __new__(cls, *_: Any, **__: Any) -> Self:
@@ -252,10 +250,6 @@ class Array(Stored, DataModel, metaclass=ArrayType):
 
 if TYPE_CHECKING:
     from corejax.arrays.devices import Buffer, Device
-    class _Provided(Array):
-        """What type checkers see for attributes that packs provide: an array, or a method that returns one."""
-
-        def __call__(self, *args: Any, **kwargs: Any) -> Array: ...
 
 
 def _restore(host: np.ndarray, weak_type: bool) -> Array:

@@ -87,23 +87,24 @@ class DataModel:
         """The size of all elements in bytes."""
         return self.aval.size * self.aval.dtype.itemsize
 
-    def __getattr__(self, name: str) -> Any:
-        if name in _OFTEN_ABSENT:
-            raise AttributeError(name)
-        if name.startswith("_") and name not in _ABSENT:  # private names are never roles
+    if not TYPE_CHECKING:  # type checkers read corejax.arrays.methods instead
+        def __getattr__(self, name: str) -> Any:
+            if name in _OFTEN_ABSENT:
+                raise AttributeError(name)
+            if name.startswith("_") and name not in _ABSENT:  # private names are never roles
+                try:
+                    raise AttributeError(f"{type(self).__name__!r} object has no {name!r}")
+                except AttributeError as error:
+                    error.__traceback__ = None
+                    raise
+            if name in _ABSENT:
+                raise _absent(self, name)
             try:
-                raise AttributeError(f"{type(self).__name__!r} object has no {name!r}")
-            except AttributeError as error:
-                error.__traceback__ = None
+                _take_methods()
+                return _method_of(name, type(self)).__get__(self)
+            except Exception as error:
+                trim(error)
                 raise
-        if name in _ABSENT:
-            raise _absent(self, name)
-        try:
-            _take_methods()
-            return _method_of(name, type(self)).__get__(self)
-        except Exception as error:
-            trim(error)
-            raise
 
     def __dir__(self) -> list[str]:
         _take_methods()

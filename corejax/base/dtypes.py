@@ -7,7 +7,7 @@ Dtypes are NumPy's, with bfloat16 and the float8s of ml_dtypes. Nothing is silen
 from __future__ import annotations
 
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
@@ -15,6 +15,9 @@ import numpy as np
 from corejax.base.config import config
 from corejax.base.errors import CorejaxOverflowError, CorejaxTypeError
 from corejax.base.source import here
+
+#: What names a dtype: itself, a scalar type, one of Python's, or a name.
+DTypeLike: TypeAlias = "np.dtype | type[Any] | str"
 
 #: The type of tangents of integers and booleans: no bits, no information.
 float0 = np.dtype([("float0", np.void, 0)])

@@ -229,7 +229,7 @@ def _backward(closed: Any, traced: Any) -> Traced:
     backward.__name__ = f"vjp_of_{traced.fun_name}"
     args, kwargs = traced.args_info
     ct = out_tree.unflatten([struct_of(aval.tangent) for aval in traced.out_avals])
-    return jit(backward).trace(*args, ct, **kwargs)  # type: ignore[no-any-return]
+    return jit(backward).trace(*args, ct, **kwargs)
 
 
 def _platforms(platforms: Any) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ import importlib_metadata
 from corejax.base.errors import CorejaxError
 from corejax.inspect import checkup
 from corejax.inspect import explain as explaining
+from corejax.inspect import stubs as stubbing
 
 
 def plugins() -> Iterator[str]:
@@ -52,6 +53,11 @@ def explain(name: str) -> Iterator[str]:
     yield str(explaining.explain(name))
 
 
+def stubs(directory: str, partial: bool) -> Iterator[str]:
+    """Write stubs of what is installed, so that type checkers and editors know it, and print the settings for them."""
+    yield from stubbing.write(directory, partial)
+
+
 def version() -> Iterator[str]:
     """The versions of corejax and its dependencies."""
     for distribution in ("corejax", "jaxlib", "numpy", "pluggy"):
@@ -65,14 +71,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; if it fails, return 1, with the message on stderr."""
     parser = argparse.ArgumentParser(prog="python -m corejax", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    for command in (plugins, check, primitives, backends, version):
-        commands.add_parser(command.__name__, help=command.__doc__).set_defaults(run=command)
-    commands.choices["check"].add_argument("--json", dest="run", action="store_const", const=check_as_json,
-                                           help=check_as_json.__doc__)
-    commands.add_parser("explain", help=explain.__doc__).add_argument("name")
-    options = parser.parse_args(arguments)
+    parsers = {}
+    for command in (plugins, check, primitives, backends, version, explain, stubs):
+        parsers[command] = commands.add_parser(command.__name__, help=command.__doc__)
+        parsers[command].set_defaults(run=command)
+    parsers[check].add_argument("--json", dest="run", action="store_const", const=check_as_json,
+                                help=check_as_json.__doc__)
+    parsers[explain].add_argument("name")
+    parsers[stubs].add_argument("directory", nargs="?", default="typings", help="where to (default: %(default)s)")
+    parsers[stubs].add_argument("--partial", action="store_true", help="as a package to be installed, corejax-stubs")
+    options = vars(parser.parse_args(arguments))
+    run = options.pop("run")
+    del options["command"]
     try:
-        for line in explain(options.name) if options.command == "explain" else options.run():
+        for line in run(**options):
             print(line)
         sys.stdout.flush()
     except CorejaxError as error:

@@ -230,9 +230,10 @@ def distribution(name: str) -> Distribution | None:
 
 
 def standard() -> list[str]:
-    """The distributions that the kernel's extra `std` names."""
+    """The packs that the kernel's extra `std` names; stubs, which it names too, are for type checkers only."""
     requires = getattr(distribution("corejax"), "requires", None) or ()
-    return [canonical(found[1]) for found in map(_STANDARD.match, requires) if found]
+    names = [canonical(found[1]) for found in map(_STANDARD.match, requires) if found]
+    return [name for name in names if not name.endswith("-stubs")]
 
 
 _kept: dict[str, Manifest] = {}

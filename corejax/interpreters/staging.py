@@ -99,7 +99,8 @@ class StagingTrace(Trace):
             raise operand_error(primitive, i, error) from None
 
     def origin(self, tracer: Tracer) -> Location:
-        return next((eqn.source for eqn in self.eqns if any([var is tracer._var for var in eqn.outvars])), None)
+        made = tracer._var  # type: ignore[attr-defined]
+        return next((eqn.source for eqn in self.eqns if any([var is made for var in eqn.outvars])), None)
 
     def new_arg(self, aval: ShapedArray) -> StagingTracer:
         return StagingTracer(self, Var(aval))

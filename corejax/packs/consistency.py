@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from keyword import iskeyword
+
 from corejax.base.errors import kind_of, suggestion
 from corejax.installed import manifest, requirements
 from corejax.kernel.declarations import (
@@ -23,7 +25,7 @@ from corejax.packs.hook_signatures import place_of, takes
 from corejax.packs.source import Source
 
 OWNER_DECLARATIONS = frozenset(("name", "multiple_results", "symbolic_zeros", "linear", "not_linear_in", "cheap",
-                                "attached", "function", "substitutes", "api_version"))
+                                "operands", "attached", "function", "substitutes", "api_version"))
 RULES_DECLARATIONS = frozenset(("name", "linear", "platform", "symbolic_zeros", "api_version"))
 PLATFORMS = ("cpu", "cuda", "gpu", "rocm", "tpu")
 _MAKERS = (factors, linear, not_differentiable, not_linear, partials, per_operand)
@@ -53,6 +55,8 @@ def check_declaration(source: Source, name: str) -> None:
         raise source.error("substitutes must be a requirement", got=repr(value),
                            wanted="a distribution and its versions, such as 'corejax-lax-basic>=1,<2'",
                            todo="name the distribution whose primitive this one stands for")
+    if name == "operands":
+        _check_operands(source, value)
     if name == "attached" and not callable(value):
         raise source.error("attached must be a method", got=kind_of(value), wanted="def attached(self, primitive)",
                            todo="write the method, or give the attribute another name")
@@ -111,6 +115,21 @@ def _checked_linear(source: Source, value: object) -> tuple[int, ...]:
         raise source.error("linearity is declared twice, differently", got=f"{source.linear} and {operands}",
                            wanted="one declaration", todo="keep either `linear = ...` or `jvp = linear(...)`")
     return operands
+
+
+def names_operands(value: object) -> bool:
+    """Whether this is a tuple of distinct names, the last one perhaps with a star."""
+    if not isinstance(value, tuple) or not value or not all([isinstance(name, str) for name in value]):
+        return False
+    plain = [*value[:-1], value[-1].removeprefix("*")]
+    return len(set(plain)) == len(plain) and all(map(str.isidentifier, plain)) and not any(map(iskeyword, plain))
+
+
+def _check_operands(source: Source, value: object) -> None:
+    if not names_operands(value):
+        raise source.error("operands must name the operands", got=repr(value),
+                           wanted="a tuple of distinct names, the last one perhaps with a star",
+                           todo='write operands = ("x", "y"), or ("x", "*others") if there may be any number')
 
 
 def _check_platform(source: Source, value: object) -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 from types import FunctionType
 from typing import Any
 
 from corejax.base.errors import PluginError, kind_of
 from corejax.base.source import here
 from corejax.base.tracebacks import as_entry, public, trim
+from corejax.kernel.declarations import Partials
 from corejax.kernel.primitive import Function, Primitive
+from corejax.packs.consistency import names_operands
+
+_LETTERS = "xyzuvw"
 
 
 def public_function(primitive: Primitive) -> Function:
@@ -31,8 +35,8 @@ def public_function(primitive: Primitive) -> Function:
     made.__module__ = primitive.module or type(plugin).__module__
     made.__doc__ = made.__doc__ or inspect.getdoc(plugin)
     function: Any = public(made)
-    if make is None:
-        function.__signature__ = _signature(typed)
+    if make is None or _names_no_argument(made):
+        function.__signature__ = _signature(plugin, typed)
     function.primitive = primitive
     return function  # type: ignore[no-any-return]
 
@@ -52,7 +56,37 @@ def _bind_with_defaults(bind: Function, defaults: Mapping[str, object]) -> Funct
     return lambda *args, **params: bind(*args, **{**defaults, **params})
 
 
-def _signature(typed: Function | None) -> inspect.Signature:
+def _names_no_argument(function: FunctionType) -> bool:
+    code = function.__code__
+    return not code.co_argcount and not code.co_kwonlyargcount and not hasattr(function, "__wrapped__")
+
+
+def _signature(plugin: object, typed: Function | None) -> inspect.Signature:
+    """What tools show: the operands by their names, and the params as `typed`, which has them, declares them."""
+    kind = inspect.Parameter
     parameters = () if typed is None else inspect.signature(typed).parameters.values()
-    params = [p.replace(annotation=p.empty) for p in parameters if p.kind in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
-    return inspect.Signature([inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL), *params])
+    params = [p for p in parameters if p.kind in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
+    result = "list[Array]" if _plain(plugin, "multiple_results") is True else "Array"
+    operands = [kind(name.removeprefix("*"), kind.VAR_POSITIONAL if name[0] == "*" else kind.POSITIONAL_ONLY,
+                     annotation="ArrayLike") for name in _operands(plugin, {p.name for p in params})]
+    return inspect.Signature([*operands, *params], return_annotation=result)
+
+
+def _operands(plugin: object, params: Set[str]) -> Sequence[str]:
+    """The names of the operands: declared ones, or x, y, ... if a declaration tells how many there are."""
+    declared, jvp, impl = [_plain(plugin, name) for name in ("operands", "jvp", "impl")]
+    if names_operands(declared) and params.isdisjoint([name.removeprefix("*") for name in declared]):
+        names: tuple[str, ...] = declared
+        return names
+    rule = getattr(impl, "per_operand", None)
+    count = len(jvp.functions) if isinstance(jvp, Partials) else getattr(rule, "arity", None)
+    letters = [letter for letter in _LETTERS if letter not in params]
+    if count is None:
+        return ["*args"]
+    return letters[:count] if count <= len(letters) else [f"x{i}" for i in range(count)]
+
+
+def _plain(plugin: object, name: str) -> Any:
+    """An attribute as it is written: a property, which may raise, is not asked before the primitive is used."""
+    found = inspect.getattr_static(plugin, name, None)
+    return found.__func__ if isinstance(found, staticmethod) else found

@@ -218,7 +218,7 @@ def _jvp_of_map(case: Case, positions: Sequence[int], dims: Dims, operands: Sequ
         for i, x in zip(positions, xs, strict=True):
             full[i] = x
         return mapped(*full)
-    return jvp(fun, tuple([operands[i] for i in positions]), tuple(dots))[1]  # type: ignore[no-any-return]
+    return jvp(fun, tuple([operands[i] for i in positions]), tuple(dots))[1]
 
 
 def _require_jvp(case: Case, positions: Sequence[int]) -> None:

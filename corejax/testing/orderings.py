@@ -75,14 +75,14 @@ def _loop(inner: Program, operands: Arrays, outs: Arrays) -> tuple[Arrays, Array
 def _jvp(case: Case, inner: Program) -> Program:
     def fun(*operands: Any) -> Arrays:
         n = len(operands) // 2
-        return jvp(inner.fun, operands[:n], operands[n:])[1]  # type: ignore[no-any-return]
+        return jvp(inner.fun, operands[:n], operands[n:])[1]
     return inner._replace(fun=fun, draw=lambda: _with_directions(case, inner.draw()))
 
 
 def _linearize(case: Case, inner: Program) -> Program:
     def fun(*operands: Any) -> Arrays:
         n = len(operands) // 2
-        return linearize(inner.fun, *operands[:n])[1](*operands[n:])  # type: ignore[no-any-return]
+        return linearize(inner.fun, *operands[:n])[1](*operands[n:])
     return inner._replace(fun=fun, draw=lambda: _with_directions(case, inner.draw()))
 
 

@@ -107,7 +107,7 @@ def _looped(fun: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
     def loop(*args: Any) -> list[Any]:
         outs = roles.sequential_map(lambda xs: fun(*xs), [roles.expand(x, 1, 0) for x in args])
         return [roles.index(out, 0) for out in outs]
-    return jit(loop)  # type: ignore[no-any-return]
+    return jit(loop)
 
 
 def _same_inside(case: Case, how: str, wrap: Callable[..., Any]) -> None:

@@ -12,9 +12,9 @@ import pytest
 
 from corejax.base import caches
 from corejax.base.avals import ShapedArray
-from corejax.errors import CorejaxRuntimeError, CorejaxTypeError, RuleError
+from corejax.errors import CorejaxRuntimeError, CorejaxTypeError, PluginError, RuleError
 from corejax.packs.hook_signatures import Signature, adapt, adapt_partial, chain, wrapped
-from corejax.plugin import Primitive, define, hookimpl, operators, partials, provide, roles
+from corejax.plugin import Primitive, define, hookimpl, operators, partials, per_operand, provide, roles
 
 F64 = ShapedArray((), "float64")
 
@@ -65,8 +65,41 @@ plain = define(Plain())
 
 def test_the_public_function_is_named_documented_and_fills_in_defaults():
     assert ("scale", "Multiply by a number.", __name__) == (scale.__name__, scale.__doc__, scale.__module__)
-    assert "(*args, by, places=(0,))" == str(inspect.signature(scale))
+    assert "(*args: 'ArrayLike', by, places=(0,)) -> 'Array'" == str(inspect.signature(scale))
     assert 6.0 == float(scale(3.0, by=2.0))
+
+
+def test_operands_are_shown_by_name_where_a_declaration_names_or_counts_them():
+    class Named(Plain):
+        name, operands = "named", ("base", "*others")
+
+        @hookimpl
+        def abstract_eval(self, avals, *, x: int = 0):
+            return avals[0]
+
+    class Counted(Plain):
+        name, impl = "counted", per_operand(np.hypot, 2)
+
+        @hookimpl
+        def abstract_eval(self, avals, *, x: int = 0):
+            return avals[0]
+
+    assert "(base: 'ArrayLike', /, *others: 'ArrayLike', x: 'int' = 0) -> 'Array'" == str(
+        inspect.signature(define(Named())))
+    assert "(y: 'ArrayLike', z: 'ArrayLike', /, *, x: 'int' = 0) -> 'Array'" == str(
+        inspect.signature(define(Counted())))
+
+
+@pytest.mark.parametrize("operands", [(), "x", ("x", "x"), ("x y",), ("*x", "y"), (1,)])
+def test_names_of_operands_that_are_no_names_are_refused(operands):
+    class Misnamed(Plain):
+        name = "misnamed"
+
+    Misnamed.operands = operands
+    misnamed = define(Misnamed())
+    assert "(*args: 'ArrayLike') -> 'Array'" == str(inspect.signature(misnamed))
+    with pytest.raises(PluginError, match="operands must name the operands"):
+        misnamed(1.0)
 
 
 def test_a_plugin_can_make_its_own_public_function():

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from corejax.arrays.array import Array
+from corejax.arrays.datamodel import ArrayLike
 from corejax.base import dtypes as types
 from corejax.base.avals import Linear, ShapedArray, aval_of
 from corejax.base.errors import CorejaxTypeError, MissingRuleError
 from corejax.base.source import here
-from corejax.base.tracebacks import as_entry, public, trim
+from corejax.base.tracebacks import as_entry, trim
 from corejax.kernel.declarations import Declaration, Partials, Sample, hookimpl, not_linear, per_operand
 from corejax.kernel.primitive import Function, Primitive
 from corejax.packs.families.scalars import match_scalars, matching
@@ -45,9 +47,9 @@ class Elementwise:
                  result: Function | None = None, domain: tuple[float, float] = (-2.0, 2.0),
                  singular: Sequence[float] = (), ulps: float | None = None,
                  exempt: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
-                 compiled_at: Function | None = None, cheap: bool = False) -> None:
+                 compiled_at: Function | None = None, cheap: bool = False, example: str = "") -> None:
         self.name = name
-        self.__doc__ = doc
+        self.__doc__ = _documented(doc, example)
         self.cheap = cheap
         self._arity, self._kinds, self._result, self._domain = arity, dtypes, result, domain
         self._singular, self._ulps, self._exempt = tuple(singular), ulps, exempt
@@ -75,7 +77,7 @@ class Elementwise:
             return _of_one(self._primitive.bind_one)
         if self._arity == 2:
             return matching(self._primitive.bind_two)
-        return public(lambda *operands: bind(*match_scalars(operands)))
+        return lambda *operands: bind(*match_scalars(operands))
 
     def _settling(self, compiled_at: Function | None) -> dict[str, Any]:
         """Options of `per_operand` that, for complex operands, ask the compiled program where `impl` is unreliable."""
@@ -173,7 +175,8 @@ def unary(name: str, impl: Function | None, *, hlo: str | Function, dtypes: str,
     - `compiled_at`: a function `(out, *args) -> mask` that says where, for complex operands, the compiled program
       decides instead of `impl`: for example `at_special_points`, where the two disagree about signs of zeros, branches
       and infinities;
-    - `cheap`: it takes about as long as reading its operands, as `neg` and `add` do.
+    - `cheap`: it takes about as long as reading its operands, as `neg` and `add` do;
+    - `example`: for the documentation, a call and what it prints: `"sqrt(4.0).item() -> 2.0"`.
     """
     return Elementwise(name, impl, arity=1, hlo=hlo, dtypes=dtypes, jvp=jvp, doc=doc, **options)
 
@@ -190,7 +193,8 @@ def binary(name: str, impl: Function | None, *, hlo: str | Function, dtypes: str
     return Elementwise(name, impl, arity=2, hlo=hlo, dtypes=dtypes, jvp=jvp, doc=doc, **options)
 
 
-def comparison(name: str, impl: Function, *, direction: str, dtypes: str, jvp: object, doc: str) -> Elementwise:
+def comparison(name: str, impl: Function, *, direction: str, dtypes: str, jvp: object, doc: str,
+               example: str = "") -> Elementwise:
     """A function of two operands with a boolean result; `direction` is StableHLO's name for it, such as "LT"."""
     attribute = f"#stablehlo<comparison_direction {direction}>"
 
@@ -198,7 +202,7 @@ def comparison(name: str, impl: Function, *, direction: str, dtypes: str, jvp: o
         return ctx.op("stablehlo.compare", args, {"comparison_direction": ctx.ir.Attribute.parse(attribute)})
 
     return Elementwise(name, impl, arity=2, hlo=lower, dtypes=dtypes, jvp=jvp, doc=doc, result=lambda _: types.bool_,
-                       cheap=True)
+                       cheap=True, example=example)
 
 
 def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype, domain: tuple[float, float]) -> np.ndarray:
@@ -215,9 +219,15 @@ def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype, doma
 
 # From rows to hooks
 
-def _of_one(bind: Function) -> Function:
+def _documented(doc: str, example: str) -> str:
+    """The documentation with its example, as doctest reads it."""
+    call, _, shown = example.partition(" -> ")
+    return f"{doc}\n\n>>> {call}\n{shown}" if example else doc
+
+
+def _of_one(bind: Callable[[object], Array]) -> Callable[[ArrayLike], Array]:
     @as_entry
-    def function(x: object) -> Any:
+    def function(x: ArrayLike) -> Array:
         try:
             return bind(x)
         except (Exception, SystemExit) as error:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from corejax.arrays.array import Array
+from corejax.arrays.datamodel import ArrayLike
 from corejax.base import dtypes
 from corejax.base.avals import ShapedArray, aval_of
 from corejax.base.errors import CorejaxOverflowError
@@ -65,12 +66,12 @@ def match_scalars(operands: Sequence[object]) -> Sequence[Any]:
     return found
 
 
-def matching(bind: Callable[..., Any]) -> Callable[..., Any]:
+def matching(bind: Callable[[object, object], Array]) -> Callable[[ArrayLike, ArrayLike], Array]:
     """A public function of two operands that matches scalars and calls `bind`, which takes just these two."""
     scalars = _SCALARS
 
     @as_entry
-    def function(x: object, y: object) -> Any:
+    def function(x: ArrayLike, y: ArrayLike) -> Array:
         try:
             if type(y) in scalars:
                 if type(x) not in scalars:

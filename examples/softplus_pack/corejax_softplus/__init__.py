@@ -20,9 +20,14 @@ __all__ = ["softplus"]
 
 
 class Softplus:
-    """log(1 + exp(x)), elementwise: a smooth max(x, 0), and exact where exp(x) would overflow."""
+    """log(1 + exp(x)), elementwise: a smooth max(x, 0), and exact where exp(x) would overflow.
+
+    >>> softplus(0.0)
+    Array(0.69314718, dtype=float64, weak_type=True)
+    """
 
     name = "softplus"
+    operands = ("x",)
 
     @hookimpl
     def decompose(self, args: Sequence[Any]) -> Any:

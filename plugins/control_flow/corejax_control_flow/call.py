@@ -14,6 +14,8 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import (
+    Array,
+    ArrayLike,
     Atom,
     Jaxpr,
     JaxprEqn,
@@ -37,10 +39,14 @@ Flags = carrying.Flags
 
 
 class XlaCall:
-    """`xla_call(*args, jaxpr=..., name="", donated=None, inline=False, keep_unused=False)`: call a jaxpr.
+    """`xla_call(*operands, jaxpr=..., name="", donated=None, inline=False, keep_unused=False)`: call a jaxpr.
 
     The jaxpr has no constvars. `donated` says which operands' memory the program may reuse. With `inline`, the call is
     evaluated equation by equation instead, wherever a transformation is active.
+
+    >>> staged = stage(lambda x: [x + 1.0], [ShapedArray((), "float64")])
+    >>> xla_call(np.float64(2.0), jaxpr=staged.jaxpr)
+    [Array(3., dtype=float64)]
     """
 
     name = "xla_call"
@@ -48,12 +54,12 @@ class XlaCall:
     symbolic_zeros = True
 
     def function(self, bind: Any) -> Any:
-        def xla_call(*args: Any, jaxpr: Jaxpr, name: str = "", donated: Flags | None = None, inline: bool = False,
-                     keep_unused: bool = False) -> list[Any]:
+        def xla_call(*operands: ArrayLike, jaxpr: Jaxpr, name: str = "", donated: Flags | None = None,
+                     inline: bool = False, keep_unused: bool = False) -> list[Array]:
             if inline and not context.trace.knows_values:
-                carrying.check_operands("xla_call", jaxpr, [aval_of(x) for x in args])
-                return eval_jaxpr(jaxpr, (), *args)
-            return bind(*args, jaxpr=jaxpr, name=name, donated=_canonical(donated or ()),  # type: ignore[no-any-return]
+                carrying.check_operands("xla_call", jaxpr, [aval_of(x) for x in operands])
+                return eval_jaxpr(jaxpr, (), *operands)
+            return bind(*operands, jaxpr=jaxpr, name=name, donated=_canonical(donated or ()),  # type: ignore[no-any-return]
                         inline=inline, keep_unused=keep_unused)
         return xla_call
 

@@ -39,13 +39,18 @@ Flags = carrying.Flags
 
 
 class CheckpointCall:
-    """`checkpoint_call(*args, jaxpr=..., prevent_cse=True, differentiated=False)`: call a jaxpr, recomputed if needed.
+    """`checkpoint_call(*operands, jaxpr=..., prevent_cse=True, differentiated=False)`: call a jaxpr, recomputed.
 
     The jaxpr has no constvars. `differentiated` marks a call that computes values a second time; `prevent_cse` keeps
     the compiler from noticing that they were computed before.
+
+    >>> staged = stage(lambda x: [x + 1.0], [ShapedArray((), "float64")])
+    >>> checkpoint_call(np.float64(2.0), jaxpr=staged.jaxpr)
+    [Array(3., dtype=float64)]
     """
 
     name = "checkpoint_call"
+    operands = ("*operands",)
     multiple_results = True
     symbolic_zeros = True
 

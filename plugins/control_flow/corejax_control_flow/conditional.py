@@ -9,13 +9,14 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from corejax import lax
 from corejax.core import (
     Array,
+    ArrayLike,
     Atom,
     ClosedJaxpr,
     Jaxpr,
@@ -53,7 +54,9 @@ Dims = tuple[int | None, ...]
 Flags = carrying.Flags
 Place = tuple[str, Any]
 
-_absent = object()
+Result = TypeVar("Result")  # of the branches: a pytree
+
+_absent: Any = object()
 
 #: An error describes at most this many leaves.
 _SHOWN = 4
@@ -75,8 +78,8 @@ class Cond:
     symbolic_zeros = True
 
     def function(self, bind: Any) -> Any:
-        def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any,
-                 operand: Any = _absent) -> Any:
+        def cond(pred: ArrayLike, true_fun: Callable[..., Result], false_fun: Callable[..., Result], *operands: Any,
+                 operand: Any = _absent) -> Result:
             if operand is not _absent:
                 if operands:
                     raise CorejaxTypeError(
@@ -85,7 +88,7 @@ class Cond:
                         got=f"operand=..., and {len(operands)} more", todo="pass all operands by position")
                 operands = (operand,)
             index = _index_of_predicate(pred)
-            return _conditional("cond", index, (true_fun, false_fun), ("true_fun", "false_fun"), operands,
+            return _conditional("cond", index, (true_fun, false_fun), ("true_fun", "false_fun"), operands,  # type: ignore[no-any-return]
                                 backwards=True)
         return cond
 
@@ -163,7 +166,8 @@ cond: Any = define(Cond())
 
 
 @public
-def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _absent) -> Any:
+def switch(index: ArrayLike, branches: Sequence[Callable[..., Result]], *operands: Any, operand: Any = _absent
+           ) -> Result:
     """`branches[index](*operands)`, with the index clamped to the valid range.
 
     The index is an integer, traced or not. All branches return pytrees of the same structure, with arrays of the same
@@ -183,7 +187,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
         raise CorejaxValueError("switch: there are no branches", got="an empty sequence", where=here(),
                                 wanted="at least one function", todo="give a function for each value of the index")
     place = _index_of_branch(index, len(functions))
-    return _conditional("switch", place, functions, [f"branches[{i}]" for i in range(len(functions))], operands)
+    return _conditional("switch", place, functions, [f"branches[{i}]" for i in range(len(functions))], operands)  # type: ignore[no-any-return]
 
 
 # Binding

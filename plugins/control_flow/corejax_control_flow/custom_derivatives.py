@@ -63,13 +63,18 @@ _OWN_KEY = {"params are hashable": "a user's function only equals itself, and ea
 
 
 class CustomCall:
-    """`custom_call(*args, call=..., jaxpr=...)`: call a function that has custom derivatives.
+    """`custom_call(*operands, call=..., jaxpr=...)`: call a function that has custom derivatives.
 
     `call` holds its rules. `jaxpr` is its program, whose first `call.n_consts` operands are values that it closes over;
     None if the Python function itself is run.
+
+    >>> sample = next(custom_call.primitive.samples(np.random.default_rng(0)))
+    >>> len(custom_call(*sample.args, **sample.params))
+    2
     """
 
     name = "custom_call"
+    operands = ("*operands",)
     multiple_results = True
     symbolic_zeros = True
 
@@ -193,9 +198,14 @@ class CustomPullback:
 
     It maps tangents of inputs, those that are `nonzero`, to tangents of outputs. Its transpose is the bwd rule. Only if
     there is a jvp rule too does it take primals, and can be computed forward.
+
+    >>> sample = next(custom_pullback.primitive.samples(np.random.default_rng(0)))
+    >>> len(custom_pullback(*sample.args, **sample.params))
+    1
     """
 
     name = "custom_pullback"
+    operands = ("*values",)
     multiple_results = True
     symbolic_zeros = True
 

@@ -20,9 +20,15 @@ class ExportedCall:
 
     `program` has a `name`, `in_avals`, `out_avals`, a `__corejax_key__`, and `lower(ctx, args)`, which adds the call to
     a module and returns its results.
+
+    >>> from corejax import export, jit
+    >>> program = export.export(jit(lambda x: x + 1.0))(2.0)
+    >>> program.call(2.0)
+    Array(3., dtype=float64, weak_type=True)
     """
 
     name = "exported_call"
+    operands = ("*operands",)
     multiple_results = True
 
     jvp = not_differentiable("an exported program has only the derivatives that were exported with it, for reverse "

@@ -21,6 +21,7 @@ import numpy as np
 from corejax import lax
 from corejax.core import (
     Array,
+    ArrayLike,
     Atom,
     Jaxpr,
     JaxprEqn,
@@ -48,7 +49,7 @@ from corejax.ir.surgery import dce, inline, reorder_invars
 from corejax.plugin import Sample, carrying, define, hookimpl, public
 from corejax_control_flow._mismatch import check_carry, shown
 from corejax_control_flow._scan_lowering import while_op
-from corejax_control_flow.scanning import Body, run_scan
+from corejax_control_flow.scanning import Body, Carry, run_scan
 
 __all__ = ["fori_loop", "while_loop"]
 
@@ -94,7 +95,7 @@ class WhileLoop:
     symbolic_zeros = True
 
     def function(self, bind: Any) -> Any:
-        def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
+        def while_loop(cond_fun: Callable[[Any], ArrayLike], body_fun: Callable[[Any], Carry], init_val: Any) -> Carry:
             _check_function("while_loop: the condition", cond_fun)
             _check_function("while_loop: the body", body_fun)
             leaves, tree = flatten(init_val)
@@ -111,7 +112,7 @@ class WhileLoop:
             _check_condition(cond)
             check_carry("while_loop: the body", tree, avals, body.out_tree, body.closed.out_avals, "init_val")
             loop = Loop(body.jaxpr, cond.jaxpr, len(cond.consts), len(body.consts))
-            return tree.unflatten(_while(loop, [*cond.consts, *body.consts, *leaves]))
+            return tree.unflatten(_while(loop, [*cond.consts, *body.consts, *leaves]))  # type: ignore[no-any-return]
         return while_loop
 
     @hookimpl
@@ -215,8 +216,8 @@ while_loop: Any = define(WhileLoop())
 
 
 @public
-def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *,
-              unroll: int | bool | None = None) -> Any:
+def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[Any, Any], Carry], init_val: Any, *,
+              unroll: int | bool | None = None) -> Carry:
     """Start with `val = init_val`, run `val = body_fun(i, val)` for each `i` in `range(lower, upper)`, return `val`.
 
     `val` is a pytree of arrays that keeps its structure and types. Bounds may also be floats: `i` then counts up by 1
@@ -252,7 +253,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
         raise CorejaxValueError("fori_loop: a loop with computed bounds can't be unrolled", got=f"unroll={unroll!r}",
                                 wanted="bounds that are known when the loop is traced", where=here(),
                                 todo="leave out unroll, or pass Python integers (static_argnums for those of a jit)")
-    return tree.unflatten(outs[1:])
+    return tree.unflatten(outs[1:])  # type: ignore[no-any-return]
 
 
 # Counting

@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -47,6 +47,10 @@ from corejax_control_flow._mismatch import check_carry
 from corejax_control_flow._scan_lowering import Loop, lower_scan
 
 __all__ = ["map", "scan"]
+
+# As a step returns them: what a loop starts with may be a number or an ndarray where the step returns an array.
+Carry = TypeVar("Carry")
+Stacked = TypeVar("Stacked")
 
 Flags = carrying.Flags
 Dims = tuple[int | None, ...]
@@ -87,8 +91,8 @@ class Scan:
     symbolic_zeros = True
 
     def function(self, bind: Any) -> Any:
-        def scan(f: Callable[[Any, Any], Any], init: Any, xs: Any = None, length: int | None = None,
-                 reverse: bool = False, unroll: int | bool = 1) -> tuple[Any, Any]:
+        def scan(f: Callable[[Any, Any], tuple[Carry, Stacked]], init: Any, xs: Any = None, length: int | None = None,
+                 reverse: bool = False, unroll: int | bool = 1) -> tuple[Carry, Stacked]:
             init_leaves, carry_tree = flatten(init)
             x_leaves, _ = flatten(xs)
             init_leaves = values(init_leaves, "scan", namer("init", init))
@@ -221,7 +225,7 @@ scan: Any = define(Scan())
 
 
 @public
-def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
+def map(f: Callable[[Any], Stacked], xs: Any, *, batch_size: int | None = None) -> Stacked:
     """Apply `f` to each slice of `xs` along its leading axes, one after the other, and stack the results.
 
     With `batch_size`, it is mapped over that many slices at a time.
@@ -238,7 +242,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     staged = stage_function(f, [_row(aval) for aval in avals], flatten((xs,))[1], "map: the function")
     outs = (_map_slices(staged, leaves, length) if batch_size is None else
             _map_batches(staged, leaves, length, _integer("map", "batch_size", batch_size, 1)))
-    return staged.out_tree.unflatten(outs)
+    return staged.out_tree.unflatten(outs)  # type: ignore[no-any-return]
 
 
 def _map_slices(staged: Staged, xs: Sequence[Any], length: int) -> list[Any]:

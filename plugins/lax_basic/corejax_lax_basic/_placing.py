@@ -22,6 +22,9 @@ class GatherDimensionNumbers(NamedTuple):
     `offset_dims`: the result's axes within a window. `collapsed_slice_dims`: operand axes of window size 1 that the
     result doesn't have. `start_index_map[k]`: the operand axis of coordinate k. The batching axes pair an operand axis
     with an axis of the indices.
+
+    >>> GatherDimensionNumbers((), collapsed_slice_dims=(0,), start_index_map=(0,)).offset_dims
+    ()
     """
 
     offset_dims: Shape
@@ -32,7 +35,11 @@ class GatherDimensionNumbers(NamedTuple):
 
 
 class ScatterDimensionNumbers(NamedTuple):
-    """The same for writing: `update_window_dims` are the axes of the updates within a window."""
+    """The same for writing: `update_window_dims` are the axes of the updates within a window.
+
+    >>> ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)).update_window_dims
+    ()
+    """
 
     update_window_dims: Shape
     inserted_window_dims: Shape

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax.core import ShapedArray, Zero, dtypes
+from corejax.core import Array, ArrayLike, ShapedArray, Zero, dtypes
 from corejax.plugin import Sample, define, factors, families, hookimpl, over, partials
 from corejax_lax_basic._axes import as_int
 from corejax_lax_basic.comparison import eq, ge
@@ -28,16 +28,16 @@ __all__ = ["abs", "add", "div", "integer_pow", "max", "min", "mul", "neg", "rem"
 add = define(families.binary(
     "add", operator.add, hlo="add", dtypes="iufc", jvp=factors(1, 1),
     transpose=(lambda ct, x, y: ct, lambda ct, x, y: ct),
-    cheap=True, doc="The sum x + y."))
+    cheap=True, doc="The sum x + y.", example="add(np.array([1.0, 2.0]), 0.5).tolist() -> [1.5, 2.5]"))
 sub = define(families.binary(
     "sub", operator.sub, hlo="subtract", dtypes="iufc",
     jvp=factors(1, -1),
     transpose=(lambda ct, x, y: ct, lambda ct, x, y: neg(ct)),
-    cheap=True, doc="The difference x - y."))
+    cheap=True, doc="The difference x - y.", example="sub(np.array([1.0, 2.0]), 0.5).tolist() -> [0.5, 1.5]"))
 
 neg: Any = define(families.unary(
     "neg", operator.neg, hlo="negate", dtypes="iufc", jvp=None, linear=(0,), transpose=(lambda ct, x: neg(ct),),
-    cheap=True, doc="The negation -x."))
+    cheap=True, doc="The negation -x.", example="neg(np.array([1.0, -2.0])).tolist() -> [-1.0, 2.0]"))
 
 
 # Products and quotients
@@ -46,11 +46,11 @@ mul: Any = define(families.binary(
     "mul", operator.mul, hlo="multiply", dtypes="iufc",
     jvp=factors(lambda out, x, y: y, lambda out, x, y: x),
     transpose=(lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(x, ct)),
-    cheap=True, doc="The product x * y."))
+    cheap=True, doc="The product x * y.", example="mul(np.array([1.0, 2.0]), 0.5).tolist() -> [0.5, 1.0]"))
 
 square = define(families.unary(
     "square", np.square, hlo=lambda ctx, args: ctx.op("stablehlo.multiply", [args[0], args[0]]), dtypes="iufc",
-    jvp=factors(lambda out, x: mul(x, 2)), doc="The square x * x."))
+    jvp=factors(lambda out, x: mul(x, 2)), doc="The square x * x.", example="square(3.0).item() -> 9.0"))
 
 
 def _divide(x: Any, y: Any) -> Any:
@@ -73,13 +73,15 @@ div: Any = define(families.binary(
     "div", _divide, hlo="divide", dtypes="iufc",
     jvp=factors(over(lambda out, x, y: y), lambda out, x, y: neg(div(out, y))),
     transpose=(lambda ct, x, y: div(ct, y), None), domain=(0.5, 3.0),
-    compiled_at=families.where_infinite, cheap=True, doc="The quotient x / y; for integers, rounded towards zero."))
+    compiled_at=families.where_infinite, cheap=True, doc="The quotient x / y; for integers, rounded towards zero.",
+    example="div(np.array([7, -7]), 2).tolist() -> [3, -3]"))
 
 
 rem = define(families.binary(
     "rem", _remainder, hlo="remainder", dtypes="iuf",
     jvp=partials(lambda t, out, x, y: t, lambda t, out, x, y: mul(neg(t), _truncated_quotient(x, y))),
-    domain=(-3.0, 3.0), singular=(0.0,), doc="The remainder of x / y, with the sign of x."))
+    domain=(-3.0, 3.0), singular=(0.0,), doc="The remainder of x / y, with the sign of x.",
+    example="rem(np.array([7, -7]), 2).tolist() -> [1, -1]"))
 
 
 class IntegerPow(families.Elementwise):
@@ -93,8 +95,8 @@ class IntegerPow(families.Elementwise):
         super().__init__("integer_pow", np.power, arity=1, hlo="power", dtypes="iufc", doc=str(IntegerPow.__doc__),
                          jvp=factors(lambda out, x, *, y: _power_slope(x, y)))
 
-    def function(self, bind: Callable[..., Any]) -> Callable[..., Any]:
-        def integer_pow(x: Any, y: int) -> Any:
+    def function(self, bind: Callable[..., Array]) -> Callable[..., Any]:
+        def integer_pow(x: ArrayLike, y: int) -> Array:
             return bind(x, y=as_int("integer_pow", "the exponent", y))
         return integer_pow
 
@@ -207,11 +209,13 @@ def _extreme(operation: str, direction: str) -> Callable[..., Any]:
 max = define(families.binary(
     "max", np.maximum, hlo=_extreme("maximum", "GT"), dtypes="biufc",
     jvp=factors(lambda out, x, y: _share(x, y, out), lambda out, x, y: _share(y, x, out)),
-    cheap=True, doc="The larger of x and y; NaN if either is."))
+    cheap=True, doc="The larger of x and y; NaN if either is.",
+    example="max(np.array([1.0, -2.0]), 0.0).tolist() -> [1.0, 0.0]"))
 min = define(families.binary(
     "min", np.minimum, hlo=_extreme("minimum", "LT"), dtypes="biufc",
     jvp=factors(lambda out, x, y: _share(x, y, out), lambda out, x, y: _share(y, x, out)),
-    cheap=True, doc="The smaller of x and y; NaN if either is."))
+    cheap=True, doc="The smaller of x and y; NaN if either is.",
+    example="min(np.array([1.0, -2.0]), 0.0).tolist() -> [0.0, -2.0]"))
 
 
 # Signs and magnitudes
@@ -256,8 +260,10 @@ def _magnitude(dtype: np.dtype) -> np.dtype:
 abs = define(families.unary(
     "abs", np.abs, hlo="abs", dtypes="ifc", result=_magnitude, jvp=partials(_abs_tangent), singular=(0.0,),
     compiled_at=families.where_infinite, cheap=True,
-    doc="The absolute value; real for complex x. Its derivative at 0 counts as 1, or 0 for complex x."))
+    doc="The absolute value; real for complex x. Its derivative at 0 counts as 1, or 0 for complex x.",
+    example="abs(np.array([3.0, -4.0])).tolist() -> [3.0, 4.0]"))
 sign = define(families.unary(
     "sign", _sign, hlo=_lower_sign, dtypes="iufc", jvp=partials(_sign_tangent), singular=(0.0,),
     compiled_at=families.at_special_points, cheap=True,
-    doc="-1, 0 or 1; x / |x| for complex numbers. Its derivative at 0 counts as 0."))
+    doc="-1, 0 or 1; x / |x| for complex numbers. Its derivative at 0 counts as 0.",
+    example="sign(np.array([3.0, -4.0])).tolist() -> [1.0, -1.0]"))

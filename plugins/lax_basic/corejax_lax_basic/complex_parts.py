@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from corejax import lax
-from corejax.core import aval_of, dtypes
+from corejax.core import Array, ArrayLike, aval_of, dtypes
 from corejax.plugin import define, families
 
 __all__ = ["complex", "conj", "imag", "real"]
@@ -44,8 +44,8 @@ class _Complex(families.Elementwise):
 
 
 class _Conj(families.Elementwise):
-    def function(self, bind: Callable[..., Any]) -> Callable[..., Any]:
-        def conj(x: Any) -> Any:
+    def function(self, bind: Callable[..., Array]) -> Callable[..., Any]:
+        def conj(x: ArrayLike) -> Array:
             dtype = aval_of(x).dtype
             return complex(x, families.weak_scalar(0.0, dtype)) if dtypes.is_float(dtype) else bind(x)
         return conj
@@ -53,14 +53,18 @@ class _Conj(families.Elementwise):
 
 real = define(families.unary(
     "real", lambda x: x.real.copy(), hlo="real", dtypes="c", result=_part, jvp=None, linear=(0,),
-    transpose=(lambda ct, x: complex(ct, _zero_beside(ct)),), doc="The real part of a complex array."))
+    transpose=(lambda ct, x: complex(ct, _zero_beside(ct)),), doc="The real part of a complex array.",
+    example="real(np.array([1 + 2j])).tolist() -> [1.0]"))
 imag = define(families.unary(
     "imag", lambda x: x.imag.copy(), hlo="imag", dtypes="c", result=_part, jvp=None, linear=(0,),
-    transpose=(lambda ct, x: complex(_zero_beside(ct), lax.neg(ct)),), doc="The imaginary part of a complex array."))
+    transpose=(lambda ct, x: complex(_zero_beside(ct), lax.neg(ct)),), doc="The imaginary part of a complex array.",
+    example="imag(np.array([1 + 2j])).tolist() -> [2.0]"))
 complex: Any = define(_Complex(
     "complex", _join, arity=2, hlo="complex", dtypes="f", result=_whole, jvp=None, linear=(0, 1),
     transpose=(lambda ct, x, y: real(ct), lambda ct, x, y: lax.neg(imag(ct))),
-    doc="The complex numbers x + iy, from two float32 or float64 arrays."))
+    doc="The complex numbers x + iy, from two float32 or float64 arrays.",
+    example="complex(1.0, 2.0).item() -> (1+2j)"))
 conj: Any = define(_Conj(
     "conj", np.conjugate, arity=1, hlo="chlo.conj", dtypes="c", jvp=None, linear=(0,),
-    transpose=(lambda ct, x: conj(ct),), doc="The complex conjugate; complex even for real operands."))
+    transpose=(lambda ct, x: conj(ct),), doc="The complex conjugate; complex even for real operands.",
+    example="conj(np.array([1 + 2j])).tolist() -> [(1-2j)]"))

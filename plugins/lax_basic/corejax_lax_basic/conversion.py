@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax.core import ShapedArray, Zero, aval_of, dtypes, here
+from corejax.core import Array, ArrayLike, DTypeLike, ShapedArray, Zero, aval_of, dtypes, here
 from corejax.errors import CorejaxTypeError
 from corejax.plugin import Sample, define, families, hookimpl, partials
 
@@ -55,8 +55,8 @@ class ConvertElementType:
     cheap = True
     jvp = partials(_tangent)
 
-    def function(self, bind: Callable[..., Any]) -> Callable[..., Any]:
-        def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+    def function(self, bind: Callable[..., Array]) -> Callable[..., Any]:
+        def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
             return bind(operand, new_dtype=dtypes.canonical(new_dtype), weak_type=False)
         return convert_element_type
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from math import copysign
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from corejax import lax
-from corejax.core import Array, ShapedArray, aval_of, dtypes
+from corejax.core import Array, ArrayLike, DTypeLike, ShapedArray, aval_of, dtypes
 from corejax.plugin import Sample, define, hookimpl, not_differentiable, not_linear, public
 from corejax_lax_basic._axes import (
     Shape,
@@ -42,8 +42,8 @@ class Iota:
     jvp = not_differentiable(_NO_OPERANDS)
     transpose = not_linear(_NO_OPERANDS)
 
-    def function(self, bind: Any) -> Any:
-        def iota(dtype: Any, size: int) -> Any:
+    def function(self, bind: Callable[..., Array]) -> Any:
+        def iota(dtype: DTypeLike, size: int) -> Array:
             return bind(dtype=canonical_dtype(dtype), shape=(as_int("iota", "size", size),), dimension=0)
         return iota
 
@@ -90,19 +90,19 @@ iota: Any = define(Iota())
 
 
 @public
-def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Any:
+def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int) -> Array:
     """An array of this shape, with each element's index along `dimension`.
 
     >>> broadcasted_iota(np.int32, (2, 3), 1).tolist()
     [[0, 1, 2], [0, 1, 2]]
     """
     shape = as_ints("broadcasted_iota", "shape", shape)
-    return iota.primitive.bind(dtype=canonical_dtype(dtype), shape=shape,
+    return iota.primitive.bind(dtype=canonical_dtype(dtype), shape=shape,  # type: ignore[no-any-return]
                                dimension=canonical_axis("broadcasted_iota", dimension, len(shape)))
 
 
 @public
-def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
+def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = None) -> Array:
     """An array filled with the scalar `fill_value`; by default, of the fill value's type.
 
     >>> full((2,), 7, np.float32).dtype.name
@@ -116,7 +116,7 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
         fill_value = as_dtype(fill_value, canonical_dtype(dtype))
     elif type(fill_value) is bool:
         fill_value = np.bool_(fill_value)  # booleans are never weak
-    return broadcast_in_dim.primitive.bind(fill_value, shape=sizes, broadcast_dimensions=())
+    return broadcast_in_dim.primitive.bind(fill_value, shape=sizes, broadcast_dimensions=())  # type: ignore[no-any-return]
 
 
 def as_dtype(value: Any, dtype: np.dtype) -> Any:
@@ -137,8 +137,13 @@ def _constant(kind: Any, value: Any, sign: float, dtype: np.dtype) -> Array:
 
 
 @public
-def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] | None = None) -> Any:
-    """An array filled with `fill_value`, with the dtype and shape of `x` unless they are given."""
+def full_like(x: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None,
+              shape: Sequence[int] | None = None) -> Array:
+    """An array filled with `fill_value`, with the dtype and shape of `x` unless they are given.
+
+    >>> full_like(np.zeros(2, np.float32), 7)
+    Array([7., 7.], dtype=float32)
+    """
     if shape is None:
         shape = x.shape if hasattr(x, "shape") else shape_of(x)
     if dtype is None:

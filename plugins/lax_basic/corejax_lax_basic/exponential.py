@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax.core import ShapedArray, aval_of, dtypes
+from corejax.core import Array, ArrayLike, ShapedArray, aval_of, dtypes
 from corejax.plugin import Sample, define, factors, families, hookimpl, over
 from corejax_lax_basic.arithmetic import add, div, integer_pow, mul, sub
 from corejax_lax_basic.comparison import eq
@@ -23,27 +23,33 @@ def _reciprocal_root(x: Any) -> Any:
 
 exp = define(families.unary(
     "exp", np.exp, hlo="exponential", dtypes="fc", jvp=factors(lambda out, x: out),
-    compiled_at=families.at_special_points, doc="e to the power of x."))
+    compiled_at=families.at_special_points, doc="e to the power of x.",
+    example="exp(0.5) -> Array(1.64872127, dtype=float64, weak_type=True)"))
 expm1 = define(families.unary(
     "expm1", np.expm1, hlo="exponential_minus_one", dtypes="fc", jvp=factors(lambda out, x: add(out, 1)),
-    compiled_at=families.at_special_points, doc="exp(x) - 1, accurate even near 0."))
+    compiled_at=families.at_special_points, doc="exp(x) - 1, accurate even near 0.",
+    example="expm1(0.5) -> Array(0.64872127, dtype=float64, weak_type=True)"))
 log = define(families.unary(
     "log", np.log, hlo="log", dtypes="fc", jvp=factors(over(lambda out, x: x)), domain=(0.2, 3.0),
-    compiled_at=families.where_infinite, doc="The natural logarithm."))
+    compiled_at=families.where_infinite, doc="The natural logarithm.",
+    example="log(2.0) -> Array(0.69314718, dtype=float64, weak_type=True)"))
 log1p = define(families.unary(
     "log1p", np.log1p, hlo="log_plus_one", dtypes="fc", jvp=factors(over(lambda out, x: add(x, 1))),
-    domain=(-0.8, 2.0), ulps=128.0, compiled_at=families.where_infinite, doc="log(1 + x), accurate even near 0."))
+    domain=(-0.8, 2.0), ulps=128.0, compiled_at=families.where_infinite, doc="log(1 + x), accurate even near 0.",
+    example="log1p(0.5) -> Array(0.40546511, dtype=float64, weak_type=True)"))
 logistic = define(families.unary(
     "logistic", lambda x: np.reciprocal(x.dtype.type(1) + np.exp(-x)), hlo="logistic", dtypes="fc",
     jvp=factors(lambda out, x: mul(out, sub(1, out))),
-    compiled_at=families.at_special_points, doc="The logistic function 1 / (1 + exp(-x))."))
+    compiled_at=families.at_special_points, doc="The logistic function 1 / (1 + exp(-x)).",
+    example="logistic(0.5) -> Array(0.62245933, dtype=float64, weak_type=True)"))
 sqrt = define(families.unary(
     "sqrt", np.sqrt, hlo="sqrt", dtypes="fc", jvp=factors(lambda out, x: div(0.5, out)), domain=(0.2, 3.0),
-    compiled_at=families.at_special_points, doc="The square root. Its derivative at 0 is infinite."))
+    compiled_at=families.at_special_points, doc="The square root. Its derivative at 0 is infinite.",
+    example="sqrt(4.0).item() -> 2.0"))
 rsqrt = define(families.unary(
     "rsqrt", _reciprocal_root, hlo="rsqrt", dtypes="fc",
     jvp=factors(lambda out, x: mul(div(out, x), -0.5)), domain=(0.2, 3.0),
-    compiled_at=families.at_special_points, doc="1 / sqrt(x)."))
+    compiled_at=families.at_special_points, doc="1 / sqrt(x).", example="rsqrt(4.0).item() -> 0.5"))
 
 
 # Powers
@@ -59,10 +65,10 @@ def _exponent_slope(out: Any, x: Any, y: Any) -> Any:
 
 
 class _Pow(families.Elementwise):
-    def function(self, bind: Callable[..., Any]) -> Callable[..., Any]:
-        def pow(x: Any, y: Any) -> Any:
+    def function(self, bind: Callable[..., Array]) -> Callable[..., Any]:
+        def pow(x: ArrayLike, y: ArrayLike) -> Array:
             if type(y) is int and type(x) not in dtypes.PYTHON_SCALARS and dtypes.is_inexact(aval_of(x).dtype):
-                return integer_pow(x, y)
+                return integer_pow(x, y)  # type: ignore[no-any-return]
             x, y = families.match_scalars((x, y))
             x_dtype, y_dtype = aval_of(x).dtype, aval_of(y).dtype
             if dtypes.is_inexact(x_dtype) and dtypes.is_integer(y_dtype):
@@ -123,4 +129,5 @@ pow = define(_Pow(
     "pow", _power, arity=2, hlo=_lower_power, dtypes="iufc",
     jvp=factors(_base_slope, _exponent_slope), domain=(0.3, 2.5),
     compiled_at=families.at_special_points,
-    doc="x to the power of y. Beside a float or complex x, y may be an integer."))
+    doc="x to the power of y. Beside a float or complex x, y may be an integer.",
+    example="pow(np.array([2.0, 3.0]), 3).tolist() -> [8.0, 27.0]"))

@@ -8,13 +8,13 @@ The last axis of the indices has a coordinate for each entry of `start_index_map
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from corejax import lax
-from corejax.core import ShapedArray, aval_of, dtypes, stage
+from corejax.core import Array, ArrayLike, ShapedArray, aval_of, dtypes, stage
 from corejax.plugin import Sample, define, hookimpl, partials
 from corejax_lax_basic._axes import Shape, as_ints, insert, shape_of, shifted, wrong
 from corejax_lax_basic._lowering import axis_numbers, i64s
@@ -53,10 +53,10 @@ class Gather:
     jvp = partials(lambda x_dot, out, x, indices, **params: gather.primitive.bind(
         x_dot, indices, **{**params, "fill_value": 0 if params["mode"] == "fill" else None}), None)
 
-    def function(self, bind: Any) -> Any:
-        def gather(operand: Any, start_indices: Any, dimension_numbers: GatherDimensionNumbers,
+    def function(self, bind: Callable[..., Array]) -> Any:
+        def gather(operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: GatherDimensionNumbers,
                    slice_sizes: Sequence[int], *, unique_indices: bool = False, indices_are_sorted: bool = False,
-                   mode: str | None = None, fill_value: Any = None) -> Any:
+                   mode: str | None = None, fill_value: ArrayLike | None = None) -> Array:
             sizes, numbers = as_ints("gather", "slice_sizes", slice_sizes), canonical_numbers(dimension_numbers)
             mode, indices = canonical_mode("gather", "clip" if mode is None else mode), wide(start_indices)
             fill_value = fill_value if mode == "fill" else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from corejax.core import Linear, ShapedArray, Zero, flatten, namer, values
 from corejax.plugin import Sample, define, hookimpl, not_linear, partials
 
 __all__ = ["copy", "optimization_barrier", "stop_gradient"]
+
+Tree = TypeVar("Tree")
 
 
 class Copy:
@@ -21,6 +23,7 @@ class Copy:
     """
 
     name = "copy"
+    operands = ("x",)
     linear = (0,)
 
     @hookimpl
@@ -106,11 +109,11 @@ class OptimizationBarrier:
     multiple_results = True
     symbolic_zeros = True
 
-    def function(self, bind: Callable[..., Any]) -> Callable[[Any], Any]:
-        def optimization_barrier(operand: Any) -> Any:
+    def function(self, bind: Callable[..., Any]) -> Any:
+        def optimization_barrier(operand: Tree) -> Tree:
             leaves, tree = flatten(operand)
             xs = values(leaves, "optimization_barrier", namer("operand", operand))
-            return tree.unflatten(bind(*xs) if xs else xs)
+            return tree.unflatten(bind(*xs) if xs else xs)  # type: ignore[no-any-return]
         return optimization_barrier
 
     @hookimpl

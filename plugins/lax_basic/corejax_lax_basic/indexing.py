@@ -5,15 +5,18 @@ out of bounds is an error. A computed one is clamped when reading, and skipped w
 to both.
 """
 
+# mypy: no-warn-return-any
+# A primitive may have several results, so what `define` returns gives Any; those of `x.at` are arrays.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from corejax import lax
-from corejax.core import aval_of, check_callable, here, is_concrete
+from corejax.core import Array, ArrayLike, aval_of, check_callable, here, is_concrete
 from corejax.errors import CorejaxAttributeError, CorejaxError, CorejaxTypeError, suggestion
 from corejax.plugin import calls_users, public
 from corejax_lax_basic import _in_memory
@@ -49,9 +52,10 @@ class Indexer:
                                wanted="x.at[...].set(value)", where=here(),
                                todo="write x = x.at[...].set(value): it returns the changed array")
 
-    def __getattr__(self, name: str) -> Any:
-        do = name if name in _UPDATES else "set"
-        raise _no_attribute("x.at", name, _UPDATES, f"name the part first: x.at[index].{do}(...)")
+    if not TYPE_CHECKING:  # to type checkers, every name would be there
+        def __getattr__(self, name: str) -> Any:
+            do = name if name in _UPDATES else "set"
+            raise _no_attribute("x.at", name, _UPDATES, f"name the part first: x.at[index].{do}(...)")
 
     def __repr__(self) -> str:
         return f"<at of {aval_of(self._x)}: index it, as in x.at[i].set(v)>"
@@ -73,7 +77,7 @@ class Part:
         self._x = x
         self._index = index
 
-    def get(self, *, fill_value: Any = None, **options: Any) -> Any:
+    def get(self, *, fill_value: ArrayLike | None = None, **options: Any) -> Array:
         """The part itself. `fill_value` is used for places out of bounds: by default NaN, or the dtype's extreme."""
         if not options and fill_value is None:
             return getitem(self._x, self._index)
@@ -82,23 +86,23 @@ class Part:
         promises = {name: bool(options.get(name)) for name in ("indices_are_sorted", "unique_indices")}
         return read(self._x, resolve(shape_of(self._x), self._index, bounds), bounds.mode, fill_value, promises)
 
-    def set(self, values: Any, **options: Any) -> Any:
+    def set(self, values: ArrayLike, **options: Any) -> Array:
         """The array with the part replaced."""
         return self._write(lax.scatter, None, values, options)
 
-    def add(self, values: Any, **options: Any) -> Any:
+    def add(self, values: ArrayLike, **options: Any) -> Array:
         """The array with values added to the part; a place that is indexed twice gets both."""
         return self._write(lax.scatter_add, lax.add, values, options)
 
-    def subtract(self, values: Any, **options: Any) -> Any:
+    def subtract(self, values: ArrayLike, **options: Any) -> Array:
         """The array with values subtracted from the part."""
         return self.add(lax.neg(_fitting(values, self._x)), **options)
 
-    def multiply(self, values: Any, **options: Any) -> Any:
+    def multiply(self, values: ArrayLike, **options: Any) -> Array:
         """The array with the part multiplied by values."""
         return self._write(lax.scatter_mul, lax.mul, values, options)
 
-    def divide(self, values: Any, **options: Any) -> Any:
+    def divide(self, values: ArrayLike, **options: Any) -> Array:
         """The array with the part divided by values."""
         divisor = self._ones().multiply(values, **options)
         if dtype_kind(aval_of(divisor).dtype) not in "fc":
@@ -106,20 +110,20 @@ class Part:
                         wanted="a float or complex dtype", todo="convert the array first: x.astype(float).at[...]")
         return lax.div(self._x, divisor)
 
-    def power(self, values: Any, **options: Any) -> Any:
+    def power(self, values: ArrayLike, **options: Any) -> Array:
         """The array with the part raised to values."""
         return lax.pow(self._x, self._ones().multiply(values, **options))
 
-    def min(self, values: Any, **options: Any) -> Any:
+    def min(self, values: ArrayLike, **options: Any) -> Array:
         """The array with the part replaced by the lesser of part and values."""
         return self._write(lax.scatter_min, lax.min, values, options)
 
-    def max(self, values: Any, **options: Any) -> Any:
+    def max(self, values: ArrayLike, **options: Any) -> Array:
         """The array with the part replaced by the greater of part and values."""
         return self._write(lax.scatter_max, lax.max, values, options)
 
     @calls_users
-    def apply(self, function: Callable[[Any], Any], **options: Any) -> Any:
+    def apply(self, function: Callable[[Array], ArrayLike], **options: Any) -> Array:
         """The array with an elementwise function applied to the part; twice at a place that is indexed twice.
 
         There is no reverse mode if computed indices may repeat a place; `unique_indices=True` says that they don't.
@@ -157,8 +161,9 @@ class Part:
         """The same part of an array of ones."""
         return Part(lax.full_like(self._x, 1), self._index)
 
-    def __getattr__(self, name: str) -> Any:
-        raise _no_attribute("x.at[...]", name, _UPDATES, suggestion(name, _UPDATES) or "use one of them")
+    if not TYPE_CHECKING:  # to type checkers, every name would be there
+        def __getattr__(self, name: str) -> Any:
+            raise _no_attribute("x.at[...]", name, _UPDATES, suggestion(name, _UPDATES) or "use one of them")
 
     def __repr__(self) -> str:
         return f"<part of {aval_of(self._x)}: .get(), .set(v), .add(v), ...>"
@@ -215,7 +220,7 @@ def _bounds(options: dict[str, Any]) -> Bounds:
                   bool(options.get("wrap_negative_indices", True)))
 
 
-def at(x: Any) -> Indexer:
+def at(x: Array) -> Indexer:
     """`x.at`."""
     return Indexer(x)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from corejax import lax
-from corejax.core import Linear, ShapedArray, Zero, aval_of, instantiate
+from corejax.core import Array, ArrayLike, Linear, ShapedArray, Zero, aval_of, instantiate
 from corejax.errors import CorejaxValueError
 from corejax.plugin import Sample, define, hookimpl, public
 from corejax_lax_basic._axes import (
@@ -41,8 +41,8 @@ class Concatenate:
     name = "concatenate"
     symbolic_zeros = True
 
-    def function(self, bind: Any) -> Any:
-        def concatenate(operands: Sequence[Any], dimension: int) -> Any:
+    def function(self, bind: Callable[..., Array]) -> Any:
+        def concatenate(operands: Sequence[ArrayLike] | ArrayLike, dimension: int) -> Array:
             operands = as_list("concatenate", "the operands", operands)
             if not operands:
                 raise wrong("concatenate", "there is nothing to concatenate", got="no operands",
@@ -120,8 +120,8 @@ class Pad:
     name = "pad"
     linear = (0, 1)
 
-    def function(self, bind: Any) -> Any:
-        def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Any:
+    def function(self, bind: Callable[..., Array]) -> Any:
+        def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[tuple[int, int, int]]) -> Array:
             config = tuple([as_ints("pad", "padding_config", entry)
                             for entry in as_list("pad", "the entries of padding_config", padding_config)])
             aval = aval_of(operand)
@@ -218,7 +218,7 @@ pad: Any = define(Pad())
 
 
 @public
-def stack(operands: Sequence[Any], axis: int = 0) -> Any:
+def stack(operands: Sequence[ArrayLike] | ArrayLike, axis: int = 0) -> Array:
     """Stack arrays of the same shape along a new axis.
 
     >>> stack([np.zeros(2), np.ones(2)]).shape
@@ -233,4 +233,4 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Any:
         raise wrong("stack", "operands differ in shape", got=", ".join(map(str, avals)), wanted="equal shapes",
                     todo="broadcast, pad or slice the operands to a common shape")
     at = canonical_axis("stack", axis, len(shape_of(operands[0])) + 1)
-    return concatenate([expand_dims(x, (at,)) for x in operands], at)
+    return concatenate([expand_dims(x, (at,)) for x in operands], at)  # type: ignore[no-any-return]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from corejax import lax
-from corejax.core import Linear, ShapedArray, aval_of
+from corejax.core import Array, ArrayLike, DTypeLike, Linear, ShapedArray, aval_of
 from corejax.plugin import Sample, define, hookimpl, partials, public
 from corejax_lax_basic._axes import (
     Shape,
@@ -31,6 +31,9 @@ __all__ = ["batch_matmul", "dot", "dot_general"]
 
 #: ((contracting axes of lhs, of rhs), (batch axes of lhs, of rhs))
 DotNumbers = tuple[tuple[Shape, Shape], tuple[Shape, Shape]]
+
+#: The same, as users may write it
+Contraction: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
 
 _PRECISIONS = {None: None, "default": "DEFAULT", "high": "HIGH", "highest": "HIGHEST", "fastest": "DEFAULT",
                "float32": "HIGHEST", "bfloat16": "DEFAULT", "tensorfloat32": "HIGH"}
@@ -79,9 +82,9 @@ class DotGeneral:
 
     name = "dot_general"
 
-    def function(self, bind: Any) -> Any:
-        def dot_general(lhs: Any, rhs: Any, dimension_numbers: Any, precision: Any = None,
-                        preferred_element_type: Any = None) -> Any:
+    def function(self, bind: Callable[..., Array]) -> Any:
+        def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: Contraction, precision: object | None = None,
+                        preferred_element_type: DTypeLike | None = None) -> Array:
             if preferred_element_type is not None:
                 preferred_element_type = canonical_dtype(preferred_element_type)
             return bind(lhs, rhs, dimension_numbers=_canonical_numbers(dimension_numbers),
@@ -305,8 +308,8 @@ dot_general: Any = define(DotGeneral())
 
 
 @public
-def dot(lhs: Any, rhs: Any, *, dimension_numbers: Any = None, precision: Any = None,
-        preferred_element_type: Any = None) -> Any:
+def dot(lhs: ArrayLike, rhs: ArrayLike, *, dimension_numbers: Contraction | None = None,
+        precision: object | None = None, preferred_element_type: DTypeLike | None = None) -> Array:
     """The product of vectors and matrices; with `dimension_numbers`, the same as `dot_general`.
 
     >>> dot(np.ones((2, 3)), np.ones(3)).tolist()
@@ -320,19 +323,23 @@ def dot(lhs: Any, rhs: Any, *, dimension_numbers: Any = None, precision: Any = N
                         wanted="1 or 2 axes each, the last of lhs as long as the first of rhs",
                         todo="use lax.dot_general, or x @ y, for other shapes")
         dimension_numbers = (((len(left) - 1,), (0,)), ((), ()))
-    return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
+    return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)  # type: ignore[no-any-return]
 
 
 @public
-def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
-    """Matrix products along equal leading axes: `(..., n, k)` and `(..., k, m)` give `(..., n, m)`."""
+def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: object | None = None) -> Array:
+    """Matrix products along equal leading axes: `(..., n, k)` and `(..., k, m)` give `(..., n, m)`.
+
+    >>> batch_matmul(np.ones((5, 2, 3)), np.ones((5, 3, 4))).shape
+    (5, 2, 4)
+    """
     ndim = len(shape_of(lhs))
     if ndim < 2 or len(shape_of(rhs)) != ndim:
         raise wrong("batch_matmul", "the operands must be stacks of matrices of equal rank",
                     got=f"{aval_of(lhs)} and {aval_of(rhs)}", wanted="equal ranks of at least 2",
                     todo="use x @ y, which broadcasts leading axes")
     batch = tuple(range(ndim - 2))
-    return dot_general(lhs, rhs, (((ndim - 1,), (ndim - 2,)), (batch, batch)), precision)
+    return dot_general(lhs, rhs, (((ndim - 1,), (ndim - 2,)), (batch, batch)), precision)  # type: ignore[no-any-return]
 
 
 _bind = dot_general.primitive.bind

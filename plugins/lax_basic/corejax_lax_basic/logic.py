@@ -42,18 +42,27 @@ def _none(x: Any) -> Any:
     return x.dtype.type(0)
 
 
-bitwise_and = define(families.binary("and", np.bitwise_and, hlo="and", dtypes="biu", jvp=_CONSTANT, doc="x and y."))
-bitwise_or = define(families.binary("or", np.bitwise_or, hlo="or", dtypes="biu", jvp=_CONSTANT, doc="x or y."))
-bitwise_xor = define(families.binary("xor", np.bitwise_xor, hlo="xor", dtypes="biu", jvp=_CONSTANT, doc="x or else y."))
-bitwise_not = define(families.unary("not", np.invert, hlo="not", dtypes="biu", jvp=partials(None), doc="Not x."))
+bitwise_and = define(families.binary(
+    "and", np.bitwise_and, hlo="and", dtypes="biu", jvp=_CONSTANT, doc="x and y.",
+    example="bitwise_and(6, 3).item() -> 2"))
+bitwise_or = define(families.binary(
+    "or", np.bitwise_or, hlo="or", dtypes="biu", jvp=_CONSTANT, doc="x or y.",
+    example="bitwise_or(6, 3).item() -> 7"))
+bitwise_xor = define(families.binary(
+    "xor", np.bitwise_xor, hlo="xor", dtypes="biu", jvp=_CONSTANT, doc="x or else y.",
+    example="bitwise_xor(6, 3).item() -> 5"))
+bitwise_not = define(families.unary(
+    "not", np.invert, hlo="not", dtypes="biu", jvp=partials(None), doc="Not x.",
+    example="bitwise_not(6).item() -> -7"))
 
 shift_left = define(families.binary(
     "shift_left", _shift(np.left_shift, _none), hlo="shift_left", dtypes="iu", jvp=_CONSTANT, domain=(0, 4),
-    doc="x shifted left by y bits, filled with zeros."))
+    doc="x shifted left by y bits, filled with zeros.", example="shift_left(1, 3).item() -> 8"))
 shift_right_arithmetic = define(families.binary(
     "shift_right_arithmetic", _shift(_arithmetic_right, _sign_bits),
     hlo="shift_right_arithmetic", dtypes="iu", jvp=_CONSTANT, domain=(0, 4),
-    doc="x shifted right by y bits, filled with the sign bit."))
+    doc="x shifted right by y bits, filled with the sign bit.", example="shift_right_arithmetic(-8, 1).item() -> -4"))
 shift_right_logical = define(families.binary(
     "shift_right_logical", _shift(_logical_right, _none), hlo="shift_right_logical", dtypes="iu", jvp=_CONSTANT,
-    domain=(0, 4), doc="x shifted right by y bits, filled with zeros."))
+    domain=(0, 4), doc="x shifted right by y bits, filled with zeros.",
+    example="shift_right_logical(np.int8(-8), np.int8(1)).item() -> 124"))

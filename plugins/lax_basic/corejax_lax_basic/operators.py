@@ -5,6 +5,9 @@ For an operand that isn't an array, they return NotImplemented, so that Python t
 dictionaries are errors.
 """
 
+# mypy: no-warn-return-any
+# A primitive may have several results, so what `define` returns gives Any; those of array methods are arrays.
+
 from __future__ import annotations
 
 import builtins
@@ -14,7 +17,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from corejax.core import Array, Primitive, Tracer, aval_of, context, dtypes
+from corejax.core import Array, ArrayLike, DTypeLike, Primitive, Tracer, aval_of, context, dtypes
 from corejax.errors import CorejaxOverflowError, kind_of
 from corejax.plugin import families
 from corejax_lax_basic import (
@@ -199,7 +202,7 @@ def _named(function: Function, name: str) -> Function:
 
 
 def _primitive(function: Any) -> Primitive:
-    return function.primitive  # type: ignore[no-any-return]
+    return function.primitive
 
 
 def _bind(function: Any) -> Function:
@@ -303,17 +306,17 @@ invert = _primitive(logic.bitwise_not).bind_one
 getitem, at = indexing.getitem, indexing.at
 
 
-def pos(x: Any) -> Any:
+def pos(x: Array) -> Array:
     """`+x`."""
     return x
 
 
-def abs(x: Any) -> Any:
+def abs(x: Array) -> Array:
     """`abs(x)`."""
     return x if dtypes.kind(x.aval.dtype) in "bu" else arithmetic.abs(x)
 
 
-def round(x: Any, decimals: int = 0) -> Any:
+def round(x: Array, decimals: int = 0) -> Array:
     """Round to this many decimals, halves to even."""
     dtype, digits = x.aval.dtype, as_int("round", "decimals", decimals)
     if builtins.abs(digits) > 300:
@@ -337,13 +340,13 @@ def _property(function: Function) -> Function:
 
 
 @_property
-def T(x: Any) -> Any:
+def T(x: Array) -> Array:
     """The array with its axes in reverse order."""
     return x if x.aval.ndim < 2 else shapes.transpose(x, tuple(range(x.aval.ndim))[::-1])
 
 
 @_property
-def mT(x: Any) -> Any:
+def mT(x: Array) -> Array:
     """The matrices along the last two axes, transposed."""
     if x.aval.ndim < 2:
         raise wrong("mT", "only matrices can be transposed", got=str(x.aval), wanted="at least two axes",
@@ -352,20 +355,20 @@ def mT(x: Any) -> Any:
 
 
 @_property
-def real(x: Any) -> Any:
+def real(x: Array) -> Array:
     """The real part."""
     return complex_parts.real(x) if dtypes.is_complex(x.aval.dtype) else x
 
 
 @_property
-def imag(x: Any) -> Any:
+def imag(x: Array) -> Array:
     """The imaginary part; zeros for real x."""
     return complex_parts.imag(x) if dtypes.is_complex(x.aval.dtype) else creation.full_like(x, 0)
 
 
 # Methods
 
-def conj(x: Any) -> Any:
+def conj(x: Array) -> Array:
     """The complex conjugate; x itself if it is real."""
     return complex_parts.conj(x) if dtypes.is_complex(x.aval.dtype) else x
 
@@ -373,18 +376,18 @@ def conj(x: Any) -> Any:
 conjugate = conj
 
 
-def astype(x: Any, dtype: Any, copy: bool = True) -> Any:
+def astype(x: Array, dtype: DTypeLike, copy: bool = True) -> Array:
     """The array in another dtype, not weakly typed. Arrays are immutable, so `copy` makes no difference."""
     wanted = dtypes.canonical(dtype)
     return convert_element_type(x, wanted) if x.aval.dtype != wanted or x.aval.weak_type else x
 
 
-def copy(x: Any) -> Any:
+def copy(x: Array) -> Array:
     """The same values in new memory."""
     return identity.copy(x)
 
 
-def reshape(x: Any, *shape: Any, order: str = "C") -> Any:
+def reshape(x: Array, *shape: int | Sequence[int], order: str = "C") -> Array:
     """The same elements in another shape, given as integers or one tuple; one size may be -1."""
     if order != "C":
         raise wrong("reshape", "only row-major order is supported", got=f"order={order!r}", wanted="order='C'",
@@ -401,7 +404,7 @@ def reshape(x: Any, *shape: Any, order: str = "C") -> Any:
     return shapes.reshape(x, tuple([missing if size == -1 else size for size in sizes]))
 
 
-def ravel(x: Any, order: str = "C") -> Any:
+def ravel(x: Array, order: str = "C") -> Array:
     """All elements along one axis."""
     return reshape(x, (x.aval.size,), order=order)
 
@@ -409,21 +412,21 @@ def ravel(x: Any, order: str = "C") -> Any:
 flatten = ravel
 
 
-def squeeze(x: Any, axis: int | Sequence[int] | None = None) -> Any:
+def squeeze(x: Array, axis: int | Sequence[int] | None = None) -> Array:
     """Drop axes of size 1: all of them, or the given ones."""
     if axis is None:
         axis = [d for d, size in enumerate(x.aval.shape) if size == 1]
     return shapes.squeeze(x, canonical_axes("squeeze", axis, x.aval.ndim))
 
 
-def transpose(x: Any, *axes: Any) -> Any:
+def transpose(x: Array, *axes: int | Sequence[int] | None) -> Array:
     """The axes in another order, given as integers or one tuple; reversed by default."""
     if not axes or axes == (None,):
         return T(x)
     return shapes.transpose(x, canonical_axes("transpose", axes[0] if len(axes) == 1 else axes, x.aval.ndim))
 
 
-def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
+def swapaxes(x: Array, axis1: int, axis2: int) -> Array:
     """The array with two axes exchanged."""
     order = list(range(x.aval.ndim))
     i, j = [canonical_axis("swapaxes", axis, len(order)) for axis in (axis1, axis2)]
@@ -431,7 +434,7 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
     return shapes.transpose(x, tuple(order))
 
 
-def clip(x: Any, min: Any = None, max: Any = None) -> Any:
+def clip(x: Array, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
     """x, or the bound that it is beyond; `max` wins if the bounds cross."""
     if dtypes.is_integer(x.aval.dtype):  # a bound outside the dtype's range changes nothing
         info = np.iinfo(x.aval.dtype)
@@ -442,7 +445,7 @@ def clip(x: Any, min: Any = None, max: Any = None) -> Any:
     return x if max is None else arithmetic.min(*promoted((x, max)))
 
 
-def dot(x: Any, y: Any) -> Any:
+def dot(x: Array, y: ArrayLike) -> Array:
     """NumPy's `x.dot(y)`: sums of products over the last axis of x and the second-to-last of y."""
     x, y = of_one_dtype((x, y))
     x_ndim, y_ndim = aval_of(x).ndim, aval_of(y).ndim

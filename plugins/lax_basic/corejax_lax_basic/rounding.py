@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax.core import ShapedArray, here
+from corejax.core import Array, ArrayLike, ShapedArray, here
 from corejax.errors import CorejaxValueError
 from corejax.plugin import Sample, define, families, hookimpl, partials
 from corejax_lax_basic._axes import as_int
@@ -17,7 +17,11 @@ __all__ = ["RoundingMethod", "ceil", "floor", "is_finite", "round"]
 
 
 class RoundingMethod(IntEnum):
-    """How `round` rounds numbers halfway between two integers."""
+    """How `round` rounds numbers halfway between two integers.
+
+    >>> round(2.5, RoundingMethod.TO_NEAREST_EVEN).item()
+    2.0
+    """
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1
@@ -25,12 +29,15 @@ class RoundingMethod(IntEnum):
 
 floor = define(families.unary("floor", np.floor, hlo="floor", dtypes="f", jvp=partials(None),
                               singular=range(-2, 3),
-                              doc="The largest integer not greater than x."))
+                              doc="The largest integer not greater than x.",
+                              example="floor(np.array([1.5, -1.5])).tolist() -> [1.0, -2.0]"))
 ceil = define(families.unary("ceil", np.ceil, hlo="ceil", dtypes="f", jvp=partials(None),
                              singular=range(-2, 3),
-                             doc="The smallest integer not less than x."))
+                             doc="The smallest integer not less than x.",
+                             example="ceil(np.array([1.5, -1.5])).tolist() -> [2.0, -1.0]"))
 is_finite = define(families.unary("is_finite", np.isfinite, hlo="is_finite", dtypes="f", jvp=partials(None),
-                                  result=lambda dtype: np.dtype(bool), doc="Whether x is neither infinite nor NaN."))
+                                  result=lambda dtype: np.dtype(bool), doc="Whether x is neither infinite nor NaN.",
+                                  example="is_finite(np.array([1.5, np.inf])).tolist() -> [True, False]"))
 
 
 def _half_away(x: Any) -> Any:
@@ -49,8 +56,8 @@ class Round(families.Elementwise):
         super().__init__("round", np.rint, arity=1, hlo="round_nearest_even", dtypes="f", jvp=partials(None),
                          doc=str(Round.__doc__))
 
-    def function(self, bind: Callable[..., Any]) -> Callable[..., Any]:
-        def round(x: Any, rounding_method: int = RoundingMethod.AWAY_FROM_ZERO) -> Any:
+    def function(self, bind: Callable[..., Array]) -> Callable[..., Any]:
+        def round(x: ArrayLike, rounding_method: int = RoundingMethod.AWAY_FROM_ZERO) -> Array:
             return bind(x, rounding_method=as_int("round", "rounding_method", rounding_method))
         return round
 

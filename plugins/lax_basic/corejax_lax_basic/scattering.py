@@ -6,13 +6,13 @@ products and extremes don't depend on the order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from corejax import lax
-from corejax.core import Linear, ShapedArray, aval_of, stage
+from corejax.core import Array, ArrayLike, Linear, ShapedArray, aval_of, stage
 from corejax.plugin import Sample, define, hookimpl, not_linear, partials
 from corejax_lax_basic._axes import Shape, same_dtype, shape_of, shifted, wrong
 from corejax_lax_basic._lowering import axis_numbers
@@ -44,9 +44,10 @@ class _Scatter:
     _ufunc: Any = None
     _exempt_of_overlaps: Mapping[str, str] = {}  # checks that don't hold where windows overlap, and why
 
-    def function(self, bind: Any) -> Any:
-        def scatter(operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, *,
-                    indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None) -> Any:
+    def function(self, bind: Callable[..., Array]) -> Any:
+        def scatter(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
+                    dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
+                    unique_indices: bool = False, mode: str | None = None) -> Array:
             numbers = canonical_numbers(dimension_numbers)
             mode = canonical_mode(self.name, mode)
             return bind(operand, wide(scatter_indices), updates, dimension_numbers=numbers,
@@ -195,6 +196,10 @@ class ScatterAdd(_Scatter):
     """`scatter_add(operand, scatter_indices, updates, dimension_numbers, ...)`: adds windows; repeated ones all count.
 
     `mode` is as in `scatter`.
+
+    >>> numbers = ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
+    >>> scatter_add(np.zeros(3), np.array([[2], [2]]), np.ones(2), numbers).tolist()
+    [0.0, 0.0, 2.0]
     """
 
     name = "scatter_add"
@@ -215,6 +220,10 @@ class ScatterMul(_Scatter):
     """`scatter_mul(operand, scatter_indices, updates, dimension_numbers, ...)`: multiplies windows by others.
 
     Its derivative with respect to updates that may overlap (not `unique_indices`) is a `lax.scan` over windows.
+
+    >>> numbers = ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
+    >>> scatter_mul(np.ones(3), np.array([[2], [2]]), np.full(2, 3.0), numbers).tolist()
+    [1.0, 1.0, 9.0]
     """
 
     name = "scatter_mul"
@@ -306,7 +315,12 @@ def _shared(t: Any, out: Any, x: Any, indices: Any, y: Any, params: dict[str, An
 
 
 class ScatterMin(_ScatterExtreme):
-    """`scatter_min(operand, scatter_indices, updates, dimension_numbers, ...)`: the lesser of old and new."""
+    """`scatter_min(operand, scatter_indices, updates, dimension_numbers, ...)`: the lesser of old and new.
+
+    >>> numbers = ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
+    >>> scatter_min(np.zeros(3), np.array([[1], [2]]), np.array([4.0, -4.0]), numbers).tolist()
+    [0.0, 0.0, -4.0]
+    """
 
     name = "scatter_min"
     _operation = "stablehlo.minimum"
@@ -314,7 +328,12 @@ class ScatterMin(_ScatterExtreme):
 
 
 class ScatterMax(_ScatterExtreme):
-    """`scatter_max(operand, scatter_indices, updates, dimension_numbers, ...)`: the greater of old and new."""
+    """`scatter_max(operand, scatter_indices, updates, dimension_numbers, ...)`: the greater of old and new.
+
+    >>> numbers = ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
+    >>> scatter_max(np.zeros(3), np.array([[1], [2]]), np.array([4.0, -4.0]), numbers).tolist()
+    [0.0, 4.0, 0.0]
+    """
 
     name = "scatter_max"
     _operation = "stablehlo.maximum"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from corejax.core import Linear, ShapedArray, Zero, aval_of, dtypes
+from corejax.core import Array, ArrayLike, Linear, ShapedArray, Zero, aval_of, dtypes
 from corejax.plugin import Sample, define, families, hookimpl, partials, public
 from corejax_lax_basic.comparison import gt, lt
 from corejax_lax_basic.logic import bitwise_and, bitwise_or
@@ -43,8 +43,8 @@ class SelectN(families.Elementwise):
         super().__init__("select_n", _choose, arity=None, hlo=_lower_select, dtypes="biufc", jvp=None, cheap=True,
                          doc=str(SelectN.__doc__))
 
-    def function(self, bind: Any) -> Any:
-        def select_n(which: Any, *cases: Any) -> Any:
+    def function(self, bind: Callable[..., Array]) -> Any:
+        def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
             return bind(which, *families.match_scalars(cases))
         return select_n
 
@@ -127,13 +127,13 @@ select_n = define(SelectN())
 
 
 @public
-def select(pred: Any, on_true: Any, on_false: Any) -> Any:
+def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     """The elements of `on_true` where `pred` holds, and of `on_false` elsewhere.
 
     >>> select(np.array([True, False]), np.zeros(2), np.ones(2)).tolist()
     [0.0, 1.0]
     """
-    return select_n(pred, on_false, on_true)
+    return select_n(pred, on_false, on_true)  # type: ignore[no-any-return]
 
 
 def _where(pred: Any, x: Any) -> Any:
@@ -156,8 +156,8 @@ class Clamp(families.Elementwise):
             doc=str(Clamp.__doc__), exempt={"f": {
                 "derivatives agree at special points": "where x is equal to a bound, each derivative counts as 0"}})
 
-    def function(self, bind: Any) -> Any:
-        def clamp(min: Any, x: Any, max: Any) -> Any:
+    def function(self, bind: Callable[..., Array]) -> Any:
+        def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
             return bind(*families.match_scalars((min, x, max)))
         return clamp
 

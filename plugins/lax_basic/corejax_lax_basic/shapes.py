@@ -5,14 +5,14 @@ All are linear, so each only needs its transpose for both modes of differentiati
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from corejax import lax
-from corejax.core import ShapedArray
+from corejax.core import Array, ArrayLike, ShapedArray
 from corejax.plugin import Sample, define, hookimpl, public
 from corejax_lax_basic._axes import (
     Shape,
@@ -46,8 +46,8 @@ class BroadcastInDim:
     cheap = True
     linear = (0,)
 
-    def function(self, bind: Any) -> Any:
-        def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> Any:
+    def function(self, bind: Callable[..., Array]) -> Any:
+        def broadcast_in_dim(operand: ArrayLike, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> Array:
             return bind(operand, shape=as_ints("broadcast_in_dim", "shape", shape),
                         broadcast_dimensions=as_ints("broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions))
         return broadcast_in_dim
@@ -132,8 +132,8 @@ class Reshape:
     cheap = True
     linear = (0,)
 
-    def function(self, bind: Any) -> Any:
-        def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None) -> Any:
+    def function(self, bind: Callable[..., Array]) -> Any:
+        def reshape(operand: ArrayLike, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None) -> Array:
             if dimensions is not None:
                 permutation = as_ints("reshape", "dimensions", dimensions)
                 if permutation != tuple(range(len(permutation))) or len(permutation) != len(shape_of(operand)):
@@ -185,8 +185,8 @@ class Squeeze:
     cheap = True
     linear = (0,)
 
-    def function(self, bind: Any) -> Any:
-        def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
+    def function(self, bind: Callable[..., Array]) -> Any:
+        def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
             return bind(array, dimensions=canonical_axes("squeeze", dimensions, len(shape_of(array))))
         return squeeze
 
@@ -236,8 +236,8 @@ class Transpose:
     cheap = True
     linear = (0,)
 
-    def function(self, bind: Any) -> Any:
-        def transpose(operand: Any, permutation: Sequence[int]) -> Any:
+    def function(self, bind: Callable[..., Array]) -> Any:
+        def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
             return bind(operand, permutation=as_ints("transpose", "permutation", permutation))
         return transpose
 
@@ -283,8 +283,8 @@ class Rev:
     name = "rev"
     linear = (0,)
 
-    def function(self, bind: Any) -> Any:
-        def rev(operand: Any, dimensions: Sequence[int]) -> Any:
+    def function(self, bind: Callable[..., Array]) -> Any:
+        def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
             return bind(operand, dimensions=canonical_axes("rev", dimensions, len(shape_of(operand))))
         return rev
 
@@ -325,14 +325,19 @@ rev: Any = define(Rev())
 
 
 @public
-def broadcast(operand: Any, sizes: Sequence[int]) -> Any:
-    """Repeat the operand along new leading axes of these sizes."""
+def broadcast(operand: ArrayLike, sizes: Sequence[int]) -> Array:
+    """Repeat the operand along new leading axes of these sizes.
+
+    >>> broadcast(np.arange(2), (3,)).tolist()
+    [[0, 1], [0, 1], [0, 1]]
+    """
     sizes, shape = as_ints("broadcast", "sizes", sizes), shape_of(operand)
-    return broadcast_in_dim(operand, (*sizes, *shape), tuple(range(len(sizes), len(sizes) + len(shape))))
+    axes = tuple(range(len(sizes), len(sizes) + len(shape)))
+    return broadcast_in_dim(operand, (*sizes, *shape), axes)  # type: ignore[no-any-return]
 
 
 @public
-def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
+def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """The array with new axes of size 1 at these positions of the result; negative ones count from the end.
 
     >>> expand_dims(np.ones(3), (0, -1)).shape
@@ -345,12 +350,16 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
     sizes = [1] * (len(shape) + count)
     for d, size in zip(kept, shape, strict=True):
         sizes[d] = size
-    return broadcast_in_dim(array, tuple(sizes), kept)
+    return broadcast_in_dim(array, tuple(sizes), kept)  # type: ignore[no-any-return]
 
 
 @public
-def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
-    """The operand with the axes from `start_dimension` up to `stop_dimension` merged into one."""
+def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
+    """The operand with the axes from `start_dimension` up to `stop_dimension` merged into one.
+
+    >>> collapse(np.ones((2, 3, 4)), 0, 2).shape
+    (6, 4)
+    """
     shape = shape_of(operand)
     start = as_int("collapse", "start_dimension", start_dimension)
     stop = None if stop_dimension is None else as_int("collapse", "stop_dimension", stop_dimension)
@@ -358,7 +367,7 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
     if hi <= lo:
         raise wrong("collapse", "no axes to join", got=f"axes {start_dimension} to {stop_dimension} of {shape}",
                     wanted="at least one axis", todo="start_dimension must be below stop_dimension")
-    return reshape(operand, (*shape[:lo], prod(shape[lo:hi]), *shape[hi:]))
+    return reshape(operand, (*shape[:lo], prod(shape[lo:hi]), *shape[hi:]))  # type: ignore[no-any-return]
 
 
 def move_axis(x: Any, src: int, dst: int) -> Any:

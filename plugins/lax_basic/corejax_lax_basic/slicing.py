@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from corejax import lax
-from corejax.core import Linear, ShapedArray, aval_of
+from corejax.core import Array, ArrayLike, Linear, ShapedArray, aval_of
 from corejax.errors import CorejaxIndexError
 from corejax.plugin import Sample, define, hookimpl, public
 from corejax_lax_basic._axes import (
@@ -42,9 +42,9 @@ class Slice:
     name = "slice"
     linear = (0,)
 
-    def function(self, bind: Any) -> Any:
-        def slice(operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int],
-                  strides: Sequence[int] | None = None) -> Any:
+    def function(self, bind: Callable[..., Array]) -> Any:
+        def slice(operand: ArrayLike, start_indices: Sequence[int], limit_indices: Sequence[int],
+                  strides: Sequence[int] | None = None) -> Array:
             steps = None if strides is None else as_ints("slice", "strides", strides)
             if steps is not None and all([step == 1 for step in steps]):
                 steps = None
@@ -118,9 +118,10 @@ class DynamicSlice:
     name = "dynamic_slice"
     linear = (0,)
 
-    def function(self, bind: Any) -> Any:
-        def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int], *,
-                          allow_negative_indices: bool | Sequence[bool] = True) -> Any:
+    def function(self, bind: Callable[..., Array]) -> Any:
+        def dynamic_slice(operand: ArrayLike, start_indices: Sequence[ArrayLike] | ArrayLike,
+                          slice_sizes: Sequence[int], *, allow_negative_indices: bool | Sequence[bool] = True
+                          ) -> Array:
             starts = _starts("dynamic_slice", shape_of(operand), start_indices, allow_negative_indices)
             return bind(operand, *starts, slice_sizes=as_ints("dynamic_slice", "slice_sizes", slice_sizes))
         return dynamic_slice
@@ -178,9 +179,10 @@ class DynamicUpdateSlice:
     name = "dynamic_update_slice"
     linear = (0, 1)
 
-    def function(self, bind: Any) -> Any:
-        def dynamic_update_slice(operand: Any, update: Any, start_indices: Any, *,
-                                 allow_negative_indices: bool | Sequence[bool] = True) -> Any:
+    def function(self, bind: Callable[..., Array]) -> Any:
+        def dynamic_update_slice(operand: ArrayLike, update: ArrayLike,
+                                 start_indices: Sequence[ArrayLike] | ArrayLike, *,
+                                 allow_negative_indices: bool | Sequence[bool] = True) -> Array:
             starts = _starts("dynamic_update_slice", shape_of(operand), start_indices, allow_negative_indices)
             return bind(operand, update, *starts)
         return dynamic_update_slice
@@ -322,7 +324,8 @@ def _scatter_windows(axis: Any, x: Any, update: Any, starts: Any, start_dims: An
 
 
 @public
-def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0) -> Any:
+def slice_in_dim(operand: ArrayLike, start_index: int | None, limit_index: int | None, stride: int = 1,
+                 axis: int = 0) -> Array:
     """A slice along one axis; None and negative bounds mean the same as in Python's slices.
 
     >>> slice_in_dim(np.arange(5), 1, -1).tolist()
@@ -336,11 +339,11 @@ def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None,
     start, limit = start + size if start < 0 else start, limit + size if limit < 0 else limit
     starts, limits, steps = [0] * len(shape), list(shape), [1] * len(shape)
     starts[at], limits[at], steps[at] = start, limit, as_int("slice_in_dim", "stride", stride)
-    return slice(operand, tuple(starts), tuple(limits), tuple(steps))
+    return slice(operand, tuple(starts), tuple(limits), tuple(steps))  # type: ignore[no-any-return]
 
 
 @public
-def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
+def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """The slice at a static index along one axis, with or without that axis.
 
     >>> index_in_dim(np.arange(5), -1, keepdims=False).tolist()
@@ -358,8 +361,12 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
 
 
 @public
-def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
-    """Split the operand along an axis into parts of these sizes."""
+def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array]:
+    """Split the operand along an axis into parts of these sizes.
+
+    >>> [part.tolist() for part in split(np.arange(5), (2, 3))]
+    [[0, 1], [2, 3, 4]]
+    """
     at, start, parts = canonical_axis("split", axis, len(shape_of(operand))), 0, []
     for size in as_ints("split", "sizes", sizes):
         parts.append(slice_in_dim(operand, start, start + size, axis=at))
@@ -377,20 +384,24 @@ def _along(shape: Shape, at: int, index: Any) -> list[Any]:
 
 
 @public
-def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: int = 0, *,
-                         allow_negative_indices: bool = True) -> Any:
-    """`slice_size` elements along one axis, from a computed start."""
+def dynamic_slice_in_dim(operand: ArrayLike, start_index: ArrayLike, slice_size: int, axis: int = 0, *,
+                         allow_negative_indices: bool = True) -> Array:
+    """`slice_size` elements along one axis, from a computed start.
+
+    >>> dynamic_slice_in_dim(np.arange(5), np.int32(2), 2).tolist()
+    [2, 3]
+    """
     shape = shape_of(operand)
     at = canonical_axis("dynamic_slice_in_dim", axis, len(shape))
     sizes = list(shape)
     sizes[at] = as_int("dynamic_slice_in_dim", "slice_size", slice_size)
-    return dynamic_slice(operand, _along(shape, at, start_index), tuple(sizes),
+    return dynamic_slice(operand, _along(shape, at, start_index), tuple(sizes),  # type: ignore[no-any-return]
                          allow_negative_indices=allow_negative_indices)
 
 
 @public
-def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *,
-                         allow_negative_indices: bool = True) -> Any:
+def dynamic_index_in_dim(operand: ArrayLike, index: ArrayLike, axis: int = 0, keepdims: bool = True, *,
+                         allow_negative_indices: bool = True) -> Array:
     """The slice at a computed index along one axis, with or without that axis.
 
     >>> dynamic_index_in_dim(np.arange(5), np.int32(2), keepdims=False).tolist()
@@ -401,19 +412,27 @@ def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool
 
 
 @public
-def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int, *,
-                                allow_negative_indices: bool = True) -> Any:
-    """The operand with a part along one axis replaced, from a computed start."""
+def dynamic_update_slice_in_dim(operand: ArrayLike, update: ArrayLike, start_index: ArrayLike, axis: int, *,
+                                allow_negative_indices: bool = True) -> Array:
+    """The operand with a part along one axis replaced, from a computed start.
+
+    >>> dynamic_update_slice_in_dim(np.arange(4), np.array([8, 9]), np.int32(1), 0).tolist()
+    [0, 8, 9, 3]
+    """
     shape = shape_of(operand)
     at = canonical_axis("dynamic_update_slice_in_dim", axis, len(shape))
-    return dynamic_update_slice(operand, update, _along(shape, at, start_index),
+    return dynamic_update_slice(operand, update, _along(shape, at, start_index),  # type: ignore[no-any-return]
                                 allow_negative_indices=allow_negative_indices)
 
 
 @public
-def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int, *,
-                                allow_negative_indices: bool = True) -> Any:
-    """The operand with the slice at a computed index along one axis replaced."""
+def dynamic_update_index_in_dim(operand: ArrayLike, update: ArrayLike, index: ArrayLike, axis: int, *,
+                                allow_negative_indices: bool = True) -> Array:
+    """The operand with the slice at a computed index along one axis replaced.
+
+    >>> dynamic_update_index_in_dim(np.arange(3), np.int64(9), np.int32(1), 0).tolist()
+    [0, 9, 2]
+    """
     shape = shape_of(operand)
     at = canonical_axis("dynamic_update_index_in_dim", axis, len(shape))
     if len(shape_of(update)) != len(shape):

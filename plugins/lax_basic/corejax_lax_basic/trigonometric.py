@@ -19,35 +19,45 @@ def _radius2(x: Any, y: Any) -> Any:
 
 sin = define(families.unary(
     "sin", np.sin, hlo="sine", dtypes="fc", jvp=factors(lambda out, x: cos(x)),
-    compiled_at=families.at_special_points, doc="The sine."))
+    compiled_at=families.at_special_points, doc="The sine.",
+    example="sin(0.5) -> Array(0.47942554, dtype=float64, weak_type=True)"))
 cos: Any = define(families.unary(
     "cos", np.cos, hlo="cosine", dtypes="fc", jvp=factors(lambda out, x: neg(sin(x))),
-    compiled_at=families.at_special_points, doc="The cosine."))
+    compiled_at=families.at_special_points, doc="The cosine.",
+    example="cos(0.5) -> Array(0.87758256, dtype=float64, weak_type=True)"))
 tan = define(families.unary(
     "tan", np.tan, hlo="tan", dtypes="fc", jvp=factors(lambda out, x: add(square(out), 1)), domain=(-1.2, 1.2),
-    compiled_at=families.at_special_points, doc="The tangent."))
+    compiled_at=families.at_special_points, doc="The tangent.",
+    example="tan(0.5) -> Array(0.54630249, dtype=float64, weak_type=True)"))
 asin = define(families.unary(
     "asin", np.arcsin, hlo="chlo.asin", dtypes="fc", jvp=factors(lambda out, x: rsqrt(sub(1, square(x)))),
-    domain=(-0.8, 0.8), compiled_at=families.at_special_points, doc="The inverse of the sine, from -pi/2 to pi/2."))
+    domain=(-0.8, 0.8), compiled_at=families.at_special_points, doc="The inverse of the sine, from -pi/2 to pi/2.",
+    example="asin(0.5) -> Array(0.52359878, dtype=float64, weak_type=True)"))
 acos = define(families.unary(
     "acos", np.arccos, hlo="chlo.acos", dtypes="fc", jvp=factors(lambda out, x: neg(rsqrt(sub(1, square(x))))),
-    domain=(-0.8, 0.8), compiled_at=families.at_special_points, doc="The inverse of the cosine, from 0 to pi."))
+    domain=(-0.8, 0.8), compiled_at=families.at_special_points, doc="The inverse of the cosine, from 0 to pi.",
+    example="acos(0.5) -> Array(1.04719755, dtype=float64, weak_type=True)"))
 atan = define(families.unary(
     "atan", np.arctan, hlo="chlo.atan", dtypes="fc", jvp=factors(over(lambda out, x: add(square(x), 1))),
-    domain=(-0.8, 0.8), compiled_at=families.at_special_points, doc="The inverse of the tangent, from -pi/2 to pi/2."))
+    domain=(-0.8, 0.8), compiled_at=families.at_special_points, doc="The inverse of the tangent, from -pi/2 to pi/2.",
+    example="atan(0.5) -> Array(0.46364761, dtype=float64, weak_type=True)"))
 atan2 = define(families.binary(
     "atan2", np.arctan2, hlo="atan2", dtypes="f",
     jvp=factors(lambda out, x, y: div(y, _radius2(x, y)), lambda out, x, y: neg(div(x, _radius2(x, y)))),
     domain=(0.3, 2.0), exempt={"f": {"subnormal numbers agree or count as zero":
                                      "XLA gives -pi for positive subnormal ordinates of negative abscissas"}},
-    doc="The angle, from -pi to pi, of the point whose ordinate is x and whose abscissa is y."))
+    doc="The angle, from -pi to pi, of the point whose ordinate is x and whose abscissa is y.",
+    example="atan2(1.0, 1.0) -> Array(0.78539816, dtype=float64, weak_type=True)"))
 
 sinh = define(families.unary(
     "sinh", np.sinh, hlo="chlo.sinh", dtypes="fc", jvp=factors(lambda out, x: cosh(x)),
-    compiled_at=families.at_special_points, doc="The hyperbolic sine."))
+    compiled_at=families.at_special_points, doc="The hyperbolic sine.",
+    example="sinh(0.5) -> Array(0.52109531, dtype=float64, weak_type=True)"))
 cosh: Any = define(families.unary(
     "cosh", np.cosh, hlo="chlo.cosh", dtypes="fc", jvp=factors(lambda out, x: sinh(x)),
-    compiled_at=families.at_special_points, doc="The hyperbolic cosine."))
+    compiled_at=families.at_special_points, doc="The hyperbolic cosine.",
+    example="cosh(0.5) -> Array(1.12762597, dtype=float64, weak_type=True)"))
 tanh = define(families.unary(
     "tanh", np.tanh, hlo="tanh", dtypes="fc", jvp=factors(lambda out, x: sub(1, square(out))),
-    compiled_at=families.at_special_points, doc="The hyperbolic tangent."))
+    compiled_at=families.at_special_points, doc="The hyperbolic tangent.",
+    example="tanh(0.5) -> Array(0.46211716, dtype=float64, weak_type=True)"))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax.core import ShapedArray, aval_of, dtypes, here
+from corejax.core import Array, ArrayLike, ShapedArray, aval_of, dtypes, here
 from corejax.errors import CorejaxError, CorejaxIndexError, CorejaxTypeError
 from corejax.plugin import Sample, define, hookimpl, not_linear
 from corejax_reductions import _lowering
@@ -115,8 +115,8 @@ class Reduction:
     def _combine(self, ctx: Any, dtype: np.dtype) -> _lowering.Combine:
         return _lowering.binary(ctx, self._operation)
 
-    def function(self, bind: Any) -> Any:
-        def reduce(operand: Any, axes: Any) -> Any:
+    def function(self, bind: Callable[..., Array]) -> Any:
+        def reduce(operand: ArrayLike, axes: int | Sequence[int] | None) -> Array:
             return bind(operand, axes=canonical_axes(self.name, axes, aval_of(operand).ndim))
         return reduce
 

@@ -5,6 +5,9 @@ None. Sums and products of integers and booleans have the default integer dtype 
 integer dtype; means and variances of 64-bit integers have the default float dtype, those of narrower ones float32.
 """
 
+# mypy: no-warn-return-any
+# A primitive may have several results, so what `define` returns gives Any; those of array methods are arrays.
+
 from __future__ import annotations
 
 import builtins
@@ -15,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from corejax import lax
-from corejax.core import aval_of, dtypes
+from corejax.core import Array, ArrayLike, DTypeLike, aval_of, dtypes
 from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax_reductions import sums
 from corejax_reductions._reduction import accumulator, canonical_axes, canonical_axis, refused
@@ -30,34 +33,34 @@ __all__ = ["all", "any", "argmax", "argmin", "cumsum", "max", "mean", "min", "pr
 AxisSpec: TypeAlias = int | Sequence[int] | None
 
 
-def sum(x: Any, axis: AxisSpec = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-        initial: Any = None, where: Any = None) -> Any:
+def sum(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False,
+        initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
     """The sum along axes, plus `initial`."""
     total = _accumulated("sum", sums.reduce_sum, x, 0, axis, dtype, out, keepdims, where)
     return total if initial is None else lax.add(total, lax.convert_element_type(initial, total.dtype))
 
 
-def prod(x: Any, axis: AxisSpec = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-         initial: Any = None, where: Any = None) -> Any:
+def prod(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False,
+         initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
     """The product along axes, times `initial`."""
     total = _accumulated("prod", reduce_prod, x, 1, axis, dtype, out, keepdims, where)
     return total if initial is None else lax.mul(total, lax.convert_element_type(initial, total.dtype))
 
 
-def max(x: Any, axis: AxisSpec = None, out: None = None, keepdims: bool = False, initial: Any = None,
-        where: Any = None) -> Any:
+def max(x: Array, axis: AxisSpec = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
+        where: ArrayLike | None = None) -> Array:
     """The largest element along axes, or `initial` if that is larger."""
     return _extreme("max", reduce_max, lax.max, least, x, axis, out, keepdims, initial, where)
 
 
-def min(x: Any, axis: AxisSpec = None, out: None = None, keepdims: bool = False, initial: Any = None,
-        where: Any = None) -> Any:
+def min(x: Array, axis: AxisSpec = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
+        where: ArrayLike | None = None) -> Array:
     """The smallest element along axes, or `initial` if that is smaller."""
     return _extreme("min", reduce_min, lax.min, greatest, x, axis, out, keepdims, initial, where)
 
 
-def mean(x: Any, axis: AxisSpec = None, dtype: Any = None, out: None = None, keepdims: bool = False, *,
-         where: Any = None) -> Any:
+def mean(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, *,
+         where: ArrayLike | None = None) -> Array:
     """The arithmetic mean along axes."""
     _no_out("mean", out)
     wanted, wide = _averaged_dtypes(x, dtype)
@@ -65,8 +68,8 @@ def mean(x: Any, axis: AxisSpec = None, dtype: Any = None, out: None = None, kee
     return _converted(lax.div(total, _count(x, axis, keepdims, where, wide)), wanted)
 
 
-def var(x: Any, axis: AxisSpec = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
-        where: Any = None) -> Any:
+def var(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: None = None, ddof: float = 0,
+        keepdims: bool = False, *, where: ArrayLike | None = None) -> Array:
     """The variance along axes, with the divisor N - `ddof`; real for complex elements."""
     _no_out("var", out)
     wanted, wide = _averaged_dtypes(x, dtype)
@@ -83,35 +86,35 @@ def var(x: Any, axis: AxisSpec = None, dtype: Any = None, out: None = None, ddof
     return spread if dtypes.is_complex(wide) else _converted(spread, wanted)
 
 
-def std(x: Any, axis: AxisSpec = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
-        where: Any = None) -> Any:
+def std(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: None = None, ddof: float = 0,
+        keepdims: bool = False, *, where: ArrayLike | None = None) -> Array:
     """The standard deviation along axes: the square root of `var`."""
     return lax.sqrt(var(x, axis, dtype, out, ddof, keepdims, where=where))
 
 
-def any(x: Any, axis: AxisSpec = None, out: None = None, keepdims: bool = False, *,
-        where: Any = None) -> Any:
+def any(x: Array, axis: AxisSpec = None, out: None = None, keepdims: bool = False, *,
+        where: ArrayLike | None = None) -> Array:
     """Whether any element along the axes is nonzero."""
     return _truth("any", reduce_or, x, False, axis, out, keepdims, where)
 
 
-def all(x: Any, axis: AxisSpec = None, out: None = None, keepdims: bool = False, *,
-        where: Any = None) -> Any:
+def all(x: Array, axis: AxisSpec = None, out: None = None, keepdims: bool = False, *,
+        where: ArrayLike | None = None) -> Array:
     """Whether all elements along the axes are nonzero."""
     return _truth("all", reduce_and, x, True, axis, out, keepdims, where)
 
 
-def argmax(x: Any, axis: int | None = None, out: None = None, *, keepdims: bool = False) -> Any:
+def argmax(x: Array, axis: int | None = None, out: None = None, *, keepdims: bool = False) -> Array:
     """The position of the largest element along an axis, or in the flattened array: the first one, or the first NaN."""
     return _position("argmax", position_of_max, x, axis, out, keepdims)
 
 
-def argmin(x: Any, axis: int | None = None, out: None = None, *, keepdims: bool = False) -> Any:
+def argmin(x: Array, axis: int | None = None, out: None = None, *, keepdims: bool = False) -> Array:
     """The position of the smallest element along an axis, or in the flattened array: the first, or the first NaN."""
     return _position("argmin", position_of_min, x, axis, out, keepdims)
 
 
-def cumsum(x: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+def cumsum(x: Array, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """Running sums along an axis, or of the flattened array."""
     _no_out("cumsum", out)
     x = _converted(x, _summed_dtype(x, dtype, at_least_default=False))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from corejax import lax  # noqa: F401  (for the examples)
-from corejax.core import ShapedArray, aval_of, dtypes
+from corejax.core import Array, ArrayLike, DTypeLike, ShapedArray, aval_of, dtypes
 from corejax.errors import CorejaxValueError
 from corejax.plugin import Sample, hookimpl, not_linear, partials
 from corejax_reductions import _lowering
@@ -37,8 +37,8 @@ class _Position:
     _find: Callable[..., Any]
     _direction: str
 
-    def function(self, bind: Any) -> Any:
-        def position(operand: Any, axis: int, index_dtype: Any = None) -> Any:
+    def function(self, bind: Callable[..., Array]) -> Any:
+        def position(operand: ArrayLike, axis: int, index_dtype: DTypeLike | None = None) -> Array:
             dtype = dtypes.default_dtype("i") if index_dtype is None else dtypes.canonical(index_dtype)
             return bind(operand, axes=(canonical_axis(self.name, axis, aval_of(operand).ndim),), index_dtype=dtype)
         return position

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from corejax import lax
-from corejax.core import ShapedArray, aval_of
+from corejax.core import Array, ArrayLike, ShapedArray, aval_of
 from corejax.plugin import Sample, hookimpl
 from corejax_reductions import _lowering
 from corejax_reductions._reduction import Axes, Reduction, accumulator, canonical_axis, check_axes, check_dtype, defined
@@ -54,8 +54,8 @@ class Cumsum:
     name = "cumsum"
     linear = (0,)
 
-    def function(self, bind: Any) -> Any:
-        def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    def function(self, bind: Callable[..., Array]) -> Any:
+        def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
             return bind(operand, axis=canonical_axis("cumsum", axis, aval_of(operand).ndim), reverse=bool(reverse))
         return cumsum
 

@@ -1,0 +1,283 @@
+"""Stubs for type checkers and editors: what the installed packs add to corejax, as `.pyi` files.
+
+The types are those that the packs' functions declare, so a stub has nothing of its own: names, annotations, defaults
+and docstrings are copied.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import pkgutil
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from keyword import iskeyword
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from corejax.arrays.datamodel import BINARY, UNARY, ArrayType
+from corejax.base.errors import CorejaxRuntimeError, CorejaxValueError
+from corejax.base.source import here
+from corejax.inspect.annotations import Origin, Scope, origins
+from corejax.installed import groups, manifest, registry
+from corejax.packs.define import find
+
+_KERNEL = Path(__file__).parent.parent
+_PLAIN = (type(None), bool, int, float, str)
+_MARK = "# Written by `python -m corejax stubs`: don't edit it."
+_OPERATORS = "operators."
+_NAMESPACES = groups.NAMESPACES
+
+#: Before the name of a function that is `cj.NAME`.
+_AT_TOP = groups.AT_TOP
+
+#: The distribution, and its folder, of stubs that are installed, by PEP 561.
+_INSTALLED = "corejax-stubs"
+
+
+class Stubs:
+    """The stubs for everything that is installed: `files` by path, and `left_out`: what couldn't be loaded, and why."""
+
+    def __init__(self) -> None:
+        self.left_out: dict[str, str] = {}
+        core = origins((_KERNEL / "core.py").read_text("utf-8"), "corejax.core", "corejax")
+        self._public: dict[Origin, str] = {origin: "corejax.core" for name, origin in core.items()
+                                             if origin[1] == name and origin[0].startswith("corejax.")}
+        modules = self._namespaces()
+        lax = "lax/__init__.pyi" if any([path.startswith("lax/") for path in modules]) else "lax.pyi"
+        self.files = {
+            "__init__.pyi": self._facade(),
+            lax: self._functions(),
+            "arrays/__init__.pyi": f"{_MARK}\n",
+            "arrays/methods.pyi": self._methods(),
+            **modules,
+        }
+
+    # Files
+
+    def _facade(self) -> str:
+        """`corejax` itself: its public names, without a `__getattr__` that would have any name."""
+        source = (_KERNEL / "__init__.py").read_text("utf-8")
+        tree = ast.parse(source)
+        exported: list[str] = next(ast.literal_eval(node.value) for node in tree.body if isinstance(node, ast.Assign)
+                                   and ast.unparse(node.targets[0]) == "__all__")
+        found = origins(source, "corejax", "corejax")
+        lines = [f"from {found[name][0]} import {found[name][1]} as {name}" for name in exported]
+        for module in _modules():
+            if module not in exported:  # a name for what is not to be found in the folder of the stubs
+                lines += [f"import corejax.{module} as _{module}", f"{module} = _{module}"]
+        installed = registry.installed()
+        lines += [f"from corejax import {name} as {name}" for name in sorted(installed.names(_NAMESPACES))
+                  if "." not in name]
+        names = sorted(name.removeprefix(_AT_TOP) for name in installed.names(groups.FUNCTIONS)
+                       if name.startswith(_AT_TOP))
+        scope, body = Scope([*exported, *names], self._public), []
+        for name in names:
+            function = self._loaded(f"cj.{name}", registry.load, groups.FUNCTIONS, f"{_AT_TOP}{name}")
+            body += ["", *defined(name, function, scope)] if function is not None else []
+        return _file(_quoted(ast.get_docstring(tree) or ""), [*lines, *scope.imports(), "", "__version__: str", *body])
+
+    def _namespaces(self) -> dict[str, str]:
+        """The modules that packs bring, each with the names of the module that it is."""
+        files: dict[str, str] = {}
+        for name in sorted(registry.installed().names(_NAMESPACES)):
+            module = self._loaded(f"cj.{name}", registry.load, _NAMESPACES, name)
+            for real in _tree(module) if module is not None else ():
+                path = (name + real.removeprefix(module.__name__)).replace(".", "/")
+                is_folder = real == module.__name__ and hasattr(module, "__path__")
+                files[f"{path}/__init__.pyi" if is_folder else f"{path}.pyi"] = f"{_MARK}\n\nfrom {real} import *\n"
+        return files
+
+    def _functions(self) -> str:
+        """`corejax.lax`: the functions of all packs, and primitives that have no other function."""
+        installed = registry.installed()
+        names = sorted({*installed.names(groups.FUNCTIONS), *installed.names(groups.PRIMITIVES)})
+        names = [name for name in names if name.isidentifier() and not iskeyword(name)]
+        found = {name: self._loaded(f"lax.{name}", _function, name) for name in names}
+        classes = {name: value for name, value in found.items() if isinstance(value, type)}
+        functions = {name: value for name, value in found.items() if value is not None and name not in classes}
+        scope, body = Scope(functions, self._public), []
+        for name, value in classes.items():
+            scope.export(name, (value.__module__, value.__qualname__))
+        for name, function in functions.items():
+            body += ["", *defined(name, function, scope)]
+        return _file('"""Everything that the installed packs provide, by name."""', [*scope.imports(), *body])
+
+    def _methods(self) -> str:
+        """`corejax.arrays.methods`: the methods and properties of arrays that packs provide."""
+        operators = {*UNARY, *BINARY}
+        names = sorted(role.removeprefix(_OPERATORS) for role in registry.installed().names(groups.ROLES)
+                       if role.startswith(_OPERATORS) and role.removeprefix(_OPERATORS) not in operators)
+        scope, body = Scope([*names, "Methods"], self._public), []
+        for name in names:
+            function = self._loaded(f"x.{name}", registry.load, groups.ROLES, f"{_OPERATORS}{name}")
+            if function is None:
+                continue
+            if getattr(function, "is_property", False):
+                body.append("    @property")
+            body += [f"    {line}" if line else "" for line in defined(name, function, scope, method=True)]
+            body.append("")
+        head = ["class Methods:", '    """The methods of arrays that the installed packs provide."""', ""]
+        return _file('"""What the installed packs add to arrays."""', [*scope.imports(), "", *head, *body])
+
+    def _loaded(self, name: str, load: Callable[..., Any], *args: str) -> Any:
+        try:
+            return load(*args)
+        except (Exception, SystemExit) as error:  # whatever is wrong with one, the others get their stubs
+            self.left_out[name] = registry.words(error)
+            return None
+
+
+def _tree(module: Any) -> list[str]:
+    """The names of a module and of the public ones in its folder."""
+    below = pkgutil.iter_modules(getattr(module, "__path__", ()), f"{module.__name__}.")
+    return [module.__name__, *[found.name for found in below if not found.name.rpartition(".")[2].startswith("_")]]
+
+
+def _modules() -> list[str]:
+    """The public modules of corejax: those that say what is public in them."""
+    found = {path.stem: path for path in _KERNEL.glob("*.py")}
+    found |= {path.parent.name: path for path in _KERNEL.glob("*/__init__.py")}
+    return sorted(name for name, path in found.items() if "\n__all__ = " in path.read_text("utf-8")
+                  and not name.startswith("_"))
+
+
+# Definitions
+
+def _function(name: str) -> Any:
+    """What `lax` has under this name."""
+    of_its_own = registry.installed().providers(groups.FUNCTIONS, name)
+    return registry.load(groups.FUNCTIONS, name) if of_its_own else find(name).function
+
+
+def defined(name: str, value: Any, scope: Scope, method: bool = False) -> list[str]:
+    """The definition of a function, as lines."""
+    lines: list[str] = []
+    signatures = _signatures(value)
+    if not signatures:
+        return [f"{name}: {scope.name(('typing', 'Any'))}"]
+    doc = inspect.getdoc(value)
+    for shape, modules in signatures:
+        if len(signatures) > 1:
+            lines.append(f"@{scope.name(('typing', 'overload'))}")
+        lines += _definition(name, shape, modules, scope, doc if shape is signatures[-1][0] else None, method)
+    return lines
+
+
+def _definition(name: str, shape: inspect.Signature, modules: Sequence[str], scope: Scope, doc: str | None,
+                method: bool) -> list[str]:
+    parameters = list(shape.parameters.values())[method:]
+    written = [_parameter(p, modules, scope) for p in parameters]
+    kinds = [p.kind for p in parameters]
+    kind = inspect.Parameter
+    if kind.KEYWORD_ONLY in kinds and kind.VAR_POSITIONAL not in kinds:
+        written.insert(kinds.index(kind.KEYWORD_ONLY), "*")
+    positional = kinds.count(kind.POSITIONAL_ONLY)
+    if positional:
+        written.insert(positional, "/")
+    result = _type(shape.return_annotation, modules, scope)
+    line = f"def {name}({', '.join(['self'] * method + written)}) -> {result}:"
+    return [line, *[f"    {part}" if part else "" for part in _quoted(doc).split("\n")]] if doc else [f"{line} ..."]
+
+
+def _parameter(p: inspect.Parameter, modules: Sequence[str], scope: Scope) -> str:
+    star = "*" if p.kind is p.VAR_POSITIONAL else "**" if p.kind is p.VAR_KEYWORD else ""
+    default = "" if p.default is p.empty else f" = {_default(p.default)}"
+    return f"{star}{p.name}: {_type(p.annotation, modules, scope)}{default}"
+
+
+def _type(annotation: object, modules: Sequence[str], scope: Scope) -> str:
+    unknown = annotation is inspect.Signature.empty
+    return scope.name(("typing", "Any")) if unknown else scope.annotation(annotation, modules)
+
+
+def _default(value: object) -> str:
+    return repr(value) if type(value) in _PLAIN or value == () else "..."
+
+
+def _signatures(function: Any) -> list[tuple[inspect.Signature, list[str]]]:
+    """The signatures of a function, one for each overload, with the modules whose names their annotations use."""
+    plain = inspect.unwrap(function)
+    code = getattr(plain, "__code__", None)
+    modules = [str(getattr(plain, "__globals__", {}).get("__name__")), str(getattr(function, "__module__", None))]
+    plugin = getattr(getattr(function, "primitive", None), "plugin", None)
+    typed = getattr(plugin, "abstract_eval", None) or getattr(plugin, "decompose", None)
+    modules += [str(getattr(typed, "__module__", None)), ArrayType.__module__]  # for signatures that are made here
+    if code is not None:
+        place: Any = SimpleNamespace(__module__=modules[0], __qualname__=code.co_qualname)
+        overloads = typing.get_overloads(place)
+        if overloads:
+            return [(inspect.signature(overload), modules) for overload in overloads]
+    try:
+        return [(inspect.signature(function), modules)]
+    except (TypeError, ValueError):
+        return []
+
+
+# Text
+
+def _file(doc: str, lines: Sequence[str]) -> str:
+    return "\n".join([_MARK, "", doc, "", *lines]).rstrip("\n") + "\n"
+
+
+def _quoted(doc: str) -> str:
+    """A docstring as it is written in a file."""
+    text = doc.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    end = "\n" if "\n" in text else " " if text.endswith('"') else ""
+    return f'"""{text}{end}"""'
+
+
+# Writing them
+
+def write(directory: str | os.PathLike[str], partial: bool = False) -> Iterator[str]:
+    """Write the stubs below a directory, and say what was written, and how type checkers find it.
+
+    They are a package `corejax` for a checker's search path; with `partial`, a package `corejax-stubs` to be installed,
+    as PEP 561 describes it. Files that are up to date aren't touched.
+    """
+    root = Path(directory).resolve()
+    if {"site-packages", "dist-packages"} & set(root.parts):
+        raise CorejaxValueError("stubs don't go among installed packages", got=str(root), where=here(),
+                                wanted="a directory of your project", todo="leave it out: the default is typings/")
+    stubs = Stubs()
+    yield from (f"left out {name}: {why}" for name, why in stubs.left_out.items())
+    package = root / (_INSTALLED if partial else "corejax")
+    files = {**stubs.files, "py.typed": "partial\n"} if partial else stubs.files
+    try:
+        changed = [path for path, text in files.items() if _update(package / path, text)]
+        changed += [path for path in _stale(package, files) if _remove(package / path)]
+    except OSError as error:
+        raise CorejaxRuntimeError("the stubs can't be written", got=f"{type(error).__name__}: {error}", where=here(),
+                                  wanted=f"a directory that can be written to, at {root}",
+                                  todo="name another directory") from error
+    yield f"{package}: {len(changed)} files written" if changed else f"{package}: up to date"
+    if not partial:
+        yield from _settings(os.path.relpath(root))
+
+
+def _update(path: Path, text: str) -> bool:
+    if path.is_file() and path.read_text("utf-8") == text:
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+    return True
+
+
+def _stale(package: Path, files: Mapping[str, str]) -> list[str]:
+    """Stubs of an earlier run that this one doesn't have."""
+    found = [(path, path.relative_to(package).as_posix()) for path in package.rglob("*.pyi")]
+    return [name for path, name in found if name not in files and path.read_text("utf-8").startswith(_MARK)]
+
+
+def _remove(path: Path) -> bool:
+    path.unlink()
+    return True
+
+
+def _settings(directory: str) -> Iterator[str]:
+    yield from ("", "For type checkers to find them, write into pyproject.toml:", "", "    [tool.mypy]",
+            f'    mypy_path = "{directory}"', "", "    [tool.pyright]", f'    stubPath = "{directory}"')
+    if manifest.distribution(_INSTALLED) is not None:  # pyright reads its files for those of any folder of that name
+        yield from ("", f"pyright prefers the installed {_INSTALLED}, which these contain: pip uninstall {_INSTALLED}")

@@ -1,0 +1,1 @@
+# Written by `python -m corejax stubs`: don't edit it.

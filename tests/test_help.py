@@ -1,0 +1,47 @@
+"""What `inspect.signature` and `help` say of every function in `lax`: real names, and an example that runs."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from corejax import lax
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {name: getattr(lax, name) for name in dir(lax)}
+
+#: What Python calls an argument that has no better name.
+NAMELESS = {"args", "kwargs", "params", "arg"}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_signature_has_real_names_and_types(name: str) -> None:
+    function = FUNCTIONS[name]
+    signature = inspect.signature(function)
+    if isinstance(function, type):
+        return  # its fields are its arguments
+    assert not NAMELESS & signature.parameters.keys()
+    assert signature.parameters, "it takes nothing"
+    untyped = [p.name for p in signature.parameters.values() if p.annotation in (p.empty, "object")]
+    assert [] == untyped
+    assert signature.return_annotation not in (signature.empty, "Any")
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_docstring_has_an_example_that_runs(name: str) -> None:
+    function = FUNCTIONS[name]
+    assert function.__doc__, "it has no docstring"
+    assert ">>> " in function.__doc__, "it has no example"
+    home: dict[str, Any] = {**vars(sys.modules[function.__module__])}
+    primitive = getattr(function, "primitive", None)
+    if primitive is not None:
+        home |= vars(sys.modules[type(primitive.plugin).__module__])
+    test = doctest.DocTestParser().get_doctest(function.__doc__, home, name, None, None)
+    said: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    runner.run(test, out=said.append)
+    assert not runner.failures, "".join(said)
