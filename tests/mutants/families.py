@@ -38,7 +38,8 @@ MUTANTS = (
          "self._bind(args[0], **{name: 2 for name in params}), dims[0]"),
     )),
     *mutants_of("sub", ELEMENTWISE, "Elementwise.__init__", (
-        ("impl", "swapped operands", '"impl": per_operand(impl, arity, **self._settling(compiled_at)).__func__',
+        ("impl", "swapped operands",
+         '"impl": None if impl is None else per_operand(impl, arity, **self._settling(compiled_at)).__func__',
          '"impl": (lambda rule: (setattr(rule, "per_operand", rule.per_operand._replace('
          'function=lambda *operands: impl(*operands[::-1]))), rule)[1])('
          'per_operand(impl, arity, **self._settling(compiled_at)).__func__)'),
