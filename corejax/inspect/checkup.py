@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from corejax.base.errors import suggestion
 from corejax.installed import groups, manifest, namespaces, registry
 from corejax.installed.targets import EVERY
-from corejax.packs import foreign, freeze
+from corejax.packs import foreign, slots
 from corejax.packs.define import find
 from corejax.packs.resolution import Resolution
 from corejax.xla.runtime import backends, kernels
@@ -96,7 +96,7 @@ def _of_rules_for(name: str) -> Iterator[Problem]:
     try:
         primitive = find(name)
         resolution = Resolution(primitive, everything=True)
-        freeze.draft(primitive, resolution)
+        slots.draft(primitive, resolution)
     except (Exception, SystemExit):  # what is wrong with the primitive itself is found elsewhere
         return
     for whose, error in resolution.left_out:

@@ -24,10 +24,10 @@ from corejax.kernel.hookspecs import HOOKS
 from corejax.kernel.primitive import Primitive
 from corejax.packs.define import find
 from corejax.packs.foreign import Foreign, orphans, place
-from corejax.packs.freeze import draft
 from corejax.packs.hook_signatures import place_of
 from corejax.packs.ranking import Offer, Ranking, by_platform, chosen_by, general, rank
 from corejax.packs.resolution import Resolution, Unchosen
+from corejax.packs.slots import draft
 from corejax.packs.source import Source
 from corejax.xla.runtime import backends as known_backends
 
