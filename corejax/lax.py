@@ -47,9 +47,10 @@ def _find(name: str) -> Any:
     return found
 
 
-def _forget() -> None:
-    while _kept:
-        globals().pop(_kept.pop(), None)
+def _forget(function: str | None) -> None:
+    for name in [name for name in _kept if function in (None, name)]:
+        _kept.discard(name)
+        globals().pop(name, None)
 
 
 registry.also_forget(_forget)

@@ -109,8 +109,8 @@ def _importer() -> str | None:
     return describe((frame.f_code, frame.f_lasti)) if frame else None
 
 
-def _forget() -> None:
-    for alias in list(_claimed):
+def _forget(function: str | None) -> None:
+    for alias in list(_claimed) if function is None else ():
         for name in [name for name in sys.modules if name == alias or name.startswith(alias + ".")]:
             del sys.modules[name]
         parent, _, child = alias.rpartition(".")

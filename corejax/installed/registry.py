@@ -23,7 +23,7 @@ from corejax.base.errors import (
 )
 from corejax.base.late import late
 from corejax.base.source import add_library_package, here, package_of
-from corejax.installed.groups import FUNCTIONS, NAMESPACES, ROLES, TABLES, noun, report
+from corejax.installed.groups import FUNCTIONS, NAMESPACES, PRIMITIVES, ROLES, TABLES, noun, report
 from corejax.installed.isolation import Modules, Watch
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Failure(NamedTuple):
 _objects: dict[tuple[str, str], Any] = {}
 _broken: dict[str, Failure] = {}
 _MISSING = object()
-_to_forget: list[Callable[[], None]] = []
+_to_forget: list[Callable[[str | None], None]] = []
 
 
 _thread = threading.local()
@@ -75,11 +75,19 @@ def forget() -> None:
     """Choose anew at the next use of each name: the user prefers something else now."""
     _objects.clear()
     for drop in _to_forget:
-        drop()
+        drop(None)
 
 
-def also_forget(drop: Callable[[], None]) -> None:
-    """Call this whenever the user prefers something else: what was loaded by name is to be dropped."""
+def forget_function(name: str) -> None:
+    """Look a primitive and its function up anew at their next use: their module was reloaded."""
+    for group in (PRIMITIVES, FUNCTIONS):
+        _objects.pop((group, name), None)
+    for drop in _to_forget:
+        drop(name)
+
+
+def also_forget(drop: Callable[[str | None], None]) -> None:
+    """Call this when what was loaded under a name, or under any if that is None, is to be dropped."""
     _to_forget.append(drop)
 
 

@@ -35,10 +35,11 @@ roles = Roles()
 operators = Roles("operators.")
 
 
-def _forget() -> None:
-    for group in (roles, operators):
-        for name in [name for name in group.__dict__ if not name.startswith("_")]:
-            group.__dict__.pop(name, None)
+def _forget(function: str | None) -> None:
+    if function is None:
+        for group in (roles, operators):
+            for name in [name for name in group.__dict__ if not name.startswith("_")]:
+                group.__dict__.pop(name, None)
 
 
 registry.also_forget(_forget)

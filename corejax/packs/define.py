@@ -34,8 +34,8 @@ _lock = threading.RLock()  # reentrant: a signal handler or a plugin's property 
 #: The primitive of each plugin object, by id. A primitive holds its plugin, so the id can't be reused.
 _of_plugin: weakref.WeakValueDictionary[int, Primitive] = weakref.WeakValueDictionary()
 
-#: The primitive that was made last in each module under each name.
-_last: weakref.WeakValueDictionary[tuple[str | None, str], Primitive] = weakref.WeakValueDictionary()
+#: The primitive that was defined last under each name by the code of each module, which goes by its globals.
+_last: weakref.WeakValueDictionary[tuple[int, str], Primitive] = weakref.WeakValueDictionary()
 
 
 # What the kernel asks about a primitive's plugin, along with `freeze` and `public_function`
@@ -64,11 +64,15 @@ def define(plugin: object, *, name: str | None = None, module: str | None = None
     Nothing is validated before its first use. `name` and `module` say where the function will be found, which pickling
     needs: by default it has the primitive's name, in the module that calls `define`.
     """
+    caller = sys._getframe(1).f_globals
     try:
-        primitive = _primitive_of(plugin, module or sys._getframe(1).f_globals.get("__name__", "__main__"))
+        primitive = _primitive_of(plugin, module or caller.get("__name__", "__main__"))
     except PluginError as error:
         trim(error)
         raise
+    if _last.setdefault((id(caller), primitive.name), primitive) is not primitive:  # the module is being reloaded
+        _last[id(caller), primitive.name] = primitive
+        registry.forget_function(primitive.name)
     function: Function = primitive.function
     if name is not None:
         function.__name__ = function.__qualname__ = name
@@ -123,9 +127,6 @@ def _primitive_of(plugin: Any, module: str | None, entry: str | None = None) -> 
             if callable(attached):
                 attached(found)
             _of_plugin[id(plugin)] = found
-            if _last.get((found.module, name)) is not None:  # its module is loaded again: names lead to the new one
-                registry.forget()
-            _last[found.module, name] = found
         return found
 
 
