@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 import corejax as cj
 from corejax.plugin import define, factors, families
@@ -18,9 +17,10 @@ twice_the_sum = define(families.binary(
     jvp=factors(lambda out, x, y: out * 0.0 + 2.0, lambda out, x, y: out * 0.0 + 2.0), doc="2 (x + y)"))
 
 
-@pytest.mark.parametrize("function", [doubled, twice_the_sum])
-def test_a_row_without_a_numpy_function_is_compiled_and_keeps_the_laws(function: object) -> None:
-    check_primitive(function)
+def test_a_row_without_a_numpy_function_is_compiled_and_keeps_the_laws() -> None:
+    check_primitive(doubled)
+    check_primitive(twice_the_sum, checks=["jvp agrees with differences", "pullback is the adjoint of jvp",
+                                           "a map is a loop", "no fallback is hidden"])
 
 
 def test_a_row_without_a_numpy_function_takes_numbers_arrays_and_devices() -> None:
