@@ -85,7 +85,7 @@ def test_clearing_the_caches_gives_back_nine_tenths() -> None:
         use(range(1, 30))  # the compiler keeps some memory of its own when it was first used
         cj.clear_caches()
         print(megabytes())
-        use(range(30, 75))
+        use(range(30, 110))
         print(megabytes())
         cj.clear_caches()
         print(megabytes())
