@@ -81,6 +81,10 @@ __all__ = [
 ]
 
 
+#: The functions of packs that are among this module's names now.
+_kept: set[str] = set()
+
+
 def __getattr__(name: str) -> Any:
     try:
         return _find(name)
@@ -99,8 +103,18 @@ def _find(name: str) -> Any:
         if namespaces.is_provided(name):
             return namespaces.load(name)
         if registry.installed().providers(groups.FUNCTIONS, groups.AT_TOP + name):
-            return registry.load(groups.FUNCTIONS, groups.AT_TOP + name)
+            found = globals()[name] = registry.load(groups.FUNCTIONS, groups.AT_TOP + name)
+            _kept.add(name)
+            return found
     raise _unknown(name)
+
+
+def _forget(function: str | None) -> None:
+    while function is None and _kept:  # else it is a function of `lax`
+        globals().pop(_kept.pop(), None)
+
+
+registry.also_forget(_forget)
 
 
 def _unknown(name: str) -> CorejaxError:

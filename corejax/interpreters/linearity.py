@@ -123,7 +123,7 @@ def _not_linear(applied: Any, operands: Sequence[object], unknown: Sequence[int]
 
 
 def _is_nonzero(value: object, nans: bool = True) -> bool:
-    """Whether the value is known to have a nonzero element (one that is no nan, without `nans`)."""
+    """Whether the value is known to have a nonzero element; without `nans`, a nan doesn't count as one."""
     if not is_concrete(value):
         return False
     found = np.asarray(value)

@@ -165,7 +165,6 @@ def place(foreign: Foreign) -> str:
     return f"{foreign.entry.module}:{foreign.entry.attr}"
 
 
-
 def orphans() -> Iterator[tuple[str, str, str]]:
     """(target, pack, why) of the rules that do nothing, though whom they are for is required, or installed."""
     installed = manifest.read()

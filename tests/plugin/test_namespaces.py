@@ -131,9 +131,10 @@ def test_a_function_may_be_at_the_top(site):
         import corejax as cj
         from corejax import topmost
         print(cj.topmost(1), topmost is cj.topmost, "topmost" in dir(cj), "cj/topmost" in dir(lax))
+        print("topmost" in vars(cj), cj.plugins.prefer("top-pack") and "topmost" in vars(cj), cj.topmost(2))
         print(error(lambda: lax.topmost).splitlines()[0])
     """).splitlines()
-    assert ["2 True True False", "CorejaxAttributeError: no installed pack provides lax.topmost"] == out
+    assert ["2 True True False", "True False 3", "CorejaxAttributeError: no installed pack provides lax.topmost"] == out
 
 
 def test_sixteen_threads_import_a_namespace_once(wide):
