@@ -12,7 +12,7 @@ from corejax.base.avals import aval_of
 from corejax.base.errors import CorejaxTypeError
 from corejax.base.source import describe
 from corejax.kernel.jaxpr import Atom, Jaxpr, Literal, Var
-from corejax.kernel.printing import Names, equation_lines
+from corejax.kernel.printing import Names, equation_text
 
 
 def check_bound(jaxpr: Jaxpr) -> None:
@@ -58,7 +58,7 @@ def ill_typed(jaxpr: Jaxpr, k: int | None, problem: str, **parts: Any) -> Coreja
     if k == len(jaxpr.eqns):
         return CorejaxTypeError(f"ill-typed jaxpr: its list of outputs {problem}", **parts)
     eqn = jaxpr.eqns[k]
-    shown = "\n    ".join(equation_lines(eqn, names_of(jaxpr)))
+    shown = equation_text(eqn, names_of(jaxpr)).replace("\n", "\n    ")
     return CorejaxTypeError(f"ill-typed jaxpr: equation {k} {problem}\n    {shown}", where=describe(eqn.source),
                             primitive=eqn.primitive.name, **parts)
 

@@ -4,11 +4,15 @@
     binder    ::=  name:type                                  `_` names what nothing uses
     type      ::=  f64[3]  |  ~f64[]                          `~` is a weak type
     equation  ::=  binder+ = primitive[name=value ...] operand*  with {effect, ...}
+    primitive ::=  sin  |  distribution/sin                   with its owner only beside others of its name
     operand   ::=  name  |  3.0:~f64[]
     value     ::=  None  True  3  -0.0  nan  inf  (1.0+2.0j)  'text'  f64  (value, ...)  jaxpr  closed jaxpr  <opaque>
 
 An equation without outputs starts with `() =`; `#` starts a comment; line breaks count as spaces. Names are local to
-each jaxpr. All numbers are printed exactly, a NaN with a payload as `nan(0x7ff8000000000001)`.
+each jaxpr. All numbers are printed exactly, a NaN with a payload as `nan(0x7ff8000000000001)`. Where different
+primitives of one name are in a program, each has its owner in front, as in the names of rules: the distribution that
+brings it, or the module that defined it. `corejax.plugin.find` reads such names. Several of one owner are
+numbered, and only told apart: there is nothing by which they could be found.
 
 This module only uses the attributes of jaxprs, not their classes, since those import it.
 """
@@ -20,7 +24,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Set
 from itertools import count, product
 from math import isnan
 from string import ascii_lowercase
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +34,7 @@ from corejax.kernel.scalars import number_text
 
 if TYPE_CHECKING:
     from corejax.kernel.jaxpr import Atom, Effects, Jaxpr, JaxprEqn, Literal, Var
+    from corejax.kernel.primitive import Primitive
 
 OPAQUE = "<opaque>"
 
@@ -40,14 +45,37 @@ _WIDTH = 100
 _BARE_EFFECT = re.compile(r"[\w.\-]+")
 
 
-class Style(NamedTuple):
+class _Spelling(dict["Primitive", str]):
+    """What to write for the primitives of a program: their names, until it is known which of these are ambiguous."""
+
+    def __missing__(self, primitive: Primitive) -> str:
+        name = self[primitive] = primitive.name
+        return name
+
+    def tell_apart(self) -> bool:
+        """Write the owners of ambiguous names from now on. Are there any?"""
+        if len(set(self.values())) == len(self):
+            return False
+        names = [primitive.name for primitive in self]
+        several = [primitive for primitive in self if names.count(primitive.name) > 1]
+        owned = [f"{_owner(primitive)}/{primitive.name}" for primitive in several]
+        for i, (primitive, text) in enumerate(zip(several, owned, strict=True)):
+            self[primitive] = f"{text}.{owned[:i].count(text) + 1}" if owned.count(text) > 1 else text
+        return True
+
+
+def _owner(primitive: Primitive) -> str:
+    return getattr(primitive, "pack", None) or getattr(primitive, "module", None) or "?"
+
+
+class Style:
     """How to print: with or without each equation's place in the user's code; by `pretty` hooks or raw."""
 
-    source_info: bool = False
-    pretty: bool = True
+    __slots__ = ("pretty", "source_info", "spelled")
 
-
-_PLAIN = Style()
+    def __init__(self, source_info: bool = False, pretty: bool = True) -> None:
+        self.source_info, self.pretty = source_info, pretty
+        self.spelled = _Spelling()
 
 
 class Printed:
@@ -64,7 +92,7 @@ class Printed:
         return self.lines(style)
 
     def __str__(self) -> str:
-        return "\n".join(self.lines(_PLAIN))
+        return _text(self.lines, Style())
 
     __repr__ = __str__
 
@@ -94,7 +122,12 @@ def jaxpr_text(jaxpr: Printed, *, source_info: bool = False, pretty: bool = True
     `source_info` appends to each equation where in the user's code it came from. `pretty=False` prints all params in
     full, even if the primitive has a `pretty` hook: that text can be parsed back.
     """
-    return "\n".join(jaxpr.lines(Style(source_info, pretty)))
+    return _text(jaxpr.lines, Style(source_info, pretty))
+
+
+def _text(lines: Callable[[Style], list[str]], style: Style) -> str:
+    written = lines(style)
+    return "\n".join(lines(style) if style.spelled.tell_apart() else written)
 
 
 def program_lines(jaxpr: Jaxpr, style: Style) -> list[str]:
@@ -120,13 +153,13 @@ def _binders(variables: Iterable[Var], names: Names) -> list[str]:
     return [f"{names[v]}:{v.aval}" for v in variables]
 
 
-def equation_lines(eqn: JaxprEqn, names: Names, style: Style = _PLAIN, used: Set[Atom] | None = None) -> list[str]:
+def equation_lines(eqn: JaxprEqn, names: Names, style: Style, used: Set[Atom] | None = None) -> list[str]:
     """The lines of an equation; outputs that are not in `used` are named `_`."""
     operands = "".join([" " + operand_text(x, names) for x in eqn.invars])
     if eqn.effects:
         operands += f" with {{{', '.join(effect_texts(eqn.effects))}}}"
     outs = [f"{names[v] if used is None or v in used else '_'}:{v.aval}" for v in eqn.outvars]
-    head = f"{' '.join(outs) or '()'} = {eqn.primitive.name}"
+    head = f"{' '.join(outs) or '()'} = {style.spelled[eqn.primitive]}"
     params: Mapping[str, Any] = eqn.params
     hook = getattr(eqn.primitive, "pretty", None) if style.pretty and params else None
     if hook is not None:
@@ -149,9 +182,9 @@ def _bracketed(head: str, params: Mapping[str, object], operands: str, style: St
     return [head + "[", *["  " + line for line in block], "]" + operands]
 
 
-def equation_text(eqn: JaxprEqn) -> str:
-    """One equation by itself, with its own names."""
-    return "\n".join(equation_lines(eqn, Names()))
+def equation_text(eqn: JaxprEqn, names: Names | None = None) -> str:
+    """One equation by itself, by default with names of its own."""
+    return _text(lambda style: equation_lines(eqn, Names() if names is None else names, style), Style())
 
 
 def effect_texts(effects: Effects) -> list[str]:
@@ -175,7 +208,7 @@ def literal_text(literal: Literal) -> str:
     return f"{number_text(array[()]) if not array.shape and dtypes.kind(array.dtype) in 'biufc' else OPAQUE}:{aval}"
 
 
-def value_lines(value: object, style: Style = _PLAIN) -> list[str]:
+def value_lines(value: object, style: Style) -> list[str]:
     """The lines of a param's value; `<opaque>` if it has no text that could be parsed back."""
     write = _WRITERS.get(type(value))
     if write is not None:

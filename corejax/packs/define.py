@@ -25,6 +25,7 @@ from corejax.base.errors import PackError, PluginError
 from corejax.base.source import add_library_package, here
 from corejax.base.tracebacks import public, trim
 from corejax.installed import groups, registry
+from corejax.installed.requirements import canonical
 from corejax.kernel.primitive import Function, Primitive, Unfrozen
 from corejax.packs.freeze import freeze as freeze
 from corejax.packs.public_functions import public_function as public_function
@@ -81,7 +82,14 @@ def define(plugin: object, *, name: str | None = None, module: str | None = None
 
 @public
 def find(name: str) -> Primitive:
-    """The primitive that an installed pack provides under this name."""
+    """The primitive that an installed pack provides under this name.
+
+    `distribution/name` is the one of that distribution, whatever the user prefers, and `module/name` is the one that a
+    module defined last: printed programs name them like this where two have the same name.
+    """
+    owner, _, bare = name.rpartition("/")
+    if owner:
+        return _defined_in(owner, bare) or _of_pack(owner, bare)
     found = registry.load(groups.PRIMITIVES, name)
     if not isinstance(found, Primitive):
         primitive = getattr(found, "primitive", None)
@@ -93,15 +101,22 @@ def find(name: str) -> Primitive:
     return found
 
 
+def _defined_in(module: str, name: str) -> Primitive | None:
+    """The primitive that a module defined under this name, if it is of no pack."""
+    found = _last.get((id(vars(sys.modules[module])), name)) if module in sys.modules else None
+    return found if found is not None and found.pack is None else None
+
+
 def _of_pack(pack: str, name: str) -> Primitive:
-    """For unpickling: the primitive of this pack, whatever the user prefers."""
+    """The primitive of this pack, whatever the user prefers."""
     for entry in registry.installed().providers(groups.PRIMITIVES, name):
-        if entry.pack.name == pack:
+        if entry.pack.name == canonical(pack):
             found = registry.load_entry(entry)
             primitive = getattr(found, "primitive", found)
             return primitive if isinstance(primitive, Primitive) else _primitive_of(found, None, name)
     raise PackError(f"the primitive {name!r} of {pack} isn't installed", primitive=name, pack=pack, where=here(),
-                    got=registry.packs_in_use(), wanted=pack, todo=f"install {pack}")
+                    got=registry.packs_in_use(), wanted=pack,
+                    todo=f"install {pack}, or import the module that defines it")
 
 
 def _whose(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any
 
@@ -26,7 +27,7 @@ from corejax.ir import (
     parse_jaxpr,
     structural_key,
 )
-from corejax.kernel.printing import literal_text, value_lines
+from corejax.kernel.printing import Style, literal_text, value_lines
 
 f64, i64 = ShapedArray((), "float64"), ShapedArray((), "int64")
 
@@ -129,7 +130,7 @@ def test_the_pretty_hook_decides_what_is_printed() -> None:
 
 def test_values_out_of_the_closed_set_are_opaque_and_refused_by_name() -> None:
     for value in (object(), len, [1], {"a": 1}, np.float64(1), np.dtype("S3"), b"bytes", frozenset()):
-        assert value_lines(value) == ["<opaque>"]
+        assert value_lines(value, Style()) == ["<opaque>"]
     jaxpr = Jaxpr((), (), (), [JaxprEqn(free, (), (), {"fun": len, "n": (1, (len,))})])
     assert "free[fun=<opaque> n=(1, (<opaque>,))]" in str(jaxpr)
     with pytest.raises(JaxprSyntaxError, match=r"param `fun` of free is <opaque>: it has no text that could be parsed"):
@@ -303,6 +304,23 @@ def test_primitives_with_odd_names_print_and_parse() -> None:
     odd = anything("scatter-add.2")
     jaxpr = record(lambda x: odd.bind(x, mode="clip"), f64)
     assert str(jaxpr) == str(parse_jaxpr(str(jaxpr), {"scatter-add.2": odd}.__getitem__))
+
+
+def test_primitives_of_one_name_are_told_apart_by_their_owners_wherever_they_are() -> None:
+    one, two, three, four = (anything("erf", pack=pack, module="demo") for pack in ("special", "other", None, None))
+    inner = record(lambda x: two.bind(sin.bind(x)), f64)
+    assert "= erf a in" in str(record(lambda x: one.bind(x), f64))
+    jaxpr = record(lambda x: free.bind(one.bind(x), jaxpr=inner), f64)
+    text = str(jaxpr)
+    assert "b:f64[] = special/erf a" in text and "c:f64[] = other/erf b" in text and "b:f64[] = sin a" in text
+    owners = toys | {"special/erf": one, "other/erf": two}
+    assert structural_key(jaxpr) is structural_key(parse_jaxpr(text, owners.__getitem__))
+    assert structural_key(jaxpr) is not structural_key(parse_jaxpr(text, (owners | {"other/erf": one}).__getitem__))
+    assert text == str(parse_jaxpr(text)) == jaxpr_text(jaxpr)
+    alike = str(record(lambda x: four.bind(three.bind(one.bind(x))), f64))
+    assert re.findall(r"= (\S+)", alike) == ["special/erf", "demo/erf.1", "demo/erf.2"]
+    assert alike == str(parse_jaxpr(alike))
+    assert str(jaxpr.eqns[0]) == "b:f64[] = erf a" and "other/erf" not in str(jaxpr.eqns[1])
 
 
 def test_nested_calls_round_trip() -> None:

@@ -133,9 +133,9 @@ class _Anything(Toy):
         return avals[0] if avals else f64
 
 
-def anything(name: str = "anything") -> Toy:
+def anything(name: str = "anything", **hooks: Any) -> Toy:
     """A primitive that takes any operands and params."""
-    made = _Anything(name, lambda avals: f64, lambda *args, **params: args[0])
+    made = _Anything(name, lambda avals: f64, lambda *args, **params: args[0], **hooks)
     made.params = None  # type: ignore[assignment]
     return made
 

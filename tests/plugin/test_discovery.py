@@ -178,6 +178,34 @@ def test_pickles_of_primitives_of_one_name_are_of_their_packs(site):
     assert "[True, True]" == out[0] and "provided more than once" in out[1]
 
 
+def test_printed_programs_name_the_packs_of_primitives_of_one_name_and_are_read_back(site):
+    site.toy("pack-a", factor=2.0)
+    site.toy("pack-b", factor=3.0)
+    (site.folder / "a_module.py").write_text("from pack_a import Toy, define\ntoy = define(Toy('toy', 5.0))")
+    out = site.run("""
+        import corejax as cj
+        import a_module, pack_a, pack_b
+        from corejax.ir import ClosedJaxpr, jaxpr_as_fun, parse_jaxpr, structural_key
+        alone = cj.make_jaxpr(pack_b.toy)(1.0)
+        closed = cj.make_jaxpr(lambda x: a_module.toy(pack_b.toy(pack_a.toy(x))))(1.0)
+        print(alone)
+        print(*[line.split(" = ")[1] for line in str(closed).splitlines()[1:-1]])
+        back = parse_jaxpr(str(closed), find)
+        print(structural_key(back) is structural_key(closed.jaxpr), jaxpr_as_fun(ClosedJaxpr(back, ()))(1.0))
+        print([float(cj.jit(each.toy)(1.0)) for each in (pack_a, pack_b)])
+        print(error(lambda: find("pack-c/toy")).splitlines()[0])
+        print(error(lambda: find("elsewhere/toy")).splitlines()[0])
+        print(error(lambda: find("a_module/nothing")).splitlines()[0])
+        with cj.plugins.prefer("pack-b"):
+            print(find("toy") is find("pack-b/toy") is find("Pack_B/toy") is not find("pack-a/toy"))
+    """).splitlines()
+    assert "{ lambda ; a:~f64[]. let b:~f64[] = toy a in (b,) }" == out[0]
+    assert "pack-a/toy a pack-b/toy b a_module/toy c" == out[1]
+    assert out[2].startswith("True [") and "30." in out[2] and "[2.0, 3.0]" == out[3]
+    assert "PackError: the primitive 'toy' of pack-c isn't installed" == out[4]
+    assert "of elsewhere isn't installed" in out[5] and "True" == out[7]
+
+
 def test_frames_of_a_pack_without_primitives_are_not_the_users(site):
     site.toy("toy-pack")
     site.pack("helpers-pack", {"functions": {"helped": "helpers_pack:helped"}}, {"helpers_pack": """
