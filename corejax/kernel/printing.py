@@ -24,7 +24,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Set
 from itertools import count, product
 from math import isnan
 from string import ascii_lowercase
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -34,7 +34,6 @@ from corejax.kernel.scalars import number_text
 
 if TYPE_CHECKING:
     from corejax.kernel.jaxpr import Atom, Effects, Jaxpr, JaxprEqn, Literal, Var
-    from corejax.kernel.primitive import Primitive
 
 OPAQUE = "<opaque>"
 
@@ -45,10 +44,14 @@ _WIDTH = 100
 _BARE_EFFECT = re.compile(r"[\w.\-]+")
 
 
-class _Spelling(dict["Primitive", str]):
+class _Named(Protocol):
+    name: str
+
+
+class _Spelling(dict[_Named, str]):
     """What to write for the primitives of a program: their names, until it is known which of these are ambiguous."""
 
-    def __missing__(self, primitive: Primitive) -> str:
+    def __missing__(self, primitive: _Named) -> str:
         name = self[primitive] = primitive.name
         return name
 
@@ -64,7 +67,7 @@ class _Spelling(dict["Primitive", str]):
         return True
 
 
-def _owner(primitive: Primitive) -> str:
+def _owner(primitive: _Named) -> str:
     return getattr(primitive, "pack", None) or getattr(primitive, "module", None) or "?"
 
 
