@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from corejax.kernel.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
     from corejax.kernel.numpy_calls import from_array_like
     from corejax.kernel.primitive import Primitive
-    from corejax.kernel.trace import Trace, Tracer
+    from corejax.kernel.trace import Trace, Tracer, leak_error
     from corejax.xla.runtime.placement import array_at, in_memory
 
 _HOME = homes({
@@ -65,7 +65,7 @@ _HOME = homes({
     "corejax.kernel.jaxpr": "Atom ClosedJaxpr Jaxpr JaxprEqn Literal Var subjaxprs",
     "corejax.kernel.numpy_calls": "from_array_like",
     "corejax.kernel.primitive": "Primitive",
-    "corejax.kernel.trace": "Trace Tracer",
+    "corejax.kernel.trace": "Trace Tracer leak_error",
     "corejax.xla.runtime.placement": "array_at in_memory",
 })
 
@@ -74,8 +74,8 @@ __all__ = [
     "Jaxpr", "JaxprEqn", "Linear", "Literal", "Primitive", "ShapedArray", "Split", "Staged", "StagingTrace",
     "TapeTrace", "Trace", "Tracer", "Var", "WeakCache", "Zero", "array_at", "aval_of", "call_user",
     "check_callable", "context", "dtypes", "eval_jaxpr", "flatten", "from_array_like", "here", "in_memory",
-    "instantiate", "is_concrete", "is_staging", "jaxpr_as_fun", "jvp_jaxpr", "keystr", "name_of", "named_scope",
-    "namer", "not_an_array", "partial_eval_jaxpr", "paths_of", "split_jaxpr", "stage", "stage_function",
+    "instantiate", "is_concrete", "is_staging", "jaxpr_as_fun", "jvp_jaxpr", "keystr", "leak_error", "name_of",
+    "named_scope", "namer", "not_an_array", "partial_eval_jaxpr", "paths_of", "split_jaxpr", "stage", "stage_function",
     "subjaxprs", "to_dim", "tracing", "transpose_jaxpr", "values", "vmap_flat", "vmap_jaxpr",
 ]
 

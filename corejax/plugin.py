@@ -37,9 +37,10 @@ if TYPE_CHECKING:
     )
     from corejax.kernel.hookspecs import API_VERSION
     from corejax.kernel.primitive import Primitive
-    from corejax.packs import families
+    from corejax.packs import families, shaping
     from corejax.packs.define import define, find
     from corejax.packs.extending import extend
+    from corejax.packs.shaping import refused
     from corejax.xla.runtime.builtin import pjrt_client
     from corejax.xla.runtime.kernels import Kernel
 
@@ -57,6 +58,7 @@ _HOME = homes({
     "corejax.packs.define": "define find",
     "corejax.packs.extending": "extend",
     "corejax.packs.families": "=families",
+    "corejax.packs.shaping": "=shaping refused",
     "corejax.xla.runtime.builtin": "pjrt_client",
     "corejax.xla.runtime.kernels": "Kernel",
 })
@@ -64,7 +66,7 @@ _HOME = homes({
 __all__ = [
     "API_VERSION", "Kernel", "Linear", "Primitive", "Sample", "Zero", "calls_users", "carrying", "define", "extend",
     "factors", "families", "find", "hookimpl", "linear", "not_differentiable", "not_linear", "operators", "over",
-    "partials", "per_operand", "pjrt_client", "provide", "public", "roles",
+    "partials", "per_operand", "pjrt_client", "provide", "public", "refused", "roles", "shaping",
 ]
 
 

@@ -22,7 +22,7 @@ from corejax.plugin import Primitive, define
 from .mutant import Mutant, path_of
 
 #: The kernel's code that packs make their rules by: it is imported anew with a pack if the fault is there.
-KITS = ("corejax.packs.families", "corejax.interpreters.carrying")
+KITS = ("corejax.packs.families", "corejax.packs.shaping", "corejax.interpreters.carrying")
 
 
 class Loader(SourceFileLoader):

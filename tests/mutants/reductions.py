@@ -7,6 +7,7 @@ from .mutant import mutants_of
 SUMS, PRODUCTS = "corejax_reductions.sums", "corejax_reductions.products"
 EXTREMA, POSITIONS, LOGIC = "corejax_reductions.extrema", "corejax_reductions.positions", "corejax_reductions.logic"
 SHARED, LOWERING = "corejax_reductions._reduction", "corejax_reductions._lowering"
+SHAPING = "corejax.packs.shaping"
 
 MUTANTS = (
     *mutants_of("reduce_sum", SUMS, "spread", (
@@ -23,11 +24,11 @@ MUTANTS = (
         ("impl", "wrong function", "_ufunc = np.add", "_ufunc = np.logaddexp"),
     )),
     *mutants_of("reduce_sum", SHARED, "Reduction", (
-        ("vmap", "off by one", "batch_dim_after(dims[0], moved)", "dims[0]"),
-        ("vmap", "axis", "moved = shifted(axes, dims[0])", "moved = axes"),
-        ("abstract_eval", "weak type", "ShapedArray(without(x.shape, axes), x.dtype, x.weak_type)",
-         "ShapedArray(without(x.shape, axes), x.dtype)"),
-        ("abstract_eval", "refusal", "check_axes(self.name, axes, x.ndim)", "pass"),
+        ("vmap", "off by one", "shaping.dim_without(dims[0], moved)", "dims[0]"),
+        ("vmap", "axis", "moved = shaping.shifted(axes, dims[0])", "moved = axes"),
+        ("abstract_eval", "weak type", "ShapedArray(shaping.without(x.shape, axes), x.dtype, x.weak_type)",
+         "ShapedArray(shaping.without(x.shape, axes), x.dtype)"),
+        ("abstract_eval", "refusal", 'shaping.check_axes(self.name, "axes", axes, x.ndim)', "pass"),
         ("impl", "axis", "self._ufunc.reduce(x, axes, wide)", "self._ufunc.reduce(x, axes[:1], wide)"),
         ("impl", "dtype", "np.asarray(out).astype(dtype)", "np.asarray(out)"),
         ("xla_translation", "dtype", "_lowering.convert(ctx, out, out_aval.shape, dtype)", "out"),
@@ -37,10 +38,10 @@ MUTANTS = (
     *mutants_of("reduce_max", SHARED, "Reduction", (
         ("impl", "missing case", "if not x.size:", "if x.size == 0 and not x.ndim:"),
     )),
-    *mutants_of("reduce_sum", SHARED, "shifted", (
+    *mutants_of("reduce_sum", SHAPING, "shifted", (
         ("vmap", "comparison", "axis >= batch_dim", "axis > batch_dim"),
     )),
-    *mutants_of("reduce_max argmax", SHARED, "batch_dim_after", (
+    *mutants_of("reduce_max argmax", SHAPING, "dim_without", (
         ("vmap", "sign", "batch_dim - sum", "batch_dim + sum"),
     )),
     *mutants_of("cumsum", SUMS, "Cumsum", (
@@ -56,7 +57,7 @@ MUTANTS = (
          "running_sum(ctx, x, aval, axis, False)"),
         ("xla_translation", "axis", "running_sum(ctx, x, aval, axis, reverse)",
          "running_sum(ctx, x, aval, aval.ndim - 1, reverse)"),
-        ("abstract_eval", "refusal", "check_axes(self.name, (axis,), x.ndim)", "pass"),
+        ("abstract_eval", "refusal", 'shaping.check_axes(self.name, "axis", (axis,), x.ndim)', "pass"),
     )),
     *mutants_of("cumsum", LOWERING, "_running_sum_by_loop", (
         ("xla_translation", "off by one", "integer(count - 1)", "integer(count - 2)"),
@@ -103,13 +104,13 @@ MUTANTS = (
     *mutants_of("argmax", POSITIONS, "_Position", (
         ("impl", "axis", "self._find(args[0], axes[0])", "self._find(args[0], -1)"),
         ("impl", "dtype", ".astype(index_dtype)", ".astype(np.int16)"),
-        ("abstract_eval", "shape", "ShapedArray(without(x.shape, axes), index_dtype)",
+        ("abstract_eval", "shape", "ShapedArray(shaping.without(x.shape, axes), index_dtype)",
          "ShapedArray(x.shape, index_dtype)"),
-        ("abstract_eval", "dtype", "ShapedArray(without(x.shape, axes), index_dtype)",
-         "ShapedArray(without(x.shape, axes), np.int32)"),
+        ("abstract_eval", "dtype", "ShapedArray(shaping.without(x.shape, axes), index_dtype)",
+         "ShapedArray(shaping.without(x.shape, axes), np.int32)"),
         ("abstract_eval", "refusal", "if size == 0:", "if size < 0:"),
-        ("vmap", "axis", "moved = shifted(axes, dims[0])", "moved = axes"),
-        ("vmap", "off by one", "batch_dim_after(dims[0], moved)", "dims[0]"),
+        ("vmap", "axis", "moved = shaping.shifted(axes, dims[0])", "moved = axes"),
+        ("vmap", "off by one", "shaping.dim_without(dims[0], moved)", "dims[0]"),
         ("xla_translation", "swapped operands", '(least if self._direction == "GT" else greatest)',
          '(greatest if self._direction == "GT" else least)'),
         ("jvp", "declaration", "jvp = partials(None)", "jvp = partials(lambda t, out, x, **params: t)"),

@@ -6,6 +6,7 @@ from .mutant import mutants_of
 
 CREATION, IDENTITY = "corejax_lax_basic.creation", "corejax_lax_basic.identity"
 SHAPES, JOINING, AXES = "corejax_lax_basic.shapes", "corejax_lax_basic.joining", "corejax_lax_basic._axes"
+SHAPING = "corejax.packs.shaping"
 
 MUTANTS = (
     *mutants_of("iota", CREATION, "Iota", (
@@ -40,8 +41,8 @@ MUTANTS = (
         ("transpose", "broadcast sum", "if d not in kept])", "if d not in broadcast_dimensions])"),
         ("vmap", "off by one", "broadcast_dimensions[dim - 1] + 1 if dim else 0",
          "broadcast_dimensions[dim - 1] if dim else 0"),
-        ("vmap", "axis", "insert(shifted(broadcast_dimensions, at), dim, at)",
-         "insert(shifted(broadcast_dimensions, at), 0, at)"),
+        ("vmap", "axis", "shaping.insert(shaping.shifted(broadcast_dimensions, at), dim, at)",
+         "shaping.insert(shaping.shifted(broadcast_dimensions, at), 0, at)"),
         ("vmap", "off by one", "placed), at", "placed), dim"),
         ("xla_translation", "order", "i64s(ctx, broadcast_dimensions)", "i64s(ctx, broadcast_dimensions[::-1])"),
     )),
@@ -55,7 +56,7 @@ MUTANTS = (
     )),
     *mutants_of("squeeze", SHAPES, "Squeeze", (
         ("vmap", "off by one", "dim - sum([d < dim for d in moved])", "dim"),
-        ("vmap", "axis", "moved = shifted(dimensions, dim)", "moved = dimensions"),
+        ("vmap", "axis", "moved = shaping.shifted(dimensions, dim)", "moved = dimensions"),
         ("abstract_eval", "refusal", "if any([x.shape[d] != 1 for", "if any([x.shape[d] > 3 for"),
         ("abstract_eval", "weak type", "if d not in dimensions], x.dtype, x.weak_type)",
          "if d not in dimensions], x.dtype)"),
@@ -64,14 +65,14 @@ MUTANTS = (
         ("impl", "permutation", "args[0].transpose(permutation)", "args[0].transpose(inverse(permutation))"),
         ("abstract_eval", "permutation", "for d in permutation], x.dtype", "for d in inverse(permutation)], x.dtype"),
         ("transpose", "permutation", "inverse(permutation))]", "permutation)]"),
-        ("vmap", "off by one", "*shifted(permutation, dims[0])", "*[d + 1 for d in permutation]"),
+        ("vmap", "off by one", "*shaping.shifted(permutation, dims[0])", "*[d + 1 for d in permutation]"),
         ("vmap", "axis", "dims[0]))), 0", "dims[0]))), dims[0]"),
         ("xla_translation", "permutation", "i64s(ctx, permutation)", "i64s(ctx, inverse(permutation))"),
     )),
     *mutants_of("rev", SHAPES, "Rev", (
         ("impl", "missing case", "np.flip(args[0], dimensions)", "np.flip(args[0], dimensions[:1])"),
         ("transpose", "dropped term", "[rev(cotangents, dimensions)]", "[cotangents]"),
-        ("vmap", "axis", "shifted(dimensions, dims[0])", "dimensions"),
+        ("vmap", "axis", "shaping.shifted(dimensions, dims[0])", "dimensions"),
         ("vmap", "off by one", "dims[0])), dims[0]", "dims[0])), 0"),
     )),
     *mutants_of("dynamic_update_slice concatenate", SHAPES, "batch_in_front", (
@@ -84,13 +85,13 @@ MUTANTS = (
         ("vmap", "permutation", "order.insert(dst, src)", "order.insert(src, dst)"),
     )),
 
-    *mutants_of("squeeze rev", AXES, "shifted", (
+    *mutants_of("squeeze rev", SHAPING, "shifted", (
         ("vmap", "comparison", "axis >= batch_dim", "axis > batch_dim"),
     )),
     *mutants_of("transpose", AXES, "inverse", (
         ("transpose", "permutation", "undone[axis] = position", "undone[position] = axis"),
     )),
-    *mutants_of("slice pad", AXES, "insert", (
+    *mutants_of("slice pad", SHAPING, "insert", (
         ("vmap", "off by one", "(*values[:position], value, *values[position:])", "(value, *values)"),
     )),
     *mutants_of("concatenate dot_general", AXES, "all_weak", (

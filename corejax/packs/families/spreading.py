@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from corejax.base.avals import Linear, ShapedArray, aval_of
-from corejax.base.errors import CorejaxTypeError
-from corejax.base.source import here
+from corejax.base.errors import CorejaxError
 from corejax.installed.roles import roles
+from corejax.packs import shaping
 
 if TYPE_CHECKING:
     from corejax.xla.lowering.programs import Lowering
@@ -91,7 +91,6 @@ def common_shape(name: str, avals: Sequence[ShapedArray]) -> tuple[int, ...]:
     return shape
 
 
-def refused(name: str, problem: str, avals: Sequence[ShapedArray], wanted: str, todo: str) -> CorejaxTypeError:
+def refused(name: str, problem: str, avals: Sequence[ShapedArray], wanted: str, todo: str) -> CorejaxError:
     """The error for operands that the primitive `name` doesn't take."""
-    return CorejaxTypeError(f"{name}: {problem}", primitive=name, got=", ".join(map(str, avals)), wanted=wanted,
-                            where=here(), todo=todo)
+    return shaping.refused(name, problem, got=[*avals], wanted=wanted, todo=todo)

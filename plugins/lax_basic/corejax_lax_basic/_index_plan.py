@@ -14,7 +14,8 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, Tracer, aval_of
 from corejax.errors import CorejaxError, CorejaxIndexError, CorejaxTypeError, CorejaxValueError, kind_of
-from corejax_lax_basic._axes import Shape, as_int, dtype_kind, wrong
+from corejax.plugin import refused, shaping
+from corejax_lax_basic._axes import Shape, dtype_kind
 from corejax_lax_basic.creation import as_dtype
 
 FULL = slice(None)
@@ -70,12 +71,12 @@ def resolve(shape: Shape, index: Any, bounds: Bounds = STRICT) -> list[Entry]:
     raw = [_plain(entry) for entry in (index if type(index) is tuple else (index,))]
     used = sum([_axes_of(entry) for entry in raw])
     if used > len(shape):
-        raise wrong("indexing", f"too many indices: the array has {len(shape)} axes", got=f"{used} indices",
-                    wanted=f"at most {len(shape)}", todo="drop some, or add axes with None", kind=CorejaxIndexError)
+        raise refused("indexing", f"too many indices: the array has {len(shape)} axes", got=f"{used} indices",
+                      wanted=f"at most {len(shape)}", todo="drop some, or add axes with None", kind=CorejaxIndexError)
     dots = [i for i, entry in enumerate(raw) if entry is Ellipsis]
     if len(dots) > 1:
-        raise wrong("indexing", "an index can have at most one ellipsis", got=f"{len(dots)} of them",
-                    wanted="one `...`", todo="write the other axes out as `:`", kind=CorejaxIndexError)
+        raise refused("indexing", "an index can have at most one ellipsis", got=f"{len(dots)} of them",
+                      wanted="one `...`", todo="write the other axes out as `:`", kind=CorejaxIndexError)
     at = dots[0] if dots else len(raw)
     whole: list[Any] = [FULL] * (len(shape) - used)
     raw[at:at + len(dots)] = whole or [Ellipsis] * len(dots)
@@ -99,14 +100,14 @@ def _plain(entry: Any) -> Any:
     if isinstance(entry, (np.ndarray, Array)):
         return _checked_array(entry)
     if hasattr(kind, "__index__"):
-        return as_int("indexing", "the index", entry)
+        return shaping.as_int("indexing", "the index", entry)
     raise _refused(entry)
 
 
 def _refused(entry: Any) -> CorejaxError:
-    return wrong("indexing", f"an array can't be indexed by {kind_of(entry)}", got=f"{entry!r:.60}",
-                 wanted="integers, slices, None, `...`, or arrays of integers or booleans",
-                 todo="convert it to an integer, or to an array of integers")
+    return refused("indexing", f"an array can't be indexed by {kind_of(entry)}", got=f"{entry!r:.60}",
+                   wanted="integers, slices, None, `...`, or arrays of integers or booleans",
+                   todo="convert it to an integer, or to an array of integers")
 
 
 def _from_list(entry: list[Any]) -> Any:
@@ -138,13 +139,15 @@ def _stacked(entry: Sequence[Any]) -> Any:
 def _checked_array(entry: Any) -> Any:
     aval = None if isinstance(entry, np.ndarray) and entry.dtype.kind not in "biufcV" else aval_of(entry)
     if aval is None or dtype_kind(aval.dtype) not in "biu":
-        raise wrong("indexing", "an index array must hold integers or booleans", got=str(aval or entry.dtype),
-                    wanted="an integer or boolean dtype", todo="convert it with .astype(int)")
+        raise refused("indexing", "an index array must hold integers or booleans", got=str(aval or entry.dtype),
+                      wanted="an integer or boolean dtype", todo="convert it with .astype(int)")
     if aval.dtype.kind == "b":
         if isinstance(entry, Tracer):
-            raise wrong("indexing", "the shape of x[mask] depends on the values of the mask, which are not known here",
-                        got=str(aval), wanted="a mask that is known when the program is traced",
-                        todo="use lax.select(mask, x, other), or compute the mask outside of the transformed function")
+            raise refused("indexing",
+                          "the shape of x[mask] depends on the values of the mask, which are not known here",
+                          got=str(aval), wanted="a mask that is known when the program is traced",
+                          todo="use lax.select(mask, x, other), or compute the mask outside of the "
+                               "transformed function")
         entry = np.asarray(entry)
         return entry if entry.ndim else bool(entry)
     return int(entry) if isinstance(entry, np.ndarray) and not entry.ndim else entry
@@ -173,9 +176,9 @@ def _entry(entry: Any, shape: Shape, axis: int, bounds: Bounds) -> list[Entry]:
         return [At(axis, _from_end(entry, shape[axis], bounds.wrap), False)]
     if entry.dtype.kind == "b":
         if entry.shape != shape[axis:axis + entry.ndim]:
-            raise wrong("indexing", "a mask doesn't fit the axes that it covers", got=f"shape {entry.shape}",
-                        wanted=f"shape {shape[axis:axis + entry.ndim]}", todo="make the mask as long as the array",
-                        kind=CorejaxIndexError)
+            raise refused("indexing", "a mask doesn't fit the axes that it covers", got=f"shape {entry.shape}",
+                          wanted=f"shape {shape[axis:axis + entry.ndim]}", todo="make the mask as long as the array",
+                          kind=CorejaxIndexError)
         return [At(axis + k, positions, True) for k, positions in enumerate(entry.nonzero())]
     return [_at_numbers(entry, shape[axis], axis, bounds)]
 
@@ -190,10 +193,10 @@ def _at_number(number: int, size: int, axis: int, bounds: Bounds) -> At:
         return At(axis, size - 1 if number > 0 else 0, True)
     if bounds.mode == "clip":
         return At(axis, np.array(0), False)
-    raise wrong("indexing", f"index {number} is out of bounds for axis {axis} of size {size}", got=number,
-                wanted=f"an index from {-size if bounds.wrap else 0} to {size - 1}" if size
-                else "no index: the axis is empty", kind=CorejaxIndexError,
-                todo='check the index, or say what happens out of bounds: x.at[i].get(mode="clip")')
+    raise refused("indexing", f"index {number} is out of bounds for axis {axis} of size {size}", got=number,
+                  wanted=f"an index from {-size if bounds.wrap else 0} to {size - 1}" if size
+                  else "no index: the axis is empty", kind=CorejaxIndexError,
+                  todo='check the index, or say what happens out of bounds: x.at[i].get(mode="clip")')
 
 
 def _at_numbers(numbers: Any, size: int, axis: int, bounds: Bounds) -> At:
@@ -215,17 +218,18 @@ def _at_numbers(numbers: Any, size: int, axis: int, bounds: Bounds) -> At:
 def _along(entry: slice, size: int, axis: int) -> Along:
     for part in (entry.start, entry.stop, entry.step):
         if isinstance(part, Tracer):
-            raise wrong("indexing", "the bounds of a slice are traced, so its size isn't known", got=_bounds(entry),
-                        wanted="static bounds",
-                        todo="use lax.dynamic_slice_in_dim(x, start, size), whose size is static")
+            raise refused("indexing", "the bounds of a slice are traced, so its size isn't known", got=_bounds(entry),
+                          wanted="static bounds",
+                          todo="use lax.dynamic_slice_in_dim(x, start, size), whose size is static")
         if part is not None and not hasattr(part, "__index__"):
-            raise wrong("indexing", "the bounds of a slice must be integers", got=f"{entry!r:.80}",
-                        wanted="integers or None", todo="convert them with int(...)")
+            raise refused("indexing", "the bounds of a slice must be integers", got=f"{entry!r:.80}",
+                          wanted="integers or None", todo="convert them with int(...)")
     try:
         start, stop, step = entry.indices(size)
     except ValueError as error:
-        raise wrong("indexing", "the step of a slice can't be zero", got=f"{entry!r:.80}", wanted="a step other than 0",
-                    todo="use x[None] or lax.broadcast_in_dim to repeat elements", kind=CorejaxValueError) from error
+        raise refused("indexing", "the step of a slice can't be zero", got=f"{entry!r:.80}",
+                      wanted="a step other than 0",
+                      todo="use x[None] or lax.broadcast_in_dim to repeat elements", kind=CorejaxValueError) from error
     count = len(range(start, stop, step))
     return Along(axis, start, step, count, step == 1 and count == size)
 
@@ -263,7 +267,7 @@ def spread(value: Any, shape: Shape, what: str) -> Any:
         value, sizes = lax.squeeze(value, (0,)), sizes[1:]
     offset = len(shape) - len(sizes)
     if offset < 0 or any([s not in (1, n) for s, n in zip(sizes, shape[offset:], strict=True)]):
-        raise wrong("indexing", f"{what} doesn't broadcast to the indexed part", got=str(aval),
-                    wanted=f"shape {shape}, or one that broadcasts to it", todo="reshape it, or index another part",
-                    kind=CorejaxTypeError)
+        raise refused("indexing", f"{what} doesn't broadcast to the indexed part", got=str(aval),
+                      wanted=f"shape {shape}, or one that broadcasts to it", todo="reshape it, or index another part",
+                      kind=CorejaxTypeError)
     return lax.broadcast_in_dim(value, shape, tuple(range(offset, len(shape))))

@@ -8,8 +8,8 @@ import ml_dtypes
 import numpy as np
 
 from corejax.core import aval_of, dtypes, from_array_like
+from corejax.plugin import refused, shaping
 from corejax_lax_basic import creation, logic, operators, rounding, selection, trigonometric
-from corejax_lax_basic._axes import as_int, wrong
 from corejax_lax_basic._numpy_products import diagonal
 from corejax_lax_basic._numpy_shapes import broadcast_to
 from corejax_lax_basic._numpy_ufuncs import is_finite, is_infinite, truncated
@@ -50,10 +50,10 @@ def array(object: Any, dtype: Any = None, *, copy: bool | None = None, order: st
 def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
              axis: int = 0) -> Any:
     """`np.linspace`, along the first axis."""
-    count = as_int("linspace", "a count", num)
+    count = shaping.as_int("linspace", "a count", num)
     if axis != 0 or retstep:
-        raise wrong("linspace", "with traced bounds, the numbers go along the first axis", got=f"axis={axis}",
-                    wanted="axis=0, retstep=False", todo="move the axis afterwards")
+        raise refused("linspace", "with traced bounds, the numbers go along the first axis", got=f"axis={axis}",
+                      wanted="axis=0, retstep=False", todo="move the axis afterwards")
     start, stop = promoted((from_array_like(start), from_array_like(stop)), "f")
     divisor = count - 1 if endpoint else count
     places = np.arange(count).reshape(count, *[1] * max(aval_of(start).ndim, aval_of(stop).ndim))
@@ -72,8 +72,8 @@ def diag(v: Any, k: int = 0) -> Any:
     if v.ndim == 2:
         return diagonal(v, k)
     if v.ndim != 1:
-        raise wrong("diag", "the operand must be a vector or a matrix", got=str(v.aval), wanted="one axis or two",
-                    todo="np.diagonal takes more axes")
+        raise refused("diag", "the operand must be a vector or a matrix", got=str(v.aval), wanted="one axis or two",
+                      todo="np.diagonal takes more axes")
     size = v.size + abs(k)
     at = np.arange(v.size)
     return operators.at(creation.full((size, size), 0, v.dtype))[at + max(-k, 0), at + max(k, 0)].set(v)
@@ -87,8 +87,8 @@ def tril(m: Any, k: int = 0) -> Any:
 
 def _triangle(name: str, m: Any, k: int) -> Any:
     if not m.ndim:
-        raise wrong(name, "a scalar has no triangle", got=str(m.aval), wanted="at least one axis",
-                    todo="pass a matrix")
+        raise refused(name, "a scalar has no triangle", got=str(m.aval), wanted="at least one axis",
+                      todo="pass a matrix")
     return np.tri(m.shape[-min(m.ndim, 2)], m.shape[-1], k, bool)  # a vector is every row of a square
 
 
@@ -107,9 +107,9 @@ def triu(m: Any, k: int = 0) -> Any:
 def where(condition: Any, /, *cases: Any) -> Any:
     """`np.where` with three arguments; with one, its shape depends on values."""
     if len(cases) != 2:
-        raise wrong("where", "the shape of np.where(condition) depends on its values", got=f"{len(cases) + 1} argument",
-                    wanted="np.where(condition, x, y)",
-                    todo="use a mask, or call it outside of the transformed function")
+        raise refused("where", "the shape of np.where(condition) depends on its values",
+                      got=f"{len(cases) + 1} argument", wanted="np.where(condition, x, y)",
+                      todo="use a mask, or call it outside of the transformed function")
     condition = from_array_like(condition)
     if condition.dtype != dtypes.bool_:
         condition = operators.ne(condition, 0)
@@ -123,8 +123,8 @@ def where(condition: Any, /, *cases: Any) -> Any:
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     """`np.select`: each element comes from the first choice whose condition holds."""
     if len(condlist) != len(choicelist):
-        raise wrong("select", "each condition needs a choice", wanted="lists of one length",
-                    got=f"{len(condlist)} conditions, {len(choicelist)} choices", todo="pass a choice for each")
+        raise refused("select", "each condition needs a choice", wanted="lists of one length",
+                      got=f"{len(condlist)} conditions, {len(choicelist)} choices", todo="pass a choice for each")
     out = default
     for condition, choice in reversed(list(zip(condlist, choicelist, strict=True))):
         out = where(condition, choice, out)
@@ -140,8 +140,8 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     """`np.nan_to_num`."""
     x = from_array_like(x)
     if dtypes.is_complex(x.dtype):
-        raise wrong("nan_to_num", "the operand must be real", got=str(x.aval), wanted="a real dtype",
-                    todo="apply it to x.real and x.imag")
+        raise refused("nan_to_num", "the operand must be real", got=str(x.aval), wanted="a real dtype",
+                      todo="apply it to x.real and x.imag")
     if not dtypes.is_inexact(x.dtype):
         return x
     info: Any = ml_dtypes.finfo(x.dtype)  # type: ignore[no-untyped-call]

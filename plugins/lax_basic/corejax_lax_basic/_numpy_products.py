@@ -10,8 +10,8 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import aval_of, dtypes, from_array_like
+from corejax.plugin import refused, shaping
 from corejax_lax_basic import linear_algebra, operators, shapes
-from corejax_lax_basic._axes import as_int, canonical_axes, canonical_axis, wrong
 from corejax_lax_basic._numpy_ufuncs import vector_product
 from corejax_lax_basic.operators import of_one_dtype
 
@@ -45,10 +45,10 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     a, b = of_one_dtype((from_array_like(a), from_array_like(b)))
     a_ndim, b_ndim = aval_of(a).ndim, aval_of(b).ndim
     if isinstance(axes, (list, tuple, np.ndarray)):
-        left, right = [canonical_axes("tensordot", part, ndim) for part, ndim in zip(axes, (a_ndim, b_ndim),
-                                                                                     strict=True)]
+        left, right = [shaping.canonical_axes("tensordot", part, ndim) for part, ndim in zip(axes, (a_ndim, b_ndim),
+                                                                                             strict=True)]
     else:
-        count = as_int("tensordot", "a number of axes", axes)
+        count = shaping.as_int("tensordot", "a number of axes", axes)
         left, right = tuple(range(a_ndim - count, a_ndim)), tuple(range(count))
     return linear_algebra.dot_general(a, b, ((left, right), ((), ())))
 
@@ -73,9 +73,9 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     a = from_array_like(a)
     ndim = aval_of(a).ndim
     if ndim < 2:
-        raise wrong("diagonal", "a diagonal needs two axes", got=str(a.aval), wanted="at least two axes",
-                    todo="np.diag makes a matrix from a vector")
-    rows, columns = canonical_axis("diagonal", axis1, ndim), canonical_axis("diagonal", axis2, ndim)
+        raise refused("diagonal", "a diagonal needs two axes", got=str(a.aval), wanted="at least two axes",
+                      todo="np.diag makes a matrix from a vector")
+    rows, columns = shaping.canonical_axis("diagonal", axis1, ndim), shaping.canonical_axis("diagonal", axis2, ndim)
     rest = [d for d in range(ndim) if d not in (rows, columns)]
     a = shapes.transpose(a, (*rest, rows, columns))
     m, n = a.aval.shape[-2:]
@@ -90,8 +90,8 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 def einsum(*operands: Any, optimize: Any = False) -> Any:
     """`np.einsum`: sums of products by subscripts, taking operands from left to right, whatever `optimize` is."""
     if not isinstance(operands[0], str):
-        raise wrong("einsum", "for traced values, the subscripts must be a string", got="lists of axes",
-                    wanted="np.einsum('ij,jk->ik', x, y)", todo="write the axes as letters")
+        raise refused("einsum", "for traced values, the subscripts must be a string", got="lists of axes",
+                      wanted="np.einsum('ij,jk->ik', x, y)", todo="write the axes as letters")
     arrays = of_one_dtype([from_array_like(x) for x in operands[1:]])
     inputs, output = _subscripts(operands[0], [aval_of(x).ndim for x in arrays])
     sizes = _sizes(inputs, arrays)
@@ -109,16 +109,16 @@ def _subscripts(text: str, ndims: Sequence[int]) -> tuple[list[str], str]:
     left, arrow, right = text.replace(" ", "").partition("->")
     terms = left.split(",")
     if len(terms) != len(ndims) or any([not name.isalpha() for name in left.replace(",", "").replace("...", "")]):
-        raise wrong("einsum", "the subscripts don't fit the operands", got=repr(text),
-                    wanted=f"{len(ndims)} terms, of letters and at most one ellipsis each",
-                    todo="write a letter for each axis")
+        raise refused("einsum", "the subscripts don't fit the operands", got=repr(text),
+                      wanted=f"{len(ndims)} terms, of letters and at most one ellipsis each",
+                      todo="write a letter for each axis")
     free = [chr(c) for c in range(0x391, 0x391 + 64)]
     longest = 0
     for i, (term, ndim) in enumerate(zip(terms, ndims, strict=True)):
         more = ndim - len(term.replace("...", ""))
         if more < 0 or (more and "..." not in term):
-            raise wrong("einsum", f"the subscripts {term!r} don't fit an operand of {ndim} axes", got=repr(text),
-                        wanted="a letter for each axis", todo="correct the subscripts, or write an ellipsis")
+            raise refused("einsum", f"the subscripts {term!r} don't fit an operand of {ndim} axes", got=repr(text),
+                          wanted="a letter for each axis", todo="correct the subscripts, or write an ellipsis")
         terms[i] = term.replace("...", "".join(free[:more][::-1]))
         longest = builtins.max(longest, more)
     dots = "".join(free[:longest][::-1])
@@ -127,9 +127,9 @@ def _subscripts(text: str, ndims: Sequence[int]) -> tuple[list[str], str]:
         right = dots + "".join(sorted([name for name in set(letters) - set(dots) if letters.count(name) == 1]))
     right = right.replace("...", dots)
     if len(set(right)) < len(right) or not set(dots) <= set(right) <= set("".join(terms)):
-        raise wrong("einsum", "the subscripts of the result don't fit those of the operands", got=repr(text),
-                    wanted="letters of operands, each once, and the ellipsis if they have one",
-                    todo="correct the subscripts; an ellipsis is not summed over")
+        raise refused("einsum", "the subscripts of the result don't fit those of the operands", got=repr(text),
+                      wanted="letters of operands, each once, and the ellipsis if they have one",
+                      todo="correct the subscripts; an ellipsis is not summed over")
     return terms, right
 
 
@@ -140,8 +140,8 @@ def _sizes(inputs: Sequence[str], arrays: Sequence[Any]) -> dict[str, int]:
         for name, size in zip(names, aval_of(x).shape, strict=True):
             known = sizes.get(name, 1)
             if 1 not in (known, size) and known != size:
-                raise wrong("einsum", f"the axis {name!r} has two sizes", got=f"{known} and {size}", wanted="one size",
-                            todo="correct the subscripts, or slice an operand")
+                raise refused("einsum", f"the axis {name!r} has two sizes", got=f"{known} and {size}",
+                              wanted="one size", todo="correct the subscripts, or slice an operand")
             sizes[name] = size if known == 1 else known
     return sizes
 

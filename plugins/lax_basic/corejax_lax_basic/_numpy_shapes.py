@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from corejax.core import aval_of, from_array_like
+from corejax.plugin import refused, shaping
 from corejax_lax_basic import joining, operators, shapes, slicing
-from corejax_lax_basic._axes import as_int, as_ints, canonical_axes, canonical_axis, wrong
 from corejax_lax_basic.operators import of_one_dtype
 
 # Joining
@@ -27,7 +27,7 @@ def concatenate(arrays: Any, /, axis: int | None = 0, *, dtype: Any = None) -> A
     if axis is None:
         operands, axis = [operators.ravel(x) for x in operands], 0
     ndim = aval_of(operands[0]).ndim if operands else 0
-    return joining.concatenate(operands, canonical_axis("concatenate", axis, ndim))
+    return joining.concatenate(operands, shaping.canonical_axis("concatenate", axis, ndim))
 
 
 def stack(arrays: Any, axis: int = 0, *, dtype: Any = None) -> Any:
@@ -110,10 +110,10 @@ def matrix_transpose(x: Any, /) -> Any:
 def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     """`np.moveaxis`."""
     a = from_array_like(a)
-    sources, targets = [canonical_axes("moveaxis", axes, a.ndim) for axes in (source, destination)]
+    sources, targets = [shaping.canonical_axes("moveaxis", axes, a.ndim) for axes in (source, destination)]
     if len(sources) != len(targets):
-        raise wrong("moveaxis", "source and destination differ in length", got=f"{source} to {destination}",
-                    wanted="as many destinations as sources", todo="give a destination for each axis")
+        raise refused("moveaxis", "source and destination differ in length", got=f"{source} to {destination}",
+                      wanted="as many destinations as sources", todo="give a destination for each axis")
     order = [d for d in range(a.ndim) if d not in sources]
     for target, axis in sorted(zip(targets, sources, strict=True)):
         order.insert(target, axis)
@@ -123,23 +123,23 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
 def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     """`np.rollaxis`: moves the axis before the one that is at `start`."""
     a = from_array_like(a)
-    source = canonical_axis("rollaxis", axis, a.ndim)
-    before = a.ndim if start == a.ndim else canonical_axis("rollaxis", start, a.ndim)
+    source = shaping.canonical_axis("rollaxis", axis, a.ndim)
+    before = a.ndim if start == a.ndim else shaping.canonical_axis("rollaxis", start, a.ndim)
     return moveaxis(a, source, before - (source < before))
 
 
 def expand_dims(a: Any, axis: Any) -> Any:
     """`np.expand_dims`."""
-    return shapes.expand_dims(from_array_like(a), as_ints("expand_dims", "an axis", axis))
+    return shapes.expand_dims(from_array_like(a), shaping.as_ints("expand_dims", "an axis", axis))
 
 
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     """`np.broadcast_to`."""
-    array, sizes = from_array_like(array), as_ints("broadcast_to", "a size", shape)
+    array, sizes = from_array_like(array), shaping.as_ints("broadcast_to", "a size", shape)
     own, lead = array.shape, len(sizes) - array.ndim
     if lead < 0 or any([m not in (1, n) for m, n in zip(own, sizes[lead:], strict=True)]):
-        raise wrong("broadcast_to", f"{array.aval} doesn't fit this shape", got=sizes,
-                    wanted="along each axis, counted from the last, equal sizes or 1", todo="reshape it first")
+        raise refused("broadcast_to", f"{array.aval} doesn't fit this shape", got=sizes,
+                      wanted="along each axis, counted from the last, equal sizes or 1", todo="reshape it first")
     return shapes.broadcast_in_dim(array, sizes, tuple(range(lead, len(sizes))))
 
 
@@ -153,8 +153,8 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
     """`np.meshgrid`."""
     if indexing not in ("xy", "ij"):
-        raise wrong("meshgrid", "unknown order of the axes", got=f"indexing={indexing!r}",
-                    wanted="'xy' or 'ij'", todo="'ij' has the axes in the order of the arguments")
+        raise refused("meshgrid", "unknown order of the axes", got=f"indexing={indexing!r}",
+                      wanted="'xy' or 'ij'", todo="'ij' has the axes in the order of the arguments")
     arrays = [operators.ravel(from_array_like(x)) for x in xi]
     count, swapped = len(arrays), indexing == "xy" and len(arrays) > 1
     places = [1 - i if swapped and i < 2 else i for i in range(count)]
@@ -168,7 +168,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
 def flip(m: Any, axis: Any = None) -> Any:
     """`np.flip`."""
     m = from_array_like(m)
-    return shapes.rev(m, tuple(range(m.ndim)) if axis is None else canonical_axes("flip", axis, m.ndim))
+    return shapes.rev(m, tuple(range(m.ndim)) if axis is None else shaping.canonical_axes("flip", axis, m.ndim))
 
 
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
@@ -176,7 +176,8 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     a = from_array_like(a)
     if axis is None:
         return operators.reshape(roll(operators.ravel(a), shift, 0), a.shape)
-    steps, axes = np.broadcast_arrays(as_ints("roll", "a shift", shift), canonical_axes("roll", axis, a.ndim))
+    steps, axes = np.broadcast_arrays(shaping.as_ints("roll", "a shift", shift),
+                                      shaping.canonical_axes("roll", axis, a.ndim))
     for step, d in zip(steps.tolist(), axes.tolist(), strict=True):
         size = a.shape[d]
         if size and step % size:
@@ -189,9 +190,9 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """`np.array_split`."""
     ary = from_array_like(ary)
-    size = ary.shape[canonical_axis("split", axis, ary.ndim)]
+    size = ary.shape[shaping.canonical_axis("split", axis, ary.ndim)]
     if np.ndim(indices_or_sections):
-        bounds = [0, *as_ints("split", "an index", indices_or_sections), size]
+        bounds = [0, *shaping.as_ints("split", "an index", indices_or_sections), size]
     else:
         bounds = [0, *np.cumsum([len(part) for part in np.array_split(np.empty(size, bool), indices_or_sections)])]
     parts = [slice(start, stop).indices(size) for start, stop in zip(bounds, bounds[1:], strict=False)]
@@ -201,16 +202,16 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """`np.split`."""
     ary = from_array_like(ary)
-    size = ary.shape[canonical_axis("split", axis, ary.ndim)]
-    if not np.ndim(indices_or_sections) and size % as_int("split", "a number of parts", indices_or_sections):
-        raise wrong("split", "the parts would differ in size", got=f"{size} into {indices_or_sections}",
-                    wanted="parts of equal size", todo="use np.array_split, or pass the indices at which to cut")
+    size = ary.shape[shaping.canonical_axis("split", axis, ary.ndim)]
+    if not np.ndim(indices_or_sections) and size % shaping.as_int("split", "a number of parts", indices_or_sections):
+        raise refused("split", "the parts would differ in size", got=f"{size} into {indices_or_sections}",
+                      wanted="parts of equal size", todo="use np.array_split, or pass the indices at which to cut")
     return array_split(ary, indices_or_sections, axis)
 
 
 def tile(A: Any, reps: Any) -> Any:
     """`np.tile`."""
-    A, times = from_array_like(A), as_ints("tile", "a count", reps)
+    A, times = from_array_like(A), shaping.as_ints("tile", "a count", reps)
     ndim = builtins.max(A.ndim, len(times))
     times = (1,) * (ndim - len(times)) + times
     shape = (1,) * (ndim - A.ndim) + A.shape
@@ -224,8 +225,8 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     a = from_array_like(a)
     if axis is None:
         a, axis = operators.ravel(a), 0
-    at = canonical_axis("repeat", axis, a.ndim)
-    positions = np.repeat(np.arange(a.shape[at]), as_ints("repeat", "a count", repeats))
+    at = shaping.canonical_axis("repeat", axis, a.ndim)
+    positions = np.repeat(np.arange(a.shape[at]), shaping.as_ints("repeat", "a count", repeats))
     return take(a, positions, at)
 
 
@@ -234,7 +235,7 @@ def take(a: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") 
     a, indices = from_array_like(a), indices if hasattr(indices, "aval") else np.asarray(indices)
     if axis is None:
         a, axis = operators.ravel(a), 0
-    at = canonical_axis("take", axis, a.ndim)
+    at = shaping.canonical_axis("take", axis, a.ndim)
     if mode == "wrap":
         indices = indices % a.shape[at]
     if mode == "clip":
@@ -245,8 +246,8 @@ def take(a: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") 
 def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
     """`np.diff`."""
     a = from_array_like(a)
-    at = canonical_axis("diff", axis, a.ndim)
-    for _ in range(as_int("diff", "a count", n)):
+    at = shaping.canonical_axis("diff", axis, a.ndim)
+    for _ in range(shaping.as_int("diff", "a count", n)):
         size, boolean = a.shape[at], a.dtype == np.bool_
         later = slicing.slice_in_dim(a, builtins.min(1, size), size, axis=at)
         earlier = slicing.slice_in_dim(a, 0, builtins.max(size - 1, 0), axis=at)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from corejax.core import aval_of, dtypes, from_array_like
+from corejax.plugin import refused
 from corejax_lax_basic import (
     arithmetic,
     comparison,
@@ -26,7 +27,6 @@ from corejax_lax_basic import (
     shapes,
     trigonometric,
 )
-from corejax_lax_basic._axes import wrong
 from corejax_lax_basic.operators import of_one_dtype, promoted
 from corejax_lax_basic.roles import convert
 
@@ -72,8 +72,8 @@ def _truth(x: Any) -> Any:
 
 def _real(name: str, x: Any) -> Any:
     if dtypes.is_complex(aval_of(x).dtype):
-        raise wrong(name, "only real numbers are supported", got=str(aval_of(x)), wanted="a real dtype",
-                    todo="write it with the functions of cj.lax")
+        raise refused(name, "only real numbers are supported", got=str(aval_of(x)), wanted="a real dtype",
+                      todo="write it with the functions of cj.lax")
     return x
 
 
@@ -120,8 +120,8 @@ def _over(divisor: float, function: Function) -> Function:
 
 def _reciprocal(x: Any) -> Any:
     if not dtypes.is_inexact(aval_of(x).dtype):
-        raise wrong("reciprocal", "the reciprocal of an integer is not an integer", got=str(aval_of(x)),
-                    wanted="an inexact dtype", todo="write 1 / x, which is a float")
+        raise refused("reciprocal", "the reciprocal of an integer is not an integer", got=str(aval_of(x)),
+                      wanted="an inexact dtype", todo="write 1 / x, which is a float")
     return arithmetic.div(_scalar(1, x), x)
 
 
@@ -190,8 +190,8 @@ def vector_product(x: Any, y: Any) -> Any:
     """Sums of products along the last axes; the axes before them broadcast, and x is conjugated."""
     x, y = of_one_dtype((from_array_like(x), from_array_like(y)))
     if not x.aval.ndim or not y.aval.ndim or x.aval.shape[-1] != y.aval.shape[-1]:
-        raise wrong("vecdot", "the last axes differ in size", got=f"{x.aval} and {y.aval}",
-                    wanted="last axes of equal size", todo="transpose or slice one of the operands")
+        raise refused("vecdot", "the last axes differ in size", got=f"{x.aval} and {y.aval}",
+                      wanted="last axes of equal size", todo="transpose or slice one of the operands")
     x, y = operators.broadcast([x, y])
     last = aval_of(x).ndim - 1
     lead = tuple(range(last))

@@ -10,7 +10,8 @@ import numpy as np
 from corejax import lax
 from corejax.core import ShapedArray, aval_of
 from corejax.errors import CorejaxValueError
-from corejax_lax_basic._axes import Shape, as_ints, dtype_kind, wrong
+from corejax.plugin import refused, shaping
+from corejax_lax_basic._axes import Shape, dtype_kind
 from corejax_lax_basic.shapes import broadcast_in_dim
 
 Numbers = tuple[Shape, Shape, Shape, Shape, Shape]
@@ -55,19 +56,20 @@ def canonical_mode(primitive: str, mode: Any) -> str:
     """What happens to indices out of bounds: "fill", "clip" or "promise_in_bounds"."""
     found = _MODES.get(mode) if mode is None or isinstance(mode, str) else None
     if found is None:
-        raise wrong(primitive, "unknown mode for indices out of bounds", got=repr(mode),
-                    wanted=", ".join(map(repr, _MODES)), todo="leave it out, or clip the indices yourself",
-                    kind=CorejaxValueError)
+        raise refused(primitive, "unknown mode for indices out of bounds", got=repr(mode),
+                      wanted=", ".join(map(repr, _MODES)), todo="leave it out, or clip the indices yourself",
+                      kind=CorejaxValueError)
     return found
 
 
 def canonical_numbers(numbers: Any) -> Numbers:
     """Dimension numbers as plain tuples."""
     if not isinstance(numbers, (tuple, list)) or len(numbers) != 5:
-        raise wrong("gather or scatter", "dimension_numbers has the wrong form", got=f"{numbers!r:.80}",
-                    wanted="lax.GatherDimensionNumbers(...) or lax.ScatterDimensionNumbers(...)",
-                    todo="say which axes of operand, indices and result belong together; or write x[...], x.at[...]")
-    first, second, third, x_batch, index_batch = [as_ints("gather or scatter", "an axis", axes) for axes in numbers]
+        raise refused("gather or scatter", "dimension_numbers has the wrong form", got=f"{numbers!r:.80}",
+                      wanted="lax.GatherDimensionNumbers(...) or lax.ScatterDimensionNumbers(...)",
+                      todo="say which axes of operand, indices and result belong together; or write x[...], x.at[...]")
+    first, second, third, x_batch, index_batch = [
+        shaping.as_ints("gather or scatter", "an axis", axes) for axes in numbers]
     return first, second, third, x_batch, index_batch
 
 
@@ -81,17 +83,17 @@ def check_numbers(primitive: str, x: ShapedArray, indices: ShapedArray, index_ma
                   x_batch: Shape, index_batch: Shape) -> None:
     """Reject indices and dimension numbers that don't fit an operand."""
     if dtype_kind(indices.dtype) not in "iu" or not indices.ndim or indices.shape[-1] != len(index_map):
-        raise wrong(primitive, "the indices don't fit the dimension numbers",
-                    got=f"{indices} for coordinates {index_map}",
-                    wanted=f"integers whose last axis has size {len(index_map)}",
-                    todo="the last axis of the indices holds one coordinate for each entry of the map")
+        raise refused(primitive, "the indices don't fit the dimension numbers",
+                      got=f"{indices} for coordinates {index_map}",
+                      wanted=f"integers whose last axis has size {len(index_map)}",
+                      todo="the last axis of the indices holds one coordinate for each entry of the map")
     for axes in ((*dropped, *x_batch), (*index_map, *x_batch)):
         if len(set(axes)) != len(axes) or any([not 0 <= d < x.ndim for d in axes]):
-            raise wrong(primitive, f"the dimension numbers must be distinct axes of {x}", got=axes,
-                        wanted=f"distinct axes below {x.ndim}", todo="an axis is indexed, batched or neither")
+            raise refused(primitive, f"the dimension numbers must be distinct axes of {x}", got=axes,
+                          wanted=f"distinct axes below {x.ndim}", todo="an axis is indexed, batched or neither")
     if [x.shape[d] for d in x_batch] != [indices.shape[d] for d in index_batch]:
-        raise wrong(primitive, "batching axes differ in size", got=f"{x_batch} of {x}, {index_batch} of {indices}",
-                    wanted="equal sizes pair by pair", todo="pair each batching axis with one of its size")
+        raise refused(primitive, "batching axes differ in size", got=f"{x_batch} of {x}, {index_batch} of {indices}",
+                      wanted="equal sizes pair by pair", todo="pair each batching axis with one of its size")
 
 
 def places_of(shape: Shape, indices: Any, index_map: Shape, x_batch: Shape, index_batch: Shape, sizes: Shape, *,

@@ -16,8 +16,9 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, aval_of, context
 from corejax.errors import CorejaxIndexError
+from corejax.plugin import refused
 from corejax_lax_basic import _in_memory, shapes, slicing
-from corejax_lax_basic._axes import Shape, shape_of, wrong
+from corejax_lax_basic._axes import Shape, shape_of
 from corejax_lax_basic._index_plan import Along, At, Dots, Entry, Flag, New, resolve, spread
 from corejax_lax_basic._placing import GatherDimensionNumbers, fill_number
 from corejax_lax_basic.creation import as_dtype
@@ -181,10 +182,10 @@ def common_shape(shapes: Sequence[Shape]) -> Shape:
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError as error:
-        raise wrong("indexing", "index arrays don't broadcast against each other",
-                    got=" and ".join(map(str, shapes)), wanted="shapes that broadcast",
-                    todo="for an outer product of indices, add axes: x[i[:, None], j]",
-                    kind=CorejaxIndexError) from error
+        raise refused("indexing", "index arrays don't broadcast against each other",
+                      got=" and ".join(map(str, shapes)), wanted="shapes that broadcast",
+                      todo="for an outer product of indices, add axes: x[i[:, None], j]",
+                      kind=CorejaxIndexError) from error
 
 
 def _gathered(x: Any, entries: Sequence[Entry], mode: str | None, fill_value: Any, promises: dict[str, bool]) -> Any:
@@ -215,9 +216,10 @@ def _of_empty_axis(x: Any, entries: Sequence[Entry], mode: str | None, fill_valu
     shape, aval = Layout(entries).result_shape(), aval_of(x)
     if 0 not in shape and mode != "fill":
         axis = next(e.axis for e in entries if type(e) is At and not aval.shape[e.axis])
-        raise wrong("indexing", f"axis {axis} is empty, so no index into it is in bounds", got=f"an index into {aval}",
-                    wanted="an axis with elements", todo='say which value to use instead: x.at[i].get(mode="fill")',
-                    kind=CorejaxIndexError)
+        raise refused("indexing", f"axis {axis} is empty, so no index into it is in bounds",
+                      got=f"an index into {aval}", wanted="an axis with elements",
+                      todo='say which value to use instead: x.at[i].get(mode="fill")',
+                      kind=CorejaxIndexError)
     number = fill_number(aval.dtype, fill_value) if mode == "fill" else 0
     return lax.full(shape, number, aval.dtype)
 

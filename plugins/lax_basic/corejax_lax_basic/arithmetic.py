@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from corejax.core import Array, ArrayLike, ShapedArray, Zero, dtypes
-from corejax.plugin import Sample, define, factors, families, hookimpl, over, partials
-from corejax_lax_basic._axes import as_int
+from corejax.plugin import Sample, define, factors, families, hookimpl, over, partials, shaping
 from corejax_lax_basic.comparison import eq, ge
 from corejax_lax_basic.complex_parts import complex, conj, real
 from corejax_lax_basic.rounding import floor
@@ -97,7 +96,7 @@ class IntegerPow(families.Elementwise):
 
     def function(self, bind: Callable[..., Array]) -> Callable[..., Any]:
         def integer_pow(x: ArrayLike, y: int) -> Array:
-            return bind(x, y=as_int("integer_pow", "the exponent", y))
+            return bind(x, y=shaping.as_int("integer_pow", "the exponent", y))
         return integer_pow
 
     @hookimpl

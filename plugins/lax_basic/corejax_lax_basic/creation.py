@@ -11,18 +11,8 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import Array, ArrayLike, DTypeLike, ShapedArray, aval_of, dtypes
-from corejax.plugin import Sample, define, hookimpl, not_differentiable, not_linear, public
-from corejax_lax_basic._axes import (
-    Shape,
-    as_int,
-    as_ints,
-    canonical_axis,
-    canonical_dtype,
-    check_shape,
-    dtype_kind,
-    shape_of,
-    wrong,
-)
+from corejax.plugin import Sample, define, hookimpl, not_differentiable, not_linear, public, refused, shaping
+from corejax_lax_basic._axes import Shape, canonical_dtype, check_shape, dtype_kind, shape_of
 from corejax_lax_basic._lowering import i64
 from corejax_lax_basic.shapes import broadcast_in_dim
 
@@ -44,7 +34,7 @@ class Iota:
 
     def function(self, bind: Callable[..., Array]) -> Any:
         def iota(dtype: DTypeLike, size: int) -> Array:
-            return bind(dtype=canonical_dtype(dtype), shape=(as_int("iota", "size", size),), dimension=0)
+            return bind(dtype=canonical_dtype(dtype), shape=(shaping.as_int("iota", "size", size),), dimension=0)
         return iota
 
     @hookimpl
@@ -59,15 +49,15 @@ class Iota:
     @hookimpl
     def abstract_eval(self, avals: Any, *, dtype: np.dtype, shape: Shape, dimension: int) -> ShapedArray:
         if avals:
-            raise wrong(self.name, "it takes no operands", got=f"{len(avals)} operands", wanted="params only",
-                        todo="give dtype, shape and dimension by keyword")
+            raise refused(self.name, "it takes no operands", got=f"{len(avals)} operands", wanted="params only",
+                          todo="give dtype, shape and dimension by keyword")
         check_shape(self.name, "shape", shape)
         if dtype_kind(dtype) not in "iufc":
-            raise wrong(self.name, f"it can't count in {dtype}", got=str(dtype),
-                        wanted="an integer, floating-point or complex dtype", todo="compare an integer iota instead")
+            raise refused(self.name, f"it can't count in {dtype}", got=str(dtype),
+                          wanted="an integer, floating-point or complex dtype", todo="compare an integer iota instead")
         if not 0 <= dimension < len(shape):
-            raise wrong(self.name, f"dimension must be an axis of shape {shape}", got=dimension,
-                        wanted=f"an axis from 0 to {len(shape) - 1}", todo="give the shape at least that many axes")
+            raise refused(self.name, f"dimension must be an axis of shape {shape}", got=dimension,
+                          wanted=f"an axis from 0 to {len(shape) - 1}", todo="give the shape at least that many axes")
         return ShapedArray(shape, dtype)
 
     @hookimpl
@@ -96,9 +86,9 @@ def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int) -> 
     >>> broadcasted_iota(np.int32, (2, 3), 1).tolist()
     [[0, 1, 2], [0, 1, 2]]
     """
-    shape = as_ints("broadcasted_iota", "shape", shape)
+    shape = shaping.as_ints("broadcasted_iota", "shape", shape)
     return iota.primitive.bind(dtype=canonical_dtype(dtype), shape=shape,  # type: ignore[no-any-return]
-                               dimension=canonical_axis("broadcasted_iota", dimension, len(shape)))
+                               dimension=shaping.canonical_axis("broadcasted_iota", dimension, len(shape)))
 
 
 @public
@@ -108,10 +98,10 @@ def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = 
     >>> full((2,), 7, np.float32).dtype.name
     'float32'
     """
-    sizes = as_ints("full", "shape", shape)
+    sizes = shaping.as_ints("full", "shape", shape)
     if shape_of(fill_value) != ():
-        raise wrong("full", "the fill value must be a scalar", got=str(aval_of(fill_value)), wanted="a scalar",
-                    todo="use lax.broadcast_in_dim to spread an array")
+        raise refused("full", "the fill value must be a scalar", got=str(aval_of(fill_value)), wanted="a scalar",
+                      todo="use lax.broadcast_in_dim to spread an array")
     if dtype is not None:
         fill_value = as_dtype(fill_value, canonical_dtype(dtype))
     elif type(fill_value) is bool:

@@ -15,8 +15,8 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import Array, ArrayLike, ShapedArray, aval_of, dtypes, stage
-from corejax.plugin import Sample, define, hookimpl, partials
-from corejax_lax_basic._axes import Shape, as_ints, insert, shape_of, shifted, wrong
+from corejax.plugin import Sample, define, hookimpl, partials, refused, shaping
+from corejax_lax_basic._axes import Shape, shape_of
 from corejax_lax_basic._lowering import axis_numbers, i64s
 from corejax_lax_basic._placing import (
     GatherDimensionNumbers,
@@ -57,7 +57,7 @@ class Gather:
         def gather(operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: GatherDimensionNumbers,
                    slice_sizes: Sequence[int], *, unique_indices: bool = False, indices_are_sorted: bool = False,
                    mode: str | None = None, fill_value: ArrayLike | None = None) -> Array:
-            sizes, numbers = as_ints("gather", "slice_sizes", slice_sizes), canonical_numbers(dimension_numbers)
+            sizes, numbers = shaping.as_ints("gather", "slice_sizes", slice_sizes), canonical_numbers(dimension_numbers)
             mode, indices = canonical_mode("gather", "clip" if mode is None else mode), wide(start_indices)
             fill_value = fill_value if mode == "fill" else None
             static = fill_value is None or type(fill_value) in dtypes.PYTHON_SCALARS
@@ -99,10 +99,10 @@ class Gather:
         dropped = (*collapsed, *x_batch)
         fits = len(slice_sizes) == x.ndim and all([0 <= s <= n for s, n in zip(slice_sizes, x.shape, strict=True)])
         if not fits or any([slice_sizes[d] > 1 for d in dropped]) or len(offset_dims) + len(dropped) != x.ndim:
-            raise wrong(self.name, f"slice_sizes or offset_dims don't fit {x}",
-                        got=f"{slice_sizes} with {GatherDimensionNumbers(*dimension_numbers)}",
-                        wanted="a size for each axis, 1 along collapsed and batching axes, an offset axis for the rest",
-                        todo="for x[i] along axis 0: collapsed_slice_dims=(0,), start_index_map=(0,)")
+            raise refused(self.name, f"slice_sizes or offset_dims don't fit {x}",
+                          got=f"{slice_sizes} with {GatherDimensionNumbers(*dimension_numbers)}",
+                          wanted="a size for each axis, 1 along collapsed and batching axes; an offset axis for others",
+                          todo="for x[i] along axis 0: collapsed_slice_dims=(0,), start_index_map=(0,)")
         windows, offsets = iter(indices.shape[:-1]), iter([s for d, s in enumerate(slice_sizes) if d not in dropped])
         ndim = indices.ndim - 1 + len(offset_dims)
         return ShapedArray([next(offsets) if d in offset_dims else next(windows) for d in range(ndim)], x.dtype,
@@ -124,17 +124,17 @@ class Gather:
         out_dim = 0
         if index_dim is not None:
             indices = move_axis(indices, index_dim, 0)
-            offset, index_batch = shifted(offset, 0), shifted(index_batch, 0)
+            offset, index_batch = shaping.shifted(offset, 0), shaping.shifted(index_batch, 0)
         if index_dim is not None and dim is not None:
             x, slice_sizes = move_axis(x, dim, 0), (min(1, axis.size), *slice_sizes)
-            collapsed, index_map = shifted(collapsed, 0), shifted(index_map, 0)
-            x_batch, index_batch = (0, *shifted(x_batch, 0)), (0, *index_batch)
+            collapsed, index_map = shaping.shifted(collapsed, 0), shaping.shifted(index_map, 0)
+            x_batch, index_batch = (0, *shaping.shifted(x_batch, 0)), (0, *index_batch)
         elif dim is not None:  # the batch axis becomes another axis within each window
-            slice_sizes = insert(slice_sizes, dim, axis.size)
-            collapsed, index_map, x_batch = shifted(collapsed, dim), shifted(index_map, dim), shifted(x_batch, dim)
+            slice_sizes = shaping.insert(slice_sizes, dim, axis.size)
+            collapsed, index_map, x_batch = [shaping.shifted(axes, dim) for axes in (collapsed, index_map, x_batch)]
             rank = len([d for d in range(dim) if d not in (*collapsed, *x_batch)])
             out_dim = offset[rank - 1] + 1 if rank else 0
-            offset = insert(shifted(offset, out_dim), rank, out_dim)
+            offset = shaping.insert(shaping.shifted(offset, out_dim), rank, out_dim)
         numbers = (offset, collapsed, index_map, x_batch, index_batch)
         return gather.primitive.bind(x, indices, dimension_numbers=numbers, slice_sizes=slice_sizes,
                                      unique_indices=unique_indices and index_dim is None, mode=mode,

@@ -18,9 +18,9 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, ArrayLike, aval_of, check_callable, here, is_concrete
 from corejax.errors import CorejaxAttributeError, CorejaxError, CorejaxTypeError, suggestion
-from corejax.plugin import calls_users, public
+from corejax.plugin import calls_users, public, refused
 from corejax_lax_basic import _in_memory
-from corejax_lax_basic._axes import Shape, dtype_kind, shape_of, wrong
+from corejax_lax_basic._axes import Shape, dtype_kind, shape_of
 from corejax_lax_basic._in_memory import KINDS
 from corejax_lax_basic._index_plan import Along, At, Bounds, Entry, New, resolve, spread
 from corejax_lax_basic._placing import ScatterDimensionNumbers, canonical_mode
@@ -106,8 +106,8 @@ class Part:
         """The array with the part divided by values."""
         divisor = self._ones().multiply(values, **options)
         if dtype_kind(aval_of(divisor).dtype) not in "fc":
-            raise wrong("indexing", "an array of integers can't hold quotients", got=str(aval_of(divisor)),
-                        wanted="a float or complex dtype", todo="convert the array first: x.astype(float).at[...]")
+            raise refused("indexing", "an array of integers can't hold quotients", got=str(aval_of(divisor)),
+                          wanted="a float or complex dtype", todo="convert the array first: x.astype(float).at[...]")
         return lax.div(self._x, divisor)
 
     def power(self, values: ArrayLike, **options: Any) -> Array:
@@ -232,8 +232,8 @@ def _fitting(values: Any, x: Any) -> Any:
     """The values in the array's dtype; raises if that would lose their kind."""
     have, want = aval_of(values), aval_of(x)
     if KINDS[dtype_kind(have.dtype)] > KINDS[dtype_kind(want.dtype)]:
-        raise wrong("indexing", f"{have} can't be stored in {want} without changing its kind", got=str(have),
-                    wanted=str(want.dtype), todo="convert one of them with .astype(...)")
+        raise refused("indexing", f"{have} can't be stored in {want} without changing its kind", got=str(have),
+                      wanted=str(want.dtype), todo="convert one of them with .astype(...)")
     if have.dtype == want.dtype and (want.weak_type or not have.weak_type):
         return values
     return as_dtype(values, want.dtype)

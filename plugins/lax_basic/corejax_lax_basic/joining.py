@@ -10,18 +10,8 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, ArrayLike, Linear, ShapedArray, Zero, aval_of, instantiate
 from corejax.errors import CorejaxValueError
-from corejax.plugin import Sample, define, hookimpl, public
-from corejax_lax_basic._axes import (
-    Shape,
-    all_weak,
-    as_ints,
-    as_list,
-    canonical_axis,
-    insert,
-    same_dtype,
-    shape_of,
-    wrong,
-)
+from corejax.plugin import Sample, define, hookimpl, public, refused, shaping
+from corejax_lax_basic._axes import Shape, all_weak, as_list, same_dtype, shape_of
 from corejax_lax_basic._lowering import i64, i64s
 from corejax_lax_basic.creation import as_dtype, full
 from corejax_lax_basic.shapes import batch_in_front, broadcast_in_dim, expand_dims
@@ -45,9 +35,10 @@ class Concatenate:
         def concatenate(operands: Sequence[ArrayLike] | ArrayLike, dimension: int) -> Array:
             operands = as_list("concatenate", "the operands", operands)
             if not operands:
-                raise wrong("concatenate", "there is nothing to concatenate", got="no operands",
-                            wanted="at least one array", todo="pass a non-empty sequence", kind=CorejaxValueError)
-            return bind(*operands, dimension=canonical_axis("concatenate", dimension, len(shape_of(operands[0]))))
+                raise refused("concatenate", "there is nothing to concatenate", got="no operands",
+                              wanted="at least one array", todo="pass a non-empty sequence", kind=CorejaxValueError)
+            axis = shaping.canonical_axis("concatenate", dimension, len(shape_of(operands[0])))
+            return bind(*operands, dimension=axis)
         return concatenate
 
     @hookimpl
@@ -59,13 +50,13 @@ class Concatenate:
         first = avals[0]
         same_dtype(self.name, avals)
         if not 0 <= dimension < first.ndim:
-            raise wrong(self.name, f"dimension must be an axis of {first}", got=dimension,
-                        wanted=f"an axis from 0 to {first.ndim - 1}", todo="join scalars with lax.stack")
+            raise refused(self.name, f"dimension must be an axis of {first}", got=dimension,
+                          wanted=f"an axis from 0 to {first.ndim - 1}", todo="join scalars with lax.stack")
         rest = [(*a.shape[:dimension], *a.shape[dimension + 1:]) for a in avals]
         if any([a.ndim != first.ndim for a in avals]) or any([sizes != rest[0] for sizes in rest]):
-            raise wrong(self.name, f"operands differ in an axis other than {dimension}",
-                        got=", ".join(map(str, avals)), wanted=f"equal sizes along all axes but {dimension}",
-                        todo="broadcast or slice the operands to a common shape")
+            raise refused(self.name, f"operands differ in an axis other than {dimension}",
+                          got=", ".join(map(str, avals)), wanted=f"equal sizes along all axes but {dimension}",
+                          todo="broadcast or slice the operands to a common shape")
         total = sum([a.shape[dimension] for a in avals])
         shape = (*first.shape[:dimension], total, *first.shape[dimension + 1:])
         return ShapedArray(shape, first.dtype, all_weak(avals))
@@ -122,7 +113,7 @@ class Pad:
 
     def function(self, bind: Callable[..., Array]) -> Any:
         def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[tuple[int, int, int]]) -> Array:
-            config = tuple([as_ints("pad", "padding_config", entry)
+            config = tuple([shaping.as_ints("pad", "padding_config", entry)
                             for entry in as_list("pad", "the entries of padding_config", padding_config)])
             aval = aval_of(operand)
             if type(padding_value) in (bool, int, float, complex) and not aval.weak_type:
@@ -152,16 +143,16 @@ class Pad:
         x, value = avals
         same_dtype(self.name, avals)
         if value.ndim:
-            raise wrong(self.name, "the padding value must be a scalar", got=str(value), wanted=f"{x.dtype} scalar",
-                        todo="pass one value; pad several times for several values")
+            raise refused(self.name, "the padding value must be a scalar", got=str(value), wanted=f"{x.dtype} scalar",
+                          todo="pass one value; pad several times for several values")
         if len(padding_config) != x.ndim or any([len(c) != 3 or c[2] < 0 for c in padding_config]):
-            raise wrong(self.name, f"padding_config does not fit {x}", got=padding_config,
-                        wanted=f"{x.ndim} triples (low, high, interior) with interior >= 0",
-                        todo="give one triple for each axis of the operand")
+            raise refused(self.name, f"padding_config does not fit {x}", got=padding_config,
+                          wanted=f"{x.ndim} triples (low, high, interior) with interior >= 0",
+                          todo="give one triple for each axis of the operand")
         shape = padded_shape(x.shape, padding_config)
         if any([size < 0 for size in shape]):
-            raise wrong(self.name, f"negative padding cuts off more than {x} has", got=padding_config,
-                        wanted="sizes of at least 0 after padding", todo=f"this gives {shape}; cut off less")
+            raise refused(self.name, f"negative padding cuts off more than {x} has", got=padding_config,
+                          wanted="sizes of at least 0 after padding", todo=f"this gives {shape}; cut off less")
         return ShapedArray(shape, x.dtype, all_weak(avals))
 
     @hookimpl
@@ -182,7 +173,7 @@ class Pad:
     def vmap(self, axis: Any, args: Any, dims: Any, *, padding_config: Config) -> Any:
         (x, value), (x_dim, value_dim) = args, dims
         if value_dim is None:
-            return pad(x, value, insert(padding_config, x_dim, (0, 0, 0))), x_dim
+            return pad(x, value, shaping.insert(padding_config, x_dim, (0, 0, 0))), x_dim
         x = batch_in_front(x, x_dim, axis.size)
         config = ((0, 0, 0), *padding_config)
         padded = pad(x, as_dtype(0, aval_of(x).dtype), config)
@@ -226,11 +217,11 @@ def stack(operands: Sequence[ArrayLike] | ArrayLike, axis: int = 0) -> Array:
     """
     operands = as_list("stack", "the operands", operands)
     if not operands:
-        raise wrong("stack", "there is nothing to stack", got="no operands", wanted="at least one array",
-                    todo="pass a non-empty sequence", kind=CorejaxValueError)
+        raise refused("stack", "there is nothing to stack", got="no operands", wanted="at least one array",
+                      todo="pass a non-empty sequence", kind=CorejaxValueError)
     avals = [aval_of(x) for x in operands]
     if any([aval.shape != avals[0].shape for aval in avals]):
-        raise wrong("stack", "operands differ in shape", got=", ".join(map(str, avals)), wanted="equal shapes",
-                    todo="broadcast, pad or slice the operands to a common shape")
-    at = canonical_axis("stack", axis, len(shape_of(operands[0])) + 1)
+        raise refused("stack", "operands differ in shape", got=", ".join(map(str, avals)), wanted="equal shapes",
+                      todo="broadcast, pad or slice the operands to a common shape")
+    at = shaping.canonical_axis("stack", axis, len(shape_of(operands[0])) + 1)
     return concatenate([expand_dims(x, (at,)) for x in operands], at)  # type: ignore[no-any-return]

@@ -11,19 +11,8 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import Array, ArrayLike, DTypeLike, Linear, ShapedArray, aval_of
-from corejax.plugin import Sample, define, hookimpl, partials, public
-from corejax_lax_basic._axes import (
-    Shape,
-    all_weak,
-    as_ints,
-    canonical_dtype,
-    dtype_kind,
-    inverse,
-    same_dtype,
-    shape_of,
-    shifted,
-    wrong,
-)
+from corejax.plugin import Sample, define, hookimpl, partials, public, refused, shaping
+from corejax_lax_basic._axes import Shape, all_weak, canonical_dtype, dtype_kind, inverse, same_dtype, shape_of
 from corejax_lax_basic._lowering import axis_numbers
 from corejax_lax_basic.shapes import transpose
 
@@ -136,9 +125,9 @@ class DotGeneral:
         ((lc, rc), (lb, rb)), (l_dim, r_dim) = dimension_numbers, dims
         out_dim = 0
         if l_dim is not None:
-            lc, lb = shifted(lc, l_dim), shifted(lb, l_dim)
+            lc, lb = shaping.shifted(lc, l_dim), shaping.shifted(lb, l_dim)
         if r_dim is not None:
-            rc, rb = shifted(rc, r_dim), shifted(rb, r_dim)
+            rc, rb = shaping.shifted(rc, r_dim), shaping.shifted(rb, r_dim)
         if l_dim is not None and r_dim is not None:
             lb, rb = (l_dim, *lb), (r_dim, *rb)
         elif l_dim is not None:  # another free axis of lhs, wherever it is
@@ -254,12 +243,12 @@ def _to_numbers(dimension_numbers: Any) -> DotNumbers:
     try:
         (lc, rc), (lb, rb) = dimension_numbers
     except (TypeError, ValueError) as error:
-        raise wrong("dot_general", "dimension_numbers has the wrong form", got=repr(dimension_numbers),
-                    wanted="((lhs contracting, rhs contracting), (lhs batch, rhs batch))",
-                    todo="for a matrix product: (((1,), (0,)), ((), ()))") from error
+        raise refused("dot_general", "dimension_numbers has the wrong form", got=repr(dimension_numbers),
+                      wanted="((lhs contracting, rhs contracting), (lhs batch, rhs batch))",
+                      todo="for a matrix product: (((1,), (0,)), ((), ()))") from error
     what = "dimension_numbers"
-    return ((as_ints("dot_general", what, lc), as_ints("dot_general", what, rc)),
-            (as_ints("dot_general", what, lb), as_ints("dot_general", what, rb)))
+    return ((shaping.as_ints("dot_general", what, lc), shaping.as_ints("dot_general", what, rc)),
+            (shaping.as_ints("dot_general", what, lb), shaping.as_ints("dot_general", what, rb)))
 
 
 _remembered_numbers = lru_cache(maxsize=4096)(_to_numbers)
@@ -271,13 +260,13 @@ def _check_numbers(lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: DotNum
     for aval, contract, batch in ((lhs, lc, lb), (rhs, rc, rb)):
         axes = (*contract, *batch)
         if len(set(axes)) != len(axes) or any([not 0 <= d < aval.ndim for d in axes]):
-            raise wrong("dot_general", f"dimension_numbers must be distinct axes of {aval}", got=got,
-                        wanted=f"each axis at most once, from 0 to {aval.ndim - 1}",
-                        todo="an axis is contracted, batched or free; negative axes aren't supported here")
+            raise refused("dot_general", f"dimension_numbers must be distinct axes of {aval}", got=got,
+                          wanted=f"each axis at most once, from 0 to {aval.ndim - 1}",
+                          todo="an axis is contracted, batched or free; negative axes aren't supported here")
     for what, left, right in (("contracting", lc, rc), ("batch", lb, rb)):
         if len(left) != len(right) or [lhs.shape[d] for d in left] != [rhs.shape[d] for d in right]:
-            raise wrong("dot_general", f"{what} axes differ in size", got=got, wanted="equal sizes pair by pair",
-                        todo="check the shapes, or transpose an operand")
+            raise refused("dot_general", f"{what} axes differ in size", got=got, wanted="equal sizes pair by pair",
+                          todo="check the shapes, or transpose an operand")
 
 
 def _check_preferred(aval: ShapedArray, preferred: np.dtype) -> None:
@@ -285,9 +274,9 @@ def _check_preferred(aval: ShapedArray, preferred: np.dtype) -> None:
     fits = have == want or (have in "iu" and want == "f")
     if not fits or (have in "iu" and preferred.itemsize < aval.dtype.itemsize):
         wide = f", at least as wide as {aval.dtype}" if have in "iu" else ""
-        raise wrong("dot_general", f"preferred_element_type {preferred} can't hold products of {aval}",
-                    got=str(preferred), wanted=f"a dtype of kind {have!r}{wide}",
-                    todo="convert the result with lax.convert_element_type")
+        raise refused("dot_general", f"preferred_element_type {preferred} can't hold products of {aval}",
+                      got=str(preferred), wanted=f"a dtype of kind {have!r}{wide}",
+                      todo="convert the result with lax.convert_element_type")
 
 
 def _canonical_precision(precision: Any) -> tuple[str, str] | None:
@@ -297,8 +286,9 @@ def _canonical_precision(precision: Any) -> tuple[str, str] | None:
     names = [getattr(p, "name", p) for p in pair]
     names = [p.lower() if isinstance(p, str) else p for p in names]
     if len(names) != 2 or any([not (p is None or isinstance(p, str)) or p not in _PRECISIONS for p in names]):
-        raise wrong("dot_general", "unknown precision", got=repr(precision),
-                    wanted="None, 'default', 'high', 'highest', or a pair of them", todo="leave it out for the default")
+        raise refused("dot_general", "unknown precision", got=repr(precision),
+                      wanted="None, 'default', 'high', 'highest', or a pair of them",
+                      todo="leave it out for the default")
     if names == [None, None]:
         return None
     return _PRECISIONS[names[0]] or "DEFAULT", _PRECISIONS[names[1]] or "DEFAULT"
@@ -318,10 +308,10 @@ def dot(lhs: ArrayLike, rhs: ArrayLike, *, dimension_numbers: Contraction | None
     if dimension_numbers is None:
         left, right = shape_of(lhs), shape_of(rhs)
         if not (1 <= len(left) <= 2 and 1 <= len(right) <= 2 and left[-1] == right[0]):
-            raise wrong("dot", "the operands must be vectors or matrices that fit together",
-                        got=f"shapes {left} and {right}",
-                        wanted="1 or 2 axes each, the last of lhs as long as the first of rhs",
-                        todo="use lax.dot_general, or x @ y, for other shapes")
+            raise refused("dot", "the operands must be vectors or matrices that fit together",
+                          got=f"shapes {left} and {right}",
+                          wanted="1 or 2 axes each, the last of lhs as long as the first of rhs",
+                          todo="use lax.dot_general, or x @ y, for other shapes")
         dimension_numbers = (((len(left) - 1,), (0,)), ((), ()))
     return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)  # type: ignore[no-any-return]
 
@@ -335,9 +325,9 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: object | None = None
     """
     ndim = len(shape_of(lhs))
     if ndim < 2 or len(shape_of(rhs)) != ndim:
-        raise wrong("batch_matmul", "the operands must be stacks of matrices of equal rank",
-                    got=f"{aval_of(lhs)} and {aval_of(rhs)}", wanted="equal ranks of at least 2",
-                    todo="use x @ y, which broadcasts leading axes")
+        raise refused("batch_matmul", "the operands must be stacks of matrices of equal rank",
+                      got=f"{aval_of(lhs)} and {aval_of(rhs)}", wanted="equal ranks of at least 2",
+                      todo="use x @ y, which broadcasts leading axes")
     batch = tuple(range(ndim - 2))
     return dot_general(lhs, rhs, (((ndim - 1,), (ndim - 2,)), (batch, batch)), precision)  # type: ignore[no-any-return]
 
@@ -358,9 +348,10 @@ def matmul(lhs: Any, rhs: Any) -> Any:
     fits = left and right and left[-1] == right[-2 if len(right) > 1 else 0]
     lead = _broadcast(left[:-2], right[:-2]) if fits else None
     if lead is None:
-        raise wrong("matmul", "the shapes of the operands don't fit together", got=f"{aval_of(lhs)} and {aval_of(rhs)}",
-                    wanted="(..., n, k) @ (..., k, m), with leading axes that broadcast",
-                    todo="multiply scalars with *; transpose or reshape the others")
+        raise refused("matmul", "the shapes of the operands don't fit together",
+                      got=f"{aval_of(lhs)} and {aval_of(rhs)}",
+                      wanted="(..., n, k) @ (..., k, m), with leading axes that broadcast",
+                      todo="multiply scalars with *; transpose or reshape the others")
     l_axes, lhs = _leading(lhs, left, lead)
     r_axes, rhs = _leading(rhs, right, lead)
     shared = [a for a in l_axes if a in r_axes]

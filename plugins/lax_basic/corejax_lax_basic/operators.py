@@ -19,7 +19,7 @@ import numpy as np
 
 from corejax.core import Array, ArrayLike, DTypeLike, Primitive, Tracer, aval_of, context, dtypes
 from corejax.errors import CorejaxOverflowError, kind_of
-from corejax.plugin import families
+from corejax.plugin import families, refused, shaping
 from corejax_lax_basic import (
     arithmetic,
     comparison,
@@ -34,7 +34,6 @@ from corejax_lax_basic import (
     selection,
     shapes,
 )
-from corejax_lax_basic._axes import as_int, as_ints, canonical_axes, canonical_axis, wrong
 from corejax_lax_basic.conversion import convert_element_type
 
 __all__ = [
@@ -79,9 +78,9 @@ def _not_an_operand(operate: Function, name: str, x: Any, y: Any, other: str | N
     if base is None or definer not in (None, base, object):
         return NotImplemented
     repeats = not x.aval.shape and dtypes.is_integer(x.aval.dtype) and base is not dict
-    raise wrong(name, f"an array can't be combined with {kind_of(y)}", got=f"{x.aval} and {y!r:.60}",
-                wanted="an array, or a number", todo="use the arrays in it" if base is dict else
-                "convert it with np.asarray" + ("; to repeat its items use int(n)" if repeats else ""))
+    raise refused(name, f"an array can't be combined with {kind_of(y)}", got=f"{x.aval} and {y!r:.60}",
+                  wanted="an array, or a number", todo="use the arrays in it" if base is dict else
+                  "convert it with np.asarray" + ("; to repeat its items use int(n)" if repeats else ""))
 
 
 def promoted(operands: Sequence[Any], at_least: str = "b") -> list[Any]:
@@ -126,10 +125,10 @@ def _common_shape(x: tuple[int, ...], y: tuple[int, ...], operands: Sequence[Any
     rank = max(len(x), len(y))
     left, right = (1,) * (rank - len(x)) + x, (1,) * (rank - len(y)) + y
     if any([m != n and 1 not in (m, n) for m, n in zip(left, right, strict=True)]):
-        raise wrong("broadcasting", "the shapes don't fit together",
-                    got=" and ".join([str(aval_of(operand)) for operand in operands]),
-                    wanted="along each axis, counted from the last, equal sizes or 1",
-                    todo="reshape one of the operands, or index it with None to add an axis")
+        raise refused("broadcasting", "the shapes don't fit together",
+                      got=" and ".join([str(aval_of(operand)) for operand in operands]),
+                      wanted="along each axis, counted from the last, equal sizes or 1",
+                      todo="reshape one of the operands, or index it with None to add an axis")
     return tuple([m if n == 1 else n for m, n in zip(left, right, strict=True)])
 
 
@@ -218,8 +217,8 @@ def _floor_divide(x: Any, y: Any) -> Any:
     """The quotient rounded down, as in Python and NumPy."""
     dtype = aval_of(x).dtype
     if dtypes.is_complex(dtype):
-        raise wrong("floor division", "complex numbers can't be rounded down", got=str(aval_of(x)),
-                    wanted="real numbers", todo="use /")
+        raise refused("floor division", "complex numbers can't be rounded down", got=str(aval_of(x)),
+                      wanted="real numbers", todo="use /")
     if dtypes.is_integer(dtype):
         quotient = arithmetic.div(x, y)
         if dtypes.kind(dtype) == "u":
@@ -239,8 +238,8 @@ def _modulo(x: Any, y: Any) -> Any:
     """The remainder with the sign of the divisor; 0 for integers modulo zero."""
     dtype = aval_of(x).dtype
     if dtypes.is_complex(dtype):
-        raise wrong("modulo", "complex numbers have no remainder", got=str(aval_of(x)), wanted="real numbers",
-                    todo="take the remainder of the real and imaginary parts")
+        raise refused("modulo", "complex numbers have no remainder", got=str(aval_of(x)), wanted="real numbers",
+                      todo="take the remainder of the real and imaginary parts")
     if dtypes.is_integer(dtype):
         y = selection.select_n(comparison.eq(y, 0), y, families.weak_scalar(1, dtype))
     remainder = arithmetic.rem(x, y)
@@ -318,9 +317,9 @@ def abs(x: Array) -> Array:
 
 def round(x: Array, decimals: int = 0) -> Array:
     """Round to this many decimals, halves to even."""
-    dtype, digits = x.aval.dtype, as_int("round", "decimals", decimals)
+    dtype, digits = x.aval.dtype, shaping.as_int("round", "decimals", decimals)
     if builtins.abs(digits) > 300:
-        raise wrong("round", "no float has that many decimals", got=digits, wanted="-300 to 300", todo="use fewer")
+        raise refused("round", "no float has that many decimals", got=digits, wanted="-300 to 300", todo="use fewer")
     if dtypes.is_complex(dtype):
         return complex_parts.complex(round(real(x), digits), round(imag(x), digits))
     if not dtypes.is_float(dtype):
@@ -349,8 +348,8 @@ def T(x: Array) -> Array:
 def mT(x: Array) -> Array:
     """The matrices along the last two axes, transposed."""
     if x.aval.ndim < 2:
-        raise wrong("mT", "only matrices can be transposed", got=str(x.aval), wanted="at least two axes",
-                    todo="use x.T, or add an axis with x[None]")
+        raise refused("mT", "only matrices can be transposed", got=str(x.aval), wanted="at least two axes",
+                      todo="use x.T, or add an axis with x[None]")
     return swapaxes(x, -1, -2)
 
 
@@ -390,16 +389,16 @@ def copy(x: Array) -> Array:
 def reshape(x: Array, *shape: int | Sequence[int], order: str = "C") -> Array:
     """The same elements in another shape, given as integers or one tuple; one size may be -1."""
     if order != "C":
-        raise wrong("reshape", "only row-major order is supported", got=f"order={order!r}", wanted="order='C'",
-                    todo="reshape the transposed array")
-    sizes = as_ints("reshape", "a size", shape[0] if len(shape) == 1 else shape)
+        raise refused("reshape", "only row-major order is supported", got=f"order={order!r}", wanted="order='C'",
+                      todo="reshape the transposed array")
+    sizes = shaping.as_ints("reshape", "a size", shape[0] if len(shape) == 1 else shape)
     if -1 not in sizes:
         return shapes.reshape(x, sizes)
     rest = prod([size for size in sizes if size != -1])
     if sizes.count(-1) > 1 or (x.aval.size % rest if rest else x.aval.size):
-        raise wrong("reshape", f"{x.aval} has {x.aval.size} elements, so -1 can't stand for any size", got=sizes,
-                    wanted=f"one -1, and other sizes whose product divides {x.aval.size}",
-                    todo="write out all sizes but one")
+        raise refused("reshape", f"{x.aval} has {x.aval.size} elements, so -1 can't stand for any size", got=sizes,
+                      wanted=f"one -1, and other sizes whose product divides {x.aval.size}",
+                      todo="write out all sizes but one")
     missing = x.aval.size // rest if rest else 0
     return shapes.reshape(x, tuple([missing if size == -1 else size for size in sizes]))
 
@@ -416,20 +415,20 @@ def squeeze(x: Array, axis: int | Sequence[int] | None = None) -> Array:
     """Drop axes of size 1: all of them, or the given ones."""
     if axis is None:
         axis = [d for d, size in enumerate(x.aval.shape) if size == 1]
-    return shapes.squeeze(x, canonical_axes("squeeze", axis, x.aval.ndim))
+    return shapes.squeeze(x, shaping.canonical_axes("squeeze", axis, x.aval.ndim))
 
 
 def transpose(x: Array, *axes: int | Sequence[int] | None) -> Array:
     """The axes in another order, given as integers or one tuple; reversed by default."""
     if not axes or axes == (None,):
         return T(x)
-    return shapes.transpose(x, canonical_axes("transpose", axes[0] if len(axes) == 1 else axes, x.aval.ndim))
+    return shapes.transpose(x, shaping.canonical_axes("transpose", axes[0] if len(axes) == 1 else axes, x.aval.ndim))
 
 
 def swapaxes(x: Array, axis1: int, axis2: int) -> Array:
     """The array with two axes exchanged."""
     order = list(range(x.aval.ndim))
-    i, j = [canonical_axis("swapaxes", axis, len(order)) for axis in (axis1, axis2)]
+    i, j = [shaping.canonical_axis("swapaxes", axis, len(order)) for axis in (axis1, axis2)]
     order[i], order[j] = j, i
     return shapes.transpose(x, tuple(order))
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from corejax.core import Array, ArrayLike, ShapedArray, here
 from corejax.errors import CorejaxValueError
-from corejax.plugin import Sample, define, families, hookimpl, partials
-from corejax_lax_basic._axes import as_int
+from corejax.plugin import Sample, define, families, hookimpl, partials, shaping
 
 __all__ = ["RoundingMethod", "ceil", "floor", "is_finite", "round"]
 
@@ -58,7 +57,7 @@ class Round(families.Elementwise):
 
     def function(self, bind: Callable[..., Array]) -> Callable[..., Any]:
         def round(x: ArrayLike, rounding_method: int = RoundingMethod.AWAY_FROM_ZERO) -> Array:
-            return bind(x, rounding_method=as_int("round", "rounding_method", rounding_method))
+            return bind(x, rounding_method=shaping.as_int("round", "rounding_method", rounding_method))
         return round
 
     @hookimpl

@@ -13,8 +13,8 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import Array, ArrayLike, Linear, ShapedArray, aval_of, stage
-from corejax.plugin import Sample, define, hookimpl, not_linear, partials
-from corejax_lax_basic._axes import Shape, same_dtype, shape_of, shifted, wrong
+from corejax.plugin import Sample, define, hookimpl, not_linear, partials, refused, shaping
+from corejax_lax_basic._axes import Shape, same_dtype, shape_of
 from corejax_lax_basic._lowering import axis_numbers
 from corejax_lax_basic._placing import (
     GatherDimensionNumbers,
@@ -104,10 +104,10 @@ class _Scatter:
         fits = windows == indices.shape[:-1] and len(window_dims) + len(inserted) + len(x_batch) == x.ndim
         if not fits or any([s > n for s, n in zip(window_sizes(x.shape, updates.shape, dimension_numbers), x.shape,
                                                   strict=True)]):
-            raise wrong(self.name, "the updates don't fit the operand and the indices",
-                        got=f"{updates} into {x} at {indices} with {ScatterDimensionNumbers(*dimension_numbers)}",
-                        wanted="the indices' axes but the last, and a window axis for each operand axis not inserted",
-                        todo="for x[i] along axis 0: inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)")
+            raise refused(self.name, "the updates don't fit the operand and the indices",
+                          got=f"{updates} into {x} at {indices} with {ScatterDimensionNumbers(*dimension_numbers)}",
+                          wanted="the indices' axes but the last, and a window axis for each operand axis not inserted",
+                          todo="for x[i] along axis 0: inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)")
         return ShapedArray(x.shape, x.dtype, x.weak_type and updates.weak_type)
 
     @hookimpl
@@ -115,7 +115,7 @@ class _Scatter:
              unique_indices: bool, mode: str) -> Any:
         (x, indices, updates), (dim, index_dim, updates_dim) = args, dims
         x, updates = batch_in_front(x, dim, axis.size), batch_in_front(updates, updates_dim, axis.size)
-        window_dims, inserted, index_map, x_batch, index_batch = [shifted(d, 0) for d in dimension_numbers]
+        window_dims, inserted, index_map, x_batch, index_batch = [shaping.shifted(d, 0) for d in dimension_numbers]
         if index_dim is None:  # the batch axis becomes another axis within each window
             window_dims, index_batch = (0, *window_dims), dimension_numbers[4]
         else:

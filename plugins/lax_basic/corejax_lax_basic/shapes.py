@@ -13,21 +13,8 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import Array, ArrayLike, ShapedArray
-from corejax.plugin import Sample, define, hookimpl, public
-from corejax_lax_basic._axes import (
-    Shape,
-    as_int,
-    as_ints,
-    canonical_axes,
-    canonical_axis,
-    check_axes,
-    check_shape,
-    insert,
-    inverse,
-    shape_of,
-    shifted,
-    wrong,
-)
+from corejax.plugin import Sample, define, hookimpl, public, refused, shaping
+from corejax_lax_basic._axes import Shape, check_shape, inverse, shape_of
 from corejax_lax_basic._lowering import i64s
 
 __all__ = ["broadcast", "broadcast_in_dim", "collapse", "expand_dims", "reshape", "rev", "squeeze", "transpose"]
@@ -48,8 +35,8 @@ class BroadcastInDim:
 
     def function(self, bind: Callable[..., Array]) -> Any:
         def broadcast_in_dim(operand: ArrayLike, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> Array:
-            return bind(operand, shape=as_ints("broadcast_in_dim", "shape", shape),
-                        broadcast_dimensions=as_ints("broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions))
+            axes = shaping.as_ints("broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions)
+            return bind(operand, shape=shaping.as_ints("broadcast_in_dim", "shape", shape), broadcast_dimensions=axes)
         return broadcast_in_dim
 
     @hookimpl
@@ -71,13 +58,13 @@ class BroadcastInDim:
         check_shape(self.name, "shape", shape)
         dims = broadcast_dimensions
         if len(dims) != x.ndim or list(dims) != sorted(set(dims)) or any([not 0 <= d < len(shape) for d in dims]):
-            raise wrong(self.name, f"broadcast_dimensions don't place {x} in {shape}", got=dims,
-                        wanted=f"{x.ndim} strictly increasing axes below {len(shape)}, one for each operand axis",
-                        todo="transpose the operand first if its axes are in another order")
+            raise refused(self.name, f"broadcast_dimensions don't place {x} in {shape}", got=dims,
+                          wanted=f"{x.ndim} strictly increasing axes below {len(shape)}, one for each operand axis",
+                          todo="transpose the operand first if its axes are in another order")
         if any([size not in (1, shape[dim]) for size, dim in zip(x.shape, dims, strict=True)]):
-            raise wrong(self.name, f"{x} can't be broadcast to shape {shape} along {dims}",
-                        got=f"sizes {x.shape}", wanted=f"each 1 or as in {tuple([shape[d] for d in dims])}",
-                        todo="sizes must be equal or 1; check the shape or broadcast_dimensions")
+            raise refused(self.name, f"{x} can't be broadcast to shape {shape} along {dims}",
+                          got=f"sizes {x.shape}", wanted=f"each 1 or as in {tuple([shape[d] for d in dims])}",
+                          todo="sizes must be equal or 1; check the shape or broadcast_dimensions")
         return ShapedArray(shape, x.dtype, x.weak_type)
 
     @hookimpl
@@ -93,8 +80,8 @@ class BroadcastInDim:
         (x,), (dim,) = args, dims
         # where the batch axis goes depends on where it is, so that nothing has to be transposed
         at = broadcast_dimensions[dim - 1] + 1 if dim else 0
-        placed = insert(shifted(broadcast_dimensions, at), dim, at)
-        return broadcast_in_dim(x, insert(shape, at, axis.size), placed), at
+        placed = shaping.insert(shaping.shifted(broadcast_dimensions, at), dim, at)
+        return broadcast_in_dim(x, shaping.insert(shape, at, axis.size), placed), at
 
     @hookimpl
     def xla_translation(self, ctx: Any, args: Any, *, shape: Shape, broadcast_dimensions: Sequence[int]) -> Any:
@@ -135,10 +122,10 @@ class Reshape:
     def function(self, bind: Callable[..., Array]) -> Any:
         def reshape(operand: ArrayLike, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None) -> Array:
             if dimensions is not None:
-                permutation = as_ints("reshape", "dimensions", dimensions)
+                permutation = shaping.as_ints("reshape", "dimensions", dimensions)
                 if permutation != tuple(range(len(permutation))) or len(permutation) != len(shape_of(operand)):
                     operand = transpose(operand, permutation)
-            return bind(operand, new_sizes=as_ints("reshape", "new_sizes", new_sizes))
+            return bind(operand, new_sizes=shaping.as_ints("reshape", "new_sizes", new_sizes))
         return reshape
 
     @hookimpl
@@ -150,8 +137,8 @@ class Reshape:
         (x,) = avals
         check_shape(self.name, "new_sizes", new_sizes)
         if prod(new_sizes) != x.size:
-            raise wrong(self.name, f"{x} has {x.size} elements, the new shape {prod(new_sizes)}", got=new_sizes,
-                        wanted=f"sizes whose product is {x.size}", todo="keep the number of elements")
+            raise refused(self.name, f"{x} has {x.size} elements, the new shape {prod(new_sizes)}", got=new_sizes,
+                          wanted=f"sizes whose product is {x.size}", todo="keep the number of elements")
         return ShapedArray(new_sizes, x.dtype, x.weak_type)
 
     @hookimpl
@@ -187,7 +174,7 @@ class Squeeze:
 
     def function(self, bind: Callable[..., Array]) -> Any:
         def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
-            return bind(array, dimensions=canonical_axes("squeeze", dimensions, len(shape_of(array))))
+            return bind(array, dimensions=shaping.canonical_axes("squeeze", dimensions, len(shape_of(array))))
         return squeeze
 
     @hookimpl
@@ -197,11 +184,11 @@ class Squeeze:
     @hookimpl
     def abstract_eval(self, avals: Any, *, dimensions: Shape) -> ShapedArray:
         (x,) = avals
-        check_axes(self.name, "dimensions", dimensions, x.ndim)
+        shaping.check_axes(self.name, "dimensions", dimensions, x.ndim)
         if any([x.shape[d] != 1 for d in dimensions]):
-            raise wrong(self.name, f"only axes of size 1 can be dropped from {x}", got=f"dimensions {dimensions}",
-                        wanted=f"among {tuple([d for d in range(x.ndim) if x.shape[d] == 1])}",
-                        todo="reshape, index or reduce the other axes")
+            raise refused(self.name, f"only axes of size 1 can be dropped from {x}", got=f"dimensions {dimensions}",
+                          wanted=f"among {tuple([d for d in range(x.ndim) if x.shape[d] == 1])}",
+                          todo="reshape, index or reduce the other axes")
         return ShapedArray([n for d, n in enumerate(x.shape) if d not in dimensions], x.dtype, x.weak_type)
 
     @hookimpl
@@ -211,7 +198,7 @@ class Squeeze:
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, dimensions: Shape) -> Any:
         (x,), (dim,) = args, dims
-        moved = shifted(dimensions, dim)
+        moved = shaping.shifted(dimensions, dim)
         return squeeze(x, moved), dim - sum([d < dim for d in moved])
 
     @hookimpl
@@ -238,7 +225,7 @@ class Transpose:
 
     def function(self, bind: Callable[..., Array]) -> Any:
         def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
-            return bind(operand, permutation=as_ints("transpose", "permutation", permutation))
+            return bind(operand, permutation=shaping.as_ints("transpose", "permutation", permutation))
         return transpose
 
     @hookimpl
@@ -249,8 +236,8 @@ class Transpose:
     def abstract_eval(self, avals: Any, *, permutation: Shape) -> ShapedArray:
         (x,) = avals
         if sorted(permutation) != list(range(x.ndim)):
-            raise wrong(self.name, f"permutation must reorder the axes of {x}", got=permutation,
-                        wanted=f"each of {tuple(range(x.ndim))} once", todo="name each axis once, none negative")
+            raise refused(self.name, f"permutation must reorder the axes of {x}", got=permutation,
+                          wanted=f"each of {tuple(range(x.ndim))} once", todo="name each axis once, none negative")
         return ShapedArray([x.shape[d] for d in permutation], x.dtype, x.weak_type)
 
     @hookimpl
@@ -259,7 +246,7 @@ class Transpose:
 
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, permutation: Shape) -> Any:
-        return transpose(args[0], (dims[0], *shifted(permutation, dims[0]))), 0
+        return transpose(args[0], (dims[0], *shaping.shifted(permutation, dims[0]))), 0
 
     @hookimpl
     def xla_translation(self, ctx: Any, args: Any, *, permutation: Shape) -> Any:
@@ -285,7 +272,7 @@ class Rev:
 
     def function(self, bind: Callable[..., Array]) -> Any:
         def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
-            return bind(operand, dimensions=canonical_axes("rev", dimensions, len(shape_of(operand))))
+            return bind(operand, dimensions=shaping.canonical_axes("rev", dimensions, len(shape_of(operand))))
         return rev
 
     @hookimpl
@@ -295,7 +282,7 @@ class Rev:
     @hookimpl
     def abstract_eval(self, avals: Any, *, dimensions: Shape) -> ShapedArray:
         (x,) = avals
-        check_axes(self.name, "dimensions", dimensions, x.ndim)
+        shaping.check_axes(self.name, "dimensions", dimensions, x.ndim)
         return x  # type: ignore[no-any-return]
 
     @hookimpl
@@ -304,7 +291,7 @@ class Rev:
 
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, dimensions: Shape) -> Any:
-        return rev(args[0], shifted(dimensions, dims[0])), dims[0]
+        return rev(args[0], shaping.shifted(dimensions, dims[0])), dims[0]
 
     @hookimpl
     def xla_translation(self, ctx: Any, args: Any, *, dimensions: Shape) -> Any:
@@ -314,7 +301,7 @@ class Rev:
     def samples(self, rng: Any) -> Iterator[Sample]:
         for sizes, dimensions in [((3,), (0,)), ((2, 3), (0, 1)), ((2, 3, 4), (1,)), ((0, 2), (0,)), ((), ())]:
             yield Sample([rng.standard_normal(sizes)], {"dimensions": dimensions})
-        yield Sample([np.ones((2, 3))], {"dimensions": (2,)}, error=TypeError)
+        yield Sample([np.ones((2, 3))], {"dimensions": (2,)}, error=IndexError)
 
 
 broadcast_in_dim: Any = define(BroadcastInDim())
@@ -331,7 +318,7 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int]) -> Array:
     >>> broadcast(np.arange(2), (3,)).tolist()
     [[0, 1], [0, 1], [0, 1]]
     """
-    sizes, shape = as_ints("broadcast", "sizes", sizes), shape_of(operand)
+    sizes, shape = shaping.as_ints("broadcast", "sizes", sizes), shape_of(operand)
     axes = tuple(range(len(sizes), len(sizes) + len(shape)))
     return broadcast_in_dim(operand, (*sizes, *shape), axes)  # type: ignore[no-any-return]
 
@@ -344,8 +331,8 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     (1, 3, 1)
     """
     shape = shape_of(array)
-    count = len(as_ints("expand_dims", "dimensions", dimensions))
-    new = canonical_axes("expand_dims", dimensions, len(shape) + count)
+    count = len(shaping.as_ints("expand_dims", "dimensions", dimensions))
+    new = shaping.canonical_axes("expand_dims", dimensions, len(shape) + count)
     kept = tuple([d for d in range(len(shape) + count) if d not in new])
     sizes = [1] * (len(shape) + count)
     for d, size in zip(kept, shape, strict=True):
@@ -361,19 +348,19 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
     (6, 4)
     """
     shape = shape_of(operand)
-    start = as_int("collapse", "start_dimension", start_dimension)
-    stop = None if stop_dimension is None else as_int("collapse", "stop_dimension", stop_dimension)
+    start = shaping.as_int("collapse", "start_dimension", start_dimension)
+    stop = None if stop_dimension is None else shaping.as_int("collapse", "stop_dimension", stop_dimension)
     lo, hi, _ = slice(start, stop).indices(len(shape))
     if hi <= lo:
-        raise wrong("collapse", "no axes to join", got=f"axes {start_dimension} to {stop_dimension} of {shape}",
-                    wanted="at least one axis", todo="start_dimension must be below stop_dimension")
+        raise refused("collapse", "no axes to join", got=f"axes {start_dimension} to {stop_dimension} of {shape}",
+                      wanted="at least one axis", todo="start_dimension must be below stop_dimension")
     return reshape(operand, (*shape[:lo], prod(shape[lo:hi]), *shape[hi:]))  # type: ignore[no-any-return]
 
 
 def move_axis(x: Any, src: int, dst: int) -> Any:
     """The array with the axis `src` at position `dst`; unchanged if it is there already."""
     ndim = len(shape_of(x))
-    src, dst = canonical_axis("move_axis", src, ndim), canonical_axis("move_axis", dst, ndim)
+    src, dst = shaping.canonical_axis("move_axis", src, ndim), shaping.canonical_axis("move_axis", dst, ndim)
     if src == dst:
         return x
     order = [d for d in range(ndim) if d != src]
@@ -384,9 +371,9 @@ def move_axis(x: Any, src: int, dst: int) -> Any:
 def expand(x: Any, size: int, axis: int) -> Any:
     """The array repeated `size` times along a new axis."""
     shape = shape_of(x)
-    at = canonical_axis("expand", axis, len(shape) + 1)
+    at = shaping.canonical_axis("expand", axis, len(shape) + 1)
     kept = tuple([d for d in range(len(shape) + 1) if d != at])
-    return broadcast_in_dim(x, insert(shape, at, size), kept)
+    return broadcast_in_dim(x, shaping.insert(shape, at, size), kept)
 
 
 def batch_in_front(x: Any, dim: int | None, size: int) -> Any:

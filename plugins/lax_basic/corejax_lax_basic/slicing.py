@@ -11,19 +11,8 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, ArrayLike, Linear, ShapedArray, aval_of
 from corejax.errors import CorejaxIndexError
-from corejax.plugin import Sample, define, hookimpl, public
-from corejax_lax_basic._axes import (
-    Shape,
-    as_int,
-    as_ints,
-    as_list,
-    canonical_axis,
-    dtype_kind,
-    insert,
-    same_dtype,
-    shape_of,
-    wrong,
-)
+from corejax.plugin import Sample, define, hookimpl, public, refused, shaping
+from corejax_lax_basic._axes import Shape, as_list, dtype_kind, same_dtype, shape_of
 from corejax_lax_basic._lowering import i64s
 from corejax_lax_basic.creation import as_dtype
 from corejax_lax_basic.shapes import batch_in_front, expand_dims, squeeze
@@ -45,11 +34,11 @@ class Slice:
     def function(self, bind: Callable[..., Array]) -> Any:
         def slice(operand: ArrayLike, start_indices: Sequence[int], limit_indices: Sequence[int],
                   strides: Sequence[int] | None = None) -> Array:
-            steps = None if strides is None else as_ints("slice", "strides", strides)
+            steps = None if strides is None else shaping.as_ints("slice", "strides", strides)
             if steps is not None and all([step == 1 for step in steps]):
                 steps = None
-            return bind(operand, start_indices=as_ints("slice", "start_indices", start_indices),
-                        limit_indices=as_ints("slice", "limit_indices", limit_indices), strides=steps)
+            return bind(operand, start_indices=shaping.as_ints("slice", "start_indices", start_indices),
+                        limit_indices=shaping.as_ints("slice", "limit_indices", limit_indices), strides=steps)
         return slice
 
     @hookimpl
@@ -63,13 +52,13 @@ class Slice:
         steps = (1,) * x.ndim if strides is None else strides
         got = f"start_indices {start_indices}, limit_indices {limit_indices}, strides {strides}"
         if not len(start_indices) == len(limit_indices) == len(steps) == x.ndim:
-            raise wrong(self.name, f"{x} has {x.ndim} axes", got=got, wanted=f"{x.ndim} entries each",
-                        todo="give a start, a limit and a stride for each axis")
+            raise refused(self.name, f"{x} has {x.ndim} axes", got=got, wanted=f"{x.ndim} entries each",
+                          todo="give a start, a limit and a stride for each axis")
         for size, start, limit, step in zip(x.shape, start_indices, limit_indices, steps, strict=True):
             if not 0 <= start <= limit <= size or step < 1:
-                raise wrong(self.name, f"a slice of {x} is out of its bounds", got=got,
-                            wanted="0 <= start <= limit <= size and stride >= 1 along each axis",
-                            todo="x[...] accepts negative and overlong slices")
+                raise refused(self.name, f"a slice of {x} is out of its bounds", got=got,
+                              wanted="0 <= start <= limit <= size and stride >= 1 along each axis",
+                              todo="x[...] accepts negative and overlong slices")
         return ShapedArray(sliced_shape(start_indices, limit_indices, steps), x.dtype, x.weak_type)
 
     @hookimpl
@@ -85,8 +74,9 @@ class Slice:
     def vmap(self, axis: Any, args: Any, dims: Any, *, start_indices: Shape, limit_indices: Shape,
              strides: Shape | None) -> Any:
         (x,), (dim,) = args, dims
-        steps = None if strides is None else insert(strides, dim, 1)
-        return slice(x, insert(start_indices, dim, 0), insert(limit_indices, dim, axis.size), steps), dim
+        steps = None if strides is None else shaping.insert(strides, dim, 1)
+        starts, limits = shaping.insert(start_indices, dim, 0), shaping.insert(limit_indices, dim, axis.size)
+        return slice(x, starts, limits, steps), dim
 
     @hookimpl
     def xla_translation(self, ctx: Any, args: Any, *, start_indices: Shape, limit_indices: Shape,
@@ -123,7 +113,7 @@ class DynamicSlice:
                           slice_sizes: Sequence[int], *, allow_negative_indices: bool | Sequence[bool] = True
                           ) -> Array:
             starts = _starts("dynamic_slice", shape_of(operand), start_indices, allow_negative_indices)
-            return bind(operand, *starts, slice_sizes=as_ints("dynamic_slice", "slice_sizes", slice_sizes))
+            return bind(operand, *starts, slice_sizes=shaping.as_ints("dynamic_slice", "slice_sizes", slice_sizes))
         return dynamic_slice
 
     @hookimpl
@@ -136,8 +126,8 @@ class DynamicSlice:
         x, *starts = avals
         _check_starts(self.name, x, starts)
         if len(slice_sizes) != x.ndim or any([not 0 <= n <= m for n, m in zip(slice_sizes, x.shape, strict=True)]):
-            raise wrong(self.name, f"slice_sizes do not fit into {x}", got=slice_sizes,
-                        wanted="a size for each axis, at most the operand's", todo="ask for a smaller part")
+            raise refused(self.name, f"slice_sizes do not fit into {x}", got=slice_sizes,
+                          wanted="a size for each axis, at most the operand's", todo="ask for a smaller part")
         return ShapedArray(slice_sizes, x.dtype, x.weak_type)
 
     @hookimpl
@@ -151,8 +141,8 @@ class DynamicSlice:
         (x, *starts), (dim, *start_dims) = args, dims
         if any([d is not None for d in start_dims]):
             return _gather_windows(axis, x, dim, starts, start_dims, slice_sizes), 0
-        starts = insert(starts, dim, as_dtype(0, aval_of(starts[0]).dtype if starts else np.dtype(np.int32)))
-        return dynamic_slice.primitive.bind(x, *starts, slice_sizes=insert(slice_sizes, dim, axis.size)), dim
+        starts = shaping.insert(starts, dim, as_dtype(0, aval_of(starts[0]).dtype if starts else np.dtype(np.int32)))
+        return dynamic_slice.primitive.bind(x, *starts, slice_sizes=shaping.insert(slice_sizes, dim, axis.size)), dim
 
     @hookimpl
     def xla_translation(self, ctx: Any, args: Any, *, slice_sizes: Shape) -> Any:
@@ -200,8 +190,8 @@ class DynamicUpdateSlice:
         same_dtype(self.name, (x, update))
         _check_starts(self.name, x, starts)
         if update.ndim != x.ndim or any([n > m for n, m in zip(update.shape, x.shape, strict=True)]):
-            raise wrong(self.name, "the update does not fit into the operand", got=f"{update} into {x}",
-                        wanted="as many axes, none longer than the operand's", todo="reshape or slice the update")
+            raise refused(self.name, "the update does not fit into the operand", got=f"{update} into {x}",
+                          wanted="as many axes, none longer than the operand's", todo="reshape or slice the update")
         return ShapedArray(x.shape, x.dtype, x.weak_type and update.weak_type)
 
     @hookimpl
@@ -258,31 +248,31 @@ def _window(shape: Shape, starts: Sequence[Any], sizes: Shape) -> tuple[builtins
 
 def _check_starts(primitive: str, x: ShapedArray, starts: Sequence[ShapedArray]) -> None:
     if len(starts) != x.ndim:
-        raise wrong(primitive, f"{x} has {x.ndim} axes", got=f"{len(starts)} start indices", wanted=f"{x.ndim}",
-                    todo="give one scalar start index for each axis")
+        raise refused(primitive, f"{x} has {x.ndim} axes", got=f"{len(starts)} start indices", wanted=f"{x.ndim}",
+                      todo="give one scalar start index for each axis")
     if any([s.ndim or dtype_kind(s.dtype) not in "iu" or s.dtype != starts[0].dtype for s in starts]):
-        raise wrong(primitive, "start indices must be integer scalars of one dtype", got=", ".join(map(str, starts)),
-                    wanted="scalars of one integer dtype", todo="convert them with lax.convert_element_type")
+        raise refused(primitive, "start indices must be integer scalars of one dtype", got=", ".join(map(str, starts)),
+                      wanted="scalars of one integer dtype", todo="convert them with lax.convert_element_type")
 
 
 def _starts(primitive: str, shape: Shape, indices: Any, allow_negative: bool | Sequence[bool]) -> list[Any]:
     """A scalar for each axis, all of the same dtype; negative ones are counted from the end."""
     if not isinstance(indices, (list, tuple)):
         if len(shape_of(indices)) != 1:
-            raise wrong(primitive, "start indices must be a sequence", got=str(aval_of(indices)),
-                        wanted="a list of scalars, or an array with one axis", todo="put a single index in a list")
+            raise refused(primitive, "start indices must be a sequence", got=str(aval_of(indices)),
+                          wanted="a list of scalars, or an array with one axis", todo="put a single index in a list")
         parts = [index_in_dim(indices, i, keepdims=False) for i in range(shape_of(indices)[0])]
     else:
         parts = list(indices)
     if len(parts) != len(shape):
-        raise wrong(primitive, "each axis needs a start index", got=f"{len(parts)} start indices",
-                    wanted=f"{len(shape)}, for shape {shape}", todo="start at 0 along axes taken whole")
+        raise refused(primitive, "each axis needs a start index", got=f"{len(parts)} start indices",
+                      wanted=f"{len(shape)}, for shape {shape}", todo="start at 0 along axes taken whole")
     allowed = ([allow_negative] * len(shape) if isinstance(allow_negative, bool)
                else as_list(primitive, "allow_negative_indices", allow_negative))
     dtypes = [aval_of(i).dtype for i in parts if not isinstance(i, int)]
     if any([dtype_kind(dtype) not in "iu" for dtype in dtypes]):
-        raise wrong(primitive, "start indices must be integers", got=", ".join([str(aval_of(i)) for i in parts]),
-                    wanted="integer scalars", todo="convert them with lax.convert_element_type")
+        raise refused(primitive, "start indices must be integers", got=", ".join([str(aval_of(i)) for i in parts]),
+                      wanted="integer scalars", todo="convert them with lax.convert_element_type")
     wanted = max(dtypes, key=lambda d: (d.itemsize, d.kind == "i"), default=np.dtype(np.int32))
     if wanted.itemsize < 4 or any([size > np.iinfo(wanted).max for size in shape]):
         wanted = np.dtype(np.int64 if max(shape, default=0) > np.iinfo(np.int32).max else np.int32)
@@ -314,7 +304,7 @@ def _gather_windows(axis: Any, x: Any, dim: int | None, starts: Any, start_dims:
         return lax.gather(x, indices, numbers, sizes, mode="clip")
     numbers = lax.GatherDimensionNumbers(tuple([a + 1 for a in axes]), (), tuple([a + (a >= dim) for a in axes]),
                                          operand_batching_dims=(dim,), start_indices_batching_dims=(0,))
-    return lax.gather(x, indices, numbers, insert(sizes, dim, min(1, axis.size)), mode="clip")
+    return lax.gather(x, indices, numbers, shaping.insert(sizes, dim, min(1, axis.size)), mode="clip")
 
 
 def _scatter_windows(axis: Any, x: Any, update: Any, starts: Any, start_dims: Any) -> Any:
@@ -332,13 +322,13 @@ def slice_in_dim(operand: ArrayLike, start_index: int | None, limit_index: int |
     [1, 2, 3]
     """
     shape = shape_of(operand)
-    at = canonical_axis("slice_in_dim", axis, len(shape))
+    at = shaping.canonical_axis("slice_in_dim", axis, len(shape))
     size = shape[at]
-    start = 0 if start_index is None else as_int("slice_in_dim", "start_index", start_index)
-    limit = size if limit_index is None else as_int("slice_in_dim", "limit_index", limit_index)
+    start = 0 if start_index is None else shaping.as_int("slice_in_dim", "start_index", start_index)
+    limit = size if limit_index is None else shaping.as_int("slice_in_dim", "limit_index", limit_index)
     start, limit = start + size if start < 0 else start, limit + size if limit < 0 else limit
     starts, limits, steps = [0] * len(shape), list(shape), [1] * len(shape)
-    starts[at], limits[at], steps[at] = start, limit, as_int("slice_in_dim", "stride", stride)
+    starts[at], limits[at], steps[at] = start, limit, shaping.as_int("slice_in_dim", "stride", stride)
     return slice(operand, tuple(starts), tuple(limits), tuple(steps))  # type: ignore[no-any-return]
 
 
@@ -350,11 +340,11 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
     4
     """
     shape = shape_of(operand)
-    at = canonical_axis("index_in_dim", axis, len(shape))
-    number, size = as_int("index_in_dim", "index", index), shape[at]
+    at = shaping.canonical_axis("index_in_dim", axis, len(shape))
+    number, size = shaping.as_int("index_in_dim", "index", index), shape[at]
     if not -size <= number < size:
-        raise wrong("index_in_dim", f"index {number} is out of bounds for axis {at} of size {size}", got=number,
-                    wanted=f"an index from {-size} to {size - 1}", todo="check the index", kind=CorejaxIndexError)
+        raise refused("index_in_dim", f"index {number} is out of bounds for axis {at} of size {size}", got=number,
+                      wanted=f"an index from {-size} to {size - 1}", todo="check the index", kind=CorejaxIndexError)
     number += size * (number < 0)
     out = slice_in_dim(operand, number, number + 1, axis=at)
     return out if keepdims else squeeze(out, (at,))
@@ -367,13 +357,13 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array
     >>> [part.tolist() for part in split(np.arange(5), (2, 3))]
     [[0, 1], [2, 3, 4]]
     """
-    at, start, parts = canonical_axis("split", axis, len(shape_of(operand))), 0, []
-    for size in as_ints("split", "sizes", sizes):
+    at, start, parts = shaping.canonical_axis("split", axis, len(shape_of(operand))), 0, []
+    for size in shaping.as_ints("split", "sizes", sizes):
         parts.append(slice_in_dim(operand, start, start + size, axis=at))
         start += size
     if start != shape_of(operand)[at]:
-        raise wrong("split", "the sizes do not add up to the axis", got=f"{sizes}, together {start}",
-                    wanted=f"sizes that sum to {shape_of(operand)[at]}", todo="cover the whole axis")
+        raise refused("split", "the sizes do not add up to the axis", got=f"{sizes}, together {start}",
+                      wanted=f"sizes that sum to {shape_of(operand)[at]}", todo="cover the whole axis")
     return parts
 
 
@@ -392,9 +382,9 @@ def dynamic_slice_in_dim(operand: ArrayLike, start_index: ArrayLike, slice_size:
     [2, 3]
     """
     shape = shape_of(operand)
-    at = canonical_axis("dynamic_slice_in_dim", axis, len(shape))
+    at = shaping.canonical_axis("dynamic_slice_in_dim", axis, len(shape))
     sizes = list(shape)
-    sizes[at] = as_int("dynamic_slice_in_dim", "slice_size", slice_size)
+    sizes[at] = shaping.as_int("dynamic_slice_in_dim", "slice_size", slice_size)
     return dynamic_slice(operand, _along(shape, at, start_index), tuple(sizes),  # type: ignore[no-any-return]
                          allow_negative_indices=allow_negative_indices)
 
@@ -420,7 +410,7 @@ def dynamic_update_slice_in_dim(operand: ArrayLike, update: ArrayLike, start_ind
     [0, 8, 9, 3]
     """
     shape = shape_of(operand)
-    at = canonical_axis("dynamic_update_slice_in_dim", axis, len(shape))
+    at = shaping.canonical_axis("dynamic_update_slice_in_dim", axis, len(shape))
     return dynamic_update_slice(operand, update, _along(shape, at, start_index),  # type: ignore[no-any-return]
                                 allow_negative_indices=allow_negative_indices)
 
@@ -434,7 +424,7 @@ def dynamic_update_index_in_dim(operand: ArrayLike, update: ArrayLike, index: Ar
     [0, 9, 2]
     """
     shape = shape_of(operand)
-    at = canonical_axis("dynamic_update_index_in_dim", axis, len(shape))
+    at = shaping.canonical_axis("dynamic_update_index_in_dim", axis, len(shape))
     if len(shape_of(update)) != len(shape):
         update = expand_dims(update, (at,))
     return dynamic_update_slice_in_dim(operand, update, index, at, allow_negative_indices=allow_negative_indices)

@@ -1,44 +1,20 @@
-"""Shared by reductions along axes: their params, their errors, and the hooks that differ only in the operation."""
+"""Shared by reductions along axes: their params, and the hooks that differ only in the operation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
-from operator import index
 from typing import Any
 
 import numpy as np
 
-from corejax.core import Array, ArrayLike, ShapedArray, aval_of, dtypes, here
-from corejax.errors import CorejaxError, CorejaxIndexError, CorejaxTypeError
-from corejax.plugin import Sample, define, hookimpl, not_linear
+from corejax.core import Array, ArrayLike, ShapedArray, aval_of, dtypes
+from corejax.plugin import Sample, define, hookimpl, not_linear, refused, shaping
 from corejax_reductions import _lowering
 
 Axes = tuple[int, ...]
 
 _ALL_AXES = tuple([tuple(range(ndim)) for ndim in range(5)])
-
-
-def refused(primitive: str, problem: str, *, got: Any, wanted: Any, todo: str,
-            kind: type[CorejaxError] = CorejaxTypeError) -> CorejaxError:
-    """The error for operands or params that `primitive` rejects."""
-    return kind(f"{primitive}: {problem}", primitive=primitive, got=got, wanted=wanted, where=here(), todo=todo)
-
-
-def canonical_axis(primitive: str, axis: Any, ndim: int) -> int:
-    """An axis from 0 to ndim - 1; a negative one counts from the end."""
-    try:
-        number = int(index(axis))
-    except TypeError as error:
-        if isinstance(error, CorejaxError):
-            raise
-        raise refused(primitive, "an axis must be an integer", got=repr(axis), wanted="a static integer",
-                      todo="pass a Python integer; axes can't depend on traced values") from error
-    if -ndim <= number < ndim:
-        return number + ndim if number < 0 else number
-    raise refused(primitive, f"axis {number} is out of bounds for {ndim} dimensions", got=number,
-                  wanted=f"an axis from {-ndim} to {ndim - 1}" if ndim else "no axis: the operand is a scalar",
-                  todo="pass an axis that the operand has", kind=CorejaxIndexError)
 
 
 def canonical_axes(primitive: str, axes: Any, ndim: int) -> Axes:
@@ -47,21 +23,8 @@ def canonical_axes(primitive: str, axes: Any, ndim: int) -> Axes:
         return _ALL_AXES[ndim] if ndim < len(_ALL_AXES) else tuple(range(ndim))
     if type(axes) is tuple and len(axes) == 1 and type(axes[0]) is int and 0 <= axes[0] < ndim:
         return axes
-    if not isinstance(axes, Sequence):
-        return (canonical_axis(primitive, axes, ndim),)
-    found = tuple(sorted([canonical_axis(primitive, axis, ndim) for axis in axes]))
-    if len(set(found)) != len(found):
-        raise refused(primitive, "an axis appears twice", got=axes, wanted="distinct axes", todo="name each axis once")
-    return found
-
-
-def check_axes(primitive: str, axes: Axes, ndim: int) -> None:
-    """Check that the param contains distinct axes of the operand."""
-    for axis in axes:
-        if type(axis) is not int or not 0 <= axis < ndim or axes.count(axis) > 1:
-            raise refused(primitive, f"{axes} are not distinct axes of an operand of {ndim} dimensions", got=axes,
-                          wanted=f"distinct integers from 0 to {ndim - 1}" if ndim else "(): it is a scalar",
-                          todo="name each axis once, within the operand's dimensions", kind=CorejaxIndexError)
+    found = shaping.canonical_axes(primitive, axes, ndim)
+    return found if len(found) == 1 else tuple(sorted(found))
 
 
 def check_dtype(primitive: str, aval: ShapedArray, kinds: str, todo: str) -> None:
@@ -70,21 +33,6 @@ def check_dtype(primitive: str, aval: ShapedArray, kinds: str, todo: str) -> Non
         names = {"b": "bool", "i": "integer", "u": "unsigned integer", "f": "float", "c": "complex"}
         raise refused(primitive, f"an operand of dtype {aval.dtype} can't be reduced this way", got=str(aval),
                       wanted=" or ".join([names[kind] for kind in kinds]), todo=todo)
-
-
-def without(shape: Axes, axes: Axes) -> Axes:
-    """The shape without these axes."""
-    return tuple([size for axis, size in enumerate(shape) if axis not in axes])
-
-
-def shifted(axes: Axes, batch_dim: int) -> Axes:
-    """The same axes in an operand that has a batch axis at `batch_dim`."""
-    return tuple([axis + (axis >= batch_dim) for axis in axes])
-
-
-def batch_dim_after(batch_dim: int, axes: Axes) -> int:
-    """Where the batch axis is after removing `axes` (of the batched operand)."""
-    return batch_dim - sum([axis < batch_dim for axis in axes])
 
 
 def accumulator(dtype: np.dtype) -> np.dtype:
@@ -125,7 +73,7 @@ class Reduction:
         (x,) = args
         dtype = x.dtype
         if not x.size:
-            return np.full(without(x.shape, axes), self._identity(dtype), dtype)
+            return np.full(shaping.without(x.shape, axes), self._identity(dtype), dtype)
         wide = accumulator(dtype) if self._wide else dtype
         out = self._ufunc.reduce(x, axes, wide)
         if out.size == x.size:  # like XLA, which doesn't add 0 to a single -0
@@ -135,14 +83,14 @@ class Reduction:
     @hookimpl
     def abstract_eval(self, avals: Any, *, axes: Axes) -> ShapedArray:
         (x,) = avals
-        check_axes(self.name, axes, x.ndim)
+        shaping.check_axes(self.name, "axes", axes, x.ndim)
         check_dtype(self.name, x, self._kinds, self._todo)
-        return ShapedArray(without(x.shape, axes), x.dtype, x.weak_type)
+        return ShapedArray(shaping.without(x.shape, axes), x.dtype, x.weak_type)
 
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, axes: Axes) -> Any:
-        moved = shifted(axes, dims[0])
-        return self._bind(args[0], axes=moved), batch_dim_after(dims[0], moved)
+        moved = shaping.shifted(axes, dims[0])
+        return self._bind(args[0], axes=moved), shaping.dim_without(dims[0], moved)
 
     @hookimpl
     def xla_translation(self, ctx: Any, args: Any, *, axes: Axes) -> Any:

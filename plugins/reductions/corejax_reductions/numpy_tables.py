@@ -12,8 +12,9 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import aval_of, dtypes, from_array_like
+from corejax.plugin import refused, shaping
 from corejax_reductions import operators
-from corejax_reductions._reduction import canonical_axes, canonical_axis, refused
+from corejax_reductions._reduction import canonical_axes
 
 __all__ = ["numpy_function", "numpy_ufunc"]
 
@@ -61,7 +62,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
         if aval_of(weights).ndim != 1 or axis is None:
             raise refused("average", "the weights don't fit", got=f"{aval_of(a)} and {aval_of(weights)}",
                           wanted="weights of the same shape, or of one axis", todo="broadcast the weights first")
-        at = canonical_axis("average", axis, aval_of(a).ndim)
+        at = shaping.canonical_axis("average", axis, aval_of(a).ndim)
         weights = lax.broadcast_in_dim(weights, aval_of(a).shape, (at,))
     if not any([dtypes.is_inexact(x.dtype) for x in (a, weights)]):  # products of integers may overflow
         dtype = dtypes.inexact(*dtypes.promote(*[(aval_of(x).dtype, aval_of(x).weak_type) for x in (a, weights)]))
@@ -91,7 +92,7 @@ def nanmean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = Fal
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     """`np.trapezoid`: the integral along an axis, by the trapezoidal rule."""
     y = from_array_like(y)
-    at = canonical_axis("trapezoid", axis, aval_of(y).ndim)
+    at = shaping.canonical_axis("trapezoid", axis, aval_of(y).ndim)
     size = aval_of(y).shape[at]
     widths = dx
     if x is not None:

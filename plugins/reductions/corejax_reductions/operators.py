@@ -20,8 +20,9 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, ArrayLike, DTypeLike, aval_of, dtypes
 from corejax.errors import CorejaxTypeError, CorejaxValueError
+from corejax.plugin import refused, shaping
 from corejax_reductions import sums
-from corejax_reductions._reduction import accumulator, canonical_axes, canonical_axis, refused
+from corejax_reductions._reduction import accumulator, canonical_axes
 from corejax_reductions.extrema import greatest, least, reduce_max, reduce_min
 from corejax_reductions.logic import reduce_and, reduce_or
 from corejax_reductions.positions import argmax as position_of_max
@@ -175,7 +176,7 @@ def _position(name: str, find: Callable[..., Any], x: Any, axis: int | None, out
     if axis is None:
         found = find(lax.reshape(x, (product_of(shape),)), 0)
         return lax.reshape(found, (1,) * len(shape)) if keepdims else found
-    axis = canonical_axis(name, axis, len(shape))
+    axis = shaping.canonical_axis(name, axis, len(shape))
     return _kept(find(x, axis), shape, (axis,), keepdims)
 
 

@@ -10,19 +10,9 @@ import numpy as np
 from corejax import lax  # noqa: F401  (for the examples)
 from corejax.core import Array, ArrayLike, DTypeLike, ShapedArray, aval_of, dtypes
 from corejax.errors import CorejaxValueError
-from corejax.plugin import Sample, hookimpl, not_linear, partials
+from corejax.plugin import Sample, hookimpl, not_linear, partials, refused, shaping
 from corejax_reductions import _lowering
-from corejax_reductions._reduction import (
-    Axes,
-    batch_dim_after,
-    canonical_axis,
-    check_axes,
-    check_dtype,
-    defined,
-    refused,
-    shifted,
-    without,
-)
+from corejax_reductions._reduction import Axes, check_dtype, defined
 from corejax_reductions.extrema import greatest, least
 
 __all__ = ["argmax", "argmin"]
@@ -40,7 +30,8 @@ class _Position:
     def function(self, bind: Callable[..., Array]) -> Any:
         def position(operand: ArrayLike, axis: int, index_dtype: DTypeLike | None = None) -> Array:
             dtype = dtypes.default_dtype("i") if index_dtype is None else dtypes.canonical(index_dtype)
-            return bind(operand, axes=(canonical_axis(self.name, axis, aval_of(operand).ndim),), index_dtype=dtype)
+            at = shaping.canonical_axis(self.name, axis, aval_of(operand).ndim)
+            return bind(operand, axes=(at,), index_dtype=dtype)
         return position
 
     @hookimpl
@@ -53,7 +44,7 @@ class _Position:
         if type(axes) is not tuple or len(axes) != 1:
             raise refused(self.name, "a position is found along exactly one axis", got=axes, wanted="axes=(axis,)",
                           todo="reshape the operand to look along several axes")
-        check_axes(self.name, axes, x.ndim)
+        shaping.check_axes(self.name, "axes", axes, x.ndim)
         check_dtype(self.name, x, "biuf", "complex numbers: take the position in their real part or their modulus")
         if not dtypes.is_integer(index_dtype):
             raise refused(self.name, "positions must be integers", got=f"index_dtype={index_dtype}",
@@ -67,12 +58,12 @@ class _Position:
             raise refused(self.name, f"{dtypes.short_name(index_dtype)} can't count to {size - 1}", got=str(x),
                           wanted="an index_dtype that holds every position", todo="pass int32 or int64",
                           kind=CorejaxValueError)
-        return ShapedArray(without(x.shape, axes), index_dtype)
+        return ShapedArray(shaping.without(x.shape, axes), index_dtype)
 
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, axes: Axes, index_dtype: np.dtype) -> Any:
-        moved = shifted(axes, dims[0])
-        return self._bind(args[0], axes=moved, index_dtype=index_dtype), batch_dim_after(dims[0], moved)
+        moved = shaping.shifted(axes, dims[0])
+        return self._bind(args[0], axes=moved, index_dtype=index_dtype), shaping.dim_without(dims[0], moved)
 
     @hookimpl
     def xla_translation(self, ctx: Any, args: Any, *, axes: Axes, index_dtype: np.dtype) -> Any:

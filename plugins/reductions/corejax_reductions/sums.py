@@ -9,9 +9,9 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import Array, ArrayLike, ShapedArray, aval_of
-from corejax.plugin import Sample, hookimpl
+from corejax.plugin import Sample, hookimpl, shaping
 from corejax_reductions import _lowering
-from corejax_reductions._reduction import Axes, Reduction, accumulator, canonical_axis, check_axes, check_dtype, defined
+from corejax_reductions._reduction import Axes, Reduction, accumulator, check_dtype, defined
 
 __all__ = ["cumsum", "reduce_sum"]
 
@@ -56,7 +56,8 @@ class Cumsum:
 
     def function(self, bind: Callable[..., Array]) -> Any:
         def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-            return bind(operand, axis=canonical_axis("cumsum", axis, aval_of(operand).ndim), reverse=bool(reverse))
+            at = shaping.canonical_axis("cumsum", axis, aval_of(operand).ndim)
+            return bind(operand, axis=at, reverse=bool(reverse))
         return cumsum
 
     @hookimpl
@@ -71,7 +72,7 @@ class Cumsum:
     @hookimpl
     def abstract_eval(self, avals: Any, *, axis: int, reverse: bool) -> ShapedArray:
         (x,) = avals
-        check_axes(self.name, (axis,), x.ndim)
+        shaping.check_axes(self.name, "axis", (axis,), x.ndim)
         check_dtype(self.name, x, "iufc", "convert booleans to integers to count them")
         return x  # type: ignore[no-any-return]
 
