@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from corejax.base.errors import suggestion
+from corejax.inspect import explain, outdated, rows
 from corejax.installed import groups, manifest, namespaces, registry
+from corejax.installed.isolation import Modules
 from corejax.installed.targets import EVERY
 from corejax.packs import foreign, slots
 from corejax.packs.define import find
@@ -38,20 +41,26 @@ def checkup() -> Iterator[Problem]:
     for pack in installed.packs.values():
         told = set()
         for entry in pack.entries:
-            problem = _problem(installed, entry)
-            if problem is not None and problem not in told:
-                told.add(problem)
-                yield problem
+            for problem in _problems(installed, entry):
+                if problem not in told:
+                    told.add(problem)
+                    yield problem
     yield from _of_rules(installed)
+    yield from [Problem(*found) for found in outdated.outdated()]
 
 
-def _problem(installed: Manifest, entry: Entry) -> Problem | None:
+def _problems(installed: Manifest, entry: Entry) -> Iterator[Problem]:
     """What is wrong with an entry, or with its whole pack if that is broken."""
     at_top = entry.name.removeprefix(groups.AT_TOP) if entry.group == groups.FUNCTIONS else entry.name
     if entry.group == groups.NAMESPACES or at_top != entry.name:
-        if namespaces.is_reserved(at_top):
-            return Problem(entry.pack.name, f"the {groups.noun(entry.group)} {entry.name!r} is a name of corejax's own",
-                           "choose another name")
+        what = f"the {groups.noun(entry.group)} {entry.name!r}"
+        if "." in at_top.removeprefix("lax.") or not at_top.removeprefix("lax.").isidentifier():
+            yield Problem(entry.pack.name, f"{what} can't be imported by this name",
+                          "choose a name without dots, or one below lax: lax.NAME")
+            return
+        if namespaces.is_reserved(at_top) or at_top.startswith("_"):
+            yield Problem(entry.pack.name, f"{what} is a name of corejax's own", "choose another name")
+            return
     try:
         if entry.group == groups.RULES or (entry.group == groups.ROLES and entry.name in groups.TABLES):
             registry.load_entry(entry)
@@ -59,13 +68,64 @@ def _problem(installed: Manifest, entry: Entry) -> Problem | None:
             kernels.check(entry)
         elif installed.choose(entry.group, entry.name) is entry:
             registry.load(entry.group, entry.name)
-            if entry.group == backends.GROUP:
-                backends.offer(entry.name)
-            if entry.group == groups.PRIMITIVES:
-                assert find(entry.name).params is not None  # reading it validates the plugin
+            yield from _MORE.get(entry.group, _nothing_more)(entry)
     except (Exception, SystemExit) as error:  # whatever went wrong, the other entries are checked too
-        return _of_error(entry.pack.name, error)
-    return None
+        yield _of_error(entry.pack.name, error)
+
+
+# What there is to check of what was loaded, by group
+
+def _nothing_more(entry: Entry) -> Iterator[Problem]:
+    return iter(())
+
+
+def _of_primitive(entry: Entry) -> Iterator[Problem]:
+    """Validate the plugin; of a row of a family, also what it says about NumPy, StableHLO and the derivative."""
+    primitive = find(entry.name)
+    assert primitive.params is not None  # reading it validates the plugin
+    for fault in rows.faults(primitive):
+        yield Problem(entry.pack.name, f"the primitive {entry.name!r}, a row at {explain.home(primitive)}, "
+                                       f"{fault.problem}", fault.todo)
+
+
+def _of_backend(entry: Entry) -> Iterator[Problem]:
+    """Look at the backend's parts, and ask whether it can be used; that it can't is no problem."""
+    backends.offer(entry.name).why_not()
+    return iter(())
+
+
+def _of_namespace(entry: Entry) -> Iterator[Problem]:
+    """Import the module and what is below it by the names that users have for them."""
+    below, last = entry.name.startswith("lax."), entry.name.removeprefix("lax.")
+    installed = registry.installed()
+    function = installed.choose_function(last) if below else \
+        installed.choose(groups.FUNCTIONS, f"{groups.AT_TOP}{last}")
+    if function is not None:
+        yield Problem(entry.pack.name, f"the namespace {entry.name!r} has the name of a function of {function.pack}, "
+                                       f"{'lax' if below else 'cj'}.{last}, so one of them is hidden",
+                      "choose another name")
+        return
+    module = namespaces.load(entry.name)
+    for found in pkgutil.iter_modules(getattr(module, "__path__", ())):
+        if not found.name.startswith("_"):
+            yield from _of_submodule(entry, f"{entry.name}.{found.name}", f"{module.__name__}.{found.name}")
+
+
+def _of_submodule(entry: Entry, name: str, real: str) -> Iterator[Problem]:
+    package, before = real.partition(".")[0], Modules()
+    try:
+        namespaces.load(name)
+    except (Exception, SystemExit) as error:
+        before.forget(package)
+        if not isinstance(error, ModuleNotFoundError) or (error.name or "").partition(".")[0] == package:
+            yield Problem(entry.pack.name, f"corejax.{name}, the module {real}, can't be imported: "
+                                           f"{registry.words(error)}", "correct the module")
+    finally:
+        before.restore(package)
+
+
+_MORE: dict[str, Callable[[Entry], Iterator[Problem]]] = {
+    groups.PRIMITIVES: _of_primitive, groups.NAMESPACES: _of_namespace, backends.GROUP: _of_backend}
 
 
 def _of_error(pack: str, error: BaseException) -> Problem:

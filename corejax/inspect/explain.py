@@ -145,7 +145,7 @@ def _provided(group: str, name: str) -> Provided:
     why = "its only provider" if len(entries) == 1 else f"chosen by {by}"
     if group != groups.PRIMITIVES:
         primitive = getattr(value, "primitive", None)
-        where = _home(primitive) if isinstance(primitive, Primitive) else place_of(value)
+        where = home(primitive) if isinstance(primitive, Primitive) else place_of(value)
         return Provided(noun, name, str(entry.pack), where or f"{entry.module}:{entry.attr}", why, lost=tuple(lost))
     try:
         return _primitive(find(name), why, lost)
@@ -176,11 +176,11 @@ def _primitive(primitive: Primitive, why: str, lost: Sequence[str]) -> Provided:
                if primitive.pack and any([target.primitive == primitive.name and target.owner == primitive.pack
                                           for entry in pack.entries if entry.group == groups.RULES
                                           if (target := Target.parse(entry.name))])]
-    return Provided("primitive", primitive.name, primitive.origin, _home(primitive), why, params or "none",
+    return Provided("primitive", primitive.name, primitive.origin, home(primitive), why, params or "none",
                     hooks, (*lost, *others), problem)
 
 
-def _home(primitive: Primitive) -> str:
+def home(primitive: Primitive) -> str:
     """Where a plugin is defined: its class, or the row of a table that a family made it from."""
     place = Source(primitive.plugin, primitive.name, None, "").place()
     module = sys.modules.get(primitive.module or "")
@@ -215,7 +215,7 @@ def _hooks(primitive: Primitive, resolution: Resolution, notes: Mapping[str, Any
         found[hook.name] = replace(hook, lost=(*hook.lost, text))
     for hook in found.values():
         by_family = hook.provider == primitive.origin and (hook.where or "").startswith(_KERNEL)
-        yield replace(hook, where=_home(primitive)) if by_family else hook  # written as a row of a table
+        yield replace(hook, where=home(primitive)) if by_family else hook  # written as a row of a table
 
 
 def _unchosen(rule: Unchosen) -> str:

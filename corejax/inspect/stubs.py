@@ -11,7 +11,7 @@ import inspect
 import os
 import pkgutil
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from keyword import iskeyword
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,7 +26,9 @@ from corejax.packs.define import find
 
 _KERNEL = Path(__file__).parent.parent
 _PLAIN = (type(None), bool, int, float, str)
-_MARK = "# Written by `python -m corejax stubs`: don't edit it."
+
+#: The first line of each file.
+MARK = "# Written by `python -m corejax stubs`: don't edit it."
 _OPERATORS = "operators."
 _NAMESPACES = groups.NAMESPACES
 
@@ -34,14 +36,18 @@ _NAMESPACES = groups.NAMESPACES
 _AT_TOP = groups.AT_TOP
 
 #: The distribution, and its folder, of stubs that are installed, by PEP 561.
-_INSTALLED = "corejax-stubs"
+INSTALLED = "corejax-stubs"
 
 
 class Stubs:
-    """The stubs for everything that is installed: `files` by path, and `left_out`: what couldn't be loaded, and why."""
+    """The stubs for what is installed: `files` by path, and `left_out`: what couldn't be loaded, and why.
 
-    def __init__(self) -> None:
+    They have everything, or what some packs provide, by the names of their distributions.
+    """
+
+    def __init__(self, packs: Collection[str] | None = None) -> None:
         self.left_out: dict[str, str] = {}
+        self._packs = packs
         core = origins((_KERNEL / "core.py").read_text("utf-8"), "corejax.core", "corejax")
         self._public: dict[Origin, str] = {origin: "corejax.core" for name, origin in core.items()
                                              if origin[1] == name and origin[0].startswith("corejax.")}
@@ -50,7 +56,7 @@ class Stubs:
         self.files = {
             "__init__.pyi": self._facade(),
             lax: self._functions(),
-            "arrays/__init__.pyi": f"{_MARK}\n",
+            "arrays/__init__.pyi": f"{MARK}\n",
             "arrays/methods.pyi": self._methods(),
             **modules,
         }
@@ -68,10 +74,8 @@ class Stubs:
         for module in _modules():
             if module not in exported:  # a name for what is not to be found in the folder of the stubs
                 lines += [f"import corejax.{module} as _{module}", f"{module} = _{module}"]
-        installed = registry.installed()
-        lines += [f"from corejax import {name} as {name}" for name in sorted(installed.names(_NAMESPACES))
-                  if "." not in name]
-        names = sorted(name.removeprefix(_AT_TOP) for name in installed.names(groups.FUNCTIONS)
+        lines += [f"from corejax import {name} as {name}" for name in self._names(_NAMESPACES) if "." not in name]
+        names = sorted(name.removeprefix(_AT_TOP) for name in self._names(groups.FUNCTIONS)
                        if name.startswith(_AT_TOP))
         scope, body = Scope([*exported, *names], self._public), []
         for name in names:
@@ -82,18 +86,17 @@ class Stubs:
     def _namespaces(self) -> dict[str, str]:
         """The modules that packs bring, each with the names of the module that it is."""
         files: dict[str, str] = {}
-        for name in sorted(registry.installed().names(_NAMESPACES)):
+        for name in self._names(_NAMESPACES):
             module = self._loaded(f"cj.{name}", registry.load, _NAMESPACES, name)
             for real in _tree(module) if module is not None else ():
                 path = (name + real.removeprefix(module.__name__)).replace(".", "/")
                 is_folder = real == module.__name__ and hasattr(module, "__path__")
-                files[f"{path}/__init__.pyi" if is_folder else f"{path}.pyi"] = f"{_MARK}\n\nfrom {real} import *\n"
+                files[f"{path}/__init__.pyi" if is_folder else f"{path}.pyi"] = f"{MARK}\n\nfrom {real} import *\n"
         return files
 
     def _functions(self) -> str:
         """`corejax.lax`: the functions of all packs, and primitives that have no other function."""
-        installed = registry.installed()
-        names = sorted({*installed.names(groups.FUNCTIONS), *installed.names(groups.PRIMITIVES)})
+        names = sorted({*self._names(groups.FUNCTIONS), *self._names(groups.PRIMITIVES)})
         names = [name for name in names if name.isidentifier() and not iskeyword(name)]
         found = {name: self._loaded(f"lax.{name}", _function, name) for name in names}
         classes = {name: value for name, value in found.items() if isinstance(value, type)}
@@ -108,7 +111,7 @@ class Stubs:
     def _methods(self) -> str:
         """`corejax.arrays.methods`: the methods and properties of arrays that packs provide."""
         operators = {*UNARY, *BINARY}
-        names = sorted(role.removeprefix(_OPERATORS) for role in registry.installed().names(groups.ROLES)
+        names = sorted(role.removeprefix(_OPERATORS) for role in self._names(groups.ROLES)
                        if role.startswith(_OPERATORS) and role.removeprefix(_OPERATORS) not in operators)
         scope, body = Scope([*names, "Methods"], self._public), []
         for name in names:
@@ -121,6 +124,12 @@ class Stubs:
             body.append("")
         head = ["class Methods:", '    """The methods of arrays that the installed packs provide."""', ""]
         return _file('"""What the installed packs add to arrays."""', [*scope.imports(), "", *head, *body])
+
+    def _names(self, group: str) -> list[str]:
+        """The names in a group that the packs provide, sorted."""
+        installed = registry.installed()
+        return [name for name in installed.names(group) if self._packs is None or any(
+            [entry.pack.name in self._packs for entry in installed.providers(group, name)])]
 
     def _loaded(self, name: str, load: Callable[..., Any], *args: str) -> Any:
         try:
@@ -219,7 +228,7 @@ def _signatures(function: Any) -> list[tuple[inspect.Signature, list[str]]]:
 # Text
 
 def _file(doc: str, lines: Sequence[str]) -> str:
-    return "\n".join([_MARK, "", doc, "", *lines]).rstrip("\n") + "\n"
+    return "\n".join([MARK, "", doc, "", *lines]).rstrip("\n") + "\n"
 
 
 def _quoted(doc: str) -> str:
@@ -243,7 +252,7 @@ def write(directory: str | os.PathLike[str], partial: bool = False) -> Iterator[
                                 wanted="a directory of your project", todo="leave it out: the default is typings/")
     stubs = Stubs()
     yield from (f"left out {name}: {why}" for name, why in stubs.left_out.items())
-    package = root / (_INSTALLED if partial else "corejax")
+    package = root / (INSTALLED if partial else "corejax")
     files = {**stubs.files, "py.typed": "partial\n"} if partial else stubs.files
     try:
         changed = [path for path, text in files.items() if _update(package / path, text)]
@@ -268,7 +277,7 @@ def _update(path: Path, text: str) -> bool:
 def _stale(package: Path, files: Mapping[str, str]) -> list[str]:
     """Stubs of an earlier run that this one doesn't have."""
     found = [(path, path.relative_to(package).as_posix()) for path in package.rglob("*.pyi")]
-    return [name for path, name in found if name not in files and path.read_text("utf-8").startswith(_MARK)]
+    return [name for path, name in found if name not in files and path.read_text("utf-8").startswith(MARK)]
 
 
 def _remove(path: Path) -> bool:
@@ -279,5 +288,5 @@ def _remove(path: Path) -> bool:
 def _settings(directory: str) -> Iterator[str]:
     yield from ("", "For type checkers to find them, write into pyproject.toml:", "", "    [tool.mypy]",
             f'    mypy_path = "{directory}"', "", "    [tool.pyright]", f'    stubPath = "{directory}"')
-    if manifest.distribution(_INSTALLED) is not None:  # pyright reads its files for those of any folder of that name
-        yield from ("", f"pyright prefers the installed {_INSTALLED}, which these contain: pip uninstall {_INSTALLED}")
+    if manifest.distribution(INSTALLED) is not None:  # pyright reads its files for those of any folder of that name
+        yield from ("", f"pyright prefers the installed {INSTALLED}, which these contain: pip uninstall {INSTALLED}")

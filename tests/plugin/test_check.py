@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 
 import pytest
+
+STANDARD = "corejax-lax-basic,corejax-reductions,corejax-control-flow"
 
 RULES = """
 def vmap(axis, args, dims):
@@ -56,9 +60,174 @@ def test_all_that_is_wrong_with_rules_is_told_with_what_to_do(site):
     assert 1 == said.returncode and "" == said.stdout and "did you mean 'vmap'?" in said.stderr
 
 
+ROWS = """
+import numpy as np
+from corejax import lax
+from corejax.plugin import define, factors, families, not_differentiable, partials
+
+def cosine(out, x):
+    return lax.cos(x)
+
+def row(name, impl=np.sin, hlo="sine", dtypes="fc", jvp=factors(cosine), **options):
+    return define(families.unary(name, impl, hlo=hlo, dtypes=dtypes, jvp=jvp, doc="A row.", **options))
+
+healthy = row("healthy", compiled_at=families.at_special_points)
+compiled = row("compiled", None, jvp=None)
+two_operands = row("two_operands", np.arctan2)
+wrong_kind = row("wrong_kind", np.invert, "not", "if", not_differentiable("whole numbers"))
+other_result = row("other_result", np.isfinite, "abs", "f", None)
+special = row("special", lambda x: np.sin(x).real, compiled_at=families.at_special_points)
+no_operation = row("no_operation", hlo="sinus")
+no_kernel = row("no_kernel", None, lambda ctx, args: ctx.custom_call("rows-pack.absent", args)[0])
+half_a_type = row("half_a_type", dtypes="f", result=lambda dtype: {"float64": dtype}[dtype.name])
+no_derivative = row("no_derivative", jvp=factors(lambda out, x: lax.coss(x)))
+wide_derivative = row("wide_derivative", dtypes="f", jvp=factors(lambda out, x: lax.concatenate([x, x], 0)))
+no_way_back = row("no_way_back", np.negative, "negate", jvp=None, linear=(0,), transpose=[lambda ct, x: ct[0]])
+no_kind = row("no_kind", dtypes="float")
+no_dtypes = row("no_dtypes", dtypes="")
+less = define(families.comparison("less", np.less, direction="LESS", dtypes="f", jvp=partials(None, None), doc="Less."))
+"""
+
+
+def test_rows_that_cannot_work_are_found_before_their_first_use(site):
+    names = re.findall(r"^(\w+) = ", ROWS, re.MULTILINE)
+    site.pack("rows-pack", {"primitives": {name: f"rows_pack:{name}" for name in names}}, {"rows_pack": ROWS})
+    found = json.loads(site.run("from corejax.inspect import cli\ncli.main(['check', '--json'])",
+                                COREJAX_PACKS=f"{STANDARD},rows-pack"))
+    problems = {}
+    for each in found:
+        assert "rows-pack" == each["pack"] and each["todo"], each
+        name, place, what = re.fullmatch(r"the primitive '(\w+)', a row at .*rows_pack.py:(\d+), (.*)",
+                                         each["problem"]).groups()
+        assert ROWS.splitlines()[int(place) - 1].startswith(f"{name} = ") or "define(families" in (
+            ROWS.splitlines()[int(place) - 1]), (name, place)
+        problems.setdefault(name, []).append(f"{what}; {each['todo']}")
+    expected = {
+        "two_operands": "can't be evaluated for f64[3]: TypeError: arctan2() takes from 2 to 3 positional arguments",
+        "wrong_kind": "can't be evaluated for f64[3]: TypeError: ufunc 'invert' not supported",
+        "other_result": "can't be evaluated for f64[3]: other_result.impl (rows-pack 1.0): returned bool[3], ",
+        "special": "can't be evaluated for c128[3]: special.impl (rows-pack 1.0): returned f64[3], wanted c128[3]",
+        "no_operation": "can't be compiled for f64[3]: unregistered operation 'stablehlo.sinus'",
+        "no_kernel": "can't be compiled for f64[3]: no_kernel (rows-pack 1.0) needs the kernel 'rows-pack.absent'",
+        "half_a_type": "has no type for f64[3]: KeyError",
+        "no_derivative": "can't be differentiated for f64[3]: no installed pack provides lax.coss; did you mean 'cos'",
+        "wide_derivative": "can't be differentiated for f64[3]: wide_derivative.jvp",
+        "no_way_back": "can't be differentiated for f64[3]: no_way_back.transpose",
+        "no_kind": "has no samples: KeyError: 'l'; name the kinds of dtypes that it takes, of b i u f c",
+        "no_dtypes": "takes no operands; name the kinds of dtypes",
+        "less": "can't be compiled for f64[3], f64[3]: ",
+    }
+    assert expected.keys() == problems.keys()
+    for name, said in expected.items():
+        assert problems[name][0].startswith(said), (said, problems[name])
+    assert problems["wrong_kind"][1].startswith("can't be compiled for f64[3]: 'stablehlo.not' op operand #0 must be")
+    assert "EQ, NE, GE, GT, LE, LT" in problems["less"][0]
+
+
+CHECKED = """
+from corejax.inspect.checkup import checkup
+print(*checkup(), sep="\\n")
+"""
+
+
+def test_namespaces_are_imported_with_what_is_below_them(site):
+    site.pack("wide-pack", {
+        "namespaces": {"wide": "wide_pack", "lax.slim": "wide_pack", "wide.deep": "wide_pack.deep", "_own": "wide_pack",
+                       "lax.sum.deep": "wide_pack.deep", "lax.both": "wide_pack", "twice": "wide_pack",
+                       "shared": "wide_pack"},
+        "functions": {"both": "wide_pack.deep:f", "cj/twice": "wide_pack.deep:f", "cj/a.b": "wide_pack.deep:f"}},
+        {"wide_pack.__init__": "", "wide_pack.deep": "def f(x):\n    return x\n", "wide_pack._hidden": "1 / 0",
+         "wide_pack.optional": "import not_installed_anywhere", "wide_pack.torn": "import sys\n1 / 0"})
+    site.pack("other-pack", {"namespaces": {"shared": "wide_pack"}})
+    out = site.run(CHECKED)
+    for said in ("corejax.wide.torn, the module wide_pack.torn, can't be imported: ZeroDivisionError",
+                 "the namespace 'wide.deep' can't be imported by this name; choose a name without dots",
+                 "the namespace 'lax.sum.deep' can't be imported by this name",
+                 "the function 'cj/a.b' can't be imported by this name",
+                 "the namespace '_own' is a name of corejax's own",
+                 "the namespace 'lax.both' has the name of a function of wide-pack 1.0, lax.both, so one of them",
+                 "the namespace 'twice' has the name of a function of wide-pack 1.0, cj.twice, so one of them",
+                 "the namespace 'shared' is provided more than once; choose with COREJAX_PREFER="):
+        assert said in out, (said, out)
+    assert 10 == len(out.splitlines()), out  # `shared` and `torn` twice
+
+
+BACKEND = """
+class {name}:
+    name = platform = "{name}"
+    priority = 1
+
+    def why_not(self):
+        {answer}
+
+    def make_client(self):
+        raise AssertionError("started")
+"""
+
+
+def test_a_backend_is_asked_whether_it_can_be_used(site):
+    site.pack("chips-pack", {"backends": {"torn": "chips_pack:torn_", "absent": "chips_pack:absent_"}}, {
+        "chips_pack": BACKEND.format(name="torn", answer="1 / 0") + BACKEND.format(
+            name="absent", answer="return 'no such chip'") + "\ntorn_, absent_ = torn(), absent()\n"})
+    assert ["chips-pack: the backend 'torn' of chips-pack 1.0 raises when it is asked whether it can be used; fix it, "
+            "or choose a backend other than 'torn' with config.backend or COREJAX_BACKEND"
+            ] == site.run(CHECKED).splitlines()
+
+
+TYPED = """
+from corejax.core import Array, ArrayLike
+
+def double(x: ArrayLike) -> Array:
+    "Twice as much."
+    return x + x
+
+def method(x: ArrayLike, times: int = 2) -> Array:
+    return x * times
+
+def top(x: ArrayLike) -> Array:
+    return x
+"""
+
+
+def test_stubs_of_a_project_that_do_not_describe_what_is_installed_are_found(site):
+    entries = {"functions": {"double": "typed_pack:double", "old": "typed_pack:double", "cj/top": "typed_pack:top"},
+               "roles": {"operators.times": "typed_pack:method"}, "namespaces": {"linear": "linear_pack"}}
+    site.pack("typed-pack", entries, {"typed_pack": TYPED, "linear_pack": "def solve(x):\n    return x\n"})
+    site.pack("plain-pack", {"functions": {"plain": "typed_pack:double"}})
+    project = site.folder / "project"
+    project.mkdir()
+    here = f"import os\nos.chdir({str(project)!r})\n"
+    assert "\n" == site.run(here + CHECKED)
+    assert "typings/corejax: " in site.run(f"{here}from corejax.inspect import cli\ncli.main(['stubs'])")
+    assert "\n" == site.run(here + CHECKED)
+    assert "\n" == site.run(here + CHECKED, COREJAX_DISABLE_PACKS="plain-pack")  # for this process only
+
+    (site.folder / "typed_pack.py").write_text(TYPED.replace("Twice as much", "Two times as much"))
+    assert "\n" == site.run(here + CHECKED)
+    (site.folder / "typed_pack.py").write_text(TYPED.replace("times: int = 2", "times: float = 2"))
+    shutil.rmtree(site.folder / "typed_pack-1.0.dist-info")
+    site.pack("typed-pack", {**entries, "functions": {"double": "typed_pack:double", "new": "typed_pack:double"}})
+    assert ("typings: the stubs in typings/corejax are out of date: without lax.new, with other types for x.times, "
+            "still with cj.top, lax.old; python -m corejax stubs writes them anew") == site.run(here + CHECKED).strip()
+
+
+def test_installed_stubs_are_compared_with_the_packs_that_they_are_for(site):
+    site.pack("typed-pack", {"functions": {"double": "typed_pack:double"}}, {"typed_pack": TYPED})
+    write = f"from corejax.inspect.stubs import write\nprint(*write({str(site.folder)!r}, partial=True))"
+    assert "corejax-stubs: " in site.run(write)
+    site.pack("corejax-stubs", {}, requires=["corejax", "typed-pack"])
+    site.names.remove("corejax-stubs")
+    site.pack("plain-pack", {"functions": {"plain": "typed_pack:double"}})
+    assert "\n" == site.run(CHECKED)  # they aren't for that pack
+
+    (site.folder / "typed_pack.py").write_text(TYPED.replace("x: ArrayLike", "y: ArrayLike"))
+    assert ("corejax-stubs: the stubs of corejax-stubs 1.0 are out of date: with other types for lax.double; pip "
+            "install --upgrade corejax-stubs; or python -m corejax stubs writes your own") == site.run(CHECKED).strip()
+    assert "\n" == site.run(CHECKED, COREJAX_DISABLE_PACKS="typed-pack")
+
+
 def test_nothing_is_broken_in_what_comes_with_corejax(site):
-    packs = "corejax-lax-basic,corejax-reductions,corejax-control-flow"
-    found = command(site, "check", COREJAX_PACKS=packs)
+    found = command(site, "check", COREJAX_PACKS=STANDARD)
     assert (0, "nothing is broken\n", "") == (found.returncode, found.stdout, found.stderr)
 
 
