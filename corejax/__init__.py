@@ -15,6 +15,7 @@ import numpy as _numpy  # noqa: F401
 from corejax import core, errors, lax, plugins, tree
 from corejax.arrays.array import Array
 from corejax.arrays.devices import run_by
+from corejax.base.caches import generation
 from corejax.base.dtypes import bfloat16, float0
 from corejax.base.errors import CorejaxError
 from corejax.base.late import find_in, homes, late
@@ -103,9 +104,9 @@ def _find(name: str) -> Any:
         if namespaces.is_provided(name):
             return namespaces.load(name)
         if registry.installed().providers(groups.FUNCTIONS, groups.AT_TOP + name):
-            found = globals()[name] = registry.load(groups.FUNCTIONS, groups.AT_TOP + name)
+            since = generation()
             _kept.add(name)
-            return found
+            return registry.keep(registry.load(groups.FUNCTIONS, groups.AT_TOP + name), globals(), name, since)
     raise _unknown(name)
 
 

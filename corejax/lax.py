@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from corejax.base.caches import generation
 from corejax.base.errors import CorejaxAttributeError, suggestion
 from corejax.base.late import late
 from corejax.base.source import error_without, here
@@ -30,6 +31,7 @@ def __getattr__(name: str) -> Any:
 def _find(name: str) -> Any:
     if name.startswith("__"):
         raise CorejaxAttributeError(f"module 'corejax.lax' has no attribute {name!r}")
+    since = generation()
     entry = registry.installed().choose_function(name)
     if entry is None and namespaces.is_provided(f"lax.{name}"):
         return namespaces.load(f"lax.{name}")
@@ -42,9 +44,8 @@ def _find(name: str) -> Any:
             wanted="a function or primitive of one of these: dir(lax) lists them",
             todo=" otherwise ".join([hint for hint in hints if hint]))
     found = _define.find(name).function if entry.group == groups.PRIMITIVES else registry.load(entry.group, name)
-    globals()[name] = found
     _kept.add(name)
-    return found
+    return registry.keep(found, globals(), name, since)
 
 
 def _forget(function: str | None) -> None:

@@ -17,6 +17,7 @@ from corejax.api.staging import abstract_leaves, trace_program
 from corejax.api.statics import Statics, choose, static_names, static_positions
 from corejax.base import trees
 from corejax.base.avals import ShapedArray
+from corejax.base.caches import generation
 from corejax.base.config import config
 from corejax.base.errors import ConcretizationError, CorejaxTypeError, CorejaxValueError
 from corejax.base.source import here
@@ -121,6 +122,7 @@ class _Staging:
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any], place: Any = None) -> Any:
         """Call it with any arguments, under any transformation; `place` is where `Lookup` expects the program."""
+        since = generation()
         function, dynamic = self.statics.split(args, kwargs)
         static_key = self.statics.key(args, kwargs)
         leaves, in_tree = trees.flatten(dynamic, None, call_root)
@@ -141,6 +143,7 @@ class _Staging:
         if place is not None and program.cacheable and not context.axes:
             known, key = place
             known[key] = program
+        self.table.check(since)
         if type(context.trace) is not EvalTrace:
             return program.bind(values(leaves, "jit", argument_namer(*dynamic)))
         try:

@@ -9,6 +9,7 @@ from typing import Any
 
 from corejax.arrays.array import Array
 from corejax.arrays.storage import deleted_error
+from corejax.base import caches
 from corejax.base.errors import ConcretizationError
 from corejax.base.trees import TreeDef
 from corejax.installed.roles import roles
@@ -171,6 +172,11 @@ class Table:
                 for signature in [each for each, known in list(programs.items()) if id(known) in gone]:
                     programs.pop(signature, None)
 
+    def check(self, since: int) -> None:
+        """What was put here was looked for in that generation: is it out of date?"""
+        if since != caches.generation():
+            self.clear()
+
     def clear(self) -> None:
         self.general.clear()
         for programs in self.flat.values():
@@ -194,6 +200,7 @@ def table_of(fun: Callable[..., Any], options: object) -> Table:
 @client.when_there_are_more
 def clear_programs() -> None:
     """Forget all traced programs."""
+    caches.new_generation()
     for table in list(_tables):
         table.clear()
 

@@ -1,4 +1,4 @@
-"""Bounded caches, for what Python's `lru_cache` can't do."""
+"""Bounded caches, for what Python's `lru_cache` can't do: being emptied while other threads compute what they keep."""
 
 from __future__ import annotations
 
@@ -14,6 +14,18 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 _all_caches: weakref.WeakSet[Any] = weakref.WeakSet()
+_generation = 0
+
+
+def generation() -> int:
+    """How many times all was forgotten. What began to be computed in an earlier generation must not be kept."""
+    return _generation
+
+
+def new_generation() -> None:
+    """Whoever makes caches empty calls this first."""
+    global _generation
+    _generation += 1
 
 
 class BoundedCache(Generic[K, V]):
@@ -33,18 +45,24 @@ class BoundedCache(Generic[K, V]):
     def get(self, key: K) -> V | None:
         return self._entries.get(key)
 
-    def put(self, key: K, value: V) -> V:
-        """Store, or return what another thread stored first."""
+    def put(self, key: K, value: V, since: int | None = None) -> V:
+        """Store, or return what another thread stored first. `since` is the generation when its computation began."""
         with self._lock:
-            kept = self._entries.setdefault(key, value)
-            if len(self._entries) > self.maxsize:
-                for oldest in list(self._entries)[: self.maxsize // 8 + 1]:
-                    del self._entries[oldest]
-            return kept
+            return self._keep(key, value) if since is None or since == _generation else value
 
     def clear(self) -> None:
         with self._lock:
-            self._entries.clear()
+            self._drop()
+
+    def _keep(self, key: K, value: V) -> V:
+        kept = self._entries.setdefault(key, value)
+        if len(self._entries) > self.maxsize:
+            for oldest in list(self._entries)[: self.maxsize // 8 + 1]:
+                del self._entries[oldest]
+        return kept
+
+    def _drop(self) -> None:
+        self._entries.clear()
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -63,12 +81,11 @@ class SharedCache(BoundedCache[K, V]):
         found = self._entries.get(key)
         return self._alive.get(key) if found is None else found
 
-    def put(self, key: K, value: V) -> V:
-        """Store, or return what another thread stored first."""
-        return super().put(key, self._alive.setdefault(key, value))
+    def _keep(self, key: K, value: V) -> V:
+        return super()._keep(key, self._alive.setdefault(key, value))
 
-    def clear(self) -> None:
-        super().clear()
+    def _drop(self) -> None:
+        super()._drop()
         self._alive.clear()
 
 
@@ -93,8 +110,11 @@ class WeakCache(Generic[V]):
             return self._entries[obj][key]
         except KeyError:
             pass
+        since = _generation
         value = self._function(obj, *key)
         with self._lock:
+            if since != _generation:
+                return value
             entries = self._entries.setdefault(obj, OrderedDict())
             value = entries.setdefault(key, value)
             while len(entries) > self._per_object:
@@ -108,6 +128,7 @@ class WeakCache(Generic[V]):
 
 def clear_all() -> None:
     """Empty all caches of the library: functions are traced and compiled again."""
+    new_generation()
     for cache in list(_all_caches):
         cache.clear()
     gc.collect()

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from corejax.base.avals import ShapedArray
-from corejax.base.caches import BoundedCache
+from corejax.base.caches import BoundedCache, generation
 from corejax.base.source import location
 from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, no_effects
 from corejax.kernel.keys import param_key
@@ -27,7 +27,8 @@ def apply_primitive(primitive: Primitive, args: Sequence[Any], params: Mapping[s
         key = (*key, place)
     program = _programs.get(key)
     if program is None:
-        program = _programs.put(key, _compile(primitive, avals, params, place and place.device))
+        since = generation()
+        program = _programs.put(key, _compile(primitive, avals, params, place and place.device), since)
     return program.calls.call(args) if primitive.multiple_results else program.calls.call_for_one(args)
 
 

@@ -13,6 +13,7 @@ from traceback import walk_tb
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from corejax.base.caches import generation, new_generation
 from corejax.base.errors import (
     CorejaxError,
     CorejaxKeyError,
@@ -73,6 +74,7 @@ def importing(module: str = "") -> Pack | None:
 
 def forget() -> None:
     """Choose anew at the next use of each name: the user prefers something else now."""
+    new_generation()
     _objects.clear()
     for drop in _to_forget:
         drop(None)
@@ -80,6 +82,7 @@ def forget() -> None:
 
 def forget_function(name: str) -> None:
     """Look a primitive and its function up anew at their next use: their module was reloaded."""
+    new_generation()
     for group in (PRIMITIVES, FUNCTIONS):
         _objects.pop((group, name), None)
     for drop in _to_forget:
@@ -89,6 +92,14 @@ def forget_function(name: str) -> None:
 def also_forget(drop: Callable[[str | None], None]) -> None:
     """Call this when what was loaded under a name, or under any if that is None, is to be dropped."""
     _to_forget.append(drop)
+
+
+def keep(found: Any, names: dict[Any, Any], name: Any, since: int) -> Any:
+    """Let a name stand for what was found, unless all was forgotten since that generation."""
+    found = names.setdefault(name, found)  # another thread may have been faster
+    if since != generation():
+        names.pop(name, None)
+    return found
 
 
 def installed() -> Manifest:
@@ -101,12 +112,13 @@ def load(group: str, name: str) -> Any:
     found = _objects.get((group, name), _MISSING)
     if found is not _MISSING:
         return found
+    since = generation()
     if group == ROLES and name in TABLES:
-        return _objects.setdefault((group, name), _joined(name))
+        return keep(_joined(name), _objects, (group, name), since)
     entry = installed().choose(group, name)
     if entry is None:
         raise unknown(group, name)
-    return _objects.setdefault((group, name), load_entry(entry))
+    return keep(load_entry(entry), _objects, (group, name), since)
 
 
 def load_entry(entry: Entry) -> Any:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from corejax.base.caches import generation
 from corejax.installed import groups, registry
 
 
@@ -23,9 +24,9 @@ class Roles:
         # Only called the first time: from then on, it is an ordinary attribute.
         if name.startswith("_"):
             raise AttributeError(name)
+        since = generation()
         function: Callable[..., Any] = registry.load(groups.ROLES, self._prefix + name)
-        self.__dict__[name] = function
-        return function
+        return registry.keep(function, self.__dict__, name, since)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         return f"roles({self._prefix}*)" if self._prefix else "roles"

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from corejax.base.caches import generation
 from corejax.base.errors import CorejaxError, CorejaxTypeError
 from corejax.base.source import at_hand, here, tell_where
 from corejax.kernel.binding import check_bound
@@ -59,7 +60,7 @@ def structural_key(jaxpr: Jaxpr) -> StructuralKey:
 
 def compiled_key(jaxpr: Jaxpr) -> StructuralKey:
     """The identity of what a jaxpr compiles to: ignores params that no lowering reads, such as rules."""
-    return _interned(jaxpr, "compiled key", _lowered_param_key)
+    return _interned(jaxpr, f"compiled key {generation()}", _lowered_param_key)  # other rules read other params
 
 
 def _interned(jaxpr: Jaxpr, name: str, key_of_params: Callable[[JaxprEqn], tuple[Any, ...]]) -> StructuralKey:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from corejax.base.avals import ShapedArray
-from corejax.base.caches import BoundedCache
+from corejax.base.caches import BoundedCache, generation
 from corejax.base.errors import CorejaxAttributeError, CorejaxError, CorejaxTypeError, suggestion
 from corejax.base.source import here
 from corejax.kernel import checks
@@ -188,6 +188,7 @@ class Primitive:
 
     def _infer(self, avals: Avals, params: Mapping[str, object], key: object) -> Any:
         self.check_params(params)
+        since = generation()
         try:
             result = self.abstract_eval(avals, **params)
         except CorejaxError as error:
@@ -204,7 +205,7 @@ class Primitive:
                 error.add_note(f"raised by {self.name}.abstract_eval ({self.origin}), called with {list(avals)} "
                                f"and {dict(params)}, for {here()}")
             raise
-        return self._cache.put(key, checks.check_avals(self, result))
+        return self._cache.put(key, checks.check_avals(self, result), since)
 
     def check_params(self, params: Mapping[str, object]) -> None:
         wanted = self.params
@@ -272,9 +273,10 @@ def _fill(primitive: Primitive) -> None:
 
 def refill(primitive: Primitive) -> None:
     """Freeze a primitive anew while it is in use: more is known of its rules."""
+    count = _thawed
     slots = _freezer.freeze(primitive)
     with _lock:
-        if _is_frozen(primitive):
+        if count == _thawed and _is_frozen(primitive):  # else its next use freezes it anyway
             _set(primitive, slots)
 
 

@@ -408,6 +408,80 @@ def test_threads_go_on_while_another_prefers(site):
     assert out_of(out)[0] in ("[0.0]", "[7.0]", "[0.0, 7.0]")  # by who had his turn when
 
 
+def test_what_was_being_traced_or_compiled_while_a_user_came_to_prefer_another_rule_is_not_kept(site):
+    more = """
+        @hookimpl
+        def xla_translation(self, ctx, args, *, scale):
+            wait()
+            return ctx.op("stablehlo.sine", args)
+
+        @hookimpl
+        def vmap(self, axis, args, dims, *, scale):
+            wait()
+            return wave(args[0], scale=scale), dims[0]
+    """
+    wave(site, more=more)
+    with (site.folder / "wave_pack.py").open("a") as module:
+        module.write("from threading import Event\nentered, gate = Event(), Event()\n"
+                     "def wait():\n    entered.set()\n    gate.wait(9)\n")
+    site.pack("hooks-pack", {"rules": {"wave-pack/wave:xla_translation": "hooks_pack:lower",
+                                       "wave-pack/wave:vmap": "hooks_pack:vmap"}}, {"hooks_pack": """
+        from corejax import lax
+        def lower(ctx, args, *, scale):
+            return ctx.op("stablehlo.cosine", args)
+        def vmap(axis, args, dims, *, scale):
+            return lax.wave(args[0] + 1.0, scale=scale), dims[0]
+    """})
+    out = run(site, """
+        import threading, wave_pack
+        warnings.simplefilter("ignore")
+        @cj.jit
+        def f(x):
+            return lax.wave(x)
+        @cj.jit
+        def g(x):
+            return cj.vmap(lax.wave)(x)
+        on_device = cj.device_put(0.0)
+        zeros = np.zeros(1)
+        uses = {"compiled": lambda: f(0.0), "dispatched": lambda: lax.wave(on_device), "mapped": lambda: g(zeros)[0]}
+        for name, use in uses.items():
+            cj.clear_caches()
+            wave_pack.entered.clear(), wave_pack.gate.clear()
+            seen = []
+            thread = threading.Thread(target=lambda: seen.append(float(use())))
+            thread.start()
+            assert wave_pack.entered.wait(9)
+            with cj.plugins.prefer("hooks-pack"):
+                wave_pack.gate.set()
+                thread.join()
+                print(name, seen, round(float(use()), 2), round(float(use()), 2))
+            print(round(float(use()), 2))
+    """)
+    assert ["compiled [0.0] 1.0 1.0", "0.0", "dispatched [0.0] 1.0 1.0", "0.0"] == out_of(out)[:4]
+    assert "0.54 0.54" in out and out.endswith("0.0\n")  # mapped by one rule, lowered by the other
+
+
+def test_a_preferred_lowering_may_read_params_by_which_programs_were_not_told_apart_before(site):
+    wave(site, more="""
+        @hookimpl
+        def xla_translation(self, ctx, args):
+            return ctx.op("stablehlo.sine", args)
+    """)
+    rules(site, xla_translation="reads_scale")
+    with (site.folder / "hooks_pack.py").open("a") as module:
+        module.write("def reads_scale(ctx, args, *, scale):\n    return ctx.constant(scale, ctx.avals_in[0])\n")
+    out = out_of(run(site, """
+        from corejax.ir import jaxpr_as_fun
+        warnings.simplefilter("ignore")
+        programs = [cj.make_jaxpr(cj.jit(lambda x: lax.wave(x, scale=scale)))(0.0) for scale in (3.0, 4.0)]
+        one, two = (cj.jit(jaxpr_as_fun(closed)) for closed in programs)
+        print(float(one(0.0)[0]), float(two(0.0)[0]))
+        with cj.plugins.prefer("hooks-pack"):
+            print(float(one(0.0)[0]), float(two(0.0)[0]))
+    """))
+    assert ["0.0 0.0", "3.0 4.0"] == out[:2]
+
+
 # Wrappers, order, and what is chosen
 
 def test_chosen_wrappers_of_several_packs_nest(site):

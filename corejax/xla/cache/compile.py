@@ -17,7 +17,7 @@ from corejax.arrays.array import Array, as_array
 from corejax.arrays.storage import is_on_device, to_numpy
 from corejax.base import _jaxlib, dtypes
 from corejax.base.avals import ShapedArray
-from corejax.base.caches import SharedCache
+from corejax.base.caches import SharedCache, generation
 from corejax.kernel.checks import failed_lowering
 from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, subjaxprs
 from corejax.kernel.keys import compiled_key, param_key
@@ -82,7 +82,8 @@ class Executable:
 class _OncePerKey:
     """A cache that computes a missing value in one thread while others that need it wait.
 
-    A failed computation leaves nothing behind: the next thread in line tries again.
+    A failed computation leaves nothing behind: the next thread in line tries again. So it does after one that was
+    going on when all was forgotten.
     """
 
     def __init__(self, maxsize: int) -> None:
@@ -104,8 +105,8 @@ class _OncePerKey:
             done.wait()
         try:
             # The last owner may have finished between the look-up and the claim.
-            found = self._cache.get(key)
-            return found if found is not None else self._cache.put(key, compute())
+            found, since = self._cache.get(key), generation()
+            return found if found is not None else self._cache.put(key, compute(), since)
         finally:
             with self._lock:
                 self._pending.pop(key, None)
