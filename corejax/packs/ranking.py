@@ -97,14 +97,15 @@ def clash(primitive: str, hook: str, rivals: Sequence[Offer]) -> Any:
 
 
 def by_platform(primitive: str, offers: Sequence[Offer], preferences: Preferences) -> dict[str, Ranking]:
-    """The ranked lowerings for each platform that has any. Members of a family without their own get the family's."""
+    """The ranked lowerings for each platform that has any. Those of a family come after a member's own."""
     platforms = dict.fromkeys([offer.source.platform for offer in offers if offer.source.platform is not None])
     found = {platform: rank(primitive, f"xla_translation@{platform}",
                             [offer for offer in offers if offer.source.platform == platform], preferences)
              for platform in sorted(platforms)}
     for family, members in FAMILIES.items():
-        if family in found:
-            found = {**dict.fromkeys(members, found[family]), **found}
+        for member in members if family in found else ():
+            own = found.get(member)
+            found[member] = found[family] if own is None else Ranking([*own.offers, *found[family].offers], own.why)
     return found
 
 

@@ -65,6 +65,7 @@ def _filled(primitive: Primitive, resolution: Resolution) -> tuple[SimpleNamespa
     slots = SimpleNamespace(**_merge(resolution))
     declared = slots.jvp
     derivation.fill(slots, primitive)
+    slots.lowerings = {platform: chain([rule, slots.xla_translation]) for platform, rule in slots.lowerings.items()}
     return slots, declared
 
 

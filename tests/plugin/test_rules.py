@@ -46,6 +46,9 @@ RULES = """
     def declines(args, *, scale):
         return None if args[0].ndim else np.float64(7.0)
 
+    def never(ctx, args):
+        return None
+
     @hookimpl(wrapper=True)
     def doubles(args):
         return 2.0 * (yield)
@@ -304,6 +307,21 @@ def test_what_would_change_an_answer_is_left_until_the_user_chooses_it(site, whi
             print({use})
     """)
     assert [theirs] * len(taking) + [owners] * len(leaving) == out_of(out)
+
+
+@pytest.mark.parametrize("more", [LOWERED, "@hookimpl\n        def decompose(self, args, *, scale):\n"
+                                           "            from corejax import lax; return lax.sin(args[0] * scale)"])
+def test_a_lowering_for_a_platform_that_returns_none_leaves_it_to_the_others(site, more):
+    wave(site, more=more)
+    rules(site, {"wave-pack/wave:xla_translation@cpu": "never", "wave-pack/wave:xla_translation@cuda": "never",
+                 "wave-pack/wave:xla_translation@gpu": "cosine"})
+    out = run(site, """
+        from types import SimpleNamespace
+        ctx = SimpleNamespace(call=lambda jaxpr, args: ["of the family"], avals_in=[cj.core.aval_of(1.0)])
+        print(float(cj.jit(lax.wave)(0.5)) == float(np.sin(0.5)))
+        print(find("wave").lowering("cuda")(ctx, (), scale=1.0))
+    """, COREJAX_PREFER="hooks-pack")
+    assert ["True", "of the family"] == out_of(out)
 
 
 def test_what_is_derived_is_an_answer_and_a_slow_substitute_is_none(site):
