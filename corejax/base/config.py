@@ -121,7 +121,8 @@ class Config(threading.local):
         setting = _setting(name)
         raise CorejaxAttributeError(f"config.{name} can't be deleted", where=here(), got=f"del config.{name}",
                                     wanted=setting.values.wanted,
-                                    todo=f"assign its default: config.{name} = {setting.default!r}")
+                                    todo=f"assign its default, config.{name} = {setting.default!r}; or set it for a "
+                                         f"while only, as tests should: with config({name}=...)")
 
     @_entry
     def __call__(self, **values: Any) -> AbstractContextManager[Config]:

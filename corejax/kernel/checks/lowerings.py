@@ -24,8 +24,9 @@ def wrong_lowering(eqn: JaxprEqn | None, got: object, wanted: str) -> RuleError:
 
 def failed_lowering(eqn: JaxprEqn | None, error: BaseException) -> RuleError:
     """The error for a lowering rule that made an invalid operation."""
-    return _rule_error(eqn, "made an invalid operation", plain(error), "operations that the compiler accepts",
-                       f"correct the rule; {SEE_MORE}")
+    types = f" for operands {', '.join([str(x.aval) for x in eqn.invars])}" if eqn is not None and eqn.invars else ""
+    return _rule_error(eqn, "made an invalid operation", plain(error), f"operations that the compiler accepts{types}",
+                       f"correct the rule, or reject such operands in abstract_eval; {SEE_MORE}")
 
 
 def foreign_value(eqn: JaxprEqn | None, value: object) -> RuleError:
