@@ -22,6 +22,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 for _library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
+#: Tests of packs that aren't installed here: tests/test_outside_packs.py runs them where they are.
+collect_ignore = ["outside"]
+
 
 @pytest.fixture(autouse=True)
 def _quiet_numpy() -> Iterator[None]:
@@ -55,7 +58,7 @@ def pytest_xdist_make_scheduler(config: Any, log: Any) -> Any:
     class ByEnvironment(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
-            costly = "test_wheels.py", "test_plugin_faults.py", "test_native_pack.py"
+            costly = "test_wheels.py", "test_plugin_faults.py", "test_native_pack.py", "test_outside_packs.py"
             return file if file.endswith(costly) else nodeid
 
     return ByEnvironment(config, log)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
-import sysconfig
 import textwrap
 from pathlib import Path
 
 import pytest
 
 from imports import ROOT
+from pythons import compiler, run
 
 pytestmark = pytest.mark.slow
 
@@ -32,12 +29,6 @@ PROGRAM = """
 """
 
 
-def compiler() -> str | None:
-    """The C++ compiler that setuptools would call, if it is there."""
-    command = os.environ.get("CXX") or sysconfig.get_config_var("CXX") or "c++"
-    return shutil.which(command.split()[0])
-
-
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that the pack is installed in, beside what this environment has."""
@@ -50,16 +41,6 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run(folder, None, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--target",
         str(folder / "packages"), str(folder / "source"))
     return folder
-
-
-def run(folder: Path, packages: Path | None, *arguments: str, fails: bool = False, **environment: str) -> str:
-    """What a new Python prints, with the pack if `packages` is where it is installed."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "COREJAX_"))}
-    env |= {"PYTHONPATH": str(packages)} if packages else {}
-    done = subprocess.run([sys.executable, *arguments], cwd=folder, env=env | environment, capture_output=True,
-                          text=True)
-    assert fails is (done.returncode != 0), done.stdout + done.stderr
-    return done.stdout.strip() + (done.stderr if fails else "")
 
 
 def test_its_own_tests_pass_on_what_pip_built(installed: Path) -> None:

@@ -1,0 +1,133 @@
+"""Packs as outsiders write them, in tests/outside: built, installed together, tested, and gone again."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import shutil
+import textwrap
+import tokenize
+from pathlib import Path
+
+import pytest
+
+from imports import ROOT, imports
+from pythons import compiler, run
+
+pytestmark = pytest.mark.slow
+
+OUTSIDE = ROOT / "tests/outside"
+PACKS = {path.parent.name: path.parent for path in sorted(OUTSIDE.glob("*/pyproject.toml"))}
+
+#: What a pack may import of corejax, as docs/writing-a-pack.md says, and the kit in its tests.
+PUBLIC = {"corejax", *(f"corejax.{name}" for name in ("core", "errors", "ir", "lax", "plugin", "testing"))}
+
+#: The primitives that `make test` runs the conformance kit on; `make test-all` takes all of them.
+SAMPLED = ("erf", "searchsorted", "fft")
+
+
+def built() -> list[str]:
+    return [name for name in PACKS if not (PACKS[name] / "setup.py").exists() or compiler()]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with all packs installed in `packages`, and their tests in `tests`."""
+    folder = tmp_path_factory.mktemp("outside")
+    for name in built():
+        shutil.copytree(PACKS[name], folder / "source" / name, ignore=shutil.ignore_patterns("__pycache__", "build"))
+        shutil.copytree(PACKS[name] / "tests", folder / "tests", dirs_exist_ok=True)
+    run(folder, None, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", "wheels",
+        *(f"./source/{name}" for name in built()))
+    run(folder, None, "-m", "pip", "install", "-q", "--no-deps", "--no-compile", "--target", "packages",
+        *map(str, sorted(folder.glob("wheels/*.whl"))))
+    return folder
+
+
+def python(installed: Path, code: str, packages: bool = True, **environment: str) -> str:
+    return run(installed, installed / "packages" if packages else None, "-c", textwrap.dedent(code), **environment)
+
+
+# As they are written
+
+def code_lines(source: str) -> int:
+    """How many lines have code: neither blank, nor comments, nor docstrings."""
+    lines: set[int] = set()
+    begins = True
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type in (tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER):
+            continue
+        docstring = begins and token.type == tokenize.STRING
+        begins = token.type == tokenize.NEWLINE
+        if not docstring and not begins:
+            lines |= {*range(token.start[0], token.end[0] + 1)}
+    return len(lines)
+
+
+def pack_lines(name: str) -> int:
+    """The lines of code of a pack: Python and C++, without its tests and its metadata."""
+    sources = [*PACKS[name].glob("outside_*/*.py"), *PACKS[name].glob("setup.py")]
+    native = [line for path in PACKS[name].glob("outside_*/*.cc") for line in path.read_text().splitlines()]
+    return sum(code_lines(path.read_text()) for path in sources) + \
+        len([line for line in native if line.strip() and not line.strip().startswith("//")])
+
+
+def test_erf_and_its_gradient_take_at_most_15_lines() -> None:
+    source = (PACKS["special"] / "outside_special/error_functions.py").read_text()
+    erf = next(node for node in ast.parse(source).body if ast.unparse(node).startswith("erf = "))
+    assert erf.end_lineno is not None
+    assert code_lines("\n".join(source.splitlines()[:erf.end_lineno])) <= 15
+
+
+def test_the_table_says_how_long_each_pack_is() -> None:
+    table = (OUTSIDE / "README.md").read_text()
+    said = {name: int(lines) for name, lines in re.findall(r"^\| \[(\w+)\].*\| *(\d+) *\|$", table, re.M)}
+    assert {name: pack_lines(name) for name in PACKS} == said
+
+
+@pytest.mark.parametrize("name", PACKS)
+def test_only_public_names_of_corejax_are_imported(name: str) -> None:
+    found = {item.module for path in (PACKS[name] / f"outside_{name}").rglob("*.py") for item in imports(path, {})}
+    assert set() == {module for module in found if module.partition(".")[0] == "corejax"} - PUBLIC
+
+
+# Installed together
+
+def test_their_own_tests_pass(installed: Path) -> None:
+    run_tests(installed, "-k", f"not test_rules or {' or '.join(f'{name}:' for name in SAMPLED)}")
+
+
+@pytest.mark.exhaustive
+def test_every_law_holds_for_all_their_primitives(installed: Path) -> None:
+    run_tests(installed, "-m", "corejax")
+
+
+def run_tests(installed: Path, *options: str) -> None:
+    said = run(installed, installed / "packages", "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "tests",
+               "--rootdir", str(installed), *options)
+    assert " passed" in said
+
+
+def test_check_finds_nothing_broken(installed: Path) -> None:
+    assert "nothing is broken" == run(installed, installed / "packages", "-m", "corejax", "check")
+
+
+def test_a_cholesky_is_exported_to_processes_with_the_pack_and_refused_by_name_without(installed: Path) -> None:
+    given = """
+        import numpy as np
+        import corejax as cj
+
+        a = np.array([[4.0, 2.0], [2.0, 5.0]])
+        """
+    load = given + """
+        try:
+            print(cj.export.deserialize(open("cholesky", "rb").read()).call(a).tolist())
+        except cj.errors.PackError as error:
+            print(error)"""
+    python(installed, given + """
+        open("cholesky", "wb").write(cj.export.export(cj.lax.cholesky)(a).serialize())""")
+    assert "[[2.0, 0.0], [1.0, 2.0]]" == python(installed, load)
+    said = python(installed, load, packages=False)
+    assert "needs the kernel 'outside-lapack.potrf_f64', which is missing: no installed pack provides it" in said
+    assert said.endswith("to do:  pip install outside-lapack")
