@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from corejax.api.programs import clear_programs
 from corejax.arrays import array as arrays
 from corejax.arrays.array import Array
 from corejax.base import caches, trees
@@ -97,5 +96,4 @@ def block_until_ready(x: Tree) -> Tree:
 @public
 def clear_caches() -> None:
     """Empty all caches: functions are traced and compiled again when they are next called."""
-    clear_programs()
     caches.clear_all()

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import TracebackType
 
-from corejax.api.arrays import clear_caches
 from corejax.base.errors import CorejaxTypeError, kind_of
 from corejax.base.source import here
 from corejax.base.tracebacks import public
-from corejax.installed import manifest, preferences, registry
+from corejax.installed import manifest, preferences
 from corejax.installed.targets import Choice
 from corejax.packs import freeze
 
@@ -27,7 +26,7 @@ class Preferring:
                  traceback: TracebackType | None) -> None:
         preferences.take_back(self._choices)
         self._choices = ()
-        _forget()
+        freeze.choose_anew()
 
     def __repr__(self) -> str:
         return f"<prefer({', '.join([repr(str(choice)) for choice in self._choices])})>"
@@ -56,12 +55,5 @@ def prefer(*choices: str) -> Preferring:
                                    where=here(), todo="name packs as `python -m corejax plugins` does")
     found = manifest.read().choices("prefer()", choices)
     preferences.push(found)
-    _forget()
+    freeze.choose_anew()
     return Preferring(found)
-
-
-def _forget() -> None:
-    """Choose anew, and compile anew."""
-    registry.forget()
-    freeze.thaw_all()
-    clear_caches()

@@ -162,6 +162,7 @@ class Table:
         self.flat: dict[int, dict[Any, Program]] = {64: {}, 32: {}}
         self.general: dict[Any, Program] = {}
         _tables.add(self)
+        caches.also_clear(self)
 
     def put(self, key: object, program: Program) -> None:
         """Add a program; if there are too many, the oldest are dropped."""

@@ -22,6 +22,11 @@ def generation() -> int:
     return _generation
 
 
+def also_clear(cache: Any) -> None:
+    """Clear this one, too, when all are. It may die before."""
+    _all_caches.add(cache)
+
+
 def new_generation() -> None:
     """Whoever makes caches empty calls this first."""
     global _generation

@@ -24,6 +24,7 @@ from corejax.base.errors import (
 )
 from corejax.base.late import late
 from corejax.base.source import add_library_package, here, package_of
+from corejax.installed import reloads
 from corejax.installed.groups import FUNCTIONS, NAMESPACES, PRIMITIVES, ROLES, TABLES, noun, report
 from corejax.installed.isolation import Modules, Watch
 
@@ -72,8 +73,9 @@ def importing(module: str = "") -> Pack | None:
     return found
 
 
+@reloads.when_reloaded
 def forget() -> None:
-    """Choose anew at the next use of each name: the user prefers something else now."""
+    """Choose anew at the next use of each name: the user prefers something else now, or a module was reloaded."""
     new_generation()
     _objects.clear()
     for drop in _to_forget:
@@ -142,6 +144,7 @@ def load_entry(entry: Entry) -> Any:
                               "a mapping of NumPy's functions to functions of the same arguments")
     elif entry.group in (FUNCTIONS, ROLES) and not callable(value):
         raise entry_error(entry, "is not a function", f"{kind_of(value)}, by `{entry}`", "something that can be called")
+    reloads.watch(entry.module)
     add_library_package(entry.module.partition(".")[0], entry.pack)
     return value
 

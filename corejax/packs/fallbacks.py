@@ -8,6 +8,7 @@ for itself whether NumPy would be faster, and nothing is slower than the user's 
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,6 +25,7 @@ from corejax.kernel.primitive import Primitive, Rule
 if TYPE_CHECKING:
     from corejax.interpreters.batching import Axis
     from corejax.xla.lowering.programs import Lowering
+
 
 class Note(NamedTuple):
     """What replaces a hook without a rule, in a word and in a sentence, and what it costs."""
@@ -72,14 +74,17 @@ def missing(primitive: Primitive, hook: str) -> Rule:
 
 # Substitutes
 
+#: The hooks of each primitive for which the user was warned.
+_told: weakref.WeakKeyDictionary[Primitive, set[str]] = weakref.WeakKeyDictionary()
+
+
 def notifier(primitive: Primitive, hook: str, note: Note) -> Callable[[], None]:
     """A function that warns the user, once, that a fallback is used; or raises, if the configuration says so."""
-    told = False
+    told = _told.setdefault(primitive, set())  # not here, since it may be frozen several times
 
     def notify() -> None:
-        nonlocal told
         mode = config.fallbacks
-        if mode == "silent" or (told and mode == "warn"):
+        if mode == "silent" or (hook in told and mode == "warn"):
             return
         problem = f"{primitive.name} ({primitive.origin}) has no {hook} rule: {note.what}"
         if mode == "error":
@@ -87,7 +92,7 @@ def notifier(primitive: Primitive, hook: str, note: Note) -> Callable[[], None]:
                                    got=f"no {hook}, and config.fallbacks = 'error'",
                                    wanted=f"the hook {hook}, or decompose", todo=f"write {hook}; or set "
                                    f"config.fallbacks = 'warn' if this will do: {note.cost}")
-        told = True
+        told.add(hook)
         message = (f"{problem}. This costs: {note.cost}. Writing the hook {hook} (or decompose) removes it; "
                    "config.fallbacks = 'error' makes this an error, 'silent' hides this warning.")
         warn(message)

@@ -120,6 +120,11 @@ def meet(primitive: Primitive, foreign: Foreign) -> Any:
     return met[foreign.entry]
 
 
+def forget() -> None:
+    """Import all rules anew when they are needed: a module that has some was reloaded."""
+    _met.clear()
+
+
 def _imported(primitive: Primitive, foreign: Foreign) -> Any:
     rule = registry.load_entry(foreign.entry)
     if foreign.in_table:

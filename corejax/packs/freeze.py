@@ -1,6 +1,6 @@
 """Freezing: a primitive gets its rules at its first use, and the user is told what was left out of them.
 
-`extend` adds rules before that; `thaw_all` has every primitive frozen anew.
+`extend` adds rules before that; `choose_anew` has every primitive frozen anew.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ import threading
 import weakref
 from typing import Any
 
+from corejax.base import caches
 from corejax.base.errors import CorejaxError, CorejaxRuntimeError, PackError
 from corejax.base.source import here
-from corejax.installed import groups, manifest, registry
+from corejax.installed import groups, manifest, registry, reloads
 from corejax.installed.distributions import Pack
 from corejax.kernel.primitive import Primitive, thaw
+from corejax.packs import foreign
 from corejax.packs.foreign import Foreign, orphans
 from corejax.packs.ranking import Offer, conflict, general
 from corejax.packs.resolution import Extension, Resolution, extensions
@@ -48,11 +50,20 @@ def freeze(primitive: Primitive) -> dict[str, Any]:
     return slots
 
 
-def thaw_all() -> None:
-    """Freeze every primitive anew at its next use: the user prefers something else now."""
+def choose_anew() -> None:
+    """Take other rules from now on: everything is looked up, frozen, traced and compiled anew at its next use."""
+    registry.forget()
     with _lock:
         used = list(_fixed)
     thaw(used)
+    caches.clear_all()
+
+
+@reloads.when_reloaded
+def _import_anew() -> None:
+    """Take the rules that a module has now."""
+    foreign.forget()
+    choose_anew()
 
 
 def extend(primitive: Primitive, plugin: object, whose: str, replace: bool, pack: Pack | None) -> None:

@@ -500,6 +500,46 @@ def test_a_preferred_lowering_may_read_params_by_which_programs_were_not_told_ap
     assert ["0.0 0.0", "3.0 4.0"] == out[:2]
 
 
+def test_a_pack_of_rules_that_is_reloaded_brings_its_new_ones(site):
+    wave(site)
+    site.pack("hooks-pack", {"rules": {"wave-pack/wave:jvp": "hooks_pack:jvp",
+                                       "wave-pack/*:vmap": "hooks_pack.maps:table"},
+                             "functions": {"half": "hooks_pack:half"}}, {"hooks_pack.__init__": """
+        from corejax import lax
+        def jvp(primals, tangents, *, scale):
+            return lax.wave(primals[0], scale=scale), 2.0 * tangents[0]
+        def half(x):
+            return x * 2.0
+    """, "hooks_pack.maps": """
+        from corejax import lax
+        def vmap(axis, args, dims, *, scale):
+            return lax.wave(args[0], scale=scale) + 2.0, dims[0]
+        table = {"wave": vmap}
+    """})
+    out = out_of(warned(site, """
+        import importlib, pathlib, sys
+        slope, mapped = cj.jit(lambda x: cj.jvp(lax.wave, (x,), (1.0,))[1]), cj.jit(cj.vmap(lax.wave))
+        zero = np.zeros(1)
+        def show():
+            print(*map(float, [slope(0.0), mapped(zero)[0], cj.vmap(lax.wave)(zero)[0], lax.half(1.0)]))
+        def rewrite(name, old, new):
+            path = pathlib.Path(sys.modules[name].__file__)
+            path.write_text(path.read_text().replace(old, new))
+            importlib.reload(sys.modules[name])
+        show()
+        rewrite("hooks_pack", "2.0", "3.25")
+        show()
+        rewrite("hooks_pack.maps", "2.0", "4.125")
+        show()
+        loader = sys.modules["hooks_pack"].__loader__
+        print(loader is sys.modules["hooks_pack"].__spec__.loader, vars(loader).keys() <= {"name", "path"})
+        print(error(lambda: rewrite("hooks_pack", "3.25", "5.5\\n        1 +")).splitlines()[0])
+    """))
+    assert ["2.0 2.0 2.0 2.0", "3.25 2.0 2.0 3.25", "3.25 4.125 4.125 3.25", "True True"] == out[:4]
+    assert out[4].startswith("IndentationError")
+    assert 1 == sum("wave (wave-pack 2.0) has no xla_translation rule" in line for line in out)
+
+
 # Wrappers, order, and what is chosen
 
 def test_chosen_wrappers_of_several_packs_nest(site):
