@@ -21,7 +21,14 @@ import threading
 import weakref
 from typing import Any
 
-from corejax.base.errors import PackError, PluginError
+from corejax.base.errors import (
+    CorejaxAttributeError,
+    CorejaxError,
+    CorejaxTypeError,
+    PackError,
+    PluginError,
+    kind_of,
+)
 from corejax.base.source import add_library_package, here
 from corejax.base.tracebacks import public, trim
 from corejax.installed import groups, registry
@@ -52,11 +59,11 @@ def place(primitive: Primitive) -> tuple[str | None, str]:
 
 
 def pickled(primitive: Primitive) -> tuple[object, ...]:
-    """Pickle a pack's primitive by its name (and its pack, if others use the name), any other by its function."""
+    """Pickle a pack's primitive by its name (and its pack, if others use the name), any other by its place."""
     if primitive.pack is not None:
         rivals = registry.installed().providers(groups.PRIMITIVES, primitive.name)
         return (find, (primitive.name,)) if len(rivals) == 1 else (_of_pack, (primitive.pack, primitive.name))
-    return _primitive_at, (primitive.module, primitive.function.__qualname__)
+    return _primitive_at, (primitive.module, _place_of(primitive))
 
 
 def define(plugin: object, *, name: str | None = None, module: str | None = None) -> Function:
@@ -145,9 +152,34 @@ def _primitive_of(plugin: Any, module: str | None, entry: str | None = None) -> 
         return found
 
 
+def _place_of(primitive: Primitive) -> str:
+    """The name in its module under which a primitive can be imported: that of its function, or else of a variable."""
+    function, module = primitive.function, primitive.module or "__main__"
+    try:
+        found = _primitive_at(module, function.__qualname__)
+    except (ImportError, CorejaxError):
+        found = None
+    if found is primitive:
+        return function.__qualname__
+    for value in (function, primitive.plugin, primitive):
+        for name, other in list(vars(sys.modules.get(module, sys)).items()):
+            if other is value:
+                return name
+    raise CorejaxTypeError(
+        f"{primitive.name} ({primitive.origin}) can't be pickled: it has no place from which it can be imported",
+        primitive=primitive.name, where=here(), wanted=f"a variable of {module} that holds it, or its function",
+        got="nothing there" if found is None else f"there is another primitive, {found!r} ({found.origin})",
+        todo="define it at the top of a module; or say where it is: define(..., name='Class.attribute', module='...')")
+
+
 def _primitive_at(module: str, qualname: str) -> Primitive:
-    """For unpickling: the primitive of the function at this location."""
+    """For unpickling: the primitive at this place, where its function is, or its plugin."""
     value: Any = sys.modules.get(module) or __import__(module, fromlist=["_"])
     for attr in qualname.split("."):
-        value = getattr(value, attr)
-    return value.primitive  # type: ignore[no-any-return]
+        value = getattr(value, attr, None)
+    found = value if isinstance(value, Primitive) else getattr(value, "primitive", None) or _of_plugin.get(id(value))
+    if not isinstance(found, Primitive):
+        raise CorejaxAttributeError(f"there is no primitive at {module}.{qualname}", got=kind_of(value), where=here(),
+                                    wanted="the primitive that was pickled, or its function",
+                                    todo="unpickle it with the version of that module with which it was pickled")
+    return found

@@ -10,9 +10,11 @@ import threading
 import numpy as np
 import pytest
 
+import corejax as cj
 from corejax.base import caches
 from corejax.base.avals import ShapedArray
-from corejax.errors import CorejaxRuntimeError, CorejaxTypeError, PluginError, RuleError
+from corejax.errors import CorejaxAttributeError, CorejaxRuntimeError, CorejaxTypeError, PluginError, RuleError
+from corejax.packs.define import _primitive_at
 from corejax.packs.hook_signatures import Signature, adapt, adapt_partial, chain, wrapped
 from corejax.plugin import Primitive, define, hookimpl, operators, partials, per_operand, provide, roles
 
@@ -134,6 +136,30 @@ def test_pickling_and_copying_keep_the_identity_of_a_local_primitive():
     assert scale is pickle.loads(pickle.dumps(scale))
     assert scale.primitive is pickle.loads(pickle.dumps(scale.primitive))
     assert scale.primitive is copy.deepcopy(scale.primitive) is copy.copy(scale.primitive)
+
+
+class Bare(Plain):
+    name = "bare"
+
+
+named_otherwise = define(Bare())
+only_the_plugin = Bare()
+define(only_the_plugin)
+
+
+class Holder:
+    held = define(Bare(), name="Holder.held")
+
+
+def test_a_primitive_is_pickled_by_whatever_leads_to_it_or_refused():
+    for primitive in (named_otherwise.primitive, define(only_the_plugin).primitive, Holder.held.primitive):
+        assert primitive is pickle.loads(pickle.dumps(primitive))
+        assert primitive is pickle.loads(pickle.dumps(cj.make_jaxpr(primitive.function)(1.0))).eqns[0].primitive
+    for local, found in ((define(Bare()), "nothing there"), (define(Plain()), "another primitive, plain")):
+        with pytest.raises(CorejaxTypeError, match=rf"{local.primitive.name} .* can't be pickled(.|\n)*{found}"):
+            pickle.dumps(cj.make_jaxpr(local)(1.0))
+    with pytest.raises(CorejaxAttributeError, match=r"no primitive at corejax\.nothing\.below(.|\n)*to do:  unpickle"):
+        _primitive_at("corejax", "nothing.below")
 
 
 @pytest.mark.parametrize(("params", "message"), [
