@@ -53,14 +53,14 @@ its known half passes to the other, which operands are left, and when the types 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from itertools import count
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from corejax.base import dtypes
 from corejax.base.avals import Linear, ShapedArray, Zero, aval_of
 from corejax.base.caches import WeakCache
-from corejax.base.errors import CorejaxTypeError
+from corejax.base.errors import CorejaxTypeError, RuleError
 from corejax.base.source import here
 from corejax.installed.roles import roles
 from corejax.interpreters.residuals import keep_small
@@ -167,6 +167,7 @@ def transpose(cotangents: Sequence[object], args: Sequence[object],
     program, nonzero_in = backward(tuple([type(x) is Linear for x in args]), nonzero(cotangents))
     operands = [*[x for x in args if type(x) is not Linear], *without_zeros(cotangents)]
     found = bind(program, operands) if True in nonzero_in or effects_of(program) else ()
+    _check_count(found, sum(nonzero_in))
     back = iter(with_zeros(found, nonzero_in, [x.aval for x in args if type(x) is Linear]))
     return [next(back) if type(x) is Linear else None for x in args]
 
@@ -200,6 +201,7 @@ def with_tangents(groups: Sequence[Iterable[object]], tangents: Sequence[Iterabl
 
 def part_tangents(outs: Sequence[object], groups: Sequence[Sequence[bool]]) -> tuple[list[Any], list[Any]]:
     """Take results in groups apart: all values, and a tangent for each. Flags say which values have one."""
+    _check_count(outs, sum([len(flags) + sum(flags) for flags in groups]))
     values: list[Any] = []
     dots: list[Any] = []
     start = 0
@@ -244,6 +246,7 @@ def divide(eqn: JaxprEqn, split: Split[Any], remake: Remake, fresh_avals: Sequen
     atoms = {"operand": eqn.invars, "result": eqn.outvars, "fresh": fresh}
     waiting = [atoms[where][i] for where, i in split.places]
     unknown = split.unknown_out
+    _check_count(eqn.outvars, len(unknown))
     known = staged = None
     outvars = [*[v for v, u in zip(eqn.outvars, unknown, strict=True) if not u], *fresh]
     if outvars or effects_of(split.known):
@@ -283,6 +286,14 @@ def without_dead_code(jaxpr: Jaxpr, used_out: Sequence[bool]) -> Shorter[Jaxpr] 
 def _without_dead_code(jaxpr: Jaxpr, used_out: Flags) -> Shorter[Jaxpr] | None:
     smaller, used_in = dce(jaxpr, used_out)
     return None if smaller is jaxpr else Shorter(smaller, used_in, used_out)
+
+
+def _check_count(results: Sized, wanted: int) -> None:
+    """Raise unless a primitive has as many results as its program. Who calls the rule adds the primitive's name."""
+    if len(results) != wanted:
+        raise RuleError("announces a different number of results than its program has", hook="abstract_eval",
+                        got=f"{len(results)} results", wanted=f"{wanted}, as its program has", where=here(),
+                        todo="return a type for each result: for a call, jaxpr.out_avals")
 
 
 # Loops

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from corejax.arrays.array import Array, as_array
 from corejax.base.avals import Linear, ShapedArray, aval_of
 from corejax.base.caches import WeakCache
+from corejax.base.source import at_hand
 from corejax.interpreters.staging import StagingTracer, stage_closed
 from corejax.ir.arguments import check_each, for_each_output
 from corejax.ir.interpret import eval_jaxpr
@@ -25,6 +26,31 @@ from corejax.kernel.trace import AxisEnv, Trace, Tracer, check_belongs
 #: A waiting equation: (primitive, operands, params, outputs). Operands are `Linear`s and known values, outputs are
 #: `Linear`s. It is a plain tuple because reverse mode makes one for every step of the user's function.
 TapeEqn: TypeAlias = tuple[Any, Sequence[Any], Params, Sequence[Linear]]
+
+
+class PartOf(dict[str, Any]):
+    """The params of an equation that stems from a `decompose` rule, and whose rule that is: for errors about it."""
+
+    __slots__ = ("whose",)
+
+    def __init__(self, params: Params, whose: str) -> None:
+        super().__init__(params)
+        self.whose = whose
+
+
+def mark_parts(trace: Trace, start: int, whose: str) -> None:
+    """Mark the equations that a trace has recorded since the `start`-th, if they carry programs.
+
+    Others are transposed by themselves, or their errors say enough.
+    """
+    eqns: list[Any] = getattr(trace, "eqns", [])
+    for i in range(start, len(eqns)):
+        eqn = eqns[i]
+        primitive, params = (eqn[0], eqn[2]) if type(eqn) is tuple else (eqn.primitive, eqn.params)
+        if type(params) is PartOf or getattr(primitive, "partial_eval", None) is None:
+            continue
+        marked = PartOf(params, whose)
+        eqns[i] = (primitive, eqn[1], marked, eqn[3]) if type(eqn) is tuple else eqn.replace(params=marked)
 
 
 class TapeTracer(Tracer):
@@ -105,7 +131,10 @@ class TapeTrace(Trace):
             outs = [Linear(v.aval) for v in staged.outvars]
             env.update(zip(staged.outvars, outs, strict=True))
             inputs = [self.operand(_read(env, v)) for v in staged.invars]
-            self.eqns.append((staged.primitive, inputs, dict(staged.params), outs))
+            params, source = dict(staged.params), getattr(at_hand.eqn, "params", None)
+            if type(source) is PartOf and getattr(at_hand.eqn, "primitive", None) is primitive:
+                params = PartOf(params, source.whose)
+            self.eqns.append((staged.primitive, inputs, params, outs))
         return [TapeTracer(self, env[v]) if type(env[v]) is Linear else env[v] for v in eqn.outvars]
 
 

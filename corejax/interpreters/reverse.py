@@ -8,10 +8,10 @@ from typing import Any
 from corejax.arrays.array import Array
 from corejax.base.avals import Linear, ShapedArray, Zero, aval_of
 from corejax.base.caches import WeakCache
-from corejax.base.errors import RuleError
+from corejax.base.errors import CorejaxNotImplementedError, RuleError
 from corejax.installed.roles import roles
 from corejax.interpreters.linearize import LinearMap, linearize, weighted_sum
-from corejax.interpreters.partial_eval import TapeEqn, record
+from corejax.interpreters.partial_eval import PartOf, TapeEqn, record
 from corejax.interpreters.staging import stage_closed
 from corejax.ir.arguments import check_each, check_jaxpr
 from corejax.ir.interpret import eval_jaxpr
@@ -73,6 +73,8 @@ def backward(eqns: Sequence[TapeEqn], outs: Sequence[object], cotangents: Sequen
         try:
             back = primitive.transpose(ct, operands, **params)
         except Exception as error:
+            if type(params) is PartOf:
+                say_whose(error, params.whose)
             raise checks.failed(primitive, "transpose", error)  # noqa: B904
         if type(back) not in (list, tuple) or len(back) != len(operands):
             checks.check_sequence(primitive, "transpose", back, len(operands), "operands")
@@ -96,6 +98,13 @@ def backward(eqns: Sequence[TapeEqn], outs: Sequence[object], cotangents: Sequen
             else:
                 found[x] = ct
     return found
+
+
+def say_whose(error: Exception, whose: str) -> None:
+    """Say in an error about a missing transposition whose `decompose` the equation stems from."""
+    if isinstance(error, CorejaxNotImplementedError) and "in the decompose of" not in error.message:
+        error.message += f"; this one is in the decompose of {whose}"
+        error.todo = f"{error.todo}; or give {whose.partition(' ')[0]} a jvp or a transpose of its own"
 
 
 def _cotangents(primitive: Primitive, found: dict[Linear, Any], outs: Sequence[Linear]) -> list[Any] | None:

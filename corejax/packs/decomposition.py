@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from corejax.base.avals import Linear, ShapedArray, Zero, aval_of
 from corejax.base.caches import BoundedCache
+from corejax.base.errors import CorejaxNotImplementedError
 from corejax.interpreters import batching, forward
-from corejax.interpreters.reverse import transpose_function
+from corejax.interpreters.partial_eval import mark_parts
+from corejax.interpreters.reverse import say_whose, transpose_function
 from corejax.interpreters.staging import stage, stage_closed
 from corejax.kernel import checks
 from corejax.kernel.context import context
@@ -80,6 +82,10 @@ def _avals(args: Sequence[object]) -> Avals:
     return tuple([x.aval if isinstance(x, Linear) else aval_of(x) for x in args])
 
 
+def _whose(primitive: Primitive) -> str:
+    return f"{primitive.name} ({primitive.origin})"
+
+
 def _results(primitive: Primitive | _Mapped, outs: Sequence[object]) -> Any:
     return outs if primitive.multiple_results else outs[0]
 
@@ -94,8 +100,11 @@ def _abstract_eval(primitive: Primitive) -> Rule:
 
 def _jvp(primitive: Primitive) -> Rule:
     def jvp(primals: Sequence[object], tangents: Sequence[object], /, **params: Any) -> tuple[Any, Any]:
-        outs, dots = _once(primitive, params, ("jvp", context.trace, *_avals(primals)),
+        trace = context.trace
+        start = len(getattr(trace, "eqns", ()))
+        outs, dots = _once(primitive, params, ("jvp", trace, *_avals(primals)),
                            lambda: forward.jvp(_function(primitive, params), primals, tangents))
+        mark_parts(trace, start, _whose(primitive))
         return _results(primitive, outs), _results(primitive, dots)
     return jvp
 
@@ -103,16 +112,23 @@ def _jvp(primitive: Primitive) -> Rule:
 def _transpose(primitive: Primitive) -> Rule:
     def transpose(cts: Any, args: Sequence[Any], /, **params: Any) -> list[Any]:
         cts = cts if primitive.multiple_results else [cts]
-        return _once(primitive, params, ("transpose", *_avals(args)),  # type: ignore[no-any-return]
-                     lambda: transpose_function(_function(primitive, params), args, cts))
+        try:
+            return _once(primitive, params, ("transpose", *_avals(args)),  # type: ignore[no-any-return]
+                         lambda: transpose_function(_function(primitive, params), args, cts))
+        except CorejaxNotImplementedError as error:
+            say_whose(error, _whose(primitive))
+            raise
     return transpose
 
 
 def _vmap(primitive: Primitive) -> Rule:
     def vmap(axis: Axis, args: Sequence[object], dims: Sequence[int | None], /, **params: Any) -> tuple[Any, Any]:
+        trace = context.trace
+        start = len(getattr(trace, "eqns", ()))
         outs, out_dims = _once(
-            primitive, params, ("vmap", context.trace, *_avals(args), *dims),
+            primitive, params, ("vmap", trace, *_avals(args), *dims),
             lambda: batching.vmap(_function(primitive, params), axis.size, axis.name, args, dims))
+        mark_parts(trace, start, _whose(primitive))
         return _results(primitive, outs), _results(primitive, out_dims)
     return vmap
 

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping, Sequence, Set
+from functools import update_wrapper
 from types import FunctionType
 from typing import Any
 
-from corejax.base.errors import PluginError, kind_of
+from corejax.base.errors import PluginError, RuleError, kind_of
 from corejax.base.source import here
-from corejax.base.tracebacks import as_entry, public, trim
+from corejax.base.tracebacks import as_entry, calls_users, is_entry, trim
+from corejax.kernel import checks
 from corejax.kernel.declarations import Partials
 from corejax.kernel.primitive import Function, Primitive
 from corejax.packs.consistency import names_operands
 
 _LETTERS = "xyzuvw"
+
+#: What a structure says that is given another number of leaves than it has.
+_NOT_FILLED = re.compile(r"Too \w+ leaves for PyTreeDef; expected (\d+)")
 
 
 def public_function(primitive: Primitive) -> Function:
@@ -34,7 +40,7 @@ def public_function(primitive: Primitive) -> Function:
     made.__name__ = made.__qualname__ = primitive.name
     made.__module__ = primitive.module or type(plugin).__module__
     made.__doc__ = made.__doc__ or inspect.getdoc(plugin)
-    function: Any = public(made)
+    function: Any = made if is_entry(made) else as_entry(update_wrapper(_guarded(made, primitive), made))
     if make is None or _names_no_argument(made):
         function.__signature__ = _signature(plugin, typed)
     function.primitive = primitive
@@ -50,6 +56,37 @@ def _default_function(bind: Function) -> Function:
             trim(error)
             raise
     return function
+
+
+@calls_users
+def _guarded(made: FunctionType, primitive: Primitive) -> Function:
+    """A plugin's own function as an entry."""
+    def function(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return made(*args, **kwargs)
+        except (Exception, SystemExit) as error:
+            wrong = _wrong_count(error, made, primitive)
+            if wrong is not None:
+                trim(wrong)
+                raise wrong from None
+            trim(error)
+            raise
+    return function
+
+
+def _wrong_count(error: BaseException, made: FunctionType, primitive: Primitive) -> RuleError | None:
+    """The error for a structure that a plugin's function can't fill, as `bind` returned another number of results."""
+    if isinstance(error, ValueError) and (found := _NOT_FILLED.match(str(error))) is not None:
+        part = error.__traceback__
+        while part is not None and part.tb_next is not None:
+            part = part.tb_next
+        if part is None or part.tb_frame.f_code is not made.__code__:
+            return None
+        return checks.rule_error(
+            primitive, "abstract_eval", "announces a different number of results than its public function needs",
+            str(error), f"{found[1]} results, for the structure that the function returns",
+            "return a type for each result: for a call, jaxpr.out_avals")
+    return None
 
 
 def _bind_with_defaults(bind: Function, defaults: Mapping[str, object]) -> Function:

@@ -24,7 +24,7 @@ class Blamed(Protocol):
     def origin(self) -> str: ...
 
 
-def rule_error(primitive: Blamed, hook: str, problem: str, got: object, wanted: object, todo: str,
+def rule_error(primitive: Blamed, hook: str, problem: str, got: object, wanted: object, todo: str | None,
                kind: type[RuleError] = RuleError) -> RuleError:
     """The error for a rule of `primitive` that returned something wrong."""
     pack = whose(primitive, hook)
@@ -81,6 +81,8 @@ def failed(primitive: Blamed, hook: str, error: Exception, where: str | None = N
                            "compute into a new array: copy the operand first, or omit `out=`")
         wrong.__cause__, wrong.where = error, where or wrong.where
         return wrong
+    if type(error) is RuleError and error.primitive is None:  # from a kit, which doesn't know for whom it works
+        return rule_error(primitive, error.hook or hook, error.message, error.got, error.wanted, error.todo)
     plugin, named = getattr(primitive, "plugin", None), getattr(error, "primitive", None)
     if plugin is None or hasattr(error, "_hook") or named == primitive.name or getattr(error, "hook", None) is not None:
         return error
