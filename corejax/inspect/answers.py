@@ -1,10 +1,10 @@
-"""Answers about names, as objects that print as text."""
+"""Answers about names and installations, as objects that print as text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 
 @dataclass(frozen=True)
@@ -102,3 +102,14 @@ class Listing:
 
     def __repr__(self) -> str:
         return f"<{self.what}>"
+
+
+class Problem(NamedTuple):
+    """Something wrong with a distribution, and what to do about it, if that is known."""
+
+    pack: str
+    problem: str
+    todo: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.pack}: {self.problem}" + (f"; {self.todo}" if self.todo else "")

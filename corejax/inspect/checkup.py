@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from corejax.base.errors import suggestion
+from corejax.arrays.array import Array
+from corejax.arrays.storage import Stored
+from corejax.base import _jaxlib
+from corejax.base.errors import CorejaxImportError, suggestion
 from corejax.inspect import explain, outdated, rows
+from corejax.inspect.answers import Problem
 from corejax.installed import groups, manifest, namespaces, registry
 from corejax.installed.isolation import Modules
 from corejax.installed.targets import EVERY
@@ -21,25 +25,22 @@ if TYPE_CHECKING:
     from corejax.installed.manifest import Manifest
 
 
-class Problem(NamedTuple):
-    """Something wrong with a distribution, and what to do about it, if that is known."""
+def checkup(looks_at: Callable[[str], object] = str) -> Iterator[Problem]:
+    """Everything that is wrong with packs in use, in order; a broken pack counts once.
 
-    pack: str
-    problem: str
-    todo: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.pack}: {self.problem}" + (f"; {self.todo}" if self.todo else "")
-
-
-def checkup() -> Iterator[Problem]:
-    """Everything that is wrong with packs in use, in order; a broken pack counts once."""
+    `looks_at` is called with the name of each pack before anything of it is run.
+    """
+    try:
+        assert _jaxlib.ir is not None
+    except CorejaxImportError as error:
+        yield Problem("jaxlib", error.message, error.todo or "")
     installed = manifest.read()
     for name, why in installed.broken.items():
         yield Problem(name, f"left out: its metadata is broken: {why}")
     yield from [Problem(*fault) for fault in (*installed.several_versions(), *installed.misspelled_rules())]
     for pack in installed.packs.values():
         told = set()
+        looks_at(pack.name)
         for entry in pack.entries:
             for problem in _problems(installed, entry):
                 if problem not in told:
@@ -124,8 +125,17 @@ def _of_submodule(entry: Entry, name: str, real: str) -> Iterator[Problem]:
         before.restore(package)
 
 
+def _of_role(entry: Entry) -> Iterator[Problem]:
+    """Look whether arrays have an attribute of their own in place of a method."""
+    name = entry.name.removeprefix("operators.")
+    if name != entry.name and any([name in vars(kind) for kind in (Array, Stored)]):
+        yield Problem(entry.pack.name, f"the role {entry.name!r} is hidden by an attribute that arrays have, x.{name}",
+                      "choose another name")
+
+
 _MORE: dict[str, Callable[[Entry], Iterator[Problem]]] = {
-    groups.PRIMITIVES: _of_primitive, groups.NAMESPACES: _of_namespace, backends.GROUP: _of_backend}
+    groups.PRIMITIVES: _of_primitive, groups.NAMESPACES: _of_namespace, groups.ROLES: _of_role,
+    backends.GROUP: _of_backend}
 
 
 def _of_error(pack: str, error: BaseException) -> Problem:

@@ -7,13 +7,21 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import importlib_metadata
 
 from corejax.base.errors import CorejaxError
-from corejax.inspect import checkup
-from corejax.inspect import explain as explaining
-from corejax.inspect import stubs as stubbing
+from corejax.base.late import late
+from corejax.inspect import doctor as examining
+
+if TYPE_CHECKING:
+    from corejax.inspect import checkup
+    from corejax.inspect import explain as explaining
+    from corejax.inspect import stubs as stubbing
+else:  # the doctor can't do without what is imported here, so it is little
+    checkup, explaining = late("corejax.inspect.checkup"), late("corejax.inspect.explain")
+    stubbing = late("corejax.inspect.stubs")
 
 
 def plugins() -> Iterator[str]:
@@ -35,6 +43,22 @@ def check_as_json() -> Iterator[str]:
     problems = list(checkup.checkup())
     yield json.dumps([problem._asdict() for problem in problems], indent=1)
     if problems:
+        raise SystemExit(1)
+
+
+def doctor(seconds: float) -> Iterator[str]:
+    """Print versions, packs, backends with a program run on each, settings, caches, duplicates, and what is wrong."""
+    found = examining.examine(seconds)
+    yield from found.lines()
+    if found.problems:
+        raise SystemExit(1)
+
+
+def doctor_as_json(seconds: float) -> Iterator[str]:
+    """The same as an object, whose `problems` are as those of `check`."""
+    found = examining.examine(seconds)
+    yield json.dumps({**found.sections, "problems": [problem._asdict() for problem in found.problems]}, indent=1)
+    if found.problems:
         raise SystemExit(1)
 
 
@@ -72,11 +96,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m corejax", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     parsers = {}
-    for command in (plugins, check, primitives, backends, version, explain, stubs):
+    for command in (plugins, check, doctor, primitives, backends, version, explain, stubs):
         parsers[command] = commands.add_parser(command.__name__, help=command.__doc__)
         parsers[command].set_defaults(run=command)
     parsers[check].add_argument("--json", dest="run", action="store_const", const=check_as_json,
                                 help=check_as_json.__doc__)
+    parsers[doctor].add_argument("--json", dest="run", action="store_const", const=doctor_as_json,
+                                 help=doctor_as_json.__doc__)
+    parsers[doctor].add_argument("--seconds", type=float, default=examining.SECONDS,
+                                 help="how long packs, or a backend, may take (default: %(default)s)")
     parsers[explain].add_argument("name")
     parsers[stubs].add_argument("directory", nargs="?", default="typings", help="where to (default: %(default)s)")
     parsers[stubs].add_argument("--partial", action="store_true", help="as a package to be installed, corejax-stubs")

@@ -14,7 +14,7 @@ import numpy as np
 
 from corejax.base import dtypes
 from corejax.base.avals import ShapedArray, aval_of
-from corejax.base.errors import CorejaxError, MissingRuleError, RuleError
+from corejax.base.errors import CorejaxError, CorejaxImportError, MissingRuleError, RuleError
 from corejax.installed import groups, registry
 from corejax.interpreters import reverse
 from corejax.interpreters.staging import stage, stage_closed
@@ -57,6 +57,8 @@ def faults(primitive: Primitive) -> Iterator[Fault]:
             try:
                 attempt(primitive, sample)
             except (Exception, SystemExit) as error:
+                if type(error) is CorejaxImportError:  # it's jaxlib that is broken
+                    continue
                 found.setdefault(problem, _fault(f"{problem} {shown}", error, todo))
                 if attempt is _types:  # all others need them
                     break

@@ -229,6 +229,14 @@ def distribution(name: str) -> Distribution | None:
         return None
 
 
+def copies(name: str) -> list[Distribution]:
+    """Every installed distribution of this name, in the order of the path: the first one counts."""
+    found: dict[str, Distribution] = {}
+    for each in importlib_metadata.distributions(name=name):
+        found.setdefault(os.path.realpath(str(getattr(each, "_path", id(each)))), each)
+    return list(found.values())
+
+
 def standard() -> list[str]:
     """The packs that the kernel's extra `std` names; stubs, which it names too, are for type checkers only."""
     requires = getattr(distribution("corejax"), "requires", None) or ()

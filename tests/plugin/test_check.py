@@ -174,6 +174,20 @@ def test_a_backend_is_asked_whether_it_can_be_used(site):
             ] == site.run(CHECKED).splitlines()
 
 
+def test_a_method_that_an_attribute_of_arrays_hides_is_found(site):
+    site.pack("bold-pack", {"roles": {"operators.shape": "bold_pack:f", "operators.outline": "bold_pack:f"}},
+              {"bold_pack": "def f(x):\n    return x\n"})
+    assert ("bold-pack: the role 'operators.shape' is hidden by an attribute that arrays have, x.shape; choose another "
+            "name") == site.run(CHECKED).strip()
+
+
+def test_without_jaxlib_that_is_the_only_problem(site):
+    site.pack("rows-pack", {"primitives": {"healthy": "rows_pack:healthy"}}, {"rows_pack": ROWS})
+    (site.folder / "jaxlib.py").write_text("")
+    assert "jaxlib: jaxlib.mlir.ir can't be imported; pip install jaxlib" == site.run(
+        f"import sys\nassert 'jaxlib' not in sys.modules\n{CHECKED}").strip()
+
+
 TYPED = """
 from corejax.core import Array, ArrayLike
 

@@ -14,6 +14,7 @@ import os
 import re
 import stat
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import sha256
 from types import TracebackType
@@ -88,8 +89,11 @@ class Directory:
         """The path of an entry."""
         return os.path.join(self.path, _name(key))
 
-    def read(self, key: bytes) -> bytes | None:
-        """The program in an entry, or None if there is no such entry. Raises a `Fault` if it isn't what was written."""
+    def read(self, key: bytes, *, used: bool = True) -> bytes | None:
+        """The program in an entry, or None if there is no such entry. Raises a `Fault` if it isn't what was written.
+
+        Unless it is only looked at, this is a use of the program, which is kept longer for it.
+        """
         try:
             # O_NONBLOCK: opening a pipe would otherwise wait for somebody to write to it.
             fd = os.open(_name(key), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=self._fd)
@@ -107,8 +111,18 @@ class Directory:
                 raise self._broken(key, error.strerror or type(error).__name__) from None
             program = self._checked(key, content)
             with suppress(OSError):  # the time of last use decides which entries are dropped
-                os.utime(fd)
+                if used:
+                    os.utime(fd)
         return program
+
+    def survey(self) -> Iterator[tuple[int, Fault | None]]:
+        """The size of each entry, and what is wrong with it. Changes nothing."""
+        for _, size, name in self._files(removing=False):
+            try:
+                self.read(bytes.fromhex(name.partition(".")[0]), used=False)
+                yield size, None
+            except Fault as fault:
+                yield size, fault
 
     def _checked(self, key: bytes, content: bytes) -> bytes:
         if not content.startswith(_MAGIC):
@@ -170,8 +184,8 @@ class Directory:
             self._remove(name)
             total -= size
 
-    def _files(self) -> list[tuple[int, int, str]]:
-        """(time of last use, size, name) of each entry, oldest first. Abandoned temporary files are removed."""
+    def _files(self, removing: bool = True) -> list[tuple[int, int, str]]:
+        """(time of last use, size, name) of each entry, oldest first. Abandoned temporary files may be removed."""
         found = []
         with os.scandir(self._fd) as files:
             for file in files:
@@ -184,7 +198,7 @@ class Directory:
                     continue  # another process dropped it
                 if not unfinished:
                     found.append((status.st_mtime_ns, status.st_size, file.name))
-                elif status.st_mtime < time.time() - _ABANDONED:
+                elif removing and status.st_mtime < time.time() - _ABANDONED:
                     self._remove(file.name)
         return sorted(found)
 

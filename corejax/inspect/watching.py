@@ -1,0 +1,99 @@
+"""Running others' code in a process that may hang or die, and finding out where it did.
+
+Nothing is read from pipes: what such a process started may hold them open for good.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+_KERNEL = str(Path(__file__).parent.parent) + os.sep
+_POSIX = hasattr(os, "killpg")
+_PYTHON = str(Path(os.__file__).parent) + os.sep
+_STACK = re.compile(r"^Current thread .*\n((?:  .*\n)*)", re.MULTILINE)
+_FRAME = re.compile(r'^ +File "(.*)", line (\d+) in (.*)$', re.MULTILINE)
+_PATIENCE = 5.0  # seconds for a process to say where it is, and for its end
+
+
+class Ended(NamedTuple):
+    """What a process found; and if it didn't come to its end, why, what it was doing, and on which line."""
+
+    found: list[dict[str, Any]]
+    why: str = ""
+    at: str = ""
+    place: str = ""
+
+
+def run(arguments: Sequence[str], seconds: float) -> Ended:
+    """Run `corejax.inspect.child` with these arguments, as this process would find it, for so many seconds at most."""
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        lines, said = Path(folder, "lines"), Path(folder, "said")
+        lines.touch()
+        path = os.pathsep.join([os.path.abspath(entry) for entry in sys.path])
+        # The folder of this process comes first only if it does here. Signals are answered with the stack.
+        command = [sys.executable, "-P", "-X", "faulthandler", "-m", "corejax.inspect.child", str(lines), *arguments]
+        with open(said, "wb") as output:
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                                       env={**os.environ, "PYTHONPATH": path}, start_new_session=True)
+        try:
+            why = _ended(process, seconds)
+        finally:
+            _end(process)
+        found = [json.loads(line) for line in lines.read_text("utf-8").splitlines() if line.endswith("}")]
+        at = next((each["at"] for each in reversed(found) if "at" in each), "")
+        rest = [each for each in found if "at" not in each]
+        if not why and found and not at:
+            return Ended(rest)
+        text = said.read_text("utf-8", "replace")
+        return Ended(rest, why or f"ends with exit code {process.returncode}", at, _place(text) or _last(text))
+
+
+def _ended(process: subprocess.Popen[bytes], seconds: float) -> str:
+    """Wait for a process to end by itself; if it doesn't, why."""
+    try:
+        code = process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        if _POSIX:
+            process.send_signal(signal.SIGABRT)  # so it says where it is
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_PATIENCE)
+        return f"takes more than {seconds:g} s"
+    by = next((each.name for each in signal.Signals if each == -code), f"signal {-code}")
+    return f"is ended by {by}" if code < 0 else ""
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process and all that it started."""
+    with suppress(ProcessLookupError, PermissionError, subprocess.TimeoutExpired):
+        if _POSIX:
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+        process.wait(_PATIENCE)  # one that a driver holds can't be ended, so not for ever
+
+
+def _place(said: str) -> str:
+    """The innermost line of others' code on the stack that a process left."""
+    stack = _STACK.search(said)
+    frames = [found for found in _FRAME.findall(stack[1] if stack else "") if not _is_below(found[0])]
+    return "{}:{} ({})".format(*frames[0]) if frames else ""
+
+
+def _is_below(file: str) -> bool:
+    """Whether a file is of Python or of corejax, which others' code calls or is called by."""
+    return file.startswith(("<frozen", _KERNEL)) or (file.startswith(_PYTHON) and "-packages" not in file)
+
+
+def _last(said: str) -> str:
+    """The last line that a process wrote."""
+    return next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "")
