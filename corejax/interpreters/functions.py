@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 from corejax.base import trees
 from corejax.base.avals import ShapedArray
 from corejax.base.caches import BoundedCache
+from corejax.base.errors import CorejaxTypeError, kind_of
+from corejax.base.source import here
 from corejax.base.trees import TreeDef
 from corejax.interpreters.leaves import FlatFun, name_of
 from corejax.interpreters.staging import stage
@@ -36,8 +38,11 @@ _programs: BoundedCache[Any, tuple[Jaxpr, Jaxpr]] = BoundedCache(256)
 def stage_function(fun: Callable[..., Any], in_avals: Sequence[ShapedArray], in_tree: TreeDef, what: str) -> Staged:
     """The jaxpr of `fun`, a function of pytrees; `in_tree` is the structure of the tuple of its arguments.
 
-    `what` is its name in errors: "scan: the body".
+    `what` is its name in errors: "scan: the body". What isn't a function is refused.
     """
+    if not callable(fun):
+        raise CorejaxTypeError(f"{what} must be a function", got=f"{kind_of(fun)}: {fun!r:.80}", wanted="a callable",
+                               where=here(), todo="pass the function itself, without calling it")
     flat = FlatFun(fun, in_tree, what)
     closed = stage(flat, in_avals, name_of(fun))
     out_tree = trees.flatten(0)[1] if flat.out_tree is None else flat.out_tree
