@@ -20,11 +20,11 @@ pytestmark = pytest.mark.slow
 OUTSIDE = ROOT / "tests/outside"
 PACKS = {path.parent.name: path.parent for path in sorted(OUTSIDE.glob("*/pyproject.toml"))}
 
-#: What a pack may import of corejax, as docs/writing-a-pack.md says, and the kit in its tests.
-PUBLIC = {"corejax", *(f"corejax.{name}" for name in ("core", "errors", "ir", "lax", "plugin", "testing"))}
+#: What a pack may import of corejax, as docs/writing-a-pack.md says.
+PUBLIC = {"corejax", *(f"corejax.{name}" for name in ("core", "errors", "ir", "lax", "plugin", "tree"))}
 
 #: The primitives that `make test` runs the conformance kit on; `make test-all` takes all of them.
-SAMPLED = ("erf", "searchsorted", "fft")
+SAMPLED = ("erf", "searchsorted", "fft", "bounded_while")
 
 
 def built() -> list[str]:
@@ -111,6 +111,16 @@ def run_tests(installed: Path, *options: str) -> None:
 
 def test_check_finds_nothing_broken(installed: Path) -> None:
     assert "nothing is broken" == run(installed, installed / "packages", "-m", "corejax", "check")
+
+
+def test_the_command_line_says_who_provides_what_and_what_waits(installed: Path) -> None:
+    listed = run(installed, installed / "packages", "-m", "corejax", "plugins")
+    assert set() == {f"outside-{name} 1.0.0" for name in built()} - {line.split(":")[0] for line in listed.splitlines()}
+    erf = run(installed, installed / "packages", "-m", "corejax", "explain", "erf")
+    assert "erf (outside-special 1.0.0): a primitive, its only provider" in erf
+    assert "not taken, as nobody chose it: outside-rules 1.0.0" in erf
+    erf = run(installed, installed / "packages", "-m", "corejax", "explain", "erf", COREJAX_PREFER="outside-rules")
+    assert "xla_translation@cpu: outside-rules 1.0.0" in erf and "chosen by COREJAX_PREFER" in erf
 
 
 def test_a_cholesky_is_exported_to_processes_with_the_pack_and_refused_by_name_without(installed: Path) -> None:
