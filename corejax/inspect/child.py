@@ -8,8 +8,10 @@ It writes JSON into the file, a line as soon as it is known: {"at": ...}, what i
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -91,6 +93,8 @@ def _smoke(device: object) -> str:
 
 def main(file: str, command: str, *arguments: str) -> None:
     """Run a command; an error is what it found last."""
+    if hasattr(faulthandler, "register"):  # whoever waits for it asks where it is; to abort it would leave a core dump
+        faulthandler.register(signal.SIGUSR1)
     with open(file, "a", encoding="utf-8") as lines:
         def say(**found: object) -> None:
             print(json.dumps(found), file=lines, flush=True)

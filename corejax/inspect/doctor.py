@@ -60,8 +60,8 @@ class Diagnosis:
 def examine(seconds: float = SECONDS) -> Diagnosis:
     """Look at everything. No process that is started for it may take longer than this."""
     problems = [*surroundings.unsupported()]
-    sections: dict[str, Facts] = {"versions": surroundings.versions()}
-    settings, caches = _settings(problems), _caches(problems)
+    sections: dict[str, Facts] = {"versions": surroundings.versions(), "packs": {}, "backends": {},
+                                  "settings": _settings(problems), "caches": _caches(problems), "duplicates": {}}
     packs: dict[str, Pack] = {}
     try:
         with warnings.catch_warnings():
@@ -69,13 +69,12 @@ def examine(seconds: float = SECONDS) -> Diagnosis:
             installed = manifest.read()
     except CorejaxError as error:  # variables name what isn't there
         problems.append(Problem(_ENVIRONMENT, error.message, error.todo or ""))
-        choices = {}
     else:
         packs = installed.packs
-        sections["packs"], choices = _packs(installed), _choices(installed)
+        sections["packs"], sections["duplicates"] = _packs(installed), _choices(installed)
         problems += _checked(seconds)
         sections["backends"] = {name: _smoke(installed, name, seconds, problems) for name in backends.known()}
-    sections |= {"settings": settings, "caches": caches, "duplicates": choices | _copies(packs, problems)}
+    sections["duplicates"] |= _copies(packs, problems)
     return Diagnosis(sections, tuple(dict.fromkeys([*_hidden(packs), *problems])))  # those first, as others may follow
 
 
@@ -138,7 +137,8 @@ def _checked(seconds: float) -> Iterator[Problem]:
     for each in ended.found:
         yield Problem(**each) if "problem" in each else Problem("corejax", each["error"], each["todo"])
     if ended.why:
-        yield Problem(ended.at or "corejax", f"checking it {ended.why}{_where(ended)}", _leave_out(ended.at, ended.why))
+        yield Problem(ended.at or "corejax", f"checking {'it' if ended.at else 'packs'} {ended.why}{_where(ended)}",
+                      _leave_out(ended.at, ended.why))
 
 
 def _where(ended: watching.Ended) -> str:
@@ -202,7 +202,7 @@ def _caches(problems: list[Problem]) -> Facts:
     path, where = config.compilation_cache_dir, "compiled programs"
     if path is None:
         return {where: "not kept: config.compilation_cache_dir, or COREJAX_COMPILATION_CACHE_DIR, names no directory"}
-    if not os.path.isdir(path) and not os.path.lexists(path):
+    if not os.path.lexists(path):
         return {where: f"to be kept in {path}, which isn't there yet"}
     sizes: list[int] = []
     faults: dict[str, list[object]] = {}

@@ -22,7 +22,7 @@ _POSIX = hasattr(os, "killpg")
 _PYTHON = str(Path(os.__file__).parent) + os.sep
 _STACK = re.compile(r"^Current thread .*\n((?:  .*\n)*)", re.MULTILINE)
 _FRAME = re.compile(r'^ +File "(.*)", line (\d+) in (.*)$', re.MULTILINE)
-_PATIENCE = 5.0  # seconds for a process to say where it is, and for its end
+_MOMENT, _PATIENCE = 1.0, 5.0  # seconds for a process to say where it is, and for its end
 
 
 class Ended(NamedTuple):
@@ -40,7 +40,7 @@ def run(arguments: Sequence[str], seconds: float) -> Ended:
         lines, said = Path(folder, "lines"), Path(folder, "said")
         lines.touch()
         path = os.pathsep.join([os.path.abspath(entry) for entry in sys.path])
-        # The folder of this process comes first only if it does here. Signals are answered with the stack.
+        # Not the current folder first, unless it is here; and the stack to be printed if it crashes.
         command = [sys.executable, "-P", "-X", "faulthandler", "-m", "corejax.inspect.child", str(lines), *arguments]
         with open(said, "wb") as output:
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
@@ -64,9 +64,9 @@ def _ended(process: subprocess.Popen[bytes], seconds: float) -> str:
         code = process.wait(seconds)
     except subprocess.TimeoutExpired:
         if _POSIX:
-            process.send_signal(signal.SIGABRT)  # so it says where it is
+            process.send_signal(signal.SIGUSR1)  # so it says where it is
             with suppress(subprocess.TimeoutExpired):
-                process.wait(_PATIENCE)
+                process.wait(_MOMENT)
         return f"takes more than {seconds:g} s"
     by = next((each.name for each in signal.Signals if each == -code), f"signal {-code}")
     return f"is ended by {by}" if code < 0 else ""

@@ -161,7 +161,7 @@ def test_a_module_that_hides_one_that_corejax_needs_does_not_silence_the_doctor(
     assert (1, "") == (done.returncode, done.stderr)
     for name in ("pluggy", "jaxlib"):
         assert re.search(rf"{name}: its module {name}, in .*{name}, is hidden by {first}/{name}.py; ren", done.stdout)
-    assert re.search(r"corejax: checking it ends with exit code 1: AttributeError: .*'pluggy' has no attribute",
+    assert re.search(r"corejax: checking packs ends with exit code 1: AttributeError: .*'pluggy' has no attribute",
                      done.stdout)
 
 
