@@ -106,9 +106,9 @@ def _packs(installed: Manifest) -> Facts:
     for pack in installed.packs.values():
         counts: dict[str, int] = {}
         for entry in pack.entries:
-            noun = entry.group.removeprefix(groups.PREFIX)
+            noun = groups.noun(entry.group)
             counts[noun] = counts.get(noun, 0) + 1
-        found[str(pack)] = ", ".join([f"{count} {noun}" for noun, count in sorted(counts.items())])
+        found[str(pack)] = ", ".join([f"{count} {noun}{'s' * (count > 1)}" for noun, count in sorted(counts.items())])
     return found | {str(pack): "excluded by COREJAX_PACKS or COREJAX_DISABLE_PACKS"
                     for pack in installed.hidden.values()}
 

@@ -50,13 +50,18 @@ def test_a_healthy_installation_on_one_page(site):
     assert re.fullmatch("\n".join(patterns), text), text
 
 
-def test_without_packs_it_works_too_and_prints_json(site):
-    text, code = run(site, "--json", COREJAX_PACKS="none")
+def test_without_a_primitive_it_works_too_and_prints_json_with_what_check_finds(site):
+    site.pack("torn-pack", {"functions": {"torn": "torn_pack:torn"}}, {"torn_pack": "1 / 0"})
+    text, code = run(site, "--json")
     found = json.loads(text)
     assert ["versions", "packs", "backends", "settings", "caches", "duplicates", "problems"] == [*found]
-    assert (0, []) == (code, found["problems"])
     assert found["backends"]["cpu"].startswith("works: 1 cpu")
+    assert "1 function" == found["packs"]["torn-pack 1.0"]
     assert "excluded by COREJAX_PACKS or COREJAX_DISABLE_PACKS" == found["packs"]["corejax-lax-basic 0.1.0"]
+    (problem,) = found["problems"]
+    assert "torn-pack" == problem["pack"]
+    assert problem["problem"].startswith("can't be imported: ZeroDivisionError: division by zero, at ")
+    assert 1 == code
 
 
 HOSTILE = """
@@ -107,13 +112,6 @@ def test_whatever_packs_and_backends_do_there_is_an_answer(site):
             "chips-pack: the backend 'exits' ends with exit code 0 while it is started; choose another one with",
             "chips-pack: the backend 'fails' of chips-pack 1.0 raises when it makes its client: ValueError: no such c"):
         assert re.search(pattern, said), (pattern, said)
-
-
-def test_what_check_finds_is_among_the_problems(site):
-    site.pack("torn-pack", {"functions": {"torn": "torn_pack:torn"}}, {"torn_pack": "1 / 0"})
-    text, code = run(site)
-    assert 1 == code
-    assert "torn-pack: can't be imported: ZeroDivisionError: division by zero, at " in text.partition("problems\n")[2]
 
 
 def test_a_backend_that_computes_something_wrong_is_named(site):
