@@ -21,7 +21,9 @@ from corejax.base.late import find_in, homes
 from corejax.base.tracebacks import calls_users, public, trim
 
 if TYPE_CHECKING:
+    from corejax.base import structures
     from corejax.base.avals import Linear, Zero
+    from corejax.base.source import add_library_package
     from corejax.installed.roles import operators, provide, roles
     from corejax.interpreters import carrying
     from corejax.kernel.declarations import (
@@ -49,6 +51,8 @@ __path__: list[str] = []
 
 _HOME = homes({
     "corejax.base.avals": "Linear Zero",
+    "corejax.base.source": "add_library_package",
+    "corejax.base.structures": "=structures",
     "corejax.installed.roles": "operators provide roles",
     "corejax.interpreters.carrying": "=carrying",
     "corejax.kernel.declarations":
@@ -64,9 +68,10 @@ _HOME = homes({
 })
 
 __all__ = [
-    "API_VERSION", "Kernel", "Linear", "Primitive", "Sample", "Zero", "calls_users", "carrying", "define", "extend",
-    "factors", "families", "find", "hookimpl", "linear", "not_differentiable", "not_linear", "operators", "over",
-    "partials", "per_operand", "pjrt_client", "provide", "public", "refused", "roles", "shaping",
+    "API_VERSION", "Kernel", "Linear", "Primitive", "Sample", "Zero", "add_library_package", "calls_users", "carrying",
+    "define", "extend", "factors", "families", "find", "hookimpl", "linear", "not_differentiable", "not_linear",
+    "operators", "over", "partials", "per_operand", "pjrt_client", "provide", "public", "refused", "roles", "shaping",
+    "structures",
 ]
 
 

@@ -57,24 +57,26 @@ from collections.abc import Callable, Iterable, Sequence, Sized
 from itertools import count
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from corejax.base import dtypes
 from corejax.base.avals import Linear, ShapedArray, Zero, aval_of
 from corejax.base.caches import WeakCache
 from corejax.base.errors import CorejaxTypeError, RuleError
 from corejax.base.source import here
 from corejax.installed.roles import roles
+from corejax.interpreters.calling import StagedCall, StagedStep, settle, stage_call, stage_step
 from corejax.interpreters.residuals import keep_small
 from corejax.interpreters.splitting import Flags, Place, Split, split_jaxpr
 from corejax.ir.arguments import check_jaxpr
+from corejax.ir.interpret import eval_jaxpr
 from corejax.ir.surgery import dce, reorder_invars, select_outputs
 from corejax.kernel.context import context
 from corejax.kernel.jaxpr import Atom, Effects, Jaxpr, JaxprEqn, Literal, Var, no_effects
 from corejax.kernel.trace import AxisEnv
 
 __all__ = [
-    "Flags", "Place", "Shorter", "Split", "check_operands", "divide", "effects_of", "either", "fixed_point", "hoist",
-    "in_groups", "jvp", "keep_small", "marked", "nonzero", "part_tangents", "remembered", "settle", "shorten",
-    "split_jaxpr", "transpose", "with_jaxpr", "with_tangents", "with_zeros", "without_dead_code", "without_zeros",
+    "Flags", "Place", "Shorter", "Split", "StagedCall", "StagedStep", "check_operands", "divide", "effects_of",
+    "either", "fixed_point", "hoist", "in_groups", "jvp", "keep_small", "marked", "nonzero", "part_tangents",
+    "remembered", "run", "settle", "shorten", "split_jaxpr", "stage_call", "stage_step", "transpose", "with_jaxpr",
+    "with_tangents", "with_zeros", "without_dead_code", "without_zeros",
 ]
 
 P = TypeVar("P")
@@ -133,6 +135,21 @@ def check_operands(primitive: str, jaxpr: Jaxpr, avals: Sequence[ShapedArray]) -
                                got=", ".join(map(str, avals)) or "no operands", where=here(),
                                wanted=", ".join(map(str, wanted)) or "no operands",
                                todo="pass one operand of the right type for each input of the jaxpr")
+
+
+def run(jaxpr: Jaxpr, operands: Sequence[object]) -> list[Any]:
+    """The results of a program, of exactly the types that it announces.
+
+    Operands may be weakly typed where the inputs aren't, as numbers are, or the other way round.
+
+    >>> import corejax as cj
+    >>> double = cj.make_jaxpr(lambda x: x + x)(2.0).jaxpr
+    >>> double.out_avals, run(double, [cj.lax.sin(0.0)])
+    ([~f64[]], [Array(0., dtype=float64, weak_type=True)])
+    """
+    return eval_jaxpr(jaxpr, (), *[
+        x if (own := aval_of(x)) is aval or own.weak_type is aval.weak_type
+        else roles.convert(x, aval.dtype, aval.weak_type) for x, aval in zip(operands, jaxpr.in_avals, strict=True)])
 
 
 def effects_of(program: Any) -> Effects:
@@ -310,36 +327,6 @@ def fixed_point(start: Iterable[bool], step: Callable[[Flags], tuple[T, Iterable
         if grown == flags:
             return flags, made
         flags = grown
-
-
-def settle(leaves: Sequence[object], step: Callable[[list[ShapedArray]], tuple[T, Sequence[ShapedArray]]]
-           ) -> tuple[list[Any], T]:
-    """Convert a carry's initial values to types that a step preserves; also return what `step` made for those types.
-
-    A Python scalar is weakly typed: if a step turns it into another dtype, it is converted to that dtype and the body
-    is staged again. `step(avals)` stages the body for a carry of these types, and returns whatever the caller needs
-    from that and the types of the new carry. Only weakly typed values are converted: it is up to the caller to reject
-    a carry that still changes type.
-    """
-    leaves = list(leaves)
-    while True:
-        made, avals_out = step([aval_of(x) for x in leaves])
-        promoted = [_promoted(x, aval) for x, aval in zip(leaves, avals_out, strict=False)]
-        if len(avals_out) != len(leaves) or all([x is old for x, old in zip(promoted, leaves, strict=True)]):
-            return leaves, made
-        leaves = promoted
-
-
-def _promoted(x: object, out: ShapedArray) -> Any:
-    """A weakly typed initial value, promoted to fit what a step returns; any other value unchanged.
-
-    A bool stays a bool: True isn't meant as a number to count from.
-    """
-    aval = aval_of(x)
-    if not aval.weak_type or aval.dtype in (out.dtype, dtypes.bool_) or out.dtype == dtypes.float0:
-        return x
-    dtype, weak = dtypes.promote((aval.dtype, True), (out.dtype, out.weak_type))
-    return x if dtype == aval.dtype else roles.convert(x, dtype, weak)
 
 
 @remembered

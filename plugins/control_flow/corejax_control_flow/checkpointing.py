@@ -19,14 +19,10 @@ from corejax.core import (
     ShapedArray,
     aval_of,
     eval_jaxpr,
-    flatten,
     here,
     jvp_jaxpr,
-    namer,
     stage,
-    stage_function,
     transpose_jaxpr,
-    values,
     vmap_jaxpr,
 )
 from corejax.errors import CorejaxNotImplementedError
@@ -135,11 +131,8 @@ checkpoint_call: Any = define(CheckpointCall())
 
 def call_checkpointed(fun: Callable[..., Any], args: tuple[Any, ...], prevent_cse: bool = True) -> Any:
     """`fun(*args)`, for pytrees, as one `checkpoint_call`."""
-    leaves, in_tree = flatten(args)
-    xs = values(leaves, "checkpoint", namer("args", args))
-    staged = stage_function(fun, [x.aval for x in xs], in_tree, "checkpoint")
-    outs = _bind(staged.jaxpr, [*staged.consts, *xs], prevent_cse=prevent_cse)
-    return staged.out_tree.unflatten(outs)
+    call = carrying.stage_call(fun, args, "checkpoint")
+    return call.unflatten(_bind(call.jaxpr, call.operands, prevent_cse=prevent_cse))
 
 
 def _bind(jaxpr: Jaxpr, args: Sequence[Any], *, prevent_cse: bool = True, differentiated: bool = False) -> list[Any]:

@@ -43,8 +43,7 @@ from corejax.core import (
 )
 from corejax.errors import ConcretizationError, CorejaxNotImplementedError, CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.ir.surgery import dce, forwarded_outputs, inline, join_consts, select_outputs
-from corejax.plugin import Sample, carrying, define, hookimpl, public, roles
-from corejax_control_flow._mismatch import shown, tree_difference, type_differences
+from corejax.plugin import Sample, carrying, define, hookimpl, public, roles, structures
 from corejax_control_flow.untaken import untaken
 
 __all__ = ["cond", "switch"]
@@ -567,14 +566,14 @@ def _check_agreement(what: str, names: Sequence[str], staged: Sequence[Staged]) 
     """Raise if the branches return different structures or types."""
     first = staged[0]
     for name, other in zip(names[1:], staged[1:], strict=True):
-        difference = tree_difference(other.out_tree, first.out_tree)
+        difference = structures.tree_difference(other.out_tree, first.out_tree)
         if difference is not None:
             raise CorejaxTypeError(
                 f"{what}: the branches return different structures, at result{difference.path}", where=here(),
-                got=f"from {name}: {shown(other.out_tree)}, with {difference.got} there",
-                wanted=f"as from {names[0]}: {shown(first.out_tree)}, with {difference.wanted} there",
+                got=f"from {name}: {structures.shown(other.out_tree)}, with {difference.got} there",
+                wanted=f"as from {names[0]}: {structures.shown(first.out_tree)}, with {difference.wanted} there",
                 todo="return the same containers, with the same keys and lengths, from each branch")
-        wrong = type_differences(first.out_tree, other.closed.out_avals, first.closed.out_avals)
+        wrong = structures.type_differences(first.out_tree, other.closed.out_avals, first.closed.out_avals)
         if wrong:
             same_shape = all([d.got.partition("[")[2] == d.wanted.partition("[")[2] for d in wrong])
             got, wanted = ["; ".join([f"{getattr(d, side)} at result{d.path}" for d in wrong[:_SHOWN]])

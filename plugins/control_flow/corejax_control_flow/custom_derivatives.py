@@ -51,8 +51,7 @@ from corejax.core import (
 from corejax.errors import CorejaxError, CorejaxTypeError, CorejaxValueError, LeakedTracerError, kind_of
 from corejax.ir import atom
 from corejax.ir.surgery import consts_to_operands, dce
-from corejax.plugin import Sample, carrying, define, hookimpl, roles
-from corejax_control_flow._mismatch import leaf_paths, shown, tree_difference
+from corejax.plugin import Sample, carrying, define, hookimpl, roles, structures
 
 __all__ = ["custom_call", "custom_pullback"]
 
@@ -413,14 +412,15 @@ class UserCall:
         out, out_dot = _pair(_call(self.rules.jvp, args, what), what, "(output, tangent of the output)")
         outs = self._outputs(out, what)
         leaves, tree = flatten(out_dot)
-        other = tree_difference(tree, self.out_tree)
+        other = structures.tree_difference(tree, self.out_tree)
         if other is not None:
             raise CorejaxTypeError(f"{what} returns a tangent of a different structure than the output, at {other.path}"
-                                   .removesuffix(", at "), got=f"{other.got}, in {shown(tree)}", where=here(),
-                                   wanted=f"{other.wanted}, in {shown(self.out_tree)}",
+                                   .removesuffix(", at "), where=here(),
+                                   got=f"{other.got}, in {structures.shown(tree)}",
+                                   wanted=f"{other.wanted}, in {structures.shown(self.out_tree)}",
                                    todo="return the tangent in the containers of the output")
-        return outs, _fitted(leaves, [x.aval.tangent for x in outs], [f"the output{p}" for p in leaf_paths(tree)],
-                             f"{what} returns a tangent", "its output")
+        paths = [f"the output{path}" for path in structures.leaf_paths(tree)]
+        return outs, _fitted(leaves, [x.aval.tangent for x in outs], paths, f"{what} returns a tangent", "its output")
 
     def fwd(self, primals: Sequence[Any], nonzero: Sequence[bool]) -> tuple[list[Any], list[Any], UserPullback]:
         what = f"the fwd rule of {self.name}"
@@ -446,16 +446,17 @@ class UserCall:
         if not self._is_traced:
             self.out_tree, self.out_avals = tree, [x.aval for x in outs]
             return outs
-        other = tree_difference(tree, self.out_tree)
+        other = structures.tree_difference(tree, self.out_tree)
         if other is not None:
             problem = f"{what} returns an output structured differently from {self.name}'s, at {other.path}"
-            raise CorejaxTypeError(problem.removesuffix(", at "), got=f"{other.got}, in {shown(tree)}", where=here(),
-                                   wanted=f"{other.wanted}, in {shown(self.out_tree)}",
+            raise CorejaxTypeError(problem.removesuffix(", at "), where=here(),
+                                   got=f"{other.got}, in {structures.shown(tree)}",
+                                   wanted=f"{other.wanted}, in {structures.shown(self.out_tree)}",
                                    todo=f"return the output in the same containers as {self.name}")
         wanted = self.out_avals or ()
         wrong = [i for i, (x, aval) in enumerate(zip(outs, wanted, strict=True)) if not x.aval.matches(aval)]
         if wrong:
-            paths = leaf_paths(tree)
+            paths = structures.leaf_paths(tree)
             raise CorejaxTypeError(
                 f"{what} returns an output of a different type than {self.name}", where=here(),
                 got="; ".join([f"{outs[i].aval} for the output{paths[i]}" for i in wrong]),
@@ -506,7 +507,7 @@ class UserPullback:
                 wanted=f"a tuple of {len(trees)}", where=here(),
                 todo="return (ct,)" if len(trees) == 1 else "return None for an argument whose cotangent is zero")
         leaves = [x for i, (ct, tree) in enumerate(zip(back, trees, strict=True)) for x in _up_to(tree, ct, i, what)]
-        return _fitted(leaves, self.in_avals, [f"args{path}" for path in leaf_paths(call.in_tree)],
+        return _fitted(leaves, self.in_avals, [f"args{path}" for path in structures.leaf_paths(call.in_tree)],
                        f"{what} returns a cotangent", "its argument")
 
 
@@ -741,8 +742,8 @@ def _up_to(tree: Any, ct: Any, i: int, what: str) -> list[Any]:
         return tree.flatten_up_to(ct)  # type: ignore[no-any-return]
     except ValueError as error:
         found = flatten(ct, lambda x: x is None)[1]
-        other = tree_difference(found, tree)
-        path, got, wanted = ("", shown(found), shown(tree)) if other is None else other
+        other = structures.tree_difference(found, tree)
+        path, got, wanted = ("", structures.shown(found), structures.shown(tree)) if other is None else other
         raise CorejaxTypeError(f"{what} returns a cotangent structured differently from args[{i}], at args[{i}]{path}",
                                got=got, wanted=f"{wanted}, or None for zeros", where=here(),
                                todo="return each cotangent in the containers of its argument") from error

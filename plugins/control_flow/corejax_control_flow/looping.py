@@ -46,8 +46,7 @@ from corejax.core import (
 )
 from corejax.errors import CorejaxNotImplementedError, CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.ir.surgery import dce, inline, reorder_invars
-from corejax.plugin import Sample, carrying, define, hookimpl, public
-from corejax_control_flow._mismatch import check_carry, shown
+from corejax.plugin import Sample, carrying, define, hookimpl, public, structures
 from corejax_control_flow._scan_lowering import while_op
 from corejax_control_flow.scanning import Body, Carry, run_scan
 
@@ -98,21 +97,13 @@ class WhileLoop:
         def while_loop(cond_fun: Callable[[Any], ArrayLike], body_fun: Callable[[Any], Carry], init_val: Any) -> Carry:
             _check_function("while_loop: the condition", cond_fun)
             _check_function("while_loop: the body", body_fun)
-            leaves, tree = flatten(init_val)
-            leaves = values(leaves, "while_loop", namer("init_val", init_val))
-            _, in_tree = flatten((init_val,))
-
-            def step(avals: list[ShapedArray]) -> tuple[Staged, Sequence[ShapedArray]]:
-                staged = stage_function(body_fun, avals, in_tree, "while_loop: the body")
-                return staged, staged.closed.out_avals
-
-            leaves, body = carrying.settle(leaves, step)
-            avals = [aval_of(x) for x in leaves]
-            cond = stage_function(cond_fun, avals, in_tree, "while_loop: the condition")
+            body = carrying.stage_step(body_fun, init_val, "while_loop: the body", root="init_val")
+            cond = stage_function(cond_fun, [aval_of(x) for x in body.carry], flatten((init_val,))[1],
+                                  "while_loop: the condition")
             _check_condition(cond)
-            check_carry("while_loop: the body", tree, avals, body.out_tree, body.closed.out_avals, "init_val")
             loop = Loop(body.jaxpr, cond.jaxpr, len(cond.consts), len(body.consts))
-            return tree.unflatten(_while(loop, [*cond.consts, *body.consts, *leaves]))  # type: ignore[no-any-return]
+            outs = _while(loop, [*cond.consts, *body.consts, *body.carry])
+            return body.unflatten(outs)  # type: ignore[no-any-return]
         return while_loop
 
     @hookimpl
@@ -228,19 +219,9 @@ def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[Any, Any],
     Array(10, dtype=int64, weak_type=True)
     """
     _check_function("fori_loop: the body", body_fun)
-    leaves, tree = flatten(init_val)
-    leaves = values(leaves, "fori_loop", namer("init_val", init_val))
     bounds = _bounds(lower, upper)
-    _, in_tree = flatten((0, init_val))
-
-    def step(avals: list[ShapedArray]) -> tuple[Staged, Sequence[ShapedArray]]:
-        staged = stage_function(body_fun, [bounds.counter, *avals], in_tree, "fori_loop: the body")
-        return staged, staged.closed.out_avals
-
-    leaves, body = carrying.settle(leaves, step)
-    check_carry("fori_loop: the body", tree, [aval_of(x) for x in leaves], body.out_tree, body.closed.out_avals,
-                "init_val")
-    n_consts = len(body.consts)
+    body = carrying.stage_step(body_fun, init_val, "fori_loop: the body", [bounds.counter], root="init_val")
+    leaves, n_consts = body.carry, len(body.consts)
     counting = _counting(body.jaxpr, n_consts)
     if bounds.known is not None:
         first, length = bounds.known
@@ -253,7 +234,7 @@ def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[Any, Any],
         raise CorejaxValueError("fori_loop: a loop with computed bounds can't be unrolled", got=f"unroll={unroll!r}",
                                 wanted="bounds that are known when the loop is traced", where=here(),
                                 todo="leave out unroll, or pass Python integers (static_argnums for those of a jit)")
-    return tree.unflatten(outs[1:])  # type: ignore[no-any-return]
+    return body.unflatten(outs[1:])  # type: ignore[no-any-return]
 
 
 # Counting
@@ -674,7 +655,7 @@ def _check_condition(cond: Staged) -> None:
     got = str(avals[0]) if one else kind_of(tree.unflatten(range(tree.num_leaves)))
     raise CorejaxTypeError(
         f"while_loop: the condition{_named(cond)} must return a boolean", wanted="one boolean without axes, bool[]",
-        got=f"{got}, {shown(tree)}" if avals and not one else got, where=here(),
+        got=f"{got}, {structures.shown(tree)}" if avals and not one else got, where=here(),
         todo="reduce it by .all() or .any(); if each element stops on its own, vmap the loop of a single element"
         if one and avals[0].dtype == _BOOL.dtype else "return a comparison: val < limit")
 

@@ -42,8 +42,7 @@ from corejax.core import (
 )
 from corejax.errors import ConcretizationError, CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.ir.surgery import dce, inline, substitute
-from corejax.plugin import Sample, carrying, define, hookimpl, public, roles
-from corejax_control_flow._mismatch import check_carry
+from corejax.plugin import Sample, carrying, define, hookimpl, public, roles, structures
 from corejax_control_flow._scan_lowering import Loop, lower_scan
 
 __all__ = ["map", "scan"]
@@ -654,8 +653,8 @@ class _Step:
     def check(self, staged: Staged, init: Sequence[Any]) -> None:
         """Raise if the body changes the carry's structure or a type."""
         tree = self._carry_of(staged)
-        check_carry("scan: the body", self.carry_tree, [aval_of(x) for x in init], tree,
-                    staged.closed.out_avals[: tree.num_leaves])
+        structures.check_carry("scan: the body", self.carry_tree, [aval_of(x) for x in init], tree,
+                               staged.closed.out_avals[: tree.num_leaves])
 
 
 def _length(what: str, avals: Sequence[ShapedArray], xs: Any, length: Any) -> int:

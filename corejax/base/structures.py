@@ -1,12 +1,20 @@
-"""Where and how two pytrees differ: for errors about programs that should return the same structures and types."""
+"""Where and how two pytrees differ: for errors about programs that should return the same structures and types.
+
+Public as `corejax.plugin.structures`. The branches of a conditional have to agree, and so do what a loop's step is
+given and what it returns.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from corejax.core import ShapedArray, flatten, here, paths_of
-from corejax.errors import CorejaxTypeError
+from corejax.base.avals import ShapedArray
+from corejax.base.errors import CorejaxTypeError
+from corejax.base.source import here
+from corejax.base.trees import TreeDef, flatten, paths_of
+
+__all__ = ["Difference", "check_carry", "leaf_paths", "shown", "tree_difference", "type_differences"]
 
 
 class Difference(NamedTuple):
@@ -17,7 +25,7 @@ class Difference(NamedTuple):
     wanted: str
 
 
-def leaf_paths(treedef: Any) -> list[str]:
+def leaf_paths(treedef: TreeDef) -> list[str]:
     """The path of each leaf of a structure, written as code.
 
     >>> leaf_paths(flatten({"a": (1, 2)})[1])
@@ -26,7 +34,7 @@ def leaf_paths(treedef: Any) -> list[str]:
     return paths_of(_example(treedef))
 
 
-def shown(treedef: Any) -> str:
+def shown(treedef: TreeDef) -> str:
     """A structure as text, with a star for each leaf.
 
     >>> shown(flatten({"a": (1, 2)})[1])
@@ -35,7 +43,7 @@ def shown(treedef: Any) -> str:
     return str(treedef).removeprefix("PyTreeDef(").removesuffix(")")
 
 
-def tree_difference(got: Any, wanted: Any) -> Difference | None:
+def tree_difference(got: TreeDef, wanted: TreeDef) -> Difference | None:
     """The first place where two structures differ; None if they are equal.
 
     >>> tree_difference(flatten({"a": (1, 2)})[1], flatten({"a": [1, 2]})[1])
@@ -44,14 +52,14 @@ def tree_difference(got: Any, wanted: Any) -> Difference | None:
     return None if got == wanted else _first_difference(_example(got), _example(wanted))
 
 
-def type_differences(treedef: Any, got: Sequence[ShapedArray], wanted: Sequence[ShapedArray]) -> list[Difference]:
+def type_differences(treedef: TreeDef, got: Sequence[ShapedArray], wanted: Sequence[ShapedArray]) -> list[Difference]:
     """The leaves of a structure whose types differ, other than in being weak."""
     wrong = [i for i, (x, y) in enumerate(zip(got, wanted, strict=True)) if not x.matches(y)]
     paths = leaf_paths(treedef) if wrong else []
     return [Difference(paths[i], str(got[i]), str(wanted[i])) for i in wrong]
 
 
-def check_carry(what: str, tree_in: Any, avals_in: Sequence[ShapedArray], tree_out: Any,
+def check_carry(what: str, tree_in: TreeDef, avals_in: Sequence[ShapedArray], tree_out: TreeDef,
                 avals_out: Sequence[ShapedArray], root: str = "init") -> None:
     """Raise if a step returns a carry of a different structure or with other types than the carry that it was given.
 
@@ -76,7 +84,7 @@ def check_carry(what: str, tree_in: Any, avals_in: Sequence[ShapedArray], tree_o
         if same_shapes else "return arrays of the same shapes as those in the incoming carry")
 
 
-def _example(treedef: Any) -> Any:
+def _example(treedef: TreeDef) -> Any:
     return treedef.unflatten(range(treedef.num_leaves))
 
 
