@@ -70,9 +70,10 @@ def _describe(tree: object) -> str:
     if level is None:
         aval = tree if isinstance(tree, ShapedArray) else getattr(tree, "aval", None)
         return f"a leaf of type {name if aval is None else aval}"
+    name = f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
     if isinstance(tree, dict):
-        return f"a {name} with the keys {[key.key for key, _ in level[0]]!r:.120}"
-    return f"a {name} of {len(level[0])}"
+        return f"{name} with the keys {[key.key for key, _ in level[0]]!r:.120}"
+    return f"{name} of {len(level[0])}"
 
 
 def broadcast_prefix(prefix_tree: object, full_tree: object, is_leaf: IsLeaf = None, *,

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from corejax.base.errors import CorejaxError
 from corejax.installed import manifest
 from corejax.installed.distributions import Pack
-from corejax.kernel.declarations import Linearity
+from corejax.kernel.declarations import Linearity, Partials
 from corejax.kernel.hookspecs import HOOKS
 from corejax.kernel.primitive import Primitive, refill
 from corejax.packs import foreign
@@ -103,6 +103,15 @@ class Resolution:
                     return rules[hook]
         return Signature((), (), False, True)
 
+    @property
+    def _operands(self) -> int | None:
+        """How many operands it takes, if its owner says so."""
+        names = getattr(self.owner.plugin, "operands", None)
+        if names is not None and not names[-1].startswith("*"):
+            return len(names)
+        jvp = self.owner.declared.get("jvp")
+        return len(jvp.functions) if isinstance(jvp, Partials) else None
+
     # Who is there
 
     def _consider(self, rule: Foreign) -> None:
@@ -131,7 +140,7 @@ class Resolution:
         try:
             self.manager.add(source)
             self.sources.append(source)
-            check_fit(source, self.params, getattr(self.owner.plugin, "multiple_results", False))
+            check_fit(source, self.params, getattr(self.owner.plugin, "multiple_results", False), self._operands)
         except (Exception, SystemExit) as error:  # whatever went wrong, the primitive works without these rules
             self._leave_out(source, error)
 

@@ -12,7 +12,7 @@ import pluggy
 
 from corejax.base.errors import suggestion
 from corejax.kernel import hookspecs
-from corejax.kernel.declarations import Declaration
+from corejax.kernel.declarations import Declaration, Partials
 from corejax.kernel.hookspecs import API_VERSION, FOR_SEVERAL, HOOKS, WITHOUT_PARAMS
 from corejax.packs.consistency import check_declaration, check_together
 from corejax.packs.hook_signatures import Signature
@@ -122,8 +122,17 @@ def check_signature(source: Source, hook: str, name: str, method: Any) -> Signat
     return signature
 
 
-def check_fit(source: Source, params: Signature, several: bool) -> None:
-    """Check that hooks only read the primitive's params, none with an argument's name, and suit its results."""
+def check_fit(source: Source, params: Signature, several: bool, count: int | None) -> None:
+    """Check that hooks only read the primitive's params, none with an argument's name, and suit its results.
+
+    There are as many derivatives as operands, if `count` says how many it has.
+    """
+    jvp = source.declared.get("jvp")
+    if count is not None and isinstance(jvp, Partials) and len(jvp.functions) != count:
+        raise source.error("declares derivatives for a different number of operands", "jvp",
+                           got=f"{len(jvp.functions)} in its partials or factors",
+                           wanted=f"{count}, one for each operand",
+                           todo="declare one function for each operand, None where the derivative is zero")
     for hook, _, signature in source.found:
         if hook in FOR_SEVERAL and not several:
             raise source.error("this hook is for primitives with several results", hook, got="multiple_results = False",
