@@ -3,9 +3,8 @@
 import numpy as np
 
 from corejax import lax
-from corejax.core import here, to_dim
-from corejax.errors import CorejaxTypeError
-from corejax.plugin import Sample, define, hookimpl, partials
+from corejax.core import to_dim
+from corejax.plugin import Sample, define, hookimpl, partials, refused
 
 __all__ = ["cholesky", "triangular_solve"]
 
@@ -14,9 +13,8 @@ def _check(name, *avals):
     a, *others = avals
     if a.dtype not in (np.float32, np.float64) or a.ndim < 2 or a.shape[-1] != a.shape[-2] or any(
             b.dtype != a.dtype or b.shape[:-1] != a.shape[:-1] for b in others):
-        raise CorejaxTypeError(f"{name}: wrong operands", got=", ".join(map(str, avals)), where=here(),
-                               wanted="square matrices of float32 or float64, and as many rows beside them",
-                               todo="convert: x.astype(float)")
+        raise refused(name, "wrong operands", got=", ".join(map(str, avals)), todo="convert: x.astype(float)",
+                      wanted="square matrices of float32 or float64, and as many rows beside them")
 
 
 def _swap(x):

@@ -3,9 +3,8 @@
 import numpy as np
 
 from corejax import lax
-from corejax.core import dtypes, here, to_dim
-from corejax.errors import CorejaxTypeError
-from corejax.plugin import Sample, define, hookimpl, not_differentiable, not_linear, partials, public
+from corejax.core import dtypes, to_dim
+from corejax.plugin import Sample, define, hookimpl, not_differentiable, not_linear, partials, public, refused
 
 __all__ = ["argsort", "searchsorted", "sort", "sort_method"]
 
@@ -17,8 +16,8 @@ def _take(x, places):
 
 def _check(name, x):
     if dtypes.kind(x.dtype) not in "iuf" or not x.shape:
-        raise CorejaxTypeError(f"{name}: wrong operand", got=x, wanted="real numbers along an axis", where=here(),
-                               todo="sort a key of each: real(x), for example")
+        raise refused(name, "wrong operand", got=x, wanted="real numbers along an axis",
+                      todo="sort a key of each: real(x), for example")
 
 
 def _lower(ctx, x, aval):
@@ -103,8 +102,8 @@ class SearchSorted:
         rising, x = avals
         _check(self.name, rising)
         if rising.ndim != 1 or rising.dtype != x.dtype:
-            raise CorejaxTypeError("searchsorted: wrong operands", got=f"{rising}, {x}", where=here(),
-                                   wanted="a vector and an array of one dtype", todo="convert: x.astype(...)")
+            raise refused(self.name, "wrong operands", got=f"{rising}, {x}", todo="convert: x.astype(...)",
+                          wanted="a vector and an array of one dtype")
         return x.update(dtype=np.dtype(np.int64), weak_type=False)
 
     @hookimpl

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from corejax.core import here, to_dim
-from corejax.errors import CorejaxTypeError
-from corejax.plugin import Sample, define, hookimpl
+from corejax.core import to_dim
+from corejax.plugin import Sample, define, hookimpl, refused
 
 __all__ = ["fft"]
 
@@ -20,8 +19,8 @@ class FFT:
     def abstract_eval(self, avals, *, inverse=False):
         (x,) = avals
         if x.dtype.kind != "c" or not x.shape or not x.shape[-1]:
-            raise CorejaxTypeError("fft: wrong operand", got=x, wanted="complex numbers along an axis", where=here(),
-                                   todo="convert it: lax.complex(x, 0.0 * x)")
+            raise refused(self.name, "wrong operand", got=x, wanted="complex numbers along an axis",
+                          todo="convert it: lax.complex(x, 0.0 * x)")
         return x
 
     @hookimpl

@@ -3,9 +3,8 @@
 import numpy as np
 
 from corejax import lax
-from corejax.core import ShapedArray, eval_jaxpr, flatten, here, namer, stage_function, values
-from corejax.errors import CorejaxTypeError
-from corejax.plugin import Sample, carrying, define, hookimpl
+from corejax.core import ShapedArray, eval_jaxpr, flatten, namer, stage_function, values
+from corejax.plugin import Sample, carrying, define, hookimpl, refused
 
 __all__ = ["bounded_while"]
 
@@ -62,9 +61,9 @@ class BoundedWhile:
     def _check(self, tests, steps, state):
         if not _match(steps, state) or not _match(tests, [ShapedArray((), "bool")]):
             tests, steps, state = [", ".join(map(str, avals)) for avals in (tests, steps, state)]
-            raise CorejaxTypeError("bounded_while: its functions return other types", where=here(),
-                                   got=f"{tests} from the condition, {steps} from the step",
-                                   wanted=f"bool[] and {state}", todo="return one boolean, and a state as it came in")
+            raise refused(self.name, "its functions return other types", wanted=f"bool[] and {state}",
+                          got=f"{tests} from the condition, {steps} from the step",
+                          todo="return one boolean, and a state as it came in")
 
     def _split(self, operands, consts):
         first, second = consts[0], sum(consts)

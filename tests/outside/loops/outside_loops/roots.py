@@ -8,7 +8,6 @@ from corejax.core import (
     Zero,
     eval_jaxpr,
     flatten,
-    here,
     jvp_jaxpr,
     namer,
     stage_function,
@@ -16,8 +15,7 @@ from corejax.core import (
     values,
     vmap_jaxpr,
 )
-from corejax.errors import CorejaxTypeError
-from corejax.plugin import Sample, carrying, define, hookimpl, not_linear
+from corejax.plugin import Sample, carrying, define, hookimpl, not_linear, refused
 
 __all__ = ["newton"]
 
@@ -46,9 +44,8 @@ class Newton:
         carrying.check_operands(self.name, jaxpr, avals)
         start, values = avals[-1], jaxpr.out_avals
         if len(values) != 1 or not values[0].matches(start):
-            raise CorejaxTypeError("newton: the function returns another type than it takes", where=here(),
-                                   got=", ".join(map(str, values)), wanted=str(start),
-                                   todo="return one array like the argument")
+            raise refused(self.name, "the function returns another type than it takes", got=", ".join(map(str, values)),
+                          wanted=str(start), todo="return one array like the argument")
         return start.update(weak_type=start.weak_type and values[0].weak_type)
 
     @hookimpl

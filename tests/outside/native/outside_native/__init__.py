@@ -3,9 +3,8 @@
 import numpy as np
 
 from corejax import lax
-from corejax.core import here, to_dim
-from corejax.errors import CorejaxTypeError
-from corejax.plugin import Sample, define, hookimpl, partials
+from corejax.core import to_dim
+from corejax.plugin import Sample, define, hookimpl, partials, refused
 
 __all__ = ["tridiagonal_solve"]
 
@@ -34,9 +33,9 @@ class TridiagonalSolve:
         below, middle, above, b = avals
         if b.dtype not in (np.float32, np.float64) or not b.shape or any(
                 (x.shape, x.dtype) != (b.shape, b.dtype) for x in (below, middle, above)):
-            raise CorejaxTypeError("tridiagonal_solve: wrong operands", got=", ".join(map(str, avals)), where=here(),
-                                   wanted="four arrays of one shape, of float32 or float64",
-                                   todo="give the diagonals the length of b: below[0] and above[-1] are not read")
+            raise refused(self.name, "wrong operands", got=", ".join(map(str, avals)),
+                          wanted="four arrays of one shape, of float32 or float64",
+                          todo="give the diagonals the length of b: below[0] and above[-1] are not read")
         return b.update(weak_type=all(x.weak_type for x in avals))
 
     @hookimpl

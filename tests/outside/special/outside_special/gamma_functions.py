@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from corejax.core import dtypes, here
-from corejax.errors import CorejaxTypeError
-from corejax.plugin import Sample, define, factors, families, hookimpl, partials
+from corejax.core import dtypes
+from corejax.plugin import Sample, define, factors, families, hookimpl, partials, refused
 
 __all__ = ["digamma", "lgamma", "polygamma"]
 
@@ -28,8 +27,7 @@ class Polygamma:
     def abstract_eval(self, avals, *, order):
         (x,) = avals
         if dtypes.kind(x.dtype) != "f":
-            raise CorejaxTypeError("polygamma: wrong operand", got=x, wanted="floats", where=here(),
-                                   todo="convert it: x.astype(float)")
+            raise refused(self.name, "wrong operand", got=x, wanted="floats", todo="convert it: x.astype(float)")
         return x
 
     @hookimpl
