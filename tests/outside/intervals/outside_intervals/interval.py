@@ -6,8 +6,7 @@ True
 """
 
 from corejax import tree
-from corejax.core import aval_of, flatten, stage_function
-from corejax.plugin import calls_users, public
+from corejax.plugin import calls_users, carrying, public
 from outside_intervals import _rules, _structure  # noqa: F401  (they fill the table)
 from outside_intervals._evaluation import evaluate, rule
 from outside_intervals._values import Interval, is_interval
@@ -24,7 +23,8 @@ def bounds(function):
     """
     def bounded(*args):
         leaves = tree.leaves(args, is_leaf=is_interval)
-        points, in_tree = flatten(tree.map(lambda x: x.lower if is_interval(x) else x, args, is_leaf=is_interval))
-        staged = stage_function(function, [aval_of(x) for x in points], in_tree, "bounds")
-        return staged.out_tree.unflatten(evaluate(staged.jaxpr, [*staged.consts, *leaves]))
+        points = tree.map(lambda x: x.lower if is_interval(x) else x, args, is_leaf=is_interval)
+        call = carrying.stage_call(function, points, "bounds")
+        consts = call.operands[:len(call.operands) - len(leaves)]
+        return call.unflatten(evaluate(call.jaxpr, [*consts, *leaves]))
     return bounded

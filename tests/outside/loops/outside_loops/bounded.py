@@ -3,15 +3,9 @@
 import numpy as np
 
 from corejax import lax
-from corejax.core import ShapedArray, eval_jaxpr, flatten, namer, stage_function, values
 from corejax.plugin import Sample, carrying, define, hookimpl, refused
 
 __all__ = ["bounded_while"]
-
-
-def _match(some, others):
-    """Whether these are the same types, other than in being weak."""
-    return len(some) == len(others) and all(x.matches(y) for x, y in zip(some, others))
 
 
 class BoundedWhile:
@@ -22,29 +16,25 @@ class BoundedWhile:
 
     def function(self, bind):
         def bounded_while(goes_on, step, init, limit):
-            leaves, tree = flatten((init,))
-
-            def stage(avals):
-                staged = stage_function(step, avals, tree, "bounded_while: the step")
-                return staged, staged.jaxpr.out_avals
-
-            state, body = carrying.settle(values(leaves, "bounded_while", namer("init", init)), stage)
-            test = stage_function(goes_on, [x.aval for x in state], tree, "bounded_while: the condition")
-            self._check(test.jaxpr.out_avals, body.jaxpr.out_avals, [x.aval for x in state])
-            outs = bind(*test.consts, *body.consts, *state, goes_on=test.jaxpr, step=body.jaxpr,
-                        consts=(len(test.consts), len(body.consts)), limit=limit)
-            return body.out_tree.unflatten(outs)
+            body = carrying.stage_step(step, init, "bounded_while: the step")
+            test = carrying.stage_call(goes_on, (body.unflatten(body.carry),), "bounded_while: the condition")
+            if [(aval.shape, aval.dtype) for aval in test.jaxpr.out_avals] != [((), np.dtype(bool))]:
+                raise refused(self.name, "the condition must return one boolean", wanted="bool[]",
+                              got=", ".join(map(str, test.jaxpr.out_avals)), todo="reduce it: (x > 0).all()")
+            consts = len(test.operands) - len(body.carry), len(body.consts)
+            return body.unflatten(bind(*test.operands[:consts[0]], *body.consts, *body.carry, goes_on=test.jaxpr,
+                                       step=body.jaxpr, consts=consts, limit=limit))
         return bounded_while
 
     @hookimpl
     def decompose(self, args, *, goes_on, step, consts, limit):
-        of_test, of_step, state = self._split(args, consts)
+        of_test, of_step, state = args[:consts[0]], args[consts[0]:sum(consts)], list(args[sum(consts):])
 
         def once(state, _):
-            more = eval_jaxpr(goes_on, (), *of_test, *state)[0]
-            return lax.cond(more, lambda xs: eval_jaxpr(step, (), *of_step, *xs), lambda xs: xs, state), ()
+            (more,) = carrying.run(goes_on, [*of_test, *state])
+            return lax.cond(more, lambda xs: carrying.run(step, [*of_step, *xs]), lambda xs: xs, state), ()
 
-        return lax.scan(once, list(state), None, length=limit)[0]
+        return lax.scan(once, state, None, length=limit)[0]
 
     @hookimpl
     def effects(self, avals, *, goes_on, step, consts, limit):
@@ -52,22 +42,10 @@ class BoundedWhile:
 
     @hookimpl
     def samples(self, rng):
-        state, tree = [ShapedArray((), "float64")], flatten((0.0,))[1]
-        test = stage_function(lambda x: x < 2.0, state, tree, "the sample").jaxpr
-        step = stage_function(lambda x: x * x + 1.0, state, tree, "the sample").jaxpr
-        yield Sample([np.array(0.3)], {"goes_on": test, "step": step, "consts": (0, 0), "limit": 5},
+        step = carrying.stage_step(lambda x: x * x + 1.0, np.array(0.3), "the sample")
+        test = carrying.stage_call(lambda x: x < 2.0, (np.array(0.3),), "the sample")
+        yield Sample([np.array(0.3)], {"goes_on": test.jaxpr, "step": step.jaxpr, "consts": (0, 0), "limit": 5},
                      domain=(0.2, 0.4), results=[np.array((0.3 ** 2 + 1.0) ** 2 + 1.0)])
-
-    def _check(self, tests, steps, state):
-        if not _match(steps, state) or not _match(tests, [ShapedArray((), "bool")]):
-            tests, steps, state = [", ".join(map(str, avals)) for avals in (tests, steps, state)]
-            raise refused(self.name, "its functions return other types", wanted=f"bool[] and {state}",
-                          got=f"{tests} from the condition, {steps} from the step",
-                          todo="return one boolean, and a state as it came in")
-
-    def _split(self, operands, consts):
-        first, second = consts[0], sum(consts)
-        return list(operands[:first]), list(operands[first:second]), list(operands[second:])
 
 
 bounded_while = define(BoundedWhile())

@@ -3,18 +3,7 @@
 import numpy as np
 
 from corejax import lax
-from corejax.core import (
-    ShapedArray,
-    Zero,
-    eval_jaxpr,
-    flatten,
-    jvp_jaxpr,
-    namer,
-    stage_function,
-    to_dim,
-    values,
-    vmap_jaxpr,
-)
+from corejax.core import Zero, jvp_jaxpr, to_dim, vmap_jaxpr
 from corejax.plugin import Sample, carrying, define, hookimpl, not_linear, refused
 
 __all__ = ["newton"]
@@ -29,24 +18,11 @@ class Newton:
 
     def function(self, bind):
         def newton(f, start, tolerance=1e-10):
-            leaves, in_tree = flatten((start,))
-
-            def stage(avals):
-                staged = stage_function(f, avals, in_tree, "newton: the function")
-                return staged, staged.jaxpr.out_avals
-
-            xs, staged = carrying.settle(values(leaves, "newton", namer("start", start)), stage)
-            return bind(*staged.consts, *xs, jaxpr=staged.jaxpr, tolerance=tolerance)
+            step = carrying.stage_step(f, start, "newton: the function", root="start")
+            if len(step.carry) != 1:
+                raise refused(self.name, "start must be one array", got=start, wanted="an array", todo="stack them")
+            return bind(*step.consts, *step.carry, jaxpr=step.jaxpr, tolerance=tolerance)
         return newton
-
-    @hookimpl
-    def abstract_eval(self, avals, *, jaxpr, tolerance):
-        carrying.check_operands(self.name, jaxpr, avals)
-        start, values = avals[-1], jaxpr.out_avals
-        if len(values) != 1 or not values[0].matches(start):
-            raise refused(self.name, "the function returns another type than it takes", got=", ".join(map(str, values)),
-                          wanted=str(start), todo="return one array like the argument")
-        return start.update(weak_type=start.weak_type and values[0].weak_type)
 
     @hookimpl
     def decompose(self, args, *, jaxpr, tolerance):
@@ -54,7 +30,7 @@ class Newton:
 
         def step(state):
             i, x, _ = state
-            change = self._value(jaxpr, fixed, x) / self._slope(jaxpr, fixed, x)
+            change = carrying.run(jaxpr, [*fixed, x])[0] / self._slope(jaxpr, fixed, x)
             return i + 1, x - change, abs(change)
 
         def goes_on(state):
@@ -82,22 +58,17 @@ class Newton:
 
     @hookimpl
     def samples(self, rng):
-        avals, tree = [ShapedArray((3,), "float64")] * 2, flatten((0.0, 0.0))[1]
-        cube = stage_function(lambda a, x: x * x * x + x - a, avals, tree, "the sample").jaxpr
-        yield Sample([np.array([1.0, 2.0, -3.0]), np.zeros(3)], {"jaxpr": cube, "tolerance": 1e-12},
-                     domain=((-2.0, 2.0), None))
-
-    def _value(self, jaxpr, fixed, x):
-        return eval_jaxpr(jaxpr, (), *fixed, x)[0]
+        a, x = np.array([1.0, 2.0, -3.0]), np.zeros(3)
+        cube = carrying.stage_call(lambda a, x: x * x * x + x - a, (a, x), "the sample")
+        yield Sample([a, x], {"jaxpr": cube.jaxpr, "tolerance": 1e-12}, domain=((-2.0, 2.0), None))
 
     def _slope(self, jaxpr, fixed, x):
         return self._tangent(jaxpr, [*fixed, x], [*map(Zero, jaxpr.in_avals[:-1]), lax.full_like(x, 1.0)])
 
     def _tangent(self, jaxpr, operands, tangents):
         """The tangent of the function's value, or None if there is none."""
-        nonzero = [type(t) is not Zero for t in tangents]
-        program, (moves,) = jvp_jaxpr(jaxpr, nonzero)
-        outs = eval_jaxpr(program, (), *operands, *[t for t in tangents if type(t) is not Zero])
+        program, (moves,) = jvp_jaxpr(jaxpr, carrying.nonzero(tangents))
+        outs = carrying.run(program, [*operands, *carrying.without_zeros(tangents)])
         return outs[1] if moves else None
 
     def _bind(self, operands, jaxpr, tolerance):
