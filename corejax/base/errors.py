@@ -125,8 +125,11 @@ class CorejaxWarning(UserWarning):
 
 
 def suggestion(name: str, names: Iterable[str]) -> str | None:
-    """`did you mean 'sin'?`, if there is a similar name."""
-    close = get_close_matches(name, list(names), 3, 0.6)
+    """`did you mean 'sin'?`, if there is a similar name, in capitals or not."""
+    known: dict[str, list[str]] = {}
+    for each in names:
+        known.setdefault(each.lower(), []).append(each)
+    close = [each for match in get_close_matches(name.lower(), list(known), 3, 0.6) for each in known[match]]
     return f"did you mean {' or '.join(map(repr, close))}?" if close else None
 
 

@@ -130,7 +130,7 @@ class Manifest:
     def misspelled_rules(self) -> Iterator[tuple[str, str]]:
         """The rules whose names don't say for whose primitive they are, each with how it is spelled."""
         for entry in self.misspelled:
-            primitive, _, rest = entry.name.rpartition("/")[2].partition(":")
+            primitive, rest = (part.strip("'\" ") for part in f"{entry.name.rpartition('/')[2]}:".split(":")[:2])
             owners = [other.pack.name for other in self.providers(PRIMITIVES, primitive)] or ["DISTRIBUTION"]
             hook = rest if rest.isidentifier() else "HOOK"
             spelled = " or ".join([f"{owner}/{primitive}:{hook}" for owner in owners])

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from corejax.installed.requirements import canonical
 
-_TARGET = re.compile(r"(?P<owner>[^\s/:@]+)/(?P<primitive>[^\s/:@]+):(?P<hook>[^\s/:@]+)(@(?P<platform>[^\s/:@]+))?")
+_TARGET = re.compile(r"(?P<owner>[a-zA-Z0-9][\w.-]*)/(?P<primitive>[^\s/:@]+):(?P<hook>[^\s/:@]+)"
+                     r"(@(?P<platform>[^\s/:@]+))?", re.ASCII)
 _CHOICE = re.compile(r"(?P<pack>[^\s/:@]+)(/(?P<name>[^\s/:@]+)(:(?P<hook>[^\s/:@]+)(@(?P<platform>[^\s/:@]+))?)?)?")
 
 #: In the place of a primitive's name: the entry leads to a table of rules for primitives of that distribution.

@@ -649,6 +649,22 @@ def test_a_chosen_wrapper_of_what_does_not_exist_is_left_out(site):
     assert "0.0 True" in out and "wave.dce (hooks-pack 0.3): it wraps a rule that doesn't exist" in out
 
 
+@pytest.mark.parametrize("odd", ['"wave-pack/wave:vmap"', "wave-pack/wave : vmap", "wave-pack / wave:vmap"])
+def test_quotes_and_spaces_in_the_name_of_a_rule_are_no_part_of_it(site, odd):
+    wave(site)
+    rules(site, {odd: "vmap"})
+    out = warned(site, "lax.wave(0.0)")
+    assert f"the rule {odd!r} of hooks-pack 0.3 is left out" in out and ": wave-pack/wave:vmap (for one platform" in out
+
+
+@pytest.mark.parametrize(("odd", "said"), [("VMAP", "did you mean 'vmap'?"),
+                                           ("xla_translation@CPU", "there is no platform 'CPU'")])
+def test_hooks_and_platforms_are_written_in_small_letters(site, odd, said):
+    wave(site, more=LOWERED)
+    rules(site, {f"wave-pack/wave:{odd}": "vmap"})
+    assert said in warned(site, "lax.wave(0.0)", COREJAX_PREFER="hooks-pack")
+
+
 @pytest.mark.parametrize("old", ["wave", "wave:cpu", "wave:jvp", "wave-pack:wave"])
 def test_the_old_spelling_is_left_out_with_the_new_one_said(site, old):
     wave(site)
