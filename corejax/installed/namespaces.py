@@ -50,8 +50,15 @@ class _Aliases:
         """Let Python make a default module, which is only a placeholder during the import."""
 
     def exec_module(self, module: ModuleType) -> None:
-        # The import system takes whatever is in `sys.modules` when this returns.
-        sys.modules[module.__name__] = import_module(_real_name(module.__name__))
+        # The import system takes whatever is in `sys.modules` when this returns. Meanwhile nobody must get the
+        # placeholder: neither another thread, nor the module itself if it imports itself by this name.
+        name = module.__name__
+        sys.modules.pop(name, None)
+        sys.modules[name] = self.real(name)
+
+    def real(self, name: str) -> ModuleType:
+        """The module for which this is another name."""
+        return import_module(_real_name(name))
 
 
 class _Below(_Aliases):
@@ -76,10 +83,15 @@ class _First(_Aliases):
             if sys._getframe(1).f_back.f_code.co_name == "_find_and_load_unlocked":  # type: ignore[union-attr]
                 raise _unknown(name)
             return None  # somebody only asks whether it is there
-        _claimed[fullname] = registry.load(NAMESPACES, name).__name__
+        # Nothing is imported here: if the module imported itself by this name, Python would execute it again.
+        return ModuleSpec(fullname, self)  # type: ignore[arg-type]
+
+    def real(self, name: str) -> ModuleType:
+        found: ModuleType = registry.load(NAMESPACES, name.removeprefix(_ROOT))
+        _claimed[name] = found.__name__
         if not any([type(finder) is _Below for finder in sys.meta_path]):
             sys.meta_path.insert(0, _Below())
-        return ModuleSpec(fullname, self)  # type: ignore[arg-type]
+        return found
 
 
 def _real_name(fullname: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from time import sleep
 from traceback import walk_tb
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -192,7 +193,7 @@ def _import(entry: Entry) -> Any:
         # Without our own lock: a module that is being imported by another thread may be waiting for us. If two wait for
         # each other, Python's `import` continues with one half done, while `import_module` raises.
         with watch:
-            __import__(entry.module)
+            _import_patiently(entry.module)
             module = sys.modules[entry.module]
     except BaseException as error:
         before.forget(package)
@@ -212,6 +213,22 @@ def _import(entry: Entry) -> Any:
         report(entry.pack.name, f"the pack {entry.pack} removes or replaces modules of others in sys.modules "
                                 f"when it is imported. They were restored: {', '.join(changed)}")
     return module
+
+
+def _import_patiently(module: str) -> None:
+    """Import a module, once more if a thread with half of the package waits for this one, which has the other half.
+
+    Python makes one of the two fail, by an error that it doesn't show, so that the other one can go on.
+    """
+    for seconds in (0.0, 0.01, 0.1, 1.0):
+        try:
+            __import__(module)
+            return
+        except RuntimeError as error:
+            if type(error).__name__ != "_DeadlockError":
+                raise
+        sleep(seconds)
+    __import__(module)
 
 
 def _attribute(entry: Entry, value: Any, attr: str) -> Any:

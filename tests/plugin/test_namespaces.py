@@ -52,6 +52,25 @@ def test_classes_and_functions_are_pickled_and_reloaded_by_their_own_names(wide)
     """).splitlines()
 
 
+@pytest.mark.parametrize("first", ["from corejax import self as m", "import corejax.self as m",
+                                   "import self_pack as m"])
+def test_a_module_that_imports_itself_by_its_name_in_corejax_is_executed_once(site, first):
+    site.pack("self-pack", {"namespaces": {"self": "self_pack"}}, {
+        "self_pack.__init__": """
+            print("loaded")
+            import corejax.self as me
+            from corejax import self as also_me
+            import corejax.self.sub
+            assert me is also_me and me.sub.me is me
+        """,
+        "self_pack.sub": "import corejax.self as me\nimport corejax.self.sub as own\nWHERE = 'sub'\n"})
+    out = site.run(first + """
+import sys, self_pack, corejax.self.sub
+print(m is self_pack is sys.modules["corejax.self"] is m.me, m.sub is sys.modules["self_pack.sub"] is m.sub.own)
+""")
+    assert ["loaded", "True True"] == out.splitlines()
+
+
 def test_names_below_lax_are_namespaces_too(wide):
     assert ["2 True True"] == wide.run("""
         import corejax.lax.linear, wide_linalg
