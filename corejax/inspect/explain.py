@@ -211,25 +211,24 @@ def _hooks(primitive: Primitive, resolution: Resolution, notes: Mapping[str, Any
     found = {hook.name: hook for hook in _holding(primitive, resolution, notes)}
     for each in resolution.unchosen:
         hook = found.get(each.slot) or found[each.slot.partition("@")[0]]
-        text = f"not taken, as nobody chose it: {_unchosen(each)}; COREJAX_PREFER={each.pack} takes it"
+        text = f"not taken, as nobody chose it: {_unchosen(primitive, each)}; COREJAX_PREFER={each.pack} takes it"
         found[hook.name] = replace(hook, lost=(*hook.lost, text))
-    for hook in found.values():
-        by_family = hook.provider == primitive.origin and (hook.where or "").startswith(_KERNEL)
-        yield replace(hook, where=home(primitive)) if by_family else hook  # written as a row of a table
+    yield from found.values()
 
 
-def _unchosen(rule: Unchosen) -> str:
-    return f"{rule.origin} at {place(rule.what)}" if isinstance(rule.what, Foreign) else _at(rule.what)
+def _unchosen(primitive: Primitive, rule: Unchosen) -> str:
+    return f"{rule.origin} at {place(rule.what)}" if isinstance(rule.what, Foreign) else _at(primitive, rule.what)
 
 
 def _holding(primitive: Primitive, resolution: Resolution, notes: Mapping[str, Any]) -> Iterator[Hook]:
     """What each hook of a primitive is."""
     for hook in HOOKS:
         offers = general(hook, resolution.offers[hook])
-        wrappers = tuple(_at(offer) for offer in resolution.wrappers[hook] if offer.source.platform is None)
+        wrappers = tuple(_at(primitive, offer) for offer in resolution.wrappers[hook] if offer.source.platform is None)
         if offers:
             try:
-                yield _chosen(hook, rank(primitive.name, hook, offers, resolution.preferences), wrappers, resolution)
+                ranking = rank(primitive.name, hook, offers, resolution.preferences)
+                yield _chosen(primitive, hook, ranking, wrappers, resolution)
             except PackError as error:
                 yield Hook(hook, "conflict", None, error.message, why=error.todo or "")
             continue
@@ -238,7 +237,7 @@ def _holding(primitive: Primitive, resolution: Resolution, notes: Mapping[str, A
             without = re.search(r"Without it: (.*?)\.\s*$", getattr(hookspecs, hook).__doc__, re.DOTALL)
             yield Hook(hook, "absent", what=" ".join(without[1].split()) if without else "", wrappers=wrappers)
             continue
-        where = _place(resolution, "decompose") if note.how == "derived" else None
+        where = _place(primitive, resolution, "decompose") if note.how == "derived" else None
         yield Hook(hook, note.how, None, note.what, where, cost=note.cost, wrappers=wrappers)
     yield from _lowerings(primitive, resolution)
 
@@ -250,18 +249,22 @@ def _lowerings(primitive: Primitive, resolution: Resolution) -> Iterator[Hook]:
     except PackError as error:
         yield Hook(error.hook or "xla_translation", "conflict", None, error.message, why=error.todo or "")
         return
+    backups = tuple(f"asked only where that returns None: {_at(primitive, offer)}"
+                    for offer in general("xla_translation", resolution.offers["xla_translation"]))
     for platform, ranking in found.items():
-        wrappers = tuple(_at(offer) for offer in resolution.wrappers["xla_translation"]
+        wrappers = tuple(_at(primitive, offer) for offer in resolution.wrappers["xla_translation"]
                          if offer.source.platform in (None, platform))
         own = ranking.offers[0].source.platform
         try:
-            hook = _chosen(f"xla_translation@{platform}", ranking, wrappers, resolution)
+            hook = _chosen(primitive, f"xla_translation@{platform}", ranking, wrappers, resolution)
+            hook = replace(hook, lost=(*hook.lost, *backups))
         except PackError as error:
             hook = Hook(f"xla_translation@{platform}", "conflict", None, error.message, why=error.todo or "")
         yield hook if own == platform else replace(hook, why=f"as it is for {own}")
 
 
-def _chosen(name: str, ranking: Ranking, wrappers: tuple[str, ...], resolution: Resolution) -> Hook:
+def _chosen(primitive: Primitive, name: str, ranking: Ranking, wrappers: tuple[str, ...],
+            resolution: Resolution) -> Hook:
     (first, *others), why = ranking
     if hasattr(first.rule, "error"):  # several packs add it
         raise first.rule.error()
@@ -269,19 +272,21 @@ def _chosen(name: str, ranking: Ranking, wrappers: tuple[str, ...], resolution: 
     if not others:
         why = "" if first.source.is_owner else "added where there was none" if not first.source.consented else \
             f"chosen by {chosen_by(first.source, name, resolution.preferences)}"
-    lost = [f"not used: {_at(other)}" if declared or isinstance(other.rule, Declaration) else
-            f"asked only where that returns None: {_at(other)}" for other in others]
+    lost = [f"not used: {_at(primitive, other)}" if declared or isinstance(other.rule, Declaration) else
+            f"asked only where that returns None: {_at(primitive, other)}" for other in others]
     return Hook(name, "declared" if declared else "written", first.source.origin, repr(first.rule) * declared,
-                _place_of_offer(first), why, wrappers=wrappers, lost=tuple(lost))
+                _place_of_offer(primitive, first), why, wrappers=wrappers, lost=tuple(lost))
 
 
-def _place_of_offer(offer: Offer) -> str:
-    return (None if isinstance(offer.rule, Declaration) else place_of(offer.rule)) or offer.source.place()
+def _place_of_offer(primitive: Primitive, offer: Offer) -> str:
+    place = (None if isinstance(offer.rule, Declaration) else place_of(offer.rule)) or offer.source.place()
+    by_family = offer.source.is_owner and place.startswith(_KERNEL)
+    return home(primitive) if by_family else place  # written as a row of a table
 
 
-def _at(offer: Offer) -> str:
-    return f"{offer.source.origin} at {_place_of_offer(offer)}"
+def _at(primitive: Primitive, offer: Offer) -> str:
+    return f"{offer.source.origin} at {_place_of_offer(primitive, offer)}"
 
 
-def _place(resolution: Resolution, hook: str) -> str | None:
-    return next((_place_of_offer(offer) for offer in resolution.offers[hook]), None)
+def _place(primitive: Primitive, resolution: Resolution, hook: str) -> str | None:
+    return next((_place_of_offer(primitive, offer) for offer in resolution.offers[hook]), None)

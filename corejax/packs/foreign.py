@@ -105,7 +105,7 @@ def source_of(primitive: Primitive, foreign: Foreign, chosen: bool) -> Source | 
     if rule is _ABSENT:
         return None
     return Source(OneRule(foreign.target, rule), primitive.name, foreign.entry.pack.name, str(foreign.entry.pack),
-                  single=foreign.target.hook, consented=chosen)
+                  single=foreign.target.hook, consented=chosen, at=place(foreign))
 
 
 def meet(primitive: Primitive, foreign: Foreign) -> Any:

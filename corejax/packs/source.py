@@ -15,21 +15,21 @@ class Source:
     """A plugin object and its provider: the pack that owns the primitive, or others by an entry point or `extend`.
 
     One that is not `consented` only adds what the primitive lacks. `single` is the hook of a plugin that was made of
-    one rule, which needs no mark.
+    one rule, which needs no mark; `at` is where that is, if it is a declaration, which knows no place of its own.
     """
 
-    __slots__ = ("consented", "declared", "extends", "found", "is_owner", "linear", "origin", "pack", "plugin",
+    __slots__ = ("at", "consented", "declared", "extends", "found", "is_owner", "linear", "origin", "pack", "plugin",
                  "primitive", "replaces", "signatures", "single")
 
     def __init__(self, plugin: Any, primitive: str, pack: str | None, origin: str, *, is_owner: bool = False,
                  extends: bool = False, replaces: bool = False, consented: bool = True,
-                 single: str | None = None) -> None:
+                 single: str | None = None, at: str | None = None) -> None:
         self.plugin = plugin
         self.primitive = primitive
         self.pack = pack
         self.origin = origin
         self.is_owner, self.extends, self.replaces = is_owner, extends, replaces
-        self.consented, self.single = consented, single
+        self.consented, self.single, self.at = consented, single, at
         self.declared: dict[str, Declaration] = {}
         self.linear: tuple[int, ...] | None = None
         self.found: list[tuple[str, bool, Signature]] = []  # (hook, is a wrapper, signature) of each implementation
@@ -52,7 +52,8 @@ class Source:
 
     def place(self, hook: str | None = None) -> str:
         """`file:line` of the hook's rule, or of the plugin's class."""
-        return place_of(getattr(self.plugin, hook, None) if hook else None) or _place_of_class(type(self.plugin))
+        rule = getattr(self.plugin, hook, None) if hook else None
+        return place_of(rule) or self.at or _place_of_class(type(self.plugin))
 
 
 @WeakCache

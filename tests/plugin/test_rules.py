@@ -23,7 +23,7 @@ RULES = """
 
     partial = partials(lambda x_dot, out, x, *, scale: lax.cos(x * scale) * scale * x_dot)
 
-    of_two = partials(None, None)
+    of_one, of_two = partials(None), partials(None, None)
 
     def vmap(axis, args, dims, **params):
         print("mark")
@@ -350,6 +350,21 @@ def test_explain_shows_what_was_not_taken_and_how_to_take_it(site):
     assert "hooks_pack.py" in out and "COREJAX_PREFER=hooks-pack takes it" in out
     out = run(site, "cj.plugins.explain('wave')", COREJAX_PREFER="hooks-pack/wave:impl")
     assert "impl: hooks-pack 0.3, written at" in out and "chosen by COREJAX_PREFER" in out
+
+
+def test_explain_shows_where_lowerings_go_on_and_declarations_and_rows_are(site):
+    site.pack("wave-pack", {"primitives": {"wave": "wave_pack:wave"}}, {"wave_pack": """
+        import numpy as np
+        from corejax.plugin import define, factors, families
+        slope = factors(lambda out, x: 1.0 - x)
+        wave = define(families.unary("wave", np.sin, hlo="sine", dtypes="f", jvp=slope, doc="A wave."))
+    """}, "2.0")
+    rules(site, {"wave-pack/wave:xla_translation@cpu": "never", "wave-pack/wave:jvp": "of_one"})
+    out = run(site, "cj.plugins.explain('wave')", COREJAX_PREFER="hooks-pack")
+    assert "jvp: hooks-pack 0.3, declared: partials(...) at hooks_pack:of_one; chosen by COREJAX_PREFER" in out, out
+    assert 1 == out.count("    not used: wave-pack 2.0 at ") and "wave_pack.py:5" in out
+    assert 1 == out.count("    asked only where that returns None: wave-pack 2.0 at ")
+    assert "families" not in out
 
 
 # prefer
