@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
+from functools import wraps
+from inspect import Parameter
+from inspect import Signature as PythonSignature
+from itertools import product
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +25,7 @@ from corejax.kernel.primitive import Function, Primitive
 from corejax.packs.families.scalars import match_scalars, matching
 from corejax.packs.families.settling import settle
 from corejax.packs.families.spreading import align, common_shape, refused, spread, spread_operands, unspread
+from corejax.packs.hook_signatures import Signature, adapt_partial
 
 if TYPE_CHECKING:
     from corejax.interpreters.batching import Axis
@@ -47,13 +52,18 @@ class Elementwise:
                  result: Function | None = None, domain: tuple[float, float] = (-2.0, 2.0),
                  singular: Sequence[float] = (), ulps: float | None = None,
                  exempt: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
-                 compiled_at: Function | None = None, cheap: bool = False, example: str = "") -> None:
+                 compiled_at: Function | None = None, cheap: bool = False, example: str = "",
+                 params: Mapping[str, Sequence[Any]] = MappingProxyType({}),
+                 results: Mapping[Any, Any] = MappingProxyType({})) -> None:
         self.name = name
         self.__doc__ = _documented(doc, example)
         self.cheap = cheap
         self._arity, self._kinds, self._result, self._domain = arity, dtypes, result, domain
         self._singular, self._ulps, self._exempt = tuple(singular), ulps, exempt
-        self._backward = () if isinstance(transpose, Declaration) else tuple(transpose)
+        self._params, self._results = {name: tuple(values) for name, values in params.items()}, dict(results)
+        given = Signature((), tuple(params), False, False)
+        self._backward = () if isinstance(transpose, Declaration) else tuple(
+            [adapt_partial(f, given) for f in transpose])
         self.not_linear_in = tuple([i for i, f in enumerate(self._backward) if f is None])
         self._bind: Function = _not_defined
         self._primitive: Any = None
@@ -66,6 +76,29 @@ class Elementwise:
         for hook, value in hooks.items():
             if value is not None and not hasattr(type(self), hook):
                 setattr(self, hook, value)
+        if params:
+            self._take_params(impl, compiled_at)
+        letters = [letter for letter in "xyzuvw" if letter not in params]
+        if arity is not None and arity <= len(letters) and not isinstance(jvp, Partials):
+            self.operands = tuple(letters[:arity])  # nothing else may tell how many there are
+
+    def _take_params(self, impl: Function | None, compiled_at: Function | None) -> None:
+        """Replace the hooks that a row makes for operands alone by some that also take its params."""
+        named = Signature(("args",), tuple(self._params), False, False)
+        if type(self).abstract_eval is Elementwise.abstract_eval:
+            self.abstract_eval = _with_params(  # type: ignore[method-assign]
+                lambda avals, **params: self._type(avals), "avals", self._params)
+        if impl is None or hasattr(type(self), "impl"):
+            return
+        compute = adapt_partial(impl, named)
+        assert compute is not None
+
+        def rule(args: Sequence[Any], **params: Any) -> Any:
+            out = compute(*args, **params)
+            if compiled_at is not None and args[0].dtype.kind == "c":
+                return settle(self._primitive, out, args, compiled_at, params)
+            return out
+        self.impl = _with_params(rule, "args", self._params)
 
     def attached(self, primitive: Primitive) -> None:
         """Called with the primitive that was made from this plugin."""
@@ -73,6 +106,8 @@ class Elementwise:
 
     def function(self, bind: Function) -> Function:
         """The public function."""
+        if self._params:
+            return lambda *operands, **params: bind(*match_scalars(operands), **params)
         if self._arity == 1:
             return _of_one(self._primitive.bind_one)
         if self._arity == 2:
@@ -136,17 +171,23 @@ class Elementwise:
         if count > 1:
             patterns += [[(2, 3) if i == k else () for i in range(count)] for k in range(count)]
             patterns.append([(0,), *[()] * (count - 1)])
+        first, *others = [dict(zip(self._params, values, strict=True)) for values in product(*self._params.values())]
         for kind in self._kinds:
             dtype = np.dtype(_SAMPLE_DTYPES[kind])
             for shapes in patterns if kind in "fc" else patterns[1:2]:
-                yield self._sample([draw(rng, shape, dtype, self._domain) for shape in shapes])
+                yield self._sample([draw(rng, shape, dtype, self._domain) for shape in shapes], first)
+            for params in others:
+                yield self._sample([draw(rng, shape, dtype, self._domain) for shape in patterns[1]], params)
+        for operands, result in self._results.items():
+            known = self._sample([*map(np.asarray, operands if isinstance(operands, tuple) else (operands,))], first)
+            known.domain, known.results = None, np.asarray(result)
+            yield known
         refused_kind = next((kind for kind in "bifc" if kind not in self._kinds), None)
         if refused_kind:
-            yield Sample([np.ones(2, _SAMPLE_DTYPES[refused_kind])] * count, {}, error=TypeError)
+            yield Sample([np.ones(2, _SAMPLE_DTYPES[refused_kind])] * count, first, error=TypeError)
         if count > 1:
             dtype = np.dtype(_SAMPLE_DTYPES[self._kinds[0]])
-            yield Sample([np.ones(2 + i, dtype) for i in range(count)], {}, error=TypeError)
-
+            yield Sample([np.ones(2 + i, dtype) for i in range(count)], first, error=TypeError)
 
     def _sample(self, args: Sequence[object], params: Mapping[str, Any] | None = None) -> Sample:
         """A sample with the row's domain and singular points, and its exemptions for this kind of dtype."""
@@ -161,11 +202,15 @@ def unary(name: str, impl: Function | None, *, hlo: str | Function, dtypes: str,
           **options: Any) -> Elementwise:
     """A function of one operand.
 
-    impl: the NumPy function, or None to compile each call. hlo: the operation's name, or a lowering `(ctx, args) ->
-    value`. dtypes: the kinds it takes, of `b i u f c`. jvp: `factors`, `partials`, `not_differentiable`, or None beside
-    `linear`. Options:
+    impl: the NumPy function, or None to compile each call; then give some `results`, since nothing else says what it
+    is. hlo: the operation's name, or a lowering `(ctx, args) -> value`. dtypes: the kinds it takes, of `b i u f c`.
+    jvp: `factors`, `partials`, `not_differentiable`, or None beside `linear`. Options:
 
+    - `params`: the names of its params, each with the values that samples take: `{"slope": (0.1, 2.0)}`. The functions
+      of the row get those that they name, by keyword;
     - `result`: a function from the operands' dtype to the result's;
+    - `results`: results known from elsewhere, by operands (a tuple if there are several), for samples: `{0.5: 0.5205}`.
+      For the first value of each param;
     - `transpose`: for each operand a function `(cotangent, *args) -> cotangent`, or None where it isn't linear;
     - `linear`: the operands in which it is linear jointly;
     - `domain`: the interval that samples are drawn from;
@@ -177,6 +222,16 @@ def unary(name: str, impl: Function | None, *, hlo: str | Function, dtypes: str,
       and infinities;
     - `cheap`: it takes about as long as reading its operands, as `neg` and `add` do;
     - `example`: for the documentation, a call and what it prints: `"sqrt(4.0).item() -> 2.0"`.
+
+    >>> from corejax import lax
+    >>> from corejax.plugin import define, factors
+    >>> leaky = define(unary(
+    ...     "demo_leaky", lambda x, *, slope: np.where(x < 0, slope * x, x).astype(x.dtype), dtypes="f",
+    ...     hlo=lambda ctx, args, *, slope: ctx.lower(lambda x: lax.select(x < 0, x * slope, x), *args),
+    ...     jvp=factors(lambda out, x, *, slope: lax.select(x < 0, x * 0.0 + slope, x * 0.0 + 1.0)),
+    ...     params={"slope": (0.1, 0.0)}, singular=(0.0,), doc="x, times `slope` where it is negative."))
+    >>> leaky(np.array([-2.0, 3.0]), slope=0.1)
+    Array([-0.2,  3. ], dtype=float64)
     """
     return Elementwise(name, impl, arity=1, hlo=hlo, dtypes=dtypes, jvp=jvp, doc=doc, **options)
 
@@ -242,13 +297,30 @@ def _lowering(hlo: str | Function, arity: int | None) -> Function:
         if arity == 1:
             return lambda ctx, args: ctx.op(name, args)
         return lambda ctx, args: ctx.op(name, spread_operands(ctx, args))
-    return hlo if arity == 1 else lambda ctx, args: hlo(ctx, spread_operands(ctx, args))
+    if arity == 1:
+        return hlo
+
+    @wraps(hlo)
+    def lowering(ctx: Lowering, args: Sequence[Any], **params: Any) -> Any:
+        return hlo(ctx, spread_operands(ctx, args), **params)
+    return lowering
+
+
+def _with_params(rule: Function, positional: str, params: Iterable[str]) -> Function:
+    """A rule with a signature that names the params."""
+    kind = Parameter
+    rule.__signature__ = PythonSignature([  # type: ignore[attr-defined]
+        kind(positional, kind.POSITIONAL_OR_KEYWORD), *[kind(name, kind.KEYWORD_ONLY) for name in params]])
+    return hookimpl(rule)
 
 
 def _spreading(declared: Partials) -> Partials:
     """The same derivatives, with contributions in the result's shape even for an operand that spreads."""
     def spreading(partial: Function) -> Function:
-        return lambda tangent, out, *args, **params: spread(partial(tangent, out, *args, **params), out)
+        @wraps(partial)  # so that it gets the params that the function names
+        def spread_out(tangent: object, out: object, *args: object, **params: object) -> Any:
+            return spread(partial(tangent, out, *args, **params), out)
+        return spread_out
 
     spread_out = copy(declared)
     spread_out.functions = tuple([None if f is None else spreading(f) for f in declared.functions])
