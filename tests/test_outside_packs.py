@@ -24,7 +24,15 @@ PACKS = {path.parent.name: path.parent for path in sorted(OUTSIDE.glob("*/pyproj
 PUBLIC = {"corejax", *(f"corejax.{name}" for name in ("core", "errors", "ir", "lax", "plugin", "tree"))}
 
 #: The primitives that `make test` runs the conformance kit on; `make test-all` takes all of them.
-SAMPLED = ("erf", "searchsorted", "fft", "bounded_while")
+SAMPLED = ("erf", "searchsorted", "bounded_while")
+
+#: For packs with kernels: a function to export, its arguments, and its value and slope.
+EXPORTED = {
+    "lapack": ("cj.vmap(lax.cholesky)", "(a[None],)",
+               "[[[2.0, 0.0], [1.0, 2.0]]] [[[0.1875, 0.0], [0.25, 0.25]]]"),
+    "native": ("lambda b: lax.tridiagonal_solve(0.0 * b, 2.0 + 0.0 * b, 0.0 * b, b)", "(x,)",
+               "[0.5, 0.5, 0.5] [0.5, 0.5, 0.5]"),
+}
 
 
 def built() -> list[str]:
@@ -123,21 +131,36 @@ def test_the_command_line_says_who_provides_what_and_what_waits(installed: Path)
     assert "xla_translation@cpu: outside-rules 1.0.0" in erf and "chosen by COREJAX_PREFER" in erf
 
 
-def test_a_cholesky_is_exported_to_processes_with_the_pack_and_refused_by_name_without(installed: Path) -> None:
-    given = """
+def test_exported_programs_find_their_kernels_in_new_processes_or_ask_for_the_pack(installed: Path) -> None:
+    names = [name for name in EXPORTED if name in built()]
+    given = f"""
         import numpy as np
         import corejax as cj
+        from corejax import lax
 
-        a = np.array([[4.0, 2.0], [2.0, 5.0]])
-        """
-    load = given + """
-        try:
-            print(cj.export.deserialize(open("cholesky", "rb").read()).call(a).tolist())
-        except cj.errors.PackError as error:
-            print(error)"""
+        a, x = np.array([[4.0, 2.0], [2.0, 5.0]]), np.ones(3)
+        for name, (function, args, _) in {({name: EXPORTED[name] for name in names})!r}.items():
+            args = eval(args)
+    """
     python(installed, given + """
-        open("cholesky", "wb").write(cj.export.export(cj.lax.cholesky)(a).serialize())""")
-    assert "[[2.0, 0.0], [1.0, 2.0]]" == python(installed, load)
-    said = python(installed, load, packages=False)
-    assert "needs the kernel 'outside-lapack.potrf_f64', which is missing: no installed pack provides it" in said
-    assert said.endswith("to do:  pip install outside-lapack")
+            exported = cj.export.export(cj.jit(eval(function)), vjp_order=1)(*args)
+            open(name, "wb").write(exported.serialize())""")
+    load = given + """
+            try:
+                loaded = cj.export.deserialize(open(name, "rb").read())
+                slope = cj.grad(lambda x: loaded.call(x).sum())(*args)
+                print(name, np.asarray(loaded.call(*args)).tolist(), np.asarray(slope).round(6).tolist())
+            except cj.errors.PackError as error:
+                print(name, error.message, "/", error.todo)"""
+    assert [f"{name} {EXPORTED[name][2]}" for name in names] == python(installed, load).splitlines()
+    kernels = {"lapack": "potrf_f64", "native": "tridiagonal_solve"}
+    for name, said in zip(names, python(installed, load, packages=False).splitlines(), strict=True):
+        target = f"outside-{name}.{kernels[name]}"
+        assert f"needs the kernel {target!r}, which is missing: no installed pack provides it" in said
+        assert said.endswith(f"/ pip install outside-{name}")
+
+
+def test_the_pack_with_a_kernel_in_cpp_was_built(installed: Path) -> None:
+    if "native" not in built():
+        pytest.skip("there is no C++ compiler, which building tests/outside/native takes: install one, or set CXX")
+    assert list((installed / "packages/outside_native").glob("_kernels*"))
