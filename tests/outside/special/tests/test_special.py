@@ -47,5 +47,5 @@ def test_transformations_nest():
 def test_wrong_operands_are_refused_by_name():
     with pytest.raises(CorejaxTypeError, match="erf: dtype i64 is not supported"):
         erf(np.arange(3))
-    with pytest.raises(CorejaxTypeError, match="polygamma: wrong operand"):
+    with pytest.raises(CorejaxTypeError, match="polygamma: dtype i64 is not supported"):
         polygamma(np.arange(3), order=1)
