@@ -139,11 +139,11 @@ class _Staging:
                 retraces.tell(self.name, list(self.table.general), signature, argument_namer(*dynamic))
             program = self._trace(function, dynamic, in_tree, avals)
             if program.cacheable:
-                self.table.put(signature, program)
+                self.table.put(signature, program, since)
         if place is not None and program.cacheable and not context.axes:
             known, key = place
             known[key] = program
-        self.table.check(since)
+            self.table.check(since)
         if type(context.trace) is not EvalTrace:
             return program.bind(values(leaves, "jit", argument_namer(*dynamic)))
         try:

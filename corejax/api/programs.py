@@ -164,17 +164,18 @@ class Table:
         _tables.add(self)
         caches.also_clear(self)
 
-    def put(self, key: object, program: Program) -> None:
-        """Add a program; if there are too many, the oldest are dropped."""
+    def put(self, key: object, program: Program, since: int) -> None:
+        """Add a program that was looked for in that generation; if there are too many, the oldest are dropped."""
         self.general[key] = program
         if len(self.general) > _MAX_PROGRAMS:
             gone = {id(self.general.pop(oldest, None)) for oldest in list(self.general)[: _MAX_PROGRAMS // 8]}
             for programs in self.flat.values():
                 for signature in [each for each, known in list(programs.items()) if id(known) in gone]:
                     programs.pop(signature, None)
+        self.check(since)
 
     def check(self, since: int) -> None:
-        """What was put here was looked for in that generation: is it out of date?"""
+        """Empty it if all was forgotten since that generation, in which what was added last was looked for."""
         if since != caches.generation():
             self.clear()
 
