@@ -45,20 +45,23 @@ class Entry(NamedTuple):
 class Pack:
     """An installed distribution that provides something."""
 
-    __slots__ = ("_distribution", "entries", "name")
+    __slots__ = ("_distribution", "_version", "entries", "name")
 
     def __init__(self, name: str, distribution: Distribution) -> None:
         self.name = name
         self.entries: list[Entry] = []
         self._distribution = distribution
+        self._version = ""
 
     @property
     def version(self) -> str:
-        """Read from the metadata each time: it is only needed in errors and listings."""
-        try:
-            return str(self._distribution.version or "of unknown version")
-        except Exception:  # broken metadata must not hide the error that is being described
-            return "of unknown version"
+        """Read from the metadata when it is first asked for: parsing it takes longer than all else of a scan."""
+        if not self._version:
+            try:
+                self._version = str(self._distribution.version or "of unknown version")
+            except Exception:  # broken metadata must not hide the error that is being described
+                self._version = "of unknown version"
+        return self._version
 
     def requirement(self, distribution: str) -> requirements.Requirement | None:
         """What it requires of another distribution; None if it requires nothing of it, or its metadata is broken."""
