@@ -533,3 +533,18 @@ def test_the_number_of_equations_does_not_grow_with_repeated_transformation():
 
     once = count_eqns(cj.make_jaxpr(cj.vmap(f))(X).jaxpr)
     assert once == count_eqns(cj.make_jaxpr(cj.vmap(cj.vmap(f)))(np.stack([X, X])).jaxpr)
+
+
+def test_states_without_elements_do_not_end_the_process():
+    # The compiler drops such states, and a loop whose whole state it drops ended the process.
+    empty = np.ones((2, 0))
+    loops = [
+        lambda x: lax.while_loop(lambda x: (x > 0).any(), lambda x: x * 2, x),
+        lambda x: lax.while_loop(lambda x: cj.jit(lambda x: (x > 0).any())(x), lambda x: x * 2, x),
+        lambda x: lax.while_loop(lambda s: (s[0] > 0).any() | (s[1] > 3), lambda s: (s[0] * 2, s[1]), (x, 1))[0],
+        lambda x: lax.while_loop(lambda s: (s[1] > 0).any(), lambda s: (s[1], s[0]), (x, x))[0],
+        lambda x: lax.while_loop(lambda x: (x > 0).all() & False, lambda x: x, x),
+    ]
+    for loop in loops:
+        for run in (lambda f: f, cj.jit, cj.vmap):
+            assert run(loop)(empty).shape == (2, 0)

@@ -96,15 +96,21 @@ def parts(values: Sequence[Any], sizes: Sequence[int]) -> list[Values]:
 
 
 def while_op(ctx: Any, state: Sequence[Any], condition: Callable[..., Values], body: Callable[..., Values]) -> Values:
-    """A `stablehlo.while`, each function filling a region of it; returns the final state. The state is never empty."""
-    kinds = [value.type for value in state]
-    outs = ctx.op("stablehlo.while", state, None, kinds, 2)
+    """A `stablehlo.while`, each function filling a region of it; returns the final state."""
+    # The compiler drops what has no elements, and then constants that no step changes. To drop all ends the process.
+    spare = [] if state and not any([0 in value.type.shape for value in state]) else [integer(ctx, 0, 1)]
+    kinds = [value.type for value in (*spare, *state)]
+    outs = ctx.op("stablehlo.while", [*spare, *state], None, kinds, 2)
     outs = outs if isinstance(outs, list) else [outs]
     for region, write_region in zip(outs[0].owner.regions, (condition, body), strict=True):
         block = region.blocks.append(*kinds)
         with ctx.ir.InsertionPoint(block):
-            ctx.op("stablehlo.return", write_region(*block.arguments), None, [])
-    return outs
+            count, inner = parts(block.arguments, (len(spare),))
+            outputs = write_region(*inner)
+            if write_region is body:
+                outputs = [*[binary(ctx, "add", x, integer(ctx, 1, 1)) for x in count], *outputs]
+            ctx.op("stablehlo.return", outputs, None, [])
+    return outs[len(spare):]
 
 
 def integer(ctx: Any, value: int, bound: int) -> Any:

@@ -598,10 +598,8 @@ class _Lowering(NamedTuple):
 
     def plain(self, args: Sequence[Any]) -> list[Any]:
         """The loop for a condition that is a single boolean."""
-        spare = [] if args else [self.ctx.constant(np.False_)]  # a loop has a state
-        outs = while_op(self.ctx, [*spare, *args], lambda *state: [self._cond(state[len(spare):])],
-                        lambda *state: [*state[: len(spare)], *self._body(state[len(spare):])])
-        return self.loop.operands(outs[len(spare):])[2]
+        outs = while_op(self.ctx, args, lambda *state: [self._cond(state)], lambda *state: self._body(state))
+        return self.loop.operands(outs)[2]
 
     def masked(self, args: Sequence[Any]) -> list[Any]:
         """The loop that runs while any boolean holds, and changes the carry only where it holds.
