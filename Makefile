@@ -4,8 +4,9 @@
 PYTHON ?= python3
 PACKS := plugins/lax_basic plugins/reductions plugins/control_flow
 EXAMPLE_PACK := examples/softplus_pack
-# Built by a test, as it takes a C++ compiler.
+# Built by tests: the first one takes a C++ compiler.
 NATIVE_PACK := examples/native_pack
+RATIONAL_PACK := examples/rational_pack
 STUBS := stubs
 PROJECTS := pyproject.toml $(PACKS:%=%/pyproject.toml) $(EXAMPLE_PACK)/pyproject.toml $(STUBS)/pyproject.toml
 EDITABLE := $(PACKS:%=-e %) -e $(EXAMPLE_PACK) -e $(STUBS)
@@ -67,7 +68,7 @@ lint: .venv/stamp
 	.venv/bin/python tools/entry_points.py --check
 	.venv/bin/python tools/check_table.py --check
 	.venv/bin/ruff check .
-	.venv/bin/mypy corejax $(PACKS:%=%/corejax_*) $(EXAMPLE_PACK)/corejax_softplus $(NATIVE_PACK)/corejax_native \
+	.venv/bin/mypy corejax $(PACKS:%=%/corejax_*) $(EXAMPLE_PACK)/corejax_softplus $(NATIVE_PACK)/corejax_native $(RATIONAL_PACK)/corejax_rational \
 		corejax_pytest.py tools
 
 # The tests that compare with jax, which the product's environment does not have: "jax" or "parity" is in their names.

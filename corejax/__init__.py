@@ -16,7 +16,7 @@ from corejax import core, errors, lax, plugins, tree
 from corejax.arrays.array import Array
 from corejax.arrays.devices import run_by
 from corejax.base.caches import generation
-from corejax.base.dtypes import bfloat16, float0
+from corejax.base.dtypes import bfloat16, float0, load_by
 from corejax.base.errors import CorejaxError
 from corejax.base.late import find_in, homes, late
 from corejax.base.moved import keep_old_names
@@ -63,6 +63,7 @@ __version__ = "0.1.0"
 stand_on(EvalTrace)
 run_by(late("corejax.xla.runtime.client", keep=True))
 freeze_by(late("corejax.packs.define"))
+load_by(registry.load_dtype)
 keep_old_names()
 namespaces.serve()
 

@@ -23,6 +23,7 @@ from corejax.base.tracebacks import calls_users, public, trim
 if TYPE_CHECKING:
     from corejax.base import structures
     from corejax.base.avals import Linear, Zero
+    from corejax.base.elements import ElementType
     from corejax.base.source import add_library_package
     from corejax.installed.roles import operators, provide, roles
     from corejax.interpreters import carrying
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     )
     from corejax.kernel.hookspecs import API_VERSION
     from corejax.kernel.primitive import Primitive
-    from corejax.packs import families, shaping
+    from corejax.packs import elements, families, shaping
     from corejax.packs.define import define, find
     from corejax.packs.extending import extend
     from corejax.packs.shaping import refused
@@ -51,6 +52,7 @@ __path__: list[str] = []
 
 _HOME = homes({
     "corejax.base.avals": "Linear Zero",
+    "corejax.base.elements": "ElementType",
     "corejax.base.source": "add_library_package",
     "corejax.base.structures": "=structures",
     "corejax.installed.roles": "operators provide roles",
@@ -60,6 +62,7 @@ _HOME = homes({
     "corejax.kernel.hookspecs": "API_VERSION",
     "corejax.kernel.primitive": "Primitive",
     "corejax.packs.define": "define find",
+    "corejax.packs.elements": "=elements",
     "corejax.packs.extending": "extend",
     "corejax.packs.families": "=families",
     "corejax.packs.shaping": "=shaping refused",
@@ -68,10 +71,10 @@ _HOME = homes({
 })
 
 __all__ = [
-    "API_VERSION", "Kernel", "Linear", "Primitive", "Sample", "Zero", "add_library_package", "calls_users", "carrying",
-    "define", "extend", "factors", "families", "find", "hookimpl", "linear", "not_differentiable", "not_linear",
-    "operators", "over", "partials", "per_operand", "pjrt_client", "provide", "public", "refused", "roles", "shaping",
-    "structures",
+    "API_VERSION", "ElementType", "Kernel", "Linear", "Primitive", "Sample", "Zero", "add_library_package",
+    "calls_users", "carrying", "define", "elements", "extend", "factors", "families", "find", "hookimpl", "linear",
+    "not_differentiable", "not_linear", "operators", "over", "partials", "per_operand", "pjrt_client", "provide",
+    "public", "refused", "roles", "shaping", "structures",
 ]
 
 

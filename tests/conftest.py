@@ -58,7 +58,8 @@ def pytest_xdist_make_scheduler(config: Any, log: Any) -> Any:
     class ByEnvironment(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
-            costly = "test_wheels.py", "test_plugin_faults.py", "test_native_pack.py", "test_outside_packs.py"
+            costly = ("test_wheels.py", "test_plugin_faults.py", "test_native_pack.py", "test_rational_pack.py",
+                      "test_outside_packs.py")
             return file if file.endswith(costly) else nodeid
 
     return ByEnvironment(config, log)

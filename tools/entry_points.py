@@ -5,7 +5,8 @@
 A name in a module's `__all__` is public. A function with a `.primitive` is that primitive's entry point, and every
 public function is in `corejax.functions`. In `roles.py` the public names are roles, in `operators.py` they are
 operators and array methods (`and_` fills the role `operators.and`), in `numpy_tables.py` they are tables of NumPy
-functions, which are roles too, in `kernels.py` native kernels, which are named after the distribution. Modules whose
+functions, which are roles too, in `kernels.py` native kernels, which are named after the distribution. An `ElementType`
+is an element type wherever it is. Modules whose
 names start with an underscore are private; a name that the package re-exports belongs to the module that it comes from.
 `--check` writes nothing and fails if a table is out of date.
 """
@@ -19,9 +20,11 @@ import sys
 import tomllib
 from pathlib import Path
 
+from corejax.plugin import ElementType
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKS = ("plugins/lax_basic", "plugins/reductions", "plugins/control_flow", "examples/softplus_pack",
-         "examples/native_pack")
+         "examples/native_pack", "examples/rational_pack")
 BEGIN = "# entry points: written by tools/entry_points.py\n"
 END = "# entry points end\n"
 
@@ -38,7 +41,7 @@ def collect(directory: Path) -> Tables:
     """The tables of a pack, from its modules."""
     sys.path.insert(0, str(directory))
     package = importlib.import_module(package_of(directory))
-    tables: Tables = {"primitives": {}, "functions": {}, "roles": {}, "kernels": {}}
+    tables: Tables = {"primitives": {}, "functions": {}, "roles": {}, "kernels": {}, "dtypes": {}}
     distribution = tomllib.loads((directory / "pyproject.toml").read_text())["project"]["name"]
     modules = [f"{package.__name__}.{info.name}" for info in pkgutil.iter_modules(package.__path__)
                if not info.name.startswith("_")]
@@ -59,6 +62,8 @@ def enter(tables: Tables, module: str, public: str, value: object, distribution:
         tables["roles"].setdefault(f"operators.{public.rstrip('_')}", target)
     elif kind == "kernels":
         tables["kernels"].setdefault(f"{distribution}.{public}", target)
+    elif isinstance(value, ElementType):
+        tables["dtypes"].setdefault(value.name, target)
     elif callable(value):
         primitive = getattr(value, "primitive", None)
         if primitive is not None:

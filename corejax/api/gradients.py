@@ -168,7 +168,8 @@ def check_input(aval: ShapedArray, holomorphic: bool, allow_int: bool, chosen: C
                                got=f"{aval} at {chosen.name(i)}", wanted="c64 or c128", where=here(),
                                todo="convert it, or leave out holomorphic=True")
     if not dtypes.is_inexact(aval.dtype) and not allow_int:
-        raise CorejaxTypeError(f"{what}: {chosen.name(i)} has an integer or boolean type, and so no derivative",
+        kind = "an integer or boolean type" if dtypes.kind(aval.dtype) != "E" else "elements that aren't numbers"
+        raise CorejaxTypeError(f"{what}: {chosen.name(i)} has {kind}, and so no derivative",
                                got=str(aval), wanted="a float or complex type", where=here(),
                                todo="pass a float (2.0, x.astype(float)), change argnums, or set allow_int=True "
                                     "to get zeros of float0 for it")

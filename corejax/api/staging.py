@@ -9,7 +9,7 @@ import numpy as np
 
 from corejax.api.arguments import wraps
 from corejax.api.statics import Statics, static_positions
-from corejax.base import trees
+from corejax.base import dtypes, trees
 from corejax.base.avals import ShapedArray, aval_of
 from corejax.base.config import config
 from corejax.base.errors import CorejaxTypeError
@@ -54,7 +54,7 @@ class ShapeDtypeStruct:
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype}{weak})"
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={dtypes.long_name(self.dtype)}{weak})"
 
 
 def _fields(struct: ShapeDtypeStruct) -> tuple[Any, ...]:

@@ -24,12 +24,13 @@ from corejax.arrays.storage import (
     element,
     is_on_device,
     live,
+    numbers,
     read_only,
     scalar,
     scalar_error,
     to_numpy,
 )
-from corejax.base import _jaxlib, dtypes
+from corejax.base import _jaxlib, dtypes, elements
 from corejax.base.avals import ShapedArray, aval_of
 from corejax.base.errors import CorejaxTypeError, CorejaxValueError
 from corejax.base.source import here
@@ -159,7 +160,7 @@ class Array(Stored, DataModel, Methods, metaclass=ArrayType):
     @as_entry
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         try:
-            view = to_numpy(self)
+            view = numbers(self, "np.asarray(x)")
             if dtype is None or np.dtype(dtype) == view.dtype:
                 return view.copy() if copy else view
             if copy is False:
@@ -192,7 +193,7 @@ class Array(Stored, DataModel, Methods, metaclass=ArrayType):
 
     def tolist(self) -> Any:
         """Its elements as nested lists of Python scalars."""
-        return to_numpy(self).tolist()
+        return numbers(self, "x.tolist()").tolist()
 
     __bool__ = _conversion(bool, "write x.any(), x.all(), or index it first")
     __int__ = _conversion(int, "index it first")
@@ -223,19 +224,19 @@ class Array(Stored, DataModel, Methods, metaclass=ArrayType):
         return iter([Array.from_device(place.put_copy(row, rows[i, ...]), row) for i in range(len(self))])
 
     def __format__(self, spec: str) -> str:
-        return format(to_numpy(self)[()] if not self.aval.shape else str(self), spec)
+        is_number = not self.aval.shape and elements.find(self.aval.dtype) is None
+        return format(to_numpy(self)[()] if is_number else str(self), spec)
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.aval.weak_type else ""
         if self.is_deleted():
             return f"Array(deleted, {self.aval})"
-        text = np.array2string(to_numpy(self), separator=", ", prefix="Array(")
+        text = _text(self, separator=", ", prefix="Array(")
         shape = f", shape={self.shape}" if not self.aval.size and self.aval.ndim > 1 else ""
-        dtype = self.aval.dtype.name if self.aval.dtype != dtypes.float0 else "float0"
-        return f"Array({text}{shape}, dtype={dtype}{weak})"
+        return f"Array({text}{shape}, dtype={dtypes.long_name(self.aval.dtype)}{weak})"
 
     def __str__(self) -> str:
-        return str(to_numpy(self)) if not self.is_deleted() else repr(self)
+        return _text(self) if not self.is_deleted() else repr(self)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _restore, (np.array(to_numpy(self)), self.aval.weak_type)
@@ -250,6 +251,17 @@ class Array(Stored, DataModel, Methods, metaclass=ArrayType):
 
 if TYPE_CHECKING:
     from corejax.arrays.devices import Buffer, Device
+
+
+def _text(array: Array, **layout: Any) -> str:
+    """The elements as NumPy prints them; those of packs as these say."""
+    host, element = to_numpy(array), elements.find(array.aval.dtype)
+    if element is not None:
+        layout["formatter"] = {"void": lambda one: element.text(one.view(element.dtype)[element.name])}
+        host = host.view(np.dtype((np.void, element.dtype.itemsize)))  # NumPy prints structured ones its own way
+    elif not layout:
+        return str(host)
+    return np.array2string(host, **layout)
 
 
 def _restore(host: np.ndarray, weak_type: bool) -> Array:
@@ -311,7 +323,7 @@ def device_put(x: object, device: object = None) -> Array:
 
 def device_get(x: object) -> Any:
     """The array as a read-only ndarray in host memory."""
-    return to_numpy(as_array(x, copy=False))
+    return numbers(as_array(x, copy=False), "cj.device_get(x)")
 
 
 def from_dlpack(x: object) -> Array:

@@ -14,7 +14,7 @@ import numpy as np
 
 from corejax.arrays import devices
 from corejax.arrays.storage import is_on_device, live, read_only, to_numpy
-from corejax.base import _jaxlib, dtypes
+from corejax.base import _jaxlib, dtypes, elements
 from corejax.base.errors import CorejaxError, CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.base.source import here
 
@@ -41,6 +41,9 @@ def device_of(array: Array) -> tuple[int, int]:
 def to_dlpack(array: Array, stream: object, max_version: tuple[int, int] | None, dl_device: tuple[int, int] | None,
               copy: bool | None) -> Any:
     """A capsule for an array's memory, or for a copy of it."""
+    if elements.find(array.aval.dtype) is not None:
+        raise _refused(array, "DLPack has no such dtype", "elements of a pack's own", "numbers or booleans",
+                       elements.refused(array.aval.dtype, "DLPack").todo or "")
     kind, number = device_of(array)
     if dl_device is not None and tuple(dl_device) not in ((kind, number), (CPU, 0)):
         raise _refused(array, f"it can't be exported to the DLPack device {tuple(dl_device)}", f"dl_device={dl_device}",

@@ -11,9 +11,9 @@ import numpy as np
 
 from corejax.arrays import devices
 from corejax.arrays.datamodel import DataModel
-from corejax.base import _jaxlib
+from corejax.base import _jaxlib, elements
 from corejax.base.avals import Linear, ShapedArray
-from corejax.base.dtypes import float0, is_complex
+from corejax.base.dtypes import is_complex
 from corejax.base.errors import (
     ConcretizationError,
     CorejaxIndexError,
@@ -87,7 +87,7 @@ def read_only(host: np.ndarray) -> np.ndarray:
 
 def as_scalar(host: np.ndarray) -> Host:
     """An ndarray of rank 0 as a NumPy scalar, which is immutable and takes half the time to compute with."""
-    return host if host.dtype is float0 else host[()]
+    return host if host.dtype.type is np.void else host[()]
 
 
 def to_numpy(array: Array) -> np.ndarray:
@@ -97,12 +97,26 @@ def to_numpy(array: Array) -> np.ndarray:
     except AttributeError:  # it is on a device, or another thread has just deleted it
         devices.runtime.check_not_forked()
         try:
-            return _jaxlib.buffer_to_numpy(live(array), array.aval.shape, array.aval.dtype)
+            return from_buffer(live(array), array.aval)
         except _jaxlib.RuntimeFailure as error:
             raise devices.runtime.runtime_error(error) from error
     view = host.view() if type(host) is np.ndarray else np.asarray(host)
     view.flags.writeable = False
     return view
+
+
+def from_buffer(buffer: Buffer, aval: ShapedArray) -> np.ndarray:
+    """The value of a buffer that holds an array of this type."""
+    stored = aval.stored
+    host = _jaxlib.buffer_to_numpy(buffer, stored.shape, stored.dtype)
+    return host if stored is aval else elements.to_host(host, aval.dtype)
+
+
+def numbers(array: Array, what: str) -> np.ndarray:
+    """Its value for somebody outside, who gets numbers only."""
+    if elements.find(array.aval.dtype) is not None:
+        raise elements.refused(array.aval.dtype, what)
+    return to_numpy(array)
 
 
 def check_has_value(value: object, aval: ShapedArray) -> None:
@@ -140,7 +154,7 @@ def scalar(array: Array, wanted: str, todo: str = "index it first") -> Any:
     elif wanted in ("int(x)", "float(x)") and is_complex(aval.dtype):
         raise CorejaxTypeError(f"{wanted} needs a real number", got=str(aval), wanted="no complex dtype",
                                where=here(), todo="take x.real, x.imag or abs(x) first")
-    return to_numpy(array).item()
+    return numbers(array, wanted).item()
 
 
 def element(array: Array, index: tuple[Any, ...]) -> Any:
@@ -148,8 +162,9 @@ def element(array: Array, index: tuple[Any, ...]) -> Any:
     if not index and array.aval.size != 1:
         raise CorejaxValueError("only an array of one element is a scalar", got=str(array.aval), where=here(),
                                 wanted="one element", todo="index it first, or use x.tolist()")
+    host = numbers(array, "x.item()")
     try:
-        return to_numpy(array).item(*index)
+        return host.item(*index)
     except (TypeError, ValueError, IndexError, OverflowError) as error:
         raise CorejaxIndexError(f"x.item: there is no such element of {array.aval}", where=here(),
                                 got=", ".join(map(repr, index))[:80], wanted="an index for each axis, or one of all",

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax.base import dtypes
+from corejax.base import dtypes, elements
 from corejax.base.caches import BoundedCache
 from corejax.base.config import config
 from corejax.base.errors import CorejaxAttributeError, CorejaxError, CorejaxOverflowError, CorejaxTypeError
@@ -78,6 +78,16 @@ class ShapedArray:
         tangent_dtype = dtype if dtypes.is_inexact(dtype) else dtypes.float0
         own = tangent_dtype is dtype and not weak_type
         object.__setattr__(self, "tangent", self if own else ShapedArray(shape, tangent_dtype))
+
+    @property
+    def stored(self) -> ShapedArray:
+        """The type that represents it on a device: the same for numbers. float0 doesn't exist there, and is bool."""
+        if self.dtype.type is not np.void:
+            return self
+        element = elements.find(self.dtype)
+        if element is None:
+            return ShapedArray(self.shape, dtypes.bool_)
+        return ShapedArray((*self.shape, *element.trailing), element.physical)
 
     @property
     def ndim(self) -> int:

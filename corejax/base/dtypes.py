@@ -1,11 +1,12 @@
 """Dtypes: their names, the kinds that the kernel distinguishes, and the only promotion function.
 
-Dtypes are NumPy's, with bfloat16 and the float8s of ml_dtypes. Nothing is silently narrowed. A Python scalar is
-*weak*: only its kind takes part in promotion, and it never widens other operands.
+Dtypes are NumPy's, with bfloat16 and the float8s of ml_dtypes; packs may declare more (`elements`). Nothing is silently
+narrowed. A Python scalar is *weak*: only its kind takes part in promotion, and it never widens other operands.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Iterable
 from functools import cache, lru_cache
 from typing import Any, TypeAlias
 
@@ -66,18 +67,63 @@ def short_name(dtype: np.dtype) -> str:
     return _SHORT.get(dtype) or dtype.name
 
 
+def long_name(dtype: np.dtype) -> str:
+    """`float64`, `bfloat16`, or the name that a pack declared: the names that arrays are printed with."""
+    return dtype.name if dtype.type is not np.void else _SHORT[dtype]
+
+
 def from_short_name(name: str) -> np.dtype:
     """The inverse of `short_name`."""
-    if name not in _LONG:
+    if not is_declared(name):
         raise CorejaxTypeError(f"{name!r} is not a dtype", wanted=", ".join(sorted(_LONG)))
     return _LONG[name]
 
 
-#: Every dtype that arrays may have.
+#: Every dtype of numbers and booleans, and float0.
 ALL = tuple(_SHORT)
 
 _CANONICAL: dict[Any, np.dtype] = {dtype: dtype for dtype in _SHORT}
 _CANONICAL.update({dtype.type: dtype for dtype in _SHORT if dtype is not float0})
+
+
+# Dtypes that packs declare
+
+_load: Callable[[str], object]
+
+
+def load_by(load: Callable[[str], object]) -> None:
+    """Use this function to load what declares the dtype of a name, if a pack that is installed brings it."""
+    global _load
+    _load = load
+
+
+def is_declared(name: str) -> bool:
+    """Whether this is the name of a dtype, perhaps after loading the pack that brings it."""
+    if name not in _LONG:
+        _load(name)
+    return name in _LONG
+
+
+def unknown_elements(name: str) -> CorejaxTypeError:
+    """The error for an element type that nothing in this process declares."""
+    return CorejaxTypeError(f"no pack in use brings the element type {name!r}", got=name, where=here(),
+                            wanted="an element type that a pack brings, or that was declared by ElementType",
+                            todo="install the pack that brings it, or import the module that declares it")
+
+
+def declare(dtype: np.dtype, name: str) -> None:
+    """Let arrays have this dtype, which jaxprs show by this name."""
+    _SHORT[dtype], _LONG[name], _CANONICAL[dtype] = name, dtype, dtype
+
+
+def stands_for(other: Hashable, dtype: np.dtype) -> None:
+    """Let `other` be accepted wherever a dtype is."""
+    _CANONICAL[other] = dtype
+
+
+def names() -> Iterable[str]:
+    """The names of all dtypes known so far."""
+    return _LONG.keys()
 
 
 def canonical(dtype: Any) -> np.dtype:
@@ -96,10 +142,16 @@ def canonical(dtype: Any) -> np.dtype:
     try:
         named = np.dtype(dtype)
     except Exception as error:  # NumPy refuses nonsense in many ways
+        if isinstance(dtype, str) and is_declared(dtype) and _LONG[dtype].type is np.void:
+            return _LONG[dtype]
         raise CorejaxTypeError(f"{dtype!r:.80} is not a dtype", got=f"{dtype!r:.80}", where=here(),
                                wanted="a NumPy dtype, or one of ml_dtypes",
                                todo="write it as NumPy does: 'float32'") from error
     found = _CANONICAL.get(named.newbyteorder("=") if named.byteorder == ">" else named)
+    if found is None and named.names is not None and len(named.names) == 1:
+        found = _CANONICAL.get(named) if is_declared(named.names[0]) else None
+        if found is None:
+            raise unknown_elements(named.names[0])
     if found is None:
         raise CorejaxTypeError(f"arrays of dtype {named} can't be computed with", got=str(named), where=here(),
                                wanted="booleans, integers, floats or complex numbers",
@@ -108,8 +160,8 @@ def canonical(dtype: Any) -> np.dtype:
 
 
 def kind(dtype: np.dtype) -> str:
-    """`b`, `i`, `u`, `f` or `c`; `V` for float0."""
-    return "f" if dtype in _FLOATS else "V" if dtype is float0 else dtype.kind
+    """`b`, `i`, `u`, `f` or `c`; `V` for float0, and `E` for elements of packs' own types."""
+    return "f" if dtype in _FLOATS else dtype.kind if dtype.kind != "V" or dtype is float0 else "E"
 
 
 def is_float(dtype: np.dtype) -> bool:
@@ -155,7 +207,7 @@ _ABOVE: dict[Any, tuple[Any, ...]] = {
 
 @cache
 def _upper_bounds(node: object) -> frozenset[Any]:
-    return frozenset((node,)).union(*(_upper_bounds(above) for above in _ABOVE[node]))
+    return frozenset((node,)).union(*(_upper_bounds(above) for above in _ABOVE.get(node, ())))
 
 
 @lru_cache(maxsize=4096)
@@ -172,6 +224,11 @@ def promote(*types: tuple[np.dtype, bool]) -> tuple[np.dtype, bool]:
     least = [node for node in common if common <= _upper_bounds(node)]
     if not least:
         names = " and ".join(short_name(dtype) for dtype, _ in types)
+        declared = [short_name(dtype) for dtype, _ in types if kind(dtype) == "E"]
+        if declared:
+            raise CorejaxTypeError(f"{names} have no common dtype: elements of type {declared[0]} aren't numbers",
+                                   where=here(), got=names, wanted="numbers or booleans",
+                                   todo=f"use a function of the pack that brings {declared[0]}")
         raise CorejaxTypeError(f"{names} have no common dtype", todo="convert one of them with .astype(...)")
     if isinstance(least[0], str):
         weak_dtypes = [dtype for dtype, weak in types if weak and f"{kind(dtype)}*" == least[0]]

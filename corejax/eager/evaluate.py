@@ -17,7 +17,6 @@ from corejax.arrays.array import Array
 from corejax.arrays.storage import as_scalar, is_on_device, read_only
 from corejax.base import dtypes
 from corejax.base.avals import ShapedArray
-from corejax.base.dtypes import float0
 from corejax.base.late import late
 from corejax.kernel import checks
 from corejax.kernel.jaxpr import Params
@@ -148,7 +147,7 @@ class EvalTrace(Trace):
     def _process_new(self, primitive: Primitive, args: Sequence[Any]) -> Any:
         """For arrays of types that are new to the primitive, or for which its rule does more."""
         out = self.process(primitive, args, {})
-        if out.aval.dtype is not float0 and dtypes.kind(args[0].aval.dtype) not in primitive.beside:
+        if out.aval.dtype.type is not np.void and dtypes.kind(args[0].aval.dtype) not in primitive.beside:
             avals = tuple([x.aval for x in args])
             primitive.remember(avals[0] if avals[0] is avals[-1] else avals, out.aval)
         return out

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
-from corejax.base import dtypes, trees
+from corejax.base import dtypes, elements, trees
 from corejax.base.avals import ShapedArray
 from corejax.base.errors import CorejaxError, CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.base.keypaths import keystr
@@ -18,6 +18,9 @@ from corejax.base.tracebacks import public
 from corejax.base.trees import TreeDef
 
 _LEAF = "*"
+
+#: Before the name of a pack's own element type.
+_OF_PACKS = "elements:"
 _KINDS: dict[type, str] = {list: "list", tuple: "tuple", dict: "dict", OrderedDict: "OrderedDict"}
 _CLASSES = {kind: cls for cls, kind in _KINDS.items()}
 
@@ -87,7 +90,8 @@ def _plain_key(key: object, what: str, path: tuple[object, ...]) -> object:
 
 def aval_to_data(aval: ShapedArray) -> list[object]:
     """A type as plain data."""
-    return [dtypes.short_name(aval.dtype), list(aval.shape), aval.weak_type]
+    of_packs = _OF_PACKS if elements.find(aval.dtype) is not None else ""
+    return [of_packs + dtypes.short_name(aval.dtype), list(aval.shape), aval.weak_type]
 
 
 # Reading
@@ -103,6 +107,8 @@ def aval_from_data(data: object) -> ShapedArray:
         raise Malformed(f"{data!r:.60} is not a type")
     if type(shape) is not list or not all([type(size) is int and size >= 0 for size in shape]):
         raise Malformed(f"{shape!r:.60} is not a shape")
+    if dtype.startswith(_OF_PACKS):
+        return ShapedArray(tuple(shape), elements.named(dtype.removeprefix(_OF_PACKS)).dtype, weak)
     try:
         return ShapedArray(tuple(shape), dtypes.from_short_name(dtype), weak)
     except CorejaxError as error:

@@ -57,7 +57,8 @@ class Provided:
 
     def lines(self) -> Iterator[str]:
         """As text."""
-        yield f"{self.name} ({self.provider or 'nobody'}): a {self.kind}{f', {self.why}' if self.why else ''}"
+        article = "an" if self.kind[0] in "aeiou" else "a"
+        yield f"{self.name} ({self.provider or 'nobody'}): {article} {self.kind}{f', {self.why}' if self.why else ''}"
         if self.where:
             yield f"  at {self.where}"
         if self.problem:

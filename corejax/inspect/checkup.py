@@ -6,6 +6,8 @@ import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from corejax.arrays.array import Array
 from corejax.arrays.storage import Stored
 from corejax.base import _jaxlib
@@ -133,9 +135,25 @@ def _of_role(entry: Entry) -> Iterator[Problem]:
                       "choose another name")
 
 
+def _of_dtype(entry: Entry) -> Iterator[Problem]:
+    """Show an element, and look for what the type says of primitives."""
+    element = registry.load(entry.group, entry.name)
+    try:
+        if element.show is not None:
+            element.show(np.zeros(element.trailing, element.physical))
+    except Exception as error:
+        yield Problem(entry.pack.name, f"elements of type {entry.name!r} can't be shown: {registry.words(error)}",
+                      "correct the function show: it gets what is stored of one element, which may be zeros")
+    known = registry.installed().names(groups.PRIMITIVES)
+    for name in element.refuses:
+        if name not in known:
+            yield Problem(entry.pack.name, f"the element type {entry.name!r} refuses {name!r}, which no pack in use "
+                          "provides", suggestion(name, known) or "")
+
+
 _MORE: dict[str, Callable[[Entry], Iterator[Problem]]] = {
-    groups.PRIMITIVES: _of_primitive, groups.NAMESPACES: _of_namespace, groups.ROLES: _of_role,
-    backends.GROUP: _of_backend}
+    groups.PRIMITIVES: _of_primitive, groups.NAMESPACES: _of_namespace, groups.DTYPES: _of_dtype,
+    groups.ROLES: _of_role, backends.GROUP: _of_backend}
 
 
 def _of_error(pack: str, error: BaseException) -> Problem:

@@ -13,7 +13,8 @@ ROLES = "corejax.roles"
 RULES = "corejax.rules"
 NAMESPACES = "corejax.namespaces"
 KERNELS = "corejax.kernels"
-GROUPS = (PRIMITIVES, FUNCTIONS, ROLES, RULES, NAMESPACES, KERNELS, "corejax.backends", "corejax.transforms")
+DTYPES = "corejax.dtypes"
+GROUPS = (PRIMITIVES, FUNCTIONS, ROLES, RULES, NAMESPACES, KERNELS, DTYPES, "corejax.backends", "corejax.transforms")
 
 #: Before the name of a public function: it is `cj.NAME` rather than `cj.lax.NAME`.
 AT_TOP = "cj/"
@@ -27,7 +28,7 @@ _reported: set[Any] = set()
 
 def noun(group: str) -> str:
     """The noun for a member of this group."""
-    special = {"corejax.transforms": "transformation"}
+    special = {"corejax.transforms": "transformation", DTYPES: "element type"}
     return special.get(group, group.rpartition(".")[2].removesuffix("s"))
 
 

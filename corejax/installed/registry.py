@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from corejax.base.caches import generation, new_generation
+from corejax.base.elements import ElementType
 from corejax.base.errors import (
     CorejaxError,
     CorejaxKeyError,
@@ -26,7 +27,7 @@ from corejax.base.errors import (
 from corejax.base.late import late
 from corejax.base.source import add_library_package, here, package_of
 from corejax.installed import reloads
-from corejax.installed.groups import FUNCTIONS, NAMESPACES, PRIMITIVES, ROLES, TABLES, noun, report
+from corejax.installed.groups import DTYPES, FUNCTIONS, NAMESPACES, PRIMITIVES, ROLES, TABLES, noun, report
 from corejax.installed.isolation import Modules, Watch
 
 if TYPE_CHECKING:
@@ -124,6 +125,14 @@ def load(group: str, name: str) -> Any:
     return keep(load_entry(entry), _objects, (group, name), since)
 
 
+def load_dtype(name: str) -> object:
+    """The element type of this name, which declares its dtype; None if no pack brings it."""
+    found = installed()
+    if found.providers(DTYPES, name) or found.hidden_provider((DTYPES,), name) is not None:
+        return load(DTYPES, name)
+    return None
+
+
 def load_entry(entry: Entry) -> Any:
     """Import the entry's module and return its object."""
     if entry.pack.name in _broken:
@@ -143,6 +152,10 @@ def load_entry(entry: Entry) -> Any:
         if not isinstance(value, Mapping) or not all([callable(f) for pair in value.items() for f in pair]):
             raise entry_error(entry, "is not a table of functions", f"{kind_of(value)}, by `{entry}`",
                               "a mapping of NumPy's functions to functions of the same arguments")
+    elif entry.group == DTYPES:
+        if not isinstance(value, ElementType) or value.name != entry.name:
+            raise entry_error(entry, "is not an element type of that name", f"{value!r:.80}, by `{entry}`",
+                              f"ElementType({entry.name!r}, ...)")
     elif entry.group in (FUNCTIONS, ROLES) and not callable(value):
         raise entry_error(entry, "is not a function", f"{kind_of(value)}, by `{entry}`", "something that can be called")
     reloads.watch(entry.module)

@@ -116,7 +116,7 @@ class StagingTrace(Trace):
         if key in self._const_of:
             return self._const_of[key]
         array = x if type(x) is Array else as_array(x, copy=True)
-        if not array.aval.shape and hasattr(array, "_host"):
+        if not array.aval.shape and hasattr(array, "_host") and array.aval.stored is array.aval:
             return Literal(array, array.aval)
         return self._constvar(array, original=x)
 

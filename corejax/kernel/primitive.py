@@ -70,7 +70,8 @@ class Primitive:
     _FROZEN = ("abstract_eval", "impl", "jvp", "transpose", "vmap", "xla_translation", "decompose", "samples",
                "evaluate", "partial_eval", "dce", "effects", "typecheck", "pretty", "linearize", "linear", "factors",
                "symbolic_zeros", "jvp_binds_itself", "multiple_results", "cheap", "not_linear_in", "lowerings",
-               "lowered_params", "providers", "open_params", "of_one", "of_two", "beside", "params")
+               "lowered_params", "providers", "open_params", "structural", "element_types", "of_one",
+               "of_two", "beside", "params")
     __slots__ = (*_IDENTITY, *_FROZEN, "__weakref__")
 
     name: str
@@ -107,6 +108,10 @@ class Primitive:
     multiple_results: bool
     cheap: bool
     """Whether it takes about as long as reading its operands."""
+    structural: bool
+    """Whether it moves elements about, whatever they are, and looks into none."""
+    element_types: tuple[str, ...]
+    """The names of packs' own element types that its rules compute with; "*" for all."""
     lowerings: Mapping[str, Rule]
     """The lowerings for single platforms; `lowering` looks there first."""
     lowered_params: frozenset[str] | None
@@ -189,6 +194,8 @@ class Primitive:
     def _infer(self, avals: Avals, params: Mapping[str, object], key: object) -> Any:
         self.check_params(params)
         since = generation()
+        if any([aval.stored is not aval for aval in avals]):
+            checks.check_elements(self, avals)
         try:
             result = self.abstract_eval(avals, **params)
         except CorejaxError as error:
@@ -205,7 +212,9 @@ class Primitive:
                 error.add_note(f"raised by {self.name}.abstract_eval ({self.origin}), called with {list(avals)} "
                                f"and {dict(params)}, for {here()}")
             raise
-        return self._cache.put(key, checks.check_avals(self, result), since)
+        found = checks.check_avals(self, result)
+        checks.check_made(self, found)
+        return self._cache.put(key, found, since)
 
     def check_params(self, params: Mapping[str, object]) -> None:
         wanted = self.params

@@ -25,7 +25,8 @@ from corejax.packs.hook_signatures import place_of, takes
 from corejax.packs.source import Source
 
 OWNER_DECLARATIONS = frozenset(("name", "multiple_results", "symbolic_zeros", "linear", "not_linear_in", "cheap",
-                                "operands", "attached", "function", "substitutes", "api_version"))
+                                "structural", "element_types", "operands", "attached", "function", "substitutes",
+                                "api_version"))
 RULES_DECLARATIONS = frozenset(("name", "linear", "platform", "symbolic_zeros", "api_version"))
 PLATFORMS = ("cpu", "cuda", "gpu", "rocm", "tpu")
 _MAKERS = (factors, linear, not_differentiable, not_linear, partials, per_operand)
@@ -43,7 +44,7 @@ def check_declaration(source: Source, name: str) -> None:
         raise source.error(f"{name!r} is neither a hook nor a declaration", name, got=name,
                            wanted=f"a hook ({', '.join(HOOKS)}) or a declaration ({', '.join(sorted(known))})",
                            todo=suggestion(name, (*HOOKS, *known)) or "start the names of helpers with an underscore")
-    if name in ("multiple_results", "symbolic_zeros", "cheap") and not isinstance(value, bool):
+    if name in ("multiple_results", "symbolic_zeros", "cheap", "structural") and not isinstance(value, bool):
         raise source.error(f"{name} must be True or False", got=repr(value), wanted="a bool",
                            todo="declare True or False")
     if name == "linear":
@@ -51,6 +52,10 @@ def check_declaration(source: Source, name: str) -> None:
     if name == "not_linear_in" and not (isinstance(value, tuple) and all([type(i) is int and i >= 0 for i in value])):
         raise source.error("not_linear_in must name operands", got=repr(value),
                            wanted="a tuple of operand numbers, such as (1,)", todo="write not_linear_in = (1,)")
+    if name == "element_types" and not (isinstance(value, tuple) and all([isinstance(type_, str) for type_ in value])):
+        raise source.error("element_types must name element types", got=repr(value),
+                           wanted="a tuple of their names, such as ('rational',)",
+                           todo="write element_types = ('rational',), with a comma")
     if name == "substitutes" and not _is_requirement(value):
         raise source.error("substitutes must be a requirement", got=repr(value),
                            wanted="a distribution and its versions, such as 'corejax-lax-basic>=1,<2'",

@@ -139,6 +139,7 @@ class _Mapped:
     def __init__(self, primitive: Primitive, axis: Axis, dims: tuple[int | None, ...]) -> None:
         self.name = f"mapped_{primitive.name}"
         self.multiple_results = primitive.multiple_results
+        self.structural, self.element_types = primitive.structural, primitive.element_types
         self.symbolic_zeros = True
         self._primitive, self._axis, self._dims = primitive, axis, dims
 

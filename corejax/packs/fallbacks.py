@@ -16,6 +16,7 @@ import numpy as np
 
 from corejax.arrays.array import Array
 from corejax.arrays.storage import to_numpy
+from corejax.base import elements
 from corejax.base.config import config
 from corejax.base.errors import CorejaxNotImplementedError, MissingRuleError
 from corejax.base.source import here, warn
@@ -135,14 +136,15 @@ def callback(primitive: Primitive) -> Rule:
         def call(*operands: Any) -> Any:
             with np.errstate(all="ignore"):  # as in eager calls
                 assert primitive.impl is not None
-                out = primitive.impl(operands, **params)
+                out = getattr(primitive.impl, "of_stored", primitive.impl)(operands, **params)
             outs = out if primitive.multiple_results else (out,)
             if not isinstance(outs, (list, tuple)):
                 return outs  # wrong: the caller raises the error
             return [to_numpy(x) if type(x) is Array else x for x in outs]
 
         call.hook = "impl"  # type: ignore[attr-defined]
-        outs = ctx.callback(call, args, ctx.avals_out, before=notify)
+        out_avals = [aval.stored if elements.find(aval.dtype) else aval for aval in ctx.avals_out]
+        outs = ctx.callback(call, args, out_avals, before=notify)
         return outs if primitive.multiple_results else outs[0]
     return lowering
 

@@ -27,6 +27,7 @@ from corejax.packs.hook_signatures import (
 from corejax.packs.ranking import FAMILIES, Offer, by_platform, general, rank
 from corejax.packs.resolution import ALWAYS_THERE, Resolution
 from corejax.packs.source import Source
+from corejax.packs.stored import on_stored
 
 #: Hooks without which there is an answer all the same if there is one for another hook, and those with a default.
 _BY_ANOTHER = {"impl": "xla_translation", "linearize": "jvp"}
@@ -44,6 +45,8 @@ def draft(primitive: Primitive, resolution: Resolution) -> SimpleNamespace:
     if resolution.add(_answers(slots, resolution)):
         slots, declared = _filled(primitive, resolution)
     _check_computed(resolution.owner, slots)
+    if slots.element_types and slots.impl is not None:
+        slots.impl = on_stored(primitive, slots.impl)
     count = len(declared.functions) if isinstance(declared, Partials) else None
     if count is not None or slots.linear is not None:
         slots.abstract_eval = derivation.fits(primitive, slots.abstract_eval, count, slots.linear or ())
@@ -110,6 +113,8 @@ def _merge(resolution: Resolution) -> dict[str, Any]:
     return slots | declared | {
         "params": frozenset(params.keywords), "open_params": params.open, "lowerings": lowerings, "notes": {},
         "multiple_results": several, "cheap": getattr(owner.plugin, "cheap", False),
+        "structural": getattr(owner.plugin, "structural", False),
+        "element_types": tuple(getattr(owner.plugin, "element_types", ())),
         "not_linear_in": frozenset(getattr(owner.plugin, "not_linear_in", ())),
         "providers": providers, "jvp_binds_itself": False,
         "lowered_params": _lowered_params([*offers["xla_translation"], *resolution.wrappers["xla_translation"]])}

@@ -12,7 +12,7 @@ import numpy as np
 
 from corejax.api import jvp, make_jaxpr
 from corejax.arrays.array import Array
-from corejax.base import dtypes
+from corejax.base import dtypes, elements
 from corejax.base.avals import ShapedArray, aval_of
 from corejax.interpreters.batching import with_axis
 from corejax.kernel.jaxpr import subjaxprs
@@ -81,6 +81,8 @@ def _varied(case: Case, x: object) -> np.ndarray:
     aval, rng = aval_of(x), case.rng
     values = host(x).astype(aval.dtype)
     shuffled = rng.permutation(values.ravel()).reshape(values.shape)
+    if elements.find(aval.dtype) is not None:
+        return shuffled  # what else is a valid element isn't known
     if dtypes.is_inexact(aval.dtype):
         return np.asarray(shuffled * rng.uniform(0.5, 1.0, values.shape)).astype(aval.dtype)
     if aval.dtype == np.bool_:

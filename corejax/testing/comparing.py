@@ -14,13 +14,20 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from corejax.base import dtypes
+from corejax.arrays.array import Array
+from corejax.arrays.storage import to_numpy
+from corejax.base import dtypes, elements
 from corejax.base.avals import aval_of
 
 
 def host(x: object) -> np.ndarray:
-    """A result as an ndarray."""
-    return np.asarray(x)
+    """A result as an ndarray; of elements of a pack's own type, as they are in host memory."""
+    return to_numpy(x) if type(x) is Array else np.asarray(x)
+
+
+def numbers(x: object) -> np.ndarray:
+    """A result as an ndarray of numbers, such as are stored of elements of a pack's own type."""
+    return np.asarray(elements.of_stored(host(x)))
 
 
 def ulps_apart(wanted: object, got: object) -> np.ndarray:
@@ -29,7 +36,7 @@ def ulps_apart(wanted: object, got: object) -> np.ndarray:
     Subnormal numbers count as zeros, since compiled programs may flush them. Integers and booleans are equal or
     infinitely far apart. For the parts of a complex number, the unit is that of the larger part.
     """
-    wanted, got = host(wanted), host(got)
+    wanted, got = numbers(wanted), numbers(got)
     if not dtypes.is_inexact(wanted.dtype):
         return np.where(wanted == got, 0.0, np.inf)
     real = np.dtype(wanted.real.dtype)
@@ -55,7 +62,7 @@ def _wide(x: np.ndarray) -> np.ndarray:
 
 def worst(wanted: object, got: object, distance: np.ndarray) -> str:
     """Describe where two arrays are farthest apart."""
-    wanted, got = host(wanted), host(got)
+    wanted, got = numbers(wanted), numbers(got)
     place = np.unravel_index(int(np.argmax(distance)), distance.shape) if distance.ndim else ()
     at = f" at {tuple(map(int, place))}" if place else ""
     return f"{got[place]!s} instead of {wanted[place]!s}{at}"
@@ -63,7 +70,7 @@ def worst(wanted: object, got: object, distance: np.ndarray) -> str:
 
 def off(wanted: object, got: object, rtol: float, atol: float | None = None) -> str | None:
     """None if the arrays agree to a tolerance relative to their largest finite element; else what differs."""
-    wanted, got = host(wanted), host(got)
+    wanted, got = numbers(wanted), numbers(got)
     if wanted.shape != got.shape:
         return f"the shape {got.shape} instead of {wanted.shape}"
     if not wanted.size:

@@ -130,7 +130,7 @@ MUTANTS = (
          "insert(padding_config, x_dim, (0, 0, 0))), 0"),
         ("vmap", "swapped operands", "broadcast_in_dim(value, shape, (0,)), padded)",
          "padded, broadcast_in_dim(value, shape, (0,)))"),
-        ("vmap", "constant", "pad(x, as_dtype(0, aval_of(x).dtype), config)",
+        ("vmap", "constant", "pad(x, as_dtype(0, aval_of(x).dtype) if numbers else value[0], config)",
          "pad(x, as_dtype(1, aval_of(x).dtype), config)",
          "the select after it takes the value wherever this constant stands"),
         ("xla_translation", "swapped operands", "lows, highs, interiors = zip", "highs, lows, interiors = zip"),

@@ -18,9 +18,11 @@ from corejax.kernel.checks.equations import (
 )
 from corejax.kernel.checks.forms import (
     check_avals,
+    check_elements,
     check_jvp_pair,
     check_linearized,
     check_list,
+    check_made,
     check_sequence,
     check_types,
     no_array,
@@ -54,6 +56,8 @@ __all__ = [
     "WHOLE_RESULTS",
     "check_array",
     "check_avals",
+    "check_elements",
+    "check_made",
     "check_batched",
     "check_called_back",
     "check_cotangent",

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from corejax.base import elements
 from corejax.base.avals import ShapedArray
-from corejax.base.errors import RuleError, kind_of
+from corejax.base.elements import ElementType
+from corejax.base.errors import CorejaxTypeError, RuleError, kind_of
+from corejax.base.source import here
 from corejax.kernel.checks.blame import describe, rule_error
 
 if TYPE_CHECKING:
@@ -26,6 +29,38 @@ def check_avals(primitive: Primitive, result: object,
     raise rule_error(primitive, hook, "didn't return a sequence of types", describe(result),
                      "a sequence of ShapedArrays, as multiple_results is declared",
                      "return a list with one ShapedArray for each result")
+
+
+def check_elements(primitive: Primitive, avals: Sequence[ShapedArray]) -> None:
+    """Raise for operands with elements of packs' own types that the primitive isn't for."""
+    for i, aval in enumerate(avals):
+        element = elements.find(aval.dtype)
+        if element is None or _has_rules_for(primitive, element):
+            continue
+        of = " or ".join([f"elements of type {name}" for name in primitive.element_types])
+        why = element.refuses.get(primitive.name) or ("" if primitive.structural else f"its rules are for {of}" if of
+                                                      else "they aren't numbers")
+        if why:
+            raise CorejaxTypeError(
+                f"{primitive.name} ({primitive.origin}) doesn't take elements of type {element.name}: {why}",
+                primitive=primitive.name, pack=primitive.origin, got=f"{aval} as operand {i}", where=here(),
+                wanted=of or "numbers or booleans",
+                todo=element.todo or f"use a function of the pack that brings {element.name}")
+
+
+def check_made(primitive: Primitive, found: ShapedArray | tuple[ShapedArray, ...]) -> None:
+    """Raise for results with elements of packs' own types that the primitive can't make."""
+    for aval in found if isinstance(found, tuple) else (found,):
+        element = elements.find(aval.dtype)
+        if element is not None and not primitive.structural and not _has_rules_for(primitive, element):
+            raise CorejaxTypeError(
+                f"{primitive.name} ({primitive.origin}) doesn't make elements of type {element.name}",
+                primitive=primitive.name, pack=primitive.origin, got=str(aval), wanted="numbers or booleans",
+                where=here(), todo=element.todo or f"use a function of the pack that brings {element.name}")
+
+
+def _has_rules_for(primitive: Primitive, element: ElementType) -> bool:
+    return element.name in primitive.element_types or "*" in primitive.element_types
 
 
 def check_jvp_pair(primitive: Primitive, result: Any) -> tuple[Any, Any]:

@@ -46,6 +46,8 @@ class Elementwise:
 
     _typed_from = 0
 
+    structural = False
+
     def __init__(self, name: str, impl: Function | None, *, arity: int | None, hlo: str | Function, dtypes: str,
                  jvp: Any, doc: str, linear: tuple[int, ...] = (),
                  transpose: Declaration | Sequence[Function | None] = (),
@@ -135,7 +137,8 @@ class Elementwise:
             if aval.dtype is not dtype and aval.dtype != dtype:
                 raise refused(self.name, "operands differ in dtype", typed, "one dtype",
                               "convert with x.astype(...); Python's operators promote by themselves")
-        if types.kind(dtype) not in self._kinds:
+        kind = types.kind(dtype)
+        if kind not in self._kinds and not (self.structural and kind == "E"):
             raise refused(self.name, f"dtype {types.short_name(dtype)} is not supported", typed,
                           " or ".join([_NAMES[kind] for kind in self._kinds]), "convert with x.astype(...)")
         weak = all([aval.weak_type for aval in typed])

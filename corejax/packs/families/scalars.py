@@ -19,7 +19,7 @@ from corejax.base.tracebacks import as_entry, trim
 _new_array: Callable[[], Array] = partial(object.__new__, Array)
 _SCALARS = dtypes.PYTHON_SCALARS
 _RANK = {bool: 0, int: 1, float: 2, complex: 3}
-_RANK_OF_KIND = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3, "V": -1}
+_RANK_OF_KIND = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3, "E": -1, "V": -1}
 
 #: For each dtype: the highest kind of scalars that it accepts, a function that makes its scalars, and their weak type.
 _weak: dict[np.dtype, tuple[int, Callable[[Any], Any], ShapedArray]] = {}

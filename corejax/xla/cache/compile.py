@@ -29,7 +29,6 @@ from corejax.xla.runtime import client, kernels
 from corejax.xla.runtime.execution import make_calls
 from corejax.xla.runtime.failures import no_such_analysis, refused_program
 from corejax.xla.runtime.options import settings_of, wrong_option
-from corejax.xla.runtime.transfers import device_aval
 
 
 class Executable:
@@ -139,7 +138,7 @@ def hoisted_consts(closed: ClosedJaxpr, baked: Sequence[object], place: client.P
     """The constants that are passed as arguments, as buffers on the device."""
     arrays = [as_array(const, copy=True) for const, host in zip(closed.consts, baked, strict=True) if host is None]
     return [x._buffer if is_on_device(x) else place.put_shared(x.aval, to_numpy(x)) if x.aval.dtype != dtypes.float0
-            else place.put_shared(device_aval(x.aval), np.zeros(x.aval.shape, np.bool_)) for x in arrays]
+            else place.put_shared(x.aval.stored, np.zeros(x.aval.shape, np.bool_)) for x in arrays]
 
 
 def compile_lowered(lowered: Lowering, closed: ClosedJaxpr, place: client.Place, donated: Sequence[int] = (),

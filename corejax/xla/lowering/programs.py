@@ -21,6 +21,7 @@ from corejax.base.errors import CorejaxError, CorejaxTypeError, kind_of
 from corejax.base.source import at_hand, describe, tell_where
 from corejax.base.tracebacks import is_from_beneath
 from corejax.interpreters.staging import stage_closed
+from corejax.interpreters.stored import moved, on_stored
 from corejax.kernel.checks import (
     check_open,
     failed_lowering,
@@ -319,6 +320,11 @@ def lower_equations(ctx: Lowering, jaxpr: Jaxpr, env: dict[Any, Any]) -> list[An
                 rule = rules[primitive] = primitive.lowering(ctx.platform)
             ctx.eqn = eqn
             ctx.out_types = wanted = tuple([types[var.aval] for var in outvars])
+            if types.of_packs and (element := moved(eqn)) is not None:
+                program = on_stored(eqn, element)
+                outs = lower_equations(ctx, program, dict(zip(program.invars, args, strict=True)))
+                env.update(zip(outvars, outs, strict=True))
+                continue
             ctx._made = None
             try:
                 out = rule(ctx, args, **eqn.params)

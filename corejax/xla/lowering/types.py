@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax.base import dtypes
+from corejax.base import dtypes, elements
 from corejax.base.avals import ShapedArray
 from corejax.base.errors import CorejaxTypeError
 
@@ -15,15 +15,19 @@ from corejax.base.errors import CorejaxTypeError
 class Types(dict[ShapedArray, Any]):
     """Maps an aval to its MLIR type in one context: a plain dict lookup after the first time."""
 
-    __slots__ = ("_ir", "_elements")
+    __slots__ = ("_elements", "_ir", "of_packs")
 
     def __init__(self, ir: Any) -> None:
         super().__init__()
         self._ir = ir
+        #: Whether elements of packs' own types are among them.
+        self.of_packs = False
         self._elements: dict[np.dtype, Any] = {}
 
     def __missing__(self, aval: ShapedArray) -> Any:
-        kind = self[aval] = self._ir.RankedTensorType.get(aval.shape, self.element(aval.dtype))
+        stored = aval.stored
+        kind = self[aval] = self._ir.RankedTensorType.get(stored.shape, self.element(stored.dtype))
+        self.of_packs |= elements.find(aval.dtype) is not None
         return kind
 
     def element(self, dtype: np.dtype) -> Any:
@@ -33,17 +37,17 @@ class Types(dict[ShapedArray, Any]):
             found = self._elements[dtype] = _element_type(self._ir, dtype)
         return found
 
-
     def aval(self, kind: Any) -> ShapedArray:
         """The aval of an MLIR type, as far as it tells: nothing is weak."""
-        dtype = next(dtype for dtype in dtypes.ALL if self.element(dtype) == kind.element_type)
+        dtype = next(dtype for dtype in dtypes.ALL
+                     if dtype is not dtypes.float0 and self.element(dtype) == kind.element_type)
         return ShapedArray(tuple(kind.shape), dtype)
 
 
 def _element_type(ir: Any, dtype: np.dtype) -> Any:
     kind = dtypes.kind(dtype)
     bits = 8 * dtype.itemsize
-    if kind == "b" or dtype == dtypes.float0:
+    if kind == "b":
         return ir.IntegerType.get_signless(1)
     if kind == "i":
         return ir.IntegerType.get_signless(bits)
@@ -73,6 +77,5 @@ def describe_type(kind: object) -> str:
 
 def dense_attribute(ir: Any, host: Any, kind: Any) -> Any:
     """An array's elements as an attribute of the given tensor type."""
-    if host.dtype == dtypes.float0:
-        host = np.zeros(host.shape, np.bool_)
+    host = np.zeros(host.shape, np.bool_) if host.dtype == dtypes.float0 else elements.of_stored(host)
     return ir.DenseElementsAttr.get(np.ascontiguousarray(host), type=kind.element_type, shape=kind.shape)

@@ -13,7 +13,8 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from corejax.base import _jaxlib
+from corejax.arrays.storage import Host
+from corejax.base import _jaxlib, elements
 from corejax.base.avals import ShapedArray
 from corejax.base.config import AUTO, config
 from corejax.base.errors import CorejaxRuntimeError, CorejaxValueError
@@ -45,16 +46,23 @@ class Place:
         self.sharing = _jaxlib.put_arguments(device, self.sharding, shared=True)
         self._handlers: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
-    def put_copy(self, aval: ShapedArray, host: object) -> Any:
+    def put_copy(self, aval: ShapedArray, host: Host) -> Any:
         """A buffer for an ndarray that may change afterwards."""
+        stored = aval.stored
+        if stored is not aval:
+            aval, host = stored, elements.of_stored(host)
         return self.put(aval, self.sharding, (host,), *self.copying)
 
-    def put_shared(self, aval: ShapedArray, host: object) -> Any:
+    def put_shared(self, aval: ShapedArray, host: Host) -> Any:
         """A buffer for an ndarray that never changes; it may share its memory."""
+        stored = aval.stored
+        if stored is not aval:
+            aval, host = stored, elements.of_stored(host)
         return self.put(aval, self.sharding, (host,), *self.sharing)
 
     def handler(self, aval: ShapedArray) -> Any:
         """The function that turns a result of this type into an array."""
+        aval = aval.stored
         found = self._handlers.get(aval)
         if found is None:
             found = self._handlers[aval] = _jaxlib.result_handler(_PlainAval(aval), self.sharding)

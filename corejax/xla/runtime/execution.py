@@ -19,7 +19,7 @@ from corejax.xla.lowering.callback import take_raised
 from corejax.xla.runtime import client
 from corejax.xla.runtime.failures import runtime_error
 from corejax.xla.runtime.mailboxes import Box
-from corejax.xla.runtime.transfers import Transfers, device_aval
+from corejax.xla.runtime.transfers import Transfers
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ def make_calls(loaded: Any, place: client.Place, in_avals: Sequence[ShapedArray]
     the executable, so it is freed with its last reference.
     """
     execute = _waiting(loaded, callbacks) if callbacks else loaded.execute_sharded
-    handlers = [place.handler(device_aval(aval)) for aval in out_avals]
+    handlers = [place.handler(aval) for aval in out_avals]
     without_elements = [i for i, aval in enumerate(out_avals) if aval.dtype == dtypes.float0]
     transfers = Transfers(place, in_avals, reuse=not donated and not without_elements)
     only_aval: Any = out_avals[0] if out_avals else None

@@ -33,7 +33,7 @@ class Mailboxes:
     def __init__(self, avals: Sequence[ShapedArray], place: client.Place) -> None:
         self.avals, self.place = avals, place
         #: Whether each argument has a mailbox.
-        self.fits = [0 < aval.size * aval.dtype.itemsize <= _MOST_BYTES for aval in avals]
+        self.fits = [aval.stored is aval and 0 < aval.size * aval.dtype.itemsize <= _MOST_BYTES for aval in avals]
         self.free: list[Box] = []  # appending and popping are atomic: threads need no lock
 
     def take(self) -> Box:

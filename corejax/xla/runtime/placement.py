@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from corejax.arrays.array import Array
-from corejax.arrays.storage import Host, host_of
+from corejax.arrays.storage import Host, from_buffer, host_of
 from corejax.base import _jaxlib
 from corejax.base.avals import ShapedArray
 from corejax.base.errors import CorejaxValueError
@@ -31,7 +31,7 @@ def in_memory(x: Array) -> tuple[Any, client.Place | None] | None:
         return None
     place = client.place_of(_jaxlib.buffer_device(buffer))
     try:
-        return _jaxlib.buffer_to_numpy(buffer, x.aval.shape, x.aval.dtype), place
+        return from_buffer(buffer, x.aval), place
     except _jaxlib.RuntimeFailure:  # reading it in any other way raises the failure
         return None
 

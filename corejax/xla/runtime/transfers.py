@@ -132,7 +132,7 @@ class Transfers:
         aval, dtype, kept = self.types[i]
         place = self.place
         if dtype is None:
-            return place.put_shared(device_aval(aval), np.zeros(aval.shape, np.bool_))
+            return place.put_shared(aval.stored, np.zeros(aval.shape, np.bool_))
         put = place.put_copy
         if type(x) is Array:
             # Its storage never changes, so the device may read it in place. The runtime doesn't write to memory that
@@ -151,8 +151,3 @@ class Transfers:
             if len(kept) < _MOST_KEPT:
                 kept[x] = found
         return found
-
-
-def device_aval(aval: ShapedArray) -> ShapedArray:
-    """The type that represents this one on a device: float0 doesn't exist there and is stored as bool."""
-    return ShapedArray(aval.shape, np.bool_) if aval.dtype == dtypes.float0 else aval

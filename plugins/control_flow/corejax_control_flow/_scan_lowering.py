@@ -133,7 +133,7 @@ def compare_lt(ctx: Any, x: Any, y: Any) -> Any:
 def empty(ctx: Any, length: int, aval: ShapedArray) -> Any:
     """An array for `length` values of a type, yet to be written."""
     kind = ctx.type_of(aval.update(shape=(length, *aval.shape)))
-    zero = ctx.constant(np.zeros((), aval.dtype))
+    zero = ctx.constant(np.zeros((), aval.stored.dtype))
     return ctx.op("stablehlo.broadcast_in_dim", [zero], {"broadcast_dimensions": _i64s(ctx, [])}, [kind])
 
 

@@ -50,6 +50,7 @@ class XlaCall:
     """
 
     name = "xla_call"
+    structural = True
     multiple_results = True
     symbolic_zeros = True
 

@@ -46,6 +46,7 @@ class CheckpointCall:
     """
 
     name = "checkpoint_call"
+    structural = True
     operands = ("*operands",)
     multiple_results = True
     symbolic_zeros = True

@@ -73,6 +73,7 @@ class Cond:
     """
 
     name = "cond"
+    structural = True
     multiple_results = True
     symbolic_zeros = True
 

@@ -73,6 +73,7 @@ class CustomCall:
     """
 
     name = "custom_call"
+    structural = True
     operands = ("*operands",)
     multiple_results = True
     symbolic_zeros = True
@@ -204,6 +205,7 @@ class CustomPullback:
     """
 
     name = "custom_pullback"
+    structural = True
     operands = ("*values",)
     multiple_results = True
     symbolic_zeros = True

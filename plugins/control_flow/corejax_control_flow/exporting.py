@@ -28,6 +28,7 @@ class ExportedCall:
     """
 
     name = "exported_call"
+    element_types = ("*",)
     operands = ("*operands",)
     multiple_results = True
 

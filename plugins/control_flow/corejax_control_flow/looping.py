@@ -90,6 +90,7 @@ class WhileLoop:
     """
 
     name = "while_loop"
+    structural = True
     multiple_results = True
     symbolic_zeros = True
 

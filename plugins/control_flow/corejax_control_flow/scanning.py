@@ -86,6 +86,7 @@ class Scan:
     """
 
     name = "scan"
+    structural = True
     multiple_results = True
     symbolic_zeros = True
 

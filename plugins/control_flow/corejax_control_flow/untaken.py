@@ -24,6 +24,7 @@ class Untaken:
     """
 
     name = "untaken"
+    structural = True
 
     @hookimpl
     def impl(self, args: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax.core import Linear, ShapedArray, aval_of
+from corejax.core import Linear, ShapedArray, aval_of, dtypes
 from corejax.plugin import refused
 
 Shape = tuple[int, ...]
@@ -48,8 +48,8 @@ def canonical_dtype(dtype: Any) -> np.dtype:
 
 
 def dtype_kind(dtype: np.dtype) -> str:
-    """`b`, `i`, `u`, `f` or `c`; the small floats of ml_dtypes are floats."""
-    return "f" if dtype.kind == "V" else dtype.kind
+    """`b`, `i`, `u`, `f` or `c`; `E` for elements of packs' own types."""
+    return dtype.kind if dtype.kind != "V" else dtypes.kind(dtype)
 
 
 def shape_of(x: Any) -> Shape:

@@ -26,7 +26,7 @@ _SCALARS = np.integer, np.bool_
 _IN_PLACE = {operator.add: np.add, operator.mul: np.multiply}
 
 #: The kinds of numbers, in order: values are never converted to a lower kind.
-KINDS = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
+KINDS = {"E": -1, "b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
 
 _PYTHON = {bool: 0, int: 1, float: 2}
 

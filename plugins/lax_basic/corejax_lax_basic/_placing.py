@@ -164,6 +164,9 @@ def uppers(indices: Any, upper: Sequence[int], index_map: Shape) -> Any:
 def fill_number(dtype: np.dtype, fill_value: Any) -> Any:
     """The value for windows out of bounds."""
     kind = dtype_kind(dtype)
+    if kind == "E":
+        dtype = ShapedArray((), dtype).stored.dtype
+        kind = dtype_kind(dtype)
     if fill_value is not None or kind in "fc":
         return np.nan if fill_value is None else fill_value
     return True if kind == "b" else np.iinfo(dtype).min if kind == "i" else np.iinfo(dtype).max

@@ -123,6 +123,8 @@ def _constant(kind: Any, value: Any, sign: float, dtype: np.dtype) -> Array:
     # kind and sign are part of the key: True is not 1, and -0.0 is not 0.0
     if kind is int:
         dtypes.check_python_int(value, dtype)
+    if dtypes.kind(dtype) == "E":
+        return lax.convert_element_type(kind(value), dtype)  # type: ignore[no-any-return]  # which refuses them
     return Array.from_host(np.asarray(value).astype(dtype), ShapedArray((), dtype))
 
 

@@ -50,6 +50,7 @@ class Gather:
     """
 
     name = "gather"
+    structural = True
     jvp = partials(lambda x_dot, out, x, indices, **params: gather.primitive.bind(
         x_dot, indices, **{**params, "fill_value": 0 if params["mode"] == "fill" else None}), None)
 
@@ -96,6 +97,9 @@ class Gather:
         x, indices = avals
         offset_dims, collapsed, index_map, x_batch, index_batch = dimension_numbers
         check_numbers(self.name, x, indices, index_map, collapsed, x_batch, index_batch)
+        if fill_value is not None and dtypes.kind(x.dtype) == "E":
+            raise refused(self.name, f"a number can't stand for elements of type {dtypes.short_name(x.dtype)}",
+                        got=f"fill_value={fill_value!r}", wanted="no fill_value", todo='use mode="clip", or select')
         dropped = (*collapsed, *x_batch)
         fits = len(slice_sizes) == x.ndim and all([0 <= s <= n for s, n in zip(slice_sizes, x.shape, strict=True)])
         if not fits or any([slice_sizes[d] > 1 for d in dropped]) or len(offset_dims) + len(dropped) != x.ndim:

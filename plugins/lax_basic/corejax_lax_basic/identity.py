@@ -23,6 +23,7 @@ class Copy:
     """
 
     name = "copy"
+    structural = True
     operands = ("x",)
     linear = (0,)
 
@@ -62,6 +63,7 @@ class StopGradient:
     """
 
     name = "stop_gradient"
+    structural = True
 
     @hookimpl
     def impl(self, args: Any) -> Any:
@@ -106,6 +108,7 @@ class OptimizationBarrier:
     """
 
     name = "optimization_barrier"
+    element_types = ("*",)
     multiple_results = True
     symbolic_zeros = True
 

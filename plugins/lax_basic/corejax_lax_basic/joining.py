@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from corejax import lax
-from corejax.core import Array, ArrayLike, Linear, ShapedArray, Zero, aval_of, instantiate
+from corejax.core import Array, ArrayLike, Linear, ShapedArray, Zero, aval_of, dtypes, instantiate
 from corejax.errors import CorejaxValueError
 from corejax.plugin import Sample, define, hookimpl, public, refused, shaping
 from corejax_lax_basic._axes import Shape, all_weak, as_list, same_dtype, shape_of
 from corejax_lax_basic._lowering import i64, i64s
 from corejax_lax_basic.creation import as_dtype, full
-from corejax_lax_basic.shapes import batch_in_front, broadcast_in_dim, expand_dims
+from corejax_lax_basic.shapes import batch_in_front, broadcast_in_dim, expand_dims, reshape
 
 __all__ = ["concatenate", "pad", "stack"]
 
@@ -29,6 +29,7 @@ class Concatenate:
     """
 
     name = "concatenate"
+    structural = True
     symbolic_zeros = True
 
     def function(self, bind: Callable[..., Array]) -> Any:
@@ -109,6 +110,7 @@ class Pad:
     """
 
     name = "pad"
+    structural = True
     linear = (0, 1)
 
     def function(self, bind: Callable[..., Array]) -> Any:
@@ -176,7 +178,10 @@ class Pad:
             return pad(x, value, shaping.insert(padding_config, x_dim, (0, 0, 0))), x_dim
         x = batch_in_front(x, x_dim, axis.size)
         config = ((0, 0, 0), *padding_config)
-        padded = pad(x, as_dtype(0, aval_of(x).dtype), config)
+        if not axis.size:
+            return reshape(x, padded_shape(shape_of(x), config)), 0
+        numbers = dtypes.kind(aval_of(x).dtype) != "E"
+        padded = pad(x, as_dtype(0, aval_of(x).dtype) if numbers else value[0], config)  # replaced below
         shape = shape_of(padded)
         inside = pad(full(shape_of(x)[1:], np.bool_(True)), np.bool_(False), padding_config)
         inside = broadcast_in_dim(inside, shape, tuple(range(1, len(shape))))

@@ -170,6 +170,7 @@ class Scatter(_Scatter):
     """
 
     name = "scatter"
+    structural = True
     linear = (0, 2)
 
     @hookimpl

@@ -38,6 +38,7 @@ class SelectN(families.Elementwise):
 
     _typed_from = 1
     symbolic_zeros = True
+    structural = True
 
     def __init__(self) -> None:
         super().__init__("select_n", _choose, arity=None, hlo=_lower_select, dtypes="biufc", jvp=None, cheap=True,

@@ -30,6 +30,7 @@ class BroadcastInDim:
     """
 
     name = "broadcast_in_dim"
+    structural = True
     cheap = True
     linear = (0,)
 
@@ -116,6 +117,7 @@ class Reshape:
     """
 
     name = "reshape"
+    structural = True
     cheap = True
     linear = (0,)
 
@@ -169,6 +171,7 @@ class Squeeze:
     """
 
     name = "squeeze"
+    structural = True
     cheap = True
     linear = (0,)
 
@@ -220,6 +223,7 @@ class Transpose:
     """
 
     name = "transpose"
+    structural = True
     cheap = True
     linear = (0,)
 
@@ -268,6 +272,7 @@ class Rev:
     """
 
     name = "rev"
+    structural = True
     linear = (0,)
 
     def function(self, bind: Callable[..., Array]) -> Any:

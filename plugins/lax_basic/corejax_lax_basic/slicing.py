@@ -29,6 +29,7 @@ class Slice:
     """
 
     name = "slice"
+    structural = True
     linear = (0,)
 
     def function(self, bind: Callable[..., Array]) -> Any:
@@ -106,6 +107,7 @@ class DynamicSlice:
     """
 
     name = "dynamic_slice"
+    structural = True
     linear = (0,)
 
     def function(self, bind: Callable[..., Array]) -> Any:
@@ -167,6 +169,7 @@ class DynamicUpdateSlice:
     """
 
     name = "dynamic_update_slice"
+    structural = True
     linear = (0, 1)
 
     def function(self, bind: Callable[..., Array]) -> Any:

@@ -1,0 +1,160 @@
+"""Element types of packs: values that are stored as numbers, but aren't numbers themselves.
+
+An array of such elements has a dtype like any other. In host memory it is a structured one of NumPy's, whose single
+field has the element type's name and holds what is stored: so NumPy moves elements about without looking into them. On
+a device, and in compiled programs, only what is stored exists, with its own axes last.
+
+>>> rational = ElementType("doc_rational", np.int64, (2,))
+>>> elements = rational.of(np.array([[1, 2], [3, 4]]))
+>>> elements.shape, elements.dtype is rational.dtype, rational.stored(elements).shape
+((2,), True, (2, 2))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from corejax.base import dtypes
+from corejax.base.errors import CorejaxTypeError, CorejaxValueError, kind_of
+from corejax.base.source import here
+from corejax.base.tracebacks import public
+
+
+@public
+class ElementType:
+    """A type of elements that a pack defines, for an entry point in the group `corejax.dtypes`.
+
+    - `name`: what it is called, also where programs are printed; the name of its entry point.
+    - `physical`, `trailing`: each element is stored as an array of this dtype and shape.
+    - `show`: from such an array, the text that one element prints as.
+    - `refuses`: primitives that would accept these elements and shall not, each with the reason.
+    - `todo`: what to do instead of something that these elements don't support, for its error.
+    """
+
+    __slots__ = ("dtype", "name", "physical", "refuses", "show", "todo", "trailing")
+    name: str
+    physical: np.dtype
+    trailing: tuple[int, ...]
+    dtype: np.dtype
+    """What arrays of these elements have as their dtype."""
+
+    def __init__(self, name: str, physical: dtypes.DTypeLike, trailing: Iterable[int] = (), *,
+                 show: Callable[[np.ndarray], str] | None = None, refuses: Mapping[str, str] | None = None,
+                 todo: str = "") -> None:
+        if not isinstance(name, str) or not name.isidentifier():
+            raise _wrong("its name must be an identifier", repr(name), "a str such as 'rational'")
+        self.name = name
+        self.physical = dtypes.canonical(physical)
+        if self.physical is dtypes.float0 or self.physical in _declared:
+            raise _wrong(f"{name} can't be stored as {dtypes.short_name(self.physical)}",
+                         dtypes.short_name(self.physical), "a dtype of numbers or booleans")
+        self.trailing = _sizes(name, trailing)
+        if show is not None and not callable(show):
+            raise _wrong(f"show of {name} must be a function", kind_of(show), "a function from an ndarray to a str")
+        self.show = show
+        self.refuses, self.todo = dict(refuses or {}), todo
+        self.dtype = _declare(self)
+
+    def stored(self, elements: np.ndarray) -> np.ndarray:
+        """What is stored of elements in host memory, with its own axes last; shares their memory."""
+        return elements[self.name]
+
+    def of(self, stored: np.ndarray) -> np.ndarray:
+        """The elements of which this is stored; the inverse of `stored`. Shares memory if that is contiguous."""
+        shape = stored.shape[:stored.ndim - len(self.trailing)]
+        if stored.size and stored.flags.c_contiguous and stored.dtype == self.physical:
+            return stored.reshape(-1).view(self.dtype).reshape(shape)
+        elements = np.empty(shape, self.dtype)
+        elements[self.name] = stored
+        return elements
+
+    def text(self, element: np.ndarray) -> str:
+        """How an element prints, from what is stored of it."""
+        if self.show is not None:
+            try:
+                return str(self.show(element))
+            except Exception:  # an array prints in tracebacks and debuggers, too; `python -m corejax check` says it
+                pass
+        return f"{self.name}({', '.join(map(str, element.reshape(-1).tolist()))})"
+
+    def __repr__(self) -> str:
+        return f"ElementType({self.name!r}, {self.physical.name!r}, {self.trailing})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return named, (self.name,)
+
+
+_declared: dict[np.dtype, ElementType] = {}
+
+
+def _declare(element: ElementType) -> np.dtype:
+    """The dtype of these elements, from now on known by its name. Declaring the same again replaces how it prints."""
+    dtype = np.dtype([(element.name, element.physical, element.trailing)])
+    known = next((other for other in _declared.values() if other.name == element.name), None)
+    if known is not None and known.dtype != dtype:
+        raise CorejaxValueError(f"there is another element type {element.name!r} already", got=repr(element),
+                                wanted=repr(known), where=here(),
+                                todo="choose another name; it is part of programs and of files")
+    if known is None:
+        if element.name in dtypes.names():
+            raise CorejaxValueError(f"{element.name!r} is the name of a dtype of corejax's own", got=repr(element),
+                                    wanted="a name of its own", where=here(), todo="choose another name")
+        dtypes.declare(dtype, element.name)
+    else:
+        dtype = known.dtype
+    _declared[dtype] = element
+    dtypes.stands_for(element, dtype)
+    return dtype
+
+
+def find(dtype: np.dtype) -> ElementType | None:
+    """The element type that arrays of this dtype have; None for numbers."""
+    return _declared.get(dtype) if dtype.type is np.void else None
+
+
+def named(name: str) -> ElementType:
+    """The element type of this name, of a pack that is installed if it wasn't declared yet."""
+    found = dtypes.is_declared(name) and _declared.get(dtypes.from_short_name(name))
+    if not found:
+        raise dtypes.unknown_elements(name)
+    return found
+
+
+def to_host(stored: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """A read-only array of `dtype`, from what a device has stored of it."""
+    elements = _declared[dtype].of(stored)
+    elements.flags.writeable = False
+    return elements
+
+
+def of_stored(host: np.ndarray | np.generic) -> Any:
+    """What a device stores of an array in host memory: the array itself, if it holds numbers."""
+    element = find(host.dtype)
+    return host if element is None else element.stored(host)  # type: ignore[arg-type]
+
+
+def refused(dtype: np.dtype, what: str, todo: str = "") -> CorejaxTypeError:
+    """The error for something that elements of this dtype don't support."""
+    element = _declared[dtype]
+    return CorejaxTypeError(f"{what}: elements of type {element.name} aren't numbers", got=element.name, where=here(),
+                            wanted="an array of numbers or booleans",
+                            todo=element.todo or todo or f"use a function of the pack that brings {element.name}")
+
+
+def _sizes(name: str, trailing: Iterable[int]) -> tuple[int, ...]:
+    try:
+        sizes = tuple([int(size.__index__()) for size in trailing])
+    except (TypeError, AttributeError):
+        raise _wrong(f"the trailing shape of {name} must hold integers", repr(trailing)[:80], "a tuple of sizes"
+                     ) from None
+    if any([size < 1 for size in sizes]):
+        raise _wrong(f"each element of {name} must be stored as something", f"trailing={sizes}", "sizes of 1 or more")
+    return sizes
+
+
+def _wrong(problem: str, got: str, wanted: str) -> CorejaxTypeError:
+    return CorejaxTypeError(problem, got=got, wanted=wanted, where=here(),
+                            todo="write ElementType('rational', 'int64', (2,))")
