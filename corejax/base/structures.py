@@ -53,7 +53,12 @@ def tree_difference(got: TreeDef, wanted: TreeDef) -> Difference | None:
 
 
 def type_differences(treedef: TreeDef, got: Sequence[ShapedArray], wanted: Sequence[ShapedArray]) -> list[Difference]:
-    """The leaves of a structure whose types differ, other than in being weak."""
+    """The leaves of a structure whose types differ, other than in being weak.
+
+    >>> one, other = ShapedArray((), "float64"), ShapedArray((2,), "float64")
+    >>> type_differences(flatten({"a": 1, "b": 2})[1], [one, one], [one, other])
+    [Difference(path="['b']", got='f64[]', wanted='f64[2]')]
+    """
     wrong = [i for i, (x, y) in enumerate(zip(got, wanted, strict=True)) if not x.matches(y)]
     paths = leaf_paths(treedef) if wrong else []
     return [Difference(paths[i], str(got[i]), str(wanted[i])) for i in wrong]
@@ -65,6 +70,15 @@ def check_carry(what: str, tree_in: TreeDef, avals_in: Sequence[ShapedArray], tr
 
     `what` names the function in errors ("scan: the body"), `root` the argument that holds the initial values; the
     trees are the structures of the carry before and after a step.
+
+    >>> tree, aval = flatten(1.0)[1], ShapedArray((), "float64")
+    >>> check_carry("my_loop: the step", tree, [aval], tree, [ShapedArray((2,), "float64")])
+    Traceback (most recent call last):
+      ...
+    corejax.errors.CorejaxTypeError: my_loop: the step changes the type of what it carries
+      got:    f64[2] for init
+      wanted: f64[] for init, as it was given
+      ...
     """
     other = tree_difference(tree_out, tree_in)
     if other is not None:

@@ -90,6 +90,10 @@ def test_it_stops_after_so_many_steps_and_at_nan():
     assert np.isnan(fixed_point(lambda x: x * np.nan, 1.0))
 
 
+def test_nothing_is_a_fixed_point_of_nothing():
+    assert () == fixed_point(lambda x: x, ())
+
+
 def test_narrow_floats_converge_to_their_own_precision():
     x = fixed_point(lambda x: lax.cos(x), np.float32(0.5), tol=1e-6)
     assert np.float32 == x.dtype
@@ -224,6 +228,27 @@ def test_nothing_is_kept_of_the_steps():
     solves = [eqn for eqn in program.eqns if eqn.primitive.name == "demo_fixed_point"]
     assert 2 == len(solves)  # one for the value, one on the way back
     assert all(not x.aval.shape for eqn in solves for x in (*eqn.invars, *eqn.outvars))
+
+
+@cj.custom_vjp
+def cosine_by_rules(x):
+    return lax.cos(x)
+
+
+cosine_by_rules.defvjp(lambda x: (cosine_by_rules(x), x), lambda x, ct: (-lax.sin(x) * ct,))
+
+
+@pytest.mark.parametrize("step", [
+    lambda a, x: lax.cond(x > 0.2, lambda x: a * lax.cos(x), lambda x: a + 0.0 * x, x),
+    lambda a, x: lax.scan(lambda c, _: (a * lax.cos(c), None), x, None, length=2)[0],
+    lambda a, x: cj.jit(lambda x: a * lax.cos(x))(x),
+    lambda a, x: cj.checkpoint(lambda x: a * lax.cos(x))(x),
+    lambda a, x: a * cosine_by_rules(x)], ids=["cond", "scan", "jit", "checkpoint", "custom_vjp"])
+def test_steps_may_carry_programs_of_their_own(step):
+    def solve(a):
+        return fixed_point(lambda x: step(a, x), 0.1, **TIGHT)
+    close(slope(0.7), cj.grad(solve)(0.7))
+    close(slope(0.7), cj.jit(cj.vmap(cj.grad(solve)))(np.array([0.7, 0.1]))[0])
 
 
 # The laws
