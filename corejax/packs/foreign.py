@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, Mapping
+from inspect import isroutine
 from typing import Any, NamedTuple
 
 from corejax.base.errors import CorejaxError, PluginError, kind_of, suggestion
@@ -134,7 +135,7 @@ def _imported(primitive: Primitive, foreign: Foreign) -> Any:
         if primitive.name not in rule:
             return _ABSENT
         rule = rule[primitive.name]
-    if isinstance(rule, type) or not (isinstance(rule, Declaration) or callable(rule)) or hasattr(rule, "primitive"):
+    if not (isinstance(rule, Declaration) or isroutine(rule)) or hasattr(rule, "primitive"):
         raise _error(foreign, "it is not a rule", got=kind_of(rule),
                      wanted=f"a function ({', '.join(HOOKS[foreign.target.hook])}), or a declaration in its place",
                      todo="let the entry lead to that one rule; a method of an object is a function, too")

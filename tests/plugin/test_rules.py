@@ -8,6 +8,7 @@ import pytest
 
 #: A rule for each hook that the owner may lack or have. "mark" is printed when it runs, "imported" when it is imported.
 RULES = """
+    import functools
     import numpy as np
     import corejax as cj
     from corejax import lax
@@ -88,6 +89,7 @@ RULES = """
             return find("wave").bind(args[0], scale=scale), dims[0]
 
     methods = Methods()
+    bound = functools.partial(vmap)
     table = {"wave": vmap}
     empty = {}
     handle = define(type("Handle", (), {"name": "handle", "decompose": hookimpl(lambda self, args: args[0])})())
@@ -628,6 +630,7 @@ WRONG = {
     "wave-pack/wave:vmap = handle": "it is not a rule",
     "wave-pack/wave:vmap = Methods": "it is not a rule",
     "wave-pack/wave:vmap = three": "it is not a rule",
+    "wave-pack/wave:vmap = bound": "it is not a rule",
     "wave-pack/wave:vmap = jvp": "it takes an argument 'primals' that this hook isn't given",
     "wave-pack/wave:jvp = strange_param": "it reads a param 'frequency' that the primitive doesn't have",
     "wave-pack/wave:jvp = of_two": "declares derivatives for a different number of operands",
