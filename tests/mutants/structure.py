@@ -75,11 +75,14 @@ MUTANTS = (
         ("vmap", "axis", "shaping.shifted(dimensions, dims[0])", "dimensions"),
         ("vmap", "off by one", "dims[0])), dims[0]", "dims[0])), 0"),
     )),
-    *mutants_of("dynamic_update_slice concatenate", SHAPES, "batch_in_front", (
-        ("vmap", "axis", "move_axis(x, dim, 0)", "x"),
+    *mutants_of("dynamic_update_slice", "corejax_lax_basic.slicing", "DynamicUpdateSlice", (
+        ("vmap", "axis", "to_dim(x, dim, 0, axis.size)", "to_dim(x, dim, dim or 0, axis.size)"),
     )),
-    *mutants_of("scatter_add", SHAPES, "batch_in_front", (
-        ("vmap", "axis", "expand(x, size, 0)", "expand(x, size, len(shape_of(x)))"),
+    *mutants_of("concatenate", JOINING, "Concatenate", (
+        ("vmap", "axis", "to_dim(x, d, 0, axis.size)", "to_dim(x, d, d or 0, axis.size)"),
+    )),
+    *mutants_of("scatter_add", "corejax_lax_basic.scattering", "_Scatter.vmap", (
+        ("vmap", "axis", "to_dim(x, dim, 0, axis.size)", "to_dim(x, dim, 0 if dim == 0 else 1, axis.size)"),
     )),
     *mutants_of("reshape", SHAPES, "move_axis", (
         ("vmap", "permutation", "order.insert(dst, src)", "order.insert(src, dst)"),

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from corejax import lax
-from corejax.core import Array, ArrayLike, Linear, ShapedArray, Zero, aval_of, dtypes, instantiate
+from corejax.core import Array, ArrayLike, Linear, ShapedArray, Zero, aval_of, dtypes, instantiate, to_dim
 from corejax.errors import CorejaxValueError
 from corejax.plugin import Sample, define, hookimpl, public, refused, shaping
 from corejax_lax_basic._axes import Shape, all_weak, as_list, same_dtype, shape_of
 from corejax_lax_basic._lowering import i64, i64s
 from corejax_lax_basic.creation import as_dtype, full
-from corejax_lax_basic.shapes import batch_in_front, broadcast_in_dim, expand_dims, reshape
+from corejax_lax_basic.shapes import broadcast_in_dim, expand_dims, reshape
 
 __all__ = ["concatenate", "pad", "stack"]
 
@@ -84,7 +84,7 @@ class Concatenate:
     def vmap(self, axis: Any, args: Any, dims: Any, *, dimension: int) -> Any:
         dim = dims[0]
         if dim is None or any([d != dim for d in dims]):
-            args, dim = [batch_in_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)], 0
+            args, dim = [to_dim(x, d, 0, axis.size) for x, d in zip(args, dims, strict=True)], 0
         return concatenate(args, dimension + (dim <= dimension)), dim
 
     @hookimpl
@@ -176,7 +176,7 @@ class Pad:
         (x, value), (x_dim, value_dim) = args, dims
         if value_dim is None:
             return pad(x, value, shaping.insert(padding_config, x_dim, (0, 0, 0))), x_dim
-        x = batch_in_front(x, x_dim, axis.size)
+        x = to_dim(x, x_dim, 0, axis.size)
         config = ((0, 0, 0), *padding_config)
         if not axis.size:
             return reshape(x, padded_shape(shape_of(x), config)), 0

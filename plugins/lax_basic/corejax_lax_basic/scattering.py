@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from corejax import lax
-from corejax.core import Array, ArrayLike, Linear, ShapedArray, aval_of, stage
+from corejax.core import Array, ArrayLike, Linear, ShapedArray, aval_of, stage, to_dim
 from corejax.plugin import Sample, define, hookimpl, not_linear, partials, refused, shaping
 from corejax_lax_basic._axes import Shape, same_dtype, shape_of
 from corejax_lax_basic._lowering import axis_numbers
@@ -31,7 +31,7 @@ from corejax_lax_basic._placing import (
 )
 from corejax_lax_basic._windows import WRITTEN
 from corejax_lax_basic.creation import as_dtype, full
-from corejax_lax_basic.shapes import batch_in_front, move_axis, reshape
+from corejax_lax_basic.shapes import move_axis, reshape
 
 __all__ = ["ScatterDimensionNumbers", "scatter", "scatter_add", "scatter_max", "scatter_min", "scatter_mul"]
 
@@ -114,7 +114,7 @@ class _Scatter:
     def vmap(self, axis: Any, args: Any, dims: Any, *, dimension_numbers: Numbers, indices_are_sorted: bool,
              unique_indices: bool, mode: str) -> Any:
         (x, indices, updates), (dim, index_dim, updates_dim) = args, dims
-        x, updates = batch_in_front(x, dim, axis.size), batch_in_front(updates, updates_dim, axis.size)
+        x, updates = to_dim(x, dim, 0, axis.size), to_dim(updates, updates_dim, 0, axis.size)
         window_dims, inserted, index_map, x_batch, index_batch = [shaping.shifted(d, 0) for d in dimension_numbers]
         if index_dim is None:  # the batch axis becomes another axis within each window
             window_dims, index_batch = (0, *window_dims), dimension_numbers[4]

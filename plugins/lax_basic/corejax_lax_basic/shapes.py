@@ -379,10 +379,3 @@ def expand(x: Any, size: int, axis: int) -> Any:
     at = shaping.canonical_axis("expand", axis, len(shape) + 1)
     kept = tuple([d for d in range(len(shape) + 1) if d != at])
     return broadcast_in_dim(x, shaping.insert(shape, at, size), kept)
-
-
-def batch_in_front(x: Any, dim: int | None, size: int) -> Any:
-    """The operand of a vmap rule with its batch axis in front, which is added by repetition if it has none."""
-    return expand(x, size, 0) if dim is None else move_axis(x, dim, 0)
-
-

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from corejax import lax
-from corejax.core import Array, ArrayLike, Linear, ShapedArray, aval_of
+from corejax.core import Array, ArrayLike, Linear, ShapedArray, aval_of, to_dim
 from corejax.errors import CorejaxIndexError
 from corejax.plugin import Sample, define, hookimpl, public, refused, shaping
 from corejax_lax_basic._axes import Shape, as_list, dtype_kind, same_dtype, shape_of
 from corejax_lax_basic._lowering import i64s
 from corejax_lax_basic.creation import as_dtype
-from corejax_lax_basic.shapes import batch_in_front, expand_dims, squeeze
+from corejax_lax_basic.shapes import expand_dims, squeeze
 
 __all__ = ["dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim", "dynamic_update_index_in_dim",
            "dynamic_update_slice", "dynamic_update_slice_in_dim", "index_in_dim", "slice", "slice_in_dim", "split"]
@@ -212,7 +212,7 @@ class DynamicUpdateSlice:
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any) -> Any:
         (x, update, *starts), (dim, update_dim, *start_dims) = args, dims
-        x, update = batch_in_front(x, dim, axis.size), batch_in_front(update, update_dim, axis.size)
+        x, update = to_dim(x, dim, 0, axis.size), to_dim(update, update_dim, 0, axis.size)
         if any([d is not None for d in start_dims]):
             return _scatter_windows(axis, x, update, starts, start_dims), 0
         first = as_dtype(0, aval_of(starts[0]).dtype if starts else np.dtype(np.int32))
