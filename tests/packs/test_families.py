@@ -95,6 +95,13 @@ def test_wrong_params_are_refused_and_help_names_the_right_ones():
     assert cj.plugins.explain(leaky).hooks["impl"].how == "written"
 
 
+@pytest.mark.parametrize("values", [0.1, "fast", (), None])
+def test_a_row_says_which_values_its_params_take_in_samples(values):
+    with pytest.raises(CorejaxTypeError, match="a_row: the row has no values of the param 'slope'") as caught:
+        families.unary("a_row", None, hlo="cosine", dtypes="f", jvp=None, params={"slope": values}, doc="")
+    assert "test_families.py" in caught.value.where
+
+
 def test_rows_with_params_are_named_by_what_they_are_in_programs():
     program = cj.make_jaxpr(lambda x: leaky(x, slope=0.1))(1.0)
     assert "leaky_in_a_row[slope=0.1]" in str(program)

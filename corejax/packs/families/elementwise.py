@@ -62,7 +62,7 @@ class Elementwise:
         self.cheap = cheap
         self._arity, self._kinds, self._result, self._domain = arity, dtypes, result, domain
         self._singular, self._ulps, self._exempt = tuple(singular), ulps, exempt
-        self._params, self._results = {name: tuple(values) for name, values in params.items()}, dict(results)
+        self._params, self._results = _values_of(name, params), dict(results)
         given = Signature((), tuple(params), False, False)
         self._backward = () if isinstance(transpose, Declaration) else tuple(
             [adapt_partial(f, given) for f in transpose])
@@ -307,6 +307,16 @@ def _lowering(hlo: str | Function, arity: int | None) -> Function:
     def lowering(ctx: Lowering, args: Sequence[Any], **params: Any) -> Any:
         return hlo(ctx, spread_operands(ctx, args), **params)
     return lowering
+
+
+def _values_of(name: str, params: Mapping[str, Sequence[Any]]) -> dict[str, tuple[Any, ...]]:
+    """The values of each param that samples take."""
+    for param, values in params.items():
+        if not isinstance(values, (list, tuple)) or not values:
+            raise CorejaxTypeError(f"{name}: the row has no values of the param {param!r} for samples", primitive=name,
+                                   got=f"{param}: {values!r:.60}", wanted="a list of values", where=here(),
+                                   todo=f'write params={{"{param}": (value, another)}}')
+    return {param: tuple(values) for param, values in params.items()}
 
 
 def _with_params(rule: Function, positional: str, params: Iterable[str]) -> Function:
