@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import os
 import re
 import shutil
@@ -240,15 +241,46 @@ class _Callable:
     __call__.__annotations__ |= {"x": np.ndarray, "k": Literal["q"], "return": "Unheard"}
 
 
+_ZEROS = np.zeros(2)
+
+
 @pytest.mark.parametrize(("function", "written"), [
     (_several, ["@overload", "def f(x: int) -> int: ...", "@overload",
                 "def f(x: str, *, y: numpy.ndarray | None = ...) -> str:", '    """One of two."""']),
     (_Callable(), ["def f(x: numpy.ndarray, *more: int, k: Literal['q'] = 'q', **others: Any) -> Any: ..."]),
     (partial(_Callable(), 1), ["def f(*more: int, k: Literal['q'] = 'q', **others: Any) -> Any:"]),
     (lambda x, y=(1, 2): x, ["def f(x: Any, y: Any = ...) -> Any: ..."]),
-    (len, ["def f(obj: Any, /) -> Any:"])], ids=["overloads", "object", "partial", "lambda", "builtin"])
+    (lambda x=_ZEROS, y=math.nan, z=-1.5, w=(): x,
+     ["def f(x: Any = ..., y: Any = ..., z: Any = -1.5, w: Any = ()) -> Any: ..."]),
+    (len, ["def f(obj: Any, /) -> Any:"])], ids=["overloads", "object", "partial", "lambda", "defaults", "builtin"])
 def test_functions_of_every_kind_are_written(function: Any, written: list[str]) -> None:
     assert written == stubs.defined("f", function, Scope(["f"], {}))[:len(written)]
+
+
+class _Faulty:
+    def __call__(self) -> None: ...
+
+    @property
+    def __signature__(self) -> Any:
+        raise LookupError("no signature today")
+
+
+def test_a_faulty_function_or_an_unwritable_name_is_left_out_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {"corejax.namespaces": ["import", "lax.class", "toys"],
+             "corejax.functions": ["cj/lambda", "cj/toy", "None", "faulty", "toy", "with-hyphen"],
+             "corejax.roles": ["operators.faulty", "operators.is", "operators.toy"]}
+    objects = {"toys": textwrap, "cj/toy": _several, "toy": _several, "faulty": _Faulty(),
+               "operators.faulty": _Faulty(), "operators.toy": _several}
+    installed = SimpleNamespace(names=lambda group: names.get(group, []), providers=lambda group, name: [name])
+    monkeypatch.setattr(registry, "installed", lambda: installed)
+    monkeypatch.setattr(registry, "load", lambda group, name: objects[name])
+    stubs = Stubs()
+    assert {"lax.faulty": "LookupError: no signature today", "x.faulty": "LookupError: no signature today"} == \
+        stubs.left_out
+    for text in stubs.files.values():
+        assert not {"faulty", "lambda", "import", "is", "with-hyphen"} & {
+            getattr(node, "name", "") for node in ast.walk(ast.parse(text))}
+    assert "def toy(" in stubs.files["lax.pyi"] and "toys.pyi" in stubs.files
 
 
 def test_namespaces_and_functions_of_corejax_itself_are_written(monkeypatch: pytest.MonkeyPatch) -> None:

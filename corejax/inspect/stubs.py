@@ -13,6 +13,7 @@ import pkgutil
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from keyword import iskeyword
+from math import isfinite
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -74,19 +75,21 @@ class Stubs:
         for module in _modules():
             if module not in exported:  # a name for what is not to be found in the folder of the stubs
                 lines += [f"import corejax.{module} as _{module}", f"{module} = _{module}"]
-        lines += [f"from corejax import {name} as {name}" for name in self._names(_NAMESPACES) if "." not in name]
+        lines += [f"from corejax import {name} as {name}" for name in self._names(_NAMESPACES) if _is_name(name)]
         names = sorted(name.removeprefix(_AT_TOP) for name in self._names(groups.FUNCTIONS)
-                       if name.startswith(_AT_TOP))
+                       if name.startswith(_AT_TOP) and _is_name(name.removeprefix(_AT_TOP)))
         scope, body = Scope([*exported, *names], self._public), []
         for name in names:
             function = self._loaded(f"cj.{name}", registry.load, groups.FUNCTIONS, f"{_AT_TOP}{name}")
-            body += ["", *defined(name, function, scope)] if function is not None else []
+            body += ["", *self._defined(f"cj.{name}", function, scope)] if function is not None else []
         return _file(_quoted(ast.get_docstring(tree) or ""), [*lines, *scope.imports(), "", "__version__: str", *body])
 
     def _namespaces(self) -> dict[str, str]:
         """The modules that packs bring, each with the names of the module that it is."""
         files: dict[str, str] = {}
         for name in self._names(_NAMESPACES):
+            if not all(map(_is_name, name.split("."))):
+                continue
             module = self._loaded(f"cj.{name}", registry.load, _NAMESPACES, name)
             for real in _tree(module) if module is not None else ():
                 path = (name + real.removeprefix(module.__name__)).replace(".", "/")
@@ -97,7 +100,7 @@ class Stubs:
     def _functions(self) -> str:
         """`corejax.lax`: the functions of all packs, and primitives that have no other function."""
         names = sorted({*self._names(groups.FUNCTIONS), *self._names(groups.PRIMITIVES)})
-        names = [name for name in names if name.isidentifier() and not iskeyword(name)]
+        names = list(filter(_is_name, names))
         found = {name: self._loaded(f"lax.{name}", _function, name) for name in names}
         classes = {name: value for name, value in found.items() if isinstance(value, type)}
         functions = {name: value for name, value in found.items() if value is not None and name not in classes}
@@ -105,14 +108,15 @@ class Stubs:
         for name, value in classes.items():
             scope.export(name, (value.__module__, value.__qualname__))
         for name, function in functions.items():
-            body += ["", *defined(name, function, scope)]
+            body += ["", *self._defined(f"lax.{name}", function, scope)]
         return _file('"""Everything that the installed packs provide, by name."""', [*scope.imports(), *body])
 
     def _methods(self) -> str:
         """`corejax.arrays.methods`: the methods and properties of arrays that packs provide."""
         operators = {*UNARY, *BINARY}
         names = sorted(role.removeprefix(_OPERATORS) for role in self._names(groups.ROLES)
-                       if role.startswith(_OPERATORS) and role.removeprefix(_OPERATORS) not in operators)
+                       if role.startswith(_OPERATORS) and role.removeprefix(_OPERATORS) not in operators
+                       and _is_name(role.removeprefix(_OPERATORS)))
         scope, body = Scope([*names, "Methods"], self._public), []
         for name in names:
             function = self._loaded(f"x.{name}", registry.load, groups.ROLES, f"{_OPERATORS}{name}")
@@ -120,7 +124,7 @@ class Stubs:
                 continue
             if getattr(function, "is_property", False):
                 body.append("    @property")
-            body += [f"    {line}" if line else "" for line in defined(name, function, scope, method=True)]
+            body += [f"    {line}" if line else "" for line in self._defined(f"x.{name}", function, scope, method=True)]
             body.append("")
         head = ["class Methods:", '    """The methods of arrays that the installed packs provide."""', ""]
         return _file('"""What the installed packs add to arrays."""', [*scope.imports(), "", *head, *body])
@@ -131,12 +135,20 @@ class Stubs:
         return [name for name in installed.names(group) if self._packs is None or any(
             [entry.pack.name in self._packs for entry in installed.providers(group, name)])]
 
-    def _loaded(self, name: str, load: Callable[..., Any], *args: str) -> Any:
+    def _defined(self, shown: str, function: Any, scope: Scope, method: bool = False) -> list[str]:
+        return self._loaded(shown, defined, shown.partition(".")[2], function, scope, method) or []
+
+    def _loaded(self, name: str, load: Callable[..., Any], *args: Any) -> Any:
         try:
             return load(*args)
         except (Exception, SystemExit) as error:  # whatever is wrong with one, the others get their stubs
             self.left_out[name] = registry.words(error)
             return None
+
+
+def _is_name(name: str) -> bool:
+    """Whether it can be written after a dot."""
+    return name.isidentifier() and not iskeyword(name)
 
 
 def _tree(module: Any) -> list[str]:
@@ -203,7 +215,10 @@ def _type(annotation: object, modules: Sequence[str], scope: Scope) -> str:
 
 
 def _default(value: object) -> str:
-    return repr(value) if type(value) in _PLAIN or value == () else "..."
+    kind = type(value)
+    if kind is tuple and value == ():
+        return "()"
+    return repr(value) if kind in _PLAIN and not (isinstance(value, float) and not isfinite(value)) else "..."
 
 
 def _signatures(function: Any) -> list[tuple[inspect.Signature, list[str]]]:
