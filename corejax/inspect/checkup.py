@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from keyword import iskeyword
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,12 +56,15 @@ def checkup(looks_at: Callable[[str], object] = str) -> Iterator[Problem]:
 def _problems(installed: Manifest, entry: Entry) -> Iterator[Problem]:
     """What is wrong with an entry, or with its whole pack if that is broken."""
     at_top = entry.name.removeprefix(groups.AT_TOP) if entry.group == groups.FUNCTIONS else entry.name
-    if entry.group == groups.NAMESPACES or at_top != entry.name:
+    if entry.group in (groups.FUNCTIONS, groups.NAMESPACES):
         what = f"the {groups.noun(entry.group)} {entry.name!r}"
-        if "." in at_top.removeprefix("lax.") or not at_top.removeprefix("lax.").isidentifier():
+        last = at_top.removeprefix("lax.") if entry.group == groups.NAMESPACES else at_top
+        if not last.isidentifier() or iskeyword(last):
             yield Problem(entry.pack.name, f"{what} can't be imported by this name",
-                          "choose a name without dots, or one below lax: lax.NAME")
+                          "choose a name without dots, or one below lax: lax.NAME" if "." in last else
+                          "choose a name that can be written in Python, and is not a keyword")
             return
+    if entry.group == groups.NAMESPACES or at_top != entry.name:
         if namespaces.is_reserved(at_top) or at_top.startswith("_"):
             yield Problem(entry.pack.name, f"{what} is a name of corejax's own", "choose another name")
             return
