@@ -44,8 +44,9 @@ Location: TypeAlias = tuple[CodeType | WrittenCode, int] | None
 #: Top-level packages whose frames aren't the user's, and their owners: the kernel, and each loaded pack.
 library_packages: dict[str, Any] = {"corejax": "corejax"}
 
-#: Packages that users call and that call corejax through NumPy's protocols: the user's line is the one that calls them.
-_BETWEEN = frozenset(["numpy", "scipy"])
+#: Packages that users call and that call corejax, through NumPy's protocols or finders of modules: the user's line is
+#: the one that calls them.
+_BETWEEN = frozenset(["numpy", "scipy", "importlib"])
 
 _IMPORT_FROM = opmap["IMPORT_FROM"]
 _SUBSCRIPTS = frozenset([opmap.get(name) for name in ("BINARY_SUBSCR", "STORE_SUBSCR")])  # the first until 3.13

@@ -126,7 +126,8 @@ def test_two_packs_with_one_namespace_are_an_error_until_the_user_chooses(wide):
 def test_a_namespace_that_can_not_be_used_is_an_error_that_names_its_pack(site, value, text, said):
     site.pack("sad-pack", {"namespaces": {"sad": value}}, {"sad_pack": text})
     for use in ("cj.sad", "__import__('corejax.sad')", "__import__('corejax.sad.deep')"):
-        assert said in site.run(f"import corejax as cj\nprint(error(lambda: {use}))"), use
+        out = site.run(f"import corejax as cj\nprint(error(lambda: {use}))")
+        assert said in out and "where:  <string>:" in out, use
 
 
 def test_the_kernels_names_are_reserved(site):
