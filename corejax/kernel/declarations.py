@@ -24,7 +24,6 @@ from corejax.kernel.factors import Divisor, weighted
 hookimpl = pluggy.HookimplMarker("corejax")
 
 Function = Callable[..., Any]
-Factor = Function | int | None
 
 
 class Declaration:
@@ -35,12 +34,14 @@ class Declaration:
 
 
 class Partials(Declaration):
-    """A derivative for each operand: `f_i(tangent_i, out, *args, **params)`, or None where it is zero."""
+    """A derivative for each operand: `f_i(tangent_i, out, *args, **params)`, None where it is zero, or a refusal."""
 
     __slots__ = ("functions",)
     hook = "jvp"
 
-    def __init__(self, functions: Sequence[Function | None]) -> None:
+    functions: tuple[Function | NotDifferentiable | None, ...]
+
+    def __init__(self, functions: Sequence[Function | NotDifferentiable | None]) -> None:
         self.functions = tuple(functions)
 
     def __repr__(self) -> str:
@@ -54,7 +55,8 @@ class Factors(Partials):
 
     def __init__(self, factors: Sequence[Factor]) -> None:
         self.factors = tuple(factors)
-        super().__init__([None if factor is None else _times(factor) for factor in factors])
+        super().__init__([factor if factor is None or isinstance(factor, NotDifferentiable) else _times(factor)
+                          for factor in factors])
 
 
 class Linearity(Declaration):
@@ -83,6 +85,9 @@ class NotDifferentiable(Declaration):
         return f"not_differentiable({self.reason!r})"
 
 
+Factor = Function | NotDifferentiable | int | None
+
+
 class NotLinear(Declaration):
     """Declares that there is no transpose, and why."""
 
@@ -105,11 +110,12 @@ def _times(factor: Function | int) -> Function:
     return partial
 
 
-def partials(*functions: Function | None) -> Partials:
+def partials(*functions: Function | NotDifferentiable | None) -> Partials:
     """`jvp = partials(f0, f1, ...)`: the derivative with respect to each operand.
 
     `f_i(tangent_i, out, *args, **params)` returns what the operand's tangent contributes to the output's; it is linear
-    in the tangent, and only called where that isn't zero. None stands for a derivative of zero.
+    in the tangent, and only called where that isn't zero. None stands for a derivative of zero, and
+    `not_differentiable(reason)` for one that doesn't exist: differentiating with respect to this operand is refused.
     """
     return Partials(functions)
 
@@ -118,11 +124,12 @@ def factors(*functions: Factor) -> Factors:
     """`jvp = factors(f0, f1, ...)`: partials that multiply the tangent, elementwise.
 
     The factor of an operand is `f_i(out, *args, **params)`; 1 and -1 stand for themselves, None for a derivative of
-    zero, `over(f_i)` for one over what the function returns. Reverse mode records these without running a rule on the
-    tangents.
+    zero, `over(f_i)` for one over what the function returns, `not_differentiable(reason)` for none at all. Reverse mode
+    records these without running a rule on the tangents.
     """
     for factor in functions:
-        if not callable(factor) and factor is not None and (type(factor) is not int or factor not in (1, -1)):
+        if not (callable(factor) or factor is None or isinstance(factor, NotDifferentiable) or (
+                type(factor) is int and factor in (1, -1))):
             raise CorejaxTypeError("a factor must be a function, None, 1 or -1", got=repr(factor), where=here(),
                                    wanted="a function (out, *args, **params) -> factor; None where it is zero",
                                    todo="write lambda out, *args: ... for any other constant")
@@ -143,7 +150,10 @@ def linear(*operands: int) -> Linearity:
 
 
 def not_differentiable(reason: str) -> NotDifferentiable:
-    """`jvp = not_differentiable(reason)`: differentiating is refused. For a zero derivative write `partials(None)`."""
+    """`jvp = not_differentiable(reason)`: differentiating is refused. For a zero derivative write `partials(None)`.
+
+    In the place of one function in `partials` or `factors`, it refuses this operand only.
+    """
     return NotDifferentiable(reason)
 
 

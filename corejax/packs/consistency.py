@@ -159,7 +159,7 @@ def _check_partials(source: Source, declared: Partials) -> None:
     of_factors = isinstance(declared, Factors)
     given = ("out",) if of_factors else ("tangent", "out")
     for i, function in enumerate(declared.factors if isinstance(declared, Factors) else declared.functions):
-        if function is None or (of_factors and type(function) is int):
+        if function is None or isinstance(function, NotDifferentiable) or (of_factors and type(function) is int):
             continue
         if not callable(function) or not takes(function, len(given) + count):
             what = "factor" if of_factors else "partial"

@@ -63,7 +63,9 @@ def _fill_jvp(slots: SimpleNamespace, primitive: Primitive, derived: tuple[Rule,
     if isinstance(declared, NotDifferentiable):
         slots.jvp = refused(primitive, "jvp", declared.reason)
     elif isinstance(declared, Partials):
-        slots.jvp = _jvp_of_partials(primitive, declared.functions, slots.factors)
+        functions = _with_refusals(primitive, declared.functions)
+        slots.factors = None if slots.factors is None else _with_refusals(primitive, slots.factors)
+        slots.jvp = _jvp_of_partials(primitive, functions, slots.factors)
         slots.symbolic_zeros = slots.jvp_binds_itself = True
     elif declared is None and slots.linear is not None:
         slots.jvp = _jvp_of_linear(primitive, slots.linear)
@@ -73,6 +75,12 @@ def _fill_jvp(slots: SimpleNamespace, primitive: Primitive, derived: tuple[Rule,
         slots.symbolic_zeros = True
     elif declared is None:
         slots.jvp, slots.notes["jvp"] = missing(primitive, "jvp"), MISSING
+
+
+def _with_refusals(primitive: Primitive, functions: Sequence[Any]) -> tuple[Any, ...]:
+    """Partials or factors, with what raises the reason for operands that are declared not differentiable."""
+    return tuple([refused(primitive, "jvp", f.reason, i) if isinstance(f, NotDifferentiable) else f
+                  for i, f in enumerate(functions)])
 
 
 def fits(primitive: Primitive, abstract_eval: Rule, count: int | None, linear: Sequence[int]) -> Rule:

@@ -44,15 +44,16 @@ CALLBACK = Note("fallback", "compiled programs call back into its impl",
 
 # Errors
 
-def refused(primitive: Primitive, hook: str, reason: str) -> Rule:
-    """Stands for a rule that is declared not to exist: raises the reason."""
+def refused(primitive: Primitive, hook: str, reason: str, operand: int | None = None) -> Rule:
+    """Stands for a rule that is declared not to exist, perhaps only for one operand: raises the reason."""
     verb, what, todo = ("is not differentiable", "differentiated", "use lax.stop_gradient on its operands if a zero "
                         "derivative is meant") if hook == "jvp" else (
         "is not linear, so it has no transpose", "transposed", "differentiate first: cj.vjp transposes the derivative")
+    by = "" if operand is None else f" with respect to operand {operand}"
 
     def rule(*_: Any, **__: Any) -> Any:
         raise CorejaxNotImplementedError(
-            f"{primitive.name} ({primitive.origin}) {verb}: {reason}", primitive=primitive.name, hook=hook,
+            f"{primitive.name} ({primitive.origin}) {verb}{by}: {reason}", primitive=primitive.name, hook=hook,
             pack=primitive.origin, got=f"operands that depend on what is {what}", wanted="operands that don't",
             where=here(), todo=todo)
     rule.refuses = True  # type: ignore[attr-defined]

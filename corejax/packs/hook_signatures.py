@@ -9,13 +9,16 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from corejax.base.errors import CorejaxRuntimeError
 from corejax.kernel.declarations import PerOperand
 
 if TYPE_CHECKING:
     from corejax.kernel.primitive import Rule
+
+T = TypeVar("T")
+
 
 class Signature(NamedTuple):
     """What a hook accepts: names of positional arguments and of params, `*args`, `**params`."""
@@ -92,9 +95,9 @@ def of_operands(rule: object) -> tuple[Rule | None, Rule | None, frozenset[str]]
     return told.function if told.arity == 1 else None, told.function if told.arity == 2 else None, told.beside
 
 
-def adapt_partial(function: Rule | None, params: Signature) -> Rule | None:
-    """A function of `partials` or `factors`, adapted to accept all the params."""
-    if function is None or not params.keywords:
+def adapt_partial(function: T, params: Signature) -> T | Rule:
+    """A function of `partials` or `factors`, adapted to accept all the params; what else stands there is unchanged."""
+    if not callable(function) or not params.keywords:
         return function
     try:
         parameters = inspect.signature(function).parameters.values()

@@ -187,7 +187,7 @@ def _declared_with_jvp(offer: Offer, params: Signature) -> dict[str, Any]:
     """The declarations that go with a jvp rule: those of the plugin whose rule was chosen."""
     factors = None
     if isinstance(offer.rule, Factors):
-        factors = tuple([adapt_partial(f, params) if callable(f) else f for f in offer.rule.factors])
+        factors = tuple([adapt_partial(f, params) for f in offer.rule.factors])
     return {"linear": offer.source.linear, "factors": factors, "symbolic_zeros": _knows_zeros(offer.source)}
 
 

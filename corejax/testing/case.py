@@ -11,7 +11,7 @@ import numpy as np
 from corejax.base import dtypes
 from corejax.base.avals import ShapedArray, aval_of
 from corejax.base.errors import CorejaxError
-from corejax.kernel.declarations import Sample
+from corejax.kernel.declarations import NotDifferentiable, Partials, Sample
 from corejax.kernel.primitive import Primitive
 from corejax.testing.comparing import host
 from corejax.testing.report import Mismatch, NotApplicable, clipped
@@ -60,13 +60,21 @@ class Case:
 
     @property
     def inexact(self) -> list[int]:
-        """The operands that can have tangents: the floating and complex ones."""
-        return [i for i, aval in enumerate(self.avals) if dtypes.is_inexact(aval.dtype)]
+        """The operands that can have tangents: the floating and complex ones, but those that are refused."""
+        refused = self.refused
+        return [i for i, aval in enumerate(self.avals) if dtypes.is_inexact(aval.dtype) and i not in refused]
+
+    @property
+    def refused(self) -> dict[int, str]:
+        """The operands that are declared to have no derivative, each with the reason."""
+        jvp = self.declared("jvp")
+        functions = jvp.functions if isinstance(jvp, Partials) else ()
+        return {i: f.reason for i, f in enumerate(functions) if isinstance(f, NotDifferentiable)}
 
     @property
     def doubles(self) -> list[int]:
         """The operands whose derivatives can be compared with differences: float64 and complex128, not empty."""
-        return [i for i, aval in enumerate(self.avals) if aval.dtype in _NARROWER and aval.size]
+        return [i for i in self.inexact if self.avals[i].dtype in _NARROWER and self.avals[i].size]
 
     @property
     def differentiable(self) -> list[int]:

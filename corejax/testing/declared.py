@@ -74,17 +74,21 @@ def integers_have_no_tangents(case: Case) -> None:
     integers = [i for i, aval in enumerate(case.avals) if not dtypes.is_inexact(aval.dtype)]
     if not integers or isinstance(case.declared("jvp"), NotDifferentiable):
         raise NotApplicable("no operand is of integers" if not integers else "it is declared not differentiable")
-    dots = [np.zeros(aval.shape, dtypes.float0) if i in integers else case.direction(x)
-            for i, (x, aval) in enumerate(zip(case.args, case.avals, strict=True))]
-    jvp(case.apply, case.args, dots)
+    positions = [i for i in range(len(case.args)) if i not in case.refused]
+    integers = [k for k, i in enumerate(positions) if i in integers]
+    args, function = [case.args[i] for i in positions], case.function_of(positions)
+    dots = [np.zeros(aval_of(x).shape, dtypes.float0) if k in integers else case.direction(x)
+            for k, x in enumerate(args)]
+    jvp(function, args, dots)
     try:
-        outs, pullback = vjp(case.apply, *case.args)
+        outs, pullback = vjp(function, *args)
         back = pullback([_cotangent(case, out) for out in outs])
     except CorejaxNotImplementedError:
         return  # there is no reverse mode to check; other checks ask whether it may be missing
-    for i in integers:
-        if aval_of(back[i]).dtype != dtypes.float0:
-            raise case.fail("transpose", f"operand {i} of integers gets a cotangent", got=str(aval_of(back[i])),
+    for k in integers:
+        if aval_of(back[k]).dtype != dtypes.float0:
+            i = positions[k]
+            raise case.fail("transpose", f"operand {i} of integers gets a cotangent", got=str(aval_of(back[k])),
                             wanted=str(case.avals[i].tangent), todo="return None for it")
 
 

@@ -105,6 +105,8 @@ def _lower_once(case: Case) -> None:
 @check("jvp")
 def a_derivative_is_given_or_declared_missing(case: Case) -> None:
     """In each mode, differentiating works, or is an error that names the primitive and the declared reason."""
+    for i, reason in case.refused.items():
+        _check_refused(case, i, reason)
     if not case.inexact:
         raise NotApplicable("no operand has a derivative")
     declared = case.declared("jvp")
@@ -127,6 +129,21 @@ def a_derivative_is_given_or_declared_missing(case: Case) -> None:
                 raise case.fail("jvp", f"it is declared not differentiable, and {road} differentiates it",
                                 got="a derivative", wanted=f"a refusal: {declared.reason}",
                                 todo="remove the declaration, or the rule that takes precedence over it")
+
+
+def _check_refused(case: Case, operand: int, reason: str) -> None:
+    """Check that differentiating with respect to an operand is refused with the reason, forward and in reverse."""
+    function, x = case.function_of([operand]), case.args[operand]
+    roads: dict[str, Callable[[], Any]] = {
+        "jvp": lambda: jvp(function, [x], [case.direction(x)]), "vjp": lambda: vjp(function, x)}
+    for road, run in roads.items():
+        try:
+            run()
+        except CorejaxNotImplementedError as error:
+            _check_declared(case, road, error, NotDifferentiable(reason))
+        else:
+            raise case.fail("jvp", f"operand {operand} is declared not differentiable, and {road} differentiates by it",
+                            got="a derivative", wanted=f"a refusal: {reason}", todo="remove the declaration")
 
 
 def _check_declared(case: Case, road: str, error: CorejaxNotImplementedError, declared: object) -> None:

@@ -11,7 +11,8 @@ import corejax as cj
 from corejax import lax
 from corejax.errors import CorejaxTypeError
 from corejax.packs import families
-from corejax.plugin import define, factors, over
+from corejax.plugin import define, factors, not_differentiable, over, partials
+from corejax.testing import check_primitive
 
 minus: Any = define(families.binary(
     "minus", np.subtract, hlo="subtract", dtypes="f", jvp=factors(1, -1), doc="x - y."))
@@ -78,3 +79,19 @@ def test_a_divisor_of_another_type_is_refused_by_the_primitives_name() -> None:
 def test_other_constants_are_no_factors(factor: Any) -> None:
     with pytest.raises(CorejaxTypeError, match="a factor must be a function, None, 1 or -1"):
         factors(factor)
+
+
+NO_ORDER = not_differentiable("an order is a whole number")
+
+
+@pytest.mark.parametrize("declared", [
+    factors(NO_ORDER, lambda out, n, x: n), partials(NO_ORDER, lambda x_dot, out, n, x: n * x_dot)])
+def test_one_operand_of_several_may_have_no_derivative(declared: Any) -> None:
+    multiple = define(families.binary("multiple", np.multiply, hlo="multiply", dtypes="f", jvp=declared, doc="n x."))
+    check_primitive(multiple)
+    slope = cj.grad(lambda x: multiple(2.0, x) * multiple(3.0, x))
+    assert cj.jit(slope)(1.0) == slope(1.0) == 12.0
+    for differentiated in (cj.grad(multiple), cj.jit(cj.grad(lambda n, x: multiple(n * 1.0, x), (0, 1))),
+                           lambda n, x: cj.jvp(multiple, (n, x), (1.0, 1.0))):
+        with pytest.raises(NotImplementedError, match="multiple .* with respect to operand 0: an order is a whole"):
+            differentiated(2.0, 3.0)

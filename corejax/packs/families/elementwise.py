@@ -336,7 +336,7 @@ def _spreading(declared: Partials) -> Partials:
         return spread_out
 
     spread_out = copy(declared)
-    spread_out.functions = tuple([None if f is None else spreading(f) for f in declared.functions])
+    spread_out.functions = tuple([spreading(f) if callable(f) else f for f in declared.functions])
     return spread_out
 
 
