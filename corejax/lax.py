@@ -29,6 +29,8 @@ def __getattr__(name: str) -> Any:
 
 
 def _find(name: str) -> Any:
+    if name == "__all__":  # for `from corejax.lax import *`
+        return __dir__()
     if name.startswith("__"):
         raise CorejaxAttributeError(f"module 'corejax.lax' has no attribute {name!r}")
     since = generation()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import TracebackType
 
-from corejax.base.errors import CorejaxTypeError, kind_of
+from corejax.base.errors import CorejaxRuntimeError, CorejaxTypeError, kind_of
 from corejax.base.source import here
 from corejax.base.tracebacks import public
 from corejax.installed import manifest, preferences
@@ -18,14 +18,19 @@ class Preferring:
 
     def __init__(self, choices: Sequence[Choice]) -> None:
         self._choices = choices
+        self._ended = False
 
     def __enter__(self) -> Preferring:
+        if self._ended:
+            raise CorejaxRuntimeError("this preference has ended", got=repr(self), wanted="one that holds",
+                                      where=here(), todo="call prefer again")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  traceback: TracebackType | None) -> None:
-        preferences.take_back(self._choices)
-        self._choices = ()
+        if not self._ended:
+            preferences.take_back(self._choices)
+        self._ended = True
         freeze.choose_anew()
 
     def __repr__(self) -> str:

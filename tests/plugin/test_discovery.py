@@ -96,6 +96,16 @@ def test_an_unknown_pack_in_the_environment_is_an_error(site, variable):
     assert "did you mean 'pack-a'?" in out
 
 
+def test_a_star_imports_what_packs_provide(site):
+    site.toy("toy-pack")
+    site.pack("more-pack", {"functions": {"more": "more_pack:more"}}, {"more_pack": "def more(x):\n    return x\n"})
+    assert ["more toy"] == site.run("""
+        names = {}
+        exec("from corejax.lax import *", names)
+        print(*sorted(names.keys() - {"__builtins__"}))
+    """).splitlines()
+
+
 def test_unknown_names_come_with_a_suggestion_or_what_to_install(site):
     site.toy("pack-a", "softplus")
     out = site.run("""

@@ -391,6 +391,23 @@ def test_prefer_holds_from_the_call_on_also_for_what_was_used_and_compiled_befor
             "0.0 0.0"] == shown
 
 
+def test_a_preference_is_taken_back_once_and_not_used_again(site):
+    wave(site)
+    rules(site, impl="seven")
+    out = out_of(run(site, """
+        warnings.simplefilter("ignore")
+        first, second = cj.plugins.prefer("hooks-pack"), cj.plugins.prefer("hooks-pack/wave")
+        with first:
+            pass
+        first.__exit__(None, None, None)
+        print(float(lax.wave(0.0)))
+        with second:
+            pass
+        print(float(lax.wave(0.0)), error(first.__enter__).splitlines()[0])
+    """))
+    assert ["7.0", "0.0 CorejaxRuntimeError: this preference has ended"] == out[:2]
+
+
 def test_prefer_chooses_between_two_packs_with_one_primitive_before_and_after_its_use(site):
     site.toy("pack-a", factor=2.0)
     site.toy("pack-b", factor=3.0)
