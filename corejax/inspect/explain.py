@@ -80,10 +80,10 @@ def backends() -> Listing:
 # Names
 
 def explain(what: object) -> Explanation:
-    """Everything known about a name, a primitive, or a primitive's function."""
+    """Everything known about a name, a primitive, or a primitive's function; `pack/name` is that pack's primitive."""
     primitive = getattr(what, "primitive", what)
     if isinstance(primitive, Primitive):
-        if primitive.pack is None:
+        if not _is_what_its_name_stands_for(primitive):
             return Explanation(primitive.name, (_local(primitive),))
         what = primitive.name
     if not isinstance(what, str):
@@ -91,6 +91,8 @@ def explain(what: object) -> Explanation:
                                wanted="the name of a primitive, function or role; or a primitive or its function",
                                todo="pass a name, as cj.plugins.primitives() lists them")
     found = tuple(_by_name(what))
+    if not found and "/" in what:
+        return explain(find(what))
     if not found:
         searched = (groups.PRIMITIVES, groups.FUNCTIONS, groups.ROLES)
         near = suggestion(what, {name for group in searched for name in manifest.read().names(group)})
@@ -98,6 +100,13 @@ def explain(what: object) -> Explanation:
                               got=registry.packs_in_use(), wanted="a name that one of these provides",
                               todo=near or registry.install_hint(what, searched))
     return Explanation(what, found)
+
+
+def _is_what_its_name_stands_for(primitive: Primitive) -> bool:
+    try:
+        return primitive.pack is not None and find(primitive.name) is primitive
+    except PackError:  # several packs provide one of that name
+        return False
 
 
 def _by_name(name: str) -> Iterator[Provided]:

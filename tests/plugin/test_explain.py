@@ -38,6 +38,23 @@ def line_of(method):
     return f"{__file__}:{method.__code__.co_firstlineno}"
 
 
+def test_each_of_two_primitives_of_one_name_is_explained(site):
+    site.toy("pack-a", factor=2.0)
+    site.toy("pack-b", factor=3.0)
+    out = site.run("""
+        import corejax as cj, pack_a, pack_b
+        for what in (pack_b.toy, pack_a.toy.primitive, "pack-a/toy", "Pack_B/toy"):
+            cj.plugins.explain(what)
+        with cj.plugins.prefer("pack-a"):
+            for what in (pack_b.toy, pack_a.toy, "pack-b/toy"):
+                cj.plugins.explain(what)
+        print(error(lambda: cj.plugins.explain("pack-c/toy")))
+    """)
+    heads = [line for line in out.splitlines() if line.startswith("toy ")]
+    assert ["b", "a", "a", "b", "b", "a", "b"] == [line[len("toy (pack-")] for line in heads]
+    assert heads[5].endswith("chosen by cj.plugins.prefer") and "the primitive 'toy' of pack-c isn't installed" in out
+
+
 def test_explain_prints_and_returns_an_object_with_a_short_repr(capsys):
     explained = cj.plugins.explain(halved)
     assert f"{explained}\n" == capsys.readouterr().out
