@@ -32,8 +32,9 @@ class _Reloads:
                   target: ModuleType | None = None) -> ModuleSpec | None:
         if target is None or fullname not in _watched:
             return None
-        for finder in sys.meta_path:
-            spec = None if finder is self else finder.find_spec(fullname, path, target)
+        for finder in list(sys.meta_path):
+            find = None if finder is self else getattr(finder, "find_spec", None)
+            spec: ModuleSpec | None = find(fullname, path, target) if find is not None else None
             if spec is not None:
                 _tell_after(spec.loader)
                 return spec
@@ -43,7 +44,7 @@ class _Reloads:
 def _tell_after(loader: Any) -> None:
     """Tell those who want to know when this loader has executed its next module."""
     def exec_module(module: ModuleType) -> None:
-        del loader.exec_module  # from now on, it is the class's again
+        vars(loader).pop("exec_module", None)  # from now on, it is the class's again
         try:
             loader.exec_module(module)
         finally:
