@@ -110,9 +110,11 @@ def _tell_of_unchosen(primitive: Primitive, resolution: Resolution) -> None:
         unknown = isinstance(what, Foreign) and what.in_table  # it may have no rule for this primitive
         if unknown or pack is None or preferred(primitive.pack, primitive.name, hook, platform).degree:
             continue
+        there_is = f"wraps {primitive.name}.{slot}, and so may change it" if isinstance(what, Offer) and what.wraps \
+            else f"has a rule for {primitive.name}.{slot}, which {primitive.origin} answers itself"
         groups.report(
-            ("unchosen", pack), f"{origin} has a rule for {primitive.name}.{slot}, which {primitive.origin} answers "
-            f"itself: it isn't used, as nobody chose it. COREJAX_PREFER={pack} or cj.plugins.prefer({pack!r}) takes "
+            ("unchosen", pack), f"{origin} {there_is}: "
+            f"it isn't used, as nobody chose it. COREJAX_PREFER={pack} or cj.plugins.prefer({pack!r}) takes "
             f"the pack's rules ('{pack}/{primitive.name}:{slot}' only this one); COREJAX_PREFER={primitive.pack} takes "
             f"none, without this warning. `python -m corejax explain {primitive.name}` shows what is used")
 

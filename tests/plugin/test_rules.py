@@ -676,6 +676,15 @@ def test_a_wrong_rule_is_left_out_with_one_warning_and_the_primitive_works(site,
     assert "True" in out
 
 
+def test_of_a_wrapper_that_nobody_chose_it_is_not_said_that_there_is_an_answer(site):
+    wave(site)
+    rules(site, {"wave-pack/wave:vmap": "doubles"})
+    with (site.folder / "hooks_pack.py").open("a") as module:
+        module.write("@hookimpl(wrapper=True)\ndef doubles(axis, args, dims):\n    return (yield)\n")
+    out = warned(site, "cj.vmap(lax.wave)(X)", COREJAX_FALLBACKS="silent")
+    assert "hooks-pack 0.3 wraps wave.vmap, and so may change it: it isn't used" in out and "answers itself" not in out
+
+
 def test_a_chosen_wrapper_of_what_does_not_exist_is_left_out(site):
     wave(site)
     rules(site, dce="wraps_nothing", pretty="pretty")
