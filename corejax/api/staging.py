@@ -52,6 +52,9 @@ class ShapeDtypeStruct:
     def __hash__(self) -> int:
         return hash(_fields(self))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return struct_of, (ShapedArray(self.shape, self.dtype, self.weak_type),)
+
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={dtypes.long_name(self.dtype)}{weak})"

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from corejax.base import _jaxlib
-from corejax.base.errors import CorejaxTypeError, CorejaxValueError, kind_of
+from corejax.base.errors import CorejaxKeyError, CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.base.source import here
 from corejax.export.artifact import Artifact
 from corejax.export.structures import Malformed, aval_from_data, aval_to_data, tree_from_data, tree_to_data
@@ -64,7 +64,7 @@ def from_bytes(data: object) -> list[Function]:
         if modules or not functions:
             raise Malformed("its modules are not the ones that it lists")
     except (Malformed, KeyError, TypeError, ValueError, RecursionError) as error:
-        if isinstance(error, CorejaxTypeError):
+        if isinstance(error, (CorejaxTypeError, CorejaxKeyError)):  # what it needs isn't there
             raise
         detail = str(error) if isinstance(error, Malformed) else f"no description: {type(error).__name__}"
         raise CorejaxValueError("these bytes don't describe an exported function", got=detail, where=here(),

@@ -319,8 +319,10 @@ def unknown(group: str, name: str) -> CorejaxError:
         return CorejaxNotImplementedError(f"no installed pack fills the role {name!r}", got=packs_in_use(),
                                           wanted="a pack in use that fills this role", where=here(),
                                           todo=f"{near} {hint}" if near else hint)
-    return CorejaxKeyError(f"no installed pack provides the {noun(group)} {name!r}", got=packs_in_use(), where=here(),
-                           wanted=f"the name of a {noun(group)} of one of these", todo=near or hint)
+    kind = noun(group)
+    return CorejaxKeyError(f"no installed pack provides the {kind} {name!r}", got=packs_in_use(), where=here(),
+                           wanted=f"the name of {'an' if kind[0] in 'aeiou' else 'a'} {kind} of one of these",
+                           todo=near or hint)
 
 
 def install_hint(name: str, groups: Iterable[str]) -> str:

@@ -44,11 +44,15 @@ def test_arrays_and_types_from_files_load_it(site: Any, tmp_path: Any) -> None:
     made = run(site, """
     import clock_pack
     x = clock_pack.of(np.array([[1, 30], [2, 0]], np.uint8))
-    print(repr((pickle.dumps(x), pickle.dumps(x.aval), pickle.dumps(clock_pack.clock))))""")[-1]
+    struct = cj.ShapeDtypeStruct((2,), "clock")
+    print(repr((*map(pickle.dumps, (x, x.aval, clock_pack.clock, struct)), cj.export.export(cj.jit(lambda x: x))(x)
+                .serialize())))""")[-1]
     for i, wanted in enumerate(["Array([clock(1, 30), clock(2, 0)], dtype=clock)", "clock[2]",
-                                "ElementType('clock', 'uint8', (2,))"]):
-        assert ["imported", wanted] == run(site, f"print(repr(pickle.loads({made}[{i}])))")
-        said = run(site, f"print(error(lambda: pickle.loads({made}[{i}])))", COREJAX_PACKS="none")
+                                "ElementType('clock', 'uint8', (2,))", "ShapeDtypeStruct(shape=(2,), dtype=clock)",
+                                "Exported(<lambda>: (clock[2]) -> (clock[2]), for cpu)"]):
+        load = "pickle.loads" if i < 4 else "cj.export.deserialize"
+        assert ["imported", wanted] == run(site, f"print(repr({load}({made}[{i}])))")
+        said = run(site, f"print(error(lambda: {load}({made}[{i}])))", COREJAX_PACKS="none")
         assert "clock" in said[0] and "imported" not in said
         assert "clock-pack 1.0 provides it, and COREJAX_PACKS or COREJAX_DISABLE_PACKS excludes that pack" in said[-1]
 
