@@ -225,7 +225,13 @@ class Array(Stored, DataModel, Methods, metaclass=ArrayType):
 
     def __format__(self, spec: str) -> str:
         is_number = not self.aval.shape and elements.find(self.aval.dtype) is None
-        return format(to_numpy(self)[()] if is_number else str(self), spec)
+        try:
+            return format(to_numpy(self)[()] if is_number else str(self), spec)
+        except ValueError as error:
+            raise CorejaxValueError(f"an array of type {self.aval} can't be formatted as {spec!r}", got=repr(spec),
+                                    wanted="a format for numbers" if is_number else "a format for text", where=here(),
+                                    todo="check the format" if is_number else "format its elements one by one"
+                                    ) from error
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.aval.weak_type else ""

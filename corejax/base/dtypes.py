@@ -149,9 +149,13 @@ def canonical(dtype: Any) -> np.dtype:
                                todo="write it as NumPy does: 'float32'") from error
     found = _CANONICAL.get(named.newbyteorder("=") if named.byteorder == ">" else named)
     if found is None and named.names is not None and len(named.names) == 1:
-        found = _CANONICAL.get(named) if is_declared(named.names[0]) else None
-        if found is None:
+        if not is_declared(named.names[0]):
             raise unknown_elements(named.names[0])
+        found = _CANONICAL.get(named)
+        if found is None:
+            own = _LONG[named.names[0]]
+            raise CorejaxTypeError(f"elements of type {named.names[0]} are stored in another way", got=str(named),
+                                   wanted=str(own), where=here(), todo="make them by the functions of their pack")
     if found is None:
         raise CorejaxTypeError(f"arrays of dtype {named} can't be computed with", got=str(named), where=here(),
                                wanted="booleans, integers, floats or complex numbers",

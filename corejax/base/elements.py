@@ -13,6 +13,7 @@ a device, and in compiled programs, only what is stored exists, with its own axe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from keyword import iskeyword
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,8 @@ class ElementType:
                  todo: str = "") -> None:
         if not isinstance(name, str) or not name.isidentifier():
             raise _wrong("its name must be an identifier", repr(name), "a str such as 'rational'")
+        if name not in dtypes.names() and (iskeyword(name) or _is_of_numpy(name)):
+            raise _wrong(f"{name!r} means something else in Python or NumPy", repr(name), "a name of its own")
         self.name = name
         self.physical = dtypes.canonical(physical)
         if self.physical is dtypes.float0 or self.physical in _declared:
@@ -153,6 +156,15 @@ def _sizes(name: str, trailing: Iterable[int]) -> tuple[int, ...]:
     if any([size < 1 for size in sizes]):
         raise _wrong(f"each element of {name} must be stored as something", f"trailing={sizes}", "sizes of 1 or more")
     return sizes
+
+
+def _is_of_numpy(name: str) -> bool:
+    """Whether NumPy takes the name for one of its own dtypes."""
+    try:
+        np.dtype(name)
+    except TypeError:
+        return False
+    return True
 
 
 def _wrong(problem: str, got: str, wanted: str) -> CorejaxTypeError:

@@ -250,7 +250,8 @@ def _unshare(out: Array, raw: list[Any]) -> Array:
                 break
         else:
             return out
-    return Array.from_host(host.copy(), out.aval) if any([np.may_share_memory(host, x) for x in raw]) else out
+    shares = any([np.may_share_memory(host, x) for x in raw])
+    return Array.from_host(read_only(host.copy()), out.aval) if shares else out
 
 
 def _as_ndarray(primitive: Primitive, out: object, expected: ShapedArray) -> Any:

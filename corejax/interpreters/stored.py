@@ -43,4 +43,20 @@ def on_stored(eqn: JaxprEqn, element: ElementType) -> Jaxpr:
         dims_in, dims_out = [[aval.ndim + i if aval.dtype is element.dtype else None for aval in avals]
                              for avals in ([x.aval for x in eqn.invars], [v.aval for v in eqn.outvars])]
         program, _ = vmap_jaxpr(program, size, None, dims_in, dims_out)
+    for i, (result, out) in enumerate(zip(eqn.outvars, program.out_avals, strict=True)):
+        if out.update(weak_type=result.aval.weak_type) != result.aval.stored:
+            raise _not_moved(eqn, i, out)
     return program
+
+
+def _not_moved(eqn: JaxprEqn, i: int, found: ShapedArray) -> CorejaxTypeError:
+    primitive, wanted = eqn.primitive, eqn.outvars[i].aval
+    if elements.find(wanted.dtype) is None:
+        why = "its vmap rule maps a result that holds no elements, over what is stored of them"
+        todo = "return the dim None for such a result: where elements go can't depend on what is stored of them"
+    else:
+        why = "a param says which elements it makes"
+        todo = "declare element_types = ('*',), and lower it to what is stored"
+    return CorejaxTypeError(f"{primitive.name} ({primitive.origin}) isn't structural: {why}", primitive=primitive.name,
+                            pack=primitive.origin, got=f"{found} as result {i} for what is stored", where=here(),
+                            wanted=str(wanted.stored), todo=todo)

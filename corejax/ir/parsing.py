@@ -30,7 +30,7 @@ _WORD = re.compile(r"[a-zA-Z_]\w*")
 _VARIABLE = re.compile(r"[a-z]+(?![\w:])")
 _BINDER = re.compile(r"([a-z]+|_):")
 _PRIMITIVE = re.compile(r"[^\s\[\](){},:;=#]+")
-_TYPE = re.compile(r"(~?)([a-z]\w*)\[([\d,]*)\]")
+_TYPE = re.compile(r"(~?)([^\W\d]\w*)\[([\d,]*)\]")
 _STRING = re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"")
 _EFFECT = re.compile(rf"[\w.\-]+|{_STRING.pattern}")
 

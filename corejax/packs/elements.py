@@ -86,7 +86,8 @@ class Wrap(_Same):
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         for shape in ((3,), (), (2, 0), (2, 3)):
             yield Sample([self._stored(rng, shape)])
-        yield Sample([np.zeros((3, *self._element.trailing), np.complex64)], error=TypeError)
+        other = np.bool_ if self._element.physical != np.bool_ else np.int8
+        yield Sample([np.zeros((3, *self._element.trailing), other)], error=TypeError)
 
 
 @public

@@ -15,7 +15,7 @@ from corejax.base.avals import ShapedArray
 from corejax.kernel.jaxpr import subjaxprs
 from corejax.testing.case import Case
 from corejax.testing.check import check
-from corejax.testing.comparing import host, ulps_apart, worst
+from corejax.testing.comparing import host, numbers, ulps_apart, worst
 from corejax.testing.report import NotApplicable
 from corejax.testing.values import ULPS
 
@@ -142,7 +142,7 @@ def _sweep_decomposition(case: Case, pool: Pool) -> None:
     for args in itertools.islice(_operands(case, pool), _DENSE[case.full]):
         found = rules.decompose([device_put(x) if isinstance(x, np.ndarray) else x for x in args], **case.params)
         for i, (x, y) in enumerate(zip(case.apply(*args), found if rules.multiple_results else [found], strict=True)):
-            distance = _apart(host(x), host(y))
+            distance = _apart(numbers(x), numbers(y))
             if distance.size and float(distance.max()) > limit:
                 raise case.fail("decompose", f"result {i} of decompose is different for special values",
                                 got=f"{worst(x, y, distance)} for {_in_short(case.with_args(args))}",
@@ -217,7 +217,7 @@ def _between(x: np.ndarray, bounds: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _stacked(results: Sequence[Sequence[object]]) -> list[np.ndarray]:
-    return [np.stack([host(outs[i]) for outs in results]) for i in range(len(results[0]))]
+    return [np.stack([numbers(outs[i]) for outs in results]) for i in range(len(results[0]))]
 
 
 def _apart(wanted: np.ndarray, got: np.ndarray) -> np.ndarray:

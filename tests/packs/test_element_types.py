@@ -13,7 +13,10 @@ import pytest
 
 import corejax as cj
 from corejax import lax
+from corejax.core import ShapedArray
+from corejax.ir.parsing import parse_jaxpr
 from corejax.plugin import ElementType, define, elements, find, hookimpl
+from corejax.testing import check_primitive
 
 PAIR = ElementType("test_pair", np.float64, (2,), show=lambda pair: f"<{pair[0]:g} {pair[1]:g}>", todo="use neither",
                    refuses={"rev": "they have an order"})
@@ -89,7 +92,8 @@ def stored(x):
 
 @pytest.mark.parametrize("place", [lambda x: x, cj.device_put], ids=["host", "device"])
 @pytest.mark.parametrize("index", [
-    0, -1, np.int32(2), slice(1, None), slice(None, None, -1), (None, 1), [0, 2], np.array([[3, 1], [0, 0]]), ..., (),
+    0, -1, np.int32(2), slice(1, None), slice(None, None, -1), slice(None, None, 2), slice(-1, None, -2),
+    (None, 1), [0, 2], np.array([[3, 1], [0, 0]]), ..., (),
     np.array([True, False, True, False])], ids=repr)
 def test_indexing(index, place):
     if isinstance(index, np.ndarray) and index.dtype == bool:
@@ -136,6 +140,8 @@ LOOPS = {
     "jit": (lambda x: cj.jit(lambda x: x[::-1])(x), [3, 2, 1, 0]),
     "checkpoint": (lambda x: cj.checkpoint(lambda x: x[::-1])(x), [3, 2, 1, 0]),
     "custom_jvp": (lambda x: reversed_(x), [3, 2, 1, 0]),
+    "scan of no steps": (lambda x: lax.concatenate([lax.scan(lambda c, r: (r, c), x[0], x[:0])[1], x], 0),
+                         [0, 1, 2, 3]),
     "select": (lambda x: lax.select(np.array([True, False, True, False]), x, x[::-1]), [0, 2, 2, 0]),
     "sequential map": (lambda x: cj.vmap(one_by_one)(x), [0, 1, 2, 3]),
 }
@@ -196,7 +202,8 @@ def test_derivatives_pass_them_by():
     lambda x: lax.concatenate([x, np.zeros(4, np.float32)], 0), lambda x: lax.select(True, x, 1.0),
     lambda x: np.asarray(x), lambda x: x.tolist(), lambda x: x[0].item(), lambda x: float(x[0]), lambda x: bool(x[0]),
     lambda x: cj.device_get(x), lambda x: np.from_dlpack(x), lambda x: np.add(x, x), lambda x: x[0] in x,
-    lambda x: lax.concatenate([x, wrap[PAIR](np.zeros((3, 2)))], 0)])
+    lambda x: lax.concatenate([x, wrap[PAIR](np.zeros((3, 2)))], 0), lambda x: x.round(), lambda x: x.conj(),
+    lambda x: x.real, lambda x: x.imag, lambda x: abs(x)])
 def test_all_others_refuse_them_by_name(what):
     runs = [lambda: what(X), lambda: what(cj.device_put(X))]
     if what.__code__.co_names and not {"asarray", "device_get", "from_dlpack", "item", "tolist", "float", "bool"} & set(
@@ -217,7 +224,6 @@ def test_a_type_may_refuse_more_and_say_what_to_do():
 
 
 def test_programs_print_and_parse_back():
-    from corejax.ir.parsing import parse_jaxpr
     program = cj.make_jaxpr(lambda x, i: (lax.select(i > 0, x, x[::-1]), x[0]))(X, 2)
     assert "a:test_table[4]" in str(program)
     assert str(parse_jaxpr(str(program))) == str(program)
@@ -262,6 +268,48 @@ def test_each_dtype_can_be_what_is_stored(physical):
             np.testing.assert_array_equal(out, np.concatenate([values[::-1], values]))
 
 
+class Counted:
+    """Elements backwards, and how many there are: as its vmap rule has it, one number for each part of an element."""
+
+    name = "test_counted"
+    structural = multiple_results = True
+
+    @hookimpl
+    def abstract_eval(self, avals):
+        return [avals[0], ShapedArray((), np.int32)]
+
+    @hookimpl
+    def vmap(self, axis, args, dims):
+        x = args[0].swapaxes(0, dims[0])
+        return [x[:, ::-1], lax.full((axis.size,), np.int32(x.shape[1]))], [0, 0]
+
+    @hookimpl
+    def xla_translation(self, ctx, args):
+        return ctx.lower(lambda x: (x[::-1], np.int32(x.shape[0])), *args)
+
+
+class Like:
+    """Elements of a type that a param names."""
+
+    name = "test_like"
+    structural = True
+
+    @hookimpl
+    def abstract_eval(self, avals, *, dtype):
+        return ShapedArray(avals[0].shape, dtype)
+
+    @hookimpl
+    def vmap(self, axis, args, dims, *, dtype):
+        return like(args[0], dtype=dtype), dims[0]
+
+    @hookimpl
+    def xla_translation(self, ctx, args, *, dtype):
+        return args[0]
+
+
+counted, like = define(Counted()), define(Like())
+
+
 @pytest.mark.parametrize("make, problem", [
     (lambda: ElementType("test_table", np.float32, (3,)), "another element type 'test_table' already"),
     (lambda: ElementType("f64", np.float32), "a dtype of corejax's own"),
@@ -278,10 +326,46 @@ def test_each_dtype_can_be_what_is_stored(physical):
     (lambda: unwrap[PAIR](X), "its rules are for elements of type test_pair"),
     (lambda: cj.ShapeDtypeStruct((3,), "test_nobody"), "is not a dtype"),
     (lambda: cj.device_put(np.zeros(3, [("test_nobody", np.int8)])), "no pack in use brings the element type"),
+    (lambda: cj.device_put(np.zeros(3, [("test_pair", ">f8", (2,))])), "test_pair are stored in another way"),
+    (lambda: ElementType("float64", np.float32), "means something else in Python or NumPy"),
+    (lambda: ElementType("None", np.float32), "means something else in Python or NumPy"),
+    (lambda: lax.iota("test_pair", 3), "can't count in test_pair"),
+    (lambda: f"{wrap[PAIR](np.zeros(2)):.3f}", "can't be formatted as '.3f'"),
+    (lambda: cj.jit(counted)(X), "test_counted .* structural: its vmap rule maps a result that holds no elements"),
+    (lambda: cj.jit(lambda x: like(x, dtype=TABLE.dtype))(X), "test_like .* isn't structural: a param says which"),
 ])
 def test_mistakes_are_told(make, problem):
     with pytest.raises(cj.CorejaxError, match=problem):
         make()
+
+
+@pytest.mark.parametrize("physical", [np.float64, np.complex64, cj.bfloat16, bool], ids=str)
+def test_the_conformance_kit_passes_what_makes_and_opens_elements(physical):
+    kind = ElementType(f"test_kit_{np.dtype(physical).name}", physical, (2,))
+    check_primitive(define(elements.Wrap(f"wrap_{kind.name}", kind)))
+    check_primitive(define(elements.Unwrap(f"un{kind.name}", kind)))
+
+
+def test_what_was_made_of_a_users_array_can_not_be_written_to():
+    class Writes(OneByOne):
+        name = "test_writes"
+
+        @hookimpl
+        def impl(self, args):
+            args[0][...] = 7
+            return args[0]
+
+    given = np.zeros((2, 2, 3), np.float32)
+    with pytest.raises(cj.CorejaxError, match="test_writes.*writes to its operands"):
+        define(Writes())(wrap[TABLE](given))
+    assert not given.any()
+
+
+def test_names_in_capitals_parse_back():
+    kind = ElementType("Test_Date", np.int32)
+    program = cj.make_jaxpr(lambda x: x[::-1])(define(elements.Wrap("wrap_date", kind))(np.zeros(3, np.int32)))
+    assert "a:Test_Date[3]" in str(program)
+    assert str(parse_jaxpr(str(program))) == str(program)
 
 
 def test_declaring_one_again_is_the_same_type():

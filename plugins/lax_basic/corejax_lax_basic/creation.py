@@ -53,7 +53,8 @@ class Iota:
                           todo="give dtype, shape and dimension by keyword")
         check_shape(self.name, "shape", shape)
         if dtype_kind(dtype) not in "iufc":
-            raise refused(self.name, f"it can't count in {dtype}", got=str(dtype),
+            name = dtypes.long_name(dtype)
+            raise refused(self.name, f"it can't count in {name}", got=name,
                           wanted="an integer, floating-point or complex dtype", todo="compare an integer iota instead")
         if not 0 <= dimension < len(shape):
             raise refused(self.name, f"dimension must be an axis of shape {shape}", got=dimension,
@@ -126,6 +127,12 @@ def _constant(kind: Any, value: Any, sign: float, dtype: np.dtype) -> Array:
     if dtypes.kind(dtype) == "E":
         return lax.convert_element_type(kind(value), dtype)  # type: ignore[no-any-return]  # which refuses them
     return Array.from_host(np.asarray(value).astype(dtype), ShapedArray((), dtype))
+
+
+@lru_cache(maxsize=64)
+def zero(dtype: np.dtype) -> Array:
+    """Zero in a (strong) dtype; of a pack's own elements, the one that is stored as zeros."""
+    return Array.from_host(np.zeros((), dtype), ShapedArray((), dtype))
 
 
 @public

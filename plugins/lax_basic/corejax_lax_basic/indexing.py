@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from corejax import lax
-from corejax.core import Array, ArrayLike, aval_of, check_callable, here, is_concrete
+from corejax.core import Array, ArrayLike, aval_of, check_callable, dtypes, here, is_concrete
 from corejax.errors import CorejaxAttributeError, CorejaxError, CorejaxTypeError, suggestion
 from corejax.plugin import calls_users, public, refused
 from corejax_lax_basic import _in_memory
@@ -26,7 +26,7 @@ from corejax_lax_basic._index_plan import Along, At, Bounds, Entry, New, resolve
 from corejax_lax_basic._placing import ScatterDimensionNumbers, canonical_mode
 from corejax_lax_basic._reading import Layout, common_shape, index_shape, is_array, join, read, span
 from corejax_lax_basic._reading import getitem as getitem
-from corejax_lax_basic.creation import as_dtype
+from corejax_lax_basic.creation import as_dtype, zero
 
 __all__: list[str] = []  # these aren't functions of lax: the operators use them
 
@@ -233,7 +233,7 @@ def _fitting(values: Any, x: Any) -> Any:
     have, want = aval_of(values), aval_of(x)
     if KINDS[dtype_kind(have.dtype)] > KINDS[dtype_kind(want.dtype)]:
         raise refused("indexing", f"{have} can't be stored in {want} without changing its kind", got=str(have),
-                      wanted=str(want.dtype), todo="convert one of them with .astype(...)")
+                      wanted=dtypes.long_name(want.dtype), todo="convert one of them with .astype(...)")
     if have.dtype == want.dtype and (want.weak_type or not have.weak_type):
         return values
     return as_dtype(values, want.dtype)
@@ -278,7 +278,7 @@ def _replace(x: Any, entries: Sequence[Entry], values: Any) -> Any:
     config = [(start, n - start - 1 - (count - 1) * step, step - 1)
               for n, start, count, step in zip(shape, starts, sizes, steps, strict=True)]
     inside = lax.pad(lax.full(sizes, True), False, config)
-    return lax.select_n(inside, x, lax.pad(values, as_dtype(0, aval_of(values).dtype), config))
+    return lax.select_n(inside, x, lax.pad(values, zero(aval_of(values).dtype), config))
 
 
 def _is_window(entries: Sequence[Entry]) -> bool:

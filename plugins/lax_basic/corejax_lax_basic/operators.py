@@ -323,12 +323,19 @@ def round(x: Array, decimals: int = 0) -> Array:
     if dtypes.is_complex(dtype):
         return complex_parts.complex(round(real(x), digits), round(imag(x), digits))
     if not dtypes.is_float(dtype):
+        _check_numbers("round", x)
         return x if digits >= 0 else astype(round(astype(x, dtypes.float64), digits), dtype)
     to_even = rounding.RoundingMethod.TO_NEAREST_EVEN
     if digits == 0:
         return rounding.round(x, to_even)
     scale, (there, back) = 10.0 ** builtins.abs(digits), (mul, truediv) if digits > 0 else (truediv, mul)
     return back(rounding.round(there(x, scale), to_even), scale)
+
+
+def _check_numbers(name: str, x: Array) -> None:
+    if dtypes.kind(x.aval.dtype) == "E":
+        raise refused(name, f"elements of type {dtypes.short_name(x.aval.dtype)} aren't numbers", got=str(x.aval),
+                      wanted="numbers", todo="use a function of the pack that brings them")
 
 
 # Properties
@@ -356,6 +363,7 @@ def mT(x: Array) -> Array:
 @_property
 def real(x: Array) -> Array:
     """The real part."""
+    _check_numbers("real", x)
     return complex_parts.real(x) if dtypes.is_complex(x.aval.dtype) else x
 
 
@@ -369,6 +377,7 @@ def imag(x: Array) -> Array:
 
 def conj(x: Array) -> Array:
     """The complex conjugate; x itself if it is real."""
+    _check_numbers("conj", x)
     return complex_parts.conj(x) if dtypes.is_complex(x.aval.dtype) else x
 
 

@@ -29,9 +29,9 @@ def broadcast(x: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
 
 
 def zeros(aval: ShapedArray) -> Any:
-    """Zeros of a type."""
-    if aval.dtype == dtypes.float0:
-        return Array.from_host(np.zeros(aval.shape, dtypes.float0), aval)
+    """Zeros of a type; of a pack's own elements, those that are stored as zeros."""
+    if aval.dtype.type is np.void:
+        return Array.from_host(np.zeros(aval.shape, aval.dtype), aval)
     scalar = Array.from_host(aval.dtype.type(0), ShapedArray((), aval.dtype, aval.weak_type))
     return broadcast(scalar, aval.shape, ()) if aval.shape else scalar
 
