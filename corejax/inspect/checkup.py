@@ -11,7 +11,7 @@ import numpy as np
 
 from corejax.arrays.array import Array
 from corejax.arrays.storage import Stored
-from corejax.base import _jaxlib
+from corejax.base import _jaxlib, dtypes
 from corejax.base.errors import CorejaxImportError, suggestion
 from corejax.inspect import explain, outdated, rows
 from corejax.inspect.answers import Problem
@@ -90,6 +90,11 @@ def _of_primitive(entry: Entry) -> Iterator[Problem]:
     """Validate the plugin; of a row of a family, also what it says about NumPy, StableHLO and the derivative."""
     primitive = find(entry.name)
     assert primitive.params is not None  # reading it validates the plugin
+    for name in primitive.element_types:
+        if name != "*" and not dtypes.is_declared(name):
+            known = registry.installed().names(groups.DTYPES)
+            yield Problem(entry.pack.name, f"the primitive {entry.name!r} is for elements of type {name!r}, which no "
+                                           "pack in use provides", suggestion(name, known) or "")
     for fault in rows.faults(primitive):
         yield Problem(entry.pack.name, f"the primitive {entry.name!r}, a row at {explain.home(primitive)}, "
                                        f"{fault.problem}", fault.todo)

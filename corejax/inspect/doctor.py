@@ -102,13 +102,7 @@ def _hidden(packs: Mapping[str, Pack]) -> Iterator[Problem]:
 # Packs
 
 def _packs(installed: Manifest) -> Facts:
-    found = {}
-    for pack in installed.packs.values():
-        counts: dict[str, int] = {}
-        for entry in pack.entries:
-            noun = groups.noun(entry.group)
-            counts[noun] = counts.get(noun, 0) + 1
-        found[str(pack)] = ", ".join([f"{count} {noun}{'s' * (count > 1)}" for noun, count in sorted(counts.items())])
+    found = {str(pack): groups.counted([entry.group for entry in pack.entries]) for pack in installed.packs.values()}
     return found | {str(pack): "excluded by COREJAX_PACKS or COREJAX_DISABLE_PACKS"
                     for pack in installed.hidden.values()}
 

@@ -50,7 +50,7 @@ def packs() -> Listing:
         for entry in pack.entries:
             noun = entry.group.rpartition(".")[2]
             counts[noun] = counts.get(noun, 0) + 1
-        lines.append(f"{pack}: {', '.join(f'{count} {noun}' for noun, count in sorted(counts.items()))}")
+        lines.append(f"{pack}: {groups.counted([entry.group for entry in pack.entries])}")
     lines += [f"{pack}: {_EXCLUDED}" for pack in installed.hidden.values()]
     lines += [f"{name}: broken: {why}" for name, why in registry.broken().items()]
     lines += [f"{name}: {what}" for name, what in installed.several_versions()]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from corejax.base.source import warn
@@ -30,6 +32,12 @@ def noun(group: str) -> str:
     """The noun for a member of this group."""
     special = {"corejax.transforms": "transformation", DTYPES: "element type"}
     return special.get(group, group.rpartition(".")[2].removesuffix("s"))
+
+
+def counted(groups: Iterable[str]) -> str:
+    """How many members there are of each group, given the group of each: `2 functions, 1 primitive`."""
+    counts = Counter(map(noun, groups))
+    return ", ".join([f"{count} {name}{'s' * (count > 1)}" for name, count in sorted(counts.items())])
 
 
 def report(key: object, message: str) -> None:

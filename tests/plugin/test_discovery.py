@@ -170,7 +170,7 @@ def test_the_command_line_lists_explains_and_fails_by_message(site):
         sys.stderr = sys.stdout
         assert main(["explain", "toi"]) == 1
     """)
-    assert "toy-pack 1.0: 1 primitives" in out and "  toy\n" in out
+    assert "toy-pack 1.0: 1 primitive\n" in out and "  toy\n" in out
     assert "impl: toy-pack 1.0" in out and "vmap: fallback" in out and "dce: absent" in out
     assert "no installed pack provides a primitive, function or role called 'toi'" in out
 

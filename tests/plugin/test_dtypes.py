@@ -83,7 +83,7 @@ def test_check_and_explain_know_them(site: Any) -> None:
     from corejax.inspect.cli import main
     main(["explain", "clock"]), main(["plugins"]), print(main(["check"]))"""))
     assert "clock (clock-pack 1.0): an element type, its only provider" in said
-    assert "clock-pack 1.0: 1 dtypes" in said
+    assert "clock-pack 1.0: 1 element type\n" in said
 
 
 def test_check_looks_at_what_a_type_says(site: Any) -> None:
@@ -92,7 +92,20 @@ def test_check_looks_at_what_a_type_says(site: Any) -> None:
         from corejax.plugin import ElementType
         clock = ElementType("clock", "uint8", (2,), show=lambda t: 1 // t[0].item(), refuses={"clok_of": "it is late"})
     """))
+    site.pack("tick-pack", {"primitives": {"tick": "tick_pack:tick", "tock": "tick_pack:tock"}}, {"tick_pack": """
+        from corejax.plugin import hookimpl
+        class Tick:
+            name, element_types = "tick", ("clok",)
+            @hookimpl
+            def decompose(self, args):
+                return args[0]
+        class Tock(Tick):
+            name, element_types = "tock", ("clock", "*")
+        tick, tock = Tick(), Tock()
+        """})
     site.names.append("corejax-lax-basic")
     said = "\n".join(run(site, "from corejax.inspect import checkup; print(*checkup.checkup(), sep='\\n')"))
     assert "elements of type 'clock' can't be shown: ZeroDivisionError" in said
     assert "the element type 'clock' refuses 'clok_of', which no pack in use provides" in said
+    assert ("the primitive 'tick' is for elements of type 'clok', which no pack in use provides" in said
+            and "did you mean 'clock'" in said and "'tock'" not in said)
