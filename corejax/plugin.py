@@ -78,12 +78,13 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    try:
-        return find_in(_HOME, __name__, name)
-    except Exception as error:
-        trim(error)
-        raise
+if not TYPE_CHECKING:  # so that type checkers refuse names that aren't there
+    def __getattr__(name: str) -> Any:
+        try:
+            return find_in(_HOME, __name__, name)
+        except Exception as error:
+            trim(error)
+            raise
 
 
 def __dir__() -> list[str]:

@@ -72,6 +72,8 @@ PROGRAM = """
     lax.sin(y=1.0)  # refused
     lax.not_there  # refused
     from corejax.lax import not_there  # refused
+    from corejax.core import not_there as core_name  # refused
+    from corejax.plugin import not_there as plugin_name  # refused
     cj.not_there  # refused
 
     # control flow
