@@ -164,7 +164,8 @@ def _place(x: Any, dim: int | None, wanted: Any, size: int, i: int, flat: FlatFu
     axis = operator.index(wanted)
     if not -ndim <= axis < ndim:
         raise CorejaxIndexError(f"vmap: out_axes puts the mapped axis of {_result_name(flat, i)} at {axis}",
-                                got=f"a result that has {ndim} axes, the mapped one included", where=here(),
+                                got=f"a result that has {ndim} ax{'es' if ndim > 1 else 'is'}, the mapped one included",
+                                where=here(),
                                 wanted=f"{-ndim} to {ndim - 1}",
                                 todo="put it at an axis that the result will have")
     return batching.to_dim(x, dim, axis + ndim if axis < 0 else axis, size)

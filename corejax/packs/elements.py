@@ -19,6 +19,7 @@ import numpy as np
 
 from corejax.base.avals import ShapedArray
 from corejax.base.elements import ElementType
+from corejax.base.elements import find as find
 from corejax.base.errors import CorejaxTypeError
 from corejax.base.source import here
 from corejax.base.tracebacks import public

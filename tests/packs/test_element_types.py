@@ -221,6 +221,11 @@ def test_a_type_may_refuse_more_and_say_what_to_do():
     assert "rev (corejax-lax-basic 0.1.0) doesn't take elements of type test_pair: they have an order" in str(
         caught.value)
     assert "use neither" in str(caught.value)
+    for run in (lambda: pairs[::-1], lambda: cj.jit(lambda x: x[::-1])(pairs), lambda: cj.device_put(pairs)[::-1]):
+        with pytest.raises(TypeError, match="they have an order"):
+            run()
+    assert pairs[1:].shape == (2,)
+    assert elements.find(pairs.dtype) is PAIR
 
 
 def test_programs_print_and_parse_back():

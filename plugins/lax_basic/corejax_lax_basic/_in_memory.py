@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from corejax.core import Array, ShapedArray, array_at, context, in_memory
+from corejax.plugin import elements
 from corejax_lax_basic._axes import Shape, dtype_kind
 from corejax_lax_basic.creation import as_dtype
 
@@ -59,12 +60,16 @@ def read(x: Array, index: Any) -> Array | None:
         return None
     if type(out) is np.ndarray:
         out.setflags(write=False)
-    return array_at(place, out, _part_of(x.aval, out.shape))
+    part = _part_of(x.aval, out.shape)
+    return array_at(place, out, part) if part is not None else None
 
 
 @lru_cache(maxsize=1024)
-def _part_of(aval: ShapedArray, shape: Shape) -> ShapedArray:
-    """The type of a part of an array of this type."""
+def _part_of(aval: ShapedArray, shape: Shape) -> ShapedArray | None:
+    """The type of a part of an array of this type; None if some primitives refuse its elements."""
+    element = elements.find(aval.dtype)
+    if element is not None and element.refuses:
+        return None
     return ShapedArray(shape, aval.dtype, aval.weak_type)
 
 
