@@ -125,11 +125,22 @@ def _unknown(name: str) -> CorejaxError:
         return kind("corejax has no namespace of NumPy's functions yet", got="cj.numpy", where=here(),
                     wanted="functions of cj.lax, operators, and methods of arrays",
                     todo="write lax.sin(x), x @ y, x.sum(axis=0); dir(cj.lax) and dir(x) list what there is")
-    close = get_close_matches(name, __all__, 1)
-    in_lax = not namespaces.is_reserved(name) and name in dir(lax)
     return kind(f"corejax has no {name!r}", got=f"cj.{name}", wanted=f"one of: {', '.join(__all__)}", where=here(),
-                todo=f"write cj.lax.{name}" if in_lax else f"did you mean {close[0]!r}?" if close else
-                "look in cj.lax, which has what the packs provide")
+                todo=_instead_of(name))
+
+
+def _instead_of(name: str) -> str:
+    """What to do about a name that isn't there."""
+    names = __all__
+    if not namespaces.is_reserved(name):  # else what is installed must not be read
+        for group, there in ((groups.NAMESPACES, name), (groups.FUNCTIONS, groups.AT_TOP + name)):
+            if registry.installed().hidden_provider((group,), there) is not None:
+                return registry.install_hint(there, (group,))
+        if name in dir(lax):
+            return f"write cj.lax.{name}"
+        names = __dir__()
+    close = get_close_matches(name, names, 1)
+    return f"did you mean {close[0]!r}?" if close else "look in cj.lax, which has what the packs provide"
 
 
 def __dir__() -> list[str]:

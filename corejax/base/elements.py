@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from keyword import iskeyword
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ class ElementType:
             raise _wrong(f"show of {name} must be a function", kind_of(show), "a function from an ndarray to a str")
         self.show = show
         self.refuses, self.todo = dict(refuses or {}), todo
-        self.dtype = _declare(self)
+        _declare(self)
 
     def stored(self, elements: np.ndarray) -> np.ndarray:
         """What is stored of elements in host memory, with its own axes last; shares their memory."""
@@ -91,26 +92,28 @@ class ElementType:
 
 
 _declared: dict[np.dtype, ElementType] = {}
+_declaring = Lock()
 
 
-def _declare(element: ElementType) -> np.dtype:
-    """The dtype of these elements, from now on known by its name. Declaring the same again replaces how it prints."""
+def _declare(element: ElementType) -> None:
+    """Give it its dtype, from now on known by its name. Declaring the same again replaces how it prints."""
     dtype = np.dtype([(element.name, element.physical, element.trailing)])
-    known = next((other for other in _declared.values() if other.name == element.name), None)
-    if known is not None and known.dtype != dtype:
-        raise CorejaxValueError(f"there is another element type {element.name!r} already", got=repr(element),
-                                wanted=repr(known), where=here(),
-                                todo="choose another name; it is part of programs and of files")
-    if known is None:
-        if element.name in dtypes.names():
-            raise CorejaxValueError(f"{element.name!r} is the name of a dtype of corejax's own", got=repr(element),
-                                    wanted="a name of its own", where=here(), todo="choose another name")
-        dtypes.declare(dtype, element.name)
-    else:
-        dtype = known.dtype
-    _declared[dtype] = element
-    dtypes.stands_for(element, dtype)
-    return dtype
+    with _declaring:
+        known = next((other for other in _declared.values() if other.name == element.name), None)
+        if known is not None and known.dtype != dtype:
+            raise CorejaxValueError(f"there is another element type {element.name!r} already", got=repr(element),
+                                    wanted=repr(known), where=here(),
+                                    todo="choose another name; it is part of programs and of files")
+        if known is None:
+            if element.name in dtypes.names():
+                raise CorejaxValueError(f"{element.name!r} is the name of a dtype of corejax's own", got=repr(element),
+                                        wanted="a name of its own", where=here(), todo="choose another name")
+            dtypes.declare(dtype, element.name)
+        else:
+            dtype = known.dtype
+        element.dtype = dtype  # first: other threads may find it at once
+        _declared[dtype] = element
+        dtypes.stands_for(element, dtype)
 
 
 def find(dtype: np.dtype) -> ElementType | None:

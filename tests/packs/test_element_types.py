@@ -6,6 +6,7 @@ The oracle is the primitive itself, applied to one part after the other.
 from __future__ import annotations
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -364,6 +365,12 @@ def test_what_was_made_of_a_users_array_can_not_be_written_to():
     with pytest.raises(cj.CorejaxError, match="test_writes.*writes to its operands"):
         define(Writes())(wrap[TABLE](given))
     assert not given.any()
+
+
+def test_threads_that_declare_a_type_get_the_same_dtype():
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: ElementType("test_shared", np.float32, (2,)).dtype, range(200)))
+    assert 1 == len({id(dtype) for dtype in found})
 
 
 def test_names_in_capitals_parse_back():

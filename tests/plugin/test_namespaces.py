@@ -155,6 +155,9 @@ def test_a_function_may_be_at_the_top(site):
         print(error(lambda: lax.topmost).splitlines()[0])
     """).splitlines()
     assert ["2 True True False", "True False 3", "CorejaxAttributeError: no installed pack provides lax.topmost"] == out
+    assert "did you mean 'topmost'?" in site.run("import corejax as cj; print(error(lambda: cj.topmos))")
+    excluded = site.run("import corejax as cj; print(error(lambda: cj.topmost))", COREJAX_PACKS="none")
+    assert "top-pack 1.0 provides it, and COREJAX_PACKS or COREJAX_DISABLE_PACKS excludes that pack" in excluded
 
 
 def test_sixteen_threads_import_a_namespace_once(wide):
