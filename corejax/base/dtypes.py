@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from functools import cache, lru_cache
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import ml_dtypes
 import numpy as np
@@ -17,8 +17,16 @@ from corejax.base.config import config
 from corejax.base.errors import CorejaxOverflowError, CorejaxTypeError
 from corejax.base.source import here
 
-#: What names a dtype: itself, a scalar type, one of Python's, or a name.
-DTypeLike: TypeAlias = "np.dtype | type[Any] | str"
+
+class HasDType(Protocol):
+    """Something with a dtype, such as an element type of a pack."""
+
+    @property
+    def dtype(self) -> np.dtype: ...
+
+
+#: What names a dtype: itself, a scalar type, one of Python's, an element type, or a name.
+DTypeLike: TypeAlias = "np.dtype | type[Any] | HasDType | str"
 
 #: The type of tangents of integers and booleans: no bits, no information.
 float0 = np.dtype([("float0", np.void, 0)])

@@ -6,13 +6,17 @@ so it is the primitive mapped over these axes, by its own vmap rule.
 
 from __future__ import annotations
 
+from typing import Any
+
 from corejax.base import elements
 from corejax.base.avals import ShapedArray
+from corejax.base.caches import BoundedCache, generation
 from corejax.base.elements import ElementType
 from corejax.base.errors import CorejaxTypeError
 from corejax.base.source import here
 from corejax.interpreters.batching import vmap_jaxpr
 from corejax.kernel.jaxpr import Jaxpr, JaxprEqn, Var, subjaxprs
+from corejax.kernel.keys import param_key
 
 
 def moved(eqn: JaxprEqn) -> ElementType | None:
@@ -31,8 +35,17 @@ def moved(eqn: JaxprEqn) -> ElementType | None:
     return found.pop() if found else None
 
 
+#: Programs by primitive, types and params: mapping one takes longer than lowering it.
+_programs: BoundedCache[Any, Jaxpr] = BoundedCache(1024)
+
+
 def on_stored(eqn: JaxprEqn, element: ElementType) -> Jaxpr:
     """The program of an equation that moves elements, for what is stored of its operands and results."""
+    since, key = generation(), (eqn.primitive, *[x.aval for x in (*eqn.invars, *eqn.outvars)], param_key(eqn.params))
+    return _programs.get(key) or _programs.put(key, _mapped(eqn, element), since)
+
+
+def _mapped(eqn: JaxprEqn, element: ElementType) -> Jaxpr:
     def part(aval: ShapedArray) -> ShapedArray:
         return ShapedArray(aval.shape, element.physical) if aval.dtype is element.dtype else aval
 
