@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from corejax.arrays.array import Array, as_array
 from corejax.base.avals import ShapedArray
 from corejax.base.errors import CorejaxTypeError
@@ -22,6 +24,10 @@ from corejax.kernel.trace import Trace, Tracer, check_belongs, leak_error, opera
 
 if TYPE_CHECKING:
     from corejax.base.source import Location
+
+
+#: The scalar type of dtypes that packs declare, and of float0: no literal has one.
+_VOID = np.void
 
 
 class StagingTracer(Tracer):
@@ -116,8 +122,9 @@ class StagingTrace(Trace):
         if key in self._const_of:
             return self._const_of[key]
         array = x if type(x) is Array else as_array(x, copy=True)
-        if not array.aval.shape and hasattr(array, "_host") and array.aval.stored is array.aval:
-            return Literal(array, array.aval)
+        aval = array.aval
+        if not aval.shape and hasattr(array, "_host") and aval.dtype.type is not _VOID:
+            return Literal(array, aval)
         return self._constvar(array, original=x)
 
     def _constvar(self, value: Any, original: object = None) -> Var:
