@@ -34,6 +34,10 @@ def is_provided(name: str) -> bool:
     return bool(registry.installed().providers(NAMESPACES, name))
 
 
+def _is_there(name: str) -> bool:
+    return is_provided(name) and not is_reserved(name)
+
+
 def is_reserved(name: str) -> bool:
     """Whether it is a name of corejax's own, which packs can't have, or one below anything but `lax`."""
     if name.startswith("lax."):
@@ -79,14 +83,16 @@ class _First(_Aliases):
         name = fullname.removeprefix(_ROOT)
         if name == fullname or "." in name.removeprefix("lax.") or name.startswith("_"):
             return None
-        if not is_provided(name) or is_reserved(name):
-            if sys._getframe(1).f_back.f_code.co_name == "_find_and_load_unlocked":  # type: ignore[union-attr]
-                raise _unknown(name)
-            return None  # somebody only asks whether it is there
-        # Nothing is imported here: if the module imported itself by this name, Python would execute it again.
-        return ModuleSpec(fullname, self)  # type: ignore[arg-type]
+        # For an import, `real` says whether it is there. Python holds the lock of all imports here, so whoever waits
+        # for another thread's import, such as that of what reads the manifest, waits for good.
+        imported = sys._getframe(1).f_back.f_code.co_name == "_find_and_load_unlocked"  # type: ignore[union-attr]
+        if imported or _is_there(name):
+            return ModuleSpec(fullname, self)  # type: ignore[arg-type]
+        return None
 
     def real(self, name: str) -> ModuleType:
+        if not _is_there(name.removeprefix(_ROOT)):
+            raise _unknown(name.removeprefix(_ROOT))
         found: ModuleType = registry.load(NAMESPACES, name.removeprefix(_ROOT))
         _claimed[name] = found.__name__
         if not any([type(finder) is _Below for finder in sys.meta_path]):

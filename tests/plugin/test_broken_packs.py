@@ -157,7 +157,7 @@ def test_the_command_line_says_what_is_broken(site):
     site.toy("pack-b", "twofold")
     listed = command(site, "plugins")
     assert (0, 1) == (listed.returncode, listed.stdout.count("torn-pack: broken: its metadata is broken: line 2"))
-    assert "bad-pack 1.0: 2 primitives, 1 roles" in listed.stdout
+    assert "bad-pack 1.0: 2 primitives, 1 role" in listed.stdout
     checked = command(site, "check")
     assert 1 == checked.returncode
     assert 1 == checked.stderr.count("bad-pack: can't be imported: ModuleNotFoundError: No module named 'no_such_mod")

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
+
+import forked
+from imports import ROOT
 
 MODULES = {
     "wide_pack.__init__": "print('loaded')\nfrom wide_pack import deep\nclass Thing:\n    pass\ndef double(x):\n"
@@ -170,3 +175,35 @@ def test_sixteen_threads_import_a_namespace_once(wide):
         print(len({id(module) for module in found}))
     """)
     assert ["loaded", "3"] == out.splitlines()
+
+
+def test_nothing_is_imported_while_python_holds_the_lock_of_all_imports(wide):
+    # Python calls finders with this lock. One that imports may wait for another thread's import, which waits for the
+    # lock: half of the processes whose threads imported a namespace first of all hung.
+    code = """
+import _imp, builtins
+import corejax
+plain, while_held = __import__, []
+def watched(name, *args, **options):
+    if _imp.lock_held():
+        while_held.append(name)
+    return plain(name, *args, **options)
+builtins.__import__ = watched
+from importlib import _bootstrap
+gcd = _bootstrap._gcd_import
+def watched_too(name, *args, **options):
+    if _imp.lock_held():
+        while_held.append(name)
+    return gcd(name, *args, **options)
+_bootstrap._gcd_import = watched_too
+import corejax.wide.deep.deeper
+try:
+    import corejax.widd
+except ModuleNotFoundError as error:
+    print(error.name, "corejax.widd" in __import__("sys").modules)
+print(while_held)
+"""
+    env = {key: value for key, value in os.environ.items() if not key.startswith("COREJAX_")}
+    env |= {"PYTHONPATH": os.pathsep.join((str(wide.folder), str(ROOT))), "COREJAX_PACKS": "wide-pack"}
+    done = forked.run(code, env)
+    assert ["loaded", "corejax.widd False", "[]"] == done.stdout.splitlines(), done.stderr
