@@ -65,7 +65,7 @@ strength: .venv/stamp
 	$(TEST_ENV) .venv/bin/python -m tests.strength $(if $(NAMES),--names) --processes $(WORKERS)
 
 lint: .venv/stamp
-	.venv/bin/python tools/entry_points.py --check
+	.venv/bin/python -m corejax entry-points --check $(PACKS) $(EXAMPLE_PACK) $(NATIVE_PACK) $(RATIONAL_PACK)
 	.venv/bin/python tools/check_table.py --check
 	.venv/bin/ruff check .
 	.venv/bin/mypy corejax $(PACKS:%=%/corejax_*) $(EXAMPLE_PACK)/corejax_softplus $(NATIVE_PACK)/corejax_native $(RATIONAL_PACK)/corejax_rational \
@@ -88,7 +88,7 @@ bench-against: .venv-bench/stamp
 
 # Write the packs' entry points anew, and install them.
 entry-points: .venv/stamp
-	.venv/bin/python tools/entry_points.py
+	.venv/bin/python -m corejax entry-points --write $(PACKS) $(EXAMPLE_PACK) $(NATIVE_PACK) $(RATIONAL_PACK)
 	$(MAKE) .venv/stamp
 
 # Write the stubs of the standard packs anew.

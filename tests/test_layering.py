@@ -40,8 +40,8 @@ TYPES_ONLY = {
 }
 
 #: What imports by name: late modules, and objects that metadata names.
-BY_NAME_ONLY = {"corejax.base._jaxlib", "corejax.base.late", "corejax.base.moved", "corejax.installed.namespaces",
-                "corejax.installed.registry", "corejax.packs.define", "corejax.testing"}
+BY_NAME_ONLY = {"corejax.base._jaxlib", "corejax.base.late", "corejax.base.moved", "corejax.inspect.entry_points",
+                "corejax.installed.namespaces", "corejax.installed.registry", "corejax.packs.define", "corejax.testing"}
 
 
 def rooms() -> list[str]:

@@ -17,11 +17,12 @@ from corejax.inspect import doctor as examining
 
 if TYPE_CHECKING:
     from corejax.inspect import checkup
+    from corejax.inspect import entry_points as entering
     from corejax.inspect import explain as explaining
     from corejax.inspect import stubs as stubbing
 else:  # the doctor can't do without what is imported here, so it is little
     checkup, explaining = late("corejax.inspect.checkup"), late("corejax.inspect.explain")
-    stubbing = late("corejax.inspect.stubs")
+    entering, stubbing = late("corejax.inspect.entry_points"), late("corejax.inspect.stubs")
 
 
 def plugins() -> Iterator[str]:
@@ -82,6 +83,11 @@ def stubs(directory: str, partial: bool) -> Iterator[str]:
     yield from stubbing.write(directory, partial)
 
 
+def entry_points(directories: Sequence[str], write: bool) -> Iterator[str]:
+    """Make a pack's entry points, in its pyproject.toml, of what its modules export; or fail if out of date."""
+    yield from entering.update(directories or ["."], write)
+
+
 def version() -> Iterator[str]:
     """The versions of corejax and its dependencies."""
     for distribution in ("corejax", "jaxlib", "numpy", "pluggy"):
@@ -96,8 +102,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m corejax", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     parsers = {}
-    for command in (plugins, check, doctor, primitives, backends, version, explain, stubs):
-        parsers[command] = commands.add_parser(command.__name__, help=command.__doc__)
+    for command in (plugins, check, doctor, primitives, backends, version, explain, stubs, entry_points):
+        parsers[command] = commands.add_parser(command.__name__.replace("_", "-"), help=command.__doc__)
         parsers[command].set_defaults(run=command)
     parsers[check].add_argument("--json", dest="run", action="store_const", const=check_as_json,
                                 help=check_as_json.__doc__)
@@ -108,6 +114,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsers[explain].add_argument("name")
     parsers[stubs].add_argument("directory", nargs="?", default="typings", help="where to (default: %(default)s)")
     parsers[stubs].add_argument("--partial", action="store_true", help="as a package to be installed, corejax-stubs")
+    parsers[entry_points].add_argument("directories", metavar="DIR", nargs="*",
+                                       help="where pyproject.toml is (default: .)")
+    way = parsers[entry_points].add_mutually_exclusive_group(required=True)
+    way.add_argument("--write", action="store_true", help="write them")
+    way.add_argument("--check", action="store_false", dest="write", help="write nothing; exit with 1 if out of date")
     options = vars(parser.parse_args(arguments))
     run = options.pop("run")
     del options["command"]
