@@ -16,13 +16,14 @@ from corejax.base.late import late
 from corejax.inspect import doctor as examining
 
 if TYPE_CHECKING:
-    from corejax.inspect import checkup
+    from corejax.inspect import checkup, scaffold
     from corejax.inspect import entry_points as entering
     from corejax.inspect import explain as explaining
     from corejax.inspect import stubs as stubbing
 else:  # the doctor can't do without what is imported here, so it is little
     checkup, explaining = late("corejax.inspect.checkup"), late("corejax.inspect.explain")
-    entering, stubbing = late("corejax.inspect.entry_points"), late("corejax.inspect.stubs")
+    entering, scaffold = late("corejax.inspect.entry_points"), late("corejax.inspect.scaffold")
+    stubbing = late("corejax.inspect.stubs")
 
 
 def plugins() -> Iterator[str]:
@@ -83,6 +84,11 @@ def stubs(directory: str, partial: bool) -> Iterator[str]:
     yield from stubbing.write(directory, partial)
 
 
+def new(name: str, kind: str, into: str) -> Iterator[str]:
+    """Write a new pack as a whole repository, whose tests pass: NAME is the distribution's."""
+    yield from scaffold.new(name, kind, into)
+
+
 def entry_points(directories: Sequence[str], write: bool) -> Iterator[str]:
     """Make a pack's entry points, in its pyproject.toml, of what its modules export; or fail if out of date."""
     yield from entering.update(directories or ["."], write)
@@ -102,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m corejax", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     parsers = {}
-    for command in (plugins, check, doctor, primitives, backends, version, explain, stubs, entry_points):
+    for command in (plugins, check, doctor, primitives, backends, version, explain, stubs, new, entry_points):
         parsers[command] = commands.add_parser(command.__name__.replace("_", "-"), help=command.__doc__)
         parsers[command].set_defaults(run=command)
     parsers[check].add_argument("--json", dest="run", action="store_const", const=check_as_json,
@@ -114,6 +120,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsers[explain].add_argument("name")
     parsers[stubs].add_argument("directory", nargs="?", default="typings", help="where to (default: %(default)s)")
     parsers[stubs].add_argument("--partial", action="store_true", help="as a package to be installed, corejax-stubs")
+    parsers[new].add_argument("name")
+    parsers[new].add_argument("--kind", default="elementwise",
+                              help="elementwise (the default), structured, carrying, rules, native, namespace or dtype")
+    parsers[new].add_argument("--in", dest="into", metavar="DIR", default=".", help="the folder to put its folder in")
     parsers[entry_points].add_argument("directories", metavar="DIR", nargs="*",
                                        help="where pyproject.toml is (default: .)")
     way = parsers[entry_points].add_mutually_exclusive_group(required=True)

@@ -78,7 +78,7 @@ def _project(path: Path) -> str:
         name = tomllib.loads(path.read_text())["project"]["name"]
     except FileNotFoundError:
         raise CorejaxValueError("there is no pyproject.toml", got=str(path.parent), wanted="the folder of a pack",
-                                todo="name the folder that it is in") from None
+                                todo="name the folder that it is in; `python -m corejax new NAME` makes one") from None
     except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
         raise CorejaxValueError(f"{path}: this can't be read", got=registry.words(error), where=str(path),
                                 wanted="TOML with a name in the table [project]", todo="correct it") from None
