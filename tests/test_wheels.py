@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,13 @@ def alone(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment
 def test_each_distribution_gives_one_wheel(wheels: Path) -> None:
     assert ["corejax", "corejax_control_flow", "corejax_lax_basic", "corejax_reductions", "corejax_softplus",
             "corejax_stubs"] == sorted(wheel.name.partition("-")[0] for wheel in wheels.glob("*.whl"))
+
+
+def test_the_kernels_wheel_has_the_templates_of_packs(wheels: Path) -> None:
+    (wheel,) = wheels.glob("corejax-*.whl")
+    templates = {path.relative_to(ROOT).as_posix() for path in (ROOT / "corejax/inspect/templates").rglob("*.*")
+                 if path.is_file()}
+    assert len(templates) > 20 and templates <= set(zipfile.ZipFile(wheel).namelist())
 
 
 def test_jax_is_not_installed_and_corejax_is_not_the_checkout(full: Environment) -> None:

@@ -1,7 +1,7 @@
 """`python -m corejax new`: a pack as a whole repository, which passes its own tests, `check` and mypy from the start.
 
-What is written comes from `templates/`: the files in `common`, and those of a kind. They are `string.Template`s, also
-in their paths. A kind's `kind.toml` has what the common files say about it.
+What is written comes from `templates/`: the files in `common`, and those of a kind, which go before. They are
+`string.Template`s, also in their paths. A kind's `kind.toml` has what the common files say about it.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _refuse_taken_names(names: Mapping[str, str], pyproject: str) -> None:
 
 
 def _files(kind: str, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The files of a repository: their paths in it, and their contents."""
+    """The files of a repository: their paths in it, and their contents. Of two with the same path, the last counts."""
     described = tomllib.loads((TEMPLATES / "kinds" / kind / "kind.toml").read_text(encoding="utf-8"))
     values = {**names, **{key: Template(text).substitute(names).strip() for key, text in described.items()}}
     for folder in (TEMPLATES / "common", TEMPLATES / "kinds" / kind):
