@@ -157,6 +157,9 @@ def test_names_that_no_pack_can_have(tmp_path: Path, name: str) -> None:
     ("corejax-softplus", "rules", "there is a module corejax_softplus already"),
     ("corejax-exp", "structured", "corejax-lax-basic 0.1.0 provides the primitive 'exp' already"),
     ("corejax-concatenate", "native", "provides the primitive 'concatenate' already"),
+    ("corejax-lax", "elementwise", "the files of this kind use the name lax for something else"),
+    ("corejax-sample", "structured", "use the name Sample for"), ("corejax-step", "carrying", "use the name step for"),
+    ("corejax-float32", "dtype", "corejax provides the element type 'float32' already"),
     ("corejax-export", "namespace", "corejax provides the namespace 'export' already")])
 def test_names_that_are_taken(tmp_path: Path, name: str, kind: str, said: str) -> None:
     with pytest.raises(CorejaxValueError) as caught:
@@ -166,8 +169,8 @@ def test_names_that_are_taken(tmp_path: Path, name: str, kind: str, said: str) -
 
 
 def test_rules_may_be_called_after_what_they_are_for(tmp_path: Path) -> None:
-    list(scaffold.new("corejax-exp", "rules", str(tmp_path)))
-    assert (tmp_path / "corejax-exp/pyproject.toml").exists()
+    list(scaffold.new("corejax-asin", "rules", str(tmp_path)))
+    assert (tmp_path / "corejax-asin/pyproject.toml").exists()
 
 
 # Where they go

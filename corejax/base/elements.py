@@ -161,6 +161,11 @@ def _sizes(name: str, trailing: Iterable[int]) -> tuple[int, ...]:
     return sizes
 
 
+def is_reserved(name: str) -> bool:
+    """Whether a name means something else already: a dtype of corejax's own, or something in Python or NumPy."""
+    return name in dtypes.names() or iskeyword(name) or _is_of_numpy(name)
+
+
 def _is_of_numpy(name: str) -> bool:
     """Whether NumPy takes the name for one of its own dtypes."""
     try:

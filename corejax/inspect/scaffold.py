@@ -11,14 +11,19 @@ import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from importlib.machinery import PathFinder
+from io import StringIO
 from keyword import iskeyword
 from pathlib import Path
+from shlex import quote
 from string import Template
+from token import NAME
+from tokenize import generate_tokens
 from typing import Final
 
+from corejax.base import elements
 from corejax.base.errors import CorejaxRuntimeError, CorejaxValueError, suggestion
 from corejax.installed import namespaces, registry
-from corejax.installed.groups import NAMESPACES, RULES, noun
+from corejax.installed.groups import DTYPES, NAMESPACES, RULES, noun
 
 TEMPLATES: Final = Path(__file__).with_name("templates")
 SUFFIX: Final = ".tmpl"
@@ -33,13 +38,13 @@ def new(name: str, kind: str, into: str = ".") -> Iterator[str]:
 
     No file is overwritten: the folder must not exist, or be empty.
     """
-    names = _names(name)
     if kind not in KINDS:
         raise CorejaxValueError(f"there is no kind {kind!r} of packs", got=repr(kind), wanted=", ".join(KINDS),
                                 todo=suggestion(kind, KINDS) or "choose one of these")
+    names = _names(name)
     folder = Path(into) / names["distribution"]
     files = dict(_files(kind, names))
-    _refuse_taken_names(names, files["pyproject.toml"])
+    _refuse_taken_names(names, kind, files["pyproject.toml"])
     try:
         if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
             raise CorejaxValueError(f"{folder} exists, and isn't an empty folder", got=str(folder), todo="choose "
@@ -48,11 +53,11 @@ def new(name: str, kind: str, into: str = ".") -> Iterator[str]:
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             with open(folder / path, "x", encoding="utf-8", newline="\n") as file:
                 file.write(text)
-            yield str(folder / path)
     except OSError as error:
         raise CorejaxRuntimeError(f"{folder} can't be written", got=registry.words(error), wanted="a folder for it",
                                   todo="choose another folder with --in") from error
-    yield f"\nnext: cd {folder} && pip install -e '.[test]' && pytest && python -m corejax check && mypy"
+    yield from (str(folder / path) for path in files)
+    yield f"\nnext: cd {quote(str(folder))} && pip install -e '.[test]' && pytest && python -m corejax check && mypy"
 
 
 def _names(name: str) -> dict[str, str]:
@@ -68,20 +73,41 @@ def _names(name: str) -> dict[str, str]:
             "Name": stem.title().replace("_", ""), "NAME": stem.upper()}
 
 
-def _refuse_taken_names(names: Mapping[str, str], pyproject: str) -> None:
+def _refuse_taken_names(names: Mapping[str, str], kind: str, pyproject: str) -> None:
     module = names["module"]
     if module in sys.stdlib_module_names or PathFinder.find_spec(module) is not None:
         raise CorejaxValueError(
             f"there is a module {module} already", got=names["distribution"], wanted="a name for a new module",
             todo="choose another name" if module.startswith("corejax") else f"call it {PREFIX}{names['distribution']}")
+    used = _used_otherwise(names, kind)
+    if used:
+        raise CorejaxValueError(f"the files of this kind use the name {min(used)} for something else",
+                                got=names["distribution"], wanted="a name that isn't in them",
+                                todo="choose another name, such as one of two words")
     for group, table in tomllib.loads(pyproject)["project"]["entry-points"].items():
         for name in table if group != RULES else ():
-            taken = [str(entry.pack) for entry in registry.installed().providers(group, name)]
-            if group == NAMESPACES and namespaces.is_reserved(name):
-                taken.append("corejax")
-            if taken:
-                raise CorejaxValueError(f"{taken[0]} provides the {noun(group)} {name!r} already", got=repr(name),
+            owner = _owner(group, name)
+            if owner is not None:
+                raise CorejaxValueError(f"{owner} provides the {noun(group)} {name!r} already", got=repr(name),
                                         wanted="a name that no pack has", todo="choose another name for yours")
+
+
+def _owner(group: str, name: str) -> str | None:
+    """Who has this name already."""
+    reserved = {NAMESPACES: namespaces.is_reserved, DTYPES: elements.is_reserved}
+    if group in reserved and reserved[group](name):
+        return "corejax"
+    return next((str(entry.pack) for entry in registry.installed().providers(group, name)), None)
+
+
+def _used_otherwise(names: Mapping[str, str], kind: str) -> set[str]:
+    """The names for the pack's objects that a kind's Python code has for others."""
+    code = Template("\n".join(path.read_text(encoding="utf-8")
+                              for path in (TEMPLATES / "kinds" / kind).rglob(f"*.py{SUFFIX}")))
+    keys = set(code.get_identifiers())
+    lines = StringIO(code.substitute(dict.fromkeys(keys, "_")))
+    return {names[key] for key in keys & {"name", "Name", "NAME"}} & {
+        token.string for token in generate_tokens(lines.readline) if token.type == NAME}
 
 
 def _files(kind: str, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
