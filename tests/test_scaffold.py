@@ -159,7 +159,7 @@ def test_names_that_no_pack_can_have(tmp_path: Path, name: str) -> None:
     ("corejax-concatenate", "native", "provides the primitive 'concatenate' already"),
     ("corejax-lax", "elementwise", "the files of this kind use the name lax for something else"),
     ("corejax-sample", "structured", "use the name Sample for"), ("corejax-step", "carrying", "use the name step for"),
-    ("corejax-float32", "dtype", "corejax provides the element type 'float32' already"),
+    ("corejax-float32", "dtype", "corejax or NumPy provides the element type 'float32' already"),
     ("corejax-export", "namespace", "corejax provides the namespace 'export' already")])
 def test_names_that_are_taken(tmp_path: Path, name: str, kind: str, said: str) -> None:
     with pytest.raises(CorejaxValueError) as caught:
@@ -181,10 +181,16 @@ def test_an_unknown_kind(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
     assert "there is no kind 'elementwize' of packs" in said and "did you mean 'elementwise'?" in said
 
 
+def test_an_empty_folder_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "smooth").mkdir()
+    list(scaffold.new("smooth", "rules", str(tmp_path)))
+    assert (tmp_path / "smooth/README.md").exists()
+
+
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     folder = tmp_path / "corejax-smooth"
-    folder.mkdir()
-    assert "next: " in list(scaffold.new("corejax-smooth", "rules", str(tmp_path)))[-1]  # an empty folder is taken
+    list(scaffold.new("corejax-smooth", "rules", str(tmp_path)))
     (folder / "README.md").write_text("mine")
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(CorejaxValueError, match="exists, and isn't an empty folder"):

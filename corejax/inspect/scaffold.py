@@ -75,7 +75,8 @@ def _names(name: str) -> dict[str, str]:
 
 def _refuse_taken_names(names: Mapping[str, str], kind: str, pyproject: str) -> None:
     module = names["module"]
-    if module in sys.stdlib_module_names or PathFinder.find_spec(module) is not None:
+    found = PathFinder.find_spec(module)  # of a mere folder, it has no location
+    if module in sys.stdlib_module_names or (found is not None and found.has_location):
         raise CorejaxValueError(
             f"there is a module {module} already", got=names["distribution"], wanted="a name for a new module",
             todo="choose another name" if module.startswith("corejax") else f"call it {PREFIX}{names['distribution']}")
@@ -94,9 +95,10 @@ def _refuse_taken_names(names: Mapping[str, str], kind: str, pyproject: str) -> 
 
 def _owner(group: str, name: str) -> str | None:
     """Who has this name already."""
-    reserved = {NAMESPACES: namespaces.is_reserved, DTYPES: elements.is_reserved}
-    if group in reserved and reserved[group](name):
+    if group == NAMESPACES and namespaces.is_reserved(name):
         return "corejax"
+    if group == DTYPES and elements.is_reserved(name):
+        return "corejax or NumPy"
     return next((str(entry.pack) for entry in registry.installed().providers(group, name)), None)
 
 
