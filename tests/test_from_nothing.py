@@ -66,6 +66,7 @@ def test_following_the_page_makes_a_wheel_that_works(tmp_path: Path) -> None:
     assert "entry points written" in said and "the entry points are up to date" in said
     assert "gated (corejax-swish 0.1.0): a function, its only provider" in said
     assert "every transformation works" in said
+    subprocess.run([sys.executable, "-m", "ruff", "check", "."], cwd=folder, check=True)
     wheel, = folder.glob("dist/*.whl")
     assert "corejax_swish-0.1.0-py3-none-any.whl" == wheel.name
 

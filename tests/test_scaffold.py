@@ -85,6 +85,10 @@ def test_their_entry_points_are_those_that_would_be_written(written: Path) -> No
         written, None, "-m", "corejax", "entry-points", "--check", *map(name_of, scaffold.KINDS))
 
 
+def test_ruff_finds_nothing_with_their_settings(written: Path) -> None:
+    assert "All checks passed!" == run(written, None, "-m", "ruff", "check", ".")
+
+
 @pytest.mark.slow
 def test_mypy_finds_nothing_with_their_settings(written: Path) -> None:
     # Files of one name can't be checked together: that of the kind with the most to check, for all.
