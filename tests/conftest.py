@@ -59,7 +59,7 @@ def pytest_xdist_make_scheduler(config: Any, log: Any) -> Any:
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
             costly = ("test_wheels.py", "test_plugin_faults.py", "test_native_pack.py", "test_rational_pack.py",
-                      "test_outside_packs.py")
+                      "test_outside_packs.py", "test_scaffold.py")
             return file if file.endswith(costly) else nodeid
 
     return ByEnvironment(config, log)
