@@ -28,12 +28,14 @@ def pytest_configure(config: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """List the exemptions, with their reasons."""
+    """List the exemptions, with their reasons, and who provides the rules of which primitive."""
     stats = terminalreporter.stats
     reports = [report for status in ("passed", "failed", "skipped") for report in stats.get(status, ())]
-    exempt = [text for report in reports if getattr(report, "when", "") == "call"
-              for name, text in report.user_properties if name == "corejax exemption"]
-    if exempt:
-        terminalreporter.section("exemptions of the conformance kit")
-        for text in dict.fromkeys(exempt):
-            terminalreporter.line(text)
+    told = [pair for report in reports if getattr(report, "when", "") == "call" for pair in report.user_properties]
+    for title, key in (("exemptions of the conformance kit", "corejax exemption"),
+                       ("rules of several packs, as they were checked", "corejax providers")):
+        lines = dict.fromkeys([text for name, text in told if name == key])
+        if lines:
+            terminalreporter.section(title)
+            for text in lines:
+                terminalreporter.line(text)

@@ -17,8 +17,9 @@ from collections.abc import Iterator, Sequence
 import corejax as cj
 from corejax.errors import CorejaxWarning
 from corejax.installed import manifest
+from corejax.testing.packs import primitives_of
 from corejax.testing.report import Report
-from corejax.testing.running import outcomes, primitives_of
+from corejax.testing.running import outcomes
 
 
 def on_one_core() -> None:

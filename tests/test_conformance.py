@@ -11,7 +11,7 @@ import pytest
 
 import seconds
 from corejax.testing import check_primitive
-from corejax.testing.running import primitives_of
+from corejax.testing.packs import primitives_of
 from exhaustive import exhaustive_unless
 
 PACKS = ("corejax-lax-basic", "corejax-reductions", "corejax-control-flow", "corejax-softplus")

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from corejax.testing import CHECKS
+from corejax.testing.packs import RULES_ARE_USED
 from corejax.testing.specification import HAS_SAMPLES
 
 PAGE = Path(__file__).resolve().parent.parent / "docs/testing-a-pack.md"
@@ -21,7 +22,8 @@ END = "<!-- checks end -->\n"
 
 def table() -> str:
     """A row for each check, in the order in which they run."""
-    rows = [f"| {HAS_SAMPLES} | `samples` | The samples can be used, and are the same each time. | |"]
+    rows = [f"| {RULES_ARE_USED} | any | Of a pack with rules for others' primitives: each takes effect if chosen. | |",
+            f"| {HAS_SAMPLES} | `samples` | The samples can be used, and are the same each time. | |"]
     for each in CHECKS.values():
         law = " ".join(each.doc.split("\n\n")[0].split())
         rows.append(f"| {each.name} | `{each.hook}` | {law} | {'full' if each.full else ''} |")

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -197,6 +198,43 @@ def home(primitive: Primitive) -> str:
         return place
     line = _rows(module).get(primitive.name)
     return f"{module.__file__}:{line}" if line else place
+
+
+def place_of_rule(primitive: Primitive, hook: str) -> str:
+    """Where the rule for a hook, or `hook@platform`, is written: a function, or the row of a table. With its wrappers.
+
+    For a derived rule that is `decompose`, and for one that is missing it is the plugin.
+    """
+    resolution = Resolution(primitive, everything=True)
+    with suppress(CorejaxError):
+        draft(primitive, resolution)
+    name, _, platform = hook.partition("@")
+    for each in (name, "decompose"):
+        offers, wrappers = [[offer for offer in found.get(each, ()) if offer.source.platform in (None, platform)]
+                            for found in (resolution.offers, resolution.wrappers)]
+        offers.sort(key=lambda offer: offer.source.platform != (platform or None))
+        if offers or wrappers:
+            return ", wrapped at ".join([_named(primitive, offer) for offer in (*offers[:1], *wrappers)])
+    return home(primitive)
+
+
+def _named(primitive: Primitive, offer: Offer) -> str:
+    """The place of a rule, with its name if it is a function."""
+    place, name = _place_of_offer(primitive, offer), getattr(offer.rule, "__qualname__", "")
+    if isinstance(offer.rule, Declaration) and offer.source.at == place:
+        return _assigned(*place.split(":"))
+    return f"{place} ({name.rpartition('<locals>.')[2]})" if place == place_of(offer.rule) else place
+
+
+@lru_cache(64)
+def _assigned(module: str, name: str) -> str:
+    """Where a name of a module gets its value."""
+    found = sys.modules.get(module)
+    with suppress(OSError, TypeError, SyntaxError):  # it has no source
+        for node in ast.parse(inspect.getsource(found)).body:  # type: ignore[arg-type]
+            if isinstance(node, ast.Assign) and any([ast.unparse(target) == name for target in node.targets]):
+                return f"{found.__file__}:{node.lineno} ({name})"  # type: ignore[union-attr]
+    return f"{module}:{name}"
 
 
 @lru_cache(64)

@@ -101,6 +101,12 @@ class Case:
         owner, found = self.primitive.origin, self.primitive.providers
         return getattr(self.primitive.plugin, hook, None) if found.get(hook, owner) == owner else None
 
+    def blamed(self, *slots: str) -> str:
+        """Which of these rules is to blame if they contradict each other: another pack's, else the first one."""
+        found = [each for each in slots if self.primitive.providers.get(each, "derived") not in (
+            "derived", self.primitive.origin)]
+        return (found or slots)[0]
+
     # What it does
 
     def apply(self, *args: Any) -> list[Any]:

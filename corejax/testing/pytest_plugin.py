@@ -11,49 +11,64 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from corejax.base.errors import CorejaxError
-from corejax.testing.report import ConformanceError, Outcome
-from corejax.testing.running import chosen_checks, outcome_of, primitives_of
+from corejax.testing.packs import RULES_ARE_USED, Subject, contents_of, hooks_of
+from corejax.testing.report import ConformanceError, Outcome, by_provider
+from corejax.testing.running import chosen_checks, outcome_of
 from corejax.testing.specification import HAS_SAMPLES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: The name of the property for exemptions in a test's report, which are listed at the end.
-EXEMPTION = "corejax exemption"
+#: The names of the properties of a test's report that are listed at the end: exemptions, and who provides which hook.
+EXEMPTION, PROVIDERS = "corejax exemption", "corejax providers"
 
 Record = Callable[[str, object], None]
 
 
 def pack_tests(pack: str, *, full: bool = False) -> Callable[..., None]:
-    """A pytest test, parametrized over the primitives of an installed pack and the checks: assign it to a `test_...`.
+    """A pytest test, parametrized over the primitives and the checks: assign it to a `test_...`.
 
     >>> test_rules = pack_tests("corejax-reductions")
 
-    `full` adds the slow checks.
+    The primitives are those that an installed pack provides, and those that it has rules for. `full` adds the slow
+    checks.
     """
-    names = primitives_of(pack)
-    cases = [pytest.param(name, check, id=f"{name}: {check}") for name in names for check in check_names(full)]
+    contents = contents_of(pack)
+    whole = contents.outcome(pack)
+    cases = [pytest.param(whole, "", id=f"{pack}: {RULES_ARE_USED}")] if whole else []
+    cases += [pytest.param(subject, check, id=f"{subject.name}: {check}")
+              for subject in contents.subjects for check in check_names(subject, full)]
 
     @pytest.mark.corejax
-    @pytest.mark.parametrize(("primitive", "check"), cases)
-    def test(primitive: str, check: str, record_property: Record) -> None:
-        run(primitive, check, full, record_property)
+    @pytest.mark.parametrize(("subject", "check"), cases)
+    def test(subject: Subject | Outcome, check: str, record_property: Record) -> None:
+        run(subject, check, full, record_property)
     return test
 
 
-def check_names(full: bool) -> list[str]:
-    """The names of all checks of a mode."""
-    return [HAS_SAMPLES, *[check.name for check in chosen_checks(full)]]
+def check_names(subject: Subject, full: bool) -> list[str]:
+    """The names of all checks of a mode for a primitive."""
+    return [*[RULES_ARE_USED] * bool(subject.slots), HAS_SAMPLES, *[check.name for check in chosen_checks(full)]]
 
 
-def run(primitive: str, check: str, full: bool, record: Record) -> None:
+def run(subject: Subject | Outcome, check: str, full: bool, record: Record) -> None:
     """Run a check, and report the outcome to pytest; a failure has the kit's text, without frames."""
+    if isinstance(subject, Outcome):
+        return _tell(subject)
     try:
-        outcome = outcome_of(primitive, check, full)
+        outcome = outcome_of(subject, check, full)
+        if check == RULES_ARE_USED:
+            with subject.chosen():
+                shown = by_provider(hooks_of(subject.primitive))
+            record(PROVIDERS, f"{subject.name} {'; '.join(shown)}")
     except CorejaxError as error:
         raise pytest.fail.Exception(str(error), pytrace=False) from None
     for reason in outcome.exempt:
-        record(EXEMPTION, f"{primitive}: {check}: {reason}")
+        record(EXEMPTION, f"{outcome.primitive}: {check}: {reason}")
+    _tell(outcome)
+
+
+def _tell(outcome: Outcome) -> None:
     if outcome.failures:
         pytest.fail(str(ConformanceError(outcome.failures)), pytrace=False)
     if outcome.status != "held":
@@ -70,7 +85,7 @@ class Packs:
 
     def __init__(self, packs: Sequence[str], full: bool) -> None:
         try:
-            self.primitives = {pack: primitives_of(pack) for pack in packs}
+            self.contents = {pack: contents_of(pack) for pack in packs}
         except CorejaxError as error:
             raise pytest.UsageError(str(error)) from None
         self.full = full
@@ -78,7 +93,7 @@ class Packs:
     @pytest.hookimpl(tryfirst=True)  # before tests are chosen by -k and -m
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
         """Add the tests."""
-        for pack in self.primitives:
+        for pack in self.contents:
             node: Any = PackNode.from_parent(session, name=pack, nodeid=pack, plugin=self)
             items.extend(session.genitems(node))
 
@@ -90,10 +105,14 @@ class PackNode(pytest.Collector):
         super().__init__(**kwargs)
         self.plugin = plugin
 
-    def collect(self) -> Iterator[pytest.Collector]:
-        """The primitives."""
-        for name in self.plugin.primitives[self.name]:
-            yield PrimitiveNode.from_parent(self, name=name)
+    def collect(self) -> Iterator[pytest.Collector | pytest.Item]:
+        """The primitives, and first the pack itself if it has nothing else, or a rule that is for nothing."""
+        contents = self.plugin.contents[self.name]
+        whole = contents.outcome(self.name)
+        if whole is not None:
+            yield CheckItem.from_parent(self, name=RULES_ARE_USED, subject=whole, full=self.plugin.full)
+        for subject in contents.subjects:
+            yield PrimitiveNode.from_parent(self, name=subject.name, subject=subject)
 
 
 class PrimitiveNode(pytest.Collector):
@@ -101,25 +120,28 @@ class PrimitiveNode(pytest.Collector):
 
     parent: PackNode
 
+    def __init__(self, subject: Subject, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.subject = subject
+
     def collect(self) -> Iterator[pytest.Item]:
         """The checks."""
-        for name in check_names(self.parent.plugin.full):
-            yield CheckItem.from_parent(self, name=name)
+        full = self.parent.plugin.full
+        for name in check_names(self.subject, full):
+            yield CheckItem.from_parent(self, name=name, subject=self.subject, full=full)
 
 
 class CheckItem(pytest.Item):
-    """A check of a primitive."""
+    """A check of a primitive, or what is known of a pack."""
 
-    parent: PrimitiveNode
-
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, subject: Subject | Outcome, full: bool, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        self.subject, self.full = subject, full
         self.add_marker(pytest.mark.corejax)
 
     def runtest(self) -> None:
         """Run it."""
-        run(self.parent.name, self.name, self.parent.parent.plugin.full,
-            lambda name, value: self.user_properties.append((name, value)))
+        run(self.subject, self.name, self.full, lambda name, value: self.user_properties.append((name, value)))
 
     def reportinfo(self) -> tuple[Path, None, str]:
         """The id as a heading."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from traceback import extract_tb
 from typing import Any
@@ -48,12 +48,14 @@ class Failure:
     wanted: Any = None
     todo: str = ""
     cause: BaseException | None = None
+    where: str = ""
 
     def __str__(self) -> str:
         parts = (("input", self.sample), ("got", self.got), ("wanted", self.wanted), ("in", _frames(self.cause)),
-                 ("to do", self.todo))
+                 ("where", self.where), ("to do", self.todo))
         lines = "".join(f"\n  {label + ':':<7} {text}" for label, text in parts if text not in (None, ""))
-        return f"{self.primitive}.{self.hook} ({self.origin}), check {self.check!r}: {self.problem}{lines}"
+        blamed = f"{self.primitive}.{self.hook}" if self.hook else self.primitive
+        return f"{blamed} ({self.origin}), check {self.check!r}: {self.problem}{lines}"
 
 
 def _frames(cause: BaseException | None) -> str:
@@ -102,7 +104,10 @@ class ConformanceError(CorejaxError, AssertionError):
         more = f"\n\nand {len(groups) - _SHOWN} more" if len(groups) > _SHOWN else ""
         first, checks = self.failures[0], len({key[:2] for key in groups})
         super().__init__(f"{checks} failed check{'s' * (checks > 1)}\n\n{shown}{more}",
-                         primitive=first.primitive, hook=first.hook, pack=first.origin)
+                         primitive=first.primitive, hook=first.hook, pack=first.origin, where=first.where or None)
+
+    def __str__(self) -> str:
+        return self.message  # where each rule is stands beside its failure
 
 
 def _text_of(group: Sequence[Failure]) -> str:
@@ -113,9 +118,15 @@ def _text_of(group: Sequence[Failure]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All outcomes of a run; its text is a table."""
+    """All outcomes of a run; its text is a table.
+
+    `hooks` says who provides each hook of a primitive, for those that have rules of several packs; `notes` says what
+    couldn't be checked.
+    """
 
     outcomes: tuple[Outcome, ...]
+    hooks: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def failures(self) -> list[Failure]:
@@ -142,12 +153,20 @@ class Report:
         width = max([len(outcome.check) for outcome in self.outcomes], default=0)
         for name, found in self.primitives.items():
             yield f"{name}: {sum([outcome.seconds for outcome in found]):.2f} s"
+            yield from [f"  {text}" for text in by_provider(self.hooks.get(name, {}))]
             for o in found:
                 yield f"  {o.check:<{width}}  {o.status:<14} {o.held:>4} samples {o.seconds * 1e3:9.1f} ms"
                 yield from [f"    exempt: {reason}" for reason in o.exempt]
+        yield from self.notes
 
     def __repr__(self) -> str:
         primitives = self.primitives
         held = sum([outcome.status == "held" for outcome in self.outcomes])
         return (f"Report({len(primitives)} primitive{'s' * (len(primitives) != 1)}: {held} checks held, "
-                f"{len(self.failures)} failed, {self.seconds:.2f} s)")
+                f"{len(self.failures)} failed, {self.seconds:.2f} s" + "; ".join(["", *self.notes]) + ")")
+
+
+def by_provider(hooks: Mapping[str, str]) -> list[str]:
+    """For each provider a line with its hooks."""
+    return [f"by {provider}: {', '.join([hook for hook, who in hooks.items() if who == provider])}"
+            for provider in dict.fromkeys(hooks.values())]

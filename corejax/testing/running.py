@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeAlias, cast
 
@@ -13,7 +13,7 @@ import numpy as np
 from corejax.base.errors import CorejaxError, CorejaxKeyError, CorejaxWarning, suggestion
 from corejax.base.source import here
 from corejax.base.tracebacks import public
-from corejax.installed import groups, manifest
+from corejax.inspect.explain import place_of_rule
 from corejax.kernel.checks import whose
 from corejax.kernel.declarations import Sample
 from corejax.kernel.primitive import Function, Primitive
@@ -23,6 +23,7 @@ from corejax.testing.case import Case
 from corejax.testing.catalogue import CHECKS
 from corejax.testing.check import Check
 from corejax.testing.compiled import Comparison, doubtful
+from corejax.testing.packs import RULES_ARE_USED, Subject, contents_of, hooks_of, use_of
 from corejax.testing.report import ConformanceError, Failure, Mismatch, NotApplicable, Outcome, Report
 from corejax.testing.specification import HAS_SAMPLES, specified
 
@@ -52,32 +53,33 @@ def check_primitive(primitive: Named, samples: Iterable[Sample] | None = None, *
 
 @public
 def check_pack(pack: str, *, full: bool = False, checks: Iterable[str] | None = None) -> Report:
-    """Check every primitive of an installed distribution; raises a `ConformanceError` that lists what fails.
+    """Check every primitive that an installed distribution provides, or has rules for.
+
+    Raises a `ConformanceError` that lists what fails. Rules for the primitives of others are checked with the other
+    rules as if the user had chosen them, and the text of the report says who provides which hook.
 
     >>> check_pack("corejax-reductions", checks=["params are hashable"])
     Report(... primitives: ... checks held, 0 failed, ... s)
     """
     chosen = None if checks is None else [each.name for each in chosen_checks(full, checks)]
-    return _verdict(outcome for name in primitives_of(pack) for outcome in outcomes(name, full=full, checks=chosen))
+    contents, found, hooks = contents_of(pack), list[Outcome](), dict[str, dict[str, str]]()
+    found += filter(None, [contents.outcome(pack)])
+    for subject in contents.subjects:
+        with subject.chosen():
+            primitive = primitive_of(subject.name)
+            found += use_of(subject, primitive)
+            found += outcomes(primitive, full=full, checks=chosen)
+            hooks[primitive.name] = hooks_of(primitive)
+    return _verdict(found, hooks, contents.notes)
 
 
-def _verdict(found: Iterable[Outcome]) -> Report:
-    report = Report(tuple(found))
+def _verdict(found: Iterable[Outcome], hooks: Mapping[str, Mapping[str, str]] | None = None,
+             notes: tuple[str, ...] = ()) -> Report:
+    report = Report(tuple(found), hooks or {}, notes)
     if report.failures:
         causes = [failure.cause for failure in report.failures if failure.cause]
         raise ConformanceError(report.failures) from (causes[0] if causes else None)
     return report
-
-
-def primitives_of(pack: str) -> list[str]:
-    """The names of the primitives that a distribution provides."""
-    packs = manifest.read().packs
-    name = pack.lower().replace("_", "-").replace(".", "-")
-    if name not in packs:
-        raise CorejaxKeyError(f"no pack {pack!r} is in use", got=repr(pack), where=here(),
-                              wanted=f"one of: {', '.join(sorted(packs)) or 'none is installed'}",
-                              todo=suggestion(name, packs) or "install it, so that its entry points are seen")
-    return sorted([entry.name for entry in packs[name].entries if entry.group == groups.PRIMITIVES])
 
 
 def outcomes(primitive: Named, samples: Iterable[Sample] | None = None, *, full: bool = False,
@@ -97,9 +99,14 @@ def outcomes(primitive: Named, samples: Iterable[Sample] | None = None, *, full:
             return
 
 
-def outcome_of(primitive: Named, check: str, full: bool = False) -> Outcome:
-    """Run one check by name, or `has samples`, on the hook's samples."""
-    found = primitive_of(primitive)
+def outcome_of(subject: Subject, check: str, full: bool = False) -> Outcome:
+    """Run one check by name, or one that isn't about single samples, on the hook's samples."""
+    with subject.chosen():
+        found = primitive_of(subject.name)
+        return next(use_of(subject, found)) if check == RULES_ARE_USED else _outcome_of(found, check, full)
+
+
+def _outcome_of(found: Primitive, check: str, full: bool) -> Outcome:
     given, specification = specified(found, None, CHECKS)
     return specification if check == HAS_SAMPLES else run_check(CHECKS[check], found, given, full)
 
@@ -205,4 +212,5 @@ def _stale(reason: str) -> Mismatch:
 
 def _failure(each: Check, case: Case, mismatch: Mismatch, cause: BaseException | None = None) -> Failure:
     return Failure(case.primitive.name, whose(case.primitive, mismatch.hook), each.name, mismatch.hook, repr(case),
-                   mismatch.problem, mismatch.got, mismatch.wanted, mismatch.todo, cause)
+                   mismatch.problem, mismatch.got, mismatch.wanted, mismatch.todo, cause,
+                   place_of_rule(case.primitive, mismatch.hook))

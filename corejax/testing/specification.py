@@ -14,6 +14,8 @@ import numpy as np
 from corejax.base import dtypes
 from corejax.base.avals import aval_of
 from corejax.base.errors import CorejaxError, CorejaxTypeError, suggestion
+from corejax.inspect.explain import place_of_rule
+from corejax.kernel.checks import whose
 from corejax.kernel.declarations import NotDifferentiable, Sample
 from corejax.kernel.primitive import Primitive
 from corejax.testing.case import Case
@@ -197,5 +199,5 @@ def _bytes(x: object) -> tuple[object, ...]:
 
 def _failure(primitive: Primitive, sample: str, problem: str, got: str, wanted: str, todo: str,
              cause: BaseException | None = None) -> Failure:
-    return Failure(primitive.name, primitive.origin, HAS_SAMPLES, _HOOK, sample, problem, got, wanted,
-                   todo, cause)
+    return Failure(primitive.name, whose(primitive, _HOOK), HAS_SAMPLES, _HOOK, sample, problem, got, wanted,
+                   todo, cause, place_of_rule(primitive, _HOOK))

@@ -16,6 +16,7 @@ from corejax.testing.check import check
 from corejax.testing.comparing import host, off, ulps_apart, worst, wrong_type
 from corejax.testing.compiled import agree
 from corejax.testing.report import NotApplicable
+from corejax.xla.runtime.client import default_platform
 
 #: How many units in the last place `impl` and the compiled program may be apart, unless a sample says more.
 ULPS = 8.0
@@ -138,7 +139,8 @@ def compare(case: Case, evaluated: Sequence[object], other: Sequence[object], ho
     for i, (x, y) in enumerate(zip(evaluated, other, strict=True)):
         distance = ulps_apart(y, x)
         if distance.size and float(distance.max()) > limit:
-            raise case.fail("impl" if hook == "xla_translation" else hook,
+            raise case.fail(case.blamed("impl", "xla_translation", f"xla_translation@{default_platform()}")
+                            if hook == "xla_translation" else hook,
                             f"result {i} of {_RULE[hook]} is {float(distance.max()):.3g} ulps from impl's",
                             got=f"by impl {worst(y, x, distance)}", wanted=f"at most {limit:g} ulps apart",
                             todo=f"fix impl or {hook}; Sample(ulps=...) allows more where both are right")

@@ -128,7 +128,9 @@ def test_fault_is_reported_by_primitive_hook_and_input_without_a_traceback(proje
     assert "gauss.jvp (my-gauss 1.0), check 'jvp agrees with differences': " in text
     for part in ("  input:  sample 0: gauss(f64[3,2] [[", "  got:    ", "  wanted: ", "  to do:  "):
         assert part in text
-    assert "corejax/testing" not in text and "Traceback" not in text
+    assert "corejax/testing" not in text and "Traceback" not in text and "_pytest" not in text
+    line = PACK.splitlines().index("    def jvp(self, primals, tangents):")  # the one above it is marked
+    assert {f"{line}"} == {*re.findall(r"^  where:  \S+my_gauss\.py:(\d+) \(Gauss\.jvp\)$", text, re.MULTILINE)}
 
 
 def test_rule_that_raises_is_reported_with_its_line(project: Project) -> None:
@@ -199,6 +201,42 @@ def test_nothing_is_loaded():
     assert [] == [name for name in sys.modules if name.partition(".")[0] in ("corejax", "numpy", "jaxlib")]
 """)
     assert {"passed": 1} == counts(project.pytest())
+
+
+RULES = """
+import numpy as np
+
+def right(args):
+    return np.exp(-args[0] ** 2)
+
+def wrong(args):
+    return np.exp(args[0] ** 2)
+"""
+
+
+@pytest.mark.parametrize("rule, code", [("right", 0), ("wrong", 1)])
+def test_primitives_of_others_are_tested_for_a_pack_that_has_rules_for_them(project: Project, rule: str, code: int
+                                                                            ) -> None:
+    impl = "    @hookimpl\n    def impl(self, args):\n        (x,) = args\n        return np.exp(-x * x)\n"
+    project.pack(replace=(impl, "")).pack("my-rules", text=RULES)
+    entries = project.folder / "site" / "my_rules-1.0.dist-info" / "entry_points.txt"
+    entries.write_text(f"[corejax.rules]\nmy-gauss/gauss:impl = my_rules:{rule}\n")
+    text = project.pytest("--corejax-pack=my-rules", "-k", "used or samples or compiled", "-v", code=code)
+    assert "my-rules::my-gauss/gauss::rules are used PASSED" in text
+    assert "my-rules::my-gauss/gauss::impl and the compiled program agree " + ("FAILED" if code else "PASSED") in text
+    assert "\nmy-gauss/gauss by my-rules 1.0: impl; by my-gauss 1.0: " in text
+    assert code == text.count("gauss.impl (my-rules 1.0), check 'impl and the compiled program agree'")
+
+
+def test_pack_of_which_nothing_can_be_checked_is_one_test(project: Project) -> None:
+    project.pack()
+    entries = project.folder / "site" / "my_gauss-1.0.dist-info" / "entry_points.txt"
+    entries.write_text("[corejax.functions]\ngauss = my_gauss:gauss\n")
+    assert "it provides 1 function" in project.pytest("--corejax-pack=my-gauss", "-rs")
+    entries.write_text("[corejax.rules]\nabsent/gauss:impl = my_gauss:gauss\n")
+    for text in (project.pytest("--corejax-pack=my-gauss", code=1),
+                 project.file("test_rules.py", TESTS).pytest(code=1)):
+        assert {"failed": 1} == counts(text) and "there is nothing to check" in text
 
 
 # By a line in a test file

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,13 @@ import pytest
 from corejax import lax, make_jaxpr
 from corejax.base import _jaxlib
 from corejax.errors import CorejaxKeyError, MissingRuleError
-from corejax.plugin import Sample, define, hookimpl
+from corejax.plugin import Sample, define, find, hookimpl
 from corejax.testing import CHECKS, ConformanceError, check_pack, check_primitive
 from corejax.testing.case import Case
 from corejax.testing.check import check
+from corejax.testing.packs import primitives_of
 from corejax.testing.report import NotApplicable, Report
-from corejax.testing.running import FEW, chosen_checks, primitives_of, run_check
+from corejax.testing.running import FEW, chosen_checks, run_check
 from corejax.testing.specification import HAS_SAMPLES, samples_of
 
 X = np.array([0.5, -1.5, 2.0])
@@ -301,6 +303,17 @@ def test_wrong_rule_is_named_with_hook_input_and_what_to_do() -> None:
     assert text.startswith(f"1 failed check\n\ncube.jvp (defined in test_running), check {JVP!r}: ")
     for part in ("input:  sample 0: cube(f64[3] [0.5, -1.5, 2.0])", "got: ", "wanted: ", "to do: "):
         assert part in text
+
+
+def test_failure_says_where_the_rule_is_or_the_row_of_the_table() -> None:
+    with pytest.raises(ConformanceError) as raised:
+        check_primitive(cube(slope=2.0), checks=[JVP])
+    line = Cube.jvp.__code__.co_firstlineno
+    assert f"{__file__}:{line} (Cube.jvp)" == raised.value.where
+    assert 1 == str(raised.value).count("  where:  ")
+    (failure,) = run_check(never_held, find("expm1"), [Sample([X])]).failures
+    path, _, line_of_row = failure.where.rpartition(":")
+    assert "expm1" in Path(path).read_text().splitlines()[int(line_of_row) - 1]
 
 
 def test_all_failures_are_listed_unless_the_first_is_enough() -> None:
