@@ -206,6 +206,8 @@ class Sample:
       parts); or one interval for each operand, integers included, with None where the given operand is to be kept.
     - `singular`: points of the domain where no derivative exists; the kit keeps away from them.
     - `ulps`: how many units in the last place `impl` and the compiled program may be apart.
+    - `atol`: how far results and derivatives may be apart whatever their size, in every check. Without it, where
+      results cancel, rounding errors of the operands' size are allowed.
     - `error`: the exception class that this input must raise.
     - `results`: the expected result, known from elsewhere: one array, or a list of several. Useful for a primitive that
       has a lowering and no `impl`, so that there is nothing else to compare with.
@@ -215,11 +217,12 @@ class Sample:
     Sample(args=(1.0, 2.0), params={'axis': 0})
     """
 
-    __slots__ = ("args", "domain", "error", "exempt", "params", "results", "singular", "ulps")
+    __slots__ = ("args", "atol", "domain", "error", "exempt", "params", "results", "singular", "ulps")
 
     def __init__(self, args: Sequence[Any], params: Mapping[str, Any] | None = None, domain: Any = None,
                  error: type[BaseException] | None = None, exempt: Mapping[str, str] | None = None,
-                 singular: Sequence[float] = (), ulps: float | None = None, results: Any = None) -> None:
+                 singular: Sequence[float] = (), ulps: float | None = None, results: Any = None,
+                 atol: float | None = None) -> None:
         self.args = tuple(args)
         self.params = dict(params or {})
         self.domain = domain
@@ -228,10 +231,11 @@ class Sample:
         self.singular = tuple(singular)
         self.ulps = ulps
         self.results = results
+        self.atol = atol
 
     def __repr__(self) -> str:
         fields = [(name, getattr(self, name))
-                  for name in ("args", "params", "domain", "error", "exempt", "singular", "ulps", "results")]
+                  for name in ("args", "params", "domain", "error", "exempt", "singular", "ulps", "results", "atol")]
         shown = [f"{name}={value!r}" for name, value in fields
                  if name == "args" or not (value is None or (isinstance(value, (dict, tuple)) and not value))]
         return f"Sample({', '.join(shown)})"

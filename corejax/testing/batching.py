@@ -19,9 +19,7 @@ from corejax.testing.case import Case
 from corejax.testing.check import check
 from corejax.testing.comparing import host, off, ulps_apart, worst, wrong_type
 from corejax.testing.report import NotApplicable
-
-#: How many units in the last place a slice of a mapped result may differ from the result for the slice, by default.
-ULPS = 8.0
+from corejax.testing.tolerances import ULPS, slack
 
 #: How far derivatives computed in two orders may be apart, relative to the largest, in units of precision.
 RTOL = 5e4
@@ -62,8 +60,9 @@ def _differs(case: Case, wanted: np.ndarray, got: object) -> str | None:
     distance, limit = ulps_apart(wanted, got), case.sample.ulps or ULPS
     if not distance.size or distance.max() <= limit:
         return None
-    return off(wanted, got, limit * eps_of(wanted.dtype)) if dtypes.is_inexact(wanted.dtype) else worst(
-        wanted, host(got), distance)
+    if not dtypes.is_inexact(wanted.dtype):
+        return worst(wanted, host(got), distance)
+    return off(wanted, got, limit * eps_of(wanted.dtype), slack(case, wanted))
 
 
 def out_axes_of(case: Case, k: int) -> list[int]:
@@ -238,7 +237,7 @@ def _compare_tangents(case: Case, how: str, loop: Sequence[Sequence[object]], ou
     outs = [out for out in outs if dtypes.is_inexact(aval_of(out).dtype)]
     for i, out in enumerate(outs):
         wanted = np.stack([host(row[i]) for row in loop])
-        difference = off(wanted, out, RTOL * eps_of(wanted.dtype))
+        difference = off(wanted, out, RTOL * eps_of(wanted.dtype), case.atol)
         if difference:
             raise case.fail("vmap", f"{how}: tangent {i} is not what a loop over the slices gives", got=difference,
                             wanted="the tangents of the loop", todo="write the rule with operations that are "

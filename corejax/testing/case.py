@@ -86,6 +86,11 @@ class Case:
         return self.doubles
 
     @property
+    def atol(self) -> float:
+        """How far results may be apart whatever their size, as the sample says."""
+        return self.sample.atol or 0.0
+
+    @property
     def representative(self) -> bool:
         """Whether slow checks run on this case: in the quick mode, only if it is the `largest`."""
         return self.full or self.largest
@@ -180,7 +185,7 @@ class Case:
     def with_args(self, args: Sequence[object]) -> Case:
         """The same case with other operands."""
         sample = Sample(args, self.params, self.sample.domain, self.sample.error, self.sample.exempt,
-                        self.sample.singular, self.sample.ulps)
+                        self.sample.singular, self.sample.ulps, atol=self.sample.atol)
         return Case(self.primitive, sample, self.number, self.check, self.full, self.samples, self.waiting)
 
     def sharing(self, waiting: list[Any]) -> Case:

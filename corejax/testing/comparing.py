@@ -68,8 +68,8 @@ def worst(wanted: object, got: object, distance: np.ndarray) -> str:
     return f"{got[place]!s} instead of {wanted[place]!s}{at}"
 
 
-def off(wanted: object, got: object, rtol: float, atol: float | None = None) -> str | None:
-    """None if the arrays agree to a tolerance relative to their largest finite element; else what differs."""
+def off(wanted: object, got: object, rtol: float, atol: float = 0.0) -> str | None:
+    """None if the arrays agree to `atol`, and relative to their largest finite element; else what differs."""
     wanted, got = numbers(wanted), numbers(got)
     if wanted.shape != got.shape:
         return f"the shape {got.shape} instead of {wanted.shape}"
@@ -81,7 +81,7 @@ def off(wanted: object, got: object, rtol: float, atol: float | None = None) -> 
         scale = max(1.0, float(finite.max())) if finite.size else 1.0
         both_nan = np.isnan(w) & np.isnan(g)
         distance = np.where((w == g) | both_nan, 0.0, np.where(np.isfinite(w) & np.isfinite(g), np.abs(w - g), np.inf))
-    limit = rtol * scale if atol is None else atol + rtol * scale
+    limit = atol + rtol * scale
     return None if float(distance.max()) <= limit else worst(wanted, got, distance)
 
 

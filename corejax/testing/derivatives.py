@@ -29,6 +29,7 @@ from corejax.testing.tangents import (
     subsets,
     with_complex,
 )
+from corejax.testing.tolerances import slack
 
 _KINDS = {1: "the tangent", 2: "the second derivative", 3: "the third derivative"}
 
@@ -94,7 +95,7 @@ def jvp_agrees_with_complex_steps(case: Case) -> None:
     if (np.abs(steps - others) > 1e-11 * (size + size.max(initial=0.0))).any():
         raise NotApplicable("its complex form loses small imaginary parts")
     outs, dots = jvp(smooth(each, positions), xs, vs)
-    found = beyond(outs, steps, vector(dots), 1e-12 * (size + size.max(initial=0.0)))
+    found = beyond(outs, steps, vector(dots), 1e-12 * (size + size.max(initial=0.0)) + slack(case, *outs))
     if found:
         raise case.fail("jvp", "the tangent differs from f(x + ih).imag / h", got=found, wanted="the same to 1e-12",
                         todo="look for a constant with too few digits, or a formula that loses some")
@@ -176,7 +177,7 @@ def _agrees(case: Case, function: Function, xs: list[Any], positions: tuple[int,
     """
     vs = ones or [_along(case, x) for x in xs]
     outs, dots = jvp(function, xs, vs)
-    found = differences.of(function, xs, vs)
+    found = differences.of(function, xs, vs, slack(case, *outs))
     kept = found.trusted if ones is None else found.trusted & np.isfinite(vector(dots))
     slope, got = np.where(kept, found.slope, 0), np.where(kept, vector(dots), 0)
     wrong = beyond(outs, slope, got, found.tolerance)

@@ -38,8 +38,8 @@ class Slopes:
     trusted: np.ndarray
 
 
-def along(line: Callable[[float], np.ndarray], eps: float = 2.0 ** -52) -> Slopes:
-    """The derivative at 0 of a function of a number, whose results have relative errors of a few `eps`.
+def along(line: Callable[[float], np.ndarray], eps: float = 2.0 ** -52, atol: float = 0.0) -> Slopes:
+    """The derivative at 0 of a function of a number, whose results have errors of a few `eps`, relative, and `atol`.
 
     Two stencils with different steps agree where the function is smooth, and disagree at a jump. A kink exactly in the
     middle shows as curvature that doesn't shrink with the step.
@@ -52,19 +52,19 @@ def along(line: Callable[[float], np.ndarray], eps: float = 2.0 ** -52) -> Slope
             doubtful = ~trusted & np.isfinite(start)
             if not doubtful.any():
                 break
-            new = _at_step(line, start, eps ** 0.2 * factor, eps)
+            new = _at_step(line, start, eps ** 0.2 * factor, eps, atol)
             chosen = doubtful & (new.trusted | ~np.isfinite(slope))
             slope, tolerance = np.where(chosen, new.slope, slope), np.where(chosen, new.tolerance, tolerance)
             trusted = trusted | (doubtful & new.trusted)
     return Slopes(slope, tolerance, trusted)
 
 
-def _at_step(line: Callable[[float], np.ndarray], start: np.ndarray, h: float, eps: float) -> Slopes:
+def _at_step(line: Callable[[float], np.ndarray], start: np.ndarray, h: float, eps: float, atol: float) -> Slopes:
     short = _RATIO * h
     far, near, far_short, near_short = [(line(-t), line(t)) for t in (2 * h, h, 2 * short, short)]
     coarse, fine = _five_points(far, near, h), _five_points(far_short, near_short, short)
     size = np.max([np.abs(x) for x in (*far, *near, *far_short, *near_short)], axis=0)
-    noise = 20 * eps * (size + min(_largest(size), 100.0)) / h
+    noise = (20 * eps * (size + min(_largest(size), 100.0)) + 4 * atol) / h
     tolerance = _RELATIVE * (np.abs(fine) + min(_largest(fine), 1.0)) + noise
     bends = [np.abs(right - 2 * start + left) / step for (left, right), step in ((near, h), (near_short, short))]
     kinked = (bends[1] > 0.7 * bends[0]) & (bends[1] > 100 * tolerance)
@@ -80,13 +80,14 @@ def _largest(x: np.ndarray) -> float:
     return float(finite.max()) if finite.size else 0.0
 
 
-def of(function: Callable[..., Sequence[Any]], xs: Sequence[Any], directions: Sequence[Any]) -> Slopes:
-    """The derivative of a function's results, all as one vector, at `xs` along `directions`."""
+def of(function: Callable[..., Sequence[Any]], xs: Sequence[Any], directions: Sequence[Any], atol: float = 0.0
+       ) -> Slopes:
+    """The derivative of a function's results, all as one vector and known to `atol`, at `xs` along `directions`."""
     xs, directions = [host(x) for x in xs], [host(v) for v in directions]
     def line(t: float) -> np.ndarray:
         return vector(function(*[(x + t * v).astype(x.dtype) for x, v in zip(xs, directions, strict=True)]))
 
-    return along(line, max([_eps(x) for x in function(*xs)], default=2.0 ** -52))
+    return along(line, max([_eps(x) for x in function(*xs)], default=2.0 ** -52), atol)
 
 
 def vector(results: Sequence[object]) -> np.ndarray:

@@ -14,9 +14,9 @@ from corejax.base.errors import CorejaxError, CorejaxRuntimeError
 from corejax.interpreters.batching import Axis
 from corejax.testing.case import Case
 from corejax.testing.check import check
-from corejax.testing.comparing import host, ulps_apart, worst
+from corejax.testing.comparing import host, worst
 from corejax.testing.report import NotApplicable
-from corejax.testing.values import ULPS
+from corejax.testing.tolerances import ULPS, distances, ulps_of
 
 Calls = Iterator[tuple[str, Callable[..., Any], list[list[Any]]]]
 
@@ -32,8 +32,8 @@ def memory_layout_makes_no_difference(case: Case) -> None:
         if layout == "spread by a stride of 0":
             wanted = case.apply(*[_contiguous(x) for x in args])
         for i, (plain, out) in enumerate(zip(wanted, case.apply(*args), strict=True)):
-            distance = ulps_apart(plain, out)
-            if distance.size and float(distance.max()) > max(ULPS, case.sample.ulps or 0.0):
+            distance = distances(case, plain, out)
+            if distance.size and float(distance.max()) > max(ULPS, ulps_of(case)):
                 raise case.fail("impl", f"result {i} is different if the operands are {layout}",
                                 got=worst(plain, out, distance), wanted="the values that contiguous operands give",
                                 todo="use no function that depends on strides, such as ravel(order='K') or view")

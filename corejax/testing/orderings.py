@@ -27,6 +27,7 @@ from corejax.testing.check import check
 from corejax.testing.comparing import host, off
 from corejax.testing.differences import along, vector
 from corejax.testing.report import NotApplicable
+from corejax.testing.tolerances import slack
 
 Names = tuple[str, ...]
 Function = Callable[..., list[Any]]
@@ -41,11 +42,12 @@ QUICK, QUICK_LIKE_ANOTHER, QUICK_COMPILED = 16, 4, 2
 
 
 class Program(NamedTuple):
-    """A function of arrays, a way to draw operands for it, and the relative precision of its coarsest type."""
+    """A function of arrays, a way to draw operands for it, and how exact it is: relative to its results, and at all."""
 
     fun: Function
     draw: Callable[[], Arrays]
     eps: float
+    atol: float
 
 
 class Step(NamedTuple):
@@ -91,7 +93,7 @@ def _differences(inner: Program, operands: Arrays, outs: Arrays) -> tuple[Arrays
 
     def line(t: float) -> np.ndarray:
         return vector(inner.fun(*[x + t * dot for x, dot in zip(operands[:n], operands[n:], strict=True)]))
-    found, got = along(line, inner.eps), vector(outs)
+    found, got = along(line, inner.eps, inner.atol), vector(outs)
     with np.errstate(all="ignore"):
         near = np.abs(got - found.slope) <= 10 * found.tolerance
     return [got], [np.where(found.trusted & ~near, found.slope, got)], 0.0
@@ -154,7 +156,7 @@ class Orderings:
             drawn = case.drawn()
             return [host(drawn[i]).astype(case.avals[i].dtype) for i in positions]
         eps = max([eps_of(aval.dtype) for aval in (*case.avals, *case.out_avals) if dtypes.is_inexact(aval.dtype)])
-        self.programs: dict[Names, Program] = {(): Program(fun, draw, eps)}
+        self.programs: dict[Names, Program] = {(): Program(fun, draw, eps, slack(case, *case.args))}
         self.runs: dict[Names, tuple[Arrays, Arrays]] = {}
 
     def program(self, names: Names) -> Program:
@@ -195,7 +197,7 @@ class Orderings:
     def compare(self, names: Names, got: Arrays, wanted: Arrays, rtol: float) -> None:
         """Raise if the results of an ordering differ from what is wanted."""
         for i, (x, y) in enumerate(zip(wanted, got, strict=True)):
-            difference = off(x, y, rtol)
+            difference = off(x, y, rtol, self.case.atol)
             if difference:
                 outer, inner = names[0], " of ".join([*names[1:], "it"])
                 what = "itself without jit" if "jit" in names else f"what {outer} of {inner} means"

@@ -17,13 +17,11 @@ from corejax.ir.interpret import eval_jaxpr, jaxpr_as_fun
 from corejax.ir.surgery import consts_to_operands, dce_closed
 from corejax.testing.case import Case
 from corejax.testing.check import check
-from corejax.testing.comparing import ulps_apart, worst
+from corejax.testing.comparing import worst
 from corejax.testing.orderings import turn
 from corejax.testing.programs import program_of, same, subsets, transformed, typed
 from corejax.testing.report import NotApplicable
-
-#: How many units in the last place `evaluate` and the compiled program may be apart, unless a sample says more.
-ULPS = 8.0
+from corejax.testing.tolerances import ULPS, distances
 
 
 @check("dce")
@@ -139,7 +137,7 @@ def evaluate_and_the_compiled_program_agree(case: Case) -> None:
         raise NotApplicable("it has no hook `evaluate`")
     outs, compiled = case.apply(*case.args), jit(case.apply)(*case.args)
     for i, (mine, other) in enumerate(zip(outs, compiled, strict=True)):
-        distance = ulps_apart(other, mine)
+        distance = distances(case, other, mine)
         limit = case.sample.ulps or ULPS
         if distance.size and distance.max() > limit:
             raise case.fail("evaluate", f"result {i} differs from the compiled program's",

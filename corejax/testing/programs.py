@@ -48,7 +48,7 @@ def same(case: Case, hook: str, how: str, wanted: Sequence[object], got: Sequenc
         if aval_of(x).dtype == dtypes.float0:
             continue
         narrow = dtypes.is_inexact(aval_of(x).dtype) and np.dtype(aval_of(x).dtype).itemsize < 8
-        difference = off(x, y, 1e-2 if narrow else RTOL)
+        difference = off(x, y, 1e-2 if narrow else RTOL, case.atol)
         if difference:
             raise case.fail(hook, f"{how}: result {i} has a different value", got=difference, wanted="the same",
                             todo=todo)

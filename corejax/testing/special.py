@@ -15,11 +15,14 @@ from corejax.base.avals import ShapedArray
 from corejax.kernel.jaxpr import subjaxprs
 from corejax.testing.case import Case
 from corejax.testing.check import check
-from corejax.testing.comparing import host, numbers, ulps_apart, worst
+from corejax.testing.comparing import host, numbers, worst
 from corejax.testing.report import NotApplicable
-from corejax.testing.values import ULPS
+from corejax.testing.tolerances import distances, ulps_of
 
 Pool = Callable[[ShapedArray], Sequence[Any] | None]
+
+#: Of what compiling and evaluating give and the distances between them, the distances that count.
+Apart = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 #: How many calls have special values in every place, in the quick and in the full mode.
 _DENSE = {False: 40, True: 400}
@@ -52,8 +55,7 @@ def zeros_keep_their_signs(case: Case) -> None:
         _sweep(case, pool_with(zero), _apart_or_opposite)
 
 
-def _apart_or_opposite(wanted: np.ndarray, got: np.ndarray) -> np.ndarray:
-    distance = ulps_apart(wanted, got)
+def _apart_or_opposite(wanted: np.ndarray, got: np.ndarray, distance: np.ndarray) -> np.ndarray:
     if not dtypes.is_float(wanted.dtype):
         return distance
     return np.where((wanted == 0) & (got == 0) & (np.signbit(wanted) != np.signbit(got)), np.inf, distance)
@@ -72,9 +74,9 @@ def extreme_numbers_agree(case: Case) -> None:
         large, tiny = info.max / 8, info.smallest_normal * 16  # so that reciprocals aren't subnormal
         return [large, -large, tiny, -tiny, info.eps, 1.0, -3.0]
 
-    def apart(wanted: np.ndarray, got: np.ndarray) -> np.ndarray:
+    def apart(wanted: np.ndarray, got: np.ndarray, distance: np.ndarray) -> np.ndarray:
         both = ~np.isfinite(wanted) & ~np.isfinite(got) if dtypes.is_inexact(wanted.dtype) else False
-        return np.where(both, 0.0, ulps_apart(wanted, got))
+        return np.where(both, 0.0, distance)
 
     _sweep(case, pool, apart)
 
@@ -106,8 +108,7 @@ def extreme_integers_agree(case: Case) -> None:
     _sweep(case, pool, _apart)
 
 
-def _sweep(case: Case, pool: Pool, apart: Callable[[np.ndarray, np.ndarray], np.ndarray], rounded: tuple[int, ...] = ()
-           ) -> None:
+def _sweep(case: Case, pool: Pool, apart: Apart, rounded: tuple[int, ...] = ()) -> None:
     """Compare evaluation with the compiled program on operands filled from pools of values.
 
     With `rounded`, results may also lie between those for subnormal operands rounded to these multiples of the smallest
@@ -121,10 +122,10 @@ def _sweep(case: Case, pool: Pool, apart: Callable[[np.ndarray, np.ndarray], np.
         got = _stacked([variant.apply(*args) for args in tried])
         bounds = [_stacked([variant.apply(*[_rounded(x, units) for x in args]) for args in tried]) for units in rounded]
         for i, (reference, mine) in enumerate(zip(wanted, got, strict=True)):
-            distance = apart(reference, mine)
+            distance = apart(reference, mine, distances(variant, reference, mine, tried))
             if bounds:
                 distance = np.where(_between(reference, [results[i] for results in bounds]), 0.0, distance)
-            limit = ULPS if case.sample.ulps is None else case.sample.ulps
+            limit = ulps_of(case)
             if distance.size and float(distance.max()) > limit:
                 number = int(np.unravel_index(int(np.argmax(distance)), distance.shape)[0])
                 shown = variant.with_args(tried[number])
@@ -138,11 +139,11 @@ def _sweep_decomposition(case: Case, pool: Pool) -> None:
     rules = case.primitive
     if rules.decompose is None or (rules.impl is None and rules.providers["xla_translation"] == "derived"):
         return
-    limit = ULPS if case.sample.ulps is None else case.sample.ulps
+    limit = ulps_of(case)
     for args in itertools.islice(_operands(case, pool), _DENSE[case.full]):
         found = rules.decompose([device_put(x) if isinstance(x, np.ndarray) else x for x in args], **case.params)
         for i, (x, y) in enumerate(zip(case.apply(*args), found if rules.multiple_results else [found], strict=True)):
-            distance = _apart(numbers(x), numbers(y))
+            distance = _apart(numbers(x), numbers(y), distances(case.with_args(args), x, y))
             if distance.size and float(distance.max()) > limit:
                 raise case.fail("decompose", f"result {i} of decompose is different for special values",
                                 got=f"{worst(x, y, distance)} for {_in_short(case.with_args(args))}",
@@ -220,9 +221,8 @@ def _stacked(results: Sequence[Sequence[object]]) -> list[np.ndarray]:
     return [np.stack([numbers(outs[i]) for outs in results]) for i in range(len(results[0]))]
 
 
-def _apart(wanted: np.ndarray, got: np.ndarray) -> np.ndarray:
+def _apart(wanted: np.ndarray, got: np.ndarray, distance: np.ndarray) -> np.ndarray:
     """Distances in ulps; complex numbers that aren't finite count as equal, whatever their parts."""
-    distance = ulps_apart(wanted, got)
     if not dtypes.is_complex(wanted.dtype):
         return distance
     return np.where(~np.isfinite(wanted) & ~np.isfinite(got), 0.0, distance)

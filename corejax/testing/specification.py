@@ -122,6 +122,9 @@ def _faults_of(sample: object, checks: Collection[str]) -> Iterator[tuple[str, s
                "(low, high), or one for each operand, None to keep it", f"give one interval, or {len(sample.args)}")
     if not all([_is_finite(point) for point in sample.singular]):
         yield "a singular point must be a number", repr(sample.singular), "finite numbers", "singular=(0.0,)"
+    if sample.atol is not None and not (_is_finite(sample.atol) and sample.atol >= 0):
+        yield ("atol must be a bound", repr(sample.atol), "a finite number from 0 on",
+               "give the distance that is right whatever the size of the results")
     if sample.ulps is not None and not (_is_finite(sample.ulps) and sample.ulps >= 0):
         yield ("ulps must be a bound", repr(sample.ulps), "a finite number from 0 on",
                "give the distance that is right; a law that doesn't hold at all goes to `exempt`, with the reason")

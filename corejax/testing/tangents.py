@@ -19,6 +19,7 @@ from corejax.testing.case import Case
 from corejax.testing.comparing import host
 from corejax.testing.differences import vector
 from corejax.testing.report import NotApplicable
+from corejax.testing.tolerances import slack
 
 Results = list[Any]
 Function = Callable[..., Results]
@@ -143,10 +144,11 @@ def operands(positions: Sequence[int]) -> str:
     return f"operand{'s' * (len(positions) != 1)} {', '.join(map(str, positions))}"
 
 
-def far(wanted: Sequence[object], got: Sequence[object], rtol: float = 1e-10, size: float = 0.0) -> str | None:
+def far(wanted: Sequence[object], got: Sequence[object], rtol: float = 1e-10, size: float = 0.0,
+        atol: float = 0.0) -> str | None:
     """None if results agree, relative to their elements, to the largest of these, and to `size`; else what differs."""
     rtol = max(rtol, 64 * precision(*wanted))
-    return beyond(wanted, vector(wanted), vector(got), rtol * (_sizes(vector(wanted)) + size))
+    return beyond(wanted, vector(wanted), vector(got), rtol * (_sizes(vector(wanted)) + size) + atol)
 
 
 def beyond(results: Sequence[object], wanted: np.ndarray, got: np.ndarray, tolerance: np.ndarray) -> str | None:
@@ -186,7 +188,7 @@ def same(case: Case, hook: str, problem: str, wanted: Sequence[object], got: Seq
     """
     types = [[str(aval_of(x).tangent) for x in results] for results in (wanted, got)]
     size = float(np.abs(vector(beside)).max(initial=0.0))
-    found = far(wanted, got, 1e-9, size) if types[0] == types[1] else (
+    found = far(wanted, got, 1e-9, size, slack(case, *wanted)) if types[0] == types[1] else (
         f"({', '.join(types[1])}), not ({', '.join(types[0])})")
     if found:
         raise case.fail(hook, problem, got=found, wanted="the same",

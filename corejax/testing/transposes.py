@@ -36,6 +36,7 @@ from corejax.testing.tangents import (
     with_complex,
     zeros_like,
 )
+from corejax.testing.tolerances import slack
 
 Part = tuple[int, ...]
 
@@ -77,7 +78,7 @@ def _adjoint(case: Case, part: Sequence[int]) -> None:
                             "convert to its dtype")
     dots = jvp(function, xs, vs)[1]
     left, right = inner(*_tangible_pairs(cts, dots)), inner(back, vs)
-    found = _apart(left, right, precision(*xs, *outs))
+    found = _apart(left, right, precision(*xs, *outs), slack(case, *xs, *outs) * _weight(cts, vs))
     if found:
         raise case.fail("transpose", f"the pullback to {operands(part)} is not the adjoint of jvp", got=found,
                         wanted="<ct, jvp(v)> = <vjp(ct), v>, without conjugation",
@@ -99,7 +100,8 @@ def pullback_is_linear(case: Case) -> None:
     for problem, got, value in (("of u + v is not the sum of theirs", pull(both), wanted),
                                 ("of 2 u is not twice that of u", pull(twice), 2 * vector(at_one)),
                                 ("of zeros is not zero", none, 0 * wanted)):
-        found = beyond(got, value, vector(got), rtol * (np.abs(wanted) + np.abs(wanted).max(initial=0.0)))
+        found = beyond(got, value, vector(got), rtol * (np.abs(wanted) + np.abs(wanted).max(initial=0.0))
+                       + slack(case, *outs))
         if found:
             raise case.fail("transpose", f"the pullback {problem}", got=found, wanted="a linear rule",
                             todo="each term of a cotangent has exactly one factor that is a cotangent")
@@ -113,7 +115,7 @@ def _with_zeros(case: Case, positions: Sequence[int], cts: Sequence[Any], k: int
     function = case.function_of(positions)
     alone = vjp(lambda *xs: function(*xs)[k], *chosen(case.args, positions))[1](cts[k])
     padded = pull([ct if i == k else zeros_like(ct) for i, ct in enumerate(cts)])
-    found = far(padded, alone)
+    found = far(padded, alone, atol=slack(case, *alone))
     if found:
         raise case.fail("transpose", f"with a cotangent of result {k} alone, it gives a different result than with "
                         "zeros for the others", got=found, wanted="the same",
@@ -136,7 +138,7 @@ def pullback_under_jit_equals_eager(case: Case) -> None:
     wanted = pull(cts)
     for what, got in (("", staged(case, whole, *xs, *cts)(*xs, *cts)),
                       (" by itself", staged(case, lambda *cts: list(pull(list(cts))), *cts)(*cts))):
-        found = far(wanted, got, 1e-9)
+        found = far(wanted, got, 1e-9, atol=slack(case, *wanted))
         if found:
             raise case.fail("transpose", f"traced{what}, the pullback gives something different", got=found,
                             wanted="the same", todo="compute with operations that can be traced")
@@ -162,7 +164,8 @@ def _transposes(case: Case, part: Part, whole: Part) -> None:
     cts = [_cotangent(case, out) for out in outs]
     back = _transposed(case, part, args, cts)
     eps = precision(*vs, *outs)
-    found = _apart(inner(*_tangible_pairs(cts, outs)), inner(back, vs), eps)
+    found = _apart(inner(*_tangible_pairs(cts, outs)), inner(back, vs), eps,
+                   slack(case, *vs, *outs) * _weight(cts, vs))
     if found:
         raise case.fail("transpose", f"with respect to {operands(part)} it is not the adjoint", got=found,
                         wanted="<ct, f(v)> = <transpose(ct), v>, without conjugation",
@@ -171,7 +174,8 @@ def _transposes(case: Case, part: Part, whole: Part) -> None:
     total = [_plus(a, b) if dtypes.is_inexact(aval_of(a).dtype) else a for a, b in zip(cts, more, strict=True)]
     other, both = [_transposed(case, part, args, each) for each in (more, total)]
     size = np.abs(vector(back)) + np.abs(vector(other))
-    found = beyond(both, vector(back) + vector(other), vector(both), 64 * eps * (size + size.max(initial=0.0)))
+    found = beyond(both, vector(back) + vector(other), vector(both),
+                   64 * eps * (size + size.max(initial=0.0)) + slack(case, *outs))
     if found:
         raise case.fail("transpose", f"with respect to {operands(part)} it is not linear in the cotangent", got=found,
                         wanted="transpose(a + b) = transpose(a) + transpose(b)",
@@ -215,7 +219,7 @@ def transposing_twice_gives_the_original(case: Case) -> None:
         outs = function(*vs)
         transposed = linear_transpose(function, *vs)
         back = linear_transpose(lambda *cts, transposed=transposed: transposed(list(cts)), *outs)(tuple(vs))
-        found = far(outs, back)
+        found = far(outs, back, atol=slack(case, *outs))
         if found:
             raise case.fail("transpose", f"transposed twice with respect to {operands(part)}, it differs", got=found,
                             wanted="the primitive's own results", todo="fix the rule, or those that it computes with")
@@ -293,7 +297,13 @@ def _plus(x: object, y: object) -> np.ndarray:
     return np.asarray(host(x) + host(y), host(x).dtype)
 
 
-def _apart(left: tuple[float, float], right: tuple[float, float], eps: float) -> str | None:
+def _weight(*factors: Sequence[object]) -> float:
+    """The largest sum of what the errors of results are multiplied by in a pairing."""
+    return max([float(np.abs(vector([x for x in each if dtypes.is_inexact(aval_of(x).dtype)])).sum())
+                for each in factors], default=0.0)
+
+
+def _apart(left: tuple[float, float], right: tuple[float, float], eps: float, atol: float) -> str | None:
     """None if two pairings agree as well as can be expected from their sizes; else what differs."""
-    limit = max(1e-10, 200 * eps) * (left[1] + right[1])
+    limit = max(1e-10, 200 * eps) * (left[1] + right[1]) + atol
     return f"{left[0]:.17g} and {right[0]:.17g}" if abs(left[0] - right[0]) > limit else None

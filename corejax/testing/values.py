@@ -13,13 +13,11 @@ from corejax.base import dtypes
 from corejax.base.avals import aval_of
 from corejax.testing.case import Case
 from corejax.testing.check import check
-from corejax.testing.comparing import host, off, ulps_apart, worst, wrong_type
+from corejax.testing.comparing import host, off, worst, wrong_type
 from corejax.testing.compiled import agree
 from corejax.testing.report import NotApplicable
+from corejax.testing.tolerances import distances, ulps_of
 from corejax.xla.runtime.client import default_platform
-
-#: How many units in the last place `impl` and the compiled program may be apart, unless a sample says more.
-ULPS = 8.0
 
 _AGREE = "make them agree; XLA's values are the reference"
 
@@ -51,7 +49,7 @@ def results_are_those_that_the_sample_knows(case: Case) -> None:
             raise case.fail("samples", "the sample states a different number of results", got=len(known),
                             wanted=len(outs), todo="give one array for each result")
         for i, (wanted, out) in enumerate(zip(known, outs, strict=True)):
-            found = off(wanted, out, 1e-12)
+            found = off(wanted, out, 1e-12, case.atol)
             if found:
                 raise case.fail(hook, f"result {i} is not what the sample states", got=found,
                                 wanted="the results of the sample, to 12 digits", todo=f"fix {hook}, or the sample")
@@ -133,17 +131,17 @@ def python_scalars_give_the_announced_weak_types(case: Case) -> None:
 def compare(case: Case, evaluated: Sequence[object], other: Sequence[object], hook: str = "xla_translation",
             ulps: float = 0.0) -> None:
     """Check that evaluation and another way of computing give the announced types, and values that agree."""
-    limit = max(ulps, ULPS if case.sample.ulps is None else case.sample.ulps)
+    limit = max(ulps, ulps_of(case))
     check_types(case, "impl" if case.primitive.impl else hook, evaluated)
     check_types(case, hook, other)
     for i, (x, y) in enumerate(zip(evaluated, other, strict=True)):
-        distance = ulps_apart(y, x)
+        distance = distances(case, y, x)
         if distance.size and float(distance.max()) > limit:
             raise case.fail(case.blamed("impl", "xla_translation", f"xla_translation@{default_platform()}")
                             if hook == "xla_translation" else hook,
                             f"result {i} of {_RULE[hook]} is {float(distance.max()):.3g} ulps from impl's",
                             got=f"by impl {worst(y, x, distance)}", wanted=f"at most {limit:g} ulps apart",
-                            todo=f"fix impl or {hook}; Sample(ulps=...) allows more where both are right")
+                            todo=f"fix impl or {hook}; Sample(ulps=..., atol=...) allows more where both are right")
 
 
 _RULE = {"xla_translation": "the compiled program", "decompose": "decompose"}
