@@ -211,7 +211,8 @@ class Sample:
     - `error`: the exception class that this input must raise.
     - `results`: the expected result, known from elsewhere: one array, or a list of several. Useful for a primitive that
       has a lowering and no `impl`, so that there is nothing else to compare with.
-    - `exempt`: names of checks, with the reason why each doesn't hold here.
+    - `exempt`: names of checks, with the reason why each doesn't hold here; or `"derivative"`, with the reason why the
+      derivative is meant to be another one than the value's.
 
     >>> Sample([1.0, 2.0], {"axis": 0})
     Sample(args=(1.0, 2.0), params={'axis': 0})

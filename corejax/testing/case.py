@@ -19,6 +19,11 @@ from corejax.testing.report import Mismatch, NotApplicable, clipped
 #: The dtypes that a double-precision sample is also tried with, if `abstract_eval` accepts them.
 _NARROWER = {np.dtype(np.float64): (dtypes.float32, dtypes.bfloat16), np.dtype(np.complex128): (dtypes.complex64,)}
 
+#: What a sample may be exempt from in one word. A derivative departs that isn't the value's, such as a straight-through
+#: estimator's: it is compared with no differences of the value, and keeps all other laws.
+DERIVATIVE = "derivative"
+DEPARTURES = (DERIVATIVE,)
+
 #: From this many different params on, samples of the same dtypes take turns with narrower dtypes.
 _MANY = 5
 

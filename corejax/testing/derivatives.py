@@ -10,7 +10,7 @@ from corejax.api import jvp, vjp
 from corejax.base import dtypes
 from corejax.base.avals import aval_of
 from corejax.testing import differences
-from corejax.testing.case import Case
+from corejax.testing.case import DERIVATIVE, Case
 from corejax.testing.check import check
 from corejax.testing.comparing import host
 from corejax.testing.differences import vector
@@ -36,7 +36,7 @@ _KINDS = {1: "the tangent", 2: "the second derivative", 3: "the third derivative
 
 # Differences
 
-@check("jvp")
+@check("jvp", departure=DERIVATIVE)
 def jvp_agrees_with_differences(case: Case) -> None:
     """Tangents agree with differences, along random directions of each subset of operands, at several points."""
     for variant in with_complex(case):
@@ -45,7 +45,7 @@ def jvp_agrees_with_differences(case: Case) -> None:
             _slopes_hold(variant, positions, 1)
 
 
-@check("jvp")
+@check("jvp", departure=DERIVATIVE)
 def derivatives_agree_at_special_points(case: Case) -> None:
     """Where operands are 0, 1 or -1, or all elements are equal, tangents are right as far as a derivative exists."""
     for variant in with_complex(case):
@@ -71,7 +71,7 @@ def _special(case: Case, args: list[Any], part: tuple[int, ...], together: tuple
             _agrees(case, smooth(case, moved, args), xs, moved, 1)
 
 
-@check("jvp")
+@check("jvp", departure=DERIVATIVE)
 def jvp_agrees_with_complex_steps(case: Case) -> None:
     """If the primitive also takes complex numbers, f(x + ih) gives the derivative to the last digits."""
     positions = _differentiated(case)

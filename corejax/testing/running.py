@@ -19,7 +19,7 @@ from corejax.kernel.declarations import Sample
 from corejax.kernel.primitive import Function, Primitive
 from corejax.packs.define import find
 from corejax.testing.batches import compiles_programs
-from corejax.testing.case import Case
+from corejax.testing.case import DEPARTURES, Case
 from corejax.testing.catalogue import CHECKS
 from corejax.testing.check import Check
 from corejax.testing.compiled import Comparison, doubtful
@@ -87,7 +87,7 @@ def outcomes(primitive: Named, samples: Iterable[Sample] | None = None, *, full:
     """Run the checks, and yield the outcome of each."""
     chosen = chosen_checks(full, checks)
     found = primitive_of(primitive)
-    given, specification = specified(found, samples, CHECKS, samples is None or checks is None)
+    given, specification = specified(found, samples, [*CHECKS, *DEPARTURES], samples is None or checks is None)
     if checks is None or specification.failures:
         yield specification
     if not given or (stop_at_first and specification.failures):
@@ -107,7 +107,7 @@ def outcome_of(subject: Subject, check: str, full: bool = False) -> Outcome:
 
 
 def _outcome_of(found: Primitive, check: str, full: bool) -> Outcome:
-    given, specification = specified(found, None, CHECKS)
+    given, specification = specified(found, None, [*CHECKS, *DEPARTURES])
     return specification if check == HAS_SAMPLES else run_check(CHECKS[check], found, given, full)
 
 
@@ -135,16 +135,28 @@ def run_check(each: Check, primitive: Primitive, samples: Sequence[Sample], full
     start = time.perf_counter()
     cases = [Case(primitive, sample, number, each.name, full, samples) for number, sample in enumerate(samples)
              if (sample.error is not None) is each.errors]
-    exempt = [case for case in cases if each.name in case.sample.exempt]
-    raised = _raised(each, [case for case in cases if each.name not in case.sample.exempt])
+    exempt = [case for case in cases if _reason(each, case)]
+    raised = _raised(each, [case for case in cases if not _reason(each, case)])
     failures = [_failed(each, case, error) for case, error in raised
                 if error is not None and not isinstance(error, NotApplicable)]
-    if full and exempt and not any([_is_broken(each, case) for case in exempt]):
-        failures.append(_failure(each, exempt[0], _stale(exempt[0].sample.exempt[each.name])))
-    reasons = dict.fromkeys([case.sample.exempt[each.name] for case in exempt])
+    if full and exempt and _shows_departure(each, exempt) and not any([_is_broken(each, case) for case in exempt]):
+        failures.append(_failure(each, exempt[0], _stale(_reason(each, exempt[0]))))
+    reasons = dict.fromkeys([_reason(each, case) for case in exempt])
     not_applicable = dict.fromkeys([str(error) for _, error in raised if isinstance(error, NotApplicable)])
     return Outcome(primitive.name, each.name, each.hook, tuple(failures), sum([error is None for _, error in raised]),
                    tuple(reasons), tuple(not_applicable), time.perf_counter() - start)
+
+
+def _reason(each: Check, case: Case) -> str:
+    """Why a sample is exempt from a check, by its name or in one word for several; empty if it isn't."""
+    exempt = case.sample.exempt
+    return exempt.get(each.name) or (exempt.get(each.departure, "") if each.departure else "")
+
+
+def _shows_departure(each: Check, exempt: Sequence[Case]) -> bool:
+    """Whether exempt samples must break this law: of those that a departure names, only the first one."""
+    first = next(other for other in CHECKS.values() if other.departure == each.departure)
+    return first is each or any([each.name in case.sample.exempt for case in exempt])
 
 
 def _raised(each: Check, cases: Sequence[Case]) -> list[tuple[Case, BaseException | None]]:
@@ -207,7 +219,7 @@ def _failed(each: Check, case: Case, error: BaseException) -> Failure:
 
 def _stale(reason: str) -> Mismatch:
     return Mismatch("samples", "no sample that is exempt from this law breaks it", got=f"the exemption: {reason}",
-                    wanted="exemptions only where a law is broken", todo="remove the name of this check from `exempt`")
+                    wanted="exemptions only where a law is broken", todo="remove the exemption")
 
 
 def _failure(each: Check, case: Case, mismatch: Mismatch, cause: BaseException | None = None) -> Failure:
