@@ -9,6 +9,7 @@ from corejax.testing import (
     memory,
     orderings,
     pieces,
+    platforms,
     programs,
     refusals,
     repetition,
@@ -20,8 +21,8 @@ from corejax.testing import (
 )
 from corejax.testing.check import Check
 
-_MODULES = (refusals, declared, weak_types, values, special, memory, programs, pieces, repetition, derivatives,
-            tangent_rules, transposes, batching, orderings)
+_MODULES = (refusals, declared, weak_types, values, special, memory, platforms, programs, pieces, repetition,
+            derivatives, tangent_rules, transposes, batching, orderings)
 
 #: Every check, by name.
 CHECKS: dict[str, Check] = {

@@ -12,6 +12,7 @@ from corejax.api import eval_shape, jit, jvp, make_jaxpr, vjp, vmap
 from corejax.base.config import config
 from corejax.base.errors import CorejaxError, CorejaxNotImplementedError, MissingRuleError, PluginError, RuleError
 from corejax.kernel.declarations import NotDifferentiable
+from corejax.kernel.jaxpr import subjaxprs
 from corejax.kernel.primitive import Primitive
 from corejax.testing.case import Case
 from corejax.testing.check import check
@@ -75,6 +76,26 @@ def _public_name(primitive: Primitive) -> str:
 
 def _name(kind: object) -> str:
     return getattr(kind, "__name__", str(kind))
+
+
+@check("abstract_eval")
+def one_operand_more_or_less_is_refused(case: Case) -> None:
+    """With an operand more, or one less, it is an error, unless samples have other numbers of operands."""
+    counts = {len(sample.args) for sample in case.samples if sample.error is None}
+    names = getattr(case.primitive.plugin, "operands", None) or ("",)
+    if len(counts) > 1 or names[-1].startswith("*"):
+        raise NotApplicable("it takes any number of operands")
+    if not case.args or any(True for _ in subjaxprs(case.params)):
+        raise NotApplicable("it has no operands" if not case.args else "a program in its params says how many")
+    for what, args in (("one more operand", (*case.args, case.args[-1])), ("one operand less", case.args[:-1])):
+        try:
+            out = case.primitive.infer(case.with_args(args).avals, case.params)
+        except Exception:  # whatever it says, it doesn't go on
+            continue
+        raise case.fail("abstract_eval", f"it accepts {what} than the samples have", got=out,
+                        wanted=f"{len(case.args)} operand{'s' * (len(case.args) > 1)}",
+                        todo="unpack the operands: (x,) = avals, rather than avals[0]; if it takes any number, add "
+                        "samples with others, or declare operands = ('x', '*others')")
 
 
 @check("vmap")

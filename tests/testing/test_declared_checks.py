@@ -33,9 +33,10 @@ class Cubed:
 
     @hookimpl
     def abstract_eval(self, avals: Any) -> Any:
-        if avals[0].dtype != np.float64:
-            raise CorejaxTypeError("cubed takes float64 only", got=str(avals[0]), wanted="f64", todo="convert it")
-        return avals[0]
+        (x,) = avals
+        if x.dtype != np.float64:
+            raise CorejaxTypeError("cubed takes float64 only", got=str(x), wanted="f64", todo="convert it")
+        return x
 
     @hookimpl
     def jvp(self, primals: Any, tangents: Any) -> Any:

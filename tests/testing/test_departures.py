@@ -25,7 +25,8 @@ class Straight:
 
     @hookimpl
     def decompose(self, args: Sequence[Any]) -> Any:
-        return self._value(args[0])
+        (x,) = args
+        return self._value(x)
 
     @hookimpl
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:

@@ -28,7 +28,8 @@ class Sine:
 
     @hookimpl
     def decompose(self, args: Sequence[Any]) -> Any:
-        return lax.sin(args[0])
+        (x,) = args
+        return lax.sin(x)
 
     @hookimpl
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
