@@ -166,10 +166,11 @@ class ToFloat:
 
     @hookimpl
     def abstract_eval(self, avals: Sequence[ShapedArray]) -> ShapedArray:
-        if avals[0].dtype != RATIONAL.dtype:
-            raise CorejaxTypeError("rational_to_float: this isn't rational", got=str(avals[0]), wanted="dtype rational",
+        (x,) = avals
+        if x.dtype != RATIONAL.dtype:
+            raise CorejaxTypeError("rational_to_float: this isn't rational", got=str(x), wanted="dtype rational",
                                    todo="make it with lax.rational")
-        return ShapedArray(avals[0].shape, "float64")
+        return ShapedArray(x.shape, "float64")
 
     @hookimpl
     def decompose(self, args: Sequence[Any]) -> Any:
