@@ -63,7 +63,8 @@ def check_pack(pack: str, *, full: bool = False, checks: Iterable[str] | None = 
     """
     chosen = None if checks is None else [each.name for each in chosen_checks(full, checks)]
     contents, found, hooks = contents_of(pack), list[Outcome](), dict[str, dict[str, str]]()
-    found += filter(None, [contents.outcome(pack)])
+    whole = contents.outcome(pack)
+    found += [whole] if whole and whole.failures else []
     for subject in contents.subjects:
         with subject.chosen():
             primitive = primitive_of(subject.name)
