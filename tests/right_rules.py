@@ -23,9 +23,11 @@ class Seeded:
         self._rng = lambda: np.random.default_rng(seed)
 
 
-def _checked(name: str, avals: Sequence[Any]) -> Any:
+def _checked(name: str, avals: Sequence[Any], count: int) -> Any:
     """The type of operands, which must be of one type: floats with elements along the last axis."""
     x = avals[0]
+    if len(avals) != count:
+        raise CorejaxTypeError(f"{name} takes {count} operands", got=len(avals), wanted=count)
     if x.dtype.kind in "cib" or not x.shape or not x.shape[-1] or len({(each.shape, each.dtype) for each in avals}) > 1:
         raise CorejaxTypeError(f"{name} takes floats of one type", got=", ".join(map(str, avals)),
                                wanted="arrays of one shape and dtype, not empty")
@@ -75,7 +77,7 @@ class Fft(Seeded):
 
     @hookimpl
     def abstract_eval(self, avals: Sequence[Any]) -> Any:
-        return _checked(self.name, avals)
+        return _checked(self.name, avals, 1)
 
     def _cosines(self, n: int, dtype: Any) -> Any:
         return np.cos(2 * np.pi / n * np.outer(np.arange(n), np.arange(n))).astype(dtype)
@@ -112,7 +114,8 @@ class LogSumExp(Seeded):
 
     @hookimpl
     def decompose(self, args: Sequence[Any]) -> Any:
-        return _log_sum_exp(args[0])
+        (x,) = args
+        return _log_sum_exp(x)
 
     @hookimpl
     def impl(self, args: Sequence[Any]) -> Any:
@@ -142,7 +145,7 @@ class CrossEntropy(Seeded):
 
     @hookimpl
     def abstract_eval(self, avals: Sequence[Any]) -> Any:
-        x = _checked(self.name, avals)
+        x = _checked(self.name, avals, 2)
         return x.update(shape=x.shape[:-1])
 
     @hookimpl

@@ -40,7 +40,8 @@ class Noisy:
 
     @hookimpl
     def decompose(self, args: Sequence[Any]) -> Any:
-        return 3.0 * args[0]
+        (x,) = args
+        return 3.0 * x
 
     @hookimpl
     def impl(self, args: Sequence[Any]) -> Any:
