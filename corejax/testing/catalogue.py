@@ -7,6 +7,7 @@ from corejax.testing import (
     declared,
     derivatives,
     memory,
+    moving,
     orderings,
     pieces,
     platforms,
@@ -21,7 +22,7 @@ from corejax.testing import (
 )
 from corejax.testing.check import Check
 
-_MODULES = (refusals, declared, weak_types, values, special, memory, platforms, programs, pieces, repetition,
+_MODULES = (refusals, declared, weak_types, values, special, memory, moving, platforms, programs, pieces, repetition,
             derivatives, tangent_rules, transposes, batching, orderings)
 
 #: Every check, by name.
