@@ -195,6 +195,23 @@ def test_derivatives_pass_them_by():
         cj.grad(lambda x: unwrap[TABLE](wrap[TABLE](x)).sum())(STORED)
 
 
+@cj.custom_vjp
+def scaled(y, x):
+    return y * unwrap[TABLE](x).sum(), x[::-1]
+
+
+scaled.defvjp(lambda y, x: (scaled(y, x), x), lambda x, ct: (ct[0] * unwrap[TABLE](x).sum(), None))
+
+
+def test_rules_of_the_users_keep_and_return_them():
+    def loss(y, x):
+        return lax.scan(lambda c, _: (scaled(c, x)[0], None), scaled(y, x)[0], None, length=2)[0]
+
+    for run in (lambda f: f, cj.jit, cj.checkpoint, lambda f: lambda y, x: cj.vmap(f)(y[None], x[None])[0]):
+        out = run(cj.grad(loss))(np.float32(2.0), X[:2])
+        assert out == STORED[:2].sum() ** 3
+
+
 @pytest.mark.parametrize("what", [
     lambda x: x + x, lambda x: x * 2, lambda x: -x, lambda x: x == x, lambda x: x < x, lambda x: x @ x, lax.sin,
     lambda x: x.sum(), lambda x: x.max(), lambda x: lax.argmax(x, 0, np.int32), lambda x: x.astype("float32"),

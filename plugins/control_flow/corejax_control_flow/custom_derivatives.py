@@ -205,7 +205,7 @@ class CustomPullback:
     """
 
     name = "custom_pullback"
-    structural = True
+    element_types = ("*",)
     operands = ("*values",)
     multiple_results = True
     symbolic_zeros = True
