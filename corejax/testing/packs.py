@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
@@ -124,9 +123,8 @@ def _nothing(pack: Pack, notes: list[str]) -> tuple[list[str], list[Failure]]:
         got = "; ".join(notes) or f"entry points in {', '.join(sorted(set(kinds)))}"
         return notes, [_failure(pack, "", "there is nothing to check", "install what its rules are for, or correct the "
                                 "names of its groups of entry points", got=got)]
-    counts = [f"{n} {groups.noun(kind)}{'s' * (n > 1)}" for kind, n in Counter(kinds).items()]
     return [f"{pack} has neither primitives nor rules, so there is nothing to check: it provides "
-            f"{', '.join(counts)}"], []
+            f"{groups.counted(kinds)}"], []
 
 
 def use_of(subject: Subject, primitive: Primitive) -> Iterator[Outcome]:
