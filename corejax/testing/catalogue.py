@@ -11,6 +11,7 @@ from corejax.testing import (
     orderings,
     pieces,
     platforms,
+    precisions,
     programs,
     refusals,
     repetition,
@@ -23,7 +24,7 @@ from corejax.testing import (
 from corejax.testing.check import Check
 
 _MODULES = (refusals, declared, weak_types, values, special, memory, moving, platforms, programs, pieces, repetition,
-            derivatives, tangent_rules, transposes, batching, orderings)
+            derivatives, tangent_rules, transposes, batching, precisions, orderings)
 
 #: Every check, by name.
 CHECKS: dict[str, Check] = {

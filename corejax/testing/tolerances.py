@@ -54,12 +54,12 @@ def distances(case: Case, wanted: object, got: object, calls: Sequence[Sequence[
 
 def _sizes(case: Case, args: Sequence[object]) -> np.ndarray:
     """The size of what went into each element of a result."""
-    if _is_elementwise(case):
+    if is_elementwise(case):
         return np.asarray(np.minimum(np.max(np.broadcast_arrays(*map(_size, args)), axis=0), _LARGEST))
     return np.asarray(_norm(args))
 
 
-def _is_elementwise(case: Case) -> bool:
+def is_elementwise(case: Case) -> bool:
     """Whether each element of the results depends, by experiment, on the elements at its place alone."""
     shapes = {aval.shape for aval in (*case.avals, *case.out_avals)} - {()}
     if len(shapes) > 1 or any([not aval.shape for aval in case.out_avals]) and shapes or not case.args:
