@@ -156,7 +156,9 @@ class Cond:
         yield sample(1, [x, y], *two, results=[np.sin(y), np.cos(x * y)])
         yield sample(2, [x, n], lambda x, n: [x, n], lambda x, n: [lax.mul(2.0, x), lax.add(n, n)],
                      lambda x, n: [lax.exp(x), n])
-        yield sample(1, [np.float64(0.5)], lambda x: [1.0], lambda x: [lax.sin(x)])
+        number = sample(1, [np.float64(0.5)], lambda x: [1.0], lambda x: [lax.sin(x)])
+        yield number
+        yield Sample([np.int32(0), 0.5], number.params, domain=number.domain)  # weaker than the branches' input
         yield sample(1, [np.int32(0), x, y], lambda i, x, y: [lax.mul(x, x), x[0]],
                      lambda i, x, y: [switch(i, [lambda: lax.mul(lax.tanh(x), y), lambda: y]), lax.cos(y[0])])
         yield sample(0, [x, y], *two, lambda x, y: [x, lax.mul(y[0], 2.0)], error=TypeError)
@@ -468,7 +470,9 @@ class _Selection:
             cases = [x if d is None and not aval.shape else to_dim(x, d, wanted, size)
                      for x, d in zip([row[i] for row in results], found_dims, strict=True)]
             shape = (*aval.shape[:wanted], size, *aval.shape[wanted:])
-            outs.append(lax.select_n(self._over(self.index, shape, wanted), *cases))
+            out = lax.select_n(self._over(self.index, shape, wanted), *cases)
+            outs.append(out if aval_of(out).weak_type == aval.weak_type else
+                        roles.convert(out, aval.dtype, aval.weak_type))
             out_dims.append(wanted)
         return outs, out_dims
 

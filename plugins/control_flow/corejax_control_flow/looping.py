@@ -202,6 +202,8 @@ class WhileLoop:
                      [], [], [zero, w, x])
         yield sample(lambda x: [lax.lt(x, 4.0)], lambda x: [lax.add(lax.mul(x, x), 1.0)], [], [], [w[0]])
         yield sample(lambda i, x: [lax.lt(x, 4.0)], lambda i, x: [i, x], [], [], [zero, x], error=TypeError)
+        right = sample(lambda x: [lax.lt(x, 4.0)], lambda x: [lax.add(lax.mul(x, x), 1.0)], [], [], [w[0]])
+        yield Sample(right.args, {**right.params, "cond_nconsts": -1}, error=ValueError)
 
 
 while_loop: Any = define(WhileLoop())
@@ -666,6 +668,10 @@ def _named(staged: Staged) -> str:
 
 def _check(loop: Loop, avals: Sequence[ShapedArray]) -> None:
     """Raise if these aren't valid operands, condition and body of a loop."""
+    if min(loop.cond_nconsts, loop.body_nconsts) < 0:
+        raise CorejaxValueError("while_loop: the numbers of constants can't be negative", primitive="while_loop",
+                                where=here(), got=(loop.cond_nconsts, loop.body_nconsts), wanted="numbers from 0 on",
+                                todo="count the first operands, and those after them")
     cond_consts, in_cond = loop.cond.in_avals[: loop.cond_nconsts], loop.cond.in_avals[loop.cond_nconsts:]
     wanted = [*cond_consts, *loop.body.in_avals]
     if not _match(avals, wanted):

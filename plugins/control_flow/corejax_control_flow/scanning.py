@@ -112,7 +112,7 @@ class Scan:
     def abstract_eval(self, avals: Any, *, jaxpr: Jaxpr, length: int, reverse: bool, num_consts: int, num_carry: int,
                       unroll: int) -> list[ShapedArray]:
         body = Body(jaxpr, num_consts, num_carry)
-        _check(body, avals, length)
+        _check(body, avals, length, unroll)
         carry, ys = body.results(jaxpr.out_avals)
         return [*carry, *[_stacked(aval, length) for aval in ys]]
 
@@ -219,6 +219,9 @@ class Scan:
                      reverse=True)
         wrong = sample(step, [w], [c], [xs], length=4)
         yield Sample(wrong.args, wrong.params, error=TypeError)
+        right = sample(step, [w], [c], [xs])
+        yield Sample(right.args, {**right.params, "unroll": 0}, error=ValueError)
+        yield Sample(right.args, {**right.params, "num_consts": -1}, error=ValueError)
 
 
 scan: Any = define(Scan())
@@ -733,8 +736,15 @@ def _stacked(aval: ShapedArray, length: int) -> ShapedArray:
     return aval.update(shape=(length, *aval.shape))
 
 
-def _check(body: Body, avals: Sequence[ShapedArray], length: int) -> None:
-    """Raise if these aren't valid operands and body of a scan."""
+def _check(body: Body, avals: Sequence[ShapedArray], length: int, unroll: int) -> None:
+    """Raise if these aren't valid operands and body of a scan, or it can't be unrolled like that."""
+    if unroll < 1:
+        raise CorejaxValueError("scan: a round of the loop must have at least one step", primitive="scan",
+                                where=here(), got=f"unroll={unroll}", wanted="at least 1", todo="give unroll=1")
+    if min(body.num_consts, body.num_carry) < 0:
+        raise CorejaxValueError("scan: the numbers of constants and of carried values can't be negative",
+                                primitive="scan", where=here(), got=(body.num_consts, body.num_carry),
+                                wanted="numbers from 0 on", todo="count the first operands, and those after them")
     consts, carry, xs = body.operands(body.jaxpr.in_avals)
     wanted = [*consts, *carry, *[_stacked(aval, length) for aval in xs]]
     if len(avals) != len(wanted) or [a for a, w in zip(avals, wanted, strict=True) if not a.matches(w)]:

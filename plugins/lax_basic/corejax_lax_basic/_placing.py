@@ -96,6 +96,13 @@ def check_numbers(primitive: str, x: ShapedArray, indices: ShapedArray, index_ma
                       wanted="equal sizes pair by pair", todo="pair each batching axis with one of its size")
 
 
+def check_places(primitive: str, axes: Shape, x: ShapedArray, what: str) -> None:
+    """Reject axes that aren't those of an array, each once and in their order."""
+    if any([not 0 <= d < x.ndim for d in axes]) or list(axes) != sorted({*axes}):
+        raise refused(primitive, f"{what} must be axes of an array of rank {x.ndim}, in order", got=axes,
+                      wanted=f"different axes below {x.ndim}, in order", todo="correct the dimension numbers")
+
+
 def places_of(shape: Shape, indices: Any, index_map: Shape, x_batch: Shape, index_batch: Shape, sizes: Shape, *,
               clamp: bool, check: bool) -> tuple[list[Any], Any]:
     """Positions (windows..., 1, .., size, .., 1) for each operand axis and, if `check`, which windows are inside."""

@@ -31,7 +31,7 @@ expm1 = define(families.unary(
     example="expm1(0.5) -> Array(0.64872127, dtype=float64, weak_type=True)"))
 log = define(families.unary(
     "log", np.log, hlo="log", dtypes="fc", jvp=factors(over(lambda out, x: x)), domain=(0.2, 3.0),
-    compiled_at=families.where_infinite, doc="The natural logarithm.",
+    ulps=32.0, compiled_at=families.where_infinite, doc="The natural logarithm.",
     example="log(2.0) -> Array(0.69314718, dtype=float64, weak_type=True)"))
 log1p = define(families.unary(
     "log1p", np.log1p, hlo="log_plus_one", dtypes="fc", jvp=factors(over(lambda out, x: add(x, 1))),
@@ -56,7 +56,7 @@ rsqrt = define(families.unary(
 
 def _base_slope(out: Any, x: Any, y: Any) -> Any:
     """y x^(y - 1): NaN at x = y = 0."""
-    return mul(y, pow(x, sub(y, 1)))
+    return mul(y, pow(x, y - 1))  # y may be a Python number, as the operator allows
 
 
 def _exponent_slope(out: Any, x: Any, y: Any) -> Any:
@@ -80,6 +80,7 @@ class _Pow(families.Elementwise):
     def samples(self, rng: Any) -> Iterator[Sample]:
         yield from super().samples(rng)
         yield self._sample([np.array([0.0, 2.0]), np.array([2.0, 1.5])])
+        yield self._sample([np.array([1.5, 2.0]), 0.5])
 
 
 def _power(x: Any, y: Any) -> Any:

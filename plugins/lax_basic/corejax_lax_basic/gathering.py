@@ -25,6 +25,7 @@ from corejax_lax_basic._placing import (
     canonical_mode,
     canonical_numbers,
     check_numbers,
+    check_places,
     fill_number,
     places_of,
     rows_of,
@@ -102,13 +103,15 @@ class Gather:
                         got=f"fill_value={fill_value!r}", wanted="no fill_value", todo='use mode="clip", or select')
         dropped = (*collapsed, *x_batch)
         fits = len(slice_sizes) == x.ndim and all([0 <= s <= n for s, n in zip(slice_sizes, x.shape, strict=True)])
-        if not fits or any([slice_sizes[d] > 1 for d in dropped]) or len(offset_dims) + len(dropped) != x.ndim:
+        if (not fits or any([slice_sizes[d] != 1 for d in collapsed]) or any([slice_sizes[d] > 1 for d in x_batch])
+                or len(offset_dims) + len(dropped) != x.ndim):
             raise refused(self.name, f"slice_sizes or offset_dims don't fit {x}",
                           got=f"{slice_sizes} with {GatherDimensionNumbers(*dimension_numbers)}",
                           wanted="a size for each axis, 1 along collapsed and batching axes; an offset axis for others",
                           todo="for x[i] along axis 0: collapsed_slice_dims=(0,), start_index_map=(0,)")
         windows, offsets = iter(indices.shape[:-1]), iter([s for d, s in enumerate(slice_sizes) if d not in dropped])
         ndim = indices.ndim - 1 + len(offset_dims)
+        check_places(self.name, offset_dims, ShapedArray((1,) * ndim, x.dtype), "offset_dims")
         return ShapedArray([next(offsets) if d in offset_dims else next(windows) for d in range(ndim)], x.dtype,
                            x.weak_type)
 
@@ -173,6 +176,7 @@ class Gather:
         yield Sample([rng.standard_normal((3, 4)), np.array([[2], [3], [-1], [2]])], {**rows, "mode": "fill"},
                      exempt={"elements are moved whole": "a number can't stand for elements out of bounds"})
         yield Sample([np.ones((3, 4)), np.array([[2, 0]])], {**rows, "mode": "fill"}, error=TypeError)
+        yield Sample([np.ones((3, 4)), np.array([[2]])], {**rows, "slice_sizes": (0, 4)}, error=TypeError)
 
 
 gather: Any = define(Gather())

@@ -23,6 +23,7 @@ from corejax_lax_basic._placing import (
     canonical_mode,
     canonical_numbers,
     check_numbers,
+    check_places,
     places_of,
     rows_of,
     uppers,
@@ -100,6 +101,7 @@ class _Scatter:
         window_dims, inserted, index_map, x_batch, index_batch = dimension_numbers
         same_dtype(self.name, (x, updates))
         check_numbers(self.name, x, indices, index_map, inserted, x_batch, index_batch)
+        check_places(self.name, window_dims, updates, "update_window_dims")
         windows = tuple([n for d, n in enumerate(updates.shape) if d not in window_dims])
         fits = windows == indices.shape[:-1] and len(window_dims) + len(inserted) + len(x_batch) == x.ndim
         if not fits or any([s > n for s, n in zip(window_sizes(x.shape, updates.shape, dimension_numbers), x.shape,
@@ -156,6 +158,9 @@ class _Scatter:
             yield Sample([rng.standard_normal(sizes), np.array(indices, np.int32), rng.standard_normal(new)], {
                 "dimension_numbers": numbers, "mode": mode, "unique_indices": mode == "fill",
                 "indices_are_sorted": False}, exempt=self._exempt_of_overlaps if mode == "clip" else None)
+        yield Sample([np.ones((3, 0)), np.zeros((3, 2), np.int32), np.ones((3, 2))], {
+            "dimension_numbers": ((1, 2), (), (0, 1), (), ()), "mode": "drop", "unique_indices": False,
+            "indices_are_sorted": False}, error=TypeError)
 
 
 class Scatter(_Scatter):
