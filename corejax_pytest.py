@@ -16,6 +16,12 @@ def pytest_addoption(parser: Any) -> None:
                     help="add a test for each primitive of this installed pack and check of the conformance kit; "
                          "may be repeated")
     group.addoption("--corejax-full", action="store_true", help="run the slow checks, too")
+    group.addoption("--corejax-search", action="store_true",
+                    help="search for inputs that break a law, too, which needs hypothesis")
+    for name, kind, what in (("examples", int, "try at most N inputs for each primitive"),
+                             ("seconds", float, "search for at most N seconds for each primitive"),
+                             ("seed", int, "search among other inputs than with another seed")):
+        group.addoption(f"--corejax-search-{name}", type=kind, metavar="N", help=what)
 
 
 def pytest_configure(config: Any) -> None:
@@ -24,7 +30,16 @@ def pytest_configure(config: Any) -> None:
     packs = list(dict.fromkeys(config.option.corejax_packs))
     if packs:
         kit = import_module("corejax.testing.pytest_plugin")
-        config.pluginmanager.register(kit.Packs(packs, config.option.corejax_full), "corejax_packs")
+        config.pluginmanager.register(kit.Packs(packs, config.option.corejax_full, _search(config.option)),
+                                      "corejax_packs")
+
+
+def _search(options: Any) -> dict[str, Any] | None:
+    """How much to search, as given by options, each of which asks for a search; None without any."""
+    given = {"max_examples": options.corejax_search_examples, "seconds": options.corejax_search_seconds,
+             "seed": options.corejax_search_seed}
+    given = {name: value for name, value in given.items() if value is not None}
+    return given if given or options.corejax_search else None
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING, Any
 from corejax.kernel.declarations import Sample
 from corejax.testing.catalogue import CHECKS
 from corejax.testing.check import Check, check
+from corejax.testing.effort import Search
 from corejax.testing.report import ConformanceError, Failure, Outcome, Report
 from corejax.testing.running import check_pack, check_primitive
 
 if TYPE_CHECKING:
     from corejax.testing.pytest_plugin import pack_tests
 
-__all__ = ["CHECKS", "Check", "ConformanceError", "Failure", "Outcome", "Report", "Sample", "check", "check_pack",
-           "check_primitive", "pack_tests"]
+__all__ = ["CHECKS", "Check", "ConformanceError", "Failure", "Outcome", "Report", "Sample", "Search", "check",
+           "check_pack", "check_primitive", "pack_tests"]
 
 
 def __getattr__(name: str) -> Any:

@@ -160,6 +160,11 @@ class Case:
         """Whether the sample says that this operand must not be replaced by other values."""
         return self.sample.domain is not None and self._domains()[i] is None
 
+    def domain_of(self, i: int) -> tuple[float, float] | None:
+        """The interval from which this operand may be drawn; None if the sample gives none."""
+        domain: tuple[float, float] | None = self._domains()[i]
+        return domain
+
     def variants(self) -> Iterator[Case]:
         """This case, and the same with narrower floats if `abstract_eval` accepts them.
 

@@ -37,8 +37,13 @@ class Subject(NamedTuple):
 
     def chosen(self) -> AbstractContextManager[object]:
         """The context in which the pack's rules for it count, whatever the user prefers."""
+        return prefer(*self.choices) if self.slots else nullcontext()
+
+    @property
+    def choices(self) -> list[str]:
+        """What a user would prefer to choose the pack's rules for it."""
         bare = self.name.rpartition("/")[2]
-        return prefer(*[f"{self.pack}/{bare}:{slot}" for slot in self.slots]) if self.slots else nullcontext()
+        return [f"{self.pack}/{bare}:{slot}" for slot in self.slots]
 
 
 class Contents(NamedTuple):

@@ -5,15 +5,16 @@ The module `corejax_pytest`, which pytest always loads, defines the options and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
 from corejax.base.errors import CorejaxError
+from corejax.testing.effort import NO_COUNTEREXAMPLE, Search, Searched, effort_of
 from corejax.testing.packs import RULES_ARE_USED, Subject, contents_of, hooks_of
 from corejax.testing.report import ConformanceError, Outcome, by_provider
-from corejax.testing.running import chosen_checks, outcome_of
+from corejax.testing.running import check_hypothesis, chosen_checks, outcome_of
 from corejax.testing.specification import HAS_SAMPLES
 
 if TYPE_CHECKING:
@@ -25,38 +26,48 @@ EXEMPTION, PROVIDERS = "corejax exemption", "corejax providers"
 Record = Callable[[str, object], None]
 
 
-def pack_tests(pack: str, *, full: bool = False) -> Callable[..., None]:
+def pack_tests(pack: str, *, full: bool = False, search: Searched = False) -> Callable[..., None]:
     """A pytest test, parametrized over the primitives and the checks: assign it to a `test_...`.
 
     >>> test_rules = pack_tests("corejax-reductions")
 
     The primitives are those that an installed pack provides, and those that it has rules for. `full` adds the slow
-    checks.
+    checks, `search` a search for counterexamples: True, or a `Search` that says how much to try.
     """
-    contents = contents_of(pack)
+    contents, mode = contents_of(pack), Mode(full, effort_of(search))
+    if mode.effort:
+        check_hypothesis()
     whole = contents.outcome(pack)
     cases = [pytest.param(whole, "", id=f"{pack}: {RULES_ARE_USED}")] if whole else []
     cases += [pytest.param(subject, check, id=f"{subject.name}: {check}")
-              for subject in contents.subjects for check in check_names(subject, full)]
+              for subject in contents.subjects for check in check_names(subject, mode)]
 
     @pytest.mark.corejax
     @pytest.mark.parametrize(("subject", "check"), cases)
     def test(subject: Subject | Outcome, check: str, record_property: Record) -> None:
-        run(subject, check, full, record_property)
+        run(subject, check, mode, record_property)
     return test
 
 
-def check_names(subject: Subject, full: bool) -> list[str]:
+class Mode(NamedTuple):
+    """What is run for each primitive: the slow checks or not, and how long a search, if any."""
+
+    full: bool
+    effort: Search | None
+
+
+def check_names(subject: Subject, mode: Mode) -> list[str]:
     """The names of all checks of a mode for a primitive."""
-    return [*[RULES_ARE_USED] * bool(subject.slots), HAS_SAMPLES, *[check.name for check in chosen_checks(full)]]
+    return [*[RULES_ARE_USED] * bool(subject.slots), HAS_SAMPLES,
+            *[check.name for check in chosen_checks(mode.full)], *[NO_COUNTEREXAMPLE] * bool(mode.effort)]
 
 
-def run(subject: Subject | Outcome, check: str, full: bool, record: Record) -> None:
+def run(subject: Subject | Outcome, check: str, mode: Mode, record: Record) -> None:
     """Run a check, and report the outcome to pytest; a failure has the kit's text, without frames."""
     if isinstance(subject, Outcome):
         return _tell(subject)
     try:
-        outcome = outcome_of(subject, check, full)
+        outcome = outcome_of(subject, check, mode.full, mode.effort)
         if check == RULES_ARE_USED:
             with subject.chosen():
                 shown = by_provider(hooks_of(subject.primitive))
@@ -83,12 +94,15 @@ def reasons_of(outcome: Outcome) -> Sequence[str]:
 class Packs:
     """The pytest plugin that adds the tests of some packs to a session."""
 
-    def __init__(self, packs: Sequence[str], full: bool) -> None:
+    def __init__(self, packs: Sequence[str], full: bool, search: Mapping[str, float] | None = None) -> None:
+        """`search` has the fields of a `Search` that aren't those by default; None is for no search."""
         try:
             self.contents = {pack: contents_of(pack) for pack in packs}
+            self.mode = Mode(full, None if search is None else Search(**search))  # type: ignore[arg-type]
+            if self.mode.effort:
+                check_hypothesis()
         except CorejaxError as error:
             raise pytest.UsageError(str(error)) from None
-        self.full = full
 
     @pytest.hookimpl(tryfirst=True)  # before tests are chosen by -k and -m
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
@@ -110,7 +124,7 @@ class PackNode(pytest.Collector):
         contents = self.plugin.contents[self.name]
         whole = contents.outcome(self.name)
         if whole is not None:
-            yield CheckItem.from_parent(self, name=RULES_ARE_USED, subject=whole, full=self.plugin.full)
+            yield CheckItem.from_parent(self, name=RULES_ARE_USED, subject=whole, mode=self.plugin.mode)
         for subject in contents.subjects:
             yield PrimitiveNode.from_parent(self, name=subject.name, subject=subject)
 
@@ -126,22 +140,22 @@ class PrimitiveNode(pytest.Collector):
 
     def collect(self) -> Iterator[pytest.Item]:
         """The checks."""
-        full = self.parent.plugin.full
-        for name in check_names(self.subject, full):
-            yield CheckItem.from_parent(self, name=name, subject=self.subject, full=full)
+        mode = self.parent.plugin.mode
+        for name in check_names(self.subject, mode):
+            yield CheckItem.from_parent(self, name=name, subject=self.subject, mode=mode)
 
 
 class CheckItem(pytest.Item):
     """A check of a primitive, or what is known of a pack."""
 
-    def __init__(self, subject: Subject | Outcome, full: bool, **kwargs: Any) -> None:
+    def __init__(self, subject: Subject | Outcome, mode: Mode, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.subject, self.full = subject, full
+        self.subject, self.mode = subject, mode
         self.add_marker(pytest.mark.corejax)
 
     def runtest(self) -> None:
         """Run it."""
-        run(self.subject, self.name, self.full, lambda name, value: self.user_properties.append((name, value)))
+        run(self.subject, self.name, self.mode, lambda name, value: self.user_properties.append((name, value)))
 
     def reportinfo(self) -> tuple[Path, None, str]:
         """The id as a heading."""

@@ -36,7 +36,7 @@ class NotApplicable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A law that a primitive breaks on an input."""
+    """A law that a primitive breaks on an input. `program` is the text of a program that shows it, if searched for."""
 
     primitive: str
     origin: str
@@ -49,13 +49,18 @@ class Failure:
     todo: str = ""
     cause: BaseException | None = None
     where: str = ""
+    program: str = ""
 
     def __str__(self) -> str:
         parts = (("input", self.sample), ("got", self.got), ("wanted", self.wanted), ("in", _frames(self.cause)),
-                 ("where", self.where), ("to do", self.todo))
+                 ("where", self.where), ("to do", self.todo), ("repeat", self._indented()))
         lines = "".join(f"\n  {label + ':':<7} {text}" for label, text in parts if text not in (None, ""))
         blamed = f"{self.primitive}.{self.hook}" if self.hook else self.primitive
         return f"{blamed} ({self.origin}), check {self.check!r}: {self.problem}{lines}"
+
+    def _indented(self) -> str:
+        """The program that repeats it, on lines of its own."""
+        return "".join([f"\n      {line}".rstrip(" ") for line in self.program.splitlines()])
 
 
 def _frames(cause: BaseException | None) -> str:

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TypeAlias, cast
 
-import numpy as np
-
-from corejax.base.errors import CorejaxError, CorejaxKeyError, CorejaxWarning, suggestion
+from corejax.base.errors import CorejaxKeyError, CorejaxModuleNotFoundError, suggestion
+from corejax.base.late import late
 from corejax.base.source import here
 from corejax.base.tracebacks import public
-from corejax.inspect.explain import place_of_rule
-from corejax.kernel.checks import whose
 from corejax.kernel.declarations import Sample
 from corejax.kernel.primitive import Function, Primitive
 from corejax.packs.define import find
+from corejax.testing.attempts import attempt, exemption, failed, failure, quiet
 from corejax.testing.batches import compiles_programs
 from corejax.testing.case import DEPARTURES, Case
 from corejax.testing.catalogue import CHECKS
 from corejax.testing.check import Check
 from corejax.testing.compiled import Comparison, doubtful
+from corejax.testing.effort import NO_COUNTEREXAMPLE, Search, Searched, effort_of
 from corejax.testing.packs import RULES_ARE_USED, Subject, contents_of, hooks_of, use_of
-from corejax.testing.report import ConformanceError, Failure, Mismatch, NotApplicable, Outcome, Report
+from corejax.testing.progress import Progress
+from corejax.testing.report import ConformanceError, Mismatch, NotApplicable, Outcome, Report
 from corejax.testing.specification import HAS_SAMPLES, specified
+
+search_module = late("corejax.testing.search")  # it imports hypothesis
 
 #: The ways to pass a primitive: itself, its name, or its public function.
 Named: TypeAlias = Primitive | str | Function
@@ -39,24 +40,30 @@ _GOLDEN = (5 ** 0.5 - 1) / 2
 
 @public
 def check_primitive(primitive: Named, samples: Iterable[Sample] | None = None, *, full: bool = False,
-                    checks: Iterable[str] | None = None, stop_at_first: bool = False) -> Report:
+                    checks: Iterable[str] | None = None, stop_at_first: bool = False, search: Searched = False
+                    ) -> Report:
     """Check all rules of a primitive against each other; raises a `ConformanceError` that lists what fails.
 
     `primitive` is a name that an installed pack provides, a primitive, or its public function. `samples` replace those
-    of its hook `samples`. `full` adds the slow checks, `checks` chooses some by name.
+    of its hook `samples`. `full` adds the slow checks, `checks` chooses some by name. `search=True`, or a `Search` that
+    says how much to try, also tries inputs that are like the samples, and reports the smallest that breaks a law.
 
     >>> check_primitive("sin", checks=["jvp agrees with differences"])
     Report(1 primitive: 1 checks held, 0 failed, ... s)
     """
-    return _verdict(outcomes(primitive, samples, full=full, checks=checks, stop_at_first=stop_at_first))
+    with Progress() as progress:
+        return _verdict(outcomes(primitive, samples, full=full, checks=checks, stop_at_first=stop_at_first,
+                                 search=search, progress=progress))
 
 
 @public
-def check_pack(pack: str, *, full: bool = False, checks: Iterable[str] | None = None) -> Report:
+def check_pack(pack: str, *, full: bool = False, checks: Iterable[str] | None = None, search: Searched = False
+               ) -> Report:
     """Check every primitive that an installed distribution provides, or has rules for.
 
     Raises a `ConformanceError` that lists what fails. Rules for the primitives of others are checked with the other
-    rules as if the user had chosen them, and the text of the report says who provides which hook.
+    rules as if the user had chosen them, and the text of the report says who provides which hook. The options are those
+    of `check_primitive`.
 
     >>> check_pack("corejax-reductions", checks=["params are hashable"])
     Report(... primitives: ... checks held, 0 failed, ... s)
@@ -65,12 +72,14 @@ def check_pack(pack: str, *, full: bool = False, checks: Iterable[str] | None = 
     contents, found, hooks = contents_of(pack), list[Outcome](), dict[str, dict[str, str]]()
     whole = contents.outcome(pack)
     found += [whole] if whole and whole.failures else []
-    for subject in contents.subjects:
-        with subject.chosen():
-            primitive = primitive_of(subject.name)
-            found += use_of(subject, primitive)
-            found += outcomes(primitive, full=full, checks=chosen)
-            hooks[primitive.name] = hooks_of(primitive)
+    with Progress(len(contents.subjects)) as progress:
+        for subject in contents.subjects:
+            with subject.chosen():
+                primitive = primitive_of(subject.name)
+                found += use_of(subject, primitive)
+                found += outcomes(primitive, full=full, checks=chosen, search=search, rules=subject.choices,
+                                  progress=progress)
+                hooks[primitive.name] = hooks_of(primitive)
     return _verdict(found, hooks, contents.notes)
 
 
@@ -84,32 +93,52 @@ def _verdict(found: Iterable[Outcome], hooks: Mapping[str, Mapping[str, str]] | 
 
 
 def outcomes(primitive: Named, samples: Iterable[Sample] | None = None, *, full: bool = False,
-             checks: Iterable[str] | None = None, stop_at_first: bool = False) -> Iterator[Outcome]:
-    """Run the checks, and yield the outcome of each."""
-    chosen = chosen_checks(full, checks)
+             checks: Iterable[str] | None = None, stop_at_first: bool = False, search: Searched = False,
+             rules: Sequence[str] = (), progress: Progress | None = None) -> Iterator[Outcome]:
+    """Run the checks, and yield the outcome of each. `rules` are those of other packs that are in effect."""
+    progress = progress or Progress()
+    chosen, effort = chosen_checks(full, None if checks is None else (checks := list(checks))), effort_of(search)
+    if effort:
+        check_hypothesis()
     found = primitive_of(primitive)
+    progress.primitive(found.name, [*[each.name for each in chosen], *[NO_COUNTEREXAMPLE] * bool(effort)])
     given, specification = specified(found, samples, [*CHECKS, *DEPARTURES], samples is None or checks is None)
     if checks is None or specification.failures:
         yield specification
     if not given or (stop_at_first and specification.failures):
         return
     for each in chosen:
+        progress.check(each.name)
         outcome = run_check(each, found, given, full)
         yield outcome
         if stop_at_first and outcome.failures:
             return
+    if effort:
+        progress.check(NO_COUNTEREXAMPLE)
+        yield search_module.search_for(found, given, effort, full, None if checks is None else chosen, rules,
+                                       progress.part)
+    progress.finished()
 
 
-def outcome_of(subject: Subject, check: str, full: bool = False) -> Outcome:
+def check_hypothesis() -> None:
+    """Raise an error if hypothesis, which searches need, isn't installed."""
+    if find_spec("hypothesis") is None:
+        raise CorejaxModuleNotFoundError(
+            "searching for counterexamples needs hypothesis, which isn't installed", got="search=True", where=here(),
+            wanted="hypothesis 6", todo="pip install 'corejax[kit]', or leave out search")
+
+
+def outcome_of(subject: Subject, check: str, full: bool = False, effort: Search | None = None) -> Outcome:
     """Run one check by name, or one that isn't about single samples, on the hook's samples."""
     with subject.chosen():
         found = primitive_of(subject.name)
-        return next(use_of(subject, found)) if check == RULES_ARE_USED else _outcome_of(found, check, full)
-
-
-def _outcome_of(found: Primitive, check: str, full: bool) -> Outcome:
-    given, specification = specified(found, None, [*CHECKS, *DEPARTURES])
-    return specification if check == HAS_SAMPLES else run_check(CHECKS[check], found, given, full)
+        if check == RULES_ARE_USED:
+            return next(use_of(subject, found))
+        given, specification = specified(found, None, [*CHECKS, *DEPARTURES])
+        if check == NO_COUNTEREXAMPLE:
+            outcome: Outcome = search_module.search_for(found, given, effort, full, None, subject.choices)
+            return outcome
+        return specification if check == HAS_SAMPLES else run_check(CHECKS[check], found, given, full)
 
 
 def chosen_checks(full: bool, names: Iterable[str] | None = None) -> list[Check]:
@@ -136,22 +165,16 @@ def run_check(each: Check, primitive: Primitive, samples: Sequence[Sample], full
     start = time.perf_counter()
     cases = [Case(primitive, sample, number, each.name, full, samples) for number, sample in enumerate(samples)
              if (sample.error is not None) is each.errors]
-    exempt = [case for case in cases if _reason(each, case)]
-    raised = _raised(each, [case for case in cases if not _reason(each, case)])
-    failures = [_failed(each, case, error) for case, error in raised
+    exempt = [case for case in cases if exemption(each, case)]
+    raised = _raised(each, [case for case in cases if not exemption(each, case)])
+    failures = [failed(each, case, error) for case, error in raised
                 if error is not None and not isinstance(error, NotApplicable)]
     if full and exempt and _shows_departure(each, exempt) and not any([_is_broken(each, case) for case in exempt]):
-        failures.append(_failure(each, exempt[0], _stale(_reason(each, exempt[0]))))
-    reasons = dict.fromkeys([_reason(each, case) for case in exempt])
+        failures.append(failure(each, exempt[0], _stale(exemption(each, exempt[0]))))
+    reasons = dict.fromkeys([exemption(each, case) for case in exempt])
     not_applicable = dict.fromkeys([str(error) for _, error in raised if isinstance(error, NotApplicable)])
     return Outcome(primitive.name, each.name, each.hook, tuple(failures), sum([error is None for _, error in raised]),
                    tuple(reasons), tuple(not_applicable), time.perf_counter() - start)
-
-
-def _reason(each: Check, case: Case) -> str:
-    """Why a sample is exempt from a check, by its name or in one word for several; empty if it isn't."""
-    exempt = case.sample.exempt
-    return exempt.get(each.name) or (exempt.get(each.departure, "") if each.departure else "")
 
 
 def _shows_departure(each: Check, exempt: Sequence[Case]) -> bool:
@@ -163,16 +186,16 @@ def _shows_departure(each: Check, exempt: Sequence[Case]) -> bool:
 def _raised(each: Check, cases: Sequence[Case]) -> list[tuple[Case, BaseException | None]]:
     """What the check raises for each sample, or None; the quick mode saves time where it can."""
     if not cases or cases[0].full:
-        return [(case, _attempt(each, case)) for case in cases]
+        return [(case, attempt(each, case)) for case in cases]
     if each.costly and len(cases) > FEW and any([compiles_programs(case) for case in cases]):
         return _raised_by_few(each, cases)
     waiting: list[Comparison] = []
-    raised = [_attempt(each, case.sharing(waiting)) for case in cases]
-    with _quiet():
+    raised = [attempt(each, case.sharing(waiting)) for case in cases]
+    with quiet():
         again = doubtful(waiting)
     again |= {comparison.case.number for comparison in waiting} & {
         case.number for case, error in zip(cases, raised, strict=True) if error is not None}
-    return [(case, _attempt(each, case) if case.number in again else error)
+    return [(case, attempt(each, case) if case.number in again else error)
             for case, error in zip(cases, raised, strict=True)]
 
 
@@ -180,50 +203,17 @@ def _raised_by_few(each: Check, cases: Sequence[Case]) -> list[tuple[Case, BaseE
     """What it raises for each of some evenly spread samples, until it has held for `FEW` of them."""
     raised: dict[int, tuple[Case, BaseException | None]] = {}
     for place in sorted(range(len(cases)), key=lambda k: k * _GOLDEN % 1):
-        raised[place] = cases[place], _attempt(each, cases[place])
+        raised[place] = cases[place], attempt(each, cases[place])
         if sum([error is None for _, error in raised.values()]) == FEW:
             break
     return [raised[place] for place in sorted(raised)]
 
 
-def _attempt(each: Check, case: Case) -> BaseException | None:
-    """What a check raises for a sample; None if the law holds."""
-    try:
-        with _quiet():
-            each.run(case)
-    except (Exception, SystemExit) as error:  # a rule that raises when it should work fails the check
-        return error
-    return None
-
-
 def _is_broken(each: Check, case: Case) -> bool:
-    error = _attempt(each, case)
+    error = attempt(each, case)
     return error is not None and not isinstance(error, NotApplicable)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore", CorejaxWarning)  # fallbacks have their own check
-        yield
-
-
-def _failed(each: Check, case: Case, error: BaseException) -> Failure:
-    if isinstance(error, Mismatch):
-        return _failure(each, case, error)
-    hook = error.hook if isinstance(error, CorejaxError) and error.hook else each.hook
-    raised = Mismatch(hook, f"it raised {type(error).__name__}", got=str(error).replace("\n", "\n          "),
-                      wanted="the law to hold: " + each.doc.partition("\n")[0],
-                      todo="fix the rule; or exempt the sample from this check, with the reason")
-    return _failure(each, case, raised, error)
 
 
 def _stale(reason: str) -> Mismatch:
     return Mismatch("samples", "no sample that is exempt from this law breaks it", got=f"the exemption: {reason}",
                     wanted="exemptions only where a law is broken", todo="remove the exemption")
-
-
-def _failure(each: Check, case: Case, mismatch: Mismatch, cause: BaseException | None = None) -> Failure:
-    return Failure(case.primitive.name, whose(case.primitive, mismatch.hook), each.name, mismatch.hook, repr(case),
-                   mismatch.problem, mismatch.got, mismatch.wanted, mismatch.todo, cause,
-                   place_of_rule(case.primitive, mismatch.hook))

@@ -177,6 +177,19 @@ def test_full_adds_the_slow_checks(project: Project) -> None:
     assert set(re.findall("my-gauss::.*", quick)) < set(re.findall("my-gauss::.*", full))
 
 
+def test_search_is_one_more_test_and_prints_a_program(project: Project) -> None:
+    project.pack(replace=("return np.exp(-x * x)", "return np.exp(-x * x) + (x.size > 7)"))
+    for options in (("--corejax-search-examples=40",), ("--corejax-search", "--corejax-search-seed=3")):
+        text = project.pytest("--corejax-pack=my-gauss", "-k", "counterexample", *options, code=1)
+        assert "my-gauss::gauss::no counterexample is found" in text and "gauss.impl (my-gauss 1.0)" in text
+        assert "sample = Sample([np.zeros((8,))], domain=(-2.0, 2.0))" in text
+    assert "counterexample" not in project.pytest("--corejax-pack=my-gauss", "--collect-only", "-q")
+    project.file("test_rules.py", TESTS.replace('("my-gauss")', '("my-gauss", search=True)'))
+    assert 1 == counts(project.pytest("-k", "counterexample", code=1))["failed"]
+    text = project.pytest("--corejax-pack=my-gauss", "--corejax-search-examples=0", code=4)
+    assert "max_examples of a search must be a number" in text
+
+
 def test_unknown_pack_is_an_error_of_usage_with_a_suggestion(project: Project) -> None:
     project.pack()
     for more in ((), ("-n", "1")):

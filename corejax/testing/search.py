@@ -1,0 +1,266 @@
+"""Searching for counterexamples with hypothesis: inputs made of a primitive's samples, and the smallest that fails.
+
+The module is imported on use, since hypothesis may not be installed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import hypothesis
+import numpy as np
+from hypothesis import HealthCheck, Phase, Verbosity
+from hypothesis import strategies as st
+from hypothesis.errors import Flaky
+
+from corejax.base import dtypes, elements
+from corejax.base.avals import aval_of
+from corejax.kernel.declarations import Sample
+from corejax.kernel.primitive import Primitive
+from corejax.testing.attempts import attempt, exemption, failed, quiet
+from corejax.testing.batches import eps_of
+from corejax.testing.case import Case
+from corejax.testing.catalogue import CHECKS
+from corejax.testing.check import Check
+from corejax.testing.comparing import host, numbers
+from corejax.testing.effort import NO_COUNTEREXAMPLE, Search
+from corejax.testing.forms import Choose, Form, Forms, as_scalar, carries_programs, numbers_for
+from corejax.testing.report import Failure, Mismatch, NotApplicable, Outcome
+from corejax.testing.reproducing import program_for
+from corejax.testing.tolerances import ULPS
+
+#: The laws that hold for any input, the cheap ones first. The others are about all samples together, or are exhaustive.
+LAWS = (
+    "impl and the compiled program agree", "the decomposition agrees", "weak types pass through",
+    "python scalars give the announced weak types", "jvp computes the primal", "jvp agrees with differences",
+    "jvp is linear", "linearize equals jvp", "pullback is the adjoint of jvp", "transpose is the adjoint",
+    "a map is a loop", "maps of no slice and of one work", "rows of a map do not touch each other",
+    "symbolic zeros equal instantiated ones", "pullback is linear", "transformed programs are typed",
+    "printed programs parse back", "abstract eval depends on types alone", "no rule writes to its operands",
+    "memory layout makes no difference", "nested maps are nested loops", "second derivatives agree with differences",
+    "programs split by what is known", "derivatives by any operands linearize", "dead results are removed")
+
+#: Those that hold also for NaN, infinities and the extreme integers, and what exempts samples from these.
+_OF_SPECIAL_VALUES = LAWS[:2]
+_SPECIAL = ("nans and infinities agree", "zeros keep their signs", "extreme integers agree")
+
+#: Those that compare with differences. Where differences are along a line on which the function is smooth, although it
+#: isn't around, a sample says so by an exemption from the law for special points.
+_OF_DIFFERENCES = ("jvp agrees with differences", "second derivatives agree with differences")
+_AT_SPECIAL_POINTS = "derivatives agree at special points"
+
+#: Where nothing is declared linear, this one finds out by experiment, and zeros, which shrinking leads to, mislead it.
+_TRANSPOSES = "transpose is the adjoint"
+
+#: How many elements of an operand are chosen one by one; further ones repeat them.
+_CHOSEN = 40
+
+
+class _Found(Exception):
+    """A law doesn't hold for an input."""
+
+
+class _TimeIsUp(BaseException):
+    """The search has taken as long as it may."""
+
+
+class SearchedCase(Case):
+    """A case of a search, which tries other dtypes itself."""
+
+    def variants(self) -> Iterator[Case]:
+        yield self
+
+
+class Inputs:
+    """The inputs for a primitive that its samples lead to."""
+
+    def __init__(self, primitive: Primitive, samples: Sequence[Sample]) -> None:
+        self.primitive, self.samples, self.forms = primitive, samples, Forms(primitive, samples)
+        self.exempt = {name for sample in samples for name in sample.exempt}
+        self.hull = _hull([x for sample in samples if sample.error is None for x in sample.args])
+
+    def draw(self, choose: Choose) -> tuple[Sample, Form, bool]:
+        """An input, the form that it has, and whether it may have special values."""
+        form = self.forms.draw(choose)
+        source = self.samples[form.number]
+        alike = [each for each in self.samples if each.params == form.params and each.error is None and each.domain]
+        domain = alike[0].domain if alike and source.domain and form.params != source.params else source.domain
+        case = Case(self.primitive, Sample(source.args, form.params, domain, singular=source.singular), form.number)
+        special = choose(5) == 4 and not self.exempt & {*_SPECIAL}
+        args = []
+        for i, aval in enumerate(form.avals):
+            x = self._operand(case, i, form, special, choose)
+            args.append(as_scalar(x) if aval.weak_type else x)
+        return Sample(args, form.params, domain, None, source.exempt, source.singular, source.ulps,
+                      atol=source.atol), form, special
+
+    def _operand(self, case: Case, i: int, form: Form, special: bool, choose: Choose) -> np.ndarray:
+        shape, dtype, given = form.shapes[i], form.dtypes[i], host(case.args[i])
+        domain, program = case.domain_of(i), carries_programs(form)
+        if case.keeps(i) or elements.find(dtype) is not None or (
+                program and domain is None and not dtypes.is_inexact(dtype)):
+            return np.resize(given, shape).astype(dtype)
+        if domain is None:
+            domain = self.hull if dtypes.is_inexact(dtype) else (-3, 9)
+        pool = numbers_for(dtype, domain, case.sample.singular, special and not program)
+        size = int(np.prod(shape))
+        count = min(size, (1, 2, _CHOSEN, _CHOSEN)[choose(4)])
+        chosen = [pool[choose(len(pool))] for _ in range(count)]
+        with np.errstate(all="ignore"):
+            return np.resize(np.array(chosen or [0]), shape).astype(dtype)
+
+
+def _hull(args: Sequence[object]) -> tuple[float, float]:
+    """The interval of the real numbers in samples that don't give any."""
+    floats = [np.ravel(host(x)).real.astype(np.float64) for x in args if dtypes.is_inexact(aval_of(x).dtype)
+              and elements.find(aval_of(x).dtype) is None]
+    found = np.concatenate([np.zeros(0), *floats])
+    found = found[np.isfinite(found)]
+    return (max(float(found.min()), -3.0), min(float(found.max()), 3.0)) if found.size > 1 else (-2.0, 2.0)
+
+
+class Searching:
+    """A search for an input of a primitive that breaks a law."""
+
+    def __init__(self, primitive: Primitive, samples: Sequence[Sample], laws: Sequence[Check], full: bool,
+                 effort: Search, told: Callable[[float], None]) -> None:
+        self.primitive, self.full, self.effort, self.told = primitive, full, effort, told
+        self.inputs = Inputs(primitive, samples)
+        self.laws = [law for law in laws if not _departs(primitive, samples, law)]
+        self.start = time.perf_counter()
+        self.tried = 0
+        self.known: dict[Any, tuple[Case, Check, BaseException] | None] = {}
+        self.smallest: tuple[Case, Form, Check, BaseException] | None = None
+
+    def run(self) -> tuple[Case, Form, Check, BaseException] | None:
+        """The smallest input found that breaks a law, with this law and what its check raised; None without any."""
+        settings = hypothesis.settings(
+            max_examples=self.effort.max_examples, deadline=None, database=None, verbosity=Verbosity.quiet,
+            phases=(Phase.generate, Phase.shrink), suppress_health_check=list(HealthCheck), report_multiple_bugs=False)
+
+        @st.composite
+        def inputs(draw: Callable[[Any], Any]) -> tuple[Sample, Form, bool]:
+            with quiet():
+                return self.inputs.draw(lambda n: draw(_below(n)) if n > 1 else 0)
+
+        @hypothesis.seed(self.effort.seed)
+        @settings
+        @hypothesis.given(inputs())
+        def holds(drawn: tuple[Sample, Form, bool]) -> None:
+            self._try(*drawn)
+
+        try:
+            holds()
+        except (_Found, _TimeIsUp, Flaky):  # hypothesis calls it flaky if the time is up while it tries again
+            pass
+        return self.smallest
+
+    def _try(self, sample: Sample, form: Form, special: bool) -> None:
+        elapsed = time.perf_counter() - self.start
+        if elapsed > self.effort.seconds:
+            raise _TimeIsUp
+        self.told(max(elapsed / self.effort.seconds, min(self.tried / self.effort.max_examples, 1.0)))
+        key = _key(sample)
+        if key not in self.known:
+            self.tried += 1
+            self.known[key] = self._broken(sample, special)
+        broken = self.known[key]
+        if broken is not None:
+            case, law, error = broken
+            self.laws = [law]  # what becomes smaller must break the same law
+            self.smallest = case, form, law, error
+            raise _Found
+
+    def _broken(self, sample: Sample, special: bool) -> tuple[Case, Check, BaseException] | None:
+        """The first law that the input breaks, with what its check raised."""
+        for law in self.laws:
+            case = SearchedCase(self.primitive, sample, 0, law.name, self.full)
+            if special and law.name not in _OF_SPECIAL_VALUES:
+                continue
+            error = attempt(law, case)
+            if error is not None and not _is_of_no_use(error) and not self._is_rounding(law, sample, error):
+                return case, law, error
+        return None
+
+
+    def _is_rounding(self, law: Check, sample: Sample, error: BaseException) -> bool:
+        """Whether the law holds but for what the function makes of rounding errors of the operands."""
+        if law.name not in _OF_SPECIAL_VALUES or not isinstance(error, Mismatch):
+            return False
+        case = SearchedCase(self.primitive, sample, 0, law.name, self.full)
+        try:
+            spread = max([_spread(case, args) for args in (case.args, case.drawn())])
+        except Exception:  # the law says more
+            return False
+        loose = Sample(sample.args, sample.params, sample.domain, None, sample.exempt, sample.singular, sample.ulps,
+                       atol=(sample.atol or 0.0) + ULPS * spread)
+        return bool(spread) and attempt(law, SearchedCase(self.primitive, loose, 0, law.name, self.full)) is None
+
+
+def _spread(case: Case, args: Sequence[Any]) -> float:
+    """How far results move if floating operands change by their rounding error."""
+    outs = [numbers(out) for out in case.apply(*args)]
+    found = [0.0]
+    for sign in (1, -1):
+        moved = [_moved(x, sign) for x in args]
+        for out, other in zip(outs, map(numbers, case.apply(*moved)), strict=True):
+            if dtypes.is_inexact(out.dtype):
+                wide = np.complex128 if dtypes.is_complex(out.dtype) else np.float64
+                distance = np.abs(out.astype(wide) - other.astype(wide))
+                found.append(float(distance[np.isfinite(distance)].max(initial=0.0)))
+    return max(found)
+
+
+def _moved(x: Any, sign: int) -> Any:
+    aval = aval_of(x)
+    if not dtypes.is_inexact(aval.dtype) or elements.find(aval.dtype) is not None:
+        return x
+    return np.asarray(host(x) * (1 + sign * eps_of(aval.dtype))).astype(aval.dtype)
+
+
+def _departs(primitive: Primitive, samples: Sequence[Sample], law: Check) -> bool:
+    """Whether samples are exempt from a law: there is no telling whether inputs like them are."""
+    exempt = {name for sample in samples for name in sample.exempt}
+    return bool([True for sample in samples if exemption(law, Case(primitive, sample, 0))]) or (
+        law.name in _OF_DIFFERENCES and _AT_SPECIAL_POINTS in exempt)
+
+
+def _is_of_no_use(error: BaseException) -> bool:
+    """Whether it says that the law doesn't apply, or can't be checked with such operands."""
+    return isinstance(error, NotApplicable) or (isinstance(error, Mismatch) and error.hook == "samples")
+
+
+def _below(n: int) -> st.SearchStrategy[int]:
+    return st.integers(0, n - 1)
+
+
+def _key(sample: Sample) -> Any:
+    operands = tuple([(type(x), host(x).dtype, host(x).shape, host(x).tobytes()) for x in sample.args])
+    return operands, repr(sample.params), repr(sample.domain)
+
+
+def laws_of(primitive: Primitive, full: bool, chosen: Sequence[Check] | None = None) -> list[Check]:
+    """The laws that are tried on each input: those for any input, or the chosen ones."""
+    if chosen is not None:
+        return [each for each in chosen if not each.errors]
+    by_experiment = {_TRANSPOSES} if primitive.linear is None else set()
+    return [CHECKS[name] for name in LAWS if (full or not CHECKS[name].full) and name not in by_experiment]
+
+
+def search_for(primitive: Primitive, samples: Sequence[Sample], effort: Search, full: bool = False,
+               chosen: Sequence[Check] | None = None, rules: Sequence[str] = (),
+               told: Callable[[float], None] = lambda done: None) -> Outcome:
+    """Search for an input that breaks a law; the outcome counts the inputs that were tried."""
+    searching = Searching(primitive, samples, laws_of(primitive, full, chosen), full, effort, told)
+    found = searching.run() if searching.inputs.forms.templates else None
+    failures: tuple[Failure, ...] = ()
+    if found is not None:
+        case, form, law, error = found
+        made = failed(law, case, error)
+        text = program_for(primitive, case.sample, samples[form.number], form.number, law.name, full, rules)
+        failures = (replace(made, sample=repr(case).partition(": ")[2], program=text),)
+    return Outcome(primitive.name, NO_COUNTEREXAMPLE, "", failures, searching.tried, (), (),
+                   time.perf_counter() - searching.start)

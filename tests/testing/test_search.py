@@ -1,0 +1,261 @@
+"""Searching for counterexamples: what is found, how small it is, and that the printed program repeats it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from corejax.errors import CorejaxError, CorejaxValueError
+from corejax.plugin import Sample, define, find, hookimpl
+from corejax.testing import CHECKS, ConformanceError, Search, check_pack, check_primitive
+from corejax.testing.comparing import host
+from corejax.testing.effort import NO_COUNTEREXAMPLE
+from corejax.testing.forms import Forms
+from corejax.testing.search import LAWS, Inputs, search_for
+
+#: A module with a primitive that is right but for `FAULT`, which changes what `impl` returns.
+MODULE = '''
+"""A primitive with a fault."""
+
+import numpy as np
+
+from corejax import lax
+from corejax.plugin import Sample, define, hookimpl
+
+
+class Doubled:
+    """2 x, some `times` over."""
+
+    name = "doubled"
+
+    @hookimpl
+    def decompose(self, args, *, times):
+        (x,) = args
+        return x * 2 ** times
+
+    @hookimpl
+    def impl(self, args, *, times):
+        (x,) = args
+        out = (x * 2 ** times).astype(x.dtype)
+        if {fault}:
+            out = np.full_like(out, 7)
+        return out
+
+    @hookimpl
+    def samples(self, rng):
+        yield Sample([rng.normal(size=(2, 3))], {{"times": 1}}, domain=(-2.0, 2.0))
+        yield Sample([rng.normal(size=3)], {{"times": 4}}, domain=(-2.0, 2.0))
+
+
+doubled = define(Doubled())
+'''
+
+#: Faults, and the text of the smallest input that shows each.
+FAULTS = {
+    "an axis longer than 3": ("any(n > 3 for n in x.shape)", "np.zeros((4,))", "{'times': 0}"),
+    "more than 100 elements": ("x.size > 100", "np.zeros((101,))", "{'times': 0}"),
+    "float32": ("x.dtype == np.float32", "np.array(0.0, np.float32)", "{'times': 0}"),
+    "one value of a param": ("times == 3", "np.array(0.0)", "{'times': 3}"),
+    "two equal elements": ("len(np.unique(x)) < x.size", "np.zeros((2,))", "{'times': 0}"),
+    "rank 3": ("x.ndim >= 3 and x.size", "np.zeros((1, 1, 1))", "{'times': 0}"),
+    "a negative element": ("(x < 0).any()", "np.array(-1.0)", "{'times': 0}"),
+    "NaN": ("np.isnan(x).any()", "np.array(np.nan)", "{'times': 0}"),
+}
+
+
+def planted(folder: Path, monkeypatch: pytest.MonkeyPatch, fault: str) -> Any:
+    """The primitive, from a module in this folder."""
+    (folder / "planted.py").write_text(MODULE.format(fault=fault))
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.delitem(sys.modules, "planted", raising=False)
+    return __import__("planted").doubled
+
+
+def program_of(action: Any) -> str:
+    """The program in the message of a failure."""
+    with pytest.raises(ConformanceError) as raised:
+        action()
+    failure = raised.value.failures[-1]
+    shown = [line.removeprefix("      ") for line in str(raised.value).splitlines()]
+    assert set(failure.program.splitlines()) <= set(shown)
+    return failure.program
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_smallest_input_is_found_and_its_program_repeats_the_failure(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    condition, operand, params = FAULTS[fault]
+    primitive = planted(tmp_path, monkeypatch, condition)
+    check = "impl and the compiled program agree"
+    text = program_of(lambda: check_primitive(primitive, [Sample([np.array([0.25])], {"times": 1}, domain=(-2.0, 2.0)),
+                                              Sample([np.array(0.25)], {"times": 4}, domain=(-2.0, 2.0))],
+                                              checks=[check], search=Search(300)))
+    assert f"sample = Sample([{operand}], {params}, domain=(-2.0, 2.0))" in text
+    done = subprocess.run([sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1 and f"doubled.impl (defined in planted), check {check!r}" in done.stderr
+
+
+def test_input_is_small_in_each_operand_and_relations_stay(tmp_path: Path) -> None:
+    class Outer:
+        """Wrong if the second operand is longer than 2."""
+
+        name = "sum_of_products"
+
+        @hookimpl
+        def decompose(self, args: Sequence[Any]) -> Any:
+            return (args[0][:, None] * args[1][None, :]).sum(1)
+
+        @hookimpl
+        def impl(self, args: Sequence[Any]) -> Any:
+            x, y = args
+            return (np.outer(x, y).sum(1) + (len(y) > 2)).astype(x.dtype)
+
+    found = search_for(define(Outer()).primitive, [Sample([np.ones(4), np.ones(5)], domain=(-1.0, 1.0))], Search(300))
+    (failure,) = found.failures
+    assert "Sample([np.zeros((1,)), np.zeros((3,))], domain=(-1.0, 1.0))" in failure.program
+
+
+# What is tried
+
+@pytest.mark.parametrize("name", ["add", "dot_general", "broadcast_in_dim", "reduce_sum", "concatenate", "scan",
+                                  "slice", "transpose", "dynamic_slice", "reshape", "cumsum"])
+def test_most_inputs_differ_and_all_are_accepted(name: str) -> None:
+    primitive = find(name)
+    rng = np.random.default_rng(0)
+    samples = [sample for sample in primitive.samples(rng) if sample.error is None]
+    forms = Forms(primitive, samples)
+    found = [forms.draw(lambda n: int(rng.integers(n))) for _ in range(60)]
+    assert all([forms.accepts(form) for form in found])
+    assert 20 < len({str((form.avals, form.params)) for form in found})
+    assert {0, 1, 2, 3} <= {size for form in found for shape in form.shapes for size in shape}
+
+
+def test_values_stay_in_the_domain_but_for_special_ones() -> None:
+    sample = Sample([np.ones((2, 3)), np.ones(3, np.int32)], domain=[(0.5, 2.0), (1, 4)], singular=(1.0,))
+    inputs, rng = Inputs(_anything(), [sample]), np.random.default_rng(0)
+    seen, found = set(), []
+    for _ in range(200):
+        drawn, _, special = inputs.draw(lambda n: int(rng.integers(n)))
+        x, i = [host(arg) for arg in drawn.args]
+        if special:
+            seen |= {str(value) for value in np.ravel(x) if not 0.49 <= value <= 2.01}
+        else:
+            found += [*np.ravel(x).astype(np.float64)]
+            assert set(np.ravel(i)) <= {1, 2, 3, 4}
+    assert 0.49 <= min(found) and max(found) <= 2.01 and min([abs(value - 1.0) for value in found]) > 0.07
+    assert {"nan", "inf", "-inf"} <= seen
+
+
+def _anything() -> Any:
+    class Anything:
+        """Takes all operands."""
+
+        name = "anything"
+
+        @hookimpl
+        def impl(self, args: Sequence[Any]) -> Any:
+            return args[0]
+
+        @hookimpl
+        def abstract_eval(self, avals: Sequence[Any]) -> Any:
+            return avals[0]
+
+    return define(Anything()).primitive
+
+
+def test_kept_operands_keep_their_values_and_exempt_laws_are_left_out() -> None:
+    kept = Sample([np.array([2.0, 3.0])], domain=[None], exempt={"impl and the compiled program agree": "it guesses"})
+    inputs, rng = Inputs(_anything(), [kept]), np.random.default_rng(0)
+    for _ in range(50):
+        drawn, _, _ = inputs.draw(lambda n: int(rng.integers(n)))
+        assert set(np.ravel(drawn.args[0])) <= {2.0, 3.0}
+
+    class Wrong:
+        """impl and decompose differ."""
+
+        name = "wrong"
+
+        @hookimpl
+        def decompose(self, args: Sequence[Any]) -> Any:
+            return args[0] * 2
+
+        @hookimpl
+        def impl(self, args: Sequence[Any]) -> Any:
+            return args[0] * 3
+
+    primitive, law = define(Wrong()).primitive, CHECKS["impl and the compiled program agree"]
+    assert not search_for(primitive, [kept], Search(20), chosen=[law]).failures
+    assert search_for(primitive, [Sample([np.ones(2)])], Search(20), chosen=[law]).failures
+
+
+# How much, and how it is called
+
+def test_same_seed_gives_the_same_inputs_and_another_one_others() -> None:
+    def tried(seed: int) -> list[str]:
+        found: list[str] = []
+        each = CHECKS["params are hashable"]
+
+        def run(case: Any) -> None:
+            found.append(repr(case))
+        search_for(find("add"), [Sample([np.ones((2, 3)), np.ones((2, 3))])], Search(15, seed=seed),
+                   chosen=[type(each)(each.name, "", "", run, False, False, False, "")])
+        return found
+
+    assert tried(3) == tried(3) != tried(4)
+    assert 5 < len(tried(3)) <= 15
+
+
+def test_time_is_limited_and_what_was_found_by_then_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+                                                                ) -> None:
+    assert 0 == search_for(find("neg"), [Sample([np.ones(3)])], Search(1000, seconds=0)).held
+    primitive = planted(tmp_path, monkeypatch, "True").primitive
+    clock = iter(range(10 ** 6))
+    monkeypatch.setattr("corejax.testing.search.time.perf_counter", lambda: float(next(clock)))
+    found = search_for(primitive, [Sample([np.ones((3, 3))], {"times": 1})], Search(1000, seconds=8))
+    assert found.failures and found.held <= 8
+
+
+@pytest.mark.parametrize("wrong", [{"max_examples": 0}, {"seconds": -1}, {"max_examples": "many"}])
+def test_nonsense_is_refused(wrong: Any) -> None:
+    with pytest.raises(CorejaxValueError, match="of a search must be a number"):
+        Search(**wrong)
+
+
+def test_search_is_one_outcome_that_counts_inputs() -> None:
+    report = check_primitive("neg", checks=["params are hashable"], search=Search(10))
+    assert ["params are hashable", NO_COUNTEREXAMPLE] == [outcome.check for outcome in report.outcomes]
+    assert report.outcomes[-1].status == "held" and 3 < report.outcomes[-1].held <= 10
+    assert all([found[-1].check == NO_COUNTEREXAMPLE for found in
+                check_pack("corejax-softplus", checks=["params are hashable"], search=Search(5)).primitives.values()])
+
+
+def test_laws_are_checks_and_none_is_about_errors() -> None:
+    assert set(LAWS) <= CHECKS.keys() and not [name for name in LAWS if CHECKS[name].errors]
+
+
+def test_missing_hypothesis_is_an_error_that_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("corejax.testing.running.find_spec", lambda name: None)
+    with pytest.raises(CorejaxError, match="(.|\n)*pip install 'corejax\\[kit\\]'") as raised:
+        check_primitive("neg", search=True)
+    assert isinstance(raised.value, ModuleNotFoundError)
+    check_primitive("neg", checks=["params are hashable"])
+
+
+def test_kit_loads_hypothesis_only_to_search() -> None:
+    code = """
+        import sys
+        from corejax.testing import check_primitive, Search
+        check_primitive("neg", checks=["params are hashable"])
+        print("hypothesis" in sys.modules)
+        check_primitive("neg", checks=["params are hashable"], search=Search(1))
+        print("hypothesis" in sys.modules)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
+    assert ["False", "True"] == done.stdout.split()
