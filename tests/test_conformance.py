@@ -10,8 +10,10 @@ from collections.abc import Callable
 import pytest
 
 import seconds
-from corejax.testing import check_primitive
-from corejax.testing.packs import primitives_of
+from corejax.testing import Search, check_primitive
+from corejax.testing.effort import NO_COUNTEREXAMPLE
+from corejax.testing.packs import Subject, primitives_of
+from corejax.testing.running import outcome_of
 from exhaustive import exhaustive_unless
 
 PACKS = ("corejax-lax-basic", "corejax-reductions", "corejax-control-flow", "corejax-softplus")
@@ -41,6 +43,17 @@ def test_rules_keep_the_laws_within_the_seconds_allowed(
     took, allowed = seconds.spent() - begun, ALLOWED.get(primitive, 1.5)
     record_property(seconds.OF_THE_KIT, f"{primitive}: {took:.1f} s of {allowed} s")
     assert took < MARGIN * allowed
+
+
+#: Of each kind of primitive one, in which `make test` searches for counterexamples, with one seed.
+SEARCHED = ("exp", "add", "dot_general", "reduce_max", "cond")
+
+
+@pytest.mark.parametrize("seed", exhaustive_unless(lambda seed: seed == 0, (0, 1, 2, 3)))
+@pytest.mark.parametrize("primitive", exhaustive_unless(SEARCHED.__contains__, PRIMITIVES))
+def test_search_finds_no_counterexample(primitive: str, seed: int) -> None:
+    found = outcome_of(Subject("", primitive), NO_COUNTEREXAMPLE, effort=Search(30, seed=seed))
+    assert "" == "\n\n".join(map(str, found.failures)) and found.held
 
 
 @pytest.mark.slow

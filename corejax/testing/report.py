@@ -54,7 +54,8 @@ class Failure:
     def __str__(self) -> str:
         parts = (("input", self.sample), ("got", self.got), ("wanted", self.wanted), ("in", _frames(self.cause)),
                  ("where", self.where), ("to do", self.todo), ("repeat", self._indented()))
-        lines = "".join(f"\n  {label + ':':<7} {text}" for label, text in parts if text not in (None, ""))
+        lines = "".join(f"\n  {label + ':':<7} {text}".replace(": \n", ":\n") for label, text in parts
+                        if text not in (None, ""))
         blamed = f"{self.primitive}.{self.hook}" if self.hook else self.primitive
         return f"{blamed} ({self.origin}), check {self.check!r}: {self.problem}{lines}"
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -18,7 +19,9 @@ from corejax.testing import CHECKS, ConformanceError, Search, check_pack, check_
 from corejax.testing.comparing import host
 from corejax.testing.effort import NO_COUNTEREXAMPLE
 from corejax.testing.forms import Forms
+from corejax.testing.reproducing import literal, program_for
 from corejax.testing.search import LAWS, Inputs, search_for
+from corejax.testing.specification import samples_of
 
 #: A module with a primitive that is right but for `FAULT`, which changes what `impl` returns.
 MODULE = '''
@@ -120,6 +123,31 @@ def test_input_is_small_in_each_operand_and_relations_stay(tmp_path: Path) -> No
     found = search_for(define(Outer()).primitive, [Sample([np.ones(4), np.ones(5)], domain=(-1.0, 1.0))], Search(300))
     (failure,) = found.failures
     assert "Sample([np.zeros((1,)), np.zeros((3,))], domain=(-1.0, 1.0))" in failure.program
+
+
+def test_program_chooses_the_rules_that_were_in_effect_and_takes_what_has_no_text_from_the_sample() -> None:
+    scan = find("scan")
+    source = next(sample for sample in samples_of(scan) if len(sample.args) == 1)
+    sample = Sample([np.array([-0.0, 1.0], np.float16), 2.0], {**source.params, "length": 7}, atol=0.5)
+    text = program_for(scan, sample, source, 4, "jvp is linear", True, ["my-pack/scan:jvp"])
+    assert text.endswith(textwrap.dedent("""
+        given = list(samples_of(find('scan')))[4]
+        sample = Sample([np.array([-0.0, 1.0], np.float16), 2.0], {**given.params, 'length': 7}, atol=0.5)
+        with plugins.prefer('my-pack/scan:jvp'):
+            check_primitive('scan', [sample], checks=['jvp is linear'], full=True)""").lstrip("\n"))
+    compile(text, "program", "exec")
+
+
+@pytest.mark.parametrize("value", [
+    np.array([[1.5, np.nan], [-np.inf, -0.0]], np.float32), np.array(complex(-0.0, np.inf)), np.zeros((0, 2), np.int8),
+    np.full((3, 3), 2.5), np.array([1, 2], ml_dtypes.bfloat16), np.array(True), np.zeros(2, np.complex64), 2.5, -1,
+    complex(0.5, -0.0), np.nan, (1, ("a", None)), np.dtype("int32"), np.dtype(ml_dtypes.bfloat16), np.float32(1.5)])
+def test_literals_give_the_value_back(value: Any) -> None:
+    again = eval(literal(value), {"np": np, "ml_dtypes": ml_dtypes})
+    if isinstance(value, (np.ndarray, np.generic)):
+        assert (value.shape, value.dtype, value.tobytes()) == (again.shape, again.dtype, again.tobytes())
+    else:
+        assert (type(value), repr(value)) == (type(again), repr(again))
 
 
 # What is tried

@@ -61,7 +61,8 @@ def _base_slope(out: Any, x: Any, y: Any) -> Any:
 
 def _exponent_slope(out: Any, x: Any, y: Any) -> Any:
     """log(x) x^y; 0 at x = 0, which is the limit for y > 0."""
-    return mul(log(select_n(eq(x, 0), x, families.weak_scalar(1, out.aval.dtype))), out)
+    zero, one = families.weak_scalar(0, out.aval.dtype), families.weak_scalar(1, out.aval.dtype)
+    return mul(log(select_n(eq(x, zero), x, one)), out)
 
 
 class _Pow(families.Elementwise):
@@ -81,6 +82,7 @@ class _Pow(families.Elementwise):
         yield from super().samples(rng)
         yield self._sample([np.array([0.0, 2.0]), np.array([2.0, 1.5])])
         yield self._sample([np.array([1.5, 2.0]), 0.5])
+        yield self._sample([1.5, np.array([0.5, 2.0])])
 
 
 def _power(x: Any, y: Any) -> Any:
