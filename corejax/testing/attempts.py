@@ -31,6 +31,7 @@ def quiet() -> Iterator[None]:
     """Without the warnings that checks provoke."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", CorejaxWarning)  # fallbacks have their own check
+        warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's, of the mean of nothing, say
         yield
 
 

@@ -27,7 +27,8 @@ from corejax.testing.catalogue import CHECKS
 from corejax.testing.check import Check
 from corejax.testing.comparing import host, numbers
 from corejax.testing.effort import NO_COUNTEREXAMPLE, Search
-from corejax.testing.forms import Choose, Form, Forms, as_scalar, carries_programs, numbers_for
+from corejax.testing.forms import Form
+from corejax.testing.inputs import Inputs
 from corejax.testing.report import Failure, Mismatch, NotApplicable, Outcome
 from corejax.testing.reproducing import program_for
 from corejax.testing.tolerances import ULPS
@@ -45,19 +46,20 @@ LAWS = (
 
 #: Those that hold also for NaN, infinities and the extreme integers, and what exempts samples from these.
 _OF_SPECIAL_VALUES = LAWS[:2]
-_SPECIAL = ("nans and infinities agree", "zeros keep their signs", "extreme integers agree")
 
 #: Those that compare with differences. Where differences are along a line on which the function is smooth, although it
 #: isn't around, a sample says so by an exemption from the law for special points.
 _OF_DIFFERENCES = ("jvp agrees with differences", "second derivatives agree with differences")
 _AT_SPECIAL_POINTS = "derivatives agree at special points"
 
+#: How often operands are changed by their rounding errors, to see how far results move.
+_PERTURBED = 4
+
+#: The hooks whose laws take random tangents and cotangents.
+_WITH_DIRECTIONS = ("jvp", "transpose", "linearize", "partial_eval")
+
 #: Where nothing is declared linear, this one finds out by experiment, and zeros, which shrinking leads to, mislead it.
 _TRANSPOSES = "transpose is the adjoint"
-
-#: How many elements of an operand are chosen one by one; further ones repeat them.
-_CHOSEN = 40
-
 
 class _Found(Exception):
     """A law doesn't hold for an input."""
@@ -72,54 +74,6 @@ class SearchedCase(Case):
 
     def variants(self) -> Iterator[Case]:
         yield self
-
-
-class Inputs:
-    """The inputs for a primitive that its samples lead to."""
-
-    def __init__(self, primitive: Primitive, samples: Sequence[Sample]) -> None:
-        self.primitive, self.samples, self.forms = primitive, samples, Forms(primitive, samples)
-        self.exempt = {name for sample in samples for name in sample.exempt}
-        self.hull = _hull([x for sample in samples if sample.error is None for x in sample.args])
-
-    def draw(self, choose: Choose) -> tuple[Sample, Form, bool]:
-        """An input, the form that it has, and whether it may have special values."""
-        form = self.forms.draw(choose)
-        source = self.samples[form.number]
-        alike = [each for each in self.samples if each.params == form.params and each.error is None and each.domain]
-        domain = alike[0].domain if alike and source.domain and form.params != source.params else source.domain
-        case = Case(self.primitive, Sample(source.args, form.params, domain, singular=source.singular), form.number)
-        special = choose(5) == 4 and not self.exempt & {*_SPECIAL}
-        args = []
-        for i, aval in enumerate(form.avals):
-            x = self._operand(case, i, form, special, choose)
-            args.append(as_scalar(x) if aval.weak_type else x)
-        return Sample(args, form.params, domain, None, source.exempt, source.singular, source.ulps,
-                      atol=source.atol), form, special
-
-    def _operand(self, case: Case, i: int, form: Form, special: bool, choose: Choose) -> np.ndarray:
-        shape, dtype, given = form.shapes[i], form.dtypes[i], host(case.args[i])
-        domain, program = case.domain_of(i), carries_programs(form)
-        if case.keeps(i) or elements.find(dtype) is not None or (
-                program and domain is None and not dtypes.is_inexact(dtype)):
-            return np.resize(given, shape).astype(dtype)
-        if domain is None:
-            domain = self.hull if dtypes.is_inexact(dtype) else (-3, 9)
-        pool = numbers_for(dtype, domain, case.sample.singular, special and not program)
-        size = int(np.prod(shape))
-        count = min(size, (1, 2, _CHOSEN, _CHOSEN)[choose(4)])
-        chosen = [pool[choose(len(pool))] for _ in range(count)]
-        with np.errstate(all="ignore"):
-            return np.resize(np.array(chosen or [0]), shape).astype(dtype)
-
-
-def _hull(args: Sequence[object]) -> tuple[float, float]:
-    """The interval of the real numbers in samples that don't give any."""
-    floats = [np.ravel(host(x)).real.astype(np.float64) for x in args if dtypes.is_inexact(aval_of(x).dtype)
-              and elements.find(aval_of(x).dtype) is None]
-    found = np.concatenate([np.zeros(0), *floats])
-    found = found[np.isfinite(found)]
-    return (max(float(found.min()), -3.0), min(float(found.max()), 3.0)) if found.size > 1 else (-2.0, 2.0)
 
 
 class Searching:
@@ -188,11 +142,13 @@ class Searching:
 
     def _is_rounding(self, law: Check, sample: Sample, error: BaseException) -> bool:
         """Whether the law holds but for what the function makes of rounding errors of the operands."""
-        if law.name not in _OF_SPECIAL_VALUES or not isinstance(error, Mismatch):
+        if not isinstance(error, Mismatch):
             return False
         case = SearchedCase(self.primitive, sample, 0, law.name, self.full)
         try:
-            spread = max([_spread(case, args) for args in (case.args, case.drawn())])
+            spread = max([_spread(case, args) for args in (case.args, case.drawn())])  # as the laws draw first
+            if law.hook in _WITH_DIRECTIONS:
+                spread = max(spread, _of_directions(case))
         except Exception:  # the law says more
             return False
         loose = Sample(sample.args, sample.params, sample.domain, None, sample.exempt, sample.singular, sample.ulps,
@@ -201,24 +157,30 @@ class Searching:
 
 
 def _spread(case: Case, args: Sequence[Any]) -> float:
-    """How far results move if floating operands change by their rounding error."""
+    """How far results move if floating operands change by their rounding errors, each time that they are added up."""
     outs = [numbers(out) for out in case.apply(*args)]
-    found = [0.0]
-    for sign in (1, -1):
-        moved = [_moved(x, sign) for x in args]
-        for out, other in zip(outs, map(numbers, case.apply(*moved)), strict=True):
+    found, rng = [0.0], np.random.default_rng(0)
+    for _ in range(_PERTURBED):
+        for out, other in zip(outs, map(numbers, case.apply(*[_moved(x, rng) for x in args])), strict=True):
             if dtypes.is_inexact(out.dtype):
                 wide = np.complex128 if dtypes.is_complex(out.dtype) else np.float64
                 distance = np.abs(out.astype(wide) - other.astype(wide))
                 found.append(float(distance[np.isfinite(distance)].max(initial=0.0)))
-    return max(found)
+    return max(found) * max([1, *[host(x).size for x in args]])
 
 
-def _moved(x: Any, sign: int) -> Any:
+def _of_directions(case: Case) -> float:
+    """The rounding errors of a sum of tangents or cotangents, which are about 1, whatever the operands are."""
+    avals = [aval for aval in (*case.avals, *case.out_avals) if dtypes.is_inexact(aval.dtype)]
+    return max([eps_of(aval.dtype) for aval in avals], default=0.0) * sum([aval.size for aval in avals])
+
+
+def _moved(x: Any, rng: np.random.Generator) -> Any:
+    """An operand, each element of which is one unit of precision larger or smaller."""
     aval = aval_of(x)
     if not dtypes.is_inexact(aval.dtype) or elements.find(aval.dtype) is not None:
         return x
-    return np.asarray(host(x) * (1 + sign * eps_of(aval.dtype))).astype(aval.dtype)
+    return np.asarray(host(x) * (1 + eps_of(aval.dtype) * rng.choice((-1, 1), aval.shape))).astype(aval.dtype)
 
 
 def _departs(primitive: Primitive, samples: Sequence[Sample], law: Check) -> bool:

@@ -83,6 +83,12 @@ def test_full_like_follows_its_model() -> None:
     check_value(lambda x: lax.full_like(x, 7, np.int32, (2,)), [x], np.full((2,), 7, np.int32))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "uint16", "complex64"])
+def test_full_like_has_the_weak_type_of_its_model(dtype: str) -> None:
+    weak = cj.core.ShapedArray((2,), np.dtype(dtype), True)
+    assert [weak] == cj.make_jaxpr(lambda x: lax.full_like(x, 1))(weak).out_avals
+
+
 def test_arrays_are_joined_split_and_padded() -> None:
     x, y, z = arr(2, 3), arr(2, 3), arr(2, 5)
     check_value(lambda x, z: lax.concatenate([x, z], -1), [x, z], np.concatenate([x, z], -1))

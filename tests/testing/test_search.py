@@ -18,9 +18,9 @@ from corejax.plugin import Sample, define, find, hookimpl
 from corejax.testing import CHECKS, ConformanceError, Search, check_pack, check_primitive
 from corejax.testing.comparing import host
 from corejax.testing.effort import NO_COUNTEREXAMPLE
-from corejax.testing.forms import Forms
+from corejax.testing.inputs import Forms, Inputs
 from corejax.testing.reproducing import literal, program_for
-from corejax.testing.search import LAWS, Inputs, search_for
+from corejax.testing.search import LAWS, search_for
 from corejax.testing.specification import samples_of
 
 #: A module with a primitive that is right but for `FAULT`, which changes what `impl` returns.

@@ -149,5 +149,8 @@ def full_like(x: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None,
         dtype = x.dtype if hasattr(x, "dtype") else aval_of(x).dtype
         if getattr(x, "weak_type", False) and isinstance(fill_value, (bool, int, float, complex)):
             kinds = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
-            return full(shape, kinds[dtype_kind(dtype)](fill_value))
+            filled = full(shape, kinds[dtype_kind(dtype)](fill_value))
+            if aval_of(filled).dtype != dtype:  # a weak type that isn't that of Python's numbers
+                filled = lax.convert_element_type.primitive.bind(filled, new_dtype=dtype, weak_type=True)
+            return filled
     return full(shape, fill_value, dtype)
