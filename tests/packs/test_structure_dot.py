@@ -54,6 +54,14 @@ def test_precision_is_accepted(precision: Any) -> None:
     check_value(lambda x, y: lax.dot(x, y, precision=precision), [x, y], x @ y)
 
 
+def test_precision_stays_with_its_operand_where_a_map_swaps_them() -> None:
+    x, y = RNG.standard_normal((2, 3)), RNG.standard_normal((5, 3))
+    mapped = cj.vmap(lambda b: lax.dot(x, b, precision=("highest", "default")))
+    (eqn,) = cj.make_jaxpr(mapped)(y).eqns
+    assert [(5, 3), (2, 3)] == [var.aval.shape for var in eqn.invars]
+    assert ("DEFAULT", "HIGHEST") == eqn.params["precision"]
+
+
 def test_batch_matmul() -> None:
     x, y = RNG.standard_normal((5, 2, 3)), RNG.standard_normal((5, 3, 4))
     check_value(lax.batch_matmul, [x, y], x @ y)

@@ -134,7 +134,7 @@ class DotGeneral:
             out_dim = len(lb) + _free(len(shape_of(args[0])), lc, lb).index(l_dim)
         elif len(shape_of(args[1])) == len(rc) + len(rb) + 1:  # the new axis is the only free one: it comes first
             args, out_dim = (args[1], args[0]), len(rb)
-            (lc, rc), (lb, rb) = (rc, lc), (rb, lb)
+            (lc, rc), (lb, rb), precision = (rc, lc), (rb, lb), precision and precision[::-1]
         else:
             free = len(shape_of(args[0])) - len(lc) - len(lb)
             out_dim = len(rb) + free + _free(len(shape_of(args[1])), rc, rb).index(r_dim)
@@ -177,9 +177,10 @@ class DotGeneral:
                          ulps=_SUM_ULPS if numbers[0][0] else None)
         matmul = {"dimension_numbers": (((1,), (0,)), ((), ())), **plain}
         yield Sample([rng.integers(-9, 9, (2, 3), np.int8), rng.integers(-9, 9, (3, 2), np.int8)], matmul)
-        for dtype in ("float32", "float64"):
+        for dtype, precision in (("float32", None), ("float64", ("HIGHEST", "DEFAULT"))):
             yield Sample([rng.standard_normal((2, 3)).astype("float32"), rng.standard_normal((3, 2)).astype(dtype)],
-                         {**matmul, "preferred_element_type": np.dtype(np.float64)}, ulps=_SUM_ULPS)
+                         {**matmul, "preferred_element_type": np.dtype(np.float64), "precision": precision},
+                         ulps=_SUM_ULPS)
         yield Sample([np.ones((2, 3)), np.ones((2, 3))], matmul, error=TypeError)
 
 
