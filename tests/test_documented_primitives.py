@@ -43,25 +43,29 @@ LEFT_OUT = {
 }
 
 
-def real(params: dict[str, object] | None = None) -> list[Sample]:
-    return [Sample([FLOATS], params, domain=(-3.0, 3.0), singular=(0.0,), exempt=REAL)]
+def softplus(beta: float | None = None) -> Sample:
+    params, beta = {} if beta is None else {"beta": beta}, beta or 1.0
+    return Sample([FLOATS], params, domain=(-3.0, 3.0), singular=(0.0,), exempt=REAL,
+                  results=np.log1p(np.exp(beta * FLOATS)) / beta)
 
 
 staged = cj.make_jaxpr(lambda x, y: (lax.sin(x) * y).sum())(FLOATS, FLOATS)
 
 #: For examples without a hook `samples`, theirs.
 SAMPLES: dict[str, list[Sample]] = {
-    "my_softplus": real(), "demo_softplus": real(), "demo_better": real(), "demo_scaled": real({"beta": 2.0}),
-    "smooth_relu": [DRAWN],
-    "steps": [Sample([FLOATS + 0.1], {"step": 0.5})],
+    "my_softplus": [softplus()], "demo_softplus": [softplus()], "demo_better": [softplus()],
+    "demo_scaled": [softplus(beta) for beta in (2.0, 0.5)],
+    "smooth_relu": [DRAWN, Sample([np.array(0.0)], results=np.log(2.0))],
+    "steps": [Sample([FLOATS + 0.1], {"step": step}, results=np.floor((FLOATS + 0.1) / step)) for step in (0.5, 0.25)],
     "length": [Sample([FLOATS], domain=(0.5, 3.0)), Sample([np.array([3.0, 4.0])], results=np.array(5.0))],
     "reversed_last": [Sample([FLOATS]), Sample([RNG.normal(size=(2, 1, 3))])],
-    "demo_spread": [Sample([FLOATS], {"along": 1}), Sample([FLOATS], {"along": 0})],
+    "demo_spread": [Sample([FLOATS], {"along": axis}, results=np.ptp(FLOATS, axis)) for axis in (1, 0)],
     "demo_difference": [Sample([FLOATS], {"along": 0}), Sample([FLOATS], {"along": 1}),
                         Sample([FLOATS], {"along": 2}, error=IndexError)],
-    "demo_alternate": [Sample([FLOATS, FLOATS + 1.0])],
+    "demo_alternate": [Sample([FLOATS, FLOATS + 1.0], results=np.stack([FLOATS, FLOATS + 1.0], 1).reshape(4, 3))],
     "demo_hypotenuse": [Sample([FLOATS, FLOATS[::-1] + 2.0])], "demo_ramp": [Sample([np.array(0.5)], {"size": 4})],
-    "demo_outlined": [Sample([FLOATS, FLOATS + 1.0], {"jaxpr": staged.jaxpr})],
+    "demo_outlined": [Sample([FLOATS, FLOATS + 1.0], {"jaxpr": staged.jaxpr},
+                             results=[(np.sin(FLOATS) * (FLOATS + 1.0)).sum()])],
     "demo_cosh": [DRAWN], "demo_largest": [DRAWN], "demo_sorted": [Sample([RNG.normal(size=4)])],
     "demo_bessel": [Sample([np.abs(FLOATS)])],
 }

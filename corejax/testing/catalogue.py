@@ -15,6 +15,7 @@ from corejax.testing import (
     programs,
     refusals,
     repetition,
+    sampling,
     special,
     tangent_rules,
     transposes,
@@ -23,8 +24,8 @@ from corejax.testing import (
 )
 from corejax.testing.check import Check
 
-_MODULES = (refusals, declared, weak_types, values, special, memory, moving, platforms, programs, pieces, repetition,
-            derivatives, tangent_rules, transposes, batching, precisions, orderings)
+_MODULES = (sampling, refusals, declared, weak_types, values, special, memory, moving, platforms, programs, pieces,
+            repetition, derivatives, tangent_rules, transposes, batching, precisions, orderings)
 
 #: Every check, by name.
 CHECKS: dict[str, Check] = {

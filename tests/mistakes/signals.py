@@ -47,8 +47,8 @@ class Smooth:
 
     @hookimpl
     def samples(self, rng):
-        for shape, along in [((5,), 0), ((2, 3), 1), ((3, 2, 2), 0), ((0,), 0)]:
-            yield Sample([rng.normal(size=shape)], {"along": along, "decay": 0.5}, domain=(-2.0, 2.0), exempt={
+        for shape, along, decay in [((5,), 0, 0.5), ((2, 3), 1, 0.25), ((3, 2, 2), 0, 0.5), ((0,), 0, 0.5)]:
+            yield Sample([rng.normal(size=shape)], {"along": along, "decay": decay}, domain=(-2.0, 2.0), exempt={
                 "zeros keep their signs": "compiled, it starts from 0, and 0 + -0 is 0"})
         yield Sample([np.ones(3)], {"along": 1, "decay": 0.5}, error=IndexError)
 
@@ -68,6 +68,7 @@ class Huber:
     def samples(self, rng):
         for shape in [(), (4,), (2, 3), (0,)]:
             yield Sample([rng.normal(size=shape)], domain=(-3.0, 3.0), singular=(-1.0, 1.0))
+        yield Sample([np.array([0.5, -2.0])], results=np.array([0.125, 1.5]))
 
 
 smooth = define(Smooth())

@@ -254,12 +254,13 @@ def test_steps_may_carry_programs_of_their_own(step):
 # The laws
 
 def samples():
-    def sample(step, args, consts, results):
+    def sample(step, args, consts, results, tol=1e-15, steps=2000):
         jaxpr = stage(step, [cj.core.aval_of(x) for x in args]).jaxpr
-        return Sample(args, {"jaxpr": jaxpr, "consts": consts, "tol": 1e-15, "steps": 2000}, results=results,
+        return Sample(args, {"jaxpr": jaxpr, "consts": consts, "tol": tol, "steps": steps}, results=results,
                       domain=[(0.2, 0.6)] * consts + [None] * (len(args) - consts))
     yield sample(lambda x: [lax.cos(x)], [np.array(0.5)], 0, [np.array(0.7390851332151607)])
-    yield sample(lambda a, x: [a * lax.cos(x)], [np.array(0.5), np.array(0.0)], 1, [np.array(0.45018361129487355)])
+    yield sample(lambda a, x: [a * lax.cos(x)], [np.array(0.5), np.array(0.0)], 1, [np.array(0.45018361129487355)],
+                 1e-16, 1000)
 
 
 def test_the_primitive_keeps_the_laws_of_the_conformance_kit():

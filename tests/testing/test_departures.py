@@ -41,7 +41,7 @@ class Straight:
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         exempt = {self._word: "a straight-through estimator"} if self._word else {}
         yield Sample([rng.normal(size=(2, 3))], domain=(-2.0, 2.0), singular=(-1.0, 0.0, 1.0), exempt=exempt)
-        yield Sample([np.array(0.5)], exempt=exempt)
+        yield Sample([np.array(0.5)], exempt=exempt, results=np.array(0.0))
 
 
 def straight(*args: Any, **kwargs: Any) -> Any:

@@ -48,6 +48,7 @@ class DecayingSum:
 
     @hookimpl
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        yield Sample([np.array([8.0, 4.0, 2.0])], {"decay": 0.5, "reverse": False}, results=np.array([8.0, 8.0, 6.0]))
         yield Sample([rng.normal(size=(3, 4))], {"decay": 0.9, "reverse": False})
         yield Sample([rng.normal(size=5).astype(np.float32)], {"decay": 0.5, "reverse": True})
         yield Sample([rng.normal(size=(2, 0))], {"decay": 0.9, "reverse": False})

@@ -93,6 +93,8 @@ class _OfTwo:
         for shape in ((3,), (), (2, 0), (2, 3)):
             draws = [rational(rng.integers(-9, 10, shape), rng.integers(1, 10, shape)) for _ in range(2)]
             yield Sample(draws)
+        known = {"rational_add": rational(7, 6), "rational_mul": rational(1, 3), "rational_less": np.array(True)}
+        yield Sample([rational(1, 2), rational(2, 3)], results=known[self.name])  # type: ignore[attr-defined]
         yield Sample([rational([1, 2]), np.ones(2)], error=TypeError)
 
 
@@ -181,6 +183,7 @@ class ToFloat:
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         for shape in ((3,), (), (2, 0)):
             yield Sample([rational(rng.integers(-9, 10, shape), rng.integers(1, 10, shape))])
+        yield Sample([rational([1, -2], [4, 5])], results=np.array([0.25, -0.4]))
         yield Sample([np.ones(2)], error=TypeError)
 
 

@@ -121,15 +121,16 @@ class XlaCall:
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
-        def params(fun: Any, *args: Any) -> dict[str, Any]:
+        def params(fun: Any, *args: Any, name: str = "f", donated: Flags = (), kept: bool = False) -> dict[str, Any]:
             jaxpr = stage(fun, [aval_of(x) for x in args], "f").jaxpr
-            return {"jaxpr": jaxpr, "name": "f", "donated": (), "inline": False, "keep_unused": False}
+            return {"jaxpr": jaxpr, "name": name, "donated": donated, "inline": kept, "keep_unused": kept}
 
         x, y, count = rng.standard_normal(3), rng.standard_normal(3), np.arange(3, dtype=np.int32)
         one = params(lambda x: [lax.sin(x)], x)
-        yield Sample([x], one)
-        yield Sample([x, y], params(lambda x, y: [lax.mul(x, lax.sin(y)), x, lax.mul(2.0, y)], x, y))
-        yield Sample([x, count], params(lambda x, count: [lax.mul(x, x), lax.add(count, count)], x, count))
+        yield Sample([x], one, results=[np.sin(x)])
+        yield Sample([x, y], params(lambda x, y: [lax.mul(x, lax.sin(y)), x, lax.mul(2.0, y)], x, y, name="g",
+                                    donated=(False, True)), results=[x * np.sin(y), x, 2.0 * y])
+        yield Sample([x, count], params(lambda x, count: [lax.mul(x, x), lax.add(count, count)], x, count, kept=True))
         yield Sample([x, count], params(lambda x, count: [
             lax.mul(x, lax.convert_element_type(count, x.dtype)), lax.sin(_bind(one["jaxpr"], [x])[0])], x, count))
         yield Sample([rng.standard_normal(4)], one, error=TypeError)

@@ -269,20 +269,28 @@ class CustomPullback:
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
-        def sample(rules: Rules, **more: Any) -> Sample:
-            x, dot = rng.standard_normal(3), rng.standard_normal(3)
-            _, residuals, pullback = UserCall(rules, flatten((x,))[1], 1, {}).fwd(values([x], "f", str), (True,))
-            primals = [x] if rules.jvp else []
-            return Sample([*map(np.asarray, residuals), *primals, dot], {"pullback": pullback, "nonzero": (True,)},
+        x, y, dot = [rng.standard_normal(3) for _ in range(3)]
+
+        def sample(rules: Rules, *xs: Any, nonzero: tuple[bool, ...] = (True,), **more: Any) -> Sample:
+            call = UserCall(rules, flatten(xs)[1], len(xs), {})
+            _, residuals, pullback = call.fwd(values(xs, "f", str), nonzero)
+            primals = xs if rules.jvp else []
+            return Sample([*map(np.asarray, residuals), *primals, dot], {"pullback": pullback, "nonzero": nonzero},
                           **more)
 
         both = Rules(lambda x: lax.sin(x), "f")
         both.fwd, both.bwd = lambda x: (lax.sin(x), x), lambda x, ct: (lax.mul(ct, lax.cos(x)),)
         both.jvp = lambda xs, dots: (lax.sin(xs[0]), lax.mul(lax.cos(xs[0]), dots[0]))
-        yield sample(both, exempt=_OWN_KEY)
+        yield sample(both, x, exempt=_OWN_KEY, results=[np.cos(x) * dot])
+        sines = Rules(lambda x, y: lax.add(lax.sin(x), lax.sin(y)), "h")
+        sines.fwd = lambda x, y: (sines.fun(x, y), (x, y))
+        sines.bwd = lambda xs, ct: tuple([lax.mul(ct, lax.cos(x)) for x in xs])
+        sines.jvp = lambda xs, dots: (sines.fun(*xs), lax.add(*[lax.mul(lax.cos(x), t) for x, t in zip(
+            xs, dots, strict=True)]))
+        yield sample(sines, x, y, nonzero=(False, True), exempt=_OWN_KEY, results=[np.cos(y) * dot])
         backward = Rules(lambda x: lax.sin(x), "g")
         backward.fwd, backward.bwd = both.fwd, both.bwd
-        yield sample(backward, error=TypeError, exempt={
+        yield sample(backward, x, error=TypeError, exempt={
             "unsupported inputs are refused": "it is refused when it is run: reverse mode stages it and never runs it"})
 
 

@@ -172,6 +172,10 @@ class Gather:
         for sizes, indices, numbers, wanted in READ:
             yield Sample([rng.standard_normal(sizes), np.array(indices, np.int32)],
                          {"dimension_numbers": numbers, "slice_sizes": wanted, **plain})
+        promised = {**plain, "unique_indices": True, "indices_are_sorted": True}
+        yield Sample([rng.standard_normal((3, 4)), np.array([[0], [2]], np.int32)],
+                     {"dimension_numbers": ((0,), (1,), (1,), (), ()), "slice_sizes": (3, 1), **promised},
+                     domain=((-2.0, 2.0), None))
         rows = {**plain, "dimension_numbers": ((1,), (0,), (0,), (), ()), "slice_sizes": (1, 4), "fill_value": 2}
         yield Sample([rng.standard_normal((3, 4)), np.array([[2], [3], [-1], [2]])], {**rows, "mode": "fill"},
                      exempt={"elements are moved whole": "a number can't stand for elements out of bounds"})

@@ -155,9 +155,11 @@ class _Scatter:
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
         for sizes, indices, new, numbers, mode in WRITTEN:
+            in_order = np.array_equal(indices, [[0], [2]])
             yield Sample([rng.standard_normal(sizes), np.array(indices, np.int32), rng.standard_normal(new)], {
                 "dimension_numbers": numbers, "mode": mode, "unique_indices": mode == "fill",
-                "indices_are_sorted": False}, exempt=self._exempt_of_overlaps if mode == "clip" else None)
+                "indices_are_sorted": in_order}, domain=((-2.0, 2.0), None, (-2.0, 2.0)) if in_order else None,
+                exempt=self._exempt_of_overlaps if mode == "clip" else None)
         yield Sample([np.ones((3, 0)), np.zeros((3, 2), np.int32), np.ones((3, 2))], {
             "dimension_numbers": ((1, 2), (), (0, 1), (), ()), "mode": "drop", "unique_indices": False,
             "indices_are_sorted": False}, error=TypeError)

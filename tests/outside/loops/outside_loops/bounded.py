@@ -46,6 +46,9 @@ class BoundedWhile:
         test = carrying.stage_call(lambda x: x < 2.0, (np.array(0.3),), "the sample")
         yield Sample([np.array(0.3)], {"goes_on": test.jaxpr, "step": step.jaxpr, "consts": (0, 0), "limit": 5},
                      domain=(0.2, 0.4), results=[np.array((0.3 ** 2 + 1.0) ** 2 + 1.0)])
+        above = carrying.stage_call(lambda a, x: x * x + a, (np.array(0.9), np.array(0.3)), "the sample")
+        yield Sample([np.array(0.9), np.array(0.3)], {"goes_on": test.jaxpr, "step": above.jaxpr, "consts": (0, 1),
+                                                      "limit": 2}, domain=((0.8, 1.0), (0.2, 0.4)))
 
 
 bounded_while = define(BoundedWhile())

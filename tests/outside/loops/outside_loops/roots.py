@@ -60,7 +60,9 @@ class Newton:
     def samples(self, rng):
         a, x = np.array([1.0, 2.0, -3.0]), np.zeros(3)
         cube = carrying.stage_call(lambda a, x: x * x * x + x - a, (a, x), "the sample")
-        yield Sample([a, x], {"jaxpr": cube.jaxpr, "tolerance": 1e-12}, domain=((-2.0, 2.0), None))
+        yield Sample([a, x], {"jaxpr": cube.jaxpr, "tolerance": 1e-12}, domain=((-2.0, 2.0), None),
+                     results=np.array([0.6823278038280193, 1.0, -1.2134116627622296]))
+        yield Sample([a, x], {"jaxpr": cube.jaxpr, "tolerance": 1e-13}, domain=((-2.0, 2.0), None), atol=1e-14)
 
     def _slope(self, jaxpr, fixed, x):
         return self._tangent(jaxpr, [*fixed, x], [*map(Zero, jaxpr.in_avals[:-1]), lax.full_like(x, 1.0)])
