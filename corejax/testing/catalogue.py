@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from corejax.testing import (
     batching,
+    costs,
     declared,
     derivatives,
     memory,
@@ -25,7 +26,7 @@ from corejax.testing import (
 from corejax.testing.check import Check
 
 _MODULES = (sampling, refusals, declared, weak_types, values, special, memory, moving, platforms, programs, pieces,
-            repetition, derivatives, tangent_rules, transposes, batching, precisions, orderings)
+            repetition, derivatives, tangent_rules, transposes, batching, costs, precisions, orderings)
 
 #: Every check, by name.
 CHECKS: dict[str, Check] = {
