@@ -34,6 +34,7 @@ REAL = {check: COMPLEX for check in ("jvp agrees with differences", "derivatives
 LEFT_OUT = {
     "wrong": "its gradient is wrong, to show the error",
     "demo_gauss": "its gradient is wrong, to show how the kit says so",
+    "demo_halved": "it has a fault, to show what a search finds",
     "demo_misspelled": "it has a misspelled hook, to show the error",
     "demo_rotated": "its kernel is missing, to show the error",
     "demo_cholesky": "LAPACK's function is that for doubles, and nothing refuses others",
