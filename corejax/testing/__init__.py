@@ -6,7 +6,7 @@ Report(1 primitive: ... checks held, 0 failed, ... s)
 
 A primitive's hook `samples` gives the inputs. `check_primitive` and `check_pack` raise a `ConformanceError` that lists
 each broken law with the primitive, the hook, the input and what to do; `pytest --corejax-pack NAME` makes a test of
-each primitive and check.
+each primitive and check. `search=True` also looks for the smallest other input that breaks a law.
 """
 
 from __future__ import annotations

@@ -171,7 +171,7 @@ class Case:
         In the quick mode, if many samples differ only in their params, they take turns: each gets one narrower dtype.
         """
         yield self
-        double = {aval.dtype for aval in self.avals if aval.dtype in _NARROWER}
+        double = {aval.dtype for aval in self.avals if aval.dtype in _NARROWER and not aval.weak_type}
         for dtype in double:
             for narrow in self._in_turn(_NARROWER[dtype]):
                 args = [host(x).astype(narrow) if aval.dtype == dtype and not aval.weak_type else x

@@ -16,7 +16,8 @@ NO_COUNTEREXAMPLE = "no counterexample is found"
 class Search:
     """How much to try for each primitive: at most so many inputs, and for at most so many seconds.
 
-    The same `seed` gives the same inputs; another one gives others.
+    The same `seed` gives the same inputs, as long as hypothesis and the modules around are the same, since hypothesis
+    also takes numbers from their code. Another seed gives others.
 
     >>> Search(max_examples=1000, seed=1)
     Search(max_examples=1000, seconds=60.0, seed=1)
