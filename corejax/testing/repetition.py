@@ -9,11 +9,14 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any, cast
+
+import numpy as np
 
 from corejax.api import jit, make_jaxpr
 from corejax.base.avals import aval_of
@@ -30,6 +33,9 @@ from corejax.testing.specification import samples_of
 Fingerprint = dict[str, str]
 
 RUNS, THREADS = 10, 4
+
+#: How many times impl is called in a row, unless that takes too many seconds.
+MANY, LONGEST = 1024, 0.25
 
 #: Run by another process: unpickles a primitive and prints the fingerprints of its samples.
 _CHILD = """
@@ -68,6 +74,24 @@ def runs_are_deterministic(case: Case) -> None:
     for run in range(1, RUNS):
         _equal(case, first, fingerprint(case, case.full), f"run {run + 1} differs from the first",
                "hooks must depend on nothing but their arguments")
+
+
+@check("impl")
+def many_runs_give_the_same(case: Case) -> None:
+    """A thousand calls of impl give the same bits: no cache, counter or buffer decides."""
+    if case.primitive.impl is None:
+        raise NotApplicable("it has no impl")
+    taken = [sample for sample in case.samples if sample.error is None]
+    if case.sample is not min(taken, key=lambda sample: sum([aval_of(x).size or np.inf for x in sample.args])):
+        raise NotApplicable("the smallest sample stands for all")
+    first = [host(out).tobytes() for out in case.apply(*case.args)]
+    late = time.perf_counter() + LONGEST
+    for run in range(1, MANY):
+        if [host(out).tobytes() for out in case.apply(*case.args)] != first:
+            raise case.fail("impl", "one of many runs differs from the first", got=f"other bits in run {run + 1}",
+                            wanted="the same bits", todo="impl must depend on nothing but its arguments")
+        if time.perf_counter() > late:
+            return
 
 
 @check("impl", full=True)

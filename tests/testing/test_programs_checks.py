@@ -283,6 +283,33 @@ def test_a_result_that_changes_from_run_to_run_is_caught():
     assert "run 2 differs from the first: the values differ" == found.problem
 
 
+class Seldom(One):
+    name = "seldom"
+
+    def __init__(self, every):
+        self._calls, self._every = 0, every
+
+    @hookimpl
+    def impl(self, args):
+        self._calls += 1
+        return args[0] + (self._calls % self._every == 0)
+
+
+def test_a_result_that_changes_in_the_course_of_a_thousand_runs_is_caught(monkeypatch):
+    check = "many runs give the same"
+    monkeypatch.setattr(repetition, "LONGEST", 60.0)
+    found = failures(Seldom(900), SINGLE)[check]
+    assert ("impl", "one of many runs differs from the first") == (found.hook, found.problem)
+    assert check not in failures(Seldom(10 ** 6), SINGLE)
+
+
+def test_an_impl_that_takes_long_is_not_run_a_thousand_times(monkeypatch):
+    monkeypatch.setattr(repetition, "LONGEST", 0.0)
+    plugin = Seldom(10 ** 6)
+    check_primitive(define(plugin), [SINGLE], checks=["many runs give the same"])
+    assert 2 == plugin._calls
+
+
 class Hashed(One):
     name = "hashed"
 
