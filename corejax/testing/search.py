@@ -56,6 +56,9 @@ _OF_SPECIAL_VALUES = LAWS[:2]
 _OF_DIFFERENCES = ("jvp agrees with differences", "second derivatives agree with differences")
 _AT_SPECIAL_POINTS = "derivatives agree at special points"
 
+#: How many times as many inputs hypothesis may make as are tried, since it makes many of them twice.
+_AGAIN = 5
+
 #: How often operands are changed by their rounding errors, to see how far results move.
 _PERTURBED = 4
 
@@ -69,8 +72,8 @@ class _Found(Exception):
     """A law doesn't hold for an input."""
 
 
-class _TimeIsUp(BaseException):
-    """The search has taken as long as it may."""
+class _Enough(BaseException):
+    """The search has tried as much as it may, or taken as long."""
 
 
 class SearchedCase(Case):
@@ -99,7 +102,7 @@ class Searching:
     def run(self) -> tuple[Case, Form, Check, BaseException] | None:
         """The smallest input found that breaks a law, with this law and what its check raised; None without any."""
         settings = hypothesis.settings(
-            max_examples=self.effort.max_examples, deadline=None, database=None, verbosity=Verbosity.quiet,
+            max_examples=_AGAIN * self.effort.max_examples, deadline=None, database=None, verbosity=Verbosity.quiet,
             phases=(Phase.generate, Phase.shrink), suppress_health_check=list(HealthCheck), report_multiple_bugs=False)
 
         @st.composite
@@ -115,17 +118,19 @@ class Searching:
 
         try:
             holds()
-        except (_Found, _TimeIsUp, Flaky):  # hypothesis calls it flaky if the time is up while it tries again
+        except (_Found, _Enough, Flaky):  # hypothesis calls it flaky if the time is up while it shrinks
             pass
         return self.smallest
 
     def _try(self, sample: Sample, form: Form, special: bool) -> None:
         elapsed = time.perf_counter() - self.start
         if elapsed > self.effort.seconds:
-            raise _TimeIsUp
+            raise _Enough
         self.told(max(elapsed / self.effort.seconds, min(self.tried / self.effort.max_examples, 1.0)))
         key = _key(sample)
         if key not in self.known:
+            if self.tried >= self.effort.max_examples and self.smallest is None:
+                raise _Enough
             self.tried += 1
             self.known[key] = self._broken(sample, special)
         broken = self.known[key]
