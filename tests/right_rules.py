@@ -28,7 +28,8 @@ def _checked(name: str, avals: Sequence[Any], count: int) -> Any:
     x = avals[0]
     if len(avals) != count:
         raise CorejaxTypeError(f"{name} takes {count} operands", got=len(avals), wanted=count)
-    if x.dtype.kind in "cib" or not x.shape or not x.shape[-1] or len({(each.shape, each.dtype) for each in avals}) > 1:
+    alike = len({(each.shape, each.dtype) for each in avals}) == 1
+    if x.dtype.kind in "cibu" or not x.shape or not x.shape[-1] or not alike:
         raise CorejaxTypeError(f"{name} takes floats of one type", got=", ".join(map(str, avals)),
                                wanted="arrays of one shape and dtype, not empty")
     return x.update(weak_type=all([each.weak_type for each in avals]))
@@ -50,6 +51,11 @@ class Gelu(Seeded):
 
 class Variance(Seeded):
     """The mean of squares without the square of the mean: of equal numbers it is 0, or nearly."""
+
+    @hookimpl
+    def abstract_eval(self, avals: Sequence[Any]) -> Any:
+        x = _checked(self.name, avals, 1)
+        return x.update(shape=x.shape[:-1])
 
     @hookimpl
     def decompose(self, args: Sequence[Any]) -> Any:

@@ -96,6 +96,12 @@ class Case:
         return self.sample.atol or 0.0
 
     @property
+    def domains(self) -> list[Any]:
+        """For each operand the interval to draw it from, or None."""
+        domain = self.sample.domain
+        return list(domain) if self._has_domain_for_each() else [domain] * len(self.args)
+
+    @property
     def representative(self) -> bool:
         """Whether slow checks run on this case: in the quick mode, only if it is the `largest`."""
         return self.full or self.largest
@@ -137,14 +143,14 @@ class Case:
 
     def drawn(self) -> list[Any]:
         """New operands in the sample's domain. Without one, they are kept; so are integers without their own domain."""
-        domains = self._domains()
+        domains = self.domains
         kinds = "fciu" if self._has_domain_for_each() else "fc"
         return [x if domain is None or dtypes.kind(aval.dtype) not in kinds else _like(x, self._draw(aval, domain))
                 for x, aval, domain in zip(self.args, self.avals, domains, strict=True)]
 
     def filled(self, value: float, positions: Sequence[int]) -> list[Any] | None:
         """Drawn operands, some of them filled with `value`; None if that is outside the domain of one of these."""
-        domains = self._domains()
+        domains = self.domains
         if value in self.sample.singular or any([domains[i] is None or not domains[i][0] <= value <= domains[i][1]
                                                  for i in positions]):
             return None
@@ -158,11 +164,11 @@ class Case:
 
     def keeps(self, i: int) -> bool:
         """Whether the sample says that this operand must not be replaced by other values."""
-        return self.sample.domain is not None and self._domains()[i] is None
+        return self.sample.domain is not None and self.domains[i] is None
 
     def domain_of(self, i: int) -> tuple[float, float] | None:
         """The interval from which this operand may be drawn; None if the sample gives none."""
-        domain: tuple[float, float] | None = self._domains()[i]
+        domain: tuple[float, float] | None = self.domains[i]
         return domain
 
     def variants(self) -> Iterator[Case]:
@@ -215,10 +221,6 @@ class Case:
     def fail(self, hook: str, problem: str, *, got: object = None, wanted: object = None, todo: str = "") -> Mismatch:
         """The exception to raise if the primitive breaks a law."""
         return Mismatch(hook, problem, got=got, wanted=wanted, todo=todo)
-
-    def _domains(self) -> list[Any]:
-        domain = self.sample.domain
-        return list(domain) if self._has_domain_for_each() else [domain] * len(self.args)
 
     def _has_domain_for_each(self) -> bool:
         """Whether the sample gives a domain for each operand, rather than one (low, high) for all."""

@@ -10,6 +10,9 @@ from corejax.testing import (
     memory,
     moving,
     orderings,
+    other_params,
+    other_sizes,
+    other_types,
     pieces,
     platforms,
     precisions,
@@ -26,7 +29,8 @@ from corejax.testing import (
 from corejax.testing.check import Check
 
 _MODULES = (sampling, refusals, declared, weak_types, values, special, memory, moving, platforms, programs, pieces,
-            repetition, derivatives, tangent_rules, transposes, batching, costs, precisions, orderings)
+            repetition, derivatives, tangent_rules, transposes, batching, costs, precisions, other_types, other_params,
+            other_sizes, orderings)
 
 #: Every check, by name.
 CHECKS: dict[str, Check] = {

@@ -66,9 +66,9 @@ def _special(case: Case, args: list[Any], part: tuple[int, ...], together: tuple
     for moved in dict.fromkeys([*[(i,) for i in together], part]):
         xs = chosen(args, moved)
         if moved == part:
-            _agrees(case, smooth(case, moved, args), xs, moved, 1, [np.ones_like(host(x)) for x in xs])
+            agrees(case, smooth(case, moved, args), xs, moved, 1, [np.ones_like(host(x)) for x in xs])
         if len(moved) == 1:
-            _agrees(case, smooth(case, moved, args), xs, moved, 1)
+            agrees(case, smooth(case, moved, args), xs, moved, 1)
 
 
 @check("jvp", departure=DERIVATIVE)
@@ -149,7 +149,7 @@ def _slopes_hold(case: Case, positions: tuple[int, ...], order: int) -> None:
     wanted = 1 if case.sample.domain is None else 4 if case.full else 2
     for each in points(case):
         function, xs = _before(each, smooth(each, positions), chosen(each.args, positions), order)
-        wanted -= _agrees(case, function, xs, positions, order)
+        wanted -= agrees(case, function, xs, positions, order)
         if not wanted:
             return
     if case.sample.domain is None or wanted > 1:
@@ -169,7 +169,7 @@ def _tangent_of(function: Function, n: int) -> Function:
     return lambda *args: list(jvp(function, args[:n], args[n:])[1])
 
 
-def _agrees(case: Case, function: Function, xs: list[Any], positions: tuple[int, ...], order: int,
+def agrees(case: Case, function: Function, xs: list[Any], positions: tuple[int, ...], order: int,
             ones: list[Any] | None = None) -> bool:
     """Whether most elements could be compared; fails if one of these is wrong.
 

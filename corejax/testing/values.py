@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from corejax.api import device_put, eval_shape, jit
@@ -20,10 +19,6 @@ from corejax.testing.tolerances import distances, ulps_of
 from corejax.xla.runtime.client import default_platform
 
 _AGREE = "make them agree; XLA's values are the reference"
-
-#: The dtypes tried in the full mode: of the many 8-bit floats, only the two most common.
-_TRIED = [dtype for dtype in dtypes.ALL if not dtypes.is_float(dtype) or dtype.itemsize > 1] + [
-    dtypes.canonical(ml_dtypes.float8_e4m3fn), dtypes.canonical(ml_dtypes.float8_e5m2)]
 
 #: Python's number types, by corresponding dtype.
 _SCALARS: dict[np.dtype, type] = {
@@ -71,19 +66,6 @@ def empty_arrays_and_scalars_work(case: Case) -> None:
             agree(variant, [variant.args], compare)
     if not tried:
         raise NotApplicable("it takes none, or the samples have them")
-
-
-@check("impl", full=True)
-def every_dtype_that_is_accepted_works(case: Case) -> None:
-    """If `abstract_eval` accepts other dtypes of the same kind, they can be computed with, evaluated and compiled."""
-    if not case.largest:
-        raise NotApplicable("another sample represents this one")
-    for dtype in _TRIED:
-        args = [_converted(x, dtype) for x in case.args]
-        variant = case.with_args(args)
-        if all([new is x for new, x in zip(args, case.args, strict=True)]) or not variant.is_accepted():
-            continue
-        compare(variant, variant.apply(*args), jit(variant.apply)(*args), ulps=np.inf)
 
 
 @check("decompose")
@@ -166,10 +148,3 @@ def _scalar(x: object) -> Any:
     if aval.shape or aval.dtype not in _SCALARS or type(x) in dtypes.PYTHON_SCALARS:
         return x
     return _SCALARS[aval.dtype](host(x)[()])
-
-
-def _converted(x: object, dtype: np.dtype) -> Any:
-    """An operand in another dtype of its kind."""
-    aval = aval_of(x)
-    same = aval.dtype == dtype or dtypes.kind(aval.dtype) != dtypes.kind(dtype) or type(x) in dtypes.PYTHON_SCALARS
-    return x if same else host(x).astype(dtype)
