@@ -29,6 +29,7 @@ class Narrow:
     @hookimpl
     def abstract_eval(self, avals: Sequence[Any]) -> Any:
         x, y = avals
+        lax.floor.primitive.infer((x,), {})  # which refuses integers
         return lax.mul.primitive.infer((x, y), {})
 
     @hookimpl
@@ -54,7 +55,8 @@ class Narrow:
     @hookimpl
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         yield Sample([rng.normal(size=(2, 3)), rng.normal(size=(2, 3))], domain=(-2.0, 2.0))
-        yield Sample([rng.normal(size=2), rng.normal(size=2)])
+        x, y = rng.normal(size=(2, 2))
+        yield Sample([x, y], results=2.0 * x * y)
 
 
 def first(x: Any, dim: int) -> Any:
