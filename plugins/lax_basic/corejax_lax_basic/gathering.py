@@ -103,7 +103,8 @@ class Gather:
                         got=f"fill_value={fill_value!r}", wanted="no fill_value", todo='use mode="clip", or select')
         dropped = (*collapsed, *x_batch)
         fits = len(slice_sizes) == x.ndim and all([0 <= s <= n for s, n in zip(slice_sizes, x.shape, strict=True)])
-        if (not fits or any([slice_sizes[d] != 1 for d in collapsed]) or any([slice_sizes[d] > 1 for d in x_batch])
+        if (not fits or any([slice_sizes[d] != 1 for d in collapsed])
+                or any([slice_sizes[d] != min(1, x.shape[d]) for d in x_batch])
                 or len(offset_dims) + len(dropped) != x.ndim):
             raise refused(self.name, f"slice_sizes or offset_dims don't fit {x}",
                           got=f"{slice_sizes} with {GatherDimensionNumbers(*dimension_numbers)}",

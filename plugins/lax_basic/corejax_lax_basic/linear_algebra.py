@@ -99,6 +99,7 @@ class DotGeneral:
                       preferred_element_type: np.dtype | None) -> ShapedArray:
         lhs, rhs = avals
         _check_numbers(lhs, rhs, dimension_numbers)
+        _canonical_precision(precision)
         if preferred_element_type is None:
             same_dtype(self.name, avals)
         else:
