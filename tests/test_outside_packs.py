@@ -8,14 +8,19 @@ import re
 import shutil
 import textwrap
 import tokenize
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from imports import ROOT, imports
-from pythons import compiler, run
+from pythons import compiler
+from pythons import run as run_python
 
 pytestmark = pytest.mark.slow
+
+#: outside-special brings functions of the same names.
+run = partial(run_python, COREJAX_DISABLE_PACKS="corejax-special")
 
 OUTSIDE = ROOT / "tests/outside"
 PACKS = {path.parent.name: path.parent for path in sorted(OUTSIDE.glob("*/pyproject.toml"))}

@@ -80,6 +80,20 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: object | None = None
     (5, 2, 4)
     """
 
+def bessel_i0e(x: ArrayLike) -> Array:
+    """exp(-|x|) I_0(x), with I_0 the modified Bessel function of the first kind of order 0.
+
+    >>> bessel_i0e(1.0)
+    Array(0.46575961, dtype=float64, weak_type=True)
+    """
+
+def bessel_i1e(x: ArrayLike) -> Array:
+    """exp(-|x|) I_1(x), with I_1 the modified Bessel function of the first kind of order 1.
+
+    >>> bessel_i1e(1.0)
+    Array(0.20791042, dtype=float64, weak_type=True)
+    """
+
 def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
     """x and y.
 
@@ -254,6 +268,13 @@ def custom_pullback(*values: ArrayLike, pullback: Any, nonzero: tuple[bool, ...]
     1
     """
 
+def digamma(x: ArrayLike) -> Array:
+    """The derivative of lgamma. It is NaN at 0, -1, -2, and so on.
+
+    >>> digamma(1.0)
+    Array(-0.57721566, dtype=float64, weak_type=True)
+    """
+
 def div(x: ArrayLike, y: ArrayLike) -> Array:
     """The quotient x / y; for integers, rounded towards zero.
 
@@ -329,6 +350,27 @@ def eq(x: ArrayLike, y: ArrayLike) -> Array:
 
     >>> eq(np.array([1, 2, 3]), 2).tolist()
     [False, True, False]
+    """
+
+def erf(x: ArrayLike) -> Array:
+    """The error function: the integral of 2 / sqrt(pi) exp(-t * t) from 0 to x.
+
+    >>> erf(0.5)
+    Array(0.52049988, dtype=float64, weak_type=True)
+    """
+
+def erf_inv(x: ArrayLike) -> Array:
+    """The inverse of erf: infinite at 1 and -1, NaN beyond.
+
+    >>> erf_inv(0.5)
+    Array(0.47693628, dtype=float64, weak_type=True)
+    """
+
+def erfc(x: ArrayLike) -> Array:
+    """1 - erf(x), which has all its digits for large x, too.
+
+    >>> erfc(5.0)
+    Array(1.53745979e-12, dtype=float64, weak_type=True)
     """
 
 def exp(x: ArrayLike) -> Array:
@@ -463,6 +505,13 @@ def le(x: ArrayLike, y: ArrayLike) -> Array:
     [True, True, False]
     """
 
+def lgamma(x: ArrayLike) -> Array:
+    """The logarithm of the absolute value of the gamma function. It is infinite at 0, -1, -2, and so on.
+
+    >>> lgamma(0.5)
+    Array(0.57236494, dtype=float64, weak_type=True)
+    """
+
 def log(x: ArrayLike) -> Array:
     """The natural logarithm.
 
@@ -552,6 +601,13 @@ def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[t
 
     >>> lax.pad(np.arange(1.0, 3.0), 0.0, [(1, 0, 1)]).tolist()
     [0.0, 1.0, 0.0, 2.0]
+    """
+
+def polygamma(x: ArrayLike, y: ArrayLike) -> Array:
+    """The derivative of digamma of an order m, a float with a whole value; NaN for other m.
+
+    >>> polygamma(1.0, 1.0)
+    Array(1.64493407, dtype=float64, weak_type=True)
     """
 
 def pow(x: ArrayLike, y: ArrayLike) -> Array:
@@ -902,4 +958,11 @@ def xor(x: ArrayLike, y: ArrayLike) -> Array:
 
     >>> bitwise_xor(6, 3).item()
     5
+    """
+
+def zeta(x: ArrayLike, y: ArrayLike) -> Array:
+    """The Hurwitz zeta function: the sum of (q + k)^-x for k = 0, 1, 2, and so on; NaN where that has no limit.
+
+    >>> zeta(2.0, 1.0)
+    Array(1.64493407, dtype=float64, weak_type=True)
     """

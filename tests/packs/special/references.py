@@ -1,0 +1,157 @@
+"""What the special functions are, by mpmath, to any number of digits; where each is tested, and how far it may be off.
+
+Takes mpmath. Operands and results are mpmath's numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import mpmath as mp
+import numpy as np
+
+DIGITS = 50
+Number = Any  # mpmath's numbers have no types
+Grid = Callable[[type[np.floating[Any]]], tuple[list[float], ...]]
+
+
+class Function(NamedTuple):
+    """A function of one or two numbers, the derivatives that its condition is made of, and operands to test it at."""
+
+    value: Callable[..., Number]
+    slopes: Callable[..., tuple[Number, ...]]
+    points: Grid
+
+
+# Values
+
+def erf_inv(x: Number) -> Number:
+    """By Halley's method for erfc where x is near 1, as mpmath's starts too far away there."""
+    if abs(x) < mp.mpf("0.9"):
+        return mp.erfinv(x)
+    small, y = 1 - abs(x), mp.sqrt(-mp.log(1 - x * x))
+    for _ in range(60):
+        step = (mp.erfc(y) - small) * mp.sqrt(mp.pi) / 2 * mp.exp(y * y)
+        y += step / (1 - y * step)
+        if abs(step) < mp.mpf(10) ** (5 - mp.mp.dps) * y:
+            break
+    return mp.sign(x) * y
+
+
+def lgamma(x: Number) -> Number:
+    """Also at negative numbers."""
+    return mp.re(mp.loggamma(x)) if x > 0 else mp.log(abs(mp.gamma(x)))
+
+
+def hurwitz(s: Number, q: Number) -> Number:
+    """The sum of (q + k)^-s, by Euler and Maclaurin, from where numbers are large; q may be negative if s is whole."""
+    terms = max(0, int(mp.ceil(s + 40 - q)))
+    a = q + terms
+    series, factor = 1 / (s - 1) + 1 / (2 * a), s / a
+    for k in range(1, 40):
+        series += mp.bernoulli(2 * k) / mp.factorial(2 * k) * factor / a
+        factor *= (s + 2 * k - 1) * (s + 2 * k) / a ** 2
+    return mp.fsum((q + k) ** -s for k in range(terms)) + a ** (1 - s) * series
+
+
+def polygamma(n: Number, x: Number) -> Number:
+    """The derivative of digamma of order n."""
+    return (-1) ** (int(n) + 1) * mp.factorial(n) * hurwitz(n + 1, x) if n else mp.digamma(x)
+
+
+def bessel(order: int) -> Callable[[Number], Number]:
+    """exp(-|x|) I_n(x)."""
+    return lambda x: mp.besseli(order, x) * mp.exp(-abs(x))
+
+
+# Points
+
+def both_signs(values: list[float]) -> list[float]:
+    """Every other number, with the other sign."""
+    return [x if k % 2 else -x for k, x in enumerate(values)]
+
+
+def spread(low: float, high: float, count: int) -> list[float]:
+    """Numbers between two, none of which is round."""
+    return [low + (high - low) * ((k + 0.5 + 0.31 * ((k * 7919) % 13 / 13 - 0.5)) / count) for k in range(count)]
+
+
+def powers(low: float, high: float, count: int) -> list[float]:
+    """The same, evenly spaced by their logarithms."""
+    return [float(np.exp(x)) for x in spread(np.log(low), np.log(high), count)]
+
+
+def limits(dtype: type[np.floating[Any]]) -> tuple[float, float]:
+    found = np.finfo(dtype)
+    return float(found.smallest_normal), float(found.max)
+
+
+def around_zero(low: float, high: float) -> Grid:
+    """Small numbers down to the smallest normal one, and numbers up to `high`."""
+    def grid(dtype: type[np.floating[Any]]) -> tuple[list[float], ...]:
+        smallest, largest = limits(dtype)
+        return (both_signs([smallest, 1.5 * smallest, *powers(smallest * 4, low, 12), *spread(low, high, 110),
+                            *powers(high, largest / 2, 8)]),)
+    return grid
+
+
+def erfc_points(dtype: type[np.floating[Any]]) -> tuple[list[float], ...]:
+    end = 9.19 if dtype is np.float32 else 26.54  # beyond, results are subnormal
+    return ([*powers(1e-9, 0.3, 10), *(-x for x in powers(1e-9, 7.0, 40)), *spread(0.0, end, 160)],)
+
+
+def erf_inv_points(dtype: type[np.floating[Any]]) -> tuple[list[float], ...]:
+    eps = float(np.finfo(dtype).eps)
+    tail = [1.0 - x for x in [eps / 2, eps, 1.5 * eps, 2 * eps, *powers(4 * eps, 0.3, 50)]]
+    return (both_signs([*powers(limits(dtype)[0] * 2, 1e-3, 12), *spread(0.0, 1.0, 60), *tail]),)
+
+
+def gamma_points(dtype: type[np.floating[Any]]) -> tuple[list[float], ...]:
+    smallest, largest = limits(dtype)
+    near = [c + s * d for c in (1.0, 1.4616321449683623, 2.0) for d in powers(1e-7, 0.1, 6) for s in (-1.0, 1.0)]
+    poles = [-c + s * d for c in (1.0, 2.0, 5.0, 20.0) for d in powers(1e-4, 0.1, 4) for s in (-1.0, 1.0)]
+    return ([smallest * 4, *powers(smallest * 8, 1e-3, 8), *spread(0.001, 8.0, 60), *powers(8.0, largest / 1e4, 24),
+             *near, *(-x for x in powers(1e-12, 0.3, 8)), *spread(-6.0, 0.0, 50), *spread(-40.0, -6.0, 10), *poles],)
+
+
+def zeta_points(dtype: type[np.floating[Any]]) -> tuple[list[float], ...]:
+    s = [*spread(1.01, 3.0, 40), *spread(3.0, 20.0, 40), *powers(20.0, 60.0, 10), *spread(1.5, 9.0, 20)]
+    q = [*powers(0.02, 90.0, 40)] * 2
+    pairs = list(zip(s, [*q, *spread(0.6, 1.5, 10), *powers(1e2, 1e4, 20)], strict=True))
+    pairs += [(float(n), x) for n in (2, 3, 4, 7) for x in spread(-5.0, 0.0, 6)]
+    return [s for s, _ in pairs], [q for _, q in pairs]
+
+
+def polygamma_points(dtype: type[np.floating[Any]]) -> tuple[list[float], ...]:
+    pairs = [(float(n), x) for n in (0, 1, 2, 3, 5, 8, 15, 30)
+             for x in [*powers(0.2, 60.0, 12), *spread(1.0, 3.0, 4)]]
+    pairs += [(float(n), x) for n in (0, 1, 2, 3, 4) for x in spread(-5.0, 0.0, 8)]
+    return [n for n, _ in pairs], [x for _, x in pairs]
+
+
+FUNCTIONS = {
+    "erf": Function(mp.erf, lambda x: (2 / mp.sqrt(mp.pi) * mp.exp(-x * x),), around_zero(1e-4, 6.5)),
+    "erfc": Function(mp.erfc, lambda x: (2 / mp.sqrt(mp.pi) * mp.exp(-x * x),), erfc_points),
+    "erf_inv": Function(erf_inv, lambda x: (mp.sqrt(mp.pi) / 2 * mp.exp(erf_inv(x) ** 2),), erf_inv_points),
+    "bessel_i0e": Function(bessel(0), lambda x: (bessel(1)(x) - mp.sign(x) * bessel(0)(x),), around_zero(1e-4, 30.0)),
+    "bessel_i1e": Function(bessel(1), lambda x: (bessel(0)(x) - bessel(1)(x) / x - mp.sign(x) * bessel(1)(x),),
+                           around_zero(1e-4, 30.0)),
+    "lgamma": Function(lgamma, lambda x: (mp.digamma(x),), gamma_points),
+    "digamma": Function(mp.digamma, lambda x: (mp.psi(1, x),), gamma_points),
+    "zeta": Function(hurwitz, lambda s, q: (_by_exponent(s, q), -s * hurwitz(s + 1, q)), zeta_points),
+    "polygamma": Function(polygamma, lambda n, x: (mp.mpf(0), polygamma(n + 1, x)), polygamma_points),
+}
+
+
+def _by_exponent(s: Number, q: Number) -> Number:
+    """The derivative of zeta by its exponent, by differences; none for negative q, where exponents are whole."""
+    step = mp.mpf(10) ** -20
+    return (hurwitz(s + step, q) - hurwitz(s - step, q)) / (2 * step) if q > 0 else mp.mpf(0)
+
+
+def condition(function: Function, args: tuple[Number, ...], value: Number) -> Number:
+    """How many times larger than relative errors of the operands, the one of the result is."""
+    if value == 0:
+        return mp.mpf(0)
+    return mp.fsum(abs(x * slope / value) for x, slope in zip(args, function.slopes(*args), strict=True))

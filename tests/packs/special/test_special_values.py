@@ -1,0 +1,154 @@
+"""Special functions beside values known to 30 digits, at poles and limits, in each precision; and how they print."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+
+import ml_dtypes
+import mpmath as mp
+import numpy as np
+import pytest
+
+import corejax as cj
+from corejax import lax
+from corejax.errors import CorejaxNotImplementedError
+from imports import ROOT
+from special import Table, tables
+from special.references import DIGITS, FUNCTIONS
+
+NAMES = ("erf", "erfc", "erf_inv", "bessel_i0e", "bessel_i1e", "lgamma", "digamma", "zeta", "polygamma")
+inf, nan = math.inf, math.nan
+
+#: Where there is no number of so many digits: operands, and the value.
+LIMITS = {
+    "erf": [(inf, 1.0), (-inf, -1.0), (0.0, 0.0), (-0.0, -0.0), (1e300, 1.0)],
+    "erfc": [(inf, 0.0), (-inf, 2.0), (0.0, 1.0), (1e300, 0.0)],
+    "erf_inv": [(1.0, inf), (-1.0, -inf), (-0.0, -0.0), (1.0000001, nan), (-2.0, nan), (inf, nan), (-inf, nan)],
+    "bessel_i0e": [(inf, 0.0), (-inf, 0.0), (0.0, 1.0)],
+    "bessel_i1e": [(inf, 0.0), (-inf, -0.0), (0.0, 0.0), (-0.0, -0.0)],
+    "lgamma": [(0.0, inf), (-0.0, inf), (-1.0, inf), (-7.0, inf), (-1e30, inf), (1.0, 0.0), (2.0, 0.0), (inf, inf),
+               (-inf, inf)],
+    "digamma": [(0.0, nan), (-0.0, nan), (-1.0, nan), (-7.0, nan), (-1e30, nan), (inf, inf), (-inf, nan)],
+    "zeta": [(1.0, 2.0, inf), (0.5, 2.0, nan), (-1.0, 2.0, nan), (2.0, 0.0, inf), (3.0, 0.0, nan), (2.0, -4.0, inf),
+             (3.0, -4.0, nan), (2.5, -0.5, nan), (2.0, inf, 0.0), (inf, 2.0, 0.0), (inf, 1.0, 1.0), (nan, 1.0, nan)],
+    "polygamma": [(0.0, 0.0, nan), (1.0, 0.0, inf), (2.0, 0.0, nan), (1.0, -3.0, inf), (0.5, 2.0, nan),
+                  (-1.0, 2.0, nan), (inf, 2.0, nan), (nan, 2.0, nan), (1.0, inf, 0.0), (0.0, inf, inf)],
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", NAMES)
+def test_values_are_as_accurate_as_promised(name, dtype):
+    table = Table(name, dtype)
+    got = np.asarray(cj.jit(getattr(lax, name))(*table.operands))
+    assert dtype == got.dtype
+    shares = table.errors(got) / table.allowed()
+    worst = np.argmax(np.where(np.isnan(shares), inf, shares))
+    where = [float(x[worst]) for x in table.operands]
+    assert shares[worst] <= 1.0, f"{name}{where}: {got[worst]!r}, {table.in_ulps(got)[worst]:.2f} ulps off"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_poles_limits_and_zeros(name):
+    points = [*LIMITS[name], (*[nan] * len(LIMITS[name][0][:-1]), nan)]
+    *operands, wanted = np.array(points).T
+    for dtype in (np.float64, np.float32):
+        with np.errstate(over="ignore"):
+            args = [x.astype(dtype) for x in operands]
+        got = np.asarray(getattr(lax, name)(*args))
+        np.testing.assert_array_equal(got, wanted.astype(dtype), str(args))
+        zero = wanted == 0.0
+        np.testing.assert_array_equal(np.signbit(got[zero]), np.signbit(wanted[zero]), str(args))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_narrow_floats_are_computed_in_float32(dtype):
+    x = np.linspace(0.125, 0.875, 7).astype(dtype)
+    for name in NAMES:
+        args = (x + 1, x) if name == "zeta" else (np.ones(7, dtype), x) if name == "polygamma" else (x,)
+        got = getattr(lax, name)(*args)
+        assert dtype == got.dtype
+        wide = np.asarray(getattr(lax, name)(*[a.astype(np.float32) for a in args]))
+        np.testing.assert_array_equal(np.asarray(got), wide.astype(dtype), name)
+
+
+def test_odd_functions_are_odd_to_the_last_bit():
+    x = np.linspace(0.0, 12.0, 241)
+    for name, of in (("erf", x), ("erf_inv", x / 12.5), ("bessel_i1e", x)):
+        f = getattr(lax, name)
+        np.testing.assert_array_equal(np.asarray(f(-of)), -np.asarray(f(of)))
+    np.testing.assert_array_equal(np.asarray(lax.bessel_i0e(-x)), np.asarray(lax.bessel_i0e(x)))
+
+
+def test_polygamma_of_order_zero_is_digamma_and_others_are_zeta():
+    x = np.array([0.3, 1.5, 20.0, -0.7])
+    np.testing.assert_array_equal(np.asarray(lax.polygamma(0.0, x)), np.asarray(lax.digamma(x)))
+    np.testing.assert_allclose(lax.polygamma(3.0, x), 6.0 * np.asarray(lax.zeta(4.0, x)), rtol=1e-15)
+
+
+def test_large_orders_overflow_only_if_the_value_does():
+    n, x = np.array([200.0, 180.0, 200.0, 150.0]), np.array([100.0, 90.0, 0.5, 1e5])
+    wanted = [-9.1254246910962227e-28, -4.4510775756782988e-25, -inf, 0.0]
+    np.testing.assert_allclose(lax.polygamma(n, x), wanted, rtol=2e-13)
+
+
+def test_inverses_undo_each_other():
+    x = np.linspace(-3.0, 3.0, 61)
+    np.testing.assert_allclose(lax.erf_inv(lax.erf(x)), x, rtol=1e-11, atol=1e-16)
+
+
+def test_each_is_one_equation_of_a_program():
+    for name in NAMES:
+        args = (2.0, 3.0) if name in ("zeta", "polygamma") else (0.5,)
+        (eqn,) = cj.make_jaxpr(getattr(lax, name))(*args).eqns
+        assert name == eqn.primitive.name
+
+
+# Derivatives
+
+@pytest.mark.parametrize(("name", "x", "wanted"), [
+    ("erf", 0.0, 2.0 / math.sqrt(math.pi)), ("erf", inf, 0.0), ("erfc", -inf, 0.0),
+    ("erf_inv", 0.0, math.sqrt(math.pi) / 2.0), ("erf_inv", 1.0, inf),
+    ("lgamma", 1.0, -0.5772156649015329), ("digamma", 1.0, math.pi ** 2 / 6.0),
+    ("bessel_i0e", 0.0, 0.0), ("bessel_i1e", 0.0, 0.5)])
+def test_slopes_at_special_points(name, x, wanted):
+    np.testing.assert_allclose(cj.grad(getattr(lax, name))(x), wanted, rtol=1e-15, atol=0.0)
+
+
+def test_derivatives_of_lgamma_of_any_order():
+    f, x = lax.lgamma, 1.5
+    for order in range(1, 6):
+        f = cj.grad(f)
+        np.testing.assert_allclose(f(x), lax.polygamma(float(order - 1), x), rtol=1e-13)
+
+
+def test_zeta_by_its_second_operand():
+    x, q = np.array([2.0, 3.5]), np.array([0.7, 4.0])
+    slopes = cj.grad(lambda q: lax.zeta(x, q).sum())(q)
+    np.testing.assert_allclose(slopes, -x * np.asarray(lax.zeta(x + 1.0, q)), rtol=1e-15)
+
+
+@pytest.mark.parametrize(("name", "reason"), [
+    ("zeta", "no formula of known functions"), ("polygamma", "the order is a whole number")])
+def test_derivatives_that_do_not_exist_are_refused_with_the_reason(name, reason):
+    with pytest.raises(CorejaxNotImplementedError, match=reason):
+        cj.grad(getattr(lax, name))(2.0, 3.0)
+
+
+# What is computed by programs of this checkout
+
+def test_coefficients_are_those_that_the_tool_computes():
+    tool = ROOT / "tools/special_coefficients.py"
+    done = subprocess.run([sys.executable, tool, "--check"], capture_output=True, text=True)
+    assert 0 == done.returncode, done.stderr
+
+
+def test_tables_are_those_that_mpmath_computes():
+    with mp.workdps(DIGITS):
+        for key, table in tables().items():
+            function = FUNCTIONS[key.split()[0]]
+            for *operands, high, low, _ in table[::17]:
+                value = function.value(*map(mp.mpf, operands))
+                assert (high, low) == (float(value), float(value - float(value))), (key, operands)
