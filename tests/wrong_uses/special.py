@@ -1,0 +1,32 @@
+"""Special functions of operands that they don't take: six wrong uses of each."""
+
+from __future__ import annotations
+
+from corejax.errors import CorejaxNotImplementedError
+
+from .case import Group
+
+#: Functions of one number.
+UNARY = ("erf", "erfc", "erf_inv", "lgamma", "digamma", "bessel_i0e", "bessel_i1e")
+
+special = Group("Special functions")
+for name in UNARY:
+    special.add(f"{name} of integers", f"lax.{name}(np.arange(3))", TypeError, name, "i64[3]", "floats", "astype")
+    special.add(f"{name} of a Python integer", f"lax.{name}(1)", TypeError, name, "i64[]", "floats")
+    special.add(f"{name} of complex numbers", f"lax.{name}(np.array([0.5j]))", TypeError, name, "c128[1]", "floats")
+    special.add(f"{name} of a list", f"lax.{name}([0.5, 0.25])", TypeError, name, "list", "array")
+    special.add(f"{name} of text", f'lax.{name}("0.5")', TypeError, name, "str")
+    special.add(f"{name} of nothing", f"lax.{name}(None)", TypeError, name, "NoneType")
+for name, first in (("zeta", "2.0"), ("polygamma", "1.0")):
+    special.add(f"{name} with an integer first", f"lax.{name}(np.array([1, 2]), np.ones(2))", TypeError, name, "i64[2]",
+                "f64[2]", "astype")
+    special.add(f"{name} of two precisions", f"lax.{name}(np.ones(2, np.float32), np.ones(2))", TypeError, name,
+                "f32[2]", "f64[2]")
+    special.add(f"{name} of different shapes", f"lax.{name}(np.ones(2), np.ones(3))", TypeError, name, "f64[2]",
+                "f64[3]", "broadcast")
+    special.add(f"{name} of nothing", f"lax.{name}({first}, None)", TypeError, "NoneType")
+    special.add(f"{name} of complex numbers", f"lax.{name}({first}, np.array([0.5j]))", TypeError, name, "c128[1]")
+    special.add(f"the derivative of {name} by its first operand", f"cj.grad(lax.{name})({first}, 3.0)",
+                CorejaxNotImplementedError, name, "not differentiable", jax=f"jax.grad(lax.{name})({first}, 3.0)")
+
+GROUPS = (special,)
