@@ -19,7 +19,7 @@ from corejax.installed import groups, registry
 from corejax.interpreters import reverse
 from corejax.interpreters.staging import stage, stage_closed
 from corejax.kernel import checks
-from corejax.kernel.declarations import NotDifferentiable, Sample
+from corejax.kernel.declarations import NotDifferentiable, Partials, Sample
 from corejax.kernel.primitive import Primitive
 from corejax.packs.families.elementwise import Elementwise
 from corejax.xla.lowering.programs import lower_module
@@ -144,14 +144,23 @@ def _differentiates(primitive: Primitive, sample: Sample) -> None:
     """Stage its derivative in reverse mode, which calls the functions that the row declares."""
     avals = [aval_of(x) for x in sample.args]
     result = primitive.infer(tuple(avals), sample.params)
-    if isinstance(getattr(primitive.plugin, "jvp", None), NotDifferentiable) or not (
-            dtypes.is_inexact(result.dtype) and any([dtypes.is_inexact(aval.dtype) for aval in avals])):
+    declared = getattr(primitive.plugin, "jvp", None)
+    given = declared.functions if isinstance(declared, Partials) else [declared] * len(avals)
+    chosen = [i for i, (f, aval) in enumerate(zip(given, avals))
+              if not isinstance(f, NotDifferentiable) and dtypes.is_inexact(aval.dtype)]
+    if not chosen or not dtypes.is_inexact(result.dtype):
         return
     if not all([registry.installed().providers(groups.ROLES, role) for role in _ROLES]):
         return  # nothing can be differentiated here, which isn't the row's fault
 
     def derivative(cotangent: Any, *xs: Any) -> list[Any]:
-        _, pull = reverse.vjp(lambda *ys: [primitive.bind(*ys, **sample.params)], xs)
+        def apply(*ys: Any) -> list[Any]:
+            operands = list(xs)
+            for i, y in zip(chosen, ys, strict=True):
+                operands[i] = y
+            return [primitive.bind(*operands, **sample.params)]
+
+        _, pull = reverse.vjp(apply, [xs[i] for i in chosen])
         pull([cotangent])
         return []
 

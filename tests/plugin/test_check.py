@@ -85,6 +85,10 @@ wide_derivative = row("wide_derivative", dtypes="f", jvp=factors(lambda out, x: 
 no_way_back = row("no_way_back", np.negative, "negate", jvp=None, linear=(0,), transpose=[lambda ct, x: ct[0]])
 no_kind = row("no_kind", dtypes="float")
 no_dtypes = row("no_dtypes", dtypes="")
+one_derivative = define(families.binary("one_derivative", np.arctan2, hlo="atan2", dtypes="f", doc="A row.",
+    jvp=factors(not_differentiable("a test"), lambda out, x, y: out)))
+one_wrong = define(families.binary("one_wrong", np.arctan2, hlo="atan2", dtypes="f", doc="A row.",
+    jvp=factors(not_differentiable("a test"), lambda out, x, y: lax.coss(y))))
 less = define(families.comparison("less", np.less, direction="LESS", dtypes="f", jvp=partials(None, None), doc="Less."))
 """
 
@@ -113,6 +117,7 @@ def test_rows_that_cannot_work_are_found_before_their_first_use(site):
         "no_derivative": "can't be differentiated for f64[3]: no installed pack provides lax.coss; did you mean 'cos'",
         "wide_derivative": "can't be differentiated for f64[3]: wide_derivative.jvp",
         "no_way_back": "can't be differentiated for f64[3]: no_way_back.transpose",
+        "one_wrong": "can't be differentiated for f64[3], f64[3]: no installed pack provides lax.coss",
         "no_kind": "has no samples: KeyError: 'l'; name the kinds of dtypes that it takes, of b i u f c",
         "no_dtypes": "takes no operands; name the kinds of dtypes",
         "less": "can't be compiled for f64[3], f64[3]: ",
