@@ -19,14 +19,16 @@ jax = pytest.importorskip("jax")
 jlax = jax.lax
 
 UNARY = ("neg sin cos tan tanh asin acos atan sinh cosh exp log log1p expm1 sqrt rsqrt logistic abs sign floor ceil "
-         "round square bitwise_not real imag is_finite").split()
+         "round square bitwise_not real imag is_finite acosh asinh atanh cbrt exp2 clz population_count").split()
 BINARY = ("add sub mul div rem atan2 pow max min eq ne lt le gt ge bitwise_and bitwise_or bitwise_xor shift_left "
-          "shift_right_arithmetic shift_right_logical complex").split()
+          "shift_right_arithmetic shift_right_logical complex nextafter mulhi").split()
 DTYPES = ["bool", "int8", "uint8", "int32", "uint64", "int64", "float16", "bfloat16", "float32", "float64", "complex64",
           "complex128"]
 #: What corejax takes and jax.lax doesn't, and the reverse.
 BEYOND = {("pow", kind) for kind in "iu"}
 MISSING = {(name, "c") for name in ("atan2", "max", "min")}
+#: Where jax is too far off: it multiplies by log(2) in the narrow dtype. test_accuracy.py has the true values.
+INACCURATE = {("exp2", "float16"), ("exp2", "bfloat16")}
 TOLERANCE = {"float16": 2e-3, "bfloat16": 1.6e-2, "float32": 3e-6, "complex64": 1e-5, "float64": 1e-13,
              "complex128": 1e-12}
 
@@ -93,7 +95,7 @@ def test_values_agree_with_jax_and_what_it_refuses_is_refused(name):
                 with pytest.raises(TypeError, match="is not supported|is that narrow"):
                     ours(*args)
         else:
-            if (name, kind) not in MISSING:
+            if (name, kind) not in MISSING and (name, dtype) not in INACCURATE:
                 taken[dtype] = args
     wanted = jax.jit(lambda taken: {dtype: theirs(*args) for dtype, args in taken.items()})(taken)
     compiled = cj.jit(lambda taken: {dtype: ours(*args) for dtype, args in taken.items()})(taken)
@@ -126,7 +128,7 @@ def test_conversions_agree_with_jax(old):
 
 DERIVATIVES = (
     "sin cos tan tanh asin acos atan sinh cosh exp log log1p expm1 sqrt rsqrt logistic abs sign floor ceil round "
-    "square max min pow atan2 rem div mul add sub").split()
+    "square max min pow atan2 rem div mul add sub acosh asinh atanh cbrt exp2").split()
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -139,6 +141,8 @@ def test_derivatives_agree_with_jax_also_at_ties_and_singular_points(name):
     for i in range(len(args)):
         got = cj.grad(lambda *xs: getattr(lax, name)(*xs).sum(), argnums=i)(*args)
         wanted = jax.grad(lambda *xs: getattr(jlax, name)(*xs).sum(), argnums=i)(*args)
+        if name == "acosh":  # jax has a derivative below 1, where there is no value
+            wanted = np.where(x < 1, np.nan, wanted)
         np.testing.assert_allclose(np.asarray(got), np.asarray(wanted), rtol=1e-10, err_msg=str(args))
 
 

@@ -24,8 +24,8 @@ SPECIAL = np.array([np.nan, np.inf, -np.inf, -0.0, 1.0])
 #: Functions of one traced array, with the array. Those with derivatives are differentiated too.
 SMOOTH = {
     **{name: (getattr(np, name), U) for name in (
-        "sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "arctanh", "exp", "exp2", "expm1",
-        "log1p", "square", "negative", "positive", "deg2rad", "rad2deg", "degrees", "radians", "conj")},
+        "sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "arcsinh", "arctanh", "cbrt",
+        "exp", "exp2", "expm1", "log1p", "square", "negative", "positive", "deg2rad", "rad2deg", "degrees", "radians", "conj")},
     **{name: (getattr(np, name), P) for name in ("log", "log2", "log10", "sqrt", "reciprocal", "fabs", "absolute")},
     "power by an integer": (lambda x: np.power(x, 3), V), "power": (lambda x: np.power(x, W), P),
     "power of a scalar": (lambda x: np.power(2.0, x), V), "float_power": (lambda x: np.float_power(x, 2), P),
@@ -335,7 +335,7 @@ def test_under_a_gradient_values_without_a_derivative_stay_numpys():
 @pytest.mark.parametrize("written, call", [
     ("np.sort", lambda x: np.sort(x)), ("np.linalg.inv", lambda x: np.linalg.inv(x)),
     ("np.fft.fft", lambda x: np.fft.fft(x)), ("np.interp", lambda x: np.interp(x, V, V)),
-    ("np.nextafter", lambda x: np.nextafter(x, 1.0)), ("np.maximum.reduceat", lambda x: np.maximum.reduceat(x, [0, 2])),
+    ("np.spacing", lambda x: np.spacing(x)), ("np.maximum.reduceat", lambda x: np.maximum.reduceat(x, [0, 2])),
     ("np.subtract.reduce", lambda x: np.subtract.reduce(x)), ("np.add.at", lambda x: np.add.at(W, [0], x)),
     ("np.add.at", lambda x: np.add.at(x, [0], 1.0)), ("np.copyto", lambda x: np.copyto(W, x)),
     ("np.put", lambda x: np.put(W, [0], x)), ("np.fill_diagonal", lambda x: np.fill_diagonal(S, x[0])),

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from corejax_lax_basic.arithmetic import abs, add, div, integer_pow, max, min, mul, neg, rem, sign, square, sub
+from corejax_lax_basic.arithmetic import (
+    abs,
+    add,
+    div,
+    integer_pow,
+    max,
+    min,
+    mul,
+    neg,
+    reciprocal,
+    rem,
+    sign,
+    square,
+    sub,
+)
+from corejax_lax_basic.bits import bitcast_convert_type, clz, mulhi, nextafter, population_count, reduce_precision
 from corejax_lax_basic.comparison import eq, ge, gt, le, lt, ne
 from corejax_lax_basic.complex_parts import complex, conj, imag, real
 from corejax_lax_basic.conversion import convert_element_type
 from corejax_lax_basic.creation import broadcasted_iota, full, full_like, iota
-from corejax_lax_basic.exponential import exp, expm1, log, log1p, logistic, pow, rsqrt, sqrt
+from corejax_lax_basic.exponential import cbrt, exp, exp2, expm1, log, log1p, logistic, pow, rsqrt, sqrt
 from corejax_lax_basic.gathering import GatherDimensionNumbers, gather
 from corejax_lax_basic.identity import copy, optimization_barrier, stop_gradient
 from corejax_lax_basic.joining import concatenate, pad, stack
@@ -53,18 +68,34 @@ from corejax_lax_basic.slicing import (
     slice_in_dim,
     split,
 )
-from corejax_lax_basic.trigonometric import acos, asin, atan, atan2, cos, cosh, sin, sinh, tan, tanh
+from corejax_lax_basic.trigonometric import (
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    cos,
+    cosh,
+    sin,
+    sinh,
+    tan,
+    tanh,
+)
 
 __all__ = [
-    "GatherDimensionNumbers", "RoundingMethod", "ScatterDimensionNumbers", "abs", "acos", "add", "asin", "atan",
-    "atan2", "batch_matmul", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast",
-    "broadcast_in_dim", "broadcasted_iota", "ceil", "clamp", "collapse", "complex", "concatenate", "conj",
-    "convert_element_type", "copy", "cos", "cosh", "div", "dot", "dot_general", "dynamic_index_in_dim",
-    "dynamic_slice", "dynamic_slice_in_dim", "dynamic_update_index_in_dim", "dynamic_update_slice",
-    "dynamic_update_slice_in_dim", "eq", "exp", "expand_dims", "expm1", "floor", "full", "full_like", "gather",
-    "ge", "gt", "imag", "index_in_dim", "integer_pow", "iota", "is_finite", "le", "log", "log1p", "logistic", "lt",
-    "max", "min", "mul", "ne", "neg", "optimization_barrier", "pad", "pow", "real", "rem", "reshape", "rev",
-    "round", "rsqrt", "scatter", "scatter_add", "scatter_max", "scatter_min", "scatter_mul", "select", "select_n",
-    "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "sin", "sinh", "slice", "slice_in_dim",
-    "split", "sqrt", "square", "squeeze", "stack", "stop_gradient", "sub", "tan", "tanh", "transpose",
+    "GatherDimensionNumbers", "RoundingMethod", "ScatterDimensionNumbers", "abs", "acos", "acosh", "add", "asin",
+    "asinh", "atan", "atan2", "atanh", "batch_matmul", "bitcast_convert_type", "bitwise_and", "bitwise_not",
+    "bitwise_or", "bitwise_xor", "broadcast", "broadcast_in_dim", "broadcasted_iota", "cbrt", "ceil", "clamp",
+    "clz", "collapse", "complex", "concatenate", "conj", "convert_element_type", "copy", "cos", "cosh", "div",
+    "dot", "dot_general", "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim",
+    "dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim", "eq", "exp", "exp2",
+    "expand_dims", "expm1", "floor", "full", "full_like", "gather", "ge", "gt", "imag", "index_in_dim",
+    "integer_pow", "iota", "is_finite", "le", "log", "log1p", "logistic", "lt", "max", "min", "mul", "mulhi", "ne",
+    "neg", "nextafter", "optimization_barrier", "pad", "population_count", "pow", "real", "reciprocal",
+    "reduce_precision", "rem", "reshape", "rev", "round", "rsqrt", "scatter", "scatter_add", "scatter_max",
+    "scatter_min", "scatter_mul", "select", "select_n", "shift_left", "shift_right_arithmetic",
+    "shift_right_logical", "sign", "sin", "sinh", "slice", "slice_in_dim", "split", "sqrt", "square", "squeeze",
+    "stack", "stop_gradient", "sub", "tan", "tanh", "transpose",
 ]

@@ -17,6 +17,7 @@ from corejax.core import aval_of, dtypes, from_array_like
 from corejax.plugin import refused
 from corejax_lax_basic import (
     arithmetic,
+    bits,
     comparison,
     exponential,
     linear_algebra,
@@ -125,10 +126,6 @@ def _reciprocal(x: Any) -> Any:
     return arithmetic.div(_scalar(1, x), x)
 
 
-def _inverse_hyperbolic_tangent(x: Any) -> Any:
-    return arithmetic.mul(_scalar(0.5, x), arithmetic.sub(exponential.log1p(x), exponential.log1p(arithmetic.neg(x))))
-
-
 # With two operands
 
 def _ignoring_nan(choose: Any) -> Function:
@@ -217,8 +214,9 @@ def _vector_matrix(x: Any, y: Any) -> Any:
 _FLOATS: dict[np.ufunc, Function] = {
     np.sin: trigonometric.sin, np.cos: trigonometric.cos, np.tan: trigonometric.tan, np.arcsin: trigonometric.asin,
     np.arccos: trigonometric.acos, np.arctan: trigonometric.atan, np.sinh: trigonometric.sinh,
-    np.cosh: trigonometric.cosh, np.tanh: trigonometric.tanh, np.arctanh: _inverse_hyperbolic_tangent,
-    np.exp: exponential.exp, np.exp2: lambda x: exponential.pow(_scalar(2, x), x), np.expm1: exponential.expm1,
+    np.cosh: trigonometric.cosh, np.tanh: trigonometric.tanh, np.arcsinh: trigonometric.asinh,
+    np.arccosh: trigonometric.acosh, np.arctanh: trigonometric.atanh, np.cbrt: exponential.cbrt,
+    np.exp: exponential.exp, np.exp2: exponential.exp2, np.expm1: exponential.expm1,
     np.log: exponential.log, np.log2: _over(real_log(2), exponential.log),
     np.log10: _over(real_log(10), exponential.log), np.log1p: exponential.log1p, np.sqrt: exponential.sqrt,
     np.fabs: lambda x: arithmetic.abs(_real("fabs", x)), np.rint: _to_even,
@@ -239,6 +237,7 @@ _BINARY: dict[np.ufunc, Function] = {
     np.fmax: _of_two(_ignoring_nan(arithmetic.max)), np.fmin: _of_two(_ignoring_nan(arithmetic.min)),
     np.fmod: _of_two(_remainder_of_dividend, "i"), np.arctan2: _of_two(trigonometric.atan2, "f"),
     np.float_power: _float_power, np.hypot: _of_two(_hypotenuse, "f"), np.logaddexp: _of_two(_log_of_sum, "f"),
+    np.nextafter: _of_two(bits.nextafter, "f"),
     np.logical_and: _logical(logic.bitwise_and), np.logical_or: _logical(logic.bitwise_or),
     np.logical_xor: _logical(logic.bitwise_xor),
 }

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from corejax.core import Array, ArrayLike, ShapedArray, Zero, dtypes
-from corejax.plugin import Sample, define, factors, families, hookimpl, over, partials, shaping
+from corejax.plugin import Sample, define, factors, families, hookimpl, over, partials, public, shaping
 from corejax_lax_basic.comparison import eq, ge
 from corejax_lax_basic.complex_parts import complex, conj, real
 from corejax_lax_basic.rounding import floor
 from corejax_lax_basic.selection import select_n
 
-__all__ = ["abs", "add", "div", "integer_pow", "max", "min", "mul", "neg", "rem", "sign", "square", "sub"]
+__all__ = ["abs", "add", "div", "integer_pow", "max", "min", "mul", "neg", "reciprocal", "rem", "sign", "square", "sub"]
 
 
 # Sums. On arrays, Python's operators do the same as the ufuncs; on NumPy scalars, they are five times faster.
@@ -156,6 +156,16 @@ def _power_slope(x: Any, y: int) -> Any:
 
 
 integer_pow = define(IntegerPow())
+
+
+@public
+def reciprocal(x: ArrayLike) -> Array:
+    """1 / x, for floats and complex numbers.
+
+    >>> reciprocal(np.array([2.0, -4.0])).tolist()
+    [0.5, -0.25]
+    """
+    return integer_pow(x, -1)  # type: ignore[no-any-return]
 
 
 # Extremes

@@ -9,12 +9,13 @@ import numpy as np
 
 from corejax.core import Array, ArrayLike, ShapedArray, aval_of, dtypes
 from corejax.plugin import Sample, define, factors, families, hookimpl, over
-from corejax_lax_basic.arithmetic import add, div, integer_pow, mul, sub
+from corejax_lax_basic import _accurate
+from corejax_lax_basic.arithmetic import add, div, integer_pow, mul, square, sub
 from corejax_lax_basic.comparison import eq
 from corejax_lax_basic.conversion import convert_element_type
 from corejax_lax_basic.selection import select_n
 
-__all__ = ["exp", "expm1", "log", "log1p", "logistic", "pow", "rsqrt", "sqrt"]
+__all__ = ["cbrt", "exp", "exp2", "expm1", "log", "log1p", "logistic", "pow", "rsqrt", "sqrt"]
 
 
 def _reciprocal_root(x: Any) -> Any:
@@ -34,8 +35,9 @@ log = define(families.unary(
     ulps=32.0, compiled_at=families.where_infinite, doc="The natural logarithm.",
     example="log(2.0) -> Array(0.69314718, dtype=float64, weak_type=True)"))
 log1p = define(families.unary(
-    "log1p", np.log1p, hlo="log_plus_one", dtypes="fc", jvp=factors(over(lambda out, x: add(x, 1))),
-    domain=(-0.8, 2.0), ulps=128.0, compiled_at=families.where_infinite, doc="log(1 + x), accurate even near 0.",
+    "log1p", np.log1p, dtypes="fc", jvp=factors(over(lambda out, x: add(x, 1))), domain=(-0.8, 2.0),
+    hlo=_accurate.by_formula(_accurate.log1p, "stablehlo.log_plus_one", only=[dtypes.float64]),
+    compiled_at=families.where_infinite, doc="log(1 + x), accurate even near 0.",
     example="log1p(0.5) -> Array(0.40546511, dtype=float64, weak_type=True)"))
 logistic = define(families.unary(
     "logistic", lambda x: np.reciprocal(x.dtype.type(1) + np.exp(-x)), hlo="logistic", dtypes="fc",
@@ -50,9 +52,27 @@ rsqrt = define(families.unary(
     "rsqrt", _reciprocal_root, hlo="rsqrt", dtypes="fc",
     jvp=factors(lambda out, x: mul(div(out, x), -0.5)), domain=(0.2, 3.0),
     compiled_at=families.at_special_points, doc="1 / sqrt(x).", example="rsqrt(4.0).item() -> 0.5"))
+cbrt = define(families.unary(
+    "cbrt", np.cbrt, hlo=_accurate.cbrt, dtypes="f", jvp=factors(lambda out, x: div(1 / 3, square(out))),
+    domain=(0.2, 3.0), doc="The cubic root, negative for negative x. Its derivative at 0 is infinite.",
+    example="cbrt(np.array([8.0, -27.0])).tolist() -> [2.0, -3.0]"))
 
 
 # Powers
+
+def _exp2(x: Any) -> Any:
+    return np.exp2(x) if x.dtype.kind != "c" else np.exp(x * x.dtype.type(_accurate.LN2))
+
+
+def _lower_complex_exp2(ctx: Any, args: Any) -> Any:
+    return ctx.lower(lambda x: exp(mul(x, _accurate.LN2)), *args)
+
+
+exp2 = define(families.unary(
+    "exp2", _exp2, hlo=_accurate.by_formula(_accurate.exp2, _lower_complex_exp2), dtypes="fc",
+    jvp=factors(lambda out, x: mul(out, _accurate.LN2)), compiled_at=families.at_special_points,
+    doc="2 to the power of x.", example="exp2(np.array([3.0, -1.0])).tolist() -> [8.0, 0.5]"))
+
 
 def _base_slope(out: Any, x: Any, y: Any) -> Any:
     """y x^(y - 1): NaN at x = y = 0."""

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from corejax.plugin import define, factors, families, over
-from corejax_lax_basic.arithmetic import add, div, neg, square, sub
+from corejax_lax_basic import _accurate
+from corejax_lax_basic.arithmetic import add, div, mul, neg, square, sub
 from corejax_lax_basic.exponential import rsqrt
 
-__all__ = ["acos", "asin", "atan", "atan2", "cos", "cosh", "sin", "sinh", "tan", "tanh"]
+__all__ = ["acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "sin", "sinh", "tan", "tanh"]
 
 
 def _radius2(x: Any, y: Any) -> Any:
@@ -61,3 +62,20 @@ tanh = define(families.unary(
     "tanh", np.tanh, hlo="tanh", dtypes="fc", jvp=factors(lambda out, x: sub(1, square(out))),
     compiled_at=families.at_special_points, doc="The hyperbolic tangent.",
     example="tanh(0.5) -> Array(0.46211716, dtype=float64, weak_type=True)"))
+
+asinh = define(families.unary(
+    "asinh", np.arcsinh, hlo=_accurate.by_formula(_accurate.asinh, "chlo.asinh"), dtypes="fc",
+    jvp=factors(lambda out, x: rsqrt(add(square(x), 1))), compiled_at=families.at_special_points,
+    doc="The inverse of the hyperbolic sine.",
+    example="asinh(0.5) -> Array(0.48121183, dtype=float64, weak_type=True)"))
+acosh = define(families.unary(
+    "acosh", np.arccosh, hlo=_accurate.by_formula(_accurate.acosh, "chlo.acosh"), dtypes="fc",
+    jvp=factors(lambda out, x: mul(rsqrt(sub(x, 1)), rsqrt(add(x, 1)))), domain=(1.2, 3.0),
+    compiled_at=families.at_special_points,
+    doc="The inverse of the hyperbolic cosine, for x from 1 on. Its derivative at 1 is infinite.",
+    example="acosh(2.0) -> Array(1.3169579, dtype=float64, weak_type=True)"))
+atanh = define(families.unary(
+    "atanh", np.arctanh, hlo=_accurate.by_formula(_accurate.atanh, "chlo.atanh"), dtypes="fc",
+    jvp=factors(over(lambda out, x: mul(sub(1, x), add(x, 1)))), domain=(-0.8, 0.8),
+    compiled_at=families.at_special_points, doc="The inverse of the hyperbolic tangent, between -1 and 1.",
+    example="atanh(0.5) -> Array(0.54930614, dtype=float64, weak_type=True)"))
