@@ -24,8 +24,9 @@ SPECIAL = np.array([np.nan, np.inf, -np.inf, -0.0, 1.0])
 #: Functions of one traced array, with the array. Those with derivatives are differentiated too.
 SMOOTH = {
     **{name: (getattr(np, name), U) for name in (
-        "sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "arcsinh", "arctanh", "cbrt",
-        "exp", "exp2", "expm1", "log1p", "square", "negative", "positive", "deg2rad", "rad2deg", "degrees", "radians", "conj")},
+        "sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "arcsinh", "arctanh", "cbrt", "exp",
+        "exp2",
+        "expm1", "log1p", "square", "negative", "positive", "deg2rad", "rad2deg", "degrees", "radians", "conj")},
     **{name: (getattr(np, name), P) for name in ("log", "log2", "log10", "sqrt", "reciprocal", "fabs", "absolute")},
     "power by an integer": (lambda x: np.power(x, 3), V), "power": (lambda x: np.power(x, W), P),
     "power of a scalar": (lambda x: np.power(2.0, x), V), "float_power": (lambda x: np.float_power(x, 2), P),
