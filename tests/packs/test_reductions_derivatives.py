@@ -100,3 +100,12 @@ def test_derivatives_agree_with_jax(rng, case):
         wanted = jax.grad(lambda x: (theirs(x) ** 2).sum() + theirs(x).sum())(x)
         got = cj.grad(lambda x: (CASES[case](x) ** 2).sum() + CASES[case](x).sum())(x)
         np.testing.assert_allclose(got, wanted, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_more_ties_than_a_narrow_float_counts_share_a_derivative(name):
+    dtype = cj.core.dtypes.canonical(name)
+    x = np.zeros(70_000, dtype)
+    for reduce in (lax.reduce_max, lax.reduce_min):
+        got = np.asarray(cj.grad(lambda x: reduce(x, (0,)))(x)).astype(float)  # noqa: B023
+        np.testing.assert_allclose(got, 1 / 70_000, rtol=5e-3)

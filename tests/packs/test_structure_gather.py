@@ -60,3 +60,29 @@ NUMBERS = GatherDimensionNumbers((), (0,), (0,))
 def test_wrong_use_is_refused_by_name(call: Any, text: str) -> None:
     with pytest.raises((CorejaxTypeError, CorejaxValueError), match=text):
         call()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+def test_narrow_indices_compile_even_where_an_axis_is_longer_than_they_reach(dtype: str) -> None:
+    x, indices = np.arange(200.0), np.array([[3], [100], [-1]]).astype(dtype)
+    numbers: Any = ((), (0,), (0,), (), ())
+    rules = {"dimension_numbers": numbers, "indices_are_sorted": False, "unique_indices": False}
+    for mode in ("clip", "fill"):
+        def read(indices: Any, mode: str = mode) -> Any:
+            return gathering.gather.primitive.bind(x, indices, slice_sizes=(1,), fill_value=0, mode=mode, **rules)
+        assert_array_equal(np.asarray(cj.jit(read)(indices)), np.asarray(read(indices)))
+    for mode in ("clip", "drop"):
+        def write(indices: Any, mode: str = mode) -> Any:
+            return scattering.scatter_add.primitive.bind(x, indices, np.ones(3), mode=mode, **rules)
+        assert_array_equal(np.asarray(cj.jit(write)(indices)), np.asarray(write(indices)))
+
+
+@pytest.mark.parametrize(("first", "then"), [(9, 0), (3, 5), (-4, 9)])
+def test_a_slice_of_a_slice_clamps_both_starts_when_compiled(first: int, then: int) -> None:
+    def twice(i: Any, j: Any) -> Any:
+        return lax.dynamic_slice(lax.dynamic_slice(np.arange(10.0), (i,), (4,), allow_negative_indices=False), (j,),
+                                 (1,), allow_negative_indices=False)
+
+    wanted = np.clip(first, 0, 6) + np.clip(then, 0, 3)
+    for found in (twice, cj.jit(twice)):
+        assert_array_equal(np.asarray(found(np.int32(first), np.int32(then))), [wanted])

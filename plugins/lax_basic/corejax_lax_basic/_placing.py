@@ -164,7 +164,8 @@ def window_sizes(shape: Shape, updates: Shape, numbers: Numbers) -> Shape:
 def uppers(indices: Any, upper: Sequence[int], index_map: Shape) -> Any:
     """The last valid start for each coordinate, broadcast to the indices' type."""
     aval = aval_of(indices)
-    last = np.array([upper[d] for d in index_map], aval.dtype)
+    largest = np.iinfo(aval.dtype).max  # of a narrow dtype, indices can't be out of bounds beyond it
+    last = np.array([min(upper[d], largest) for d in index_map], aval.dtype)
     return broadcast_in_dim(last, aval.shape, (aval.ndim - 1,))
 
 

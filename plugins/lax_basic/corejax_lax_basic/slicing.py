@@ -148,7 +148,11 @@ class DynamicSlice:
 
     @hookimpl
     def xla_translation(self, ctx: Any, args: Any, *, slice_sizes: Shape) -> Any:
-        return ctx.op("stablehlo.dynamic_slice", args, {"slice_sizes": i64s(ctx, slice_sizes)})
+        # The operation clamps its starts. But of two in a row, the compiler adds up those that aren't clamped yet.
+        x, *starts = args
+        clamped = [_clamped(ctx, start, aval, total - size) for start, aval, total, size in zip(
+            starts, ctx.avals_in[1:], ctx.avals_in[0].shape, slice_sizes, strict=True)]
+        return ctx.op("stablehlo.dynamic_slice", [x, *clamped], {"slice_sizes": i64s(ctx, slice_sizes)})
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
@@ -247,6 +251,12 @@ def _window(shape: Shape, starts: Sequence[Any], sizes: Shape) -> tuple[builtins
         first = min(max(int(start), 0), total - size)
         window.append(builtins.slice(first, first + size))
     return tuple(window)
+
+
+def _clamped(ctx: Any, start: Any, aval: ShapedArray, last: int) -> Any:
+    """A start in the bounds from 0 to `last`."""
+    bounds = [ctx.constant(np.asarray(bound, aval.dtype)) for bound in (0, min(last, np.iinfo(aval.dtype).max))]
+    return ctx.op("stablehlo.clamp", [bounds[0], start, bounds[1]], None, [ctx.type_of(aval)])
 
 
 def _check_starts(primitive: str, x: ShapedArray, starts: Sequence[ShapedArray]) -> None:

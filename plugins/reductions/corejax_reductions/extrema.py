@@ -24,8 +24,13 @@ __all__ = ["reduce_max", "reduce_min"]
 def _shared_by_ties(x_dot: Any, out: Any, x: Any, *, axes: Axes) -> Any:
     """The mean of the tangents of the elements that are equal to the result."""
     beside = spread(out, x.shape, axes) if out.shape else out
-    chosen = lax.convert_element_type(lax.eq(x, beside), x.dtype)
-    return lax.div(reduce_sum(lax.mul(x_dot, chosen), axes), reduce_sum(chosen, axes))
+    ties = lax.eq(x, beside)
+    chosen = lax.convert_element_type(ties, x.dtype)
+    total = reduce_sum(lax.mul(x_dot, chosen), axes)
+    if x.dtype.itemsize >= 4:
+        return lax.div(total, reduce_sum(chosen, axes))
+    count = reduce_sum(lax.convert_element_type(ties, dtypes.float32), axes)  # narrow floats don't count far
+    return lax.convert_element_type(lax.div(lax.convert_element_type(total, dtypes.float32), count), x.dtype)
 
 
 class _Extremum(Reduction):
