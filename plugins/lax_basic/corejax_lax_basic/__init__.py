@@ -20,12 +20,12 @@ from corejax_lax_basic.arithmetic import (
 from corejax_lax_basic.bits import bitcast_convert_type, clz, mulhi, nextafter, population_count, reduce_precision
 from corejax_lax_basic.comparison import eq, ge, gt, le, lt, ne
 from corejax_lax_basic.complex_parts import complex, conj, imag, real
-from corejax_lax_basic.conversion import convert_element_type
-from corejax_lax_basic.creation import broadcasted_iota, full, full_like, iota
+from corejax_lax_basic.conversion import convert_element_type, dtype
+from corejax_lax_basic.creation import broadcasted_iota, empty, full, full_like, iota
 from corejax_lax_basic.exponential import cbrt, exp, exp2, expm1, log, log1p, logistic, pow, rsqrt, sqrt
-from corejax_lax_basic.gathering import GatherDimensionNumbers, gather
+from corejax_lax_basic.gathering import GatherDimensionNumbers, GatherScatterMode, gather
 from corejax_lax_basic.identity import copy, optimization_barrier, stop_gradient
-from corejax_lax_basic.joining import concatenate, pad, stack
+from corejax_lax_basic.joining import concatenate, pad, stack, unstack
 from corejax_lax_basic.linear_algebra import batch_matmul, dot, dot_general
 from corejax_lax_basic.logic import (
     bitwise_and,
@@ -36,6 +36,7 @@ from corejax_lax_basic.logic import (
     shift_right_arithmetic,
     shift_right_logical,
 )
+from corejax_lax_basic.picking import index_take, scatter_sub
 from corejax_lax_basic.rounding import RoundingMethod, ceil, floor, is_finite, round
 from corejax_lax_basic.scattering import (
     ScatterDimensionNumbers,
@@ -55,6 +56,14 @@ from corejax_lax_basic.shapes import (
     rev,
     squeeze,
     transpose,
+)
+from corejax_lax_basic.sizes import (
+    broadcast_like,
+    broadcast_shapes,
+    broadcast_to_rank,
+    padtype_to_pads,
+    shape_as_value,
+    tile,
 )
 from corejax_lax_basic.slicing import (
     dynamic_index_in_dim,
@@ -85,17 +94,18 @@ from corejax_lax_basic.trigonometric import (
 )
 
 __all__ = [
-    "GatherDimensionNumbers", "RoundingMethod", "ScatterDimensionNumbers", "abs", "acos", "acosh", "add", "asin",
-    "asinh", "atan", "atan2", "atanh", "batch_matmul", "bitcast_convert_type", "bitwise_and", "bitwise_not",
-    "bitwise_or", "bitwise_xor", "broadcast", "broadcast_in_dim", "broadcasted_iota", "cbrt", "ceil", "clamp",
-    "clz", "collapse", "complex", "concatenate", "conj", "convert_element_type", "copy", "cos", "cosh", "div",
-    "dot", "dot_general", "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim",
-    "dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim", "eq", "exp", "exp2",
-    "expand_dims", "expm1", "floor", "full", "full_like", "gather", "ge", "gt", "imag", "index_in_dim",
-    "integer_pow", "iota", "is_finite", "le", "log", "log1p", "logistic", "lt", "max", "min", "mul", "mulhi", "ne",
-    "neg", "nextafter", "optimization_barrier", "pad", "population_count", "pow", "real", "reciprocal",
+    "GatherDimensionNumbers", "GatherScatterMode", "RoundingMethod", "ScatterDimensionNumbers", "abs", "acos",
+    "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "batch_matmul", "bitcast_convert_type",
+    "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast", "broadcast_in_dim", "broadcast_like",
+    "broadcast_shapes", "broadcast_to_rank", "broadcasted_iota", "cbrt", "ceil", "clamp", "clz", "collapse",
+    "complex", "concatenate", "conj", "convert_element_type", "copy", "cos", "cosh", "div", "dot", "dot_general",
+    "dtype", "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim", "dynamic_update_index_in_dim",
+    "dynamic_update_slice", "dynamic_update_slice_in_dim", "empty", "eq", "exp", "exp2", "expand_dims", "expm1",
+    "floor", "full", "full_like", "gather", "ge", "gt", "imag", "index_in_dim", "index_take", "integer_pow", "iota",
+    "is_finite", "le", "log", "log1p", "logistic", "lt", "max", "min", "mul", "mulhi", "ne", "neg", "nextafter",
+    "optimization_barrier", "pad", "padtype_to_pads", "population_count", "pow", "real", "reciprocal",
     "reduce_precision", "rem", "reshape", "rev", "round", "rsqrt", "scatter", "scatter_add", "scatter_max",
-    "scatter_min", "scatter_mul", "select", "select_n", "shift_left", "shift_right_arithmetic",
-    "shift_right_logical", "sign", "sin", "sinh", "slice", "slice_in_dim", "split", "sqrt", "square", "squeeze",
-    "stack", "stop_gradient", "sub", "tan", "tanh", "transpose",
+    "scatter_min", "scatter_mul", "scatter_sub", "select", "select_n", "shape_as_value", "shift_left",
+    "shift_right_arithmetic", "shift_right_logical", "sign", "sin", "sinh", "slice", "slice_in_dim", "split",
+    "sqrt", "square", "squeeze", "stack", "stop_gradient", "sub", "tan", "tanh", "tile", "transpose", "unstack",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from corejax import lax
 from corejax.core import ShapedArray, aval_of
 from corejax.errors import CorejaxValueError
-from corejax.plugin import refused, shaping
+from corejax.plugin import public, refused, shaping
 from corejax_lax_basic._axes import Shape, dtype_kind
 from corejax_lax_basic.shapes import broadcast_in_dim
 
@@ -47,6 +48,27 @@ class ScatterDimensionNumbers(NamedTuple):
     scatter_dims_to_operand_dims: Shape
     operand_batching_dims: Shape = ()
     scatter_indices_batching_dims: Shape = ()
+
+
+class GatherScatterMode(StrEnum):
+    """What happens to windows out of bounds, as a name or as a string.
+
+    `CLIP` moves them inside. `FILL_OR_DROP` reads a constant, and writes nothing. `PROMISE_IN_BOUNDS` says that there
+    are none.
+
+    >>> GatherScatterMode.from_any("drop") is GatherScatterMode.FILL_OR_DROP
+    True
+    """
+
+    CLIP = "clip"
+    FILL_OR_DROP = "fill"
+    PROMISE_IN_BOUNDS = "promise_in_bounds"
+
+    @staticmethod
+    @public
+    def from_any(mode: str | None) -> GatherScatterMode:
+        """The mode of a name; FILL_OR_DROP for None."""
+        return GatherScatterMode(canonical_mode("GatherScatterMode", mode))
 
 
 _MODES = {None: "fill", "fill": "fill", "drop": "fill", "clip": "clip", "promise_in_bounds": "promise_in_bounds"}

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax.core import Array, ArrayLike, ShapedArray, Zero, dtypes
+from corejax.core import Array, ArrayLike, ShapedArray, Zero, aval_of, dtypes
 from corejax.plugin import Sample, define, factors, families, hookimpl, over, partials, public, shaping
 from corejax_lax_basic.comparison import eq, ge
 from corejax_lax_basic.complex_parts import complex, conj, real
@@ -165,6 +165,10 @@ def reciprocal(x: ArrayLike) -> Array:
     >>> reciprocal(np.array([2.0, -4.0])).tolist()
     [0.5, -0.25]
     """
+    aval = aval_of(x)
+    if not dtypes.is_inexact(aval.dtype):
+        raise families.refused("reciprocal", "an integer has no reciprocal among integers", [aval],
+                               "floats or complex numbers", "convert with x.astype(float), or write 1 / x")
     return integer_pow(x, -1)  # type: ignore[no-any-return]
 
 

@@ -126,6 +126,7 @@ class BitcastConvertType:
             raise CorejaxNotImplementedError(
                 "bitcast_convert_type is not differentiable: bits of one dtype, taken as numbers of another, jump",
                 primitive=self.name, hook="jvp", where=here(), got=f"{x.aval.dtype} as {new_dtype}",
+                wanted="operands that don't depend on what is differentiated",
                 todo="convert with convert_element_type; or, if it is meant to be constant, differentiate around "
                      "lax.stop_gradient")
         return out, Zero(out.aval.tangent)
@@ -186,7 +187,8 @@ class ReducePrecision:
         (x,) = avals
         if dtypes.kind(x.dtype) != "f":
             raise shaping.refused(self.name, f"dtype {dtypes.short_name(x.dtype)} has no mantissa to round", got=str(x),
-                                  wanted="floats", todo="round the real and the imaginary part of complex numbers")
+                                  wanted="floats", todo="convert integers with x.astype(float); of complex numbers, "
+                                  "round each part")
         for what, bits, least in (("exponent_bits", exponent_bits, 1), ("mantissa_bits", mantissa_bits, 0)):
             if not least <= bits < 2 ** 31:
                 raise shaping.refused(self.name, f"{what} can't be {bits}", got=bits, wanted=f"at least {least}",

@@ -13,9 +13,9 @@ import numpy as np
 
 from corejax.core import Array, ArrayLike, DTypeLike, ShapedArray, Zero, aval_of, dtypes, here
 from corejax.errors import CorejaxTypeError
-from corejax.plugin import Sample, define, families, hookimpl, partials
+from corejax.plugin import Sample, define, families, hookimpl, partials, public
 
-__all__ = ["convert_element_type"]
+__all__ = ["convert_element_type", "dtype"]
 
 
 def _cast(x: Any, new_dtype: np.dtype) -> Any:
@@ -114,3 +114,13 @@ _bind = convert_element_type.primitive.bind  # type: ignore[attr-defined]
 
 def _to(x: Any, dtype: np.dtype) -> Any:
     return x if aval_of(x).dtype == dtype else _bind(x, new_dtype=dtype, weak_type=False)
+
+
+@public
+def dtype(x: ArrayLike | DTypeLike) -> np.dtype:
+    """The dtype of a value, or the one that a type or a name stands for.
+
+    >>> dtype(np.zeros(2, np.float32)).name, dtype(1).name, dtype("bfloat16").name
+    ('float32', 'int64', 'bfloat16')
+    """
+    return dtypes.canonical(x) if isinstance(x, (type, str, np.dtype)) else aval_of(x).dtype

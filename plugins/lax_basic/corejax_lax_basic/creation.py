@@ -16,7 +16,7 @@ from corejax_lax_basic._axes import Shape, canonical_dtype, check_shape, dtype_k
 from corejax_lax_basic._lowering import i64
 from corejax_lax_basic.shapes import broadcast_in_dim
 
-__all__ = ["broadcasted_iota", "full", "full_like", "iota"]
+__all__ = ["broadcasted_iota", "empty", "full", "full_like", "iota"]
 
 _NO_OPERANDS = "it has no operands, so nothing flows through it"
 
@@ -154,3 +154,13 @@ def full_like(x: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None,
                 filled = lax.convert_element_type.primitive.bind(filled, new_dtype=dtype, weak_type=True)
             return filled
     return full(shape, fill_value, dtype)
+
+
+@public
+def empty(shape: Sequence[int], dtype: DTypeLike) -> Array:
+    """An array for values that don't matter, which are zeros.
+
+    >>> empty((2, 3), np.float32).shape
+    (2, 3)
+    """
+    return full(shape, 0, dtype)

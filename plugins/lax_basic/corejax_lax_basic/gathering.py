@@ -20,6 +20,7 @@ from corejax_lax_basic._axes import Shape, shape_of
 from corejax_lax_basic._lowering import axis_numbers, i64s
 from corejax_lax_basic._placing import (
     GatherDimensionNumbers,
+    GatherScatterMode,
     Numbers,
     ScatterDimensionNumbers,
     canonical_mode,
@@ -36,7 +37,7 @@ from corejax_lax_basic._windows import READ
 from corejax_lax_basic.creation import as_dtype, full
 from corejax_lax_basic.shapes import broadcast_in_dim, move_axis, reshape
 
-__all__ = ["GatherDimensionNumbers", "gather"]
+__all__ = ["GatherDimensionNumbers", "GatherScatterMode", "gather"]
 
 
 class Gather:

@@ -16,7 +16,7 @@ from corejax_lax_basic._lowering import i64, i64s
 from corejax_lax_basic.creation import as_dtype, full
 from corejax_lax_basic.shapes import broadcast_in_dim, expand_dims, reshape
 
-__all__ = ["concatenate", "pad", "stack"]
+__all__ = ["concatenate", "pad", "stack", "unstack"]
 
 Config = tuple[tuple[int, int, int], ...]
 
@@ -230,3 +230,15 @@ def stack(operands: Sequence[ArrayLike] | ArrayLike, axis: int = 0) -> Array:
                       todo="broadcast, pad or slice the operands to a common shape")
     at = shaping.canonical_axis("stack", axis, len(shape_of(operands[0])) + 1)
     return concatenate([expand_dims(x, (at,)) for x in operands], at)  # type: ignore[no-any-return]
+
+
+@public
+def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
+    """The parts of an array along an axis, which they don't have.
+
+    >>> [part.tolist() for part in unstack(np.array([[1, 2], [3, 4]]), axis=1)]
+    [[1, 3], [2, 4]]
+    """
+    shape = shape_of(x)
+    at = shaping.canonical_axis("unstack", axis, len(shape))
+    return tuple([lax.index_in_dim(x, k, at, keepdims=False) for k in range(shape[at])])

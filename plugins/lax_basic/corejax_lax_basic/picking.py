@@ -1,0 +1,51 @@
+"""Short ways to gather and to scatter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from corejax import lax
+from corejax.core import Array, ArrayLike, aval_of
+from corejax.plugin import public, refused, shaping
+from corejax_lax_basic._axes import dtype_kind, shape_of
+from corejax_lax_basic.gathering import GatherDimensionNumbers, gather
+from corejax_lax_basic.joining import stack
+from corejax_lax_basic.scattering import ScatterDimensionNumbers, scatter_add
+
+__all__ = ["index_take", "scatter_sub"]
+
+
+@public
+def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -> Array:
+    """The parts of `src` at vectors of indices along some axes, stacked along a first axis. Negative indices wrap.
+
+    >>> index_take(np.arange(6).reshape(2, 3), [np.array([0, -1])], (1,)).tolist()
+    [[0, 3], [2, 5]]
+    """
+    shape = shape_of(src)
+    dims, vectors = shaping.canonical_axes("index_take", axes, len(shape)), list(idxs)
+    avals = [aval_of(x) for x in vectors]
+    if len(vectors) != len(dims) or not vectors or any(
+            [aval.ndim != 1 or aval.shape != avals[0].shape or dtype_kind(aval.dtype) not in "iu" for aval in avals]):
+        raise refused("index_take", "the indices don't fit the axes", got=", ".join(map(str, avals)) or "none",
+                      wanted=f"for each axis, of which there are {len(dims)}, a vector of integers; all of one size",
+                      todo="reshape the indices to vectors")
+    places = [lax.select(lax.lt(x, lax.full_like(x, 0)), lax.add(x, lax.full_like(x, shape[dim])), x)
+              for x, dim in zip([lax.convert_element_type(x, "int64") for x in vectors], dims, strict=True)]
+    numbers = GatherDimensionNumbers(tuple(range(1, len(shape) - len(dims) + 1)), dims, dims)
+    sizes = [1 if dim in dims else size for dim, size in enumerate(shape)]
+    return gather(src, stack(places, 1), numbers, sizes)  # type: ignore[no-any-return]
+
+
+@public
+def scatter_sub(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
+                dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
+                unique_indices: bool = False, mode: str | None = None) -> Array:
+    """The operand, with the updates subtracted in the windows at the indices: `scatter_add` of the negative.
+
+    >>> numbers = ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
+    >>> scatter_sub(np.array([5, 5, 5]), np.array([[2], [2]]), np.array([1, 2]), numbers).tolist()
+    [5, 5, 2]
+    """
+    return scatter_add(operand, scatter_indices, lax.neg(updates), dimension_numbers,  # type: ignore[no-any-return]
+                       indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode)
