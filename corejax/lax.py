@@ -2,6 +2,8 @@
 
 `lax.sin` is the function `sin` of whichever pack provides it, or else the primitive `sin` as a function. A name is
 looked up, and its pack imported, when it is first used; `dir(lax)` lists all names without importing a pack.
+
+`lax.sin_p` is the primitive itself, as in jaxprs.
 """
 
 from __future__ import annotations
@@ -18,6 +20,9 @@ from corejax.installed import groups, namespaces, registry
 __path__: list[str] = []  # a package to Python, so that packs may bring `corejax.lax.NAME`
 _define = late("corejax.packs.define")
 _kept: set[str] = set()
+
+#: What a primitive's name ends in where the primitive itself is meant, rather than its function.
+_ITSELF = "_p"
 
 
 def __getattr__(name: str) -> Any:
@@ -37,7 +42,9 @@ def _find(name: str) -> Any:
     entry = registry.installed().choose_function(name)
     if entry is None and namespaces.is_provided(f"lax.{name}"):
         return namespaces.load(f"lax.{name}")
-    if entry is None:
+    if entry is None and name.endswith(_ITSELF) and registry.installed().choose_function(name.removesuffix(_ITSELF)):
+        found = _primitive(name)
+    elif entry is None:
         hints = (suggestion(name, __dir__()),
                  registry.install_hint(name, (groups.FUNCTIONS, groups.PRIMITIVES)))
         kind = error_without(__name__, name, 2)
@@ -45,13 +52,27 @@ def _find(name: str) -> Any:
             f"no installed pack provides lax.{name}", got=registry.packs_in_use(), where=here(),
             wanted="a function or primitive of one of these: dir(lax) lists them",
             todo=" otherwise ".join([hint for hint in hints if hint]))
-    found = _define.find(name).function if entry.group == groups.PRIMITIVES else registry.load(entry.group, name)
+    elif entry.group == groups.PRIMITIVES:
+        found = _define.find(name).function
+    else:
+        found = registry.load(entry.group, name)
     _kept.add(name)
     return registry.keep(found, globals(), name, since)
 
 
+def _primitive(name: str) -> Any:
+    """The primitive that `NAME_p` stands for, if NAME is one rather than a function that is computed by others."""
+    bare = name.removesuffix(_ITSELF)
+    if bare not in registry.installed().names(groups.PRIMITIVES):
+        kind = error_without(__name__, name, 3)
+        raise kind(f"there is no lax.{name}, as lax.{bare} isn't a primitive", got=f"a function, lax.{bare}",
+                   wanted="the name of a primitive and _p", where=here(),
+                   todo=f"call lax.{bare}: programs show the primitives that it is computed by")
+    return _define.find(bare)
+
+
 def _forget(function: str | None) -> None:
-    for name in [name for name in _kept if function in (None, name)]:
+    for name in [name for name in _kept if function in (None, name, name.removesuffix(_ITSELF))]:
         _kept.discard(name)
         globals().pop(name, None)
 
