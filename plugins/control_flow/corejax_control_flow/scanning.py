@@ -214,9 +214,11 @@ class Scan:
         yield sample(lambda w, c, x: [lax.add(c, x), w, lax.mul(c, x)], [w], [c], [xs],
                      [c + xs[0] + xs[1] + xs[2], [w, w, w],
                       [c * xs[0], (c + xs[0]) * xs[1], (c + xs[0] + xs[1]) * xs[2]]])
-        yield sample(lambda c, x: [lax.add(c, x), lax.mul(c, x)], [], [c], [xs],
-                     [c + xs[2] + xs[1] + xs[0], [(c + xs[2] + xs[1]) * xs[0], (c + xs[2]) * xs[1], c * xs[2]]],
-                     reverse=True)
+        rows = rng.standard_normal((5, 2))
+        sums = c + np.cumsum(rows[::-1], 0)[::-1]  # of each row and those after it
+        before = [*sums[1:], c]
+        yield sample(lambda c, x: [lax.add(c, x), lax.mul(c, x)], [], [c], [rows], [sums[0], before * rows],
+                     reverse=True, unroll=2, length=5)
         wrong = sample(step, [w], [c], [xs], length=4)
         yield Sample(wrong.args, wrong.params, error=TypeError)
         right = sample(step, [w], [c], [xs])

@@ -1,7 +1,7 @@
 """Lowerings of functions for which the compiler's own are many units in the last place off.
 
 Each is a sequence of ordinary operations, the same on every platform. What rounding takes away from a sum is carried
-beside it. Complex numbers are left to the compiler; floats of 16 bits are computed in float32.
+beside it. Complex numbers are left to the compiler; narrower floats are computed in float32.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def by_formula(formula: Callable[[Any], Any], otherwise: Callable[..., Any] | st
     """A lowering by a formula of arrays in float32 and float64, or `only` some of these; else by another lowering."""
     def lower(ctx: Any, args: Sequence[Any]) -> Any:
         dtype = ctx.avals_in[0].dtype
-        wide = dtypes.float32 if dtype.itemsize == 2 else dtype
+        wide = dtypes.float32 if dtype.itemsize < 4 else dtype
         if dtypes.is_complex(dtype) or only and wide not in only:
             return ctx.op(otherwise, args) if isinstance(otherwise, str) else otherwise(ctx, args)
         if wide == dtype:
@@ -86,7 +86,7 @@ def exp2(x: Any) -> Any:
 def cbrt(ctx: Any, args: Sequence[Any]) -> Any:
     """The compiler's operation, but for subnormal floats, for which it is wrong: they count as zeros."""
     def corrected(x: Any, root: Any) -> Any:
-        smallest = np.finfo(np.float32 if x.dtype.itemsize == 2 else x.dtype).smallest_normal
+        smallest = np.finfo(np.float32 if x.dtype.itemsize < 4 else x.dtype).smallest_normal
         return lax.select(lax.abs(x) < float(smallest), x * 0.0, root)
     return ctx.lower(corrected, *args, ctx.op("stablehlo.cbrt", args))
 

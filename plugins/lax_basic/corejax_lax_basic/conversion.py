@@ -105,6 +105,9 @@ class ConvertElementType:
                     yield Sample([x], {"new_dtype": np.dtype(want), "weak_type": False})
         for shape in ((), (0,)):
             yield Sample([rng.standard_normal(shape)], {"new_dtype": dtypes.float32, "weak_type": True})
+        yield Sample([np.array([2.0 ** 31, -2.0 ** 31, 2.0 ** 31 - 128, 1.9, -1.9], np.float32)],
+                     {"new_dtype": dtypes.int32, "weak_type": False},
+                     results=np.array([2 ** 31 - 1, -2 ** 31, 2 ** 31 - 128, 1, -1], np.int32))
         yield Sample([np.array([np.nan, np.inf, -np.inf, 1e30, -0.0])], {"new_dtype": dtypes.int32, "weak_type": False})
 
 

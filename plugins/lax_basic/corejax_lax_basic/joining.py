@@ -201,6 +201,7 @@ class Pad:
                               ((3,), ((-2, -2, 1),)), ((3,), ((0, 0, 0),)), ((2,), ((-1, 3, 2),))]:
             yield Sample([rng.standard_normal(sizes), rng.standard_normal()], {"padding_config": config})
         yield Sample([np.ones(3), 1.0], {"padding_config": ((-4, 0, 0),)}, error=TypeError)
+        yield Sample([np.ones(3), np.ones(1)], {"padding_config": ((1, 0, 0),)}, error=TypeError)
 
 
 def padded_shape(shape: Shape, padding_config: Config) -> Shape:

@@ -183,6 +183,8 @@ class DotGeneral:
                          {**matmul, "preferred_element_type": np.dtype(np.float64), "precision": precision},
                          ulps=_SUM_ULPS)
         yield Sample([np.ones((2, 3)), np.ones((2, 3))], matmul, error=TypeError)
+        yield Sample([np.ones((2, 3)), np.ones((3, 2))], {**matmul, "preferred_element_type": np.dtype(np.int32)},
+                     error=TypeError)
 
 
 def _contract(lhs: Any, rhs: Any, plan: Plan) -> Any:

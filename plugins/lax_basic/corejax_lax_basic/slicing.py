@@ -159,7 +159,9 @@ class DynamicSlice:
         for sizes, starts, wanted in [((5,), (1,), (3,)), ((5,), (4,), (3,)), ((5,), (-9,), (2,)), ((), (), ()),
                                       ((3, 4), (1, 2), (2, 1)), ((3, 4), (0, 7), (3, 0)), ((2, 0), (1, 0), (1, 0))]:
             yield Sample([rng.standard_normal(sizes), *map(np.int32, starts)], {"slice_sizes": wanted})
+        yield Sample([rng.standard_normal((3, 4)), np.uint8(200), np.uint8(1)], {"slice_sizes": (2, 1)})
         yield Sample([np.ones(3), np.int32(0)], {"slice_sizes": (4,)}, error=TypeError)
+        yield Sample([np.ones(3), np.zeros(1, np.int32)], {"slice_sizes": (1,)}, error=TypeError)
         yield Sample([np.ones((3, 2)), np.int32(0), np.int64(0)], {"slice_sizes": (1, 1)}, error=TypeError)
 
 
@@ -232,6 +234,7 @@ class DynamicUpdateSlice:
                                     ((3, 4), (2, 1), (1, 2)), ((3, 4), (3, 4), (-1, 5))]:
             yield Sample([rng.standard_normal(sizes), rng.standard_normal(part), *map(np.int32, starts)], {})
         yield Sample([np.ones(3), np.ones(4), np.int32(0)], {}, error=TypeError)
+        yield Sample([np.ones(3), np.ones(1), np.zeros(1, np.int32)], {}, error=TypeError)
 
 
 slice: Any = define(Slice())

@@ -6,6 +6,7 @@ that tie share the derivative equally.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import ml_dtypes
@@ -13,7 +14,7 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import ShapedArray, dtypes
-from corejax.plugin import partials
+from corejax.plugin import Sample, hookimpl, partials
 from corejax_reductions import _lowering
 from corejax_reductions._reduction import Axes, Reduction, defined
 from corejax_reductions.sums import reduce_sum, spread
@@ -37,6 +38,18 @@ class _Extremum(Reduction):
     jvp = partials(_shared_by_ties)
     _kinds = "biufc"
     _direction: str  # how a winner compares with the others
+
+    @hookimpl
+    def samples(self, rng: Any) -> Iterator[Sample]:
+        yield from super().samples(rng)
+        tied = np.array([[1 + 2j, 1 - 1j, 1 + 3j, 0], [1j, complex(np.nan, 1), 2, -1j]])
+        yield Sample([tied], {"axes": (1,)}, exempt={"derivative": "NaN has none"})
+        for dtype in (np.int8, np.uint8):
+            bounds = np.iinfo(dtype)
+            for bound in (bounds.min, bounds.max):
+                yield Sample([np.full((2, 3), bound, dtype)], {"axes": (1,)}, results=np.full(2, bound, dtype))
+            empty = self._identity(np.dtype(dtype))
+            yield Sample([np.zeros((2, 0), dtype)], {"axes": (1,)}, results=np.full(2, empty, dtype))
 
     def _combine(self, ctx: Any, dtype: np.dtype) -> _lowering.Combine:
         if not dtypes.is_complex(dtype):

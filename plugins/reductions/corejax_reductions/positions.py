@@ -79,6 +79,7 @@ class _Position:
         yield Sample([rng.integers(0, 3, (4, 3))], {"axes": (0,), "index_dtype": np.dtype(np.int64)})
         yield Sample([np.array([1.0, np.nan, 3.0, np.nan])], {"axes": (0,), "index_dtype": np.dtype(np.int64)})
         yield Sample([np.ones((0,))], {"axes": (0,), "index_dtype": np.dtype(np.int32)}, error=ValueError)
+        yield Sample([np.ones((200,))], {"axes": (0,), "index_dtype": np.dtype(np.int8)}, error=ValueError)
 
     _bind: Callable[..., Any]
 
