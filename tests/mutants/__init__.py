@@ -10,10 +10,14 @@ from . import (
     indexing,
     products,
     reductions,
+    strangers_arrays,
+    strangers_indexing,
+    strangers_programs,
     structure,
     transcendental,
 )
 from .mutant import Mutant, numbered
 
-TABLES = (arithmetic, transcendental, choosing, structure, indexing, products, reductions, control_flow, families)
+TABLES = (arithmetic, transcendental, choosing, structure, indexing, products, reductions, control_flow, families,
+          strangers_arrays, strangers_indexing, strangers_programs)
 MUTANTS: tuple[Mutant, ...] = numbered([mutant for table in TABLES for mutant in table.MUTANTS])
