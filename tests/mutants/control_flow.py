@@ -34,7 +34,7 @@ MUTANTS = (
     )),
     *mutants_of("scan", SCAN, "Scan", (
         ("abstract_eval", "shape", "_stacked(aval, length) for aval in ys]]", "aval for aval in ys]]"),
-        ("abstract_eval", "refusal", "_check(body, avals, length)", "pass"),
+        ("abstract_eval", "refusal", "_check(body, avals, length, unroll)", "pass"),
         ("jvp", "order", "found.body, operands, length=length, reverse=reverse",
          "found.body, operands, length=length, reverse=not reverse"),
     )),

@@ -67,8 +67,8 @@ MUTANTS = (
         ("impl", "missing case", "prod(lhs.shape[lhs.ndim - n_contract:])", "prod(lhs.shape[-n_contract:])"),
     )),
     *mutants_of("dot_general", LINEAR, "DotGeneral.vmap", (
-        ("vmap", "swapped operands", "(lc, rc), (lb, rb) = (rc, lc), (rb, lb)",
-         "(lc, rc), (lb, rb) = (rc, lc), (lb, rb)"),
+        ("vmap", "swapped operands", "(lc, rc), (lb, rb), precision = (rc, lc), (rb, lb)",
+         "(lc, rc), (lb, rb), precision = (rc, lc), (lb, rb)"),
         ("vmap", "off by one", "args, out_dim = (args[1], args[0]), len(rb)", "args, out_dim = (args[1], args[0]), 0"),
     )),
     *mutants_of("dot_general", LINEAR, "_operand_cotangent", (

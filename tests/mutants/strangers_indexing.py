@@ -33,7 +33,7 @@ MUTANTS = (
         ("jvp", "param", '{**params, "fill_value": 0 if params["mode"] == "fill" else None}',
          '{**params, "mode": "clip", "fill_value": None}'),
         ("impl", "missing case", 'clamp=mode != "fill")', "clamp=True)"),
-        ("abstract_eval", "refusal", "or any([slice_sizes[d] > 1 for d in dropped])", ""),
+        ("abstract_eval", "refusal", "or any([slice_sizes[d] != 1 for d in collapsed])", ""),
         ("vmap", "missing case", "(min(1, axis.size), *slice_sizes)", "(1, *slice_sizes)"),
         ("vmap", "off by one", "(0, *shaping.shifted(x_batch, 0)), (0, *index_batch)",
          "(0, *x_batch), (0, *index_batch)"),

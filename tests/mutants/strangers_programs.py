@@ -107,9 +107,6 @@ MUTANTS = (
         ("xla_translation", "order", "        if self.reverse:\n            rows.reverse()\n", ""),
     )),
 
-    *mutants_of("while_loop", WHILE, "_forward", (
-        ("jvp", "order", "invars=[*loop.cond.invars, *dots]", "invars=[*dots, *loop.cond.invars]"),
-    )),
     *mutants_of("while_loop", WHILE, "_batched", (
         ("vmap", "missing case", "vmap_jaxpr(body, size, name, (*body_dims, *carry), carry)",
          "vmap_jaxpr(body, size, name, (*body_dims, *carry))"),
