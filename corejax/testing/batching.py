@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax.api import jit, jvp, make_jaxpr, vmap
+from corejax.api import jit, jvp, make_jaxpr, vjp, vmap
 from corejax.arrays.array import Array
 from corejax.base import dtypes
 from corejax.base.avals import aval_of
@@ -206,6 +206,44 @@ def maps_of_jvps_and_jvps_of_maps_are_loops(case: Case) -> None:
         _compare_tangents(case, f"vmap with in_axes={dims} of jvp", loop, mapped(operands, tangents))
         _compare_tangents(case, f"jvp of vmap with in_axes={dims}", loop,
                           _jvp_of_map(case, positions, dims, operands, tangents))
+
+
+@check("vmap", costly=True)
+def pullbacks_of_maps_are_loops_of_pullbacks(case: Case) -> None:
+    """Pulling back through a map gives each mapped operand its rows' cotangents, and a shared one their sum."""
+    positions = case.differentiable
+    batch = Batch(case, 3)
+    shared = tuple([None if i in positions else 0 for i in range(len(case.args))])
+    choices = [shared, random_dims(case, [True] * len(case.args)), *layouts(case, 16)[:12 if case.full else 0]]
+    for dims in [dims for dims in dict.fromkeys(choices) if set(dims) != {None}]:
+        try:
+            back = _pullback(positions, mapped_function(case, dims), batch.operands(dims))
+            rows = [_pullback(positions, case.apply, batch.row(k, dims)) for k in range(3)]
+        except CorejaxNotImplementedError as error:
+            raise NotApplicable(f"it has no derivative: {error.args[0]}".partition("\n")[0]) from None
+        cts = [[case.direction(np.zeros(aval.shape, aval.dtype)) if dtypes.is_inexact(aval.dtype) else
+                np.zeros(aval.shape, dtypes.float0) for aval in case.out_avals] for _ in range(3)]
+        found = back([np.stack(column) for column in zip(*cts, strict=True)])
+        loops = [row(ct) for row, ct in zip(rows, cts, strict=True)]
+        for i, got, column in zip(positions, found, zip(*loops, strict=True), strict=True):
+            parts, dim = [host(ct) for ct in column], dims[i]
+            wanted = np.sum(parts, axis=0) if dim is None else np.stack(parts, dim)
+            difference = off(wanted, got, RTOL * eps_of(wanted.dtype), slack(case, wanted))
+            if difference:
+                raise case.fail("vmap", f"vjp of vmap with in_axes={dims}: the cotangent of operand {i} is not what a "
+                                "loop over the slices gives", got=difference, wanted="the cotangents of the loop",
+                                todo="bind operations whose derivatives know what this rule assumes, such as modes "
+                                "for indices out of bounds")
+
+
+def _pullback(positions: Sequence[int], function: Callable[..., list[Any]], args: Sequence[Any]
+              ) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    def of_some(*xs: Any) -> list[Any]:
+        full = list(args)
+        for i, x in zip(positions, xs, strict=True):
+            full[i] = x
+        return function(*full)
+    return vjp(of_some, *[args[i] for i in positions])[1]
 
 
 def _jvp_of_map(case: Case, positions: Sequence[int], dims: Dims, operands: Sequence[object], dots: Sequence[object]
