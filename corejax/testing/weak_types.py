@@ -16,6 +16,9 @@ from corejax.testing.report import NotApplicable
 def weak_types_pass_through(case: Case) -> None:
     """The result is weakly typed exactly if all operands of its dtype are. Others, such as indices, don't count."""
     primitive, params, avals = case.primitive, case.params, case.avals
+    if not avals and any([aval.weak_type for aval in case.out_avals]) and "weak_type" not in params:
+        raise case.fail("abstract_eval", "a weak type is made up", got=case.out_avals, wanted="strong types",
+                        todo="return ShapedArray(shape, dtype): without operands, nothing is weak")
     if primitive.multiple_results or any(True for _ in subjaxprs(params)):
         raise NotApplicable("which operands decide about which result is for the primitive to say")
     if any([isinstance(value, np.dtype) for value in params.values()]):

@@ -53,6 +53,8 @@ class CheckpointCall:
 
     @hookimpl
     def evaluate(self, args: Any, *, jaxpr: Jaxpr) -> list[Any]:
+        if len(args) != len(jaxpr.invars):
+            carrying.check_operands("checkpoint_call", jaxpr, [aval_of(x) for x in args])
         return eval_jaxpr(jaxpr, (), *args)
 
     @hookimpl

@@ -42,7 +42,7 @@ class _Extremum(Reduction):
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
         yield from super().samples(rng)
-        tied = np.array([[1 + 2j, 1 - 1j, 1 + 3j, 0], [1j, complex(np.nan, 1), 2, -1j]])
+        tied = np.array([[1 + 3j, 1 - 4j, 1 + 2j, 0], [1j, complex(np.nan, 1), 2, -1j]])
         yield Sample([tied], {"axes": (1,)}, exempt={"derivative": "NaN has none"})
         for dtype in (np.int8, np.uint8):
             bounds = np.iinfo(dtype)

@@ -41,6 +41,11 @@ class ReduceSum(Reduction):
         shape = args[0].aval.shape
         return [spread(cotangents, shape, axes)]
 
+    @hookimpl
+    def samples(self, rng: Any) -> Iterator[Sample]:
+        yield from super().samples(rng)
+        yield Sample([np.ones(2, np.bool_)], {"axes": (0,)}, error=TypeError)
+
 
 class Cumsum:
     """`cumsum(operand, axis=0, reverse=False)`: element i is the sum of elements 0 to i, or i to the end if `reverse`.
