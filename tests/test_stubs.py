@@ -190,7 +190,7 @@ def test_every_function_of_every_pack_has_its_place_in_the_stubs() -> None:
     tree = ast.parse(made.files["lax.pyi"])
     defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     defined |= {alias.asname for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names
-                if alias.asname}
+                if alias.asname and not alias.asname.startswith("_")}
     assert {name for name in dir(cj.lax) if not re.fullmatch("and|or|not", name)} == defined
     (methods,) = [node for node in ast.parse(made.files["arrays/methods.pyi"]).body if isinstance(node, ast.ClassDef)]
     assert {"T", "at", "sum", "reshape"} < {node.name for node in methods.body if isinstance(node, ast.FunctionDef)}

@@ -3,7 +3,8 @@
 import numpy as np
 
 from corejax import lax
-from corejax.errors import CorejaxIndexError
+from corejax.core import dtypes
+from corejax.errors import CorejaxIndexError, CorejaxTypeError
 from corejax.plugin import Sample, define, hookimpl, partials
 
 
@@ -16,6 +17,8 @@ class Smooth:
     @hookimpl
     def abstract_eval(self, avals, *, along=0, decay=0.5):
         (x,) = avals
+        if dtypes.kind(x.dtype) not in "fc":
+            raise CorejaxTypeError("smooth: only floats decay", got=str(x), wanted="floats", todo="use x.astype(float)")
         if not 0 <= along < x.ndim:
             raise CorejaxIndexError(f"smooth: there is no axis {along}", got=str(x), todo="name an axis that it has")
         return x

@@ -108,8 +108,8 @@ broken("a text that is not UTF-8", "undecodable", "[corejax.primitives]\nundecod
        "UnicodeDecodeError")
 metadata.add("a line without a colon", one("no_colon", twice("no_colon"), "no_colon"), "lax.no_colon(1.0)", "PackError",
              "the primitive 'no_colon' leads to a module", "no-colon 1.0", explain="no_colon", left=("no_colon",))
-metadata.add("no entry points at all", (Pack("empty", "", {"empty.py": twice("empty")}),), "lax.empty(1.0)",
-             "CorejaxAttributeError", "no installed pack provides lax.empty")
+metadata.add("no entry points at all", (Pack("hollow", "", {"hollow.py": twice("hollow")}),), "lax.hollow(1.0)",
+             "CorejaxAttributeError", "no installed pack provides lax.hollow")
 metadata.add("no name", (Pack("anonymous", primitives(anonymous="anonymous:anonymous"), {
     "anonymous.py": twice("anonymous")}, metadata="Metadata-Version: 2.1\nVersion: 1.0\n"),),
     "print(lax.anonymous.primitive.origin)\nlax.anonymous(1.0)", None, "2.0", "anonymous 1.0", again="2.0",

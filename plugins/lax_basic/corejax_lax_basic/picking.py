@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from corejax import lax
 from corejax.core import Array, ArrayLike, aval_of
 from corejax.plugin import public, refused, shaping
-from corejax_lax_basic._axes import dtype_kind, shape_of
+from corejax_lax_basic._axes import as_list, dtype_kind, shape_of
 from corejax_lax_basic.gathering import GatherDimensionNumbers, gather
 from corejax_lax_basic.joining import stack
 from corejax_lax_basic.scattering import ScatterDimensionNumbers, scatter_add
@@ -23,7 +25,7 @@ def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -
     [[0, 3], [2, 5]]
     """
     shape = shape_of(src)
-    dims, vectors = shaping.canonical_axes("index_take", axes, len(shape)), list(idxs)
+    dims, vectors = shaping.canonical_axes("index_take", axes, len(shape)), as_list("index_take", "idxs", idxs)
     avals = [aval_of(x) for x in vectors]
     if len(vectors) != len(dims) or not vectors or any(
             [aval.ndim != 1 or aval.shape != avals[0].shape or dtype_kind(aval.dtype) not in "iu" for aval in avals]):
@@ -31,7 +33,7 @@ def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -
                       wanted=f"for each axis, of which there are {len(dims)}, a vector of integers; all of one size",
                       todo="reshape the indices to vectors")
     places = [lax.select(lax.lt(x, lax.full_like(x, 0)), lax.add(x, lax.full_like(x, shape[dim])), x)
-              for x, dim in zip([lax.convert_element_type(x, "int64") for x in vectors], dims, strict=True)]
+              for x, dim in zip([lax.convert_element_type(x, np.int64) for x in vectors], dims, strict=True)]
     numbers = GatherDimensionNumbers(tuple(range(1, len(shape) - len(dims) + 1)), dims, dims)
     sizes = [1 if dim in dims else size for dim, size in enumerate(shape)]
     return gather(src, stack(places, 1), numbers, sizes)  # type: ignore[no-any-return]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,9 @@ from corejax_lax_basic._axes import Shape, check_shape, shape_of
 from corejax_lax_basic.shapes import broadcast_in_dim, reshape
 
 __all__ = ["broadcast_like", "broadcast_shapes", "broadcast_to_rank", "padtype_to_pads", "shape_as_value", "tile"]
+
+#: As many as NumPy's arrays can have.
+_MOST_AXES = 64
 
 
 @public
@@ -60,9 +62,9 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     (1, 3)
     """
     shape, count = shape_of(x), shaping.as_int("broadcast_to_rank", "rank", rank)
-    if count < len(shape):
+    if not len(shape) <= count <= _MOST_AXES:
         raise refused("broadcast_to_rank", f"{aval_of(x)} has {len(shape)} axes", got=count,
-                      wanted=f"a rank of at least {len(shape)}", todo="squeeze or reshape it to remove axes",
+                      wanted=f"a rank from {len(shape)} to {_MOST_AXES}", todo="squeeze or reshape it to remove axes",
                       kind=CorejaxValueError)
     return reshape(x, (1,) * (count - len(shape)) + shape)  # type: ignore[no-any-return]
 
@@ -85,7 +87,7 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
 
 
 @public
-def shape_as_value(shape: Sequence[int]) -> Any:
+def shape_as_value(shape: Sequence[int]) -> np.ndarray:
     """The sizes as a vector of int32, to compute with.
 
     >>> shape_as_value((2, 3)).tolist()
@@ -93,6 +95,9 @@ def shape_as_value(shape: Sequence[int]) -> Any:
     """
     sizes = shaping.as_ints("shape_as_value", "shape", shape)
     check_shape("shape_as_value", "shape", sizes)
+    if any([size > np.iinfo(np.int32).max for size in sizes]):
+        raise refused("shape_as_value", "a size doesn't fit into int32", got=sizes, wanted="sizes below 2**31",
+                      todo="compute with Python's integers", kind=CorejaxValueError)
     return np.array(sizes, np.int32)
 
 
