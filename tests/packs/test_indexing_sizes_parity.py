@@ -48,7 +48,9 @@ def test_parity_of_sizes_with_jax(jax: Any, name: str) -> None:
     assert theirs >= equations(cj.make_jaxpr(PROGRAMS[name])(*args).jaxpr) > 0
     if name != "x.at[i].get(fill)":  # there the whole indices are compared, and the columns of that
         found = [operations(module.jit(PROGRAMS[name]).lower(*args).as_text()) for module in (jax, cj)]
-        assert found[0] + (name == "x.at[:, 1].set") >= found[1] > 0  # an index for each axis, and no scatter
+        # an index for each axis, and no scatter; starts that are clamped, as a slice of a slice needs it to be right
+        more = {"x.at[:, 1].set": 1, "x[i, i]": 3}
+        assert found[0] + more.get(name, 0) >= found[1] > 0
 
 
 def operations(text: str) -> int:
