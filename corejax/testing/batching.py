@@ -15,7 +15,7 @@ from corejax.base.errors import CorejaxNotImplementedError
 from corejax.interpreters.batching import with_axis
 from corejax.ir.interpret import jaxpr_as_fun
 from corejax.testing.batches import Batch, Dims, another, carries_programs, eps_of, layouts, random_dims, stacked
-from corejax.testing.case import Case
+from corejax.testing.case import Case, of_some
 from corejax.testing.check import check
 from corejax.testing.comparing import host, off, ulps_apart, worst, wrong_type
 from corejax.testing.report import NotApplicable
@@ -238,24 +238,13 @@ def pullbacks_of_maps_are_loops_of_pullbacks(case: Case) -> None:
 
 def _pullback(positions: Sequence[int], function: Callable[..., list[Any]], args: Sequence[Any]
               ) -> Callable[[Sequence[Any]], Sequence[Any]]:
-    def of_some(*xs: Any) -> list[Any]:
-        full = list(args)
-        for i, x in zip(positions, xs, strict=True):
-            full[i] = x
-        return function(*full)
-    return vjp(of_some, *[args[i] for i in positions])[1]
+    return vjp(of_some(function, positions, args), *[args[i] for i in positions])[1]
 
 
 def _jvp_of_map(case: Case, positions: Sequence[int], dims: Dims, operands: Sequence[object], dots: Sequence[object]
                 ) -> Sequence[Any]:
-    mapped = mapped_function(case, dims)
-
-    def fun(*xs: Any) -> list[Any]:
-        full = list(operands)
-        for i, x in zip(positions, xs, strict=True):
-            full[i] = x
-        return mapped(*full)
-    return jvp(fun, tuple([operands[i] for i in positions]), tuple(dots))[1]
+    function = of_some(mapped_function(case, dims), positions, operands)
+    return jvp(function, tuple([operands[i] for i in positions]), tuple(dots))[1]
 
 
 def _require_jvp(case: Case, positions: Sequence[int]) -> None:

@@ -132,14 +132,7 @@ class Case:
 
     def function_of(self, positions: Sequence[int], args: Sequence[Any] | None = None) -> Callable[..., list[Any]]:
         """The primitive as a function of some operands, returning a list of results; the others are fixed."""
-        fixed = list(self.args if args is None else args)
-
-        def function(*chosen: Any) -> list[Any]:
-            operands = list(fixed)
-            for i, x in zip(positions, chosen, strict=True):
-                operands[i] = x
-            return self.apply(*operands)
-        return function
+        return of_some(self.apply, positions, self.args if args is None else args)
 
     def drawn(self) -> list[Any]:
         """New operands in the sample's domain. Without one, they are kept; so are integers without their own domain."""
@@ -240,6 +233,17 @@ class Case:
     def _fill(self, aval: ShapedArray, real: Any, imag: Any) -> np.ndarray:
         values = real + 1j * imag if dtypes.is_complex(aval.dtype) else real
         return np.asarray(values).astype(aval.dtype)
+
+
+def of_some(function: Callable[..., list[Any]], positions: Sequence[int], args: Sequence[Any]
+            ) -> Callable[..., list[Any]]:
+    """A function of some of its operands; the others are fixed."""
+    def function_of_some(*chosen: Any) -> list[Any]:
+        operands = list(args)
+        for i, x in zip(positions, chosen, strict=True):
+            operands[i] = x
+        return function(*operands)
+    return function_of_some
 
 
 def _like(x: Any, drawn: np.ndarray) -> Any:

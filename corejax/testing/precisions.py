@@ -19,7 +19,7 @@ from corejax.base.errors import CorejaxNotImplementedError
 from corejax.kernel.trace import as_value
 from corejax.testing.batches import another, eps_of, random_dims, stacked
 from corejax.testing.batching import mapped_function
-from corejax.testing.case import Case
+from corejax.testing.case import Case, of_some
 from corejax.testing.check import check
 from corejax.testing.comparing import host
 from corejax.testing.report import NotApplicable
@@ -115,21 +115,11 @@ def maps_in_narrow_types_are_those_of_doubles(case: Case) -> None:
                 function, args = mapped_function(each, dims), _batched(narrow, [row[:n] for row in rows], dims)
                 vs = [stacked([row[n + k] for row in rows], aval_of(rows[0][n + k]), dims[i] or 0)
                       for k, i in enumerate(positions)]
-                dots = jvp(_of(function, args, positions), chosen(args, positions), vs)[1]
+                dots = jvp(of_some(function, positions, args), chosen(args, positions), vs)[1]
                 return [dot for dot, aval in zip(dots, each.out_avals, strict=True) if dtypes.is_inexact(aval.dtype)]
 
             both = [[*row, *[narrow.direction(row[i]) for i in positions]] for row in rows]
             _agree(case, narrow, tangents, both, "vmap", f"the tangent of vmap with in_axes={dims}")
-
-
-def _of(function: Callable[..., list[Any]], args: Sequence[Any], positions: Sequence[int]) -> Callable[..., list[Any]]:
-    """A function of some of its operands, with the others fixed."""
-    def of_some(*xs: Any) -> list[Any]:
-        given = list(args)
-        for i, x in zip(positions, xs, strict=True):
-            given[i] = x
-        return function(*given)
-    return of_some
 
 
 def _batched(case: Case, rows: Rows, dims: Sequence[int | None]) -> list[Any]:

@@ -15,7 +15,7 @@ import numpy as np
 from corejax import lax
 from corejax.core import dtypes
 
-__all__ = ["LN2", "acosh", "asinh", "atanh", "by_formula", "exp2", "log1p"]
+__all__ = ["LN2", "acosh", "asinh", "atanh", "by_formula", "cbrt", "exp2", "log1p"]
 
 LN2 = log(2.0)
 
