@@ -217,6 +217,7 @@ def test_packs_ask_traces_for_capabilities_never_for_their_class() -> None:
 #: A primitive's name is also a word of Python or of the hook specifications: where that word may stand as a string.
 OTHER_MEANINGS = {
     "corejax.arrays.datamodel": "Python's own operator names, each a role",
+    "corejax.base.tree_functions": "`tree.reduce`, which is no primitive",
     "corejax.kernel.numpy_calls": "the same, for the ufuncs that are operators",
 }
 

@@ -7,6 +7,7 @@ from .mutant import mutants_of
 SUMS, PRODUCTS = "corejax_reductions.sums", "corejax_reductions.products"
 EXTREMA, POSITIONS, LOGIC = "corejax_reductions.extrema", "corejax_reductions.positions", "corejax_reductions.logic"
 SHARED, LOWERING = "corejax_reductions._reduction", "corejax_reductions._lowering"
+CUMULATIVE, REDUCING = "corejax_reductions.cumulative", "corejax_reductions.reducing"
 SHAPING = "corejax.packs.shaping"
 
 MUTANTS = (
@@ -44,24 +45,74 @@ MUTANTS = (
     *mutants_of("reduce_max argmax", SHAPING, "dim_without", (
         ("vmap", "sign", "batch_dim - sum", "batch_dim + sum"),
     )),
-    *mutants_of("cumsum", SUMS, "Cumsum", (
+    *mutants_of("cumsum", CUMULATIVE, "_Cumulative", (
         ("impl", "order", "if not reverse:", "if reverse:"),
-        ("impl", "axis", "np.ascontiguousarray(np.flip(sums, axis))", "np.ascontiguousarray(np.flip(sums))"),
-        ("impl", "order", "np.ascontiguousarray(np.flip(sums, axis))", "np.ascontiguousarray(sums)"),
-        ("transpose", "order", "reverse=not reverse", "reverse=reverse"),
-        ("transpose", "axis", "cotangents, axis=axis", "cotangents, axis=0"),
+        ("impl", "axis", "np.ascontiguousarray(np.flip(out, axis))", "np.ascontiguousarray(np.flip(out))"),
+        ("impl", "order", "np.ascontiguousarray(np.flip(out, axis))", "np.ascontiguousarray(out)"),
         ("vmap", "comparison", "axis >= dim", "axis > dim"),
         ("vmap", "param", "reverse=reverse), dim", "reverse=False), dim"),
         ("vmap", "off by one", "reverse=reverse), dim", "reverse=reverse), 0"),
-        ("xla_translation", "order", "running_sum(ctx, x, aval, axis, reverse)",
-         "running_sum(ctx, x, aval, axis, False)"),
-        ("xla_translation", "axis", "running_sum(ctx, x, aval, axis, reverse)",
-         "running_sum(ctx, x, aval, aval.ndim - 1, reverse)"),
+        ("xla_translation", "order", "_lowering.running(ctx, xs, aval, axis, reverse,",
+         "_lowering.running(ctx, xs, aval, axis, False,"),
+        ("xla_translation", "axis", "_lowering.running(ctx, xs, aval, axis, reverse,",
+         "_lowering.running(ctx, xs, aval, aval.ndim - 1, reverse,"),
         ("abstract_eval", "refusal", 'shaping.check_axes(self.name, "axis", (axis,), x.ndim)', "pass"),
     )),
-    *mutants_of("cumsum", LOWERING, "_running_sum_by_loop", (
-        ("xla_translation", "off by one", "integer(count - 1)", "integer(count - 2)"),
-        ("xla_translation", "off by one", "integer(count), \"LT\"", "integer(count - 1), \"LT\""),
+    *mutants_of("cumsum", CUMULATIVE, "Cumsum", (
+        ("transpose", "order", "reverse=not reverse", "reverse=reverse"),
+        ("transpose", "axis", "cotangents, axis=axis", "cotangents, axis=0"),
+        ("xla_translation", "constant", "-0.0 if", "1.0 if"),
+    )),
+    *mutants_of("cumsum", LOWERING, "running", (
+        ("xla_translation", "off by one", "_counter(ctx, count - 1)", "_counter(ctx, count - 2)"),
+        ("xla_translation", "off by one", "_counted(ctx, 1, count,", "_counted(ctx, 1, count - 1,"),
+    )),
+    *mutants_of("cumprod", CUMULATIVE, "_product_tangent", (
+        ("jvp", "constant", "reverse, 1)", "reverse, 0)"),
+        ("jvp", "order", "_before(out, axis, reverse, 1)", "_before(out, axis, not reverse, 1)"),
+        ("jvp", "dropped term", "lax.mul(x_dot, _before(out, axis, reverse, 1))", "x_dot"),
+    )),
+    *mutants_of("cummax", CUMULATIVE, "_share", (
+        ("jvp", "constant", "0.5", "1.0"),
+        ("jvp", "comparison", "lax.eq(x, out)", "lax.le(x, out)"),
+    )),
+    *mutants_of("cummax", CUMULATIVE, "Cummax", (
+        ("impl", "wrong function", "_ufunc = np.maximum", "_ufunc = np.fmax"),
+        ("xla_translation", "sign", "return least(dtype)", "return greatest(dtype)"),
+    )),
+    *mutants_of("cumlogsumexp", CUMULATIVE, "_difference", (
+        ("jvp", "missing case", "lax.select(lax.eq(x, y), lax.full_like(x, 0), lax.sub(x, y))", "lax.sub(x, y)"),
+    )),
+    *mutants_of("cumlogsumexp", CUMULATIVE, "_log_tangent", (
+        ("jvp", "dropped term", "lax.mul(x_dot, part)", "x_dot"),
+        ("jvp", "swapped operands", "_difference(x, out)", "_difference(out, x)"),
+    )),
+    *mutants_of("cumlogsumexp", CUMULATIVE, "_complex_sum", (
+        ("xla_translation", "dropped term", "lax.exp(lax.sub(y, top))", "lax.exp(y)"),
+    )),
+    *mutants_of("linear_recurrence", CUMULATIVE, "LinearRecurrence", (
+        ("transpose", "order", "_before(args[0], axis, not reverse, 0)", "_before(args[0], axis, reverse, 0)"),
+        ("transpose", "dropped term", "after = _before(args[0], axis, not reverse, 0)", "after = args[0]"),
+        ("jvp", "order", "_before(out, axis, reverse, 0)", "_before(out, axis, not reverse, 0)"),
+        ("vmap", "missing case", "if d is not None][-1]", "][-1]"),
+        ("xla_translation", "swapped operands", "add(mul(a, y), x)", "add(mul(a, x), y)"),
+    )),
+    *mutants_of("reduce", REDUCING, "Reduce", (
+        ("vmap", "axis", "d + 1 for d in dimensions", "d for d in dimensions"),
+        ("vmap", "missing case", "if all([dim is None for dim in init_dims]):", "if init_dims:"),
+        ("jvp", "lost cotangent", "carrying.nonzero(x_dots), carrying.nonzero(init_dots)", "carrying.nonzero(x_dots), "
+         "carrying.nonzero(x_dots)"),
+        ("xla_translation", "missing case", "for d in dimensions]) == 1:", "for d in dimensions]) == -1:"),
+        ("dce", "lost cotangent", "used = [*flags, *flags]", "used = [*flags, *[True] * len(flags)]"),
+    )),
+    *mutants_of("reduce", REDUCING, "_combined", (
+        ("jvp", "off by one", "if odd:", "if not odd:"),
+        ("jvp", "dropped term", "program(starts, [lax.reshape(x, out_shape) for x in xs])",
+         "[lax.reshape(x, out_shape) for x in xs]"),
+        ("jvp", "permutation", "(*axes, *rest)", "(*rest, *axes)"),
+    )),
+    *mutants_of("reduce", REDUCING, "_from_nothing", (
+        ("vmap", "swapped operands", "lax.select(y_is, out, x), y)", "lax.select(y_is, out, y), x)"),
     )),
     *mutants_of("reduce_prod", PRODUCTS, "_sum_of_products", (
         ("jvp", "dropped term", "reduce_sum(lax.mul(x_dot, _product_of_others(x)), axes)",
@@ -132,5 +183,9 @@ MUTANTS = (
     *mutants_of("reduce_or", LOGIC, "ReduceOr", (
         ("impl", "wrong function", "_ufunc = np.bitwise_or", "_ufunc = np.bitwise_xor"),
         ("impl", "constant", "return 0", "return 1"),
+    )),
+    *mutants_of("reduce_xor", LOGIC, "ReduceXor", (
+        ("impl", "wrong function", "_ufunc = np.bitwise_xor", "_ufunc = np.bitwise_or"),
+        ("xla_translation", "wrong function", '_operation = "xor"', '_operation = "or"'),
     )),
 )

@@ -37,6 +37,9 @@ SMOOTH = {
     "matmul": (lambda x: np.matmul(M, x), V), "vecdot": (lambda x: np.vecdot(M, x), V),
     "add.reduce": (np.add.reduce, M), "multiply.reduce": (lambda x: np.multiply.reduce(x, axis=1), M),
     "maximum.reduce": (lambda x: np.maximum.reduce(x, axis=None), M), "add.accumulate": (np.add.accumulate, M),
+    "multiply.accumulate": (lambda x: np.multiply.accumulate(x, axis=1), M),
+    "maximum.accumulate": (np.maximum.accumulate, M), "minimum.accumulate": (lambda x: np.minimum.accumulate(x, -1), M),
+    "logaddexp.accumulate": (np.logaddexp.accumulate, V),
     "multiply.outer": (lambda x: np.multiply.outer(W, x), V), "subtract.outer": (lambda x: np.subtract.outer(x, S), V),
     "maximum.outer": (lambda x: np.maximum.outer(x, W), V),
     "where": (lambda x: np.where(W > 0, x, 2.0), V), "where broadcast": (lambda x: np.where(M > 0, x, M), V),
@@ -99,7 +102,11 @@ SMOOTH = {
     "prod": (np.prod, P), "mean": (lambda x: np.mean(x, axis=(0, 2)), T), "var": (lambda x: np.var(x, ddof=1), M),
     "std": (lambda x: np.std(x, axis=1), M), "max": (lambda x: np.max(x, axis=1), M), "amax": (np.amax, M),
     "amin": (lambda x: np.amin(x, 0, keepdims=True), M), "min": (np.min, V), "ptp": (lambda x: np.ptp(x, axis=0), M),
-    "cumsum": (lambda x: np.cumsum(x, axis=1), M), "average": (lambda x: np.average(x, axis=1), M),
+    "cumsum": (lambda x: np.cumsum(x, axis=1), M), "cumprod": (lambda x: np.cumprod(x, axis=1), M),
+    "nancumsum": (np.nancumsum, V), "nancumprod": (np.nancumprod, V),
+    "cumulative_sum": (lambda x: np.cumulative_sum(x, axis=1, include_initial=True), M),
+    "cumulative_prod": (lambda x: np.cumulative_prod(x, include_initial=True), V),
+    "average": (lambda x: np.average(x, axis=1), M),
     "average by weights": (lambda x: np.average(x, axis=1, weights=P), M),
     "sum where": (lambda x: np.sum(x, where=M > 0), M), "nansum": (np.nansum, V), "nanmean": (np.nanmean, V),
     "norm": (np.linalg.norm, V + 2.0), "norm fro": (np.linalg.norm, M), "norm rows": (
@@ -132,6 +139,10 @@ OTHERS = {
     **{f"{name} of integers": ((lambda f: lambda x: f(x, np.array([1, 2, 3])))(getattr(np, name)), np.array([6, 5, 4]))
        for name in ("bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift", "fmod", "power", "maximum",
                     "fmin", "add", "remainder", "arctan2", "hypot")},
+    **{f"{name}.reduce": (getattr(np, name).reduce, x) for name in ("bitwise_and", "bitwise_or", "bitwise_xor",
+                                                                    "logical_xor")
+       for x in (np.array([[6, 3], [5, 0], [12, 1]]),)},
+    "maximum.accumulate of booleans": (np.maximum.accumulate, np.array([False, True, False])),
     "invert": (np.invert, np.array([1, -5])), "fmod by zero": (lambda x: np.fmod(x, 0), np.array([6, -5])),
     **{f"{name} of {dtype}": (getattr(np, name), np.array([0, 1], dtype)) for name in ("sin", "exp", "sqrt", "log1p")
        for dtype in (np.int64, np.int32, np.int8, np.uint8, np.float32, np.float16, bool)},

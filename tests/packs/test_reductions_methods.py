@@ -15,8 +15,8 @@ def rng():
     return np.random.default_rng(2)
 
 
-METHODS = ["sum", "prod", "max", "min", "mean", "var", "std", "any", "all", "argmax", "argmin", "cumsum"]
-ONE_AXIS = ["argmax", "argmin", "cumsum"]
+METHODS = ["sum", "prod", "max", "min", "mean", "var", "std", "any", "all", "argmax", "argmin", "cumsum", "cumprod"]
+ONE_AXIS = ["argmax", "argmin", "cumsum", "cumprod"]
 DTYPES = [np.float64, np.float32, np.int64, np.int8, np.uint8, np.bool_]
 AXES = [None, 0, -1, (0, 2), (-1, 0)]
 
@@ -24,13 +24,14 @@ AXES = [None, 0, -1, (0, 2), (-1, 0)]
 def check(x, name, **options):
     """The method gives NumPy's result; eagerly, traced, and through numpy's function.
 
-    It is of NumPy's type, but that float32 is enough for means of narrow integers, and running sums keep their type.
+    It is of NumPy's type, but that float32 is enough for means of narrow integers, and running sums and products keep
+    their type.
     """
     wanted = np.asarray(getattr(x, name)(**options))
     if x.dtype.kind in "biu" and x.dtype.itemsize < 8 and "dtype" not in options:
         if name in ("mean", "var", "std"):
             wanted = wanted.astype(np.float32)
-        elif name == "cumsum" and x.dtype != np.bool_:
+        elif name in ("cumsum", "cumprod") and x.dtype != np.bool_:
             wanted = wanted.astype(x.dtype)
 
     def method(y):
@@ -58,7 +59,7 @@ def test_methods_agree_with_numpy(rng, case):
     name, dtype, axis = case
     x = (rng.standard_normal((3, 4, 2)) * 2).astype(dtype)
     kept = (AXES.index(axis) + METHODS.index(name) + DTYPES.index(dtype)) % 2
-    check(x, name, axis=axis, **({"keepdims": True} if kept and name != "cumsum" else {}))
+    check(x, name, axis=axis, **({"keepdims": True} if kept and name not in ("cumsum", "cumprod") else {}))
 
 
 @pytest.mark.parametrize("name", ["sum", "prod", "mean", "cumsum", "var"])

@@ -1,11 +1,16 @@
-"""Reductions: sums, products, extrema, logic, positions, running sums; and the array methods built on them."""
+"""Reductions: sums, products, extrema, logic, positions, running results; and the array methods built on them."""
 
+from corejax_reductions.associative import associative_scan
+from corejax_reductions.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum, linear_recurrence
 from corejax_reductions.extrema import reduce_max, reduce_min
-from corejax_reductions.logic import reduce_and, reduce_or
+from corejax_reductions.logic import reduce_and, reduce_or, reduce_xor
 from corejax_reductions.positions import argmax, argmin
 from corejax_reductions.products import reduce_prod
-from corejax_reductions.sums import cumsum, reduce_sum
+from corejax_reductions.reducing import reduce
+from corejax_reductions.sums import reduce_sum
 
 __all__ = [
-    "argmax", "argmin", "cumsum", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum",
+    "argmax", "argmin", "associative_scan", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum",
+    "linear_recurrence", "reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum",
+    "reduce_xor",
 ]

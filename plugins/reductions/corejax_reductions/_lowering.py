@@ -1,4 +1,4 @@
-"""StableHLO with regions: reductions, positions and running sums.
+"""StableHLO with regions: reductions, positions and running results.
 
 Each function inserts operations at the current insertion point of `ctx` and returns a value.
 """
@@ -6,6 +6,7 @@ Each function inserts operations at the current insertion point of `ctx` and ret
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -77,60 +78,86 @@ def position(ctx: Any, x: Any, aval: ShapedArray, axis: int, index_dtype: np.dty
     return outs[1]
 
 
-def running_sum(ctx: Any, x: Any, aval: ShapedArray, axis: int, reverse: bool) -> Any:
-    """For each element, the sum up to it along an axis, or from it to the end if `reverse`."""
-    if aval.shape[axis] <= 1 or not aval.size:
-        return x
-    if ctx.platform == "cpu":
-        return _running_sum_by_loop(ctx, x, aval, axis, reverse)
-    return _running_sum_by_windows(ctx, x, aval, axis, reverse)
+def running(ctx: Any, xs: Sequence[Any], aval: ShapedArray, axis: int, reverse: bool, start: Callable[..., Any],
+            step: Callable[..., Any]) -> Any:
+    """Running results along an axis: the first is `start(*rows)`, each other one `step(result before, *rows)`.
+
+    All operands and the result have the type `aval`. Rows are what the operands have at one position along the axis.
+    A single sequential pass, which on a CPU takes less time than any tree: a third of that of windows.
+    """
+    before, count, after = prod(aval.shape[:axis]), aval.shape[axis], prod(aval.shape[axis + 1:])
+    flat = aval.update(shape=(before, count, after))
+    whole, row, counter = [ctx.types[kind] for kind in (flat, flat.update(shape=(1, 1, after)), _COUNTER)]
+    sizes = {"slice_sizes": ctx.ir.DenseI64ArrayAttr.get([1, 1, after])}
+
+    def at(block: Any, position: Any) -> list[Any]:
+        if reverse:
+            position = binary(ctx, "subtract")(_counter(ctx, count - 1), position)
+        return [block, position, _counter(ctx, 0)]
+
+    def read(operands: Sequence[Any], where: Sequence[Any]) -> list[Any]:
+        return [ctx.op("stablehlo.dynamic_slice", [x, *where], sizes, [row]) for x in operands]
+
+    def write(out: Any, so_far: Any, where: Sequence[Any]) -> Any:
+        return ctx.op("stablehlo.dynamic_update_slice", [out, so_far, *where], None, [whole])
+
+    def along(block: Any, *state: Any) -> list[Any]:
+        *operands, out = state
+        where = at(block, _counter(ctx, 0))
+        so_far = start(*read(operands, where))
+        state = (block, *operands, write(out, so_far, where), so_far)
+        return _counted(ctx, 1, count, [counter, *[whole] * len(state[1:-1]), row], state, onward)[1:-1]
+
+    def onward(position: Any, block: Any, *state: Any) -> list[Any]:
+        *operands, out, so_far = state
+        where = at(block, position)
+        so_far = step(so_far, *read(operands, where))
+        return [block, *operands, write(out, so_far, where), so_far]
+
+    zero = ctx.constant(np.zeros((), aval.dtype))
+    out = ctx.op("stablehlo.broadcast_in_dim", [zero], {"broadcast_dimensions": ctx.ir.DenseI64ArrayAttr.get([])},
+                 [whole])
+    state = [*[ctx.op("stablehlo.reshape", [x], None, [whole]) for x in xs], out]
+    found = (along(_counter(ctx, 0), *state) if before == 1 else
+             _counted(ctx, 0, before, [whole] * len(state), state, along))
+    return ctx.op("stablehlo.reshape", found[-1:], None, [ctx.types[aval]])
 
 
-def _running_sum_by_loop(ctx: Any, x: Any, aval: ShapedArray, axis: int, reverse: bool) -> Any:
-    """A single sequential pass: on a CPU, two to five times as fast as windows, which compute a tree."""
-    count = aval.shape[axis]
-    counter = ctx.types[ShapedArray((), dtypes.int32)]
-    row = ctx.types[aval.update(shape=(*aval.shape[:axis], 1, *aval.shape[axis + 1:]))]
-    sizes = {"slice_sizes": ctx.ir.DenseI64ArrayAttr.get([1 if d == axis else n for d, n in enumerate(aval.shape)])}
-    add = binary(ctx, "add")
+def running_by_windows(ctx: Any, x: Any, aval: ShapedArray, axis: int, reverse: bool, identity: Any, combine: Combine
+                       ) -> Any:
+    """Running results along an axis, each of a window that reaches back over the whole axis.
 
-    def integer(value: int) -> Any:
-        return ctx.constant(np.asarray(value, np.int32))
-
-    def start(step: Any) -> list[Any]:
-        at = binary(ctx, "subtract")(integer(count - 1), step) if reverse else step
-        return [at if d == axis else integer(0) for d in range(aval.ndim)]
-
-    def body(step: Any, operand: Any, sums: Any, so_far: Any) -> list[Any]:
-        indices = start(step)
-        so_far = add(so_far, ctx.op("stablehlo.dynamic_slice", [operand, *indices], sizes, [row]))
-        sums = ctx.op("stablehlo.dynamic_update_slice", [sums, so_far, *indices], None, [x.type])
-        return [add(step, integer(1)), operand, sums, so_far]
-
-    zeros = ctx.constant(np.zeros((), aval.dtype))
-    empty = {"broadcast_dimensions": ctx.ir.DenseI64ArrayAttr.get([])}
-    carry = [integer(0), x, *[ctx.op("stablehlo.broadcast_in_dim", [zeros], empty, [kind]) for kind in (x.type, row)]]
-    kinds = [counter, x.type, x.type, row]
-    outs = ctx.op("stablehlo.while", carry, None, kinds, 2)
-    condition, step = outs[0].owner.regions
-    _fill(ctx, condition, kinds, lambda step, *_: [compare(ctx, step, integer(count), "LT")])
-    _fill(ctx, step, kinds, body)
-    return outs[2]
-
-
-def _running_sum_by_windows(ctx: Any, x: Any, aval: ShapedArray, axis: int, reverse: bool) -> Any:
-    """A window that reaches back over the whole axis; compilers for parallel machines turn it into a tree."""
+    Compilers for parallel machines turn it into a tree. In that, they may swap what they combine.
+    """
     count = aval.shape[axis]
     padding = np.zeros((aval.ndim, 2), np.int64)
     padding[axis] = (0, count - 1) if reverse else (count - 1, 0)
     sizes = [count if d == axis else 1 for d in range(aval.ndim)]
     attributes = {"window_dimensions": ctx.ir.DenseI64ArrayAttr.get(sizes),
                   "padding": ctx.ir.DenseIntElementsAttr.get(padding)}
-    out = ctx.op("stablehlo.reduce_window", [x, ctx.constant(np.zeros((), aval.dtype))], attributes, [x.type], 1)
+    start = ctx.constant(np.asarray(identity, aval.dtype))
+    out = ctx.op("stablehlo.reduce_window", [x, start], attributes, [x.type], 1)
     scalar = ctx.types[ShapedArray((), aval.dtype)]
-    add = binary(ctx, "add")
-    _fill(ctx, out.owner.regions[0], [scalar, scalar], lambda a, b: [add(a, b)])
+    _fill(ctx, out.owner.regions[0], [scalar, scalar], lambda a, b: [combine(a, b)])
     return out
+
+
+_COUNTER = ShapedArray((), dtypes.int32)
+
+
+def _counter(ctx: Any, value: int) -> Any:
+    return ctx.constant(np.asarray(value, np.int32))
+
+
+def _counted(ctx: Any, start: int, stop: int, kinds: Sequence[Any], state: Sequence[Any], body: Callable[..., list[Any]]
+             ) -> list[Any]:
+    """A loop over integers: `state = body(i, *state)` for each i from `start` on."""
+    kinds = [ctx.types[_COUNTER], *kinds]
+    outs = ctx.op("stablehlo.while", [_counter(ctx, start), *state], None, kinds, 2)
+    condition, step = outs[0].owner.regions
+    _fill(ctx, condition, kinds, lambda i, *_: [compare(ctx, i, _counter(ctx, stop), "LT")])
+    _fill(ctx, step, kinds, lambda i, *state: [binary(ctx, "add")(i, _counter(ctx, 1)), *body(i, *state)])
+    return outs[1:]  # type: ignore[no-any-return]
 
 
 def _fill(ctx: Any, region: Any, kinds: Sequence[Any], body: Callable[..., Sequence[Any]]) -> None:

@@ -52,21 +52,7 @@ class _Extremum(Reduction):
             yield Sample([np.zeros((2, 0), dtype)], {"axes": (1,)}, results=np.full(2, empty, dtype))
 
     def _combine(self, ctx: Any, dtype: np.dtype) -> _lowering.Combine:
-        if not dtypes.is_complex(dtype):
-            return super()._combine(ctx, dtype)
-        part = ctx.types[ShapedArray((), np.empty((), dtype).real.dtype)]
-        both, either = _lowering.binary(ctx, "and"), _lowering.binary(ctx, "or")
-
-        def compare(x: Any, y: Any, direction: str) -> Any:
-            return _lowering.compare(ctx, x, y, direction)
-
-        def combine(x: Any, y: Any) -> Any:
-            (x_re, y_re), (x_im, y_im) = [[ctx.op(f"stablehlo.{name}", [z], None, [part]) for z in (x, y)]
-                                          for name in ("real", "imag")]
-            wins = either(compare(x_re, y_re, self._direction),
-                          both(compare(x_re, y_re, "EQ"), compare(x_im, y_im, self._direction)))
-            return _lowering.select(ctx, either(compare(x, x, "NE"), both(compare(y, y, "EQ"), wins)), x, y)
-        return combine
+        return chooser(ctx, dtype, self._operation, self._direction)
 
 
 class ReduceMax(_Extremum):
@@ -99,6 +85,26 @@ class ReduceMin(_Extremum):
 
     def _identity(self, dtype: np.dtype) -> Any:
         return greatest(dtype)
+
+
+def chooser(ctx: Any, dtype: np.dtype, operation: str, direction: str) -> _lowering.Combine:
+    """The larger or the smaller of two MLIR values of one type, elementwise."""
+    if not dtypes.is_complex(dtype):
+        return _lowering.binary(ctx, operation)
+    both, either = _lowering.binary(ctx, "and"), _lowering.binary(ctx, "or")
+    part_dtype = np.empty((), dtype).real.dtype
+
+    def compare(x: Any, y: Any, way: str) -> Any:
+        return _lowering.compare(ctx, x, y, way)
+
+    def combine(x: Any, y: Any) -> Any:
+        part = ctx.types[ShapedArray(tuple(x.type.shape), part_dtype)]
+        (x_re, y_re), (x_im, y_im) = [[ctx.op(f"stablehlo.{name}", [z], None, [part]) for z in (x, y)]
+                                      for name in ("real", "imag")]
+        wins = either(compare(x_re, y_re, direction),
+                      both(compare(x_re, y_re, "EQ"), compare(x_im, y_im, direction)))
+        return _lowering.select(ctx, either(compare(x, x, "NE"), both(compare(y, y, "EQ"), wins)), x, y)
+    return combine
 
 
 def least(dtype: np.dtype) -> Any:

@@ -1,4 +1,4 @@
-"""Bitwise and logical `and`, `or` along axes, of booleans and integers."""
+"""Bitwise and logical `and`, `or`, `xor` along axes, of booleans and integers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from corejax.core import dtypes
 from corejax.plugin import not_differentiable
 from corejax_reductions._reduction import Axes, Reduction, defined
 
-__all__ = ["reduce_and", "reduce_or"]
+__all__ = ["reduce_and", "reduce_or", "reduce_xor"]
 
 
 class _Logical(Reduction):
@@ -53,5 +53,21 @@ class ReduceOr(_Logical):
         return 0
 
 
+class ReduceXor(_Logical):
+    """`reduce_xor(operand, axes)`: exclusive `or` along axes, bit by bit for integers; no bit set if there are none.
+
+    >>> lax.reduce_xor(np.array([[True, False], [True, True]]), (0,)).tolist()
+    [False, True]
+    """
+
+    name = "reduce_xor"
+    _ufunc = np.bitwise_xor
+    _operation = "xor"
+
+    def _identity(self, dtype: np.dtype) -> Any:
+        return 0
+
+
 reduce_and = defined(ReduceAnd())
 reduce_or = defined(ReduceOr())
+reduce_xor = defined(ReduceXor())

@@ -12,9 +12,12 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import aval_of, dtypes, from_array_like
+from corejax.errors import CorejaxValueError
 from corejax.plugin import refused, shaping
 from corejax_reductions import operators
 from corejax_reductions._reduction import canonical_axes
+from corejax_reductions.cumulative import cumlogsumexp, cummax, cummin
+from corejax_reductions.logic import reduce_and, reduce_or, reduce_xor
 
 __all__ = ["numpy_function", "numpy_ufunc"]
 
@@ -36,8 +39,60 @@ def _along_first(method: Function) -> Function:
     return reduce
 
 
-def _accumulate_sum(array: Any, axis: int = 0, dtype: Any = None) -> Any:
-    return operators.cumsum(from_array_like(array), axis, dtype)
+def _of_bits(reduce: Function) -> Function:
+    """`ufunc.reduce` of booleans or integers, along the first axis by default."""
+    def apply(array: Any, axis: Any = 0, dtype: Any = None, *, keepdims: bool = False) -> Any:
+        x = from_array_like(array)
+        x = x if dtype is None else lax.convert_element_type(x, dtype)
+        axes = canonical_axes("reduce", axis, aval_of(x).ndim)
+        found = reduce(x, axes)
+        return lax.expand_dims(found, axes) if keepdims else found
+    return apply
+
+
+def _odd(array: Any, axis: Any = 0, *, keepdims: bool = False) -> Any:
+    """`np.logical_xor.reduce`: whether an odd number of elements is nonzero."""
+    return _of_bits(reduce_xor)(lax.ne(from_array_like(array), 0), axis, keepdims=keepdims)
+
+
+def _running(method: Function) -> Function:
+    """`ufunc.accumulate`: the running results along the first axis by default."""
+    def accumulate(array: Any, axis: int = 0, dtype: Any = None) -> Any:
+        return method(from_array_like(array), axis, dtype)
+    return accumulate
+
+
+def _running_by(function: Function) -> Function:
+    """The same by a function of `lax`, of booleans in order as well."""
+    def accumulate(array: Any, axis: int = 0, dtype: Any = None) -> Any:
+        x = from_array_like(array)
+        x = x if dtype is None else lax.convert_element_type(x, dtype)
+        if x.dtype == dtypes.bool_:
+            return lax.ne(function(lax.convert_element_type(x, np.int8), axis), 0)
+        return function(x, axis)
+    return accumulate
+
+
+def _cumulative(method: Function, start: int) -> Function:
+    """`np.cumulative_sum` and `np.cumulative_prod`, which may begin with the result for no elements."""
+    def cumulative(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
+        x = from_array_like(x)
+        ndim = aval_of(x).ndim
+        if axis is None and ndim != 1:
+            raise refused(method.__name__, "the axis must be given unless there is only one", got=str(aval_of(x)),
+                          wanted="axis=...", todo="say along which axis", kind=CorejaxValueError)
+        at = shaping.canonical_axis(method.__name__, 0 if axis is None else axis, ndim)
+        found = method(x, at, dtype)
+        if not include_initial:
+            return found
+        return lax.pad(found, start, [(int(d == at), 0, 0) for d in range(ndim)])
+    return cumulative
+
+
+def _running_ignoring_nan(method: Function, value: float) -> Function:
+    def apply(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
+        return method(_without_nan(from_array_like(a), value), axis, dtype)
+    return apply
 
 
 def ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
@@ -172,6 +227,9 @@ numpy_function: dict[Any, Function] = {
     np.count_nonzero: count_nonzero, np.average: average, np.nansum: _ignoring_nan(operators.sum, 0.0),
     np.nanprod: _ignoring_nan(operators.prod, 1.0), np.nanmean: nanmean, np.linalg.norm: norm,
     np.linalg.vector_norm: vector_norm, np.trapezoid: trapezoid,
+    np.cumulative_sum: _cumulative(operators.cumsum, 0), np.cumulative_prod: _cumulative(operators.cumprod, 1),
+    np.nancumsum: _running_ignoring_nan(operators.cumsum, 0.0),
+    np.nancumprod: _running_ignoring_nan(operators.cumprod, 1.0),
     np.linalg.matrix_norm: lambda x, /, *, keepdims=False, ord="fro": _matrix_norm(x, (x.ndim - 2, x.ndim - 1),
                                                                                    keepdims, ord),
 }
@@ -180,5 +238,9 @@ numpy_ufunc: dict[Any, Function] = {
     np.add.reduce: _along_first(operators.sum), np.multiply.reduce: _along_first(operators.prod),
     np.maximum.reduce: _along_first(operators.max), np.minimum.reduce: _along_first(operators.min),
     np.logical_and.reduce: _along_first(operators.all), np.logical_or.reduce: _along_first(operators.any),
-    np.add.accumulate: _accumulate_sum,
+    np.bitwise_and.reduce: _of_bits(reduce_and), np.bitwise_or.reduce: _of_bits(reduce_or),
+    np.bitwise_xor.reduce: _of_bits(reduce_xor), np.logical_xor.reduce: _odd,
+    np.add.accumulate: _running(operators.cumsum), np.multiply.accumulate: _running(operators.cumprod),
+    np.maximum.accumulate: _running_by(cummax), np.minimum.accumulate: _running_by(cummin),
+    np.logaddexp.accumulate: _running_by(cumlogsumexp),
 }

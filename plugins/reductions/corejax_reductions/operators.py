@@ -1,8 +1,9 @@
 """Array methods: `x.sum(axis=0)` calls `sum(x, axis=0)` of this module, and so does `numpy.sum(x, axis=0)`.
 
 Signatures are NumPy's: `axis` is None (all axes), an integer or several; `where` leaves elements out; `out` must be
-None. Sums and products of integers and booleans have the default integer dtype if that is wider; running sums keep an
-integer dtype; means and variances of 64-bit integers have the default float dtype, those of narrower ones float32.
+None. Sums and products of integers and booleans have the default integer dtype if that is wider; running sums and
+products keep an integer dtype; means and variances of 64-bit integers have the default float dtype, those of narrower
+ones float32.
 """
 
 # mypy: no-warn-return-any
@@ -21,7 +22,7 @@ from corejax import lax
 from corejax.core import Array, ArrayLike, DTypeLike, aval_of, dtypes
 from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax.plugin import refused, shaping
-from corejax_reductions import sums
+from corejax_reductions import cumulative, sums
 from corejax_reductions._reduction import accumulator, canonical_axes
 from corejax_reductions.extrema import greatest, least, reduce_max, reduce_min
 from corejax_reductions.logic import reduce_and, reduce_or
@@ -29,7 +30,7 @@ from corejax_reductions.positions import argmax as position_of_max
 from corejax_reductions.positions import argmin as position_of_min
 from corejax_reductions.products import reduce_prod
 
-__all__ = ["all", "any", "argmax", "argmin", "cumsum", "max", "mean", "min", "prod", "std", "sum", "var"]
+__all__ = ["all", "any", "argmax", "argmin", "cumprod", "cumsum", "max", "mean", "min", "prod", "std", "sum", "var"]
 
 AxisSpec: TypeAlias = int | Sequence[int] | None
 
@@ -117,11 +118,12 @@ def argmin(x: Array, axis: int | None = None, out: None = None, *, keepdims: boo
 
 def cumsum(x: Array, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """Running sums along an axis, or of the flattened array."""
-    _no_out("cumsum", out)
-    x = _converted(x, _summed_dtype(x, dtype, at_least_default=False))
-    if axis is None:
-        x, axis = lax.reshape(x, (aval_of(x).size,)), 0
-    return sums.cumsum(x, axis)
+    return _running("cumsum", cumulative.cumsum, x, axis, dtype, out)
+
+
+def cumprod(x: Array, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
+    """Running products along an axis, or of the flattened array."""
+    return _running("cumprod", cumulative.cumprod, x, axis, dtype, out)
 
 
 # Shared by the methods
@@ -138,6 +140,14 @@ def _accumulated(name: str, reduce: Callable[..., Any], x: Any, identity: int, a
     axes = canonical_axes(name, axis, len(aval.shape))
     total = reduce.primitive.bind(x, axes=axes)  # type: ignore[attr-defined]
     return _kept(total, aval.shape, axes, keepdims) if keepdims else total
+
+
+def _running(name: str, accumulate: Callable[..., Any], x: Any, axis: int | None, dtype: Any, out: Any) -> Any:
+    _no_out(name, out)
+    x = _converted(x, _summed_dtype(x, dtype, at_least_default=False))
+    if axis is None:
+        x, axis = lax.reshape(x, (aval_of(x).size,)), 0
+    return accumulate(x, axis)
 
 
 def _extreme(name: str, reduce: Callable[..., Any], choose: Callable[..., Any], identity: Callable[..., Any], x: Any,

@@ -45,6 +45,9 @@ class Methods:
     def copy(self) -> Array:
         """The same values in new memory."""
 
+    def cumprod(self, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
+        """Running products along an axis, or of the flattened array."""
+
     def cumsum(self, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
         """Running sums along an axis, or of the flattened array."""
 
