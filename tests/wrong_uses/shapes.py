@@ -157,4 +157,67 @@ reductions.add("the largest of nothing", """
 reductions.add("a running sum along no axis", "lax.cumsum(np.ones(3), 1)", IndexError, "1")
 reductions.add("reduced axes given as a float", "lax.reduce_sum(np.ones(3), (0.0,))", TypeError, "0.0")
 
-GROUPS = (elementwise, selection, products, structure, slices, reductions)
+running = Group("Running results")
+running.add("an axis of a scalar", "lax.cumprod(2.0)", IndexError, "0")
+running.add("a running product of booleans", "lax.cumprod(np.array([True, False]))", TypeError, "bool[2]")
+running.add("a running maximum of booleans", "lax.cummax(np.array([True, False]))", TypeError, "bool[2]")
+running.add("a running minimum along an axis that doesn't exist", "lax.cummin(np.ones((2, 3)), axis=2)", IndexError,
+            "2", "-2")
+running.add("a running logarithm of integers", "lax.cumlogsumexp(np.arange(3))", TypeError, "i64[3]", "float")
+running.add("several axes to run along", "lax.cumsum(np.ones((2, 3)), (0, 1))", TypeError, "(0, 1)")
+running.add("an axis given as a float", "lax.cummax(np.ones(3), 0.0)", TypeError, "0.0")
+running.add("a direction that isn't a flag", "lax.cumprod(np.ones(3), 0, 'backward')", TypeError, "'backward'")
+running.add("a running product of a list", "lax.cumprod([1.0, 2.0])", TypeError, "list")
+running.add("factors and terms of different shapes", "lax.linear_recurrence(np.ones(3), np.ones(4))", TypeError,
+            "f64[3]", "f64[4]", jax=None)
+running.add("factors and terms of different dtypes", "lax.linear_recurrence(np.ones(3, np.float32), np.ones(3))",
+            TypeError, "f32[3]", "f64[3]", jax=None)
+running.add("a recurrence of booleans", "lax.linear_recurrence(np.array([True]), np.array([True]))", TypeError,
+            "bool[1]", jax=None)
+running.add("a recurrence along an axis that doesn't exist", "lax.linear_recurrence(np.ones(3), np.ones(3), axis=1)",
+            IndexError, "1", jax=None)
+running.add("a running product by a method that writes", """
+    x = cj.device_put(np.ones(3))
+    x.cumprod(out=np.ones(3))
+    """, TypeError, "out")
+
+scans = Group("Associative scans")
+scans.add("a scan without a function", "lax.associative_scan(np.ones(3), np.ones(3))", TypeError, "callable")
+scans.add("a scan of no arrays", "lax.associative_scan(lax.add, ())", ValueError, "()")
+scans.add("a scan along an axis that doesn't exist", "lax.associative_scan(lax.add, np.ones(3), axis=1)", IndexError,
+          "1")
+scans.add("a scan of arrays of different sizes", "lax.associative_scan(lambda a, b: a, (np.ones(3), np.ones(4)))",
+          ValueError, "elems[0]", "elems[1]")
+scans.add("a function that returns another structure",
+          "lax.associative_scan(lambda a, b: (a[0],), (np.ones(3), np.ones(3)))", TypeError, "tuple of 1",
+          "tuple of 2")
+scans.add("a function that changes the shape", "lax.associative_scan(lambda a, b: lax.reduce_sum(a, (0,)), np.ones(4))",
+          TypeError, "f64[]", "f64[2]")
+scans.add("a function that changes the dtype", "lax.associative_scan(lambda a, b: a < b, np.ones(4))", TypeError,
+          "bool[2]", "f64[2]")
+scans.add("a function of one argument", "lax.associative_scan(lambda a: a, np.ones(4))", TypeError, "2")
+scans.add("a scan of words", "lax.associative_scan(lax.add, {'word': 'hello'})", TypeError, "elems['word']", "str")
+
+reducing = Group("Reductions by a function")
+reducing.add("no initial value for an operand", "lax.reduce((np.ones(3), np.ones(3)), (0.0,), lambda x, y: x, (0,))",
+             ValueError, "(*, *)", "(*,)")
+reducing.add("an initial value that isn't a scalar", "lax.reduce(np.ones(3), np.zeros(3), lambda x, y: x * y, (0,))",
+             ValueError, "f64[3]", "scalar")
+reducing.add("an initial value of another dtype",
+             "lax.reduce(np.ones(3, np.float32), np.float64(0), lambda x, y: x * y + x, (0,))", TypeError, "f64[]",
+             "float32")
+reducing.add("operands of different shapes",
+             "lax.reduce((np.ones(3), np.ones(4)), (0.0, 0.0), lambda x, y: x, (0,))", ValueError, "f64[3]", "f64[4]")
+reducing.add("a dimension that doesn't exist", "lax.reduce(np.ones(3), 0.0, lambda x, y: x * y + x, (1,))", IndexError,
+             "1")
+reducing.add("a computation that isn't a function", "lax.reduce(np.ones(3), 0.0, np.ones(3), (0,))", TypeError,
+             "computation", "callable")
+reducing.add("a computation that returns too much", "lax.reduce(np.ones(3), 0.0, lambda x, y: (x, y), (0,))", TypeError,
+             "tuple of 2")
+reducing.add("a computation that returns another dtype", "lax.reduce(np.ones(3), 0.0, lambda x, y: x < y, (0,))",
+             TypeError, "bool[]", "f64[]")
+reducing.add("a computation of one argument", "lax.reduce(np.ones(3), 0.0, lambda x: x, (0,))", TypeError, "2")
+reducing.add("exclusive or of floats", "lax.reduce_xor(np.ones(3), (0,))", TypeError, "f64[3]", "bool")
+reducing.add("positions too large for the dtype", "lax.argmax(np.ones(300), 0, np.int8)", ValueError, "299", jax=None)
+
+GROUPS = (elementwise, selection, products, structure, slices, reductions, running, scans, reducing)
