@@ -345,7 +345,7 @@ def test_under_a_gradient_values_without_a_derivative_stay_numpys():
 
 
 @pytest.mark.parametrize("written, call", [
-    ("np.sort", lambda x: np.sort(x)), ("np.linalg.inv", lambda x: np.linalg.inv(x)),
+    ("np.unique", lambda x: np.unique(x)), ("np.linalg.inv", lambda x: np.linalg.inv(x)),
     ("np.fft.fft", lambda x: np.fft.fft(x)), ("np.interp", lambda x: np.interp(x, V, V)),
     ("np.spacing", lambda x: np.spacing(x)), ("np.maximum.reduceat", lambda x: np.maximum.reduceat(x, [0, 2])),
     ("np.subtract.reduce", lambda x: np.subtract.reduce(x)), ("np.add.at", lambda x: np.add.at(W, [0], x)),

@@ -1,7 +1,7 @@
 """FFT, sort and Cholesky for corejax."""
 
 from outside_lapack.matrices import cholesky, triangular_solve
-from outside_lapack.sorting import argsort, searchsorted, sort
+from outside_lapack.sorting import argsort, searchsorted, sort_rows
 from outside_lapack.transforms import fft
 
-__all__ = ["argsort", "cholesky", "fft", "searchsorted", "sort", "triangular_solve"]
+__all__ = ["argsort", "cholesky", "fft", "searchsorted", "sort_rows", "triangular_solve"]

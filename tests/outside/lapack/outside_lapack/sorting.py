@@ -6,7 +6,7 @@ from corejax import lax
 from corejax.core import dtypes, to_dim
 from corejax.plugin import Sample, define, hookimpl, not_differentiable, not_linear, partials, public, refused
 
-__all__ = ["argsort", "searchsorted", "sort", "sort_method"]
+__all__ = ["argsort", "partition", "searchsorted", "sort_rows"]
 
 
 def _take(x, places):
@@ -35,7 +35,7 @@ def _lower(ctx, x, aval):
 class Sort:
     """The elements in rising order, along the last axis."""
 
-    name = "sort"
+    name = "sort_rows"
     operands = ("x",)
     jvp = partials(lambda x_dot, out, x: _take(x_dot, argsort(x)))
 
@@ -47,7 +47,7 @@ class Sort:
 
     @hookimpl
     def vmap(self, axis, args, dims):
-        return sort(to_dim(args[0], dims[0], 0, axis.size)), 0
+        return sort_rows(to_dim(args[0], dims[0], 0, axis.size)), 0
 
     @hookimpl
     def xla_translation(self, ctx, args):
@@ -117,11 +117,11 @@ class SearchSorted:
                      exempt={"no fallback is hidden": "one vector cannot be searched for a batch of vectors"})
 
 
-sort, argsort, searchsorted = define(Sort()), define(Argsort()), define(SearchSorted())
+sort_rows, argsort, searchsorted = define(Sort()), define(Argsort()), define(SearchSorted())
 
 
 @public
-def sort_method(x, axis=-1):
-    """The elements in rising order, along an axis."""
+def partition(x, kth, axis=-1):
+    """The element that belongs at `kth`, and smaller ones before it, along an axis: here, all of them in order."""
     order = sorted(range(x.ndim), key=lambda i: (i == axis % x.ndim, i))
-    return lax.transpose(sort(lax.transpose(x, order)), np.argsort(order).tolist())
+    return lax.transpose(sort_rows(lax.transpose(x, order)), np.argsort(order).tolist())
