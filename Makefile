@@ -2,7 +2,7 @@
 # A stamp file remembers that an environment is up to date with the pyproject files.
 
 PYTHON ?= python3
-PACKS := plugins/lax_basic plugins/reductions plugins/control_flow plugins/special
+PACKS := plugins/lax_basic plugins/reductions plugins/control_flow plugins/special plugins/sorting
 EXAMPLE_PACK := examples/softplus_pack
 # Built by tests: the first one takes a C++ compiler.
 NATIVE_PACK := examples/native_pack
@@ -93,7 +93,7 @@ entry-points: .venv/stamp
 
 # Write the stubs of the standard packs anew.
 stubs: .venv/stamp
-	COREJAX_PACKS=corejax-lax-basic,corejax-reductions,corejax-control-flow,corejax-special .venv/bin/python -m corejax stubs --partial $(STUBS)
+	COREJAX_PACKS=corejax-lax-basic,corejax-reductions,corejax-control-flow,corejax-special,corejax-sorting .venv/bin/python -m corejax stubs --partial $(STUBS)
 
 .venv/stamp: $(PROJECTS)
 	$(PYTHON) -m venv .venv

@@ -30,7 +30,7 @@ from benchmarks.report import Report, from_json
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKPLACE = ROOT / ".venv-against"
-PROJECTS = (".", "plugins/lax_basic", "plugins/reductions", "plugins/control_flow", "plugins/special",
+PROJECTS = (".", "plugins/lax_basic", "plugins/reductions", "plugins/control_flow", "plugins/special", "plugins/sorting",
             "examples/softplus_pack")
 SECTIONS = ("start", "functions", "operators", "eager", "calls", "stages", "real", "loops")
 MARGIN = 0.03

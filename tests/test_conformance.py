@@ -16,7 +16,7 @@ from corejax.testing.packs import Subject, primitives_of
 from corejax.testing.running import outcome_of
 from exhaustive import exhaustive_unless
 
-PACKS = ("corejax-lax-basic", "corejax-reductions", "corejax-control-flow", "corejax-special",
+PACKS = ("corejax-lax-basic", "corejax-reductions", "corejax-control-flow", "corejax-special", "corejax-sorting",
          "corejax-softplus")
 PRIMITIVES = [name for pack in PACKS for name in primitives_of(pack)]
 

@@ -85,7 +85,8 @@ def test_std_is_to_be_installed_only_where_some_of_it_is_missing(monkeypatch: py
         return registry.install_hint("sort", (groups.FUNCTIONS,))
 
     assert "install the pack that provides it, if there is one" == hint()
-    packs = {"corejax-lax-basic", "corejax-reductions", "corejax-control-flow", "corejax-special"}
+    packs = {"corejax-lax-basic", "corejax-reductions", "corejax-control-flow", "corejax-special",
+             "corejax-sorting"}
     assert packs == set(manifest.standard())
     monkeypatch.setattr(manifest, "standard", lambda: ["corejax-lax-basic", "corejax-linalg"])
     assert "pip install 'corejax[std]' brings corejax-linalg; or install the pack that provides it" == hint()

@@ -8,13 +8,11 @@ from corejax.core import Array, ArrayLike, DTypeLike, Jaxpr
 from corejax_control_flow.call import Flags
 from corejax_control_flow.conditional import Result
 from corejax_control_flow.scanning import Carry, Stacked
-from corejax_lax_basic._axes import Shape
-from corejax_lax_basic._placing import GatherDimensionNumbers as GatherDimensionNumbers, GatherScatterMode as GatherScatterMode, ScatterDimensionNumbers as ScatterDimensionNumbers
+from corejax_lax_basic._placing import GatherDimensionNumbers as GatherDimensionNumbers, ScatterDimensionNumbers as ScatterDimensionNumbers
 from corejax_lax_basic.identity import Tree
 from corejax_lax_basic.linear_algebra import Contraction
 from corejax_lax_basic.rounding import RoundingMethod as RoundingMethod
-from corejax_lax_basic.scattering import ScatterDimensionNumbers as _ScatterDimensionNumbers
-from typing import Any
+from typing import Any, overload
 
 def abs(x: ArrayLike) -> Array:
     """The absolute value; real for complex x. Its derivative at 0 counts as 1, or 0 for complex x.
@@ -30,18 +28,33 @@ def acos(x: ArrayLike) -> Array:
     Array(1.04719755, dtype=float64, weak_type=True)
     """
 
-def acosh(x: ArrayLike) -> Array:
-    """The inverse of the hyperbolic cosine, for x from 1 on. Its derivative at 1 is infinite.
-
-    >>> acosh(2.0)
-    Array(1.3169579, dtype=float64, weak_type=True)
-    """
-
 def add(x: ArrayLike, y: ArrayLike) -> Array:
     """The sum x + y.
 
     >>> add(np.array([1.0, 2.0]), 0.5).tolist()
     [1.5, 2.5]
+    """
+
+def approx_max_k(operand: ArrayLike, k: int, reduction_dimension: int = -1, recall_target: float = 0.95, reduction_input_size_override: int = -1, aggregate_to_topk: bool = True) -> tuple[Array, Array]:
+    """`approx_max_k(operand, k, reduction_dimension=-1, recall_target=0.95, ...)`: the k largest floats, or nearly.
+
+    At least the share `recall_target` of them are among the results; here all are, on every platform, so this is
+    `top_k`. Without `aggregate_to_topk` there are more results than k: as many as an approximation on a TPU needs,
+    which depends on `reduction_input_size_override`, the size of the whole where the operand is a part of it.
+
+    >>> values, places = approx_max_k(np.array([9.0, 3.0, 6.0, 10.0]), 2)
+    >>> values.tolist(), places.tolist()
+    ([10.0, 9.0], [3, 0])
+    """
+
+def approx_min_k(operand: ArrayLike, k: int, reduction_dimension: int = -1, recall_target: float = 0.95, reduction_input_size_override: int = -1, aggregate_to_topk: bool = True) -> tuple[Array, Array]:
+    """`approx_min_k(operand, k, reduction_dimension=-1, recall_target=0.95, ...)`: the k smallest floats, or nearly.
+
+    The results rise; NaN comes last. As for the rest, see `approx_max_k`.
+
+    >>> values, places = approx_min_k(np.array([9.0, 3.0, 6.0, 10.0]), 2)
+    >>> values.tolist(), places.tolist()
+    ([3.0, 6.0], [1, 2])
     """
 
 def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike | None = None) -> Array:
@@ -69,13 +82,6 @@ def asin(x: ArrayLike) -> Array:
     Array(0.52359878, dtype=float64, weak_type=True)
     """
 
-def asinh(x: ArrayLike) -> Array:
-    """The inverse of the hyperbolic sine.
-
-    >>> asinh(0.5)
-    Array(0.48121183, dtype=float64, weak_type=True)
-    """
-
 def atan(x: ArrayLike) -> Array:
     """The inverse of the tangent, from -pi/2 to pi/2.
 
@@ -88,13 +94,6 @@ def atan2(x: ArrayLike, y: ArrayLike) -> Array:
 
     >>> atan2(1.0, 1.0)
     Array(0.78539816, dtype=float64, weak_type=True)
-    """
-
-def atanh(x: ArrayLike) -> Array:
-    """The inverse of the hyperbolic tangent, between -1 and 1.
-
-    >>> atanh(0.5)
-    Array(0.54930614, dtype=float64, weak_type=True)
     """
 
 def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: object | None = None) -> Array:
@@ -116,18 +115,6 @@ def bessel_i1e(x: ArrayLike) -> Array:
 
     >>> bessel_i1e(1.0)
     Array(0.20791042, dtype=float64, weak_type=True)
-    """
-
-def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
-    """`bitcast_convert_type(operand, new_dtype)`: the same bits, taken as numbers of another dtype.
-
-    A wider operand is split: the result has one more axis, over its parts. Elements of a narrower operand are put
-    together along the last axis, which must have as many of them as are needed. Least significant parts come first.
-
-    >>> bitcast_convert_type(np.float32(1.0), np.int32).item() == 0x3F800000
-    True
-    >>> bitcast_convert_type(np.array([1, 258], np.uint16), np.uint8).tolist()
-    [[1, 0], [2, 1]]
     """
 
 def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
@@ -174,39 +161,11 @@ def broadcast_in_dim(operand: ArrayLike, shape: Sequence[int], broadcast_dimensi
     [[0.0, 1.0, 2.0], [0.0, 1.0, 2.0]]
     """
 
-def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
-    """The array in the shape of another one, by NumPy's law of broadcasting.
-
-    >>> broadcast_like(np.array([1, 2, 3]), np.zeros((2, 3))).tolist()
-    [[1, 2, 3], [1, 2, 3]]
-    """
-
-def broadcast_shapes(*shapes: Sequence[int]) -> Shape:
-    """The shape of what is computed from operands of these shapes by NumPy's law of broadcasting.
-
-    >>> broadcast_shapes((3, 1), (1, 4), (5, 1, 1))
-    (5, 3, 4)
-    """
-
-def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
-    """The array with as many leading axes of size 1 as it takes to have `rank` axes.
-
-    >>> broadcast_to_rank(np.ones(3), 2).shape
-    (1, 3)
-    """
-
 def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int) -> Array:
     """An array of this shape, with each element's index along `dimension`.
 
     >>> broadcasted_iota(np.int32, (2, 3), 1).tolist()
     [[0, 1, 2], [0, 1, 2]]
-    """
-
-def cbrt(x: ArrayLike) -> Array:
-    """The cubic root, negative for negative x. Its derivative at 0 is infinite.
-
-    >>> cbrt(np.array([8.0, -27.0])).tolist()
-    [2.0, -3.0]
     """
 
 def ceil(x: ArrayLike) -> Array:
@@ -232,13 +191,6 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
 
     >>> clamp(0.0, np.array([-1.0, 0.5, 2.0]), 1.0).tolist()
     [0.0, 0.5, 1.0]
-    """
-
-def clz(x: ArrayLike) -> Array:
-    """How many bits are 0 before the first that is 1: the leading zeros.
-
-    >>> clz(np.array([0, 7, -1], np.int8)).tolist()
-    [8, 5, 0]
     """
 
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
@@ -370,13 +322,6 @@ def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: Contraction, 
     (2, 4)
     """
 
-def dtype(x: ArrayLike | DTypeLike) -> numpy.dtype:
-    """The dtype of a value, or the one that a type or a name stands for.
-
-    >>> dtype(np.zeros(2, np.float32)).name, dtype(1).name, dtype("bfloat16").name
-    ('float32', 'int64', 'bfloat16')
-    """
-
 def dynamic_index_in_dim(operand: ArrayLike, index: ArrayLike, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True) -> Array:
     """The slice at a computed index along one axis, with or without that axis.
 
@@ -423,13 +368,6 @@ def dynamic_update_slice_in_dim(operand: ArrayLike, update: ArrayLike, start_ind
     [0, 8, 9, 3]
     """
 
-def empty(shape: Sequence[int], dtype: DTypeLike) -> Array:
-    """An array for values that don't matter, which are zeros.
-
-    >>> empty((2, 3), np.float32).shape
-    (2, 3)
-    """
-
 def eq(x: ArrayLike, y: ArrayLike) -> Array:
     """Is x == y?
 
@@ -463,13 +401,6 @@ def exp(x: ArrayLike) -> Array:
 
     >>> exp(0.5)
     Array(1.64872127, dtype=float64, weak_type=True)
-    """
-
-def exp2(x: ArrayLike) -> Array:
-    """2 to the power of x.
-
-    >>> exp2(np.array([3.0, -1.0])).tolist()
-    [8.0, 0.5]
     """
 
 def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
@@ -569,13 +500,6 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
     4
     """
 
-def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -> Array:
-    """The parts of `src` at vectors of indices along some axes, stacked along a first axis. Negative indices wrap.
-
-    >>> index_take(np.arange(6).reshape(2, 3), [np.array([0, -1])], (1,)).tolist()
-    [[0, 3], [2, 5]]
-    """
-
 def integer_pow(x: ArrayLike, y: int) -> Array:
     """`integer_pow(x, y)`: x to the power of a Python integer, by repeated multiplication.
 
@@ -669,13 +593,6 @@ def mul(x: ArrayLike, y: ArrayLike) -> Array:
     [0.5, 1.0]
     """
 
-def mulhi(x: ArrayLike, y: ArrayLike) -> Array:
-    """The upper half of the bits of the product x * y, which has twice as many as x and y.
-
-    >>> mulhi(np.array([100, -100], np.int8), np.int8(100)).tolist()
-    [39, -40]
-    """
-
 def ne(x: ArrayLike, y: ArrayLike) -> Array:
     """Is x != y?
 
@@ -688,13 +605,6 @@ def neg(x: ArrayLike) -> Array:
 
     >>> neg(np.array([1.0, -2.0])).tolist()
     [-1.0, 2.0]
-    """
-
-def nextafter(x: ArrayLike, y: ArrayLike) -> Array:
-    """The next number after x1 in the direction of x2 that the dtype can represent.
-
-    >>> nextafter(1.0, 2.0).item()
-    1.0000000000000002
     """
 
 def optimization_barrier(operand: Tree) -> Tree:
@@ -716,28 +626,11 @@ def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[t
     [0.0, 1.0, 0.0, 2.0]
     """
 
-def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int], padding: str) -> list[tuple[int, int]]:
-    """How many elements to pad before and after each axis, so that windows fit as `padding` says.
-
-    "VALID" pads nothing. "SAME" pads so that there is a window for every `stride` elements, with an odd one after the
-    operand; "SAME_LOWER" with an odd one before it.
-
-    >>> padtype_to_pads((5,), (2,), (1,), "SAME"), padtype_to_pads((5,), (2,), (1,), "SAME_LOWER")
-    ([(0, 1)], [(1, 0)])
-    """
-
 def polygamma(x: ArrayLike, y: ArrayLike) -> Array:
     """The derivative of digamma of an order m, a float with a whole value; NaN for other m.
 
     >>> polygamma(1.0, 1.0)
     Array(1.64493407, dtype=float64, weak_type=True)
-    """
-
-def population_count(x: ArrayLike) -> Array:
-    """How many bits are 1.
-
-    >>> population_count(np.array([0, 7, -1], np.int8)).tolist()
-    [0, 3, 8]
     """
 
 def pow(x: ArrayLike, y: ArrayLike) -> Array:
@@ -752,13 +645,6 @@ def real(x: ArrayLike) -> Array:
 
     >>> real(np.array([1 + 2j])).tolist()
     [1.0]
-    """
-
-def reciprocal(x: ArrayLike) -> Array:
-    """1 / x, for floats and complex numbers.
-
-    >>> reciprocal(np.array([2.0, -4.0])).tolist()
-    [0.5, -0.25]
     """
 
 def reduce_and(operand: ArrayLike, axes: int | Sequence[int] | None) -> Array:
@@ -787,16 +673,6 @@ def reduce_or(operand: ArrayLike, axes: int | Sequence[int] | None) -> Array:
 
     >>> lax.reduce_or(np.array([[True, False], [False, False]]), (0,)).tolist()
     [True, False]
-    """
-
-def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
-    """`reduce_precision(operand, exponent_bits, mantissa_bits)`: rounded as if floats had only so many bits.
-
-    Numbers that are too large become infinite, and those that are too small zero. Tangents are rounded likewise: the
-    derivative is that of the identity, in this precision.
-
-    >>> reduce_precision(np.float32(1.2345), exponent_bits=5, mantissa_bits=3).item()
-    1.25
     """
 
 def reduce_prod(operand: ArrayLike, axes: int | Sequence[int] | None) -> Array:
@@ -914,14 +790,6 @@ def scatter_mul(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
     [1.0, 1.0, 9.0]
     """
 
-def scatter_sub(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike, dimension_numbers: _ScatterDimensionNumbers, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None) -> Array:
-    """The operand, with the updates subtracted in the windows at the indices: `scatter_add` of the negative.
-
-    >>> numbers = ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
-    >>> scatter_sub(np.array([5, 5, 5]), np.array([[2], [2]]), np.array([1, 2]), numbers).tolist()
-    [5, 5, 2]
-    """
-
 def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     """The elements of `on_true` where `pred` holds, and of `on_false` elsewhere.
 
@@ -937,13 +805,6 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
 
     >>> select_n(np.array([True, False]), np.zeros(2), np.ones(2)).tolist()
     [1.0, 0.0]
-    """
-
-def shape_as_value(shape: Sequence[int]) -> numpy.ndarray:
-    """The sizes as a vector of int32, to compute with.
-
-    >>> shape_as_value((2, 3)).tolist()
-    [2, 3]
     """
 
 def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
@@ -1000,6 +861,31 @@ def slice_in_dim(operand: ArrayLike, start_index: int | None, limit_index: int |
 
     >>> slice_in_dim(np.arange(5), 1, -1).tolist()
     [1, 2, 3]
+    """
+
+@overload
+def sort(operand: Array | numpy.ndarray, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Array: ...
+@overload
+def sort(operand: Sequence[ArrayLike], dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> tuple[Array, ...]:
+    """`sort(operand, dimension=-1, is_stable=True, num_keys=1)`: the elements in rising order along an axis.
+
+    NaN comes last, and 0.0 and -0.0 are equal. Complex numbers are ordered by real, then by imaginary parts. Of a
+    sequence of arrays, the first `num_keys` are sorted lexicographically, and the others are rearranged with them: the
+    result is a tuple. With `is_stable`, what is equal stays in order.
+
+    >>> lax.sort(np.array([3.0, np.nan, 1.0])).tolist()
+    [1.0, 3.0, nan]
+    >>> keys, names = lax.sort((np.array([2, 1, 2]), np.array([7, 8, 6])), num_keys=2)
+    >>> keys.tolist(), names.tolist()
+    ([1, 2, 2], [8, 6, 7])
+    """
+
+def sort_key_val(keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True) -> tuple[Array, Array]:
+    """`sort_key_val(keys, values, dimension=-1, is_stable=True)`: both arrays, rearranged so that the keys rise.
+
+    >>> keys, values = sort_key_val(np.array([3, 1, 2]), np.array([0.3, 0.1, 0.2]))
+    >>> values.tolist()
+    [0.1, 0.2, 0.3]
     """
 
 def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array]:
@@ -1075,11 +961,15 @@ def tanh(x: ArrayLike) -> Array:
     Array(0.46211716, dtype=float64, weak_type=True)
     """
 
-def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
-    """The operand repeated as a whole, a number of times along each axis.
+def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
+    """`top_k(operand, k, *, axis=-1)`: the k largest elements along an axis, falling, and their places as int32.
 
-    >>> tile(np.array([[1, 2]]), (2, 2)).tolist()
-    [[1, 2, 1, 2], [1, 2, 1, 2]]
+    Of equal elements, those at lower places come first. Floats are in their total order: NaN is above infinity, 0.0
+    above -0.0, and a NaN with a minus sign is below everything.
+
+    >>> values, places = top_k(np.array([9.0, 3.0, 6.0, 10.0]), 2)
+    >>> values.tolist(), places.tolist()
+    ([10.0, 9.0], [3, 0])
     """
 
 def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
@@ -1087,13 +977,6 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
 
     >>> lax.transpose(np.ones((2, 3)), (1, 0)).shape
     (3, 2)
-    """
-
-def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
-    """The parts of an array along an axis, which they don't have.
-
-    >>> [part.tolist() for part in unstack(np.array([[1, 2], [3, 4]]), axis=1)]
-    [[1, 3], [2, 4]]
     """
 
 def untaken(x: ArrayLike, /) -> Array:

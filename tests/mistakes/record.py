@@ -66,7 +66,7 @@ def message_of(mistake: Mistake | None) -> str:
                                           "check_pack('corejax-signals')\n")
         env = {key: value for key, value in os.environ.items() if not key.startswith("COREJAX_")}
         env |= {"PYTHONPATH": os.pathsep.join((str(folder), str(ROOT))), "COREJAX_PACKS": ",".join((
-            "corejax-lax-basic", "corejax-reductions", "corejax-control-flow", "corejax-signals"))}
+            "corejax-lax-basic", "corejax-reductions", "corejax-control-flow", "corejax-sorting", "corejax-signals"))}
         done = forked.run(DRIVER, env, str(folder))
         return _stable(done.stdout + done.stderr, folder)
 

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-STANDARD = "corejax-lax-basic,corejax-reductions,corejax-control-flow"
+STANDARD = "corejax-lax-basic,corejax-reductions,corejax-control-flow,corejax-sorting"
 
 RULES = """
 def vmap(axis, args, dims):

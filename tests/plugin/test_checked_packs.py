@@ -72,7 +72,7 @@ CHECK = """
             print(error)
 """
 
-PACKS = "owner, rules, corejax-lax-basic, corejax-reductions, corejax-control-flow"
+PACKS = "owner, rules, corejax-lax-basic, corejax-reductions, corejax-control-flow, corejax-sorting"
 
 QUICK = ["impl and the compiled program agree", "jvp agrees with differences"]
 

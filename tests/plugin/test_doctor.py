@@ -13,7 +13,7 @@ from pathlib import Path
 from corejax.base.config import SETTINGS
 from corejax.inspect import doctor
 
-STANDARD = "corejax-lax-basic,corejax-reductions,corejax-control-flow"
+STANDARD = "corejax-lax-basic,corejax-reductions,corejax-control-flow,corejax-sorting"
 
 DOCTOR = """
 from corejax.inspect import cli

@@ -31,7 +31,7 @@ class Twice:
 
 twice = define(Twice())
 """
-STANDARD = ["corejax-lax-basic", "corejax-reductions", "corejax-control-flow"]
+STANDARD = ["corejax-lax-basic", "corejax-reductions", "corejax-control-flow", "corejax-sorting"]
 KERNEL = "from tests.plugin.ffi import times\ntwice = times(2.0)\n"
 
 PRELUDE = """

@@ -124,7 +124,7 @@ LOWERED = """
             return ctx.op("stablehlo.sine", [scaled])
 """.strip()
 
-BASIC = "corejax-lax-basic,corejax-control-flow,corejax-reductions"
+BASIC = "corejax-lax-basic,corejax-control-flow,corejax-reductions,corejax-sorting"
 
 
 def wave(site, more="", declared="", pack="wave-pack", version="2.0"):

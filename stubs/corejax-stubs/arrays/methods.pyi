@@ -26,6 +26,9 @@ class Methods:
     def argmin(self, axis: int | None = None, out: None = None, *, keepdims: bool = False) -> Array:
         """The position of the smallest element along an axis, or in the flattened array: the first, or the first NaN."""
 
+    def argsort(self, axis: int | None = -1, kind: str | None = None, order: None = None, *, stable: bool | None = None) -> Array:
+        """The places to take the elements from to have them in rising order; those of equal elements rise, too."""
+
     def astype(self, dtype: DTypeLike, copy: bool = True) -> Array:
         """The array in another dtype, not weakly typed. Arrays are immutable, so `copy` makes no difference."""
 
@@ -89,6 +92,9 @@ class Methods:
 
     def round(self, decimals: int = 0) -> Array:
         """Round to this many decimals, halves to even."""
+
+    def sort(self, axis: int | None = -1, kind: str | None = None, order: None = None, *, stable: bool | None = None) -> Array:
+        """The elements in rising order along an axis, or of the flattened array if it is None; NaN comes last."""
 
     def squeeze(self, axis: int | Sequence[int] | None = None) -> Array:
         """Drop axes of size 1: all of them, or the given ones."""
