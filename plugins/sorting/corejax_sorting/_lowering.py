@@ -70,12 +70,23 @@ def _by_comparator(ctx: Any, args: Sequence[Any], avals: Sequence[ShapedArray], 
                                                                             first))
         return [first]
 
-    return _sort(ctx, args, avals, dimension, is_stable, precedes)
+    moved = [_moved(ctx, aval) for aval in avals]
+    stable = is_stable or ctx.platform == "cpu"  # as the sort by words is, and NumPy's
+    outs = _sort(ctx, [_bits_as(ctx, x, aval) for x, aval in zip(args, moved, strict=True)], moved, dimension,
+                 stable, precedes)
+    return [_bits_as(ctx, x, aval) for x, aval in zip(outs, avals, strict=True)]
+
+
+def _moved(ctx: Any, aval: ShapedArray) -> ShapedArray:
+    """The type of what is moved: on the CPU the bits of floats, as its code takes subnormal floats for zeros."""
+    if ctx.platform != "cpu" or not dtypes.is_float(aval.dtype):
+        return aval
+    return aval.update(dtype=np.dtype(f"uint{8 * aval.dtype.itemsize}"))
 
 
 def _comparable(ctx: Any, a: Any, b: Any, dtype: np.dtype) -> list[tuple[Any, Any]]:
     """What is compared of two elements: the parts of complex numbers, and all zeros and all NaNs as one."""
-    if ctx.platform == "cpu":  # as integers, since code for the CPU takes subnormal floats for zeros
+    if ctx.platform == "cpu":
         scalar = ShapedArray((), dtype)
         return [(x, y) for (x, _), (y, _) in zip(*[_ordered_bits(ctx, x, scalar) for x in (a, b)], strict=True)]
     if dtypes.is_complex(dtype):
@@ -191,13 +202,13 @@ def _digit(values: Sequence[Any], widths: Sequence[int], low: int, room: int, wo
 
 
 def _ordered_bits(ctx: Any, x: Any, aval: ShapedArray) -> list[tuple[Any, int]]:
-    """Unsigned integers in the order of the elements, with how many bits of each count."""
+    """Unsigned integers in the order of the elements, or of the floats whose bits `x` has, and how wide they are."""
     if dtypes.is_complex(aval.dtype):
         part = aval.update(dtype=np.zeros((), aval.dtype).real.dtype)
         return [_ordered_bits(ctx, _part(ctx, name, x), part)[0] for name in ("real", "imag")]
     native = _native(aval.dtype)
     if native != aval.dtype:
-        x = ctx.lower(lambda x: lax.convert_element_type(x, native), x)
+        x = ctx.lower(lambda x: lax.convert_element_type(x, native), _bits_as(ctx, x, aval))
     width = 8 * native.itemsize
     unsigned = np.dtype(f"uint{width}")
     bits = _bits_as(ctx, x, aval.update(dtype=unsigned))

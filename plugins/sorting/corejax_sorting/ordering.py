@@ -131,7 +131,7 @@ class Sort:
         yield Sample([apart(3, 2), rng.standard_normal((3, 2)), np.arange(6).reshape(3, 2)], params(1))
         yield Sample([rng.integers(0, 2, 6), apart(6), rng.standard_normal(6)], params(num_keys=2))
         yield Sample([rng.integers(0, 2, (4, 3)) > 0, rng.integers(-3, 3, (4, 3)).astype(np.int8),
-                      rng.integers(0, 9, (4, 3)).astype(np.uint16)], params(num_keys=3))
+                      rng.integers(0, 9, (4, 3)).astype(np.uint16), rng.standard_normal((4, 3))], params(num_keys=3))
         yield Sample([zeros], params())
         yield Sample([zeros, np.arange(8)], params(), results=[zeros[[3, 0, 1, 4, 6, 5, 2, 7]],
                                                                np.array([3, 0, 1, 4, 6, 5, 2, 7])])
@@ -140,7 +140,7 @@ class Sort:
         yield Sample([np.array([1j, -1j, 1 + 0j, -1j], np.complex64), np.arange(4)], params())
         yield Sample([apart(2, 3) + 1j * apart(2, 3)], params(1))
         yield Sample([rng.standard_normal((2, 3)).astype(np.float16)], params(1))
-        yield Sample([rng.integers(-9, 9, 7)], params(is_stable=False))
+        yield Sample([rng.integers(-9, 9, 7), apart(7)], params(is_stable=False))
         yield Sample([np.ones(3)], params(1), error=IndexError)
         yield Sample([np.ones(3)], params(num_keys=2), error=ValueError)
         yield Sample([np.ones(3), np.ones(2)], params(), error=TypeError)
