@@ -102,13 +102,13 @@ def seeds() -> list[Any]:
     return [*range(QUICK), *[pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(QUICK, ALL)]]
 
 
-def same(got: Any, wanted: Any) -> None:
-    """The same type, weak or not, and values; NaNs and zeros in the same places, zeros with the same signs."""
+def same(got: Any, wanted: Any, case: Case) -> None:
+    """The same type, weak or not, and values; zeros with the same signs, if the sort is stable in JAX too."""
     assert (wanted.shape, wanted.dtype, wanted.weak_type) == (got.shape, got.dtype, got.aval.weak_type)
     kind = np.complex128 if wanted.dtype.kind == "c" else np.float64 if wanted.dtype.kind not in "iub" else wanted.dtype
     have, want = np.asarray(got).astype(kind), np.asarray(wanted).astype(kind)
     assert_array_equal(have, want)
-    if have.dtype.kind == "f":
+    if have.dtype.kind == "f" and case.options.get("is_stable", True):
         zeros = want == 0
         assert_array_equal(np.signbit(have[zeros]), np.signbit(want[zeros]))
 
@@ -120,7 +120,7 @@ def test_values_and_types_are_those_of_jax(seed: int) -> None:
         wanted = jax.jit(case.of(jax.lax))(*case.operands)
         for call in (case.of(lax), cj.jit(case.of(lax))):
             for got, want in zip(call(*case.operands), wanted, strict=True):
-                same(got, want)
+                same(got, want, case)
 
 
 @pytest.mark.parametrize("seed", seeds())
@@ -164,7 +164,7 @@ def test_maps_over_every_axis_are_those_of_jax(seed: int) -> None:
             wanted = jax.jit(jax.vmap(case.of(jax.lax), in_axes=axes, out_axes=axis))(*xs)
             mapped = cj.vmap(case.of(lax), in_axes=axes, out_axes=axis)
             for got, want in zip((mapped if seed % 2 else cj.jit(mapped))(*xs), wanted, strict=True):
-                same(got, want)
+                same(got, want, case)
 
 
 def test_weak_types_are_those_of_jax() -> None:
