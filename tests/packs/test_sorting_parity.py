@@ -203,4 +203,4 @@ def test_how_many_partial_results_there_are_is_what_xla_says() -> None:
         given = cj.core.ShapedArray((size, 2)[:ndim], np.dtype("float32"))
         found = cj.make_jaxpr(partial(lax.approx_max_k, k=k, reduction_dimension=0, recall_target=recall,
                                       reduction_input_size_override=whole, aggregate_to_topk=False))(given)
-        assert wanted == found.jaxpr.outvars[0].aval.shape[0], (size, ndim, k, recall, whole)
+        assert min(wanted, size) == found.jaxpr.outvars[0].aval.shape[0], (size, ndim, k, recall, whole)

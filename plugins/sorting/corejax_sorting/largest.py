@@ -179,9 +179,16 @@ def _approximated(name: str, aval: ShapedArray, k: int, dimension: int, recall: 
 def _partial_count(size: int, ndim: int, k: int, recall: float, whole: int) -> int:
     """How many partial results an approximation keeps: whole tiles of a TPU, 2 ** n elements giving one of them."""
     tile = 1024 if ndim == 1 else 128
-    if size <= tile or recall >= 1.0:
+    if size <= tile:
+        return size
+    if k == 1:
+        return tile
+    if recall >= 1.0:
         return size
     whole = size if whole == -1 else whole
     needed = min(max(floor((1 - k) / log(recall)), tile), whole)
-    halvings = min(floor(log2(whole // needed)), ceil(log2(size // tile)))
-    return ceil(ceil(size / tile) / 2 ** halvings) * tile if halvings else size
+    halvings = floor(log2(whole // needed))
+    if not halvings:
+        return size
+    tiles = ceil(ceil(size / tile) / (1 << min(halvings, ceil(log2(size // tile)))))
+    return min(tiles * tile, size)  # XLA pads a part of little more than a tile; here there is nothing beyond it
