@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from corejax.arrays.array import Array, is_concrete
     from corejax.arrays.datamodel import ArrayLike
     from corejax.base import dtypes
-    from corejax.base.avals import Linear, ShapedArray, Zero, aval_of
+    from corejax.base.avals import Linear, ShapedArray, Zero, aval_of, is_foreign
     from corejax.base.caches import WeakCache
     from corejax.base.dtypes import DTypeLike
     from corejax.base.keypaths import keystr
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     from corejax.kernel.numpy_calls import from_array_like
     from corejax.kernel.primitive import Primitive
     from corejax.kernel.trace import Trace, Tracer, leak_error
-    from corejax.xla.runtime.placement import array_at, in_memory
+    from corejax.xla.runtime.placement import array_at, in_memory, platform_of
 
 _HOME = homes({
     "corejax.arrays.array": "Array is_concrete",
     "corejax.arrays.datamodel": "ArrayLike",
     "corejax.base": "dtypes",
-    "corejax.base.avals": "Linear ShapedArray Zero aval_of",
+    "corejax.base.avals": "Linear ShapedArray Zero aval_of is_foreign",
     "corejax.base.caches": "WeakCache",
     "corejax.base.dtypes": "DTypeLike",
     "corejax.base.keypaths": "keystr",
@@ -66,7 +66,7 @@ _HOME = homes({
     "corejax.kernel.numpy_calls": "from_array_like",
     "corejax.kernel.primitive": "Primitive",
     "corejax.kernel.trace": "Trace Tracer leak_error",
-    "corejax.xla.runtime.placement": "array_at in_memory",
+    "corejax.xla.runtime.placement": "array_at in_memory platform_of",
 })
 
 __all__ = [
@@ -74,9 +74,9 @@ __all__ = [
     "Jaxpr", "JaxprEqn", "Linear", "Literal", "Primitive", "ShapedArray", "Split", "Staged", "StagingTrace",
     "TapeTrace", "Trace", "Tracer", "Var", "WeakCache", "Zero", "array_at", "aval_of", "call_user",
     "check_callable", "context", "dtypes", "eval_jaxpr", "flatten", "from_array_like", "here", "in_memory",
-    "instantiate", "is_concrete", "is_staging", "jaxpr_as_fun", "jvp_jaxpr", "keystr", "leak_error", "name_of",
-    "named_scope", "namer", "not_an_array", "partial_eval_jaxpr", "paths_of", "split_jaxpr", "stage", "stage_function",
-    "subjaxprs", "to_dim", "tracing", "transpose_jaxpr", "values", "vmap_flat", "vmap_jaxpr",
+    "instantiate", "is_concrete", "is_foreign", "is_staging", "jaxpr_as_fun", "jvp_jaxpr", "keystr", "leak_error",
+    "name_of", "named_scope", "namer", "not_an_array", "partial_eval_jaxpr", "paths_of", "platform_of", "split_jaxpr",
+    "stage", "stage_function", "subjaxprs", "to_dim", "tracing", "transpose_jaxpr", "values", "vmap_flat", "vmap_jaxpr",
 ]
 
 

@@ -31,8 +31,8 @@ from corejax.arrays.storage import (
     to_numpy,
 )
 from corejax.base import _jaxlib, dtypes, elements
-from corejax.base.avals import ShapedArray, aval_of
-from corejax.base.errors import CorejaxTypeError, CorejaxValueError
+from corejax.base.avals import ShapedArray, aval_of, is_foreign
+from corejax.base.errors import CorejaxError, CorejaxTypeError, CorejaxValueError
 from corejax.base.source import here
 from corejax.base.tracebacks import as_entry, public, trim
 
@@ -305,11 +305,29 @@ def as_array(value: object, *, copy: bool) -> Array:
     number = dtypes.plain_scalar(value)
     if number is not None:
         return as_array(number, copy=copy)
+    if is_foreign(value):
+        return _of_another_library(value, aval, copy)
     host = np.asarray(value)
     if host.dtype.num != aval.dtype.num or not host.dtype.isnative:
         # Swapped bytes, or another name of the same type: the runtime would misread such memory.
         return Array.from_host(host.astype(aval.dtype), aval)
     return Array.from_host(host.copy() if copy and host is value else host, aval)
+
+
+def _of_another_library(value: Any, aval: ShapedArray, copy: bool) -> Array:
+    """The array that an object of another library is, or stands for."""
+    if callable(getattr(value, "__jax_array__", None)):
+        return as_array(value.__jax_array__(), copy=copy)
+    try:
+        host = exchange.from_dlpack(value)
+    except CorejaxError:
+        raise
+    except Exception as error:  # it was deleted, or is traced by its library
+        raise CorejaxTypeError(f"the elements of this {type(value).__name__} can't be read",
+                               got=f"{type(error).__name__}: {error}"[:200], where=here(),
+                               wanted="an array that shares its memory by DLPack",
+                               todo="call corejax's transformations around corejax's functions") from error
+    return Array.from_host(read_only(host.copy()) if copy else host, aval)
 
 
 def device_put(x: object, device: object = None) -> Array:

@@ -179,8 +179,29 @@ def _of_ndarray(value: Any) -> ShapedArray:
     return known_aval(key) or _of_numpy.put(key, ShapedArray(*key))
 
 
+def is_foreign(value: object) -> bool:
+    """Whether it is an array of a library other than NumPy, which shares its memory by DLPack, or stands for an array.
+
+    The second kind has a method `__jax_array__`, which returns an array.
+    """
+    if isinstance(value, (np.ndarray, np.generic)) or isinstance(getattr(value, "aval", None), ShapedArray):
+        return False
+    return hasattr(value, "__dlpack__") or callable(getattr(value, "__jax_array__", None))
+
+
+def _of_foreign(value: Any) -> ShapedArray:
+    """The type of an array of another library, without touching its elements if its attributes say what it is."""
+    if callable(getattr(value, "__jax_array__", None)):
+        return aval_of(value.__jax_array__())
+    try:
+        shape, dtype = tuple(value.shape), str(value.dtype).rpartition(".")[2]  # torch.float32
+    except (AttributeError, TypeError):
+        return aval_of(np.from_dlpack(value))
+    return ShapedArray(shape, dtypes.canonical(dtype), getattr(value, "weak_type", False) is True)
+
+
 def aval_of(value: object) -> ShapedArray:
-    """The type of a value; raises if it isn't an array, scalar or tracer."""
+    """The type of a value; raises if it isn't an array, a scalar, a tracer, or an array of another library."""
     if type(value) is np.ndarray:
         return known_aval((value.shape, value.dtype)) or _of_ndarray(value)
     aval = getattr(value, "aval", None)
@@ -194,6 +215,8 @@ def aval_of(value: object) -> ShapedArray:
     number = dtypes.plain_scalar(value)
     if number is not None:
         return scalar_aval(dtypes.PYTHON_SCALARS[type(number)])
+    if is_foreign(value):
+        return _of_foreign(value)
     raise CorejaxTypeError(f"a value of type {type(value).__name__} is not an array", got=repr(value)[:80],
                            wanted="an array, a NumPy scalar, or a bool, int, float or complex", where=here(),
                            todo="convert it with numpy.asarray, or pass its array parts as a pytree")

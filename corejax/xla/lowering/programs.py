@@ -149,10 +149,18 @@ class Lowering:
         if isinstance(jaxpr, ClosedJaxpr):
             consts, jaxpr = jaxpr.consts, jaxpr.jaxpr
         args = [*map(self.constant, map(_const_to_numpy, consts)), *self._own(args)]
-        function, out_types, depth = self._function(jaxpr, name or jaxpr.name or "fn")
-        self.depth = self.depth.above(depth, self.ir.InsertionPoint.current.block)
+        function, out_types = self.function(jaxpr, name)
         made = self._create("func.call", out_types, args, {"callee": function})
         return list(made.results)
+
+    def function(self, jaxpr: Jaxpr, name: str = "") -> tuple[Any, list[Any]]:
+        """Outline a jaxpr as a function of the module, for an operation that names one: its symbol, and result types.
+
+        `call` is this and the operation `func.call`.
+        """
+        function, out_types, depth = self._function(jaxpr, name or jaxpr.name or "fn")
+        self.depth = self.depth.above(depth, self.ir.InsertionPoint.current.block)
+        return function, out_types
 
     def _own(self, values: Sequence[object]) -> Sequence[Any]:
         """The values, after checking that they all belong to this module's context."""

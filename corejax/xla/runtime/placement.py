@@ -51,6 +51,16 @@ def common_place(values: Iterable[object], closed_over: Iterable[object] = ()) -
                   "values that the function closes over live on different devices")[0]
 
 
+def platform_of(values: Iterable[object]) -> str:
+    """The platform that a program of these operands is lowered for: that of their device, or else the default one.
+
+    >>> platform_of([1.0])
+    'cpu'
+    """
+    place = common_place(values)
+    return client.default_platform() if place is None else place.compiler
+
+
 def _place(values: Iterable[object], found: client.Place | None, first: Any,
            problem: str) -> tuple[client.Place | None, Any]:
     for x in values:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from corejax import lax
-from corejax.core import Array, Tracer, aval_of
+from corejax.core import Array, Tracer, aval_of, is_foreign, values
 from corejax.errors import CorejaxError, CorejaxIndexError, CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.plugin import refused, shaping
 from corejax_lax_basic._axes import Shape, dtype_kind
@@ -99,6 +99,8 @@ def _plain(entry: Any) -> Any:
         entry = _from_list(entry)
     if isinstance(entry, (np.ndarray, Array)):
         return _checked_array(entry)
+    if is_foreign(entry):
+        return _checked_array(*values([entry], "indexing", lambda _: "the index"))
     if hasattr(kind, "__index__"):
         return shaping.as_int("indexing", "the index", entry)
     raise _refused(entry)

@@ -75,7 +75,10 @@ class ConvertElementType:
 
     @hookimpl
     def transpose(self, cotangents: Any, args: Any) -> Any:
-        return [_to(cotangents, args[0].aval.dtype)]
+        found, wanted = aval_of(cotangents), args[0].aval
+        if found.dtype == wanted.dtype and (wanted.weak_type or not found.weak_type):
+            return [cotangents]
+        return [_bind(cotangents, new_dtype=wanted.dtype, weak_type=False)]
 
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, new_dtype: np.dtype, weak_type: bool) -> Any:

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from corejax.core import Array, ArrayLike, DTypeLike, Primitive, Tracer, aval_of, context, dtypes
+from corejax.core import Array, ArrayLike, DTypeLike, Primitive, Tracer, aval_of, context, dtypes, is_foreign, values
 from corejax.errors import CorejaxOverflowError, kind_of
 from corejax.plugin import families, refused, shaping
 from corejax_lax_basic import (
@@ -67,12 +67,14 @@ _SWAPPED = {"eq": "__eq__", "ne": "__ne__", "lt": "__gt__", "le": "__ge__", "gt"
 def _not_an_operand(operate: Function, name: str, x: Any, y: Any, other: str | None) -> Any:
     """NotImplemented, so that Python calls the method `other` of the other type, if it hasn't yet.
 
-    A number of a class derived from Python's counts as a Python number. Containers are rejected, unless they have such
-    a method; they compare unequal to any array.
+    A number of a class derived from Python's counts as a Python number; arrays of other libraries are taken. Containers
+    are rejected, unless they have such a method; they compare unequal to any array.
     """
     number = dtypes.plain_scalar(y)
     if number is not None:
         return operate(x, number)
+    if is_foreign(y):
+        return operate(x, *values([y], name, lambda _: "the other operand"))
     base: Any = next((kind for kind in _CONTAINERS if isinstance(y, kind)), None)
     definer = next((kind for kind in type(y).__mro__ if other in vars(kind)), None)
     if base is None or definer not in (None, base, object):
