@@ -585,12 +585,28 @@ def test_what_is_made_of_branches_is_forgotten_with_them():
     branches = one, branch(lambda x, y: [y, x, x], X, V), one
     results = [
         conditional._simpler(branches), conditional._shorter(branches, (False, True, True)),
-        conditional._forward(branches, (True, False)), conditional._batched(branches, 2, None, (0, None)),
+        conditional.forward(branches, (True, False)), conditional.batched(branches, 2, None, (0, None)),
         conditional._split(branches, (False, True)),
-        conditional._backward(branches, (False, True), (True, True, False))]
+        conditional.backward(branches, (False, True), (True, True, False))]
     assert all([result is not None for result in results])
-    assert conditional._forward(branches, (True, False)) is results[2]
+    assert conditional.forward(branches, (True, False)) is results[2]
     refs = [weakref.ref(branch) for branch in branches]
     del branches, one, results
     gc.collect()
     assert [None] * 3 == [ref() for ref in refs]
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_an_index_beyond_the_branches_takes_the_nearest_everywhere(count):
+    branches = tuple([branch(lambda x, k=k: [x * (k + 1.0)], X) for k in range(count)])
+
+    def f(i, x):
+        return lax.cond.primitive.bind(i, x, branches=branches)[0]
+
+    for index, factor in ((-2, 1.0), (count + 3, float(count))):
+        i = np.int32(index)
+        rows = [g(i[None], X[None])[0] for g in (cj.vmap(f), cj.jit(cj.vmap(f)))]
+        for value in (f(i, X), cj.jit(f)(i, X), *rows):
+            np.testing.assert_array_equal(X * factor, value)
+        slopes = cj.jit(cj.grad(lambda x, i=i: cj.vmap(f, (0, None))(np.array([i, i]), x).sum()))(X)
+        np.testing.assert_array_equal(np.full_like(X, 2 * factor), slopes)

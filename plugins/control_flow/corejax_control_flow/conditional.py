@@ -18,12 +18,10 @@ from corejax.core import (
     Array,
     ArrayLike,
     Atom,
-    ClosedJaxpr,
     Jaxpr,
     JaxprEqn,
     Literal,
     ShapedArray,
-    Staged,
     Var,
     aval_of,
     context,
@@ -32,34 +30,41 @@ from corejax.core import (
     flatten,
     here,
     is_concrete,
-    jvp_jaxpr,
     namer,
     stage,
     stage_function,
     to_dim,
-    transpose_jaxpr,
     values,
     vmap_jaxpr,
 )
 from corejax.errors import ConcretizationError, CorejaxNotImplementedError, CorejaxTypeError, CorejaxValueError, kind_of
-from corejax.ir.surgery import dce, forwarded_outputs, inline, join_consts, select_outputs
-from corejax.plugin import Sample, carrying, define, hookimpl, public, roles, structures
+from corejax.ir.surgery import forwarded_outputs, select_outputs
+from corejax.plugin import Sample, carrying, define, hookimpl, public, roles
+from corejax_control_flow._branches import (
+    Branches,
+    all_match,
+    backward,
+    batched,
+    check_agreement,
+    evaluated,
+    forward,
+    joined,
+    out_avals_of,
+    own_copies,
+    shorter,
+    split,
+    without_dead_code,
+)
 from corejax_control_flow.untaken import untaken
 
 __all__ = ["cond", "switch"]
 
-Branches = tuple[Jaxpr, ...]
-Dims = tuple[int | None, ...]
 Flags = carrying.Flags
 Place = tuple[str, Any]
 
 Result = TypeVar("Result")  # of the branches: a pytree
 
 _absent: Any = object()
-
-#: An error describes at most this many leaves.
-_SHOWN = 4
-
 
 class Cond:
     """`cond(pred, true_fun, false_fun, *operands)`: `true_fun(*operands)` if `pred` holds, else `false_fun(*operands)`.
@@ -94,33 +99,35 @@ class Cond:
 
     @hookimpl
     def evaluate(self, args: Any, *, branches: Branches) -> list[Any]:
-        return _evaluated(branches, _nearest(int(args[0]), len(branches)), args[1:])
+        return evaluated(branches, _nearest(int(args[0]), len(branches)), args[1:])
 
     @hookimpl
     def abstract_eval(self, avals: Any, *, branches: Branches) -> list[ShapedArray]:
         _check(avals, branches)
-        return _out_avals(branches)
+        return out_avals_of(branches)
 
     @hookimpl
     def jvp(self, primals: Any, tangents: Any, *, branches: Branches) -> Any:
-        return carrying.jvp(primals[1:], tangents[1:], partial(_forward, branches), partial(_cond, primals[0]))
+        return carrying.jvp(primals[1:], tangents[1:], partial(forward, branches), partial(_cond, primals[0]))
 
     @hookimpl
     def transpose(self, cotangents: Any, args: Any, *, branches: Branches) -> Any:
         index, *operands = args
-        return [None, *carrying.transpose(cotangents, operands, partial(_backward, branches), partial(_cond, index))]
+        return [None, *carrying.transpose(cotangents, operands, partial(backward, branches), partial(_cond, index))]
 
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, branches: Branches) -> Any:
         index, *operands = args
         if dims[0] is not None:
             return _Selection(axis, index, branches).run(operands, dims[1:])
-        mapped, out_dims = _batched(branches, axis.size, axis.name, tuple(dims[1:]))
+        mapped, out_dims = batched(branches, axis.size, axis.name, tuple(dims[1:]))
         return _cond(index, mapped, operands), out_dims
 
     @hookimpl
     def xla_translation(self, ctx: Any, args: Any, *, branches: Branches) -> Any:
         index, *operands = args
+        # without it, an index below 0 would choose the last branch, as one that is too large does
+        index = ctx.op("stablehlo.maximum", [index, ctx.constant(np.int32(0))], None, [index.type])
         case = ctx.ir.Operation.create("stablehlo.case", results=list(ctx.out_types), operands=[index],
                                        regions=len(branches))
         for region, branch in zip(case.regions, branches, strict=True):
@@ -212,8 +219,8 @@ def _conditional(what: str, index: Any, functions: Sequence[Any], names: Sequenc
               for name, function in zip(names, functions, strict=True)]
     if len(staged) == 1:
         return staged[0].out_tree.unflatten(eval_jaxpr(staged[0].jaxpr, (), *staged[0].consts, *leaves))
-    _check_agreement(what, names, staged)
-    branches, consts = _joined([s.closed for s in (reversed(staged) if backwards else staged)])
+    check_agreement(what, names, staged)
+    branches, consts = joined([s.closed for s in (reversed(staged) if backwards else staged)])
     return staged[0].out_tree.unflatten(_cond(index, branches, [*consts, *leaves]))
 
 
@@ -221,7 +228,7 @@ def _cond(index: Any, branches: Branches, operands: Sequence[Any]) -> list[Any]:
     """The results of the branch that the index selects: evaluated if the index is known, otherwise bound."""
     taken = _known(index)
     if taken is not None:
-        return _evaluated(branches, _nearest(taken, len(branches)), operands)
+        return evaluated(branches, _nearest(taken, len(branches)), operands)
     simpler = _simpler(branches)
     if simpler is None:
         return _bind(index, branches, operands)
@@ -234,13 +241,6 @@ def _bind(index: Any, branches: Branches, operands: Sequence[Any]) -> list[Any]:
     if not branches[0].outvars and not carrying.effects_of(branches):
         return []
     return cond.primitive.bind(index, *operands, branches=branches)  # type: ignore[no-any-return]
-
-
-def _evaluated(branches: Branches, taken: int, operands: Sequence[Any]) -> list[Any]:
-    """The results of one branch, in the types that all branches agree on."""
-    outs = eval_jaxpr(branches[taken], (), *operands)
-    return [x if aval_of(x).weak_type == aval.weak_type else roles.convert(x, aval.dtype, aval.weak_type)
-            for x, aval in zip(outs, _out_avals(branches), strict=True)]
 
 
 def _known(index: Any) -> int | None:
@@ -263,31 +263,20 @@ def _remade(eqn: JaxprEqn, branches: Branches, invars: Sequence[Atom], outvars: 
                        effects=carrying.effects_of(branches))
 
 
-# Transformed branches. They may differ, say in which outputs have tangents, so they are made to agree again.
+# Programs of an index and operands
 
-def _out_avals(branches: Branches) -> list[ShapedArray]:
-    """The types of the results: weak where every branch's type is."""
-    return [aval.update(weak_type=False) if aval.weak_type and not all([b.outvars[i].aval.weak_type for b in branches])
-            else aval for i, aval in enumerate(branches[0].out_avals)]
-
-
-def _joined(closed: Sequence[ClosedJaxpr]) -> tuple[Branches, tuple[Any, ...]]:
-    """Branches that take all their constants as leading operands, and these constants, each object once."""
-    number: dict[int, int] = {}
-    consts: list[Any] = []
-    for const in [const for c in closed for const in c.consts]:
-        if number.setdefault(id(const), len(consts)) == len(consts):
-            consts.append(const)
-    pattern = tuple([tuple([number[id(const)] for const in c.consts]) for c in closed])
-    branches = tuple([c.jaxpr for c in closed])
-    return (_with_consts(branches, pattern) if consts else branches), tuple(consts)
+def _split(branches: Branches, unknown_in: Flags) -> carrying.Split[Branches]:
+    """The branches split in two. Both halves choose by the index, operand 0."""
+    found = split(branches, unknown_in)
+    places = [(where, i + 1 if where == "operand" else i) for where, i in found.residuals]
+    return found._replace(known_operands=[0, *[i + 1 for i in found.known_operands]],
+                          residuals=[("operand", 0), *places])
 
 
-@carrying.remembered
-def _with_consts(branches: Branches, pattern: tuple[tuple[int, ...], ...]) -> Branches:
-    stand_ins = [object() for _ in range(1 + max([i for row in pattern for i in row]))]
-    return tuple(join_consts([ClosedJaxpr(branch, [stand_ins[i] for i in row])
-                              for branch, row in zip(branches, pattern, strict=True)])[0])
+def _shorter(branches: Branches, used_out: Flags) -> carrying.Shorter[Branches] | None:
+    """The branches reduced to the outputs that are used. The index is always needed."""
+    found = shorter(branches, used_out)
+    return None if found is None else found._replace(used_in=(True, *found.used_in))
 
 
 class _Simpler(NamedTuple):
@@ -321,10 +310,10 @@ def _simpler(branches: Branches) -> _Simpler | None:
                 kept.append(i)
             results.append(seen[key])
     selected = [branch if len(kept) == len(branch.outvars) else select_outputs(branch, kept) for branch in branches]
-    smaller, used = _without_dead_code(selected, (True,) * len(kept))
+    smaller, used = without_dead_code(selected, (True,) * len(kept))
     if all(used) and all([new is old for new, old in zip(smaller, branches, strict=True)]):
         return None
-    return _Simpler(_own(smaller, branches), [i for i, flag in enumerate(used) if flag], results)
+    return _Simpler(own_copies(smaller, branches), [i for i, flag in enumerate(used) if flag], results)
 
 
 def _identity(x: Atom) -> Any:
@@ -332,107 +321,6 @@ def _identity(x: Atom) -> Any:
     if type(x) is not Literal:
         return x
     return (x.aval, np.asarray(x.val).tobytes()) if not x.aval.shape else (x.aval, id(x.val))
-
-
-def _without_dead_code(branches: Sequence[Jaxpr], used_out: Flags) -> tuple[Branches, Flags]:
-    """The branches reduced to some of their outputs, and which operands any of them needs."""
-    used = carrying.either(*[dce(branch, used_out)[1] for branch in branches])
-    return tuple([dce(branch, used_out, used)[0] for branch in branches]), used
-
-
-def _own(branches: Branches, originals: Branches) -> Branches:
-    """The branches, with copies in place of the originals, which a cache must not hold."""
-    return tuple([branch.replace() if any([branch is old for old in originals]) else branch for branch in branches])
-
-
-@carrying.remembered
-def _shorter(branches: Branches, used_out: Flags) -> carrying.Shorter[Branches] | None:
-    """The branches reduced to the outputs that are used; None if nothing is dead. The index is always needed."""
-    smaller, used_in = _without_dead_code(branches, used_out)
-    if all([new is old for new, old in zip(smaller, branches, strict=True)]):
-        return None
-    return carrying.Shorter(_own(smaller, branches), (True, *used_in), used_out)
-
-
-@carrying.remembered
-def _forward(branches: Branches, nonzero: Flags) -> tuple[Branches, Flags]:
-    """Branches of (values, nonzero tangents), and which outputs have tangents in any of them."""
-    found = carrying.either(*[jvp_jaxpr(branch, nonzero)[1] for branch in branches])
-    return tuple([jvp_jaxpr(branch, nonzero, found)[0] for branch in branches]), found
-
-
-@carrying.remembered
-def _backward(branches: Branches, linear: Flags, nonzero: Flags) -> tuple[Branches, Flags]:
-    """Transposed branches, and which linear operands get cotangents from any of them."""
-    found = carrying.either(*[transpose_jaxpr(branch, linear, nonzero)[1] for branch in branches])
-    return tuple([transpose_jaxpr(branch, linear, nonzero, found)[0] for branch in branches]), found
-
-
-@carrying.remembered
-def _batched(branches: Branches, size: int, name: Any, dims: Dims) -> tuple[Branches, Dims]:
-    """Mapped branches, and where the batch axis of each output is (the same in all branches)."""
-    found = [vmap_jaxpr(branch, size, name, dims)[1] for branch in branches]
-    wanted = tuple([next((d for d in column if d is not None), None) for column in zip(*found, strict=True)])
-    return tuple([vmap_jaxpr(branch, size, name, dims, wanted)[0] for branch in branches]), wanted
-
-
-@carrying.remembered
-def _split(branches: Branches, unknown_in: Flags) -> carrying.Split[Branches]:
-    """The branches split in two by which operands are unknown. Both halves choose by the index, operand 0."""
-    unknown_out = carrying.either(*[carrying.split_jaxpr(branch, unknown_in).unknown_out for branch in branches])
-    splits = [carrying.split_jaxpr(branch, unknown_in, unknown_out) for branch in branches]
-    known_operands = sorted({i for split in splits for i in split.known_operands})
-    fresh, slots = _shared_slots([split.fresh_avals for split in splits])
-    shared = {place for split in splits for place in split.residuals if place[0] != "fresh"}
-    waiting = {("operand", i) for split in splits for i in split.staged_operands}
-    places: list[Place] = [*sorted(shared), *[("fresh", i) for i in range(len(fresh))], *sorted(waiting)]
-    avals = {"operand": branches[0].in_avals, "result": branches[0].out_avals, "fresh": fresh}
-    known, staged = [], []
-    for split, own in zip(splits, slots, strict=True):
-        n_outs = len(split.known.outvars) - len(own)
-        binders: dict[Any, Var] = dict(zip(split.known_operands, split.known.invars, strict=True))
-        half = split.known.replace(invars=[binders.get(i) or Var(branches[0].in_avals[i]) for i in known_operands])
-        known.append(_with_all_outputs(half, n_outs, dict(zip(own, half.outvars[n_outs:], strict=True)), fresh))
-        found = [("fresh", own[i]) if where == "fresh" else (where, i) for where, i in split.places]
-        binders = dict(zip(found, split.staged.invars, strict=True))
-        staged.append(split.staged.replace(
-            invars=[binders.get(place) or Var(avals[place[0]][place[1]]) for place in places]))
-    fresh = _out_avals(tuple(known))[len(unknown_out) - sum(unknown_out):]
-    return carrying.Split(
-        tuple(known), tuple(staged), unknown_out, [0, *[i + 1 for i in known_operands]], (),
-        [("operand", 0), *[(where, i + 1 if where == "operand" else i) for where, i in places]], fresh)
-
-
-def _shared_slots(rows: Sequence[Sequence[ShapedArray]]) -> tuple[list[ShapedArray], list[list[int]]]:
-    """Slots that rows share, such that each row has a separate one for each of its types; and which ones it has."""
-    slots: list[ShapedArray] = []
-    found = []
-    for row in rows:
-        free = [*range(len(slots))]
-        own = []
-        for aval in row:
-            aval = aval.update(weak_type=False)
-            i = next((i for i in free if slots[i] is aval), len(slots))
-            if i == len(slots):
-                slots.append(aval)
-            else:
-                free.remove(i)
-            own.append(i)
-        found.append(own)
-    return slots, found
-
-
-def _with_all_outputs(jaxpr: Jaxpr, n_outs: int, values: dict[int, Atom], fresh: Sequence[ShapedArray]) -> Jaxpr:
-    """A known half with an output for each slot: its own residuals, and zeros in the slots that only others use."""
-    eqns = [*jaxpr.eqns]
-    outs = [*jaxpr.outvars[:n_outs]]
-    made: dict[ShapedArray, Atom] = {}
-    for i, aval in enumerate(fresh):
-        if i not in values and aval not in made:
-            new, (made[aval],) = inline(stage(lambda aval=aval: [roles.zeros(aval)], ()).jaxpr, ())
-            eqns += new
-        outs.append(values[i] if i in values else made[aval])
-    return jaxpr.replace(eqns=eqns, outvars=outs)
 
 
 # A batch of indices
@@ -464,7 +352,7 @@ class _Selection:
             results.append(eval_jaxpr(mapped, (), *args))
             places.append(found)
         outs = []
-        for i, aval in enumerate(_out_avals(self.branches)):
+        for i, aval in enumerate(out_avals_of(self.branches)):
             found_dims = [found[i] for found in places]
             wanted = next((d for d in found_dims if d is not None), 0)
             cases = [x if d is None and not aval.shape else to_dim(x, d, wanted, size)
@@ -494,13 +382,19 @@ class _Selection:
     def _where(self, k: int, aval: ShapedArray, dim: int | None, cases: list[Any]) -> list[Any]:
         """Operands of a select: `cases[1]` where branch `k` is taken or, if unbatched, if it is taken anywhere."""
         two = len(self.branches) == 2
-        taken = self.index if two else self._made((k, "taken"), lambda: lax.eq(self.index, np.int32(k)))
+        taken = self.index if two else self._made((k, "taken"), partial(self._takes, k))
         if dim is not None:
             return [self._over(taken, aval.shape, dim), *(cases[::-1] if two and k == 0 else cases)]
-        count = self._made((two or k, "count"), lambda: roles.sum_axes(roles.convert(taken, dtypes.int32), (0,)))
+        count = self._made((two or k, "count"), lambda: roles.sum_axes(
+            lax.clamp(np.int32(0), taken, np.int32(1)) if two else roles.convert(taken, dtypes.int32), (0,)))
         if two and k == 0:
             count = self._made("first", lambda: lax.lt(count, np.int32(self.axis.size)))
         return [count, *cases]  # any number above 0 names the second case
+
+    def _takes(self, k: int) -> Any:
+        """Whether branch `k` is taken, also by an index beyond the branches."""
+        compare = lax.le if not k else lax.ge if k == len(self.branches) - 1 else lax.eq
+        return compare(self.index, np.int32(k))
 
     def _over(self, which: Any, shape: tuple[int, ...], dim: int) -> Any:
         """The batch of scalars `which`, broadcast to this shape with the batch axis at `dim`."""
@@ -567,29 +461,6 @@ def _is_readable_now(x: Any) -> bool:
     return type(x) is Array and (hasattr(x, "_host") or not context.trace.is_staging)
 
 
-def _check_agreement(what: str, names: Sequence[str], staged: Sequence[Staged]) -> None:
-    """Raise if the branches return different structures or types."""
-    first = staged[0]
-    for name, other in zip(names[1:], staged[1:], strict=True):
-        difference = structures.tree_difference(other.out_tree, first.out_tree)
-        if difference is not None:
-            raise CorejaxTypeError(
-                f"{what}: the branches return different structures, at result{difference.path}", where=here(),
-                got=f"from {name}: {structures.shown(other.out_tree)}, with {difference.got} there",
-                wanted=f"as from {names[0]}: {structures.shown(first.out_tree)}, with {difference.wanted} there",
-                todo="return the same containers, with the same keys and lengths, from each branch")
-        wrong = structures.type_differences(first.out_tree, other.closed.out_avals, first.closed.out_avals)
-        if wrong:
-            same_shape = all([d.got.partition("[")[2] == d.wanted.partition("[")[2] for d in wrong])
-            got, wanted = ["; ".join([f"{getattr(d, side)} at result{d.path}" for d in wrong[:_SHOWN]])
-                           for side in ("got", "wanted")]
-            raise CorejaxTypeError(
-                f"{what}: the branches return different types, at {', '.join([f'result{d.path}' for d in wrong])}",
-                got=f"from {name}: {got}", wanted=f"as from {names[0]}: {wanted}", where=here(),
-                todo="convert one of them: x.astype(...)" if same_shape else
-                "return arrays of the same shapes from each branch")
-
-
 def _check(avals: Sequence[ShapedArray], branches: Branches) -> None:
     """Raise if these aren't valid operands and branches of a conditional."""
     if type(branches) is not tuple or not branches or not all([isinstance(b, Jaxpr) for b in branches]):
@@ -598,14 +469,10 @@ def _check(avals: Sequence[ShapedArray], branches: Branches) -> None:
         raise _refused("the first operand must be an index", _text(avals[:1]), "i32[]")
     first = branches[0]
     for branch in branches:
-        if not _all_match(avals[1:], branch.in_avals):
+        if not all_match(avals[1:], branch.in_avals):
             raise _refused("the operands don't fit a branch", _text(avals[1:]), _text(branch.in_avals))
-        if not _all_match(branch.out_avals, first.out_avals):
+        if not all_match(branch.out_avals, first.out_avals):
             raise _refused("the branches return different types", _text(branch.out_avals), _text(first.out_avals))
-
-
-def _all_match(avals: Sequence[ShapedArray], wanted: Sequence[ShapedArray]) -> bool:
-    return len(avals) == len(wanted) and all([a.matches(w) for a, w in zip(avals, wanted, strict=True)])
 
 
 def _refused(problem: str, got: str, wanted: str) -> CorejaxTypeError:
