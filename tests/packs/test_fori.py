@@ -201,3 +201,22 @@ def test_bounds_may_be_floats():
             lambda n: lax.fori_loop(0.5, n, lambda i, c: c + i, 0.0))):
         assert 0.5 + 1.5 + 2.5 == f(3.0)
     assert (12.0, 13.0) == cj.jvp(lambda x: lax.fori_loop(0.0, 3.0, lambda i, c: c * x + i, 1.0), (2.0,), (1.0,))
+
+
+def test_known_float_bounds_that_are_whole_numbers_count_as_integers():
+    for lower, upper in ((0.0, 3.0), (np.float32(0), np.float32(3)), (np.float64(0), cj.device_put(3.0))):
+        total = lax.fori_loop(lower, upper, lambda i, c: c + i, 0)
+        assert (3, np.int64) == (total.item(), total.dtype)
+    rows = lax.sin(np.arange(4.0))
+    assert rows[:3].sum() == lax.fori_loop(0.0, 3.0, lambda i, c: c + rows[i], 0.0)
+    assert 12.0 == cj.grad(lambda x: lax.fori_loop(0.0, 3.0, lambda i, c: c * x, 1.0))(2.0)
+
+
+def test_flags_and_sizes_may_be_those_of_numpy():
+    x = np.arange(4.0)
+    for options in ({"length": np.int64(4)}, {"length": np.array(4)}, {"reverse": np.bool_(False)},
+                    {"unroll": np.int32(2)}, {"unroll": np.bool_(True)}):
+        assert 6.0 == lax.scan(lambda c, x: (c + x, None), 0.0, x, **options)[0]
+    for unroll in (np.bool_(True), np.int64(2)):
+        assert 6 == lax.fori_loop(np.int8(0), np.int8(4), lambda i, c: c + i, 0, unroll=unroll)
+    assert 2 == lax.switch(np.uint8(1), [lambda: 1, lambda: 2])

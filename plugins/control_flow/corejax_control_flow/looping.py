@@ -215,9 +215,10 @@ def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[Any, Any],
               unroll: int | bool | None = None) -> Carry:
     """Start with `val = init_val`, run `val = body_fun(i, val)` for each `i` in `range(lower, upper)`, return `val`.
 
-    `val` is a pytree of arrays that keeps its structure and types. Bounds may also be floats: `i` then counts up by 1
-    from `lower`. Between integers that are known at trace time, the loop is a `scan`: it has a reverse mode, and
-    `unroll` steps are compiled into each round. Otherwise it is a `while_loop`.
+    `val` is a pytree of arrays that keeps its structure and types. Between integers that are known at trace time, the
+    loop is a `scan`: it has a reverse mode, and `unroll` steps are compiled into each round. Otherwise it is a
+    `while_loop`. Bounds may also be floats. Known ones that are whole numbers count as integers; otherwise `i` is a
+    float, which counts up by 1 from `lower`.
 
     >>> lax.fori_loop(0, 5, lambda i, total: total + i, 0)
     Array(10, dtype=int64, weak_type=True)
@@ -265,13 +266,23 @@ def _bounds(lower: Any, upper: Any) -> _Bounds:
         raise CorejaxTypeError("fori_loop: the bounds differ in dtype",
                                got=f"{avals[0]} and {avals[1]}: {lower!r:.40}, {upper!r:.40}",
                                wanted="one dtype, which is that of the index", where=here(), todo="convert one of them")
-    if all([dtypes.is_integer(x.dtype) for x in avals]) and all(map(is_concrete, found)):
-        start, end = [operator.index(x) for x in found]
-        return _Bounds(found[0], found[1], aval_of(0), (start, max(0, end - start)))
+    whole = [_whole_number(x) for x in found]
+    if whole[0] is not None and whole[1] is not None:
+        return _Bounds(found[0], found[1], aval_of(0), (whole[0], max(0, whole[1] - whole[0])))
     dtype, weak = dtypes.promote(one, other)
     counter = ShapedArray((), dtype, weak)
     first, last = [x if aval_of(x) is counter else _converted(x, counter) for x in found]
     return _Bounds(first, last, counter, None)
+
+
+def _whole_number(x: Any) -> int | None:
+    """The value of a bound, if it is known and a whole number."""
+    if not is_concrete(x):
+        return None
+    if dtypes.is_integer(aval_of(x).dtype):
+        return operator.index(x)
+    value = float(x)
+    return int(value) if value.is_integer() else None
 
 
 def _converted(x: Any, aval: ShapedArray) -> Any:
@@ -306,7 +317,7 @@ def _counting(jaxpr: Jaxpr, num_consts: int) -> _Counting:
 
 def _unroll(unroll: int | bool | None, length: int) -> int:
     """The number of steps in one round of the loop, between 1 and the length of the loop."""
-    if unroll is None or isinstance(unroll, bool):
+    if unroll is None or isinstance(unroll, (bool, np.bool_)):
         return max(1, length) if unroll else 1
     try:
         found = operator.index(unroll)

@@ -712,13 +712,13 @@ def _integer(what: str, name: str, value: Any, least: int) -> int:
 
 def _unroll(unroll: int | bool, length: int) -> int:
     """The number of steps in one round of the loop, between 1 and the length of the loop."""
-    if isinstance(unroll, bool):
+    if isinstance(unroll, (bool, np.bool_)):
         return max(1, length) if unroll else 1
     return max(1, min(_integer("scan", "unroll", unroll, 0), length))
 
 
 def _flag(name: str, value: Any) -> bool:
-    if isinstance(value, (bool, int)):
+    if isinstance(value, (bool, int, np.bool_, np.integer)):
         return bool(value)
     raise CorejaxTypeError(f"scan: {name} must be a flag", got=repr(value)[:80], wanted="True or False", where=here())
 
