@@ -30,8 +30,8 @@ from benchmarks.report import Report, from_json
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKPLACE = ROOT / ".venv-against"
-PROJECTS = (".", "plugins/lax_basic", "plugins/reductions", "plugins/control_flow", "plugins/special", "plugins/sorting",
-            "examples/softplus_pack")
+PROJECTS = (".", "plugins/lax_basic", "plugins/reductions", "plugins/control_flow", "plugins/special",
+            "plugins/sorting", "examples/softplus_pack")
 SECTIONS = ("start", "functions", "operators", "eager", "calls", "stages", "real", "loops")
 MARGIN = 0.03
 CONFIDENCE = 0.95

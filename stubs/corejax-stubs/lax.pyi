@@ -8,10 +8,13 @@ from corejax.core import Array, ArrayLike, DTypeLike, Jaxpr
 from corejax_control_flow.call import Flags
 from corejax_control_flow.conditional import Result
 from corejax_control_flow.scanning import Carry, Stacked
-from corejax_lax_basic._placing import GatherDimensionNumbers as GatherDimensionNumbers, ScatterDimensionNumbers as ScatterDimensionNumbers
+from corejax_lax_basic._axes import Shape
+from corejax_lax_basic._placing import GatherDimensionNumbers as GatherDimensionNumbers, GatherScatterMode as GatherScatterMode, ScatterDimensionNumbers as ScatterDimensionNumbers
 from corejax_lax_basic.identity import Tree
 from corejax_lax_basic.linear_algebra import Contraction
 from corejax_lax_basic.rounding import RoundingMethod as RoundingMethod
+from corejax_lax_basic.scattering import ScatterDimensionNumbers as _ScatterDimensionNumbers
+from corejax_reductions.associative import Elements
 from typing import Any, overload
 
 def abs(x: ArrayLike) -> Array:
@@ -28,11 +31,25 @@ def acos(x: ArrayLike) -> Array:
     Array(1.04719755, dtype=float64, weak_type=True)
     """
 
+def acosh(x: ArrayLike) -> Array:
+    """The inverse of the hyperbolic cosine, for x from 1 on. Its derivative at 1 is infinite.
+
+    >>> acosh(2.0)
+    Array(1.3169579, dtype=float64, weak_type=True)
+    """
+
 def add(x: ArrayLike, y: ArrayLike) -> Array:
     """The sum x + y.
 
     >>> add(np.array([1.0, 2.0]), 0.5).tolist()
     [1.5, 2.5]
+    """
+
+def after_all(*tokens: ArrayLike) -> Array:
+    """`after_all(*tokens)`: a token that comes after each of these; they all have the same shape.
+
+    >>> after_all(create_token(), create_token())
+    Array(token, dtype=token)
     """
 
 def approx_max_k(operand: ArrayLike, k: int, reduction_dimension: int = -1, recall_target: float = 0.95, reduction_input_size_override: int = -1, aggregate_to_topk: bool = True) -> tuple[Array, Array]:
@@ -82,6 +99,27 @@ def asin(x: ArrayLike) -> Array:
     Array(0.52359878, dtype=float64, weak_type=True)
     """
 
+def asinh(x: ArrayLike) -> Array:
+    """The inverse of the hyperbolic sine.
+
+    >>> asinh(0.5)
+    Array(0.48121183, dtype=float64, weak_type=True)
+    """
+
+def associative_scan(fn: Callable[[Any, Any], Any], elems: Elements, reverse: bool = False, axis: int = 0) -> Elements:
+    """Element i is elements 0 to i along an axis, combined by `fn`; from i to the end if `reverse`.
+
+    `fn(a, b)` combines slices of `elems`, a pytree of arrays of the same size along `axis`: for each position along
+    that axis, the result is that of the two elements. It must be associative, but needn't be commutative: `a` comes
+    first along the way. It returns what it gets, in structure, shapes and dtypes, and is called twice for each
+    doubling of the size. If `reverse`, the way starts at the end.
+
+    >>> lax.associative_scan(lax.add, np.array([1.0, 2.0, 3.0])).tolist()
+    [1.0, 3.0, 6.0]
+    >>> lax.associative_scan(lax.add, np.array([1.0, 2.0, 3.0]), reverse=True).tolist()
+    [6.0, 5.0, 3.0]
+    """
+
 def atan(x: ArrayLike) -> Array:
     """The inverse of the tangent, from -pi/2 to pi/2.
 
@@ -94,6 +132,13 @@ def atan2(x: ArrayLike, y: ArrayLike) -> Array:
 
     >>> atan2(1.0, 1.0)
     Array(0.78539816, dtype=float64, weak_type=True)
+    """
+
+def atanh(x: ArrayLike) -> Array:
+    """The inverse of the hyperbolic tangent, between -1 and 1.
+
+    >>> atanh(0.5)
+    Array(0.54930614, dtype=float64, weak_type=True)
     """
 
 def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: object | None = None) -> Array:
@@ -115,6 +160,18 @@ def bessel_i1e(x: ArrayLike) -> Array:
 
     >>> bessel_i1e(1.0)
     Array(0.20791042, dtype=float64, weak_type=True)
+    """
+
+def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
+    """`bitcast_convert_type(operand, new_dtype)`: the same bits, taken as numbers of another dtype.
+
+    A wider operand is split: the result has one more axis, over its parts. Elements of a narrower operand are put
+    together along the last axis, which must have as many of them as are needed. Least significant parts come first.
+
+    >>> bitcast_convert_type(np.float32(1.0), np.int32).item() == 0x3F800000
+    True
+    >>> bitcast_convert_type(np.array([1, 258], np.uint16), np.uint8).tolist()
+    [[1, 0], [2, 1]]
     """
 
 def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
@@ -161,11 +218,39 @@ def broadcast_in_dim(operand: ArrayLike, shape: Sequence[int], broadcast_dimensi
     [[0.0, 1.0, 2.0], [0.0, 1.0, 2.0]]
     """
 
+def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
+    """The array in the shape of another one, by NumPy's law of broadcasting.
+
+    >>> broadcast_like(np.array([1, 2, 3]), np.zeros((2, 3))).tolist()
+    [[1, 2, 3], [1, 2, 3]]
+    """
+
+def broadcast_shapes(*shapes: Sequence[int]) -> Shape:
+    """The shape of what is computed from operands of these shapes by NumPy's law of broadcasting.
+
+    >>> broadcast_shapes((3, 1), (1, 4), (5, 1, 1))
+    (5, 3, 4)
+    """
+
+def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
+    """The array with as many leading axes of size 1 as it takes to have `rank` axes.
+
+    >>> broadcast_to_rank(np.ones(3), 2).shape
+    (1, 3)
+    """
+
 def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int) -> Array:
     """An array of this shape, with each element's index along `dimension`.
 
     >>> broadcasted_iota(np.int32, (2, 3), 1).tolist()
     [[0, 1, 2], [0, 1, 2]]
+    """
+
+def cbrt(x: ArrayLike) -> Array:
+    """The cubic root, negative for negative x. Its derivative at 0 is infinite.
+
+    >>> cbrt(np.array([8.0, -27.0])).tolist()
+    [2.0, -3.0]
     """
 
 def ceil(x: ArrayLike) -> Array:
@@ -193,6 +278,13 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     [0.0, 0.5, 1.0]
     """
 
+def clz(x: ArrayLike) -> Array:
+    """How many bits are 0 before the first that is 1: the leading zeros.
+
+    >>> clz(np.array([0, 7, -1], np.int8)).tolist()
+    [8, 5, 0]
+    """
+
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """The operand with the axes from `start_dimension` up to `stop_dimension` merged into one.
 
@@ -205,6 +297,29 @@ def complex(x: ArrayLike, y: ArrayLike) -> Array:
 
     >>> complex(1.0, 2.0).item()
     (1+2j)
+    """
+
+def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
+    """The function `decomposition`, as an operation of its own in the lowered program: for compilers that know it.
+
+    `name` has a namespace, as in "my.softmax"; `version` is a number that changes with the meaning. The function takes
+    pytrees of arrays by position. Its keyword arguments are static, and are attributes of the operation as well, unless
+    they are None: numbers, strings, NumPy arrays, sequences and dictionaries of these. A compiler that doesn't know the
+    operation compiles the decomposition. Derivatives and maps are those of the decomposition.
+
+    >>> tangent = lax.composite(lambda x: lax.sin(x) / lax.cos(x), "my.tangent")
+    >>> tangent(0.5)
+    Array(0.54630249, dtype=float64, weak_type=True)
+    """
+
+def composite_call(*operands: ArrayLike, jaxpr: Jaxpr, name: str, version: int, attributes: Any) -> list[Array]:
+    """`composite_call(*operands, jaxpr=..., name=..., version=0, attributes=())`: call a jaxpr as a composite.
+
+    `attributes` are pairs of a name and a value: a number, a boolean, a string, or nested tuples and `Elements`.
+
+    >>> staged = stage(lambda x: [x + 1.0], [ShapedArray((), "float64")])
+    >>> composite_call(np.float64(2.0), jaxpr=staged.jaxpr, name="my.increment", version=0, attributes=())
+    [Array(3., dtype=float64)]
     """
 
 def concatenate(operands: Sequence[ArrayLike] | ArrayLike, dimension: int) -> Array:
@@ -260,6 +375,52 @@ def cosh(x: ArrayLike) -> Array:
     Array(1.12762597, dtype=float64, weak_type=True)
     """
 
+def create_token(ignored: Any = None) -> Array:
+    """`create_token()`: a token that nothing has to come before. An argument is ignored, as it is in JAX.
+
+    >>> create_token()
+    Array(token, dtype=token)
+    """
+
+def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+    """`cumlogsumexp(operand, axis=0, reverse=False)`: element i is log(exp(x[0]) + ... + exp(x[i])).
+
+    The sum is from i to the end if `reverse`. No exponential overflows. Complex results have an imaginary part from
+    -pi to pi.
+
+    >>> lax.cumlogsumexp(np.array([1000.0, 1000.0, -np.inf])).tolist()
+    [1000.0, 1000.6931471805599, 1000.6931471805599]
+    """
+
+def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+    """`cummax(operand, axis=0, reverse=False)`: element i is the largest of elements 0 to i, or i to the end.
+
+    It goes from the end if `reverse`. NaN counts as largest.
+
+    >>> lax.cummax(np.array([1.0, 3.0, 2.0])).tolist()
+    [1.0, 3.0, 3.0]
+    """
+
+def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+    """`cummin(operand, axis=0, reverse=False)`: element i is the smallest of elements 0 to i, or i to the end.
+
+    It goes from the end if `reverse`. NaN counts as smallest.
+
+    >>> lax.cummin(np.array([3.0, 1.0, 2.0])).tolist()
+    [3.0, 1.0, 1.0]
+    """
+
+def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+    """`cumprod(operand, axis=0, reverse=False)`: element i is the product of elements 0 to i, or i to the end.
+
+    It goes from the end if `reverse`. Floats narrower than 32 bits accumulate in float32. Derivatives hold at zeros.
+
+    >>> lax.cumprod(np.array([1.0, 2.0, 3.0])).tolist()
+    [1.0, 2.0, 6.0]
+    >>> lax.cumprod(np.array([1.0, 2.0, 3.0]), reverse=True).tolist()
+    [6.0, 6.0, 3.0]
+    """
+
 def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """`cumsum(operand, axis=0, reverse=False)`: element i is the sum of elements 0 to i, or i to the end if `reverse`.
 
@@ -280,6 +441,22 @@ def custom_call(*operands: ArrayLike, call: Any, jaxpr: Jaxpr | None) -> list[Ar
     2
     """
 
+def custom_linear_solve(matvec: Callable[[Any], Any], b: Any, solve: Callable[..., Any], transpose_solve: Callable[..., Any] | None = None, symmetric: bool = False, has_aux: bool = False) -> Array | Any:
+    """`custom_linear_solve(matvec, b, solve, transpose_solve=None, symmetric=False, has_aux=False)`: A x = b.
+
+    `matvec(x)` is A x, and is differentiable. `solve(matvec, b)` finds the solution, by whatever means; it isn't
+    differentiated. `b` and the solution are pytrees of the same structure and types. Reverse mode needs
+    `transpose_solve(vecmat, b)` too, which solves with the transpose of A, or `symmetric=True`. With `has_aux`, solvers
+    return a pair, the solution and something else, which has no derivative. All functions may close over arrays, also
+    over traced ones; derivatives are with respect to b and to what `matvec` closes over.
+
+    >>> matrix = np.array([[2.0, 0.0], [0.0, 4.0]])
+    >>> def solve(matvec, b):
+    ...     return b / matvec(np.ones(2))
+    >>> lax.custom_linear_solve(lambda x: lax.dot(matrix, x), np.array([1.0, 2.0]), solve, symmetric=True).tolist()
+    [0.5, 0.5]
+    """
+
 def custom_pullback(*values: ArrayLike, pullback: Any, nonzero: tuple[bool, ...]) -> list[Array]:
     """`custom_pullback(*residuals, *primals, *tangents, pullback=..., nonzero=...)`: waits for cotangents on a tape.
 
@@ -289,6 +466,32 @@ def custom_pullback(*values: ArrayLike, pullback: Any, nonzero: tuple[bool, ...]
     >>> sample = next(custom_pullback.primitive.samples(np.random.default_rng(0)))
     >>> len(custom_pullback(*sample.args, **sample.params))
     1
+    """
+
+def custom_root(f: Callable[[Any], Any], initial_guess: Any, solve: Callable[..., Any], tangent_solve: Callable[..., Any], has_aux: bool = False) -> Array | Any:
+    """`custom_root(f, initial_guess, solve, tangent_solve, has_aux=False)`: an x for which f(x) = 0.
+
+    `solve(f, initial_guess)` finds it, by whatever means; it isn't differentiated. The derivative is that of a root:
+    with respect to what `f` closes over, by `tangent_solve(g, y)`, which finds the z for which g(z) = y, where g is f
+    linearized at the root. For a single number that is `lambda g, y: y / g(1.0)`; in general a linear solver, such as
+    `custom_linear_solve`, which reverse mode can transpose. Arguments and results of all functions are pytrees like
+    the guess. With `has_aux`, `solve` returns a pair, the root and something else, which has no derivative.
+
+    >>> def newton(f, x):
+    ...     return lax.fori_loop(0, 6, lambda _, x: x - f(x) / (2.0 * x), x)
+    >>> def square_root(a):
+    ...     return lax.custom_root(lambda x: x * x - a, 1.0, newton, lambda g, y: y / g(1.0))
+    >>> square_root(2.0).item(), lax.custom_root.primitive.name
+    (1.4142135623730951, 'custom_root')
+    """
+
+def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
+    """`dce_sink(val, *, prevent_mlir_dce=False)`: keep what computes the arrays in a pytree, though nothing uses them.
+
+    It keeps the equations of the traced program, which is where unused ones are removed. The compiler may still remove
+    the operations, unless `prevent_mlir_dce` says that it mustn't. A program with a sink has an effect.
+
+    >>> dce_sink({"x": 1.0})
     """
 
 def digamma(x: ArrayLike) -> Array:
@@ -320,6 +523,13 @@ def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: Contraction, 
 
     >>> lax.dot_general(np.ones((2, 3)), np.ones((3, 4)), (((1,), (0,)), ((), ()))).shape
     (2, 4)
+    """
+
+def dtype(x: ArrayLike | DTypeLike) -> numpy.dtype:
+    """The dtype of a value, or the one that a type or a name stands for.
+
+    >>> dtype(np.zeros(2, np.float32)).name, dtype(1).name, dtype("bfloat16").name
+    ('float32', 'int64', 'bfloat16')
     """
 
 def dynamic_index_in_dim(operand: ArrayLike, index: ArrayLike, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True) -> Array:
@@ -368,6 +578,13 @@ def dynamic_update_slice_in_dim(operand: ArrayLike, update: ArrayLike, start_ind
     [0, 8, 9, 3]
     """
 
+def empty(shape: Sequence[int], dtype: DTypeLike) -> Array:
+    """An array for values that don't matter, which are zeros.
+
+    >>> empty((2, 3), np.float32).shape
+    (2, 3)
+    """
+
 def eq(x: ArrayLike, y: ArrayLike) -> Array:
     """Is x == y?
 
@@ -401,6 +618,13 @@ def exp(x: ArrayLike) -> Array:
 
     >>> exp(0.5)
     Array(1.64872127, dtype=float64, weak_type=True)
+    """
+
+def exp2(x: ArrayLike) -> Array:
+    """2 to the power of x.
+
+    >>> exp2(np.array([3.0, -1.0])).tolist()
+    [8.0, 0.5]
     """
 
 def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
@@ -439,9 +663,10 @@ def floor(x: ArrayLike) -> Array:
 def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[Any, Any], Carry], init_val: Any, *, unroll: int | bool | None = None) -> Carry:
     """Start with `val = init_val`, run `val = body_fun(i, val)` for each `i` in `range(lower, upper)`, return `val`.
 
-    `val` is a pytree of arrays that keeps its structure and types. Bounds may also be floats: `i` then counts up by 1
-    from `lower`. Between integers that are known at trace time, the loop is a `scan`: it has a reverse mode, and
-    `unroll` steps are compiled into each round. Otherwise it is a `while_loop`.
+    `val` is a pytree of arrays that keeps its structure and types. Between integers that are known at trace time, the
+    loop is a `scan`: it has a reverse mode, and `unroll` steps are compiled into each round. Otherwise it is a
+    `while_loop`. Bounds may also be floats. Known ones that are whole numbers count as integers; otherwise `i` is a
+    float, which counts up by 1 from `lower`.
 
     >>> lax.fori_loop(0, 5, lambda i, total: total + i, 0)
     Array(10, dtype=int64, weak_type=True)
@@ -500,6 +725,13 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
     4
     """
 
+def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -> Array:
+    """The parts of `src` at vectors of indices along some axes, stacked along a first axis. Negative indices wrap.
+
+    >>> index_take(np.arange(6).reshape(2, 3), [np.array([0, -1])], (1,)).tolist()
+    [[0, 3], [2, 5]]
+    """
+
 def integer_pow(x: ArrayLike, y: int) -> Array:
     """`integer_pow(x, y)`: x to the power of a Python integer, by repeated multiplication.
 
@@ -533,6 +765,17 @@ def lgamma(x: ArrayLike) -> Array:
 
     >>> lgamma(0.5)
     Array(0.57236494, dtype=float64, weak_type=True)
+    """
+
+def linear_recurrence(factors: ArrayLike, terms: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+    """`linear_recurrence(factors, terms, axis=0, reverse=False)`: y[i] = factors[i] * y[i-1] + terms[i].
+
+    It starts with y[0] = terms[0], and from the other end if `reverse`: y[i] = factors[i] * y[i+1] + terms[i]. Both
+    operands have the same type. Floats narrower than 32 bits accumulate in float32. It has derivatives of all orders
+    by both operands, which are recurrences as well.
+
+    >>> lax.linear_recurrence(np.array([0.0, 2.0, 3.0]), np.ones(3)).tolist()
+    [1.0, 3.0, 10.0]
     """
 
 def log(x: ArrayLike) -> Array:
@@ -593,6 +836,13 @@ def mul(x: ArrayLike, y: ArrayLike) -> Array:
     [0.5, 1.0]
     """
 
+def mulhi(x: ArrayLike, y: ArrayLike) -> Array:
+    """The upper half of the bits of the product x * y, which has twice as many as x and y.
+
+    >>> mulhi(np.array([100, -100], np.int8), np.int8(100)).tolist()
+    [39, -40]
+    """
+
 def ne(x: ArrayLike, y: ArrayLike) -> Array:
     """Is x != y?
 
@@ -605,6 +855,13 @@ def neg(x: ArrayLike) -> Array:
 
     >>> neg(np.array([1.0, -2.0])).tolist()
     [-1.0, 2.0]
+    """
+
+def nextafter(x: ArrayLike, y: ArrayLike) -> Array:
+    """The next number after x1 in the direction of x2 that the dtype can represent.
+
+    >>> nextafter(1.0, 2.0).item()
+    1.0000000000000002
     """
 
 def optimization_barrier(operand: Tree) -> Tree:
@@ -626,11 +883,39 @@ def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[t
     [0.0, 1.0, 0.0, 2.0]
     """
 
+def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int], padding: str) -> list[tuple[int, int]]:
+    """How many elements to pad before and after each axis, so that windows fit as `padding` says.
+
+    "VALID" pads nothing. "SAME" pads so that there is a window for every `stride` elements, with an odd one after the
+    operand; "SAME_LOWER" with an odd one before it.
+
+    >>> padtype_to_pads((5,), (2,), (1,), "SAME"), padtype_to_pads((5,), (2,), (1,), "SAME_LOWER")
+    ([(0, 1)], [(1, 0)])
+    """
+
+def platform_dependent(*operands: Any, default: Callable[..., Result] | None = None, **per_platform: Callable[..., Result]) -> Result:
+    """`platform_dependent(*operands, default=None, cpu=..., ...)`: the function for the platform, of these arguments.
+
+    A keyword is the name of a platform, such as `cpu`, `cuda`, `rocm` or `tpu`; `default` is for all others. In a
+    program that is traced, all functions are, and must return the same types; it is lowered with one of them, or, if
+    it is exported, with one for each platform. Otherwise the function for the platform of the arguments is called.
+
+    >>> lax.platform_dependent(2.0, cpu=lambda x: x + 1.0, default=lambda x: x - 1.0)
+    Array(3., dtype=float64, weak_type=True)
+    """
+
 def polygamma(x: ArrayLike, y: ArrayLike) -> Array:
     """The derivative of digamma of an order m, a float with a whole value; NaN for other m.
 
     >>> polygamma(1.0, 1.0)
     Array(1.64493407, dtype=float64, weak_type=True)
+    """
+
+def population_count(x: ArrayLike) -> Array:
+    """How many bits are 1.
+
+    >>> population_count(np.array([0, 7, -1], np.int8)).tolist()
+    [0, 3, 8]
     """
 
 def pow(x: ArrayLike, y: ArrayLike) -> Array:
@@ -645,6 +930,28 @@ def real(x: ArrayLike) -> Array:
 
     >>> real(np.array([1 + 2j])).tolist()
     [1.0]
+    """
+
+def reciprocal(x: ArrayLike) -> Array:
+    """1 / x, for floats and complex numbers.
+
+    >>> reciprocal(np.array([2.0, -4.0])).tolist()
+    [0.5, -0.25]
+    """
+
+def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], Any], dimensions: int | Sequence[int]) -> Any:
+    """`reduce(operands, init_values, computation, dimensions)`: combine all elements along axes by a function.
+
+    `operands` is an array, or a pytree of arrays of one shape; `init_values` has a scalar for each, which changes
+    nothing that it is combined with; `computation(x, y)` combines two scalars, or two pytrees of them, and must be
+    associative and commutative, since the order isn't specified. Without elements, the results are the `init_values`.
+
+    >>> lax.reduce(np.array([[1.0, 5.0], [3.0, 4.0]]), 0.0, lambda x, y: x + y, (0,)).tolist()
+    [4.0, 9.0]
+    >>> x, y = lax.reduce((np.array([3.0, 1.0]), np.array([1, 2])), (np.inf, 0),
+    ...                   lambda a, b: lax.cond(a[0] < b[0], lambda: a, lambda: b), (0,))
+    >>> float(x), int(y)
+    (1.0, 2)
     """
 
 def reduce_and(operand: ArrayLike, axes: int | Sequence[int] | None) -> Array:
@@ -675,6 +982,16 @@ def reduce_or(operand: ArrayLike, axes: int | Sequence[int] | None) -> Array:
     [True, False]
     """
 
+def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
+    """`reduce_precision(operand, exponent_bits, mantissa_bits)`: rounded as if floats had only so many bits.
+
+    Numbers that are too large become infinite, and those that are too small zero. Tangents are rounded likewise: the
+    derivative is that of the identity, in this precision.
+
+    >>> reduce_precision(np.float32(1.2345), exponent_bits=5, mantissa_bits=3).item()
+    1.25
+    """
+
 def reduce_prod(operand: ArrayLike, axes: int | Sequence[int] | None) -> Array:
     """`reduce_prod(operand, axes)`: the product along axes, in the operand's dtype; 1 if there are no elements.
 
@@ -691,6 +1008,13 @@ def reduce_sum(operand: ArrayLike, axes: int | Sequence[int] | None) -> Array:
 
     >>> lax.reduce_sum(np.array([[1.0, 2.0], [3.0, 4.0]]), (0,)).tolist()
     [4.0, 6.0]
+    """
+
+def reduce_xor(operand: ArrayLike, axes: int | Sequence[int] | None) -> Array:
+    """`reduce_xor(operand, axes)`: exclusive `or` along axes, bit by bit for integers; no bit set if there are none.
+
+    >>> lax.reduce_xor(np.array([[True, False], [True, True]]), (0,)).tolist()
+    [False, True]
     """
 
 def rem(x: ArrayLike, y: ArrayLike) -> Array:
@@ -790,6 +1114,14 @@ def scatter_mul(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
     [1.0, 1.0, 9.0]
     """
 
+def scatter_sub(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike, dimension_numbers: _ScatterDimensionNumbers, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None) -> Array:
+    """The operand, with the updates subtracted in the windows at the indices: `scatter_add` of the negative.
+
+    >>> numbers = ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
+    >>> scatter_sub(np.array([5, 5, 5]), np.array([[2], [2]]), np.array([1, 2]), numbers).tolist()
+    [5, 5, 2]
+    """
+
 def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     """The elements of `on_true` where `pred` holds, and of `on_false` elsewhere.
 
@@ -805,6 +1137,13 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
 
     >>> select_n(np.array([True, False]), np.zeros(2), np.ones(2)).tolist()
     [1.0, 0.0]
+    """
+
+def shape_as_value(shape: Sequence[int]) -> Any:
+    """The sizes as a vector of int32, to compute with.
+
+    >>> shape_as_value((2, 3)).tolist()
+    [2, 3]
     """
 
 def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
@@ -923,6 +1262,20 @@ def stack(operands: Sequence[ArrayLike] | ArrayLike, axis: int = 0) -> Array:
     (2, 2)
     """
 
+def stage(x: ArrayLike, /) -> Array:
+    """x, as a value of the program that is being traced; if there is none, as an array.
+
+    >>> stage(2.0)
+    Array(2., dtype=float64, weak_type=True)
+    """
+
+def stage_value(x: ArrayLike, /) -> Array:
+    """`stage_value(x)`: x. Under `jit`, it is a value of the program.
+
+    >>> stage_value(2.0)
+    Array(2., dtype=float64, weak_type=True)
+    """
+
 def stop_gradient(x: ArrayLike, /) -> Array:
     """`stop_gradient(x)`: x, with a derivative of zero.
 
@@ -961,6 +1314,13 @@ def tanh(x: ArrayLike) -> Array:
     Array(0.46211716, dtype=float64, weak_type=True)
     """
 
+def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
+    """The operand repeated as a whole, a number of times along each axis.
+
+    >>> tile(np.array([[1, 2]]), (2, 2)).tolist()
+    [[1, 2, 1, 2], [1, 2, 1, 2]]
+    """
+
 def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     """`top_k(operand, k, *, axis=-1)`: the k largest elements along an axis, falling, and their places as int32.
 
@@ -977,6 +1337,13 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
 
     >>> lax.transpose(np.ones((2, 3)), (1, 0)).shape
     (3, 2)
+    """
+
+def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
+    """The parts of an array along an axis, which they don't have.
+
+    >>> [part.tolist() for part in unstack(np.array([[1, 2], [3, 4]]), axis=1)]
+    [[1, 3], [2, 4]]
     """
 
 def untaken(x: ArrayLike, /) -> Array:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from corejax import lax
-from corejax.plugin import hookimpl
+from corejax.plugin import Sample, hookimpl
 from corejax_reductions._reduction import Axes, Reduction, defined
 
 __all__ = ["reduce_sum"]
