@@ -7,32 +7,32 @@ from __future__ import annotations
 
 from .mutant import mutants_of
 
-COND, SCAN, LOOPS, WHILE, CHECKPOINT, CUSTOM, EXPORTED = (
-    f"corejax_control_flow.{name}" for name in ("conditional", "scanning", "_scan_lowering", "looping", "checkpointing",
-                                                "custom_derivatives", "exporting"))
+COND, BRANCHES, SCAN, LOOPS, WHILE, CHECKPOINT, CUSTOM, EXPORTED = (
+    f"corejax_control_flow.{name}" for name in ("conditional", "_branches", "scanning", "_scan_lowering", "looping",
+                                                "checkpointing", "custom_derivatives", "exporting"))
 KIT = "corejax.interpreters.carrying"
 
 MUTANTS = (
-    *mutants_of("cond", COND, "_evaluated", (
+    *mutants_of("cond", BRANCHES, "evaluated", (
         ("evaluate", "weak type",
          "[x if aval_of(x).weak_type == aval.weak_type else roles.convert(x, aval.dtype, aval.weak_type)\n"
-         "            for x, aval in zip(outs, _out_avals(branches), strict=True)]", "list(outs)"),
+         "            for x, aval in zip(outs, out_avals_of(branches), strict=True)]", "list(outs)"),
     )),
-    *mutants_of("cond", COND, "_out_avals", (
+    *mutants_of("cond", BRANCHES, "out_avals_of", (
         ("abstract_eval", "weak type", "not all([b.outvars[i].aval.weak_type for b in branches])",
          "not any([b.outvars[i].aval.weak_type for b in branches])",
          "not seen: which of several results is weak is for the primitive to say"),
     )),
-    *mutants_of("cond", COND, "_forward", (
+    *mutants_of("cond", BRANCHES, "forward", (
         ("jvp", "missing case", "carrying.either(*[jvp_jaxpr(branch, nonzero)[1] for branch in branches])",
          "jvp_jaxpr(branches[0], nonzero)[1]"),
     )),
-    *mutants_of("cond", COND, "_backward", (
+    *mutants_of("cond", BRANCHES, "backward", (
         ("transpose", "lost cotangent",
          "carrying.either(*[transpose_jaxpr(branch, linear, nonzero)[1] for branch in branches])",
          "transpose_jaxpr(branches[-1], linear, nonzero)[1]"),
     )),
-    *mutants_of("cond", COND, "_batched", (
+    *mutants_of("cond", BRANCHES, "batched", (
         ("vmap", "missing case",
          "tuple([next((d for d in column if d is not None), None) for column in zip(*found, strict=True)])",
          "found[0]"),
@@ -45,15 +45,15 @@ MUTANTS = (
         ("vmap", "swapped operands", "*(cases[::-1] if two and k == 0 else cases)]", "*cases]"),
         ("vmap", "comparison", "lax.lt(count, np.int32(self.axis.size))", "lax.eq(count, np.int32(0))"),
     )),
-    *mutants_of("cond", COND, "_split", (
+    *mutants_of("cond", BRANCHES, "split", (
         ("partial_eval", "missing case", "carrying.split_jaxpr(branch, unknown_in, unknown_out) for branch",
          "carrying.split_jaxpr(branch, unknown_in) for branch"),
     )),
-    *mutants_of("cond", COND, "_shared_slots", (
+    *mutants_of("cond", BRANCHES, "_shared_slots", (
         ("partial_eval", "swapped operands", "free.remove(i)", "pass",
          "not seen: no sample has a branch with two residuals of one type"),
     )),
-    *mutants_of("cond", COND, "_without_dead_code", (
+    *mutants_of("cond", BRANCHES, "without_dead_code", (
         ("dce", "missing case", "carrying.either(*[dce(branch, used_out)[1] for branch in branches])",
          "dce(branches[0], used_out)[1]"),
     )),
