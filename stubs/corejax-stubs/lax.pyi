@@ -15,6 +15,7 @@ from corejax_lax_basic.linear_algebra import Contraction
 from corejax_lax_basic.rounding import RoundingMethod as RoundingMethod
 from corejax_lax_basic.scattering import ScatterDimensionNumbers as _ScatterDimensionNumbers
 from corejax_reductions.associative import Elements
+from corejax_reductions.reducing import Elements as _Elements
 from typing import Any, overload
 
 def abs(x: ArrayLike) -> Array:
@@ -939,7 +940,7 @@ def reciprocal(x: ArrayLike) -> Array:
     [0.5, -0.25]
     """
 
-def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], Any], dimensions: int | Sequence[int]) -> Any:
+def reduce(operands: _Elements, init_values: Any, computation: Callable[[Any, Any], Any], dimensions: int | Sequence[int]) -> _Elements:
     """`reduce(operands, init_values, computation, dimensions)`: combine all elements along axes by a function.
 
     `operands` is an array, or a pytree of arrays of one shape; `init_values` has a scalar for each, which changes
@@ -1139,7 +1140,7 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     [1.0, 0.0]
     """
 
-def shape_as_value(shape: Sequence[int]) -> Any:
+def shape_as_value(shape: Sequence[int]) -> numpy.ndarray:
     """The sizes as a vector of int32, to compute with.
 
     >>> shape_as_value((2, 3)).tolist()

@@ -196,3 +196,18 @@ def test_derivatives_of_a_scan_go_through_the_function():
         return lax.associative_scan(lax.mul, x)
     assert_allclose(cj.jacrev(of_scan)(x), cj.jacfwd(lax.cumprod)(x))
     assert_allclose(cj.jacfwd(cj.jacrev(of_scan))(x), cj.jacrev(cj.jacfwd(lax.cumprod))(x))
+
+
+@pytest.mark.parametrize("name, combine", [
+    ("condition", lambda x, y: lax.cond(x < y, lambda: x + y, lambda: y + x)),
+    ("choice", lambda x, y: lax.switch((x > y).astype(np.int32), [lambda: x + y, lambda: y + x])),
+    ("loop", lambda x, y: lax.while_loop(lambda pair: pair[1] < 1, lambda pair: (pair[0] + y, pair[1] + 1), (x, 0))[0]),
+    ("call", cj.jit(lambda x, y: lax.switch((x > y).astype(np.int32), [lambda: x + y, lambda: y + x]))),
+], ids=lambda value: value if isinstance(value, str) else "")
+def test_a_reduction_may_be_by_a_function_with_programs_inside(name, combine):
+    x = np.random.default_rng(1).standard_normal((3, 4))
+    for axes in [(0,), (0, 1)]:
+        for got in both_ways(lambda x: lax.reduce(x, 0.0, combine, axes), x):  # noqa: B023
+            assert_allclose(got, x.sum(axes), rtol=1e-12)
+    mapped = cj.jit(cj.vmap(lambda x: lax.reduce(x, 0.0, combine, (0,))))
+    assert_allclose(np.asarray(mapped(x)), x.sum(1), rtol=1e-12)

@@ -66,6 +66,9 @@ Result = TypeVar("Result")  # of the branches: a pytree
 
 _absent: Any = object()
 
+_FLAG = ShapedArray((), dtypes.bool_)
+
+
 class Cond:
     """`cond(pred, true_fun, false_fun, *operands)`: `true_fun(*operands)` if `pred` holds, else `false_fun(*operands)`.
 
@@ -126,8 +129,8 @@ class Cond:
     @hookimpl
     def xla_translation(self, ctx: Any, args: Any, *, branches: Branches) -> Any:
         index, *operands = args
-        # without it, an index below 0 would choose the last branch, as one that is too large does
-        index = ctx.op("stablehlo.maximum", [index, ctx.constant(np.int32(0))], None, [index.type])
+        if not _is_predicate(ctx, index):  # one below 0 would choose the last branch, as one too large does
+            index = ctx.op("stablehlo.maximum", [index, ctx.constant(np.int32(0))], None, [index.type])
         case = ctx.ir.Operation.create("stablehlo.case", results=list(ctx.out_types), operands=[index],
                                        regions=len(branches))
         for region, branch in zip(case.regions, branches, strict=True):
@@ -241,6 +244,12 @@ def _bind(index: Any, branches: Branches, operands: Sequence[Any]) -> list[Any]:
     if not branches[0].outvars and not carrying.effects_of(branches):
         return []
     return cond.primitive.bind(index, *operands, branches=branches)  # type: ignore[no-any-return]
+
+
+def _is_predicate(ctx: Any, index: Any) -> bool:
+    """Whether an index in a compiled program was a bool; the compiler knows then that it chooses between two values."""
+    made_by = index.owner
+    return getattr(made_by, "name", "") == "stablehlo.convert" and made_by.operands[0].type == ctx.type_of(_FLAG)
 
 
 def _known(index: Any) -> int | None:

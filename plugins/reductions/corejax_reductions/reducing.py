@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -42,6 +42,8 @@ from corejax_reductions.sums import reduce_sum
 
 __all__ = ["reduce"]
 
+Elements = TypeVar("Elements")
+
 _NAME = "reduce"
 
 
@@ -66,8 +68,8 @@ class Reduce:
     transpose = not_linear("a reduction by a function is differentiated as a tree of calls of it")
 
     def function(self, bind: Callable[..., Any]) -> Any:
-        def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], Any],
-                   dimensions: int | Sequence[int]) -> Any:
+        def reduce(operands: Elements, init_values: Any, computation: Callable[[Any, Any], Any],
+                   dimensions: int | Sequence[int]) -> Elements:
             leaves, tree = flatten(operands)
             init_leaves, init_tree = flatten(init_values)
             other = structures.tree_difference(init_tree, tree)
@@ -143,14 +145,22 @@ class Reduce:
 
     @hookimpl
     def xla_translation(self, ctx: Any, args: Any, *, jaxpr: Jaxpr, dimensions: Axes) -> Any:
+        def tree(*args: Any) -> list[Any]:
+            return _combined(_Program(jaxpr), *_halves(args), dimensions)
+
         if prod([ctx.avals_in[0].shape[d] for d in dimensions]) == 1:  # the compiler would leave out the initial values
-            return ctx.lower(lambda *args: _combined(_Program(jaxpr), *_halves(args), dimensions), *args)
+            return ctx.lower(tree, *args)
         scalars = [ctx.type_of(aval.update(shape=())) for aval in ctx.avals_out]
         outs = ctx.op("stablehlo.reduce", args, {"dimensions": ctx.ir.DenseI64ArrayAttr.get(list(dimensions))},
                       ctx.out_types, 1)
         outs = outs if isinstance(outs, list) else [outs]
-        ctx.fill(outs[0].owner.regions[0], [*scalars, *scalars],
+        reduction = outs[0].owner
+        ctx.fill(reduction.regions[0], [*scalars, *scalars],
                  lambda *pair: ctx.lower(lambda *xs: carrying.run(jaxpr, xs), *pair))
+        # Over a condition, a loop or a call of such in a reduction's region, XLA aborts the process.
+        if any([op.operation.name == "func.call" or len(op.regions) for op in reduction.regions[0].blocks[0]]):
+            reduction.erase()
+            return ctx.lower(tree, *args)
         return outs
 
     @hookimpl

@@ -50,7 +50,8 @@ class Sort:
         def sort(operand: Sequence[ArrayLike], dimension: int = -1, is_stable: bool = True,
                  num_keys: int = 1) -> tuple[Array, ...]: ...
 
-        def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
+        def sort(operand: Array | np.ndarray | Sequence[ArrayLike], dimension: int = -1, is_stable: bool = True,
+                 num_keys: int = 1) -> Array | tuple[Array, ...]:
             together = isinstance(operand, (tuple, list))
             operands = operand if together else (operand,)
             if not operands:
