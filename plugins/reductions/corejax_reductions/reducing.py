@@ -90,8 +90,9 @@ class Reduce:
             else:
                 outs = _by_known(staged.jaxpr, xs, inits, axes) or bind(
                     *xs, *inits, jaxpr=staged.jaxpr, dimensions=axes)
-            return tree.unflatten([roles.convert(out, aval.dtype, aval.weak_type)
-                                   for out, aval in zip(outs, scalars, strict=True)])
+            results: Elements = tree.unflatten([roles.convert(out, aval.dtype, aval.weak_type)
+                                                for out, aval in zip(outs, scalars, strict=True)])
+            return results
         return reduce
 
     @hookimpl
