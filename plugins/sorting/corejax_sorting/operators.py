@@ -15,7 +15,7 @@ from corejax_sorting import ordering
 
 __all__ = ["argsort", "sort"]
 
-_KINDS = (None, "quicksort", "heapsort", "mergesort", "stable")
+_KINDS = ("quicksort", "heapsort", "mergesort", "stable")
 
 
 def sort(x: Array, axis: int | None = -1, kind: str | None = None, order: None = None, *,
@@ -35,7 +35,7 @@ def argsort(x: Array, axis: int | None = -1, kind: str | None = None, order: Non
 
 
 def _along(method: str, x: Array, axis: int | None, kind: str | None, order: None) -> tuple[Array, int]:
-    if kind not in _KINDS or order is not None:
+    if not (kind is None or isinstance(kind, str) and kind in _KINDS) or order is not None:
         raise refused(method, "there is no such way to sort", got=f"kind={kind!r}, order={order!r}",
                       wanted="kind='stable' or None; order=None", todo="leave them out: every sort is stable")
     if axis is None or not aval_of(x).ndim and axis in (-1, 0):
