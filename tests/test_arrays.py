@@ -274,8 +274,8 @@ def test_operators_are_no_methods(name: str) -> None:
         assert not hasattr(x, name) and name not in dir(x)
 
 
-@pytest.mark.parametrize(("name", "wanted"), [("partition", None), ("foo", None), ("summ", "'sum'"), ("tolst", "'tolist'"),
-                                              ("or", "'sort'"), ("getitem", "'item'")])
+@pytest.mark.parametrize(("name", "wanted"), [("partition", None), ("foo", None), ("summ", "'sum'"),
+                                              ("tolst", "'tolist'"), ("or", "'sort'"), ("getitem", "'item'")])
 def test_suggestions_are_attributes_that_exist(name: str, wanted: str | None) -> None:
     with pytest.raises(AttributeError, match=f"arrays have no attribute '{name}'") as caught:
         getattr(cj.device_put(1.0), name)
