@@ -3,6 +3,7 @@
 
 PYTHON ?= python3
 PACKS := plugins/lax_basic plugins/reductions plugins/control_flow plugins/special plugins/sorting
+STANDARD := corejax-lax-basic,corejax-reductions,corejax-control-flow,corejax-special,corejax-sorting
 EXAMPLE_PACK := examples/softplus_pack
 # Built by tests: the first one takes a C++ compiler.
 NATIVE_PACK := examples/native_pack
@@ -17,7 +18,7 @@ WORKERS ?= 2
 PYTEST = -m pytest -n $(WORKERS) -q
 
 .PHONY: demo test test-quick quick-suite kernel-tests other-tests test-matrix test-all mutants strength lint parity parity-all \
-        bench bench-against entry-points stubs clean
+        bench bench-against entry-points stubs reference clean
 
 demo: .venv/stamp
 	.venv/bin/python examples/quickstart.py
@@ -67,6 +68,7 @@ strength: .venv/stamp
 lint: .venv/stamp
 	.venv/bin/python -m corejax entry-points --check $(PACKS) $(EXAMPLE_PACK) $(NATIVE_PACK) $(RATIONAL_PACK)
 	.venv/bin/python tools/check_table.py --check
+	COREJAX_PACKS=$(STANDARD) .venv/bin/python tools/reference.py --check
 	.venv/bin/ruff check .
 	.venv/bin/mypy corejax $(PACKS:%=%/corejax_*) $(EXAMPLE_PACK)/corejax_softplus $(NATIVE_PACK)/corejax_native $(RATIONAL_PACK)/corejax_rational \
 		corejax_pytest.py tools
@@ -93,7 +95,10 @@ entry-points: .venv/stamp
 
 # Write the stubs of the standard packs anew.
 stubs: .venv/stamp
-	COREJAX_PACKS=corejax-lax-basic,corejax-reductions,corejax-control-flow,corejax-special,corejax-sorting .venv/bin/python -m corejax stubs --partial $(STUBS)
+	COREJAX_PACKS=$(STANDARD) .venv/bin/python -m corejax stubs --partial $(STUBS)
+
+reference: .venv/stamp
+	COREJAX_PACKS=$(STANDARD) .venv/bin/python tools/reference.py
 
 .venv/stamp: $(PROJECTS)
 	$(PYTHON) -m venv .venv

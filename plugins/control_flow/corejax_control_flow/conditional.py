@@ -64,8 +64,6 @@ Place = tuple[str, Any]
 
 Result = TypeVar("Result")  # of the branches: a pytree
 
-_absent: Any = object()
-
 _FLAG = ShapedArray((), dtypes.bool_)
 
 
@@ -87,8 +85,8 @@ class Cond:
 
     def function(self, bind: Any) -> Any:
         def cond(pred: ArrayLike, true_fun: Callable[..., Result], false_fun: Callable[..., Result], *operands: Any,
-                 operand: Any = _absent) -> Result:
-            if operand is not _absent:
+                 operand: Any = ...) -> Result:
+            if operand is not ...:
                 if operands:
                     raise CorejaxTypeError(
                         "cond: operand= is for a single operand, and there are others", where=here(),
@@ -178,7 +176,7 @@ cond: Any = define(Cond())
 
 
 @public
-def switch(index: ArrayLike, branches: Sequence[Callable[..., Result]], *operands: Any, operand: Any = _absent
+def switch(index: ArrayLike, branches: Sequence[Callable[..., Result]], *operands: Any, operand: Any = ...
            ) -> Result:
     """`branches[index](*operands)`, with the index clamped to the valid range.
 
@@ -188,7 +186,7 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., Result]], *operand
     >>> switch(1, [lambda x: x + 1.0, lambda x: x - 2.0, lambda x: x + 3.0], 5.0).item()
     3.0
     """
-    if operand is not _absent:
+    if operand is not ...:
         operands = (*operands, operand)
     try:
         functions = tuple(branches)

@@ -1,0 +1,201 @@
+"""Write the reference pages, one a pack, from the docstrings of its functions.
+
+    COREJAX_PACKS=... python tools/reference.py [--check]
+
+`--check` writes nothing and fails if a page is out of date.
+`COREJAX_PACKS` names the packs, so that no other one is in `corejax.lax`: `make reference` does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import builtins
+import doctest
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint, distribution
+from pathlib import Path
+from typing import Any
+
+import corejax as cj
+from corejax import core, lax, plugin
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = ROOT / "docs/reference"
+PACKS = ("lax_basic", "reductions", "control_flow", "special", "sorting")
+
+_HEAD = """# {title}
+
+{summary}
+
+Made from docstrings by `make reference`. Examples run after these lines:
+
+```python
+import corejax as cj
+import numpy as np
+from corejax import lax
+```
+"""
+
+_NO_ANCHOR = re.compile(r"\W")
+
+
+def home(entry: EntryPoint) -> Any:
+    """The module that defines a function or class of a pack."""
+    return sys.modules.get(entry.module) or __import__(entry.module, fromlist=["_"])
+
+
+def functions(pack: str) -> dict[str, list[str]]:
+    """The public names of a pack, by the first line of the module that has them."""
+    found: dict[str, list[str]] = {}
+    entries = distribution(f"corejax-{pack.replace('_', '-')}").entry_points.select(group="corejax.functions")
+    for entry in sorted(entries, key=lambda entry: (entry.module, entry.attr.lower())):
+        about = (inspect.getdoc(home(entry)) or "").split("\n\n")[0]
+        found.setdefault(" ".join(about.split()), []).append(entry.name)
+    return found
+
+
+def signature(name: str) -> str:
+    """The call of a function, over several lines if it is long."""
+    value = getattr(lax, name)
+    shape = inspect.signature(value)
+    parameters = [declared(p) for p in shape.parameters.values()]
+    result = "" if inspect.isclass(value) else f" -> {str(shape.return_annotation).replace(chr(39), '')}"
+    text = f"lax.{name}({', '.join(parameters)}){result}"
+    if len(text) <= 110:
+        return text
+    lines = [f"lax.{name}("]
+    for parameter in marked(shape, parameters):
+        if len(lines) == 1 or len(lines[-1]) + len(parameter) > 100:
+            lines.append(f"    {parameter},")
+        else:
+            lines[-1] += f" {parameter},"
+    return "\n".join([*lines, f"){result}"])
+
+
+def declared(parameter: inspect.Parameter) -> str:
+    """A parameter as it is written in a definition."""
+    kind, annotation, default = parameter.kind, parameter.annotation, parameter.default
+    text = {kind.VAR_POSITIONAL: "*", kind.VAR_KEYWORD: "**"}.get(kind, "") + parameter.name
+    if annotation is not parameter.empty:
+        text += f": {annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)}"
+    shown = "..." if default is ... else repr(default)
+    return text if default is parameter.empty else f"{text} = {shown}"
+
+
+def marked(shape: inspect.Signature, parameters: list[str]) -> Iterator[str]:
+    """Parameters as they are written in a call, with the star before those that are given by name only."""
+    kinds = [p.kind for p in shape.parameters.values()]
+    for i, (kind, text) in enumerate(zip(kinds, parameters, strict=True)):
+        if kind is inspect.Parameter.KEYWORD_ONLY and inspect.Parameter.VAR_POSITIONAL not in kinds[:i] \
+                and inspect.Parameter.KEYWORD_ONLY not in kinds[:i]:
+            yield "*"
+        yield text
+        if kind is inspect.Parameter.POSITIONAL_ONLY and kinds[i + 1:i + 2] != [kind]:
+            yield "/"
+
+
+def body(name: str, doc: str) -> str:
+    """A docstring with its examples in fences, which import what they find in the module of the function."""
+    parts: list[str] = []
+    for part in doctest.DocTestParser().parse(doc):
+        if isinstance(part, str):
+            if part.strip():
+                parts.append(part.strip() + "\n")
+        else:
+            source = part.source.rstrip("\n").split("\n")
+            lines = [f">>> {source[0]}", *[f"... {line}" for line in source[1:]]]
+            example = "\n".join([*lines, *part.want.rstrip("\n").split("\n")] if part.want else lines)
+            if parts and parts[-1].startswith("```python"):
+                parts[-1] = parts[-1].removesuffix("```\n") + example + "\n```\n"
+            else:
+                needed = "" if any([p.startswith("```") for p in parts]) else "".join(
+                    [f"{line}\n" for line in imports(name, doc)])
+                parts.append(f"```python\n{needed}{example}\n```\n")
+    return "\n".join(parts)
+
+
+def free_names(doc: str) -> list[str]:
+    """Names that the examples of a docstring read and never assign."""
+    assigned = {"cj", "lax", "np"}
+    found: dict[str, None] = {}
+    for part in doctest.DocTestParser().parse(doc):
+        if not isinstance(part, str):
+            nodes = [*ast.walk(ast.parse(part.source))]
+            names = [node for node in nodes if isinstance(node, ast.Name)]
+            assigned |= {node.id for node in names if isinstance(node.ctx, ast.Store)}
+            assigned |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+            assigned |= {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
+            assigned |= {node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+            found |= dict.fromkeys([node.id for node in names])
+    return [name for name in sorted(found) if name not in assigned]
+
+
+def imports(name: str, doc: str) -> list[str]:
+    """The lines that make names known which the examples of a function find in its module."""
+    value = getattr(lax, name)
+    primitive = getattr(value, "primitive", None)
+    known = {**vars(sys.modules[value.__module__])}
+    if primitive is not None:
+        known |= vars(sys.modules[type(primitive.plugin).__module__])
+    found: dict[str, list[str]] = {}
+    for free in free_names(doc):
+        if free not in known and hasattr(builtins, free):
+            continue
+        where = next(module.__name__ for module in (lax, core, plugin, cj)
+                     if hasattr(module, free) and getattr(module, free) is known[free])
+        found.setdefault(where, []).append(free)
+    return [f">>> from {where} import {', '.join(names)}" for where, names in found.items()]
+
+
+def page(pack: str) -> str:
+    """The reference page of a pack."""
+    groups = functions(pack)
+    title = f"corejax-{pack.replace('_', '-')}"
+    text = _HEAD.format(title=title, summary=distribution(title).metadata["Summary"])
+    for about, group in groups.items():
+        text += f"\n## {about.rstrip('.')}\n\n" + ", ".join([f"[{name}](#{anchor(name)})" for name in group]) + "\n"
+        for name in group:
+            doc = inspect.getdoc(getattr(lax, name)) or ""
+            text += f"\n### `{name}`\n\n```\n{signature(name)}\n```\n\n{body(name, doc)}"
+    return text
+
+
+def anchor(name: str) -> str:
+    return _NO_ANCHOR.sub("", name.lower())
+
+
+def index() -> str:
+    """The page that lists the others."""
+    rows = [f"| [corejax-{pack.replace('_', '-')}]({pack}.md) | "
+            + ", ".join([f"`{name}`" for group in functions(pack).values() for name in group]) + " |" for pack in PACKS]
+    return "\n".join(["# Reference of the functions in `corejax.lax`", "",
+                      "Made from docstrings by `make reference`; `help(lax.sin)` shows the same.", "",
+                      "| pack | functions |", "| --- | --- |", *rows]) + "\n"
+
+
+def main() -> int:
+    """Write the pages, or compare."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    old = []
+    for name, text in [("README", index()), *[(pack, page(pack)) for pack in PACKS]]:
+        path = PAGES / f"{name}.md"
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            continue
+        old.append(path.name)
+        if not options.check:
+            PAGES.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    if old and options.check:
+        print(f"out of date: {', '.join(old)}; run make reference", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
