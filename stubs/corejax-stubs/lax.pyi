@@ -1277,8 +1277,8 @@ def stage_value(x: ArrayLike, /) -> Array:
     Array(2., dtype=float64, weak_type=True)
     """
 
-def stop_gradient(x: ArrayLike, /) -> Array:
-    """`stop_gradient(x)`: x, with a derivative of zero.
+def stop_gradient(x: Tree) -> Tree:
+    """`stop_gradient(x)`: x, an array or a pytree of arrays, with a derivative of zero.
 
     >>> stop_gradient(np.float64(2.0)).tolist()
     2.0

@@ -9,7 +9,8 @@ derivative. The family provides the other hooks. With several operands, these ar
 
 - Operands have the same dtype. Their shapes are equal, or () for an operand that *spreads*: it pairs with each element.
 - The result is weakly typed if every operand is.
-- The public function takes Python scalars beside arrays: they get the array's dtype, and stay weak.
+- The public function takes Python scalars beside arrays: they get the array's dtype, and stay weak. Operands of one
+  rank whose axes of size 1 fit are broadcast by it.
 
 The functions `spread`, `unspread`, `align` and `spread_operands` handle spreading operands in rules. Use them in your
 own plugins that follow the same laws, or subclass `Elementwise` and override hooks.
@@ -18,7 +19,7 @@ own plugins that follow the same laws, or subclass `Elementwise` and override ho
 from __future__ import annotations
 
 from corejax.packs.families.elementwise import Elementwise, binary, comparison, draw, nary, unary
-from corejax.packs.families.scalars import match_scalars, weak_scalar
+from corejax.packs.families.scalars import match_scalars, matching_any, weak_scalar
 from corejax.packs.families.settling import at_special_points, settle, where_infinite
 from corejax.packs.families.spreading import (
     align,
@@ -27,12 +28,13 @@ from corejax.packs.families.spreading import (
     refused,
     spread,
     spread_operands,
+    stretched,
     unspread,
 )
 
 __all__ = ["Elementwise", "align", "at_special_points", "binary", "common_shape", "comparison", "constant_like", "draw",
-           "match_scalars", "nary", "refused", "settle", "spread", "spread_operands", "unary", "unspread",
-           "weak_scalar", "where_infinite"]
+           "match_scalars", "matching_any", "nary", "refused", "settle", "spread", "spread_operands", "stretched",
+           "unary", "unspread", "weak_scalar", "where_infinite"]
 
 
 def __dir__() -> list[str]:

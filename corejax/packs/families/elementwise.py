@@ -22,7 +22,7 @@ from corejax.base.source import here
 from corejax.base.tracebacks import as_entry, trim
 from corejax.kernel.declarations import Declaration, Partials, Sample, hookimpl, not_linear, per_operand
 from corejax.kernel.primitive import Function, Primitive
-from corejax.packs.families.scalars import match_scalars, matching
+from corejax.packs.families.scalars import matching, matching_any
 from corejax.packs.families.settling import settle
 from corejax.packs.families.spreading import align, common_shape, refused, spread, spread_operands, unspread
 from corejax.packs.hook_signatures import Signature, adapt_partial
@@ -109,12 +109,12 @@ class Elementwise:
     def function(self, bind: Function) -> Function:
         """The public function."""
         if self._params:
-            return lambda *operands, **params: bind(*match_scalars(operands), **params)
+            return matching_any(bind)
         if self._arity == 1:
             return _of_one(self._primitive.bind_one)
         if self._arity == 2:
             return matching(self._primitive.bind_two)
-        return lambda *operands: bind(*match_scalars(operands))
+        return matching_any(bind)
 
     def _settling(self, compiled_at: Function | None) -> dict[str, Any]:
         """Options of `per_operand` that, for complex operands, ask the compiled program where `impl` is unreliable."""

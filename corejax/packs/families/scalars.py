@@ -12,9 +12,10 @@ from corejax.arrays.array import Array
 from corejax.arrays.datamodel import ArrayLike
 from corejax.base import dtypes
 from corejax.base.avals import ShapedArray, aval_of
-from corejax.base.errors import CorejaxOverflowError
+from corejax.base.errors import CorejaxOverflowError, CorejaxTypeError
 from corejax.base.source import here
 from corejax.base.tracebacks import as_entry, trim
+from corejax.packs.families.spreading import stretched
 
 _new_array: Callable[[], Array] = partial(object.__new__, Array)
 _SCALARS = dtypes.PYTHON_SCALARS
@@ -82,6 +83,22 @@ def matching(bind: Callable[[object, object], Array]) -> Callable[[ArrayLike, Ar
                 return bind(x if scalar is None else scalar, y)
             return bind(x, y)
         except (Exception, SystemExit) as error:
+            fitting = stretched(error, (x, y))
+            if fitting is not None:
+                return function(*fitting)
             trim(error)
             raise
+    return function
+
+
+def matching_any(bind: Callable[..., Any]) -> Callable[..., Any]:
+    """A public function of any operands, and params, that matches scalars and calls `bind`."""
+    def function(*operands: Any, **params: Any) -> Any:
+        try:
+            return bind(*match_scalars(operands), **params)
+        except CorejaxTypeError as error:
+            fitting = stretched(error, operands)
+            if fitting is None:
+                raise
+        return bind(*match_scalars(fitting), **params)
     return function

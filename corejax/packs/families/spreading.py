@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from corejax.base.avals import Linear, ShapedArray, aval_of
-from corejax.base.errors import CorejaxError
+from corejax.base.errors import CorejaxError, CorejaxTypeError
 from corejax.installed.roles import roles
 from corejax.packs import shaping
 
@@ -20,6 +20,28 @@ def spread(x: object, out: Any) -> Any:
     """`x`, broadcast to the shape of `out` if it has rank 0 and `out` doesn't."""
     shape = out.aval.shape
     return x if not shape or aval_of(x).shape == shape else roles.broadcast(x, shape, ())
+
+
+def stretched(error: BaseException, operands: Sequence[Any]) -> list[Any] | None:
+    """Refused operands of one rank, with axes of size 1 repeated to fit; None if that isn't what was wrong.
+
+    Called when a primitive has refused them, so that operands of equal shapes, the usual ones, cost nothing.
+    """
+    if not isinstance(error, CorejaxTypeError):
+        return None
+    try:
+        shapes = [aval_of(x).shape for x in operands]
+    except CorejaxTypeError:  # one isn't an array, and that is what was wrong
+        return None
+    ranked = [shape for shape in shapes if shape]
+    if len({*map(len, ranked)}) != 1 or len({*ranked}) == 1:
+        return None
+    sizes = [{*axis} - {1} or {1} for axis in zip(*ranked, strict=True)]
+    if any([len(axis) > 1 for axis in sizes]):
+        return None
+    common = tuple([size for axis in sizes for size in axis])
+    return [roles.broadcast(x, common, tuple(range(len(common)))) if shape and shape != common else x
+            for x, shape in zip(operands, shapes, strict=True)]
 
 
 def unspread(ct: Any, operand: Linear) -> Any:

@@ -93,6 +93,11 @@ class Cond:
                         wanted="one of the two",
                         got=f"operand=..., and {len(operands)} more", todo="pass all operands by position")
                 operands = (operand,)
+            if not callable(true_fun) and callable(false_fun) and len(operands) == 2 and callable(operands[1]):
+                # as older programs have it: cond(pred, x, f, y, g) is f(x) or g(y)
+                of_true, of_false = false_fun, operands[1]
+                operands = (true_fun, operands[0])
+                true_fun, false_fun = (lambda x, y: of_true(x)), (lambda x, y: of_false(y))
             index = _index_of_predicate(pred)
             return _conditional("cond", index, (true_fun, false_fun), ("true_fun", "false_fun"), operands,  # type: ignore[no-any-return]
                                 backwards=True)

@@ -694,7 +694,7 @@ def _length(what: str, avals: Sequence[ShapedArray], xs: Any, length: Any) -> in
 def _integer(what: str, name: str, value: Any, least: int) -> int:
     """An argument that is a count, known when the program is traced."""
     try:
-        found = operator.index(value)
+        found = int(value) if isinstance(value, float) and value.is_integer() else operator.index(value)
     except ConcretizationError as error:
         raise ConcretizationError(
             f"{what}: {name} must be known when the program is traced", got=f"a traced {aval_of(value)}",

@@ -87,14 +87,17 @@ def _exponent_slope(out: Any, x: Any, y: Any) -> Any:
 
 class _Pow(families.Elementwise):
     def function(self, bind: Callable[..., Array]) -> Callable[..., Any]:
+        def of_one_dtype(x: Any, y: Any) -> Array:
+            x_dtype = aval_of(x).dtype
+            if dtypes.is_inexact(x_dtype) and dtypes.is_integer(aval_of(y).dtype):
+                y = convert_element_type(y, x_dtype)
+            return bind(x, y)
+        of_any = families.matching_any(of_one_dtype)
+
         def pow(x: ArrayLike, y: ArrayLike) -> Array:
             if type(y) is int and type(x) not in dtypes.PYTHON_SCALARS and dtypes.is_inexact(aval_of(x).dtype):
                 return integer_pow(x, y)  # type: ignore[no-any-return]
-            x, y = families.match_scalars((x, y))
-            x_dtype, y_dtype = aval_of(x).dtype, aval_of(y).dtype
-            if dtypes.is_inexact(x_dtype) and dtypes.is_integer(y_dtype):
-                y = convert_element_type(y, x_dtype)
-            return bind(x, y)
+            return of_any(x, y)  # type: ignore[no-any-return]
         return pow
 
     @hookimpl

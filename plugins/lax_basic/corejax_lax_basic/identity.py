@@ -56,7 +56,7 @@ class Copy:
 
 
 class StopGradient:
-    """`stop_gradient(x)`: x, with a derivative of zero.
+    """`stop_gradient(x)`: x, an array or a pytree of arrays, with a derivative of zero.
 
     >>> stop_gradient(np.float64(2.0)).tolist()
     2.0
@@ -64,6 +64,15 @@ class StopGradient:
 
     name = "stop_gradient"
     structural = True
+    operands = ("x",)
+
+    def function(self, bind: Callable[..., Any]) -> Any:
+        def stop_gradient(x: Tree) -> Tree:
+            leaves, tree = flatten(x)
+            stopped: Tree = tree.unflatten(
+                [bind(leaf) for leaf in values(leaves, "stop_gradient", namer("x", x))])
+            return stopped
+        return stop_gradient
 
     @hookimpl
     def impl(self, args: Any) -> Any:
