@@ -17,9 +17,8 @@ MISSING = {
         reduce_window_shape_tuple""",
     "linear algebra and Fourier transforms": "FftType fft linalg",
     "precisions, ragged products, random bits, incomplete gamma and beta functions": """
-        AccuracyMode DotAlgorithm DotAlgorithmPreset DotDimensionNumbers Precision PrecisionLike
-        RaggedDotDimensionNumbers RandomAlgorithm Tolerance betainc igamma igamma_grad_a igammac ragged_dot
-        ragged_dot_general random_gamma_grad rng_bit_generator rng_uniform scaled_dot scatter_apply""",
+        AccuracyMode RaggedDotDimensionNumbers RandomAlgorithm Tolerance betainc igamma igamma_grad_a igammac
+        ragged_dot ragged_dot_general random_gamma_grad rng_bit_generator rng_uniform scaled_dot scatter_apply""",
 }
 
 #: Primitives of jax.lax, without _p, of which we have the function: it is computed by other primitives.

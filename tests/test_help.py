@@ -6,13 +6,15 @@ import doctest
 import inspect
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_origin
 
 import pytest
 
 from corejax import lax
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {name: getattr(lax, name) for name in dir(lax)}
+#: Functions and classes; not types made of others, such as `tuple[int, str]`.
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    name: getattr(lax, name) for name in dir(lax) if get_origin(getattr(lax, name)) is None}
 
 #: What Python calls an argument that has no better name.
 NAMELESS = {"args", "kwargs", "params", "arg"}

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin
 
 import numpy as np
 import pytest
@@ -126,12 +126,14 @@ each_turn = pytest.mark.parametrize("turn", exhaustive_unless(lambda turn: turn 
 
 
 def public_functions() -> dict[str, Callable[..., Any]]:
-    """Everything callable that users find in `cj`, `cj.lax` and `cj.tree`, by the name that they write."""
+    """Everything callable that users find in `cj`, `cj.lax` and `cj.tree`, by the name that they write; not types."""
     found: dict[str, Callable[..., Any]] = {}
     for module, names in ((cj, cj.__all__), (cj.tree, cj.tree.__all__), (lax, dir(lax))):
         for name in names:
             value = getattr(module, name)
-            if callable(value) and not (isinstance(value, type) and issubclass(value, (Enum, tuple))):
+            made_of_types = get_origin(value) is not None
+            plain = isinstance(value, type) and not made_of_types and issubclass(value, (Enum, tuple))
+            if callable(value) and not made_of_types and not plain:
                 found[f"{module.__name__}.{name}".removeprefix("corejax.")] = value
     return found
 

@@ -102,11 +102,11 @@ class Stubs:
         names = sorted({*self._names(groups.FUNCTIONS), *self._names(groups.PRIMITIVES)})
         names = list(filter(_is_name, names))
         found = {name: self._loaded(f"lax.{name}", _function, name) for name in names}
-        classes = {name: value for name, value in found.items() if isinstance(value, type)}
-        functions = {name: value for name, value in found.items() if value is not None and name not in classes}
+        types = {name: _place(name, value) for name, value in found.items() if _is_type(value)}
+        functions = {name: value for name, value in found.items() if value is not None and name not in types}
         scope, body = Scope(functions, self._public), []
-        for name, value in classes.items():
-            scope.export(name, (value.__module__, value.__qualname__))
+        for name, place in types.items():
+            scope.export(name, place)
         for name, function in functions.items():
             body += ["", *self._defined(f"lax.{name}", function, scope)]
         return _file('"""Everything that the installed packs provide, by name."""', [*scope.imports(), *body])
@@ -166,6 +166,20 @@ def _modules() -> list[str]:
 
 
 # Definitions
+
+def _is_type(value: object) -> bool:
+    """Whether it is a class, or a type made of others, such as `tuple[int, str]`."""
+    return isinstance(value, type) or typing.get_origin(value) is not None
+
+
+def _place(name: str, value: Any) -> Origin:
+    """Where the type is that `lax.NAME` is: one made of others doesn't know, but its entry point does."""
+    if isinstance(value, type) and typing.get_origin(value) is None:
+        return value.__module__, value.__qualname__
+    entry = registry.installed().choose_function(name)
+    assert entry is not None
+    return entry.module, entry.attr
+
 
 def _function(name: str) -> Any:
     """What `lax` has under this name."""

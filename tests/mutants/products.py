@@ -31,7 +31,7 @@ MUTANTS = (
          '"lhs_batching_dimensions": rb, "rhs_batching_dimensions": lb'),
         ("xla_translation", "swapped operands", '"lhs_contracting_dimensions": lc, "rhs_contracting_dimensions": rc',
          '"lhs_contracting_dimensions": rc, "rhs_contracting_dimensions": lc'),
-        ("xla_translation", "param", "if precision is not None:", "if False:",
+        ("xla_translation", "param", "args, attributes, precision)", "args, attributes, None)",
          "the CPU computes with all bits whatever the precision asked for"),
     )),
     *mutants_of("dot_general", LINEAR, "DotGeneral.transpose", (
@@ -72,7 +72,7 @@ MUTANTS = (
         ("impl", "shape", "r_free, shared = rhs.shape[n_batch + n_contract:],",
          "r_free, shared = rhs.shape[n_batch + 1:],"),
     )),
-    *mutants_of("dot_general", LINEAR, "_check_numbers", (
+    *mutants_of("dot_general", LINEAR, "check_dot_numbers", (
         ("abstract_eval", "refusal", "or [lhs.shape[d] for d in left] != [rhs.shape[d] for d in right]", ""),
     )),
     *mutants_of("transpose", LOWERING, "i64s", (

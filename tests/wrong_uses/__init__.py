@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from . import control_flow, indexing, names, numbers, plugins, python_values, shapes, solves, special, transformations
+from . import (
+    control_flow,
+    indexing,
+    names,
+    numbers,
+    plugins,
+    products,
+    python_values,
+    shapes,
+    solves,
+    special,
+    transformations,
+)
 from .case import Group, WrongUse
 
 GROUPS: tuple[Group, ...] = (*shapes.GROUPS, *indexing.GROUPS, *python_values.GROUPS, *transformations.GROUPS,
-                             *control_flow.GROUPS, *numbers.GROUPS, *solves.GROUPS, *special.GROUPS, *names.GROUPS,
-                             *plugins.GROUPS)
+                             *control_flow.GROUPS, *numbers.GROUPS, *products.GROUPS, *solves.GROUPS, *special.GROUPS,
+                             *names.GROUPS, *plugins.GROUPS)
 CASES: tuple[WrongUse, ...] = tuple(case for group in GROUPS for case in group.cases)

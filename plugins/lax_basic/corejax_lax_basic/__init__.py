@@ -26,7 +26,7 @@ from corejax_lax_basic.exponential import cbrt, exp, exp2, expm1, log, log1p, lo
 from corejax_lax_basic.gathering import GatherDimensionNumbers, GatherScatterMode, gather
 from corejax_lax_basic.identity import copy, optimization_barrier, stop_gradient
 from corejax_lax_basic.joining import concatenate, pad, stack, unstack
-from corejax_lax_basic.linear_algebra import batch_matmul, dot, dot_general
+from corejax_lax_basic.linear_algebra import DotDimensionNumbers, batch_matmul, dot, dot_general
 from corejax_lax_basic.logic import (
     bitwise_and,
     bitwise_not,
@@ -37,6 +37,7 @@ from corejax_lax_basic.logic import (
     shift_right_logical,
 )
 from corejax_lax_basic.picking import index_take, scatter_sub
+from corejax_lax_basic.precision import DotAlgorithm, DotAlgorithmPreset, Precision, PrecisionLike
 from corejax_lax_basic.rounding import RoundingMethod, ceil, floor, is_finite, round
 from corejax_lax_basic.scattering import (
     ScatterDimensionNumbers,
@@ -94,7 +95,8 @@ from corejax_lax_basic.trigonometric import (
 )
 
 __all__ = [
-    "GatherDimensionNumbers", "GatherScatterMode", "RoundingMethod", "ScatterDimensionNumbers", "abs", "acos",
+    "DotAlgorithm", "DotAlgorithmPreset", "DotDimensionNumbers", "GatherDimensionNumbers", "GatherScatterMode",
+    "Precision", "PrecisionLike", "RoundingMethod", "ScatterDimensionNumbers", "abs", "acos",
     "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "batch_matmul", "bitcast_convert_type",
     "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast", "broadcast_in_dim", "broadcast_like",
     "broadcast_shapes", "broadcast_to_rank", "broadcasted_iota", "cbrt", "ceil", "clamp", "clz", "collapse",

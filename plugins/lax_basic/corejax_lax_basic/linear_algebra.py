@@ -14,18 +14,26 @@ from corejax.core import Array, ArrayLike, DTypeLike, Linear, ShapedArray, aval_
 from corejax.plugin import Sample, define, hookimpl, partials, public, refused, shaping
 from corejax_lax_basic._axes import Shape, all_weak, canonical_dtype, dtype_kind, inverse, same_dtype, shape_of
 from corejax_lax_basic._lowering import axis_numbers
+from corejax_lax_basic.precision import (
+    Canonical,
+    PrecisionLike,
+    canonical_precision,
+    check_algorithm,
+    computed_in,
+    exchanged,
+    is_algorithm,
+    lower_product,
+    refuse_on_cpu,
+)
 from corejax_lax_basic.shapes import transpose
 
-__all__ = ["batch_matmul", "dot", "dot_general"]
+__all__ = ["DotDimensionNumbers", "batch_matmul", "dot", "dot_general"]
 
 #: ((contracting axes of lhs, of rhs), (batch axes of lhs, of rhs))
 DotNumbers = tuple[tuple[Shape, Shape], tuple[Shape, Shape]]
 
-#: The same, as users may write it
-Contraction: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
-
-_PRECISIONS = {None: None, "default": "DEFAULT", "high": "HIGH", "highest": "HIGHEST", "fastest": "DEFAULT",
-               "float32": "HIGHEST", "bfloat16": "DEFAULT", "tensorfloat32": "HIGH"}
+#: The axes that a product contracts, and those along which there are several products; each for lhs and for rhs
+DotDimensionNumbers: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
 
 # For sums that cancel, computed in a different order than in the compiled program.
 _SUM_ULPS = 1000.0
@@ -72,18 +80,23 @@ class DotGeneral:
     name = "dot_general"
 
     def function(self, bind: Callable[..., Array]) -> Any:
-        def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: Contraction, precision: object | None = None,
+        def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionNumbers,
+                        precision: PrecisionLike = None,
                         preferred_element_type: DTypeLike | None = None) -> Array:
             if preferred_element_type is not None:
                 preferred_element_type = canonical_dtype(preferred_element_type)
             return bind(lhs, rhs, dimension_numbers=_canonical_numbers(dimension_numbers),
-                        precision=_canonical_precision(precision), preferred_element_type=preferred_element_type)
+                        precision=canonical_precision("dot_general", precision),
+                        preferred_element_type=preferred_element_type)
         return dot_general
 
     @hookimpl
-    def impl(self, args: Any, *, dimension_numbers: DotNumbers, preferred_element_type: np.dtype | None) -> Any:
+    def impl(self, args: Any, *, dimension_numbers: DotNumbers, precision: Canonical,
+             preferred_element_type: np.dtype | None) -> Any:
         lhs, rhs = args
         dtype = preferred_element_type or lhs.dtype
+        if precision is not None and is_algorithm(precision):
+            return _by_algorithm(self, lhs, rhs, dtype, dimension_numbers, precision)
         wide = np.dtype(np.float32) if dtype.itemsize < 4 and dtype_kind(dtype) == "f" else dtype
         if wide.itemsize < lhs.dtype.itemsize:
             wide = lhs.dtype
@@ -95,11 +108,12 @@ class DotGeneral:
         return out if wide is dtype else out.astype(dtype, copy=False)
 
     @hookimpl
-    def abstract_eval(self, avals: Any, *, dimension_numbers: DotNumbers, precision: Any,
+    def abstract_eval(self, avals: Any, *, dimension_numbers: DotNumbers, precision: Canonical,
                       preferred_element_type: np.dtype | None) -> ShapedArray:
         lhs, rhs = avals
-        _check_numbers(lhs, rhs, dimension_numbers)
-        _canonical_precision(precision)
+        check_dot_numbers(self.name, lhs, rhs, dimension_numbers)
+        if is_algorithm(canonical_precision(self.name, precision)):
+            check_algorithm(self.name, precision, avals)
         if preferred_element_type is None:
             same_dtype(self.name, avals)
         else:
@@ -114,14 +128,14 @@ class DotGeneral:
                    lambda y_dot, out, x, y, **params: _dot_tangent(x, y_dot, params))
 
     @hookimpl
-    def transpose(self, cotangents: Any, args: Any, *, dimension_numbers: DotNumbers, precision: Any) -> Any:
+    def transpose(self, cotangents: Any, args: Any, *, dimension_numbers: DotNumbers, precision: Canonical) -> Any:
         lhs, rhs = args
         if type(lhs) is Linear:
             return [_operand_cotangent(cotangents, lhs.aval, rhs, dimension_numbers, precision, False), None]
         return [None, _operand_cotangent(cotangents, rhs.aval, lhs, _swapped(dimension_numbers), precision, True)]
 
     @hookimpl
-    def vmap(self, axis: Any, args: Any, dims: Any, *, dimension_numbers: DotNumbers, precision: Any,
+    def vmap(self, axis: Any, args: Any, dims: Any, *, dimension_numbers: DotNumbers, precision: Canonical,
              preferred_element_type: np.dtype | None) -> Any:
         ((lc, rc), (lb, rb)), (l_dim, r_dim) = dimension_numbers, dims
         out_dim = 0
@@ -135,7 +149,7 @@ class DotGeneral:
             out_dim = len(lb) + _free(len(shape_of(args[0])), lc, lb).index(l_dim)
         elif len(shape_of(args[1])) == len(rc) + len(rb) + 1:  # the new axis is the only free one: it comes first
             args, out_dim = (args[1], args[0]), len(rb)
-            (lc, rc), (lb, rb), precision = (rc, lc), (rb, lb), precision and precision[::-1]
+            (lc, rc), (lb, rb), precision = (rc, lc), (rb, lb), exchanged(precision)
         else:
             free = len(shape_of(args[0])) - len(lc) - len(lb)
             out_dim = len(rb) + free + _free(len(shape_of(args[1])), rc, rb).index(r_dim)
@@ -143,15 +157,12 @@ class DotGeneral:
                                           preferred_element_type=preferred_element_type), out_dim
 
     @hookimpl
-    def xla_translation(self, ctx: Any, args: Any, *, dimension_numbers: DotNumbers, precision: Any) -> Any:
+    def xla_translation(self, ctx: Any, args: Any, *, dimension_numbers: DotNumbers, precision: Canonical) -> Any:
         (lc, rc), (lb, rb) = dimension_numbers
         attributes = {"dot_dimension_numbers": axis_numbers(ctx, "dot", {
             "lhs_batching_dimensions": lb, "rhs_batching_dimensions": rb,
             "lhs_contracting_dimensions": lc, "rhs_contracting_dimensions": rc})}
-        if precision is not None:
-            attributes["precision_config"] = ctx.ir.ArrayAttr.get(
-                [ctx.ir.Attribute.parse(f"#stablehlo<precision {p}>") for p in precision])
-        return ctx.op("stablehlo.dot_general", args, attributes)
+        return lower_product(ctx, "stablehlo.dot_general", args, attributes, precision)
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
@@ -182,9 +193,25 @@ class DotGeneral:
             yield Sample([rng.standard_normal((2, 3)).astype("float32"), rng.standard_normal((3, 2)).astype(dtype)],
                          {**matmul, "preferred_element_type": np.dtype(np.float64), "precision": precision},
                          ulps=_SUM_ULPS)
+        double = np.dtype(np.float64)  # narrower algorithms round doubles, for which the kit's checks have no allowance
+        for algorithm in ("F64_F64_F64", (double, double, double, 1, 1, 1, False)):
+            yield Sample([rng.standard_normal((2, 3)), rng.standard_normal((3, 4))],
+                         {**matmul, "precision": algorithm}, ulps=_SUM_ULPS)
+        yield Sample([np.ones((2, 3), int), np.ones((3, 2), int)], {**matmul, "precision": "F32_F32_F32"},
+                     error=TypeError)
         yield Sample([np.ones((2, 3)), np.ones((2, 3))], matmul, error=TypeError)
         yield Sample([np.ones((2, 3)), np.ones((3, 2))], {**matmul, "preferred_element_type": np.dtype(np.int32)},
                      error=TypeError)
+
+
+def _by_algorithm(rule: DotGeneral, lhs: Any, rhs: Any, dtype: np.dtype, dimension_numbers: DotNumbers,
+                  precision: Canonical) -> Any:
+    """The product of operands in the types of an algorithm."""
+    refuse_on_cpu("dot_general", precision)
+    left, right, sums = computed_in(precision, lhs.dtype, rhs.dtype, dtype)
+    out = rule.impl([lhs.astype(left, copy=False), rhs.astype(right, copy=False)], precision=None,
+                    dimension_numbers=dimension_numbers, preferred_element_type=sums)
+    return out.astype(dtype, copy=False)
 
 
 def _contract(lhs: Any, rhs: Any, plan: Plan) -> Any:
@@ -206,7 +233,7 @@ def _dot_tangent(x: Any, y: Any, params: dict[str, Any]) -> Any:
     return dot_general.primitive.bind(x, y, **params)
 
 
-def _operand_cotangent(ct: Any, wanted: ShapedArray, other: Any, dimension_numbers: DotNumbers, precision: Any,
+def _operand_cotangent(ct: Any, wanted: ShapedArray, other: Any, dimension_numbers: DotNumbers, precision: Canonical,
                        other_first: bool) -> Any:
     """The cotangent of one operand, with `dimension_numbers` given for (that operand, the other).
 
@@ -258,18 +285,19 @@ def _to_numbers(dimension_numbers: Any) -> DotNumbers:
 _remembered_numbers = lru_cache(maxsize=4096)(_to_numbers)
 
 
-def _check_numbers(lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: DotNumbers) -> None:
+def check_dot_numbers(primitive: str, lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: DotNumbers) -> None:
+    """Raise unless the axes exist, each is in one place only, and pairs are of the same size."""
     (lc, rc), (lb, rb) = dimension_numbers
     got = f"{lhs} and {rhs}, contracting {lc} with {rc}, batch axes {lb} and {rb}"
     for aval, contract, batch in ((lhs, lc, lb), (rhs, rc, rb)):
         axes = (*contract, *batch)
         if len(set(axes)) != len(axes) or any([not 0 <= d < aval.ndim for d in axes]):
-            raise refused("dot_general", f"dimension_numbers must be distinct axes of {aval}", got=got,
+            raise refused(primitive, f"dimension_numbers must be distinct axes of {aval}", got=got,
                           wanted=f"each axis at most once, from 0 to {aval.ndim - 1}",
                           todo="an axis is contracted, batched or free; negative axes aren't supported here")
     for what, left, right in (("contracting", lc, rc), ("batch", lb, rb)):
         if len(left) != len(right) or [lhs.shape[d] for d in left] != [rhs.shape[d] for d in right]:
-            raise refused("dot_general", f"{what} axes differ in size", got=got, wanted="equal sizes pair by pair",
+            raise refused(primitive, f"{what} axes differ in size", got=got, wanted="equal sizes pair by pair",
                           todo="check the shapes, or transpose an operand")
 
 
@@ -283,27 +311,12 @@ def _check_preferred(aval: ShapedArray, preferred: np.dtype) -> None:
                       todo="convert the result with lax.convert_element_type")
 
 
-def _canonical_precision(precision: Any) -> tuple[str, str] | None:
-    if precision is None:
-        return None
-    pair = tuple(precision) if isinstance(precision, (tuple, list)) else (precision, precision)
-    names = [getattr(p, "name", p) for p in pair]
-    names = [p.lower() if isinstance(p, str) else p for p in names]
-    if len(names) != 2 or any([not (p is None or isinstance(p, str)) or p not in _PRECISIONS for p in names]):
-        raise refused("dot_general", "unknown precision", got=repr(precision),
-                      wanted="None, 'default', 'high', 'highest', or a pair of them",
-                      todo="leave it out for the default")
-    if names == [None, None]:
-        return None
-    return _PRECISIONS[names[0]] or "DEFAULT", _PRECISIONS[names[1]] or "DEFAULT"
-
-
 dot_general: Any = define(DotGeneral())
 
 
 @public
-def dot(lhs: ArrayLike, rhs: ArrayLike, *, dimension_numbers: Contraction | None = None,
-        precision: object | None = None, preferred_element_type: DTypeLike | None = None) -> Array:
+def dot(lhs: ArrayLike, rhs: ArrayLike, *, dimension_numbers: DotDimensionNumbers | None = None,
+        precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None) -> Array:
     """The product of vectors and matrices; with `dimension_numbers`, the same as `dot_general`.
 
     >>> dot(np.ones((2, 3)), np.ones(3)).tolist()
@@ -321,7 +334,7 @@ def dot(lhs: ArrayLike, rhs: ArrayLike, *, dimension_numbers: Contraction | None
 
 
 @public
-def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: object | None = None) -> Array:
+def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None) -> Array:
     """Matrix products along equal leading axes: `(..., n, k)` and `(..., k, m)` give `(..., n, m)`.
 
     >>> batch_matmul(np.ones((5, 2, 3)), np.ones((5, 3, 4))).shape
