@@ -16,9 +16,9 @@ MISSING = {
         conv_shape_tuple conv_transpose conv_transpose_shape_tuple conv_with_general_padding reduce_window
         reduce_window_shape_tuple""",
     "linear algebra and Fourier transforms": "FftType fft linalg",
-    "precisions, ragged products, random bits, incomplete gamma and beta functions": """
-        AccuracyMode RaggedDotDimensionNumbers RandomAlgorithm Tolerance betainc igamma igamma_grad_a igammac
-        ragged_dot ragged_dot_general random_gamma_grad rng_bit_generator rng_uniform scaled_dot scatter_apply""",
+    "random bits, incomplete gamma and beta functions": """
+        AccuracyMode RandomAlgorithm Tolerance betainc igamma igamma_grad_a igammac random_gamma_grad
+        rng_bit_generator rng_uniform scaled_dot scatter_apply""",
 }
 
 #: Primitives of jax.lax, without _p, of which we have the function: it is computed by other primitives.

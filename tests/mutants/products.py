@@ -8,21 +8,22 @@ LINEAR, LOWERING = "corejax_lax_basic.linear_algebra", "corejax_lax_basic._lower
 
 MUTANTS = (
     *mutants_of("dot_general", LINEAR, "_plan", (
-        ("impl", "order", "(*rb, *rc, *_free(rhs_ndim, rc, rb))", "(*rb, *_free(rhs_ndim, rc, rb), *rc)"),
-        ("impl", "order", "(*lb, *_free(lhs_ndim, lc, lb), *lc)", "(*lb, *_free(lhs_ndim, lc, lb), *sorted(lc))"),
-        ("impl", "axis", "(*lb, *_free(lhs_ndim, lc, lb), *lc)", "(*_free(lhs_ndim, lc, lb), *lb, *lc)"),
+        ("impl", "order", "(*rb, *rc, *free_axes(rhs_ndim, rc, rb))",
+         "(*rb, *free_axes(rhs_ndim, rc, rb), *rc)"),
+        ("impl", "order", "(*lb, *free_axes(lhs_ndim, lc, lb), *lc)",
+         "(*lb, *free_axes(lhs_ndim, lc, lb), *sorted(lc))"),
+        ("impl", "axis", "(*lb, *free_axes(lhs_ndim, lc, lb), *lc)", "(*free_axes(lhs_ndim, lc, lb), *lb, *lc)"),
     )),
     *mutants_of("dot_general", LINEAR, "DotGeneral.impl", (
-        ("impl", "dtype", "out.astype(dtype, copy=False)", "out"),
+        ("impl", "dtype", "out.astype(sums, copy=False).astype(dtype, copy=False)", "out"),
         ("impl", "missing case", "dtype = preferred_element_type or lhs.dtype", "dtype = lhs.dtype"),
     )),
     *mutants_of("dot_general", LINEAR, "DotGeneral.abstract_eval", (
-        ("abstract_eval", "dtype", "preferred_element_type or lhs.dtype", "lhs.dtype"),
-        ("abstract_eval", "weak type", "preferred_element_type or lhs.dtype, all_weak(avals))",
-         "preferred_element_type or lhs.dtype)"),
+        ("abstract_eval", "dtype", "ShapedArray(axes, dtype,", "ShapedArray(axes, lhs.dtype,"),
+        ("abstract_eval", "weak type", "ShapedArray(axes, dtype, all_weak(avals))", "ShapedArray(axes, dtype)"),
         ("abstract_eval", "shape",
-         "axes = (*[lhs.shape[d] for d in lb], *[lhs.shape[d] for d in _free(lhs.ndim, lc, lb)],",
-         "axes = (*[lhs.shape[d] for d in _free(lhs.ndim, lc, lb)], *[lhs.shape[d] for d in lb],"),
+         "axes = (*[lhs.shape[d] for d in lb], *[lhs.shape[d] for d in free_axes(lhs.ndim, lc, lb)],",
+         "axes = (*[lhs.shape[d] for d in free_axes(lhs.ndim, lc, lb)], *[lhs.shape[d] for d in lb],"),
     )),
     *mutants_of("dot_general", LINEAR, "DotGeneral", (
         ("jvp", "dropped term", "lambda y_dot, out, x, y, **params: _dot_tangent(x, y_dot, params)", "None"),
@@ -43,9 +44,9 @@ MUTANTS = (
     )),
     *mutants_of("dot_general", LINEAR, "DotGeneral.vmap", (
         ("vmap", "order", "(l_dim, *lb), (r_dim, *rb)", "(*lb, l_dim), (*rb, r_dim)"),
-        ("vmap", "off by one", "out_dim = len(lb) + _free(len(shape_of(args[0])), lc, lb).index(l_dim)",
-         "out_dim = _free(len(shape_of(args[0])), lc, lb).index(l_dim)"),
-        ("vmap", "missing case", "out_dim = len(rb) + free + _free(len(shape_of(args[1])), rc, rb).index(r_dim)",
+        ("vmap", "off by one", "out_dim = len(lb) + free_axes(len(shape_of(args[0])), lc, lb).index(l_dim)",
+         "out_dim = free_axes(len(shape_of(args[0])), lc, lb).index(l_dim)"),
+        ("vmap", "missing case", "out_dim = len(rb) + free + free_axes(len(shape_of(args[1])), rc, rb).index(r_dim)",
          "out_dim = len(rb) + free"),
         ("vmap", "axis", "rc, rb = shaping.shifted(rc, r_dim), shaping.shifted(rb, r_dim)",
          "rc = shaping.shifted(rc, r_dim)"),

@@ -59,9 +59,9 @@ MUTANTS = (
         ("impl", "missing case", "np.minimum(np.maximum(low, x), high)", "np.fmin(np.fmax(low, x), high)"),
     )),
 
-    *mutants_of("dot_general", LINEAR, "DotGeneral", (
-        ("impl", "dtype", 'np.dtype(np.float32) if dtype.itemsize < 4 and dtype_kind(dtype) == "f" else dtype',
-         "dtype"),
+    *mutants_of("dot_general", LINEAR, "to_multiply", (
+        ("impl", "dtype", 'np.dtype(np.float32) if sums.itemsize < 4 and dtype_kind(sums) == "f" else sums',
+         "sums"),
     )),
     *mutants_of("dot_general", LINEAR, "_contract", (
         ("impl", "missing case", "prod(lhs.shape[lhs.ndim - n_contract:])", "prod(lhs.shape[-n_contract:])"),

@@ -46,4 +46,48 @@ precisions.add("an algorithm for narrower floats",
                "lax.dot(np.ones(3), np.ones(3), precision='ANY_F8_ANY_F8_F32')", TypeError, "f64[3]", "8-bit")
 precisions.add("a level that doesn't exist", "lax.Precision('exact')", ValueError, "exact")
 
-GROUPS = (precisions,)
+ragged = Group("Products of groups")
+ragged.add("sizes of groups that aren't integers",
+           "lax.ragged_dot(np.ones((3, 2)), np.ones((2, 2, 4)), np.ones(2))",
+           TypeError, "f64[2]", "integers")
+ragged.add("one size for all groups", "lax.ragged_dot(np.ones((3, 2)), np.ones((2, 2, 4)), 3)", TypeError,
+           "group_sizes", "integers, with groups along the last axis",
+           jax="jax.lax.ragged_dot(np.ones((3, 2)), np.ones((2, 2, 4)), 3)")
+ragged.add("more groups than matrices",
+           "lax.ragged_dot(np.ones((3, 2)), np.ones((2, 2, 4)), np.array([1, 1, 1]))", TypeError,
+           "2 groups", "3")
+ragged.add("matrices that don't fit", "lax.ragged_dot(np.ones((3, 2)), np.ones((2, 5, 4)), np.array([1, 2]))",
+           TypeError, "f64[3,2]", "f64[2,5,4]")
+ragged.add("a single matrix", "lax.ragged_dot(np.ones((3, 2)), np.ones((2, 4)), np.array([1, 2]))", TypeError,
+           "f64[2,4]")
+ragged.add("sizes by rows", "lax.ragged_dot(np.ones((3, 2)), np.ones((2, 2, 4)), np.ones((3, 2), int))", TypeError,
+           "i64[3,2]", "(groups,)")
+ragged.add("groups of two dtypes", "lax.ragged_dot(np.ones((3, 2)), np.ones((2, 2, 4), np.float32), np.array([1, 2]))",
+           TypeError, "f64[3,2]", "f32[2,2,4]", jax=None)
+ragged.add("a later first group", """
+    lax.ragged_dot(np.ones((3, 2)), np.ones((2, 2, 4)), np.array([1, 2]), group_offset=np.array([1]))
+    """, NotImplementedError, "group_offset", "part of rhs")
+ragged.add("dimension numbers as a tuple", """
+    numbers = (((1,), (1,)), ((), ()))
+    lax.ragged_dot_general(np.ones((3, 2)), np.ones((2, 2, 4)), np.array([1, 2]), numbers)
+    """, TypeError, "(((1,), (1,)), ((), ()))", "lax.RaggedDotDimensionNumbers")
+for name, axes, words in (("two ragged axes", "[0, 1], [0]", ("one ragged axis", "(0, 1)")),
+                          ("no ragged axis", "[], [0]", ("one ragged axis", "()")),
+                          ("a ragged axis that doesn't exist", "[2], [0]", ("one ragged axis", "(2,)")),
+                          ("no axis for groups", "[0], []", ("axis for groups",)),
+                          ("a contracted axis for groups", "[0], [1]", ("axis for groups", "(1,)")),
+                          ("an axis for groups beside a contracted one", "[1], [0]", ("axis for groups", "leave it"))):
+    ragged.add(name, f"""
+    numbers = lax.RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), {axes})
+    lax.ragged_dot_general(np.ones((3, 2)), np.ones((2, 2, 4)), np.array([1, 2]), numbers)
+    """, TypeError, *words)
+ragged.add("an axis of groups that isn't an integer", """
+    lax.RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), [0.5], [0])
+    """, TypeError, "0.5", "lhs_ragged_dimensions")
+ragged.add("the derivative by sizes of groups", """
+    def total(sizes):
+        return lax.ragged_dot(np.ones((3, 2)), np.ones((2, 2, 4)), sizes).sum()  # <-
+    cj.grad(total)(np.ones(2))
+    """, TypeError, "f64[2]", "integers")
+
+GROUPS = (precisions, ragged)

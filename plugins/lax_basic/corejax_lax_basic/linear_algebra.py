@@ -51,13 +51,13 @@ class Plan(NamedTuple):
 @lru_cache(maxsize=4096)
 def _plan(dimension_numbers: DotNumbers, lhs_ndim: int, rhs_ndim: int) -> Plan:
     (lc, rc), (lb, rb) = dimension_numbers
-    lhs = (*lb, *_free(lhs_ndim, lc, lb), *lc)
-    rhs = (*rb, *rc, *_free(rhs_ndim, rc, rb))
+    lhs = (*lb, *free_axes(lhs_ndim, lc, lb), *lc)
+    rhs = (*rb, *rc, *free_axes(rhs_ndim, rc, rb))
     return Plan(None if lhs == tuple(range(lhs_ndim)) else lhs, None if rhs == tuple(range(rhs_ndim)) else rhs,
                 len(lb), len(lc))
 
 
-def _free(ndim: int, contracting: Shape, batch: Shape) -> Shape:
+def free_axes(ndim: int, contracting: Shape, batch: Shape) -> Shape:
     """The axes that are neither contracted nor batched."""
     return tuple([d for d in range(ndim) if d not in contracting and d not in batch])
 
@@ -85,7 +85,7 @@ class DotGeneral:
                         preferred_element_type: DTypeLike | None = None) -> Array:
             if preferred_element_type is not None:
                 preferred_element_type = canonical_dtype(preferred_element_type)
-            return bind(lhs, rhs, dimension_numbers=_canonical_numbers(dimension_numbers),
+            return bind(lhs, rhs, dimension_numbers=canonical_dot_numbers(dimension_numbers),
                         precision=canonical_precision("dot_general", precision),
                         preferred_element_type=preferred_element_type)
         return dot_general
@@ -95,34 +95,20 @@ class DotGeneral:
              preferred_element_type: np.dtype | None) -> Any:
         lhs, rhs = args
         dtype = preferred_element_type or lhs.dtype
-        if precision is not None and is_algorithm(precision):
-            return _by_algorithm(self, lhs, rhs, dtype, dimension_numbers, precision)
-        wide = np.dtype(np.float32) if dtype.itemsize < 4 and dtype_kind(dtype) == "f" else dtype
-        if wide.itemsize < lhs.dtype.itemsize:
-            wide = lhs.dtype
-        if lhs.dtype != wide:
-            lhs = lhs.astype(wide)
-        if rhs.dtype != wide:
-            rhs = rhs.astype(wide)
+        lhs, rhs, sums = to_multiply(self.name, lhs, rhs, dtype, precision)
         out = _contract(lhs, rhs, _plan(dimension_numbers, lhs.ndim, rhs.ndim))
-        return out if wide is dtype else out.astype(dtype, copy=False)
+        return out if out.dtype is dtype else out.astype(sums, copy=False).astype(dtype, copy=False)
 
     @hookimpl
     def abstract_eval(self, avals: Any, *, dimension_numbers: DotNumbers, precision: Canonical,
                       preferred_element_type: np.dtype | None) -> ShapedArray:
         lhs, rhs = avals
         check_dot_numbers(self.name, lhs, rhs, dimension_numbers)
-        if is_algorithm(canonical_precision(self.name, precision)):
-            check_algorithm(self.name, precision, avals)
-        if preferred_element_type is None:
-            same_dtype(self.name, avals)
-        else:
-            for aval in avals:
-                _check_preferred(aval, preferred_element_type)
+        dtype = product_dtype(self.name, avals, precision, preferred_element_type)
         (lc, rc), (lb, rb) = dimension_numbers
-        axes = (*[lhs.shape[d] for d in lb], *[lhs.shape[d] for d in _free(lhs.ndim, lc, lb)],
-                *[rhs.shape[d] for d in _free(rhs.ndim, rc, rb)])
-        return ShapedArray(axes, preferred_element_type or lhs.dtype, all_weak(avals))
+        axes = (*[lhs.shape[d] for d in lb], *[lhs.shape[d] for d in free_axes(lhs.ndim, lc, lb)],
+                *[rhs.shape[d] for d in free_axes(rhs.ndim, rc, rb)])
+        return ShapedArray(axes, dtype, all_weak(avals))
 
     jvp = partials(lambda x_dot, out, x, y, **params: _dot_tangent(x_dot, y, params),
                    lambda y_dot, out, x, y, **params: _dot_tangent(x, y_dot, params))
@@ -146,13 +132,13 @@ class DotGeneral:
         if l_dim is not None and r_dim is not None:
             lb, rb = (l_dim, *lb), (r_dim, *rb)
         elif l_dim is not None:  # another free axis of lhs, wherever it is
-            out_dim = len(lb) + _free(len(shape_of(args[0])), lc, lb).index(l_dim)
+            out_dim = len(lb) + free_axes(len(shape_of(args[0])), lc, lb).index(l_dim)
         elif len(shape_of(args[1])) == len(rc) + len(rb) + 1:  # the new axis is the only free one: it comes first
             args, out_dim = (args[1], args[0]), len(rb)
             (lc, rc), (lb, rb), precision = (rc, lc), (rb, lb), exchanged(precision)
         else:
             free = len(shape_of(args[0])) - len(lc) - len(lb)
-            out_dim = len(rb) + free + _free(len(shape_of(args[1])), rc, rb).index(r_dim)
+            out_dim = len(rb) + free + free_axes(len(shape_of(args[1])), rc, rb).index(r_dim)
         return dot_general.primitive.bind(*args, dimension_numbers=((lc, rc), (lb, rb)), precision=precision,
                                           preferred_element_type=preferred_element_type), out_dim
 
@@ -204,14 +190,24 @@ class DotGeneral:
                      error=TypeError)
 
 
-def _by_algorithm(rule: DotGeneral, lhs: Any, rhs: Any, dtype: np.dtype, dimension_numbers: DotNumbers,
-                  precision: Canonical) -> Any:
-    """The product of operands in the types of an algorithm."""
-    refuse_on_cpu("dot_general", precision)
-    left, right, sums = computed_in(precision, lhs.dtype, rhs.dtype, dtype)
-    out = rule.impl([lhs.astype(left, copy=False), rhs.astype(right, copy=False)], precision=None,
-                    dimension_numbers=dimension_numbers, preferred_element_type=sums)
-    return out.astype(dtype, copy=False)
+def to_multiply(primitive: str, lhs: Any, rhs: Any, dtype: np.dtype, precision: Canonical) -> tuple[Any, Any, np.dtype]:
+    """NumPy operands in the type to multiply in, and the type that sums of products are then rounded to.
+
+    `dtype` is the result's.
+    """
+    sums = dtype
+    if precision is not None and is_algorithm(precision):
+        refuse_on_cpu(primitive, precision)
+        left, right, sums = computed_in(precision, lhs.dtype, rhs.dtype, dtype)
+        lhs, rhs = lhs.astype(left, copy=False), rhs.astype(right, copy=False)
+    wide = np.dtype(np.float32) if sums.itemsize < 4 and dtype_kind(sums) == "f" else sums
+    if wide.itemsize < lhs.dtype.itemsize:
+        wide = lhs.dtype
+    if lhs.dtype != wide:
+        lhs = lhs.astype(wide)
+    if rhs.dtype != wide:
+        rhs = rhs.astype(wide)
+    return lhs, rhs, sums
 
 
 def _contract(lhs: Any, rhs: Any, plan: Plan) -> Any:
@@ -241,8 +237,8 @@ def _operand_cotangent(ct: Any, wanted: ShapedArray, other: Any, dimension_numbe
     """
     (own_contract, contract), (own_batch, batch) = dimension_numbers
     ct_aval, other_aval = aval_of(ct), aval_of(other)
-    own_free = _free(wanted.ndim, own_contract, own_batch)
-    free = _free(other_aval.ndim, contract, batch)
+    own_free = free_axes(wanted.ndim, own_contract, own_batch)
+    free = free_axes(other_aval.ndim, contract, batch)
     n_batch = len(batch)
     start = n_batch if other_first else n_batch + len(own_free)
     ct_free = tuple(range(start, start + len(free)))
@@ -263,7 +259,8 @@ def _operand_cotangent(ct: Any, wanted: ShapedArray, other: Any, dimension_numbe
     return lax.convert_element_type(product, wanted.dtype) if ct_aval.dtype != wanted.dtype else product
 
 
-def _canonical_numbers(dimension_numbers: Any) -> DotNumbers:
+def canonical_dot_numbers(dimension_numbers: Any) -> DotNumbers:
+    """Dimension numbers as tuples of Python integers."""
     try:
         return _remembered_numbers(dimension_numbers)
     except TypeError:  # lists aren't hashable
@@ -301,12 +298,25 @@ def check_dot_numbers(primitive: str, lhs: ShapedArray, rhs: ShapedArray, dimens
                           todo="check the shapes, or transpose an operand")
 
 
-def _check_preferred(aval: ShapedArray, preferred: np.dtype) -> None:
+def product_dtype(primitive: str, avals: Sequence[ShapedArray], precision: Canonical,
+                  preferred: np.dtype | None) -> np.dtype:
+    """The type of products of these operands, after checking them."""
+    if is_algorithm(canonical_precision(primitive, precision)):
+        check_algorithm(primitive, precision, avals)
+    if preferred is None:
+        same_dtype(primitive, avals)
+        return avals[0].dtype
+    for aval in avals:
+        _check_preferred(primitive, aval, preferred)
+    return preferred
+
+
+def _check_preferred(primitive: str, aval: ShapedArray, preferred: np.dtype) -> None:
     have, want = dtype_kind(aval.dtype), dtype_kind(preferred)
     fits = have == want or (have in "iu" and want == "f")
     if not fits or (have in "iu" and preferred.itemsize < aval.dtype.itemsize):
         wide = f", at least as wide as {aval.dtype}" if have in "iu" else ""
-        raise refused("dot_general", f"preferred_element_type {preferred} can't hold products of {aval}",
+        raise refused(primitive, f"preferred_element_type {preferred} can't hold products of {aval}",
                       got=str(preferred), wanted=f"a dtype of kind {have!r}{wide}",
                       todo="convert the result with lax.convert_element_type")
 
