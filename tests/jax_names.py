@@ -18,7 +18,7 @@ MISSING = {
     "linear algebra and Fourier transforms": "FftType fft linalg",
     "random bits, incomplete gamma and beta functions": """
         AccuracyMode RandomAlgorithm Tolerance betainc igamma igamma_grad_a igammac random_gamma_grad
-        rng_bit_generator rng_uniform scaled_dot scatter_apply""",
+        rng_bit_generator rng_uniform scatter_apply""",
 }
 
 #: Primitives of jax.lax, without _p, of which we have the function: it is computed by other primitives.

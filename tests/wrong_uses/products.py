@@ -90,4 +90,21 @@ ragged.add("the derivative by sizes of groups", """
     cj.grad(total)(np.ones(2))
     """, TypeError, "f64[2]", "integers")
 
-GROUPS = (precisions, ragged)
+scaled = Group("Products with scales")
+scaled.add("vectors with scales", "lax.scaled_dot(np.ones(3), np.ones(3))", TypeError, "f64[3]", "dimension_numbers")
+scaled.add("scaled operands of two ranks", "lax.scaled_dot(np.ones((2, 3)), np.ones((1, 3, 4)))", TypeError, "f64[2,3]",
+           "f64[1,3,4]")
+scaled.add("scaled operands that don't fit", "lax.scaled_dot(np.ones((2, 3)), np.ones((2, 4)))", TypeError, "f64[2,3]",
+           "f64[2,4]")
+scaled.add("a scale for blocks that don't fit", """
+    lax.scaled_dot(np.ones((2, 6)), np.ones((6, 4)), lhs_scale=np.ones((2, 4)))
+    """, TypeError, "lhs_scale", "f64[2,4] for f64[2,6]")
+scaled.add("a scale for blocks of rows", """
+    lax.scaled_dot(np.ones((2, 6)), np.ones((6, 4)), lhs_scale=np.ones((1, 6)))
+    """, TypeError, "lhs_scale", "f64[1,6]", "contracted")
+scaled.add("a number as a scale", "lax.scaled_dot(np.ones((2, 6)), np.ones((6, 4)), rhs_scale=2.0)", TypeError,
+           "rhs_scale", "f64[6,4]")
+scaled.add("integers with scales", "lax.scaled_dot(np.ones((2, 6), int), np.ones((6, 4)))", TypeError, "i64[2,6]",
+           "floats", jax=None)
+
+GROUPS = (precisions, ragged, scaled)

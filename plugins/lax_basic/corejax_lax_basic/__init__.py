@@ -40,6 +40,7 @@ from corejax_lax_basic.picking import index_take, scatter_sub
 from corejax_lax_basic.precision import DotAlgorithm, DotAlgorithmPreset, Precision, PrecisionLike
 from corejax_lax_basic.ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
 from corejax_lax_basic.rounding import RoundingMethod, ceil, floor, is_finite, round
+from corejax_lax_basic.scaled import scaled_dot
 from corejax_lax_basic.scattering import (
     ScatterDimensionNumbers,
     scatter,
@@ -107,8 +108,9 @@ __all__ = [
     "floor", "full", "full_like", "gather", "ge", "gt", "imag", "index_in_dim", "index_take", "integer_pow", "iota",
     "is_finite", "le", "log", "log1p", "logistic", "lt", "max", "min", "mul", "mulhi", "ne", "neg", "nextafter",
     "optimization_barrier", "pad", "padtype_to_pads", "population_count", "pow", "ragged_dot", "ragged_dot_general",
-    "real", "reciprocal", "reduce_precision", "rem", "reshape", "rev", "round", "rsqrt", "scatter", "scatter_add",
-    "scatter_max", "scatter_min", "scatter_mul", "scatter_sub", "select", "select_n", "shape_as_value", "shift_left",
-    "shift_right_arithmetic", "shift_right_logical", "sign", "sin", "sinh", "slice", "slice_in_dim", "split", "sqrt",
-    "square", "squeeze", "stack", "stop_gradient", "sub", "tan", "tanh", "tile", "transpose", "unstack",
+    "real", "reciprocal", "reduce_precision", "rem", "reshape", "rev", "round", "rsqrt", "scaled_dot", "scatter",
+    "scatter_add", "scatter_max", "scatter_min", "scatter_mul", "scatter_sub", "select", "select_n", "shape_as_value",
+    "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "sin", "sinh", "slice", "slice_in_dim",
+    "split", "sqrt", "square", "squeeze", "stack", "stop_gradient", "sub", "tan", "tanh", "tile", "transpose",
+    "unstack",
 ]
