@@ -198,7 +198,8 @@ def test_every_function_of_every_pack_has_its_place_in_the_stubs() -> None:
 
 def test_signatures_and_documentation_are_copied() -> None:
     text = Stubs().files["lax.pyi"]
-    assert 'def sin(x: ArrayLike) -> Array:\n    """The sine.\n\n    >>> sin(0.5)\n' in text
+    assert 'def neg(x: ArrayLike) -> Array:\n    """The negation -x.\n\n    >>> neg(' in text
+    assert "def sin(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:" in text
     assert "def softplus(x: ArrayLike, /) -> Array:" in text
     assert "def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:" in text
     assert "jaxpr: Jaxpr, prevent_cse: bool = True, differentiated: bool = False) -> list[Array]:" in text

@@ -1,4 +1,4 @@
-"""Precisions of products, and products of groups."""
+"""Precisions of products, products of groups and with scales; accuracies of elementwise functions."""
 
 from __future__ import annotations
 
@@ -107,4 +107,16 @@ scaled.add("a number as a scale", "lax.scaled_dot(np.ones((2, 6)), np.ones((6, 4
 scaled.add("integers with scales", "lax.scaled_dot(np.ones((2, 6), int), np.ones((6, 4)))", TypeError, "i64[2,6]",
            "floats", jax=None)
 
-GROUPS = (precisions, ragged, scaled)
+accuracies = Group("Accuracies of elementwise functions")
+accuracies.add("an accuracy as a word", "lax.sin(0.5, accuracy='highest')", TypeError, "'highest'", "lax.AccuracyMode")
+accuracies.add("a number as an accuracy", "lax.exp(0.5, accuracy=1e-6)", TypeError, "1e-06", "lax.Tolerance")
+accuracies.add("an accuracy of integers", "lax.tanh(np.arange(3), accuracy=lax.AccuracyMode.HIGHEST)", TypeError,
+               "tanh", "i64[3]")
+accuracies.add("an accuracy of a complex cubic root", "lax.cbrt(np.array([1j]), accuracy=lax.Tolerance(ulps=1))",
+               TypeError, "cbrt", "c128[1]")
+accuracies.add("no tolerance", "lax.Tolerance()", ValueError, "atol, rtol and ulps", "lax.AccuracyMode.HIGHEST")
+accuracies.add("a negative tolerance", "lax.Tolerance(atol=-1e-6)", ValueError, "atol=-1e-06")
+accuracies.add("half an ulp", "lax.Tolerance(ulps=0.5)", ValueError, "ulps=0.5")
+accuracies.add("a tolerance that is a string", "lax.Tolerance(rtol='1e-6')", ValueError, "rtol='1e-6'")
+
+GROUPS = (precisions, ragged, scaled, accuracies)

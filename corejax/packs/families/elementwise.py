@@ -56,13 +56,13 @@ class Elementwise:
                  exempt: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
                  compiled_at: Function | None = None, cheap: bool = False, example: str = "",
                  params: Mapping[str, Sequence[Any]] = MappingProxyType({}),
-                 results: Mapping[Any, Any] = MappingProxyType({})) -> None:
+                 results: Mapping[Any, Any] = MappingProxyType({}), accurately: Function | None = None) -> None:
         self.name = name
         self.__doc__ = _documented(doc, example)
         self.cheap = cheap
         self._arity, self._kinds, self._result, self._domain = arity, dtypes, result, domain
         self._singular, self._ulps, self._exempt = tuple(singular), ulps, exempt
-        self._params, self._results = _values_of(name, params), dict(results)
+        self._params, self._results, self._accurately = _values_of(name, params), dict(results), accurately
         given = Signature((), tuple(params), False, False)
         self._backward = () if isinstance(transpose, Declaration) else tuple(
             [adapt_partial(f, given) for f in transpose])
@@ -110,6 +110,8 @@ class Elementwise:
         """The public function."""
         if self._params:
             return matching_any(bind)
+        if self._arity == 1 and self._accurately is not None:
+            return _of_one_accurately(self._primitive.bind_one, self._accurately, self.name)
         if self._arity == 1:
             return _of_one(self._primitive.bind_one)
         if self._arity == 2:
@@ -224,6 +226,8 @@ def unary(name: str, impl: Function | None, *, hlo: str | Function, dtypes: str,
       decides instead of `impl`: for example `at_special_points`, where the two disagree about signs of zeros, branches
       and infinities;
     - `cheap`: it takes about as long as reading its operands, as `neg` and `add` do;
+    - `accurately`: a function `(name, x, accuracy)` that is called if the public function, which then has an option
+      `accuracy`, is called with one that isn't None;
     - `example`: for the documentation, a call and what it prints: `"sqrt(4.0).item() -> 2.0"`.
 
     >>> from corejax import lax
@@ -291,6 +295,18 @@ def _of_one(bind: Callable[[object], Array]) -> Callable[[ArrayLike], Array]:
         except (Exception, SystemExit) as error:
             trim(error)
             raise
+    return function
+
+
+def _of_one_accurately(bind: Callable[[object], Array], accurately: Function, name: str) -> Callable[..., Array]:
+    @as_entry
+    def function(x: ArrayLike, *, accuracy: Any = None) -> Array:
+        try:
+            return bind(x) if accuracy is None else accurately(name, x, accuracy)
+        except (Exception, SystemExit) as error:
+            trim(error)
+            raise
+    function.__annotations__["accuracy"] = accurately.__annotations__.get("accuracy", Any)
     return function
 
 

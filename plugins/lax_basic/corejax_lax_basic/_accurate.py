@@ -15,7 +15,7 @@ import numpy as np
 from corejax import lax
 from corejax.core import dtypes
 
-__all__ = ["LN2", "acosh", "asinh", "atanh", "by_formula", "cbrt", "exp2", "log1p"]
+__all__ = ["LN2", "acosh", "asinh", "atanh", "by_formula", "cbrt", "cbrt_with", "exp2", "log1p"]
 
 LN2 = log(2.0)
 
@@ -85,10 +85,15 @@ def exp2(x: Any) -> Any:
 
 def cbrt(ctx: Any, args: Sequence[Any]) -> Any:
     """The compiler's operation, but for subnormal floats, for which it is wrong: they count as zeros."""
+    return cbrt_with(ctx, args, None)
+
+
+def cbrt_with(ctx: Any, args: Sequence[Any], attributes: dict[str, Any] | None) -> Any:
+    """The same, with attributes for the compiler's operation."""
     def corrected(x: Any, root: Any) -> Any:
         smallest = np.finfo(np.float32 if x.dtype.itemsize < 4 else x.dtype).smallest_normal
         return lax.select(lax.abs(x) < float(smallest), x * 0.0, root)
-    return ctx.lower(corrected, *args, ctx.op("stablehlo.cbrt", args))
+    return ctx.lower(corrected, *args, ctx.op("stablehlo.cbrt", args, attributes))
 
 
 # Parts

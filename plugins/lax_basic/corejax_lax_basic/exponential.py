@@ -10,6 +10,7 @@ import numpy as np
 from corejax.core import Array, ArrayLike, ShapedArray, aval_of, dtypes
 from corejax.plugin import Sample, define, factors, families, hookimpl, over
 from corejax_lax_basic import _accurate
+from corejax_lax_basic.accuracy import AccuracyMode, Tolerance, accurately  # noqa: F401, signatures name the types
 from corejax_lax_basic.arithmetic import add, div, integer_pow, mul, square, sub
 from corejax_lax_basic.comparison import eq
 from corejax_lax_basic.conversion import convert_element_type
@@ -24,37 +25,40 @@ def _reciprocal_root(x: Any) -> Any:
 
 exp = define(families.unary(
     "exp", np.exp, hlo="exponential", dtypes="fc", jvp=factors(lambda out, x: out),
-    compiled_at=families.at_special_points, doc="e to the power of x.",
+    compiled_at=families.at_special_points, accurately=accurately, doc="e to the power of x.",
     example="exp(0.5) -> Array(1.64872127, dtype=float64, weak_type=True)"))
 expm1 = define(families.unary(
     "expm1", np.expm1, hlo="exponential_minus_one", dtypes="fc", jvp=factors(lambda out, x: add(out, 1)),
-    compiled_at=families.at_special_points, doc="exp(x) - 1, accurate even near 0.",
+    compiled_at=families.at_special_points, accurately=accurately, doc="exp(x) - 1, accurate even near 0.",
     example="expm1(0.5) -> Array(0.64872127, dtype=float64, weak_type=True)"))
 log = define(families.unary(
     "log", np.log, hlo="log", dtypes="fc", jvp=factors(over(lambda out, x: x)), domain=(0.2, 3.0),
-    ulps=32.0, compiled_at=families.where_infinite, doc="The natural logarithm.",
+    ulps=32.0, compiled_at=families.where_infinite, accurately=accurately, doc="The natural logarithm.",
     example="log(2.0) -> Array(0.69314718, dtype=float64, weak_type=True)"))
 log1p = define(families.unary(
     "log1p", np.log1p, dtypes="fc", jvp=factors(over(lambda out, x: add(x, 1))), domain=(-0.8, 2.0),
     hlo=_accurate.by_formula(_accurate.log1p, "stablehlo.log_plus_one", only=[dtypes.float64]),
-    compiled_at=families.where_infinite, doc="log(1 + x), accurate even near 0.",
+    compiled_at=families.where_infinite, accurately=accurately, doc="log(1 + x), accurate even near 0.",
     example="log1p(0.5) -> Array(0.40546511, dtype=float64, weak_type=True)"))
 logistic = define(families.unary(
     "logistic", lambda x: np.reciprocal(x.dtype.type(1) + np.exp(-x)), hlo="logistic", dtypes="fc",
     jvp=factors(lambda out, x: mul(out, sub(1, out))),
-    compiled_at=families.at_special_points, doc="The logistic function 1 / (1 + exp(-x)).",
+    compiled_at=families.at_special_points, accurately=accurately, doc="The logistic function 1 / (1 + exp(-x)).",
     example="logistic(0.5) -> Array(0.62245933, dtype=float64, weak_type=True)"))
 sqrt = define(families.unary(
     "sqrt", np.sqrt, hlo="sqrt", dtypes="fc", jvp=factors(lambda out, x: div(0.5, out)), domain=(0.2, 3.0),
-    compiled_at=families.at_special_points, doc="The square root. Its derivative at 0 is infinite.",
+    compiled_at=families.at_special_points, accurately=accurately,
+    doc="The square root. Its derivative at 0 is infinite.",
     example="sqrt(4.0).item() -> 2.0"))
 rsqrt = define(families.unary(
     "rsqrt", _reciprocal_root, hlo="rsqrt", dtypes="fc",
     jvp=factors(lambda out, x: mul(div(out, x), -0.5)), domain=(0.2, 3.0),
-    compiled_at=families.at_special_points, doc="1 / sqrt(x).", example="rsqrt(4.0).item() -> 0.5"))
+    compiled_at=families.at_special_points, accurately=accurately, doc="1 / sqrt(x).",
+    example="rsqrt(4.0).item() -> 0.5"))
 cbrt = define(families.unary(
     "cbrt", np.cbrt, hlo=_accurate.cbrt, dtypes="f", jvp=factors(lambda out, x: div(1 / 3, square(out))),
-    domain=(0.2, 3.0), doc="The cubic root, negative for negative x. Its derivative at 0 is infinite.",
+    domain=(0.2, 3.0), accurately=accurately,
+    doc="The cubic root, negative for negative x. Its derivative at 0 is infinite.",
     example="cbrt(np.array([8.0, -27.0])).tolist() -> [2.0, -3.0]"))
 
 
@@ -71,7 +75,7 @@ def _lower_complex_exp2(ctx: Any, args: Any) -> Any:
 exp2 = define(families.unary(
     "exp2", _exp2, hlo=_accurate.by_formula(_accurate.exp2, _lower_complex_exp2), dtypes="fc",
     jvp=factors(lambda out, x: mul(out, _accurate.LN2)), compiled_at=families.at_special_points,
-    doc="2 to the power of x.", example="exp2(np.array([3.0, -1.0])).tolist() -> [8.0, 0.5]"))
+    accurately=accurately, doc="2 to the power of x.", example="exp2(np.array([3.0, -1.0])).tolist() -> [8.0, 0.5]"))
 
 
 def _base_slope(out: Any, x: Any, y: Any) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 
 from corejax.plugin import define, factors, families, over
 from corejax_lax_basic import _accurate
+from corejax_lax_basic.accuracy import AccuracyMode, Tolerance, accurately  # noqa: F401, signatures name the types
 from corejax_lax_basic.arithmetic import add, div, mul, neg, square, sub
 from corejax_lax_basic.exponential import rsqrt
 
@@ -20,15 +21,15 @@ def _radius2(x: Any, y: Any) -> Any:
 
 sin = define(families.unary(
     "sin", np.sin, hlo="sine", dtypes="fc", jvp=factors(lambda out, x: cos(x)),
-    compiled_at=families.at_special_points, doc="The sine.",
+    compiled_at=families.at_special_points, accurately=accurately, doc="The sine.",
     example="sin(0.5) -> Array(0.47942554, dtype=float64, weak_type=True)"))
 cos: Any = define(families.unary(
     "cos", np.cos, hlo="cosine", dtypes="fc", jvp=factors(lambda out, x: neg(sin(x))),
-    compiled_at=families.at_special_points, doc="The cosine.",
+    compiled_at=families.at_special_points, accurately=accurately, doc="The cosine.",
     example="cos(0.5) -> Array(0.87758256, dtype=float64, weak_type=True)"))
 tan = define(families.unary(
     "tan", np.tan, hlo="tan", dtypes="fc", jvp=factors(lambda out, x: add(square(out), 1)), domain=(-1.2, 1.2),
-    compiled_at=families.at_special_points, doc="The tangent.",
+    compiled_at=families.at_special_points, accurately=accurately, doc="The tangent.",
     example="tan(0.5) -> Array(0.54630249, dtype=float64, weak_type=True)"))
 asin = define(families.unary(
     "asin", np.arcsin, hlo="chlo.asin", dtypes="fc", jvp=factors(lambda out, x: rsqrt(sub(1, square(x)))),
@@ -60,7 +61,7 @@ cosh: Any = define(families.unary(
     example="cosh(0.5) -> Array(1.12762597, dtype=float64, weak_type=True)"))
 tanh = define(families.unary(
     "tanh", np.tanh, hlo="tanh", dtypes="fc", jvp=factors(lambda out, x: sub(1, square(out))),
-    compiled_at=families.at_special_points, doc="The hyperbolic tangent.",
+    compiled_at=families.at_special_points, accurately=accurately, doc="The hyperbolic tangent.",
     example="tanh(0.5) -> Array(0.46211716, dtype=float64, weak_type=True)"))
 
 asinh = define(families.unary(
