@@ -17,8 +17,7 @@ MISSING = {
         reduce_window_shape_tuple""",
     "linear algebra and Fourier transforms": "FftType fft linalg",
     "random bits, incomplete gamma and beta functions": """
-        RandomAlgorithm betainc igamma igamma_grad_a igammac random_gamma_grad rng_bit_generator rng_uniform
-        scatter_apply""",
+        RandomAlgorithm betainc igamma igamma_grad_a igammac random_gamma_grad rng_bit_generator rng_uniform""",
 }
 
 #: Primitives of jax.lax, without _p, of which we have the function: it is computed by other primitives.

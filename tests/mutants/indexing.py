@@ -151,9 +151,9 @@ MUTANTS = (
     )),
     *mutants_of("scatter_mul", SCATTERING, "_product_tangent", (
         ("jvp", "missing case", 'if params["unique_indices"]:', "if True:"),
-        ("jvp", "swapped operands", "before = _read_back(product, i,", "before = _read_back(tangent, i,"),
+        ("jvp", "swapped operands", "before = read_back(product, i,", "before = read_back(tangent, i,"),
     )),
-    *mutants_of("scatter_mul", SCATTERING, "_one_by_one", (
+    *mutants_of("scatter_mul", SCATTERING, "one_by_one", (
         ("jvp", "axis", "for d in index_batch]))", "for d in batches]))",
          "the batching axes of all samples are in order"),
     )),
@@ -161,7 +161,7 @@ MUTANTS = (
         ("jvp", "dropped term", "lax.convert_element_type(lax.max(ties, np.int32(1)), aval_of(t).dtype)",
          "full(shape_of(t), 1, aval_of(t).dtype)"),
     )),
-    *mutants_of("scatter", SCATTERING, "_read_back", (
+    *mutants_of("scatter", SCATTERING, "read_back", (
         ("transpose", "param", 'mode="fill" if mode == "drop" else mode', 'mode="clip"'),
     )),
     *mutants_of("scatter", PLACING, "window_sizes", (

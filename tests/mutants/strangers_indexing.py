@@ -53,7 +53,7 @@ MUTANTS = (
     *mutants_of("scatter_max", PLACING, "check_numbers", (
         ("abstract_eval", "refusal", 'dtype_kind(indices.dtype) not in "iu"', 'dtype_kind(indices.dtype) not in "iuf"'),
     )),
-    *mutants_of("scatter", SCATTERING, "_Scatter", (
+    *mutants_of("scatter", SCATTERING, "check_scatter", (
         ("abstract_eval", "refusal", "any([s > n for s, n in", "any([s > n + 1 for s, n in"),
         ("abstract_eval", "refusal", "fits = windows == indices.shape[:-1] and",
          "fits = len(windows) == indices.ndim - 1 and"),
@@ -78,13 +78,13 @@ MUTANTS = (
          "tangent = tangent"),
         ("jvp", "swapped operands", "lax.mul(factor_t, before), **alone)", "lax.mul(factor, before), **alone)"),
     )),
-    *mutants_of("scatter_mul", SCATTERING, "_one_by_one", (
+    *mutants_of("scatter_mul", SCATTERING, "one_by_one", (
         ("jvp", "permutation", "(*[scattered[d] for d in order], *window_dims)", "(*scattered, *window_dims)"),
     )),
     *mutants_of("scatter_add", SCATTERING, "ScatterAdd", (
         ("jvp", "declaration", "linear = (0, 2)", "linear = (2,)"),
     )),
-    *mutants_of("scatter_add", SCATTERING, "_read_back", (
+    *mutants_of("scatter_add", SCATTERING, "read_back", (
         ("transpose", "constant", "fill_value=0", "fill_value=None"),
     )),
     *mutants_of("scatter_max", SCATTERING, "_winners", (

@@ -1,4 +1,4 @@
-"""Precisions of products, products of groups and with scales; accuracies of elementwise functions."""
+"""Precisions of products, products of groups and with scales; accuracies of functions; functions at indices."""
 
 from __future__ import annotations
 
@@ -119,4 +119,24 @@ accuracies.add("a negative tolerance", "lax.Tolerance(atol=-1e-6)", ValueError, 
 accuracies.add("half an ulp", "lax.Tolerance(ulps=0.5)", ValueError, "ulps=0.5")
 accuracies.add("a tolerance that is a string", "lax.Tolerance(rtol='1e-6')", ValueError, "rtol='1e-6'")
 
-GROUPS = (precisions, ragged, scaled, accuracies)
+applied = Group("Functions applied at indices")
+for name, code, kind, words in (
+        ("a function that compares", "np.array([[1]]), lambda x: x > 0, numbers, update_shape=(1,)", TypeError,
+         ("bool[]", "f64[]")),
+        ("a function of two elements", "np.array([[1]]), lambda x, y: x, numbers, update_shape=(1,)", TypeError,
+         ("scatter_apply",)),
+        ("a function that makes a vector", "np.array([[1]]), lambda x: lax.broadcast(x, (2,)), numbers, "
+         "update_shape=(1,)", TypeError, ("f64[2]", "f64[]")),
+        ("a number instead of a function", "np.array([[1]]), 2.0, numbers, update_shape=(1,)", TypeError, ("2.0",)),
+        ("no update_shape for several indices", "np.array([[1], [2]]), lambda x: x, numbers", TypeError,
+         ("f64[] into f64[3]", "scatter_apply")),
+        ("indices that aren't integers", "np.array([[1.0]]), lambda x: x, numbers, update_shape=(1,)", TypeError,
+         ("f64[1,1]",)),
+        ("a mode that doesn't exist", "np.array([[1]]), lambda x: x, numbers, update_shape=(1,), mode='wrap'",
+         ValueError, ("'wrap'", "scatter_apply"))):
+    applied.add(name, f"""
+    numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    lax.scatter_apply(np.ones(3), {code})
+    """, kind, *words)
+
+GROUPS = (precisions, ragged, scaled, accuracies, applied)

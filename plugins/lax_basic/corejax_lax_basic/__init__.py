@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from corejax_lax_basic.accuracy import AccuracyMode, Tolerance, with_accuracy
+from corejax_lax_basic.applying import scatter_apply
 from corejax_lax_basic.arithmetic import (
     abs,
     add,
@@ -110,8 +111,8 @@ __all__ = [
     "index_take", "integer_pow", "iota", "is_finite", "le", "log", "log1p", "logistic", "lt", "max", "min", "mul",
     "mulhi", "ne", "neg", "nextafter", "optimization_barrier", "pad", "padtype_to_pads", "population_count", "pow",
     "ragged_dot", "ragged_dot_general", "real", "reciprocal", "reduce_precision", "rem", "reshape", "rev", "round",
-    "rsqrt", "scaled_dot", "scatter", "scatter_add", "scatter_max", "scatter_min", "scatter_mul", "scatter_sub",
-    "select", "select_n", "shape_as_value", "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign",
-    "sin", "sinh", "slice", "slice_in_dim", "split", "sqrt", "square", "squeeze", "stack", "stop_gradient", "sub",
-    "tan", "tanh", "tile", "transpose", "unstack", "with_accuracy",
+    "rsqrt", "scaled_dot", "scatter", "scatter_add", "scatter_apply", "scatter_max", "scatter_min", "scatter_mul",
+    "scatter_sub", "select", "select_n", "shape_as_value", "shift_left", "shift_right_arithmetic",
+    "shift_right_logical", "sign", "sin", "sinh", "slice", "slice_in_dim", "split", "sqrt", "square", "squeeze",
+    "stack", "stop_gradient", "sub", "tan", "tanh", "tile", "transpose", "unstack", "with_accuracy",
 ]

@@ -98,18 +98,8 @@ class _Scatter:
     def abstract_eval(self, avals: Any, *, dimension_numbers: Numbers, indices_are_sorted: bool, unique_indices: bool,
                       mode: str) -> ShapedArray:
         x, indices, updates = avals
-        window_dims, inserted, index_map, x_batch, index_batch = dimension_numbers
         same_dtype(self.name, (x, updates))
-        check_numbers(self.name, x, indices, index_map, inserted, x_batch, index_batch)
-        check_places(self.name, window_dims, updates, "update_window_dims")
-        windows = tuple([n for d, n in enumerate(updates.shape) if d not in window_dims])
-        fits = windows == indices.shape[:-1] and len(window_dims) + len(inserted) + len(x_batch) == x.ndim
-        if not fits or any([s > n for s, n in zip(window_sizes(x.shape, updates.shape, dimension_numbers), x.shape,
-                                                  strict=True)]):
-            raise refused(self.name, "the updates don't fit the operand and the indices",
-                          got=f"{updates} into {x} at {indices} with {ScatterDimensionNumbers(*dimension_numbers)}",
-                          wanted="the indices' axes but the last, and a window axis for each operand axis not inserted",
-                          todo="for x[i] along axis 0: inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)")
+        check_scatter(self.name, x, indices, updates, dimension_numbers)
         return ShapedArray(x.shape, x.dtype, x.weak_type and updates.weak_type)
 
     @hookimpl
@@ -191,11 +181,11 @@ class Scatter(_Scatter):
         if type(x) is Linear:
             x_bar = scatter.primitive.bind(ct, indices, full(sizes, 0, aval_of(ct).dtype), **fixed)
         if type(updates) is Linear:
-            updates_bar = _read_back(ct, indices, sizes, dimension_numbers, mode)
+            updates_bar = read_back(ct, indices, sizes, dimension_numbers, mode)
             if not unique_indices:  # only the winning window has a derivative: mark each element and see which arrived
                 marks = reshape(lax.iota(np.int32, updates.aval.size), sizes)
                 arrived = scatter.primitive.bind(full(shape_of(ct), -1, np.int32), indices, marks, **fixed)
-                won = lax.eq(_read_back(arrived, indices, sizes, dimension_numbers, mode), marks)
+                won = lax.eq(read_back(arrived, indices, sizes, dimension_numbers, mode), marks)
                 updates_bar = lax.select_n(won, full(sizes, 0, aval_of(ct).dtype), updates_bar)
         return [x_bar, None, updates_bar]
 
@@ -220,7 +210,7 @@ class ScatterAdd(_Scatter):
         x, indices, updates = args
         updates_bar = None
         if type(updates) is Linear:
-            updates_bar = _read_back(cotangents, indices, shape_of(updates), dimension_numbers, mode)
+            updates_bar = read_back(cotangents, indices, shape_of(updates), dimension_numbers, mode)
         return [cotangents if type(x) is Linear else None, None, updates_bar]
 
 
@@ -255,14 +245,14 @@ def _product_tangent(t: Any, x: Any, indices: Any, y: Any, params: dict[str, Any
     numbers, mode = params["dimension_numbers"], params["mode"]
     zeros = full(shape_of(x), 0, aval_of(t).dtype)
     if params["unique_indices"]:
-        before = _read_back(x, indices, shape_of(y), numbers, mode)
+        before = read_back(x, indices, shape_of(y), numbers, mode)
         return scatter_add.primitive.bind(zeros, indices, lax.mul(t, before), **params)
-    windows, one = _one_by_one(indices, (y, t), numbers)
+    windows, one = one_by_one(indices, (y, t), numbers)
     alone = {**params, "dimension_numbers": one, "unique_indices": True}
 
     def step(carry: Any, window: Any) -> Any:
         (product, tangent), (i, factor, factor_t) = carry, window
-        before = _read_back(product, i, shape_of(factor), one, mode)
+        before = read_back(product, i, shape_of(factor), one, mode)
         tangent = scatter_mul.primitive.bind(tangent, i, factor, **alone)
         return (scatter_mul.primitive.bind(product, i, factor, **alone),
                 scatter_add.primitive.bind(tangent, i, lax.mul(factor_t, before), **alone)), None
@@ -270,7 +260,7 @@ def _product_tangent(t: Any, x: Any, indices: Any, y: Any, params: dict[str, Any
     return lax.scan(step, (x, zeros), windows)[0][1]
 
 
-def _one_by_one(indices: Any, updates: Any, numbers: Numbers) -> tuple[Any, Numbers]:
+def one_by_one(indices: Any, updates: Any, numbers: Numbers) -> tuple[Any, Numbers]:
     """Indices and updates with a single axis of windows in front (besides batches), and the numbers for one window."""
     window_dims, inserted, index_map, x_batch, index_batch = numbers
     rank, sizes = len(shape_of(indices)) - 1, shape_of(indices)
@@ -312,7 +302,7 @@ def _where(condition: Any, x: Any) -> Any:
 
 def _winners(out: Any, indices: Any, y: Any, params: dict[str, Any]) -> Any:
     """Which updates equal the extreme at their place."""
-    return lax.eq(_read_back(out, indices, shape_of(y), params["dimension_numbers"], params["mode"]), y)
+    return lax.eq(read_back(out, indices, shape_of(y), params["dimension_numbers"], params["mode"]), y)
 
 
 def _shared(t: Any, out: Any, x: Any, indices: Any, y: Any, params: dict[str, Any]) -> Any:
@@ -357,7 +347,22 @@ scatter_max: Any = define(ScatterMax())
 _SCATTERS = {f.primitive.name: f for f in (scatter, scatter_add, scatter_mul, scatter_min, scatter_max)}
 
 
-def _read_back(ct: Any, indices: Any, updates_shape: Shape, numbers: Numbers, mode: str) -> Any:
+def check_scatter(name: str, x: ShapedArray, indices: ShapedArray, updates: ShapedArray, numbers: Numbers) -> None:
+    """Raise unless updates of this shape can be written at these indices."""
+    window_dims, inserted, index_map, x_batch, index_batch = numbers
+    check_numbers(name, x, indices, index_map, inserted, x_batch, index_batch)
+    check_places(name, window_dims, updates, "update_window_dims")
+    windows = tuple([n for d, n in enumerate(updates.shape) if d not in window_dims])
+    fits = windows == indices.shape[:-1] and len(window_dims) + len(inserted) + len(x_batch) == x.ndim
+    if not fits or any([s > n for s, n in zip(window_sizes(x.shape, updates.shape, numbers), x.shape,
+                                              strict=True)]):
+        raise refused(name, "the updates don't fit the operand and the indices",
+                      got=f"{updates} into {x} at {indices} with {ScatterDimensionNumbers(*numbers)}",
+                      wanted="the indices' axes but the last, and a window axis for each operand axis not inserted",
+                      todo="for x[i] along axis 0: inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)")
+
+
+def read_back(ct: Any, indices: Any, updates_shape: Shape, numbers: Numbers, mode: str) -> Any:
     """The contents of the windows that a scatter wrote; 0 for those that it skipped."""
     sizes = window_sizes(shape_of(ct), updates_shape, numbers)
     return lax.gather(ct, indices, GatherDimensionNumbers(*numbers), sizes, mode="fill" if mode == "drop" else mode,
