@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint, distribution
 from pathlib import Path
-from typing import Any
+from typing import Any, Union, get_args, get_origin
 
 import corejax as cj
 from corejax import core, lax, plugin
@@ -41,6 +41,7 @@ from corejax import lax
 """
 
 _NO_ANCHOR = re.compile(r"\W")
+_MODULES = re.compile(r"\b(?:\w+\.)+(?=\w)")
 
 
 def home(entry: EntryPoint) -> Any:
@@ -61,6 +62,8 @@ def functions(pack: str) -> dict[str, list[str]]:
 def signature(name: str) -> str:
     """The call of a function, over several lines if it is long."""
     value = getattr(lax, name)
+    if get_origin(value) is not None:  # a type made of others
+        return f"lax.{name} = {described(value)}"
     shape = inspect.signature(value)
     parameters = [declared(p) for p in shape.parameters.values()]
     result = "" if inspect.isclass(value) else f" -> {str(shape.return_annotation).replace(chr(39), '')}"
@@ -74,6 +77,12 @@ def signature(name: str) -> str:
         else:
             lines[-1] += f" {parameter},"
     return "\n".join([*lines, f"){result}"])
+
+
+def described(kind: Any) -> str:
+    """A type as it is written, without the modules of its parts."""
+    parts = " | ".join(map(described, get_args(kind))) if get_origin(kind) is Union else inspect.formatannotation(kind)
+    return _MODULES.sub("", parts).replace("NoneType", "None")
 
 
 def declared(parameter: inspect.Parameter) -> str:
@@ -159,7 +168,7 @@ def page(pack: str) -> str:
     for about, group in groups.items():
         text += f"\n## {about.rstrip('.')}\n\n" + ", ".join([f"[{name}](#{anchor(name)})" for name in group]) + "\n"
         for name in group:
-            doc = inspect.getdoc(getattr(lax, name)) or ""
+            doc = "" if get_origin(getattr(lax, name)) is not None else inspect.getdoc(getattr(lax, name)) or ""
             text += f"\n### `{name}`\n\n```\n{signature(name)}\n```\n\n{body(name, doc)}"
     return text
 
