@@ -10,8 +10,11 @@ from corejax_control_flow.conditional import Result
 from corejax_control_flow.scanning import Carry, Stacked
 from corejax_lax_basic._axes import Shape
 from corejax_lax_basic._placing import GatherDimensionNumbers as GatherDimensionNumbers, GatherScatterMode as GatherScatterMode, ScatterDimensionNumbers as ScatterDimensionNumbers
+from corejax_lax_basic.accuracy import AccuracyMode as AccuracyMode, Canonical, Tolerance as Tolerance
 from corejax_lax_basic.identity import Tree
-from corejax_lax_basic.linear_algebra import Contraction
+from corejax_lax_basic.linear_algebra import DotDimensionNumbers as DotDimensionNumbers
+from corejax_lax_basic.precision import DotAlgorithm as DotAlgorithm, DotAlgorithmPreset as DotAlgorithmPreset, Precision as Precision, PrecisionLike as PrecisionLike
+from corejax_lax_basic.ragged import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
 from corejax_lax_basic.rounding import RoundingMethod as RoundingMethod
 from corejax_lax_basic.scattering import ScatterDimensionNumbers as _ScatterDimensionNumbers
 from corejax_reductions.associative import Elements
@@ -142,7 +145,7 @@ def atanh(x: ArrayLike) -> Array:
     Array(0.54930614, dtype=float64, weak_type=True)
     """
 
-def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: object | None = None) -> Array:
+def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None) -> Array:
     """Matrix products along equal leading axes: `(..., n, k)` and `(..., k, m)` give `(..., n, m)`.
 
     >>> batch_matmul(np.ones((5, 2, 3)), np.ones((5, 3, 4))).shape
@@ -247,7 +250,7 @@ def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int) -> 
     [[0, 1, 2], [0, 1, 2]]
     """
 
-def cbrt(x: ArrayLike) -> Array:
+def cbrt(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
     """The cubic root, negative for negative x. Its derivative at 0 is infinite.
 
     >>> cbrt(np.array([8.0, -27.0])).tolist()
@@ -362,7 +365,7 @@ def copy(x: ArrayLike, /) -> Array:
     [0, 1, 2]
     """
 
-def cos(x: ArrayLike) -> Array:
+def cos(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
     """The cosine.
 
     >>> cos(0.5)
@@ -509,14 +512,14 @@ def div(x: ArrayLike, y: ArrayLike) -> Array:
     [3, -3]
     """
 
-def dot(lhs: ArrayLike, rhs: ArrayLike, *, dimension_numbers: Contraction | None = None, precision: object | None = None, preferred_element_type: DTypeLike | None = None) -> Array:
+def dot(lhs: ArrayLike, rhs: ArrayLike, *, dimension_numbers: DotDimensionNumbers | None = None, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None) -> Array:
     """The product of vectors and matrices; with `dimension_numbers`, the same as `dot_general`.
 
     >>> dot(np.ones((2, 3)), np.ones(3)).tolist()
     [3.0, 3.0]
     """
 
-def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: Contraction, precision: object | None = None, preferred_element_type: DTypeLike | None = None) -> Array:
+def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionNumbers, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None) -> Array:
     """`dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None)`: contract two arrays.
 
     `dimension_numbers` is `((lhs contracting, rhs contracting), (lhs batch, rhs batch))`. The result's axes are the
@@ -614,14 +617,14 @@ def erfc(x: ArrayLike) -> Array:
     Array(1.53745979e-12, dtype=float64, weak_type=True)
     """
 
-def exp(x: ArrayLike) -> Array:
+def exp(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
     """e to the power of x.
 
     >>> exp(0.5)
     Array(1.64872127, dtype=float64, weak_type=True)
     """
 
-def exp2(x: ArrayLike) -> Array:
+def exp2(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
     """2 to the power of x.
 
     >>> exp2(np.array([3.0, -1.0])).tolist()
@@ -635,7 +638,7 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     (1, 3, 1)
     """
 
-def expm1(x: ArrayLike) -> Array:
+def expm1(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
     """exp(x) - 1, accurate even near 0.
 
     >>> expm1(0.5)
@@ -779,21 +782,21 @@ def linear_recurrence(factors: ArrayLike, terms: ArrayLike, axis: int = 0, rever
     [1.0, 3.0, 10.0]
     """
 
-def log(x: ArrayLike) -> Array:
+def log(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
     """The natural logarithm.
 
     >>> log(2.0)
     Array(0.69314718, dtype=float64, weak_type=True)
     """
 
-def log1p(x: ArrayLike) -> Array:
+def log1p(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
     """log(1 + x), accurate even near 0.
 
     >>> log1p(0.5)
     Array(0.40546511, dtype=float64, weak_type=True)
     """
 
-def logistic(x: ArrayLike) -> Array:
+def logistic(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
     """The logistic function 1 / (1 + exp(-x)).
 
     >>> logistic(0.5)
@@ -926,6 +929,34 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
     [8.0, 27.0]
     """
 
+def ragged_dot(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None, group_offset: ArrayLike | None = None) -> Array:
+    """Each group of consecutive rows of lhs, `(m, k)`, times its matrix in rhs, `(groups, k, n)`: a matrix `(m, n)`.
+
+    `group_sizes` has the number of rows of each group. Rows after the last group give zeros.
+
+    >>> ragged_dot(np.ones((4, 1)), np.array([[[2.0]], [[3.0]]]), np.array([1, 2])).tolist()
+    [[2.0], [3.0], [3.0], [0.0]]
+    """
+
+def ragged_dot_general(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike, ragged_dot_dimension_numbers: RaggedDotDimensionNumbers, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None, group_offset: ArrayLike | None = None) -> Array:
+    """`ragged_dot_general(lhs, rhs, group_sizes, ragged_dot_dimension_numbers, ...)`: products of groups of rows.
+
+    The ragged axis of lhs is divided into groups of consecutive elements; `group_sizes` says how many each has. Its
+    last axis enumerates groups. It may have more axes before: those of lhs that are batch axes, and those before the
+    ragged one among the contracted or the other axes, whichever it is one of. Each of their elements is then divided in
+    its own way.
+
+    - If the ragged axis isn't contracted, rhs has an axis that enumerates groups: each group is multiplied by its part.
+    - If it is contracted, the result has a new first axis, with the contraction within each group.
+    - If it is a batch axis, this is `dot_general`.
+
+    Elements in no group give zeros. `precision` and `preferred_element_type` are as in `dot_general`.
+
+    >>> numbers = RaggedDotDimensionNumbers((((0,), (0,)), ((), ())), [0], [])
+    >>> ragged_dot_general(np.ones((5, 1)), np.ones((5, 1)), np.array([2, 3]), numbers).tolist()
+    [[[2.0]], [[3.0]]]
+    """
+
 def real(x: ArrayLike) -> Array:
     """The real part of a complex array.
 
@@ -1048,11 +1079,23 @@ def round(x: ArrayLike, rounding_method: int = ...) -> Array:
     [0.0, 2.0, -0.0]
     """
 
-def rsqrt(x: ArrayLike) -> Array:
+def rsqrt(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
     """1 / sqrt(x).
 
     >>> rsqrt(4.0).item()
     0.5
+    """
+
+def scaled_dot(lhs: ArrayLike, rhs: ArrayLike, *, lhs_scale: ArrayLike | None = None, rhs_scale: ArrayLike | None = None, dimension_numbers: DotDimensionNumbers | None = None, preferred_element_type: DTypeLike | None = None) -> Array:
+    """The product of `lhs * lhs_scale` and `rhs * rhs_scale`, multiplied as bfloat16.
+
+    A scale has the axes of its operand. Along contracted axes it may be shorter: each of its elements is for a block of
+    so many elements of the operand. Without a scale the operand is as it is. `dimension_numbers` are those of
+    `dot_general`; without them, this is the matrix product over the last two axes. The result is bfloat16 unless
+    `preferred_element_type` says otherwise.
+
+    >>> scaled_dot(np.ones((1, 4)), np.ones((4, 1)), lhs_scale=np.array([[1.0, 2.0]])).item()
+    6.0
     """
 
 def scan(f: Callable[[Any, Any], tuple[Carry, Stacked]], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False, unroll: int | bool = 1) -> tuple[Carry, Stacked]:
@@ -1087,6 +1130,20 @@ def scatter_add(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
     >>> numbers = ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
     >>> scatter_add(np.zeros(3), np.array([[2], [2]]), np.ones(2), numbers).tolist()
     [0.0, 0.0, 2.0]
+    """
+
+def scatter_apply(operand: ArrayLike, scatter_indices: ArrayLike, func: Callable[[Array], Array], dimension_numbers: _ScatterDimensionNumbers, *, update_shape: Sequence[int] = (), indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None) -> Array:
+    """The operand, with `func` applied to the elements of the windows at the indices; as often as there are windows.
+
+    `func` takes and returns a scalar of the operand's dtype. `update_shape` is the shape that the updates of `scatter`
+    would have; the other options are as there. With `unique_indices`, all windows are computed at once; otherwise by a
+    `lax.scan`, one after the other, since they may overlap. Both have derivatives.
+
+    >>> import numpy as np
+    >>> numbers = ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
+    >>> indices = np.array([[2], [2], [0]])
+    >>> scatter_apply(np.array([1.0, 2.0, 3.0]), indices, lambda x: x * 2, numbers, update_shape=(3,)).tolist()
+    [2.0, 2.0, 12.0]
     """
 
 def scatter_max(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike, dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None) -> Array:
@@ -1175,7 +1232,7 @@ def sign(x: ArrayLike) -> Array:
     [1.0, -1.0]
     """
 
-def sin(x: ArrayLike) -> Array:
+def sin(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
     """The sine.
 
     >>> sin(0.5)
@@ -1235,7 +1292,7 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array
     [[0, 1], [2, 3, 4]]
     """
 
-def sqrt(x: ArrayLike) -> Array:
+def sqrt(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
     """The square root. Its derivative at 0 is infinite.
 
     >>> sqrt(4.0).item()
@@ -1301,14 +1358,14 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., Result]], *operand
     3.0
     """
 
-def tan(x: ArrayLike) -> Array:
+def tan(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
     """The tangent.
 
     >>> tan(0.5)
     Array(0.54630249, dtype=float64, weak_type=True)
     """
 
-def tanh(x: ArrayLike) -> Array:
+def tanh(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
     """The hyperbolic tangent.
 
     >>> tanh(0.5)
@@ -1367,6 +1424,16 @@ def while_loop(cond_fun: Callable[[Any], ArrayLike], body_fun: Callable[[Any], C
 
     >>> lax.while_loop(lambda x: x < 100.0, lambda x: x * 3.0, 1.0)
     Array(243., dtype=float64, weak_type=True)
+    """
+
+def with_accuracy(x: ArrayLike, /, *, function: str, accuracy: Canonical) -> Array:
+    """`with_accuracy(x, function=name, accuracy=...)`: an elementwise function, at least as accurate as asked for.
+
+    `accuracy` is "HIGHEST", or three tolerances: an absolute one, a relative one, and one in ulps. It is passed on to
+    the compiler. Call the function itself, with its option `accuracy`.
+
+    >>> lax.with_accuracy(0.0, function="cos", accuracy="HIGHEST").item()
+    1.0
     """
 
 def xla_call(*operands: ArrayLike, jaxpr: Jaxpr, name: str = '', donated: Flags | None = None, inline: bool = False, keep_unused: bool = False) -> list[Array]:
