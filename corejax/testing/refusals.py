@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -80,22 +80,46 @@ def _name(kind: object) -> str:
 
 @check("abstract_eval")
 def one_operand_more_or_less_is_refused(case: Case) -> None:
-    """With an operand more, or one less, it is an error, unless samples have other numbers of operands."""
-    counts = {len(sample.args) for sample in case.samples if sample.error is None}
+    """With an operand more, or one less, it is an error, unless samples have other numbers of operands.
+
+    With a program in its params, which says how many there are, only samples with this program count.
+    """
+    carries = any(True for _ in subjaxprs(case.params))
+    counts = {len(sample.args) for sample in case.samples
+              if sample.error is None and (not carries or sample.params == case.params)}
     names = getattr(case.primitive.plugin, "operands", None) or ("",)
-    if len(counts) > 1 or names[-1].startswith("*"):
+    if len(counts) > 1 or (names[-1].startswith("*") and not carries):
         raise NotApplicable("it takes any number of operands")
-    if not case.args or any(True for _ in subjaxprs(case.params)):
-        raise NotApplicable("it has no operands" if not case.args else "a program in its params says how many")
+    if not case.args:
+        raise NotApplicable("it has no operands")
     for what, args in (("one more operand", (*case.args, case.args[-1])), ("one operand less", case.args[:-1])):
-        try:
-            out = case.primitive.infer(case.with_args(args).avals, case.params)
-        except Exception:  # whatever it says, it doesn't go on
-            continue
-        raise case.fail("abstract_eval", f"it accepts {what} than the samples have", got=out,
-                        wanted=f"{len(case.args)} operand{'s' * (len(case.args) > 1)}",
-                        todo="unpack the operands: (x,) = avals, rather than avals[0]; if it takes any number, add "
-                        "samples with others, or declare operands = ('x', '*others')")
+        for road, run in _roads_for(case, args).items():
+            try:
+                out = run()
+            except Exception as error:  # an error of abstract_eval may say whatever it likes: it doesn't go on
+                if road and not (isinstance(error, CorejaxError) and case.primitive.name in f"{error.primitive}"):
+                    raise case.fail("evaluate" if road == "evaluated" else "vmap",
+                                    f"{what} than the samples have isn't rejected by name, {road}",
+                                    got=f"{_name(type(error))}: {str(error).partition(chr(10))[0]}",
+                                    wanted=f"an error that says {case.primitive.name}", todo="count the operands: with "
+                                    "a hook `evaluate`, abstract_eval comes later or not at all") from error
+                continue
+            raise case.fail("abstract_eval", f"it accepts {what} than the samples have" + f", {road}" * bool(road),
+                            got=out, wanted=f"{len(case.args)} operand{'s' * (len(case.args) > 1)}",
+                            todo="unpack the operands: (x,) = avals, rather than avals[0]; if it takes any number, add "
+                            "samples with others, or declare operands = ('x', '*others')")
+
+
+def _roads_for(case: Case, args: Sequence[Any]) -> dict[str, Callable[[], Any]]:
+    """What to call with another number of operands: abstract_eval, and where it isn't called first, the primitive."""
+    avals = case.with_args(args).avals
+    roads: dict[str, Callable[[], Any]] = {"": lambda: case.primitive.infer(avals, case.params)}
+    if case.primitive.evaluate is not None:
+        roads["evaluated"] = lambda: case.apply(*args)
+        if args:
+            stacked = [np.stack([host(x)] * 2) for x in args]
+            roads["under vmap"] = lambda: vmap(case.apply)(*stacked)
+    return roads
 
 
 @check("vmap")

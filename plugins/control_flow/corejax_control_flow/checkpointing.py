@@ -53,8 +53,7 @@ class CheckpointCall:
 
     @hookimpl
     def evaluate(self, args: Any, *, jaxpr: Jaxpr) -> list[Any]:
-        if len(args) != len(jaxpr.invars):
-            carrying.check_operands("checkpoint_call", jaxpr, [aval_of(x) for x in args])
+        _check_count(jaxpr, args)
         return eval_jaxpr(jaxpr, (), *args)
 
     @hookimpl
@@ -73,6 +72,7 @@ class CheckpointCall:
 
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, jaxpr: Jaxpr, **params: Any) -> Any:
+        _check_count(jaxpr, args)
         mapped, out_dims = vmap_jaxpr(jaxpr, axis.size, axis.name, tuple(dims))
         return _bind(mapped, args, **params), out_dims
 
@@ -127,6 +127,8 @@ class CheckpointCall:
         yield Sample([x, y], params(lambda x, y: [
             lax.mul(_bind(one["jaxpr"], [lax.mul(x, y)])[0], lax.cos(y)), lax.sin(x)], x, y))
         yield Sample([rng.standard_normal(4)], one, error=TypeError)
+        yield Sample([x, x], one, error=TypeError)
+        yield Sample([], one, error=TypeError)
 
 
 checkpoint_call: Any = define(CheckpointCall())
@@ -141,6 +143,12 @@ def call_checkpointed(fun: Callable[..., Any], args: tuple[Any, ...], prevent_cs
 def _bind(jaxpr: Jaxpr, args: Sequence[Any], *, prevent_cse: bool = True, differentiated: bool = False) -> list[Any]:
     return checkpoint_call.primitive.bind(  # type: ignore[no-any-return]
         *args, jaxpr=jaxpr, prevent_cse=prevent_cse, differentiated=differentiated)
+
+
+def _check_count(jaxpr: Jaxpr, args: Sequence[Any]) -> None:
+    """Raise for one operand more or less where abstract_eval hasn't been called: what runs immediately comes first."""
+    if len(args) != len(jaxpr.invars):
+        carrying.check_operands("checkpoint_call", jaxpr, [aval_of(x) for x in args])
 
 
 class _Inlined:

@@ -105,6 +105,7 @@ class Cond:
 
     @hookimpl
     def evaluate(self, args: Any, *, branches: Branches) -> list[Any]:
+        _check_count(args, branches)
         return evaluated(branches, _nearest(int(args[0]), len(branches)), args[1:])
 
     @hookimpl
@@ -123,6 +124,7 @@ class Cond:
 
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, branches: Branches) -> Any:
+        _check_count(args, branches)
         index, *operands = args
         if dims[0] is not None:
             return _Selection(axis, index, branches).run(operands, dims[1:])
@@ -157,11 +159,11 @@ class Cond:
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
-        def sample(index: int, args: list[Any], *funs: Any, **more: Any) -> Sample:
+        def sample(index: int, args: list[Any], *funs: Any, fixed: bool = False, **more: Any) -> Sample:
             avals = [aval_of(x) for x in args]
             branches = tuple([stage(fun, avals, f"branch_{i}").jaxpr for i, fun in enumerate(funs)])
             return Sample([np.int32(index), *args], {"branches": branches},
-                          domain=[(0, len(funs) - 1), *[(-3, 3)] * len(args)], **more)
+                          domain=[None if fixed else (0, len(funs) - 1), *[(-3, 3)] * len(args)], **more)
 
         x, y, n = rng.standard_normal(3), rng.standard_normal(3), np.arange(3, dtype=np.int32)
         two = (lambda x, y: [lax.mul(x, y), x], lambda x, y: [lax.sin(y), lax.cos(lax.mul(x, y))])
@@ -169,7 +171,13 @@ class Cond:
         yield sample(1, [x, y], *two, results=[np.sin(y), np.cos(x * y)])
         yield sample(2, [x, n], lambda x, n: [x, n], lambda x, n: [lax.mul(2.0, x), lax.add(n, n)],
                      lambda x, n: [lax.exp(x), n])
-        number = sample(1, [np.float64(0.5)], lambda x: [1.0], lambda x: [lax.sin(x)])
+        yield sample(0, [n, x], lambda n, x: [n, lax.mul(x, x)], lambda n, x: [lax.add(n, n), lax.sin(x)])
+        # the branches keep one and two values of a type for their derivatives
+        yield sample(1, [x], lambda x: [lax.sin(x)], lambda x: [lax.sin(lax.sin(x))])
+        # the derivative of the branch that isn't taken is NaN
+        yield sample(0, [x], lambda x: [lax.mul(2.0, x)], lambda x: [lax.sqrt(lax.sub(x, 4.0))], fixed=True)
+        half = np.float64(0.5)
+        number = sample(1, [half], lambda x: [1.0], lambda x: [lax.sin(x)], results=[lax.sin(half)])
         yield number
         yield Sample([np.int32(0), 0.5], number.params, domain=number.domain)  # weaker than the branches' input
         yield sample(1, [np.int32(0), x, y], lambda i, x, y: [lax.mul(x, x), x[0]],
@@ -485,6 +493,14 @@ def _check(avals: Sequence[ShapedArray], branches: Branches) -> None:
             raise _refused("the operands don't fit a branch", _text(avals[1:]), _text(branch.in_avals))
         if not all_match(branch.out_avals, first.out_avals):
             raise _refused("the branches return different types", _text(branch.out_avals), _text(first.out_avals))
+
+
+def _check_count(args: Sequence[Any], branches: Branches) -> None:
+    """Raise for one operand more or less where abstract_eval hasn't been called: what runs immediately comes first."""
+    wanted = branches[0].invars
+    if len(args) != 1 + len(wanted):
+        raise _refused("the operands don't fit a branch", _text([aval_of(x) for x in args[1:]]),
+                       _text([v.aval for v in wanted]))
 
 
 def _refused(problem: str, got: str, wanted: str) -> CorejaxTypeError:

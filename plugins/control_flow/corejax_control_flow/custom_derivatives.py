@@ -113,6 +113,7 @@ class CustomCall:
 
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, call: Any, jaxpr: Jaxpr | None) -> Any:
+        _check_count(jaxpr, args)
         own_dims = dims[call.n_consts:]
         if jaxpr is None:
             mapped = MappedCall(call, axis, own_dims)
@@ -217,6 +218,7 @@ class CustomPullback:
     @hookimpl
     def abstract_eval(self, avals: Any, *, pullback: Any, nonzero: tuple[bool, ...]) -> list[ShapedArray]:
         wanted = [aval for aval, nz in zip(pullback.in_avals, nonzero, strict=True) if nz]
+        _check_values(avals, pullback, nonzero)
         tangents = avals[len(avals) - len(wanted):]
         if not all([t.matches(aval) for t, aval in zip(tangents, wanted, strict=True)]):
             raise CorejaxTypeError("custom_pullback: the tangents don't fit", primitive="custom_pullback", where=here(),
@@ -232,6 +234,7 @@ class CustomPullback:
                 f"{call.name} has no rule for forward mode", primitive="custom_pullback", where=here(),
                 got="jvp, jacfwd, hessian or the result of linearize, of a function with a fwd and a bwd rule",
                 wanted="reverse mode: grad, vjp, jacrev", todo=f"use these; or give it a rule: {call.name}.defjvp(...)")
+        _check_values(args, pullback, nonzero)
         _, primals, tangents = _parts(args, pullback, nonzero)
         dots = [Zero(aval_of(x).tangent) if t is None else t for x, t in zip(primals, tangents, strict=True)]
         _, out_dots = call.jvp(primals, dots)
@@ -249,6 +252,7 @@ class CustomPullback:
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, pullback: Any, nonzero: tuple[bool, ...]) -> Any:
         size, n = axis.size, pullback.n_residuals
+        _check_values(args, pullback, nonzero)
         _, primals, tangents = _parts(args, pullback, nonzero)
         residual_dims, primal_dims, tangent_dims = _parts(dims, pullback, nonzero)
         in_dims = [d if d is not None or primal is None else primal for d, primal in
@@ -307,7 +311,16 @@ def _zero(aval: ShapedArray) -> Literal:
 
 
 def _run(args: Sequence[Any], call: Any, jaxpr: Jaxpr | None) -> list[Any]:
-    return call.primal(args) if jaxpr is None else eval_jaxpr(jaxpr, (), *args)
+    if jaxpr is None:
+        return call.primal(args)  # type: ignore[no-any-return]
+    _check_count(jaxpr, args)
+    return eval_jaxpr(jaxpr, (), *args)
+
+
+def _check_count(jaxpr: Jaxpr | None, args: Sequence[Any]) -> None:
+    """Raise for one operand more or less where abstract_eval hasn't been called: what runs immediately comes first."""
+    if jaxpr is not None and len(args) != len(jaxpr.invars):
+        carrying.check_operands("custom_call", jaxpr, [aval_of(x) for x in args])
 
 
 def _by_pullback(call: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
@@ -318,6 +331,15 @@ def _by_pullback(call: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> 
     operands = [*residuals, *(primals if call.has_jvp else ()), *carrying.without_zeros(tangents)]
     dots = custom_pullback.primitive.bind(*operands, pullback=pullback, nonzero=nonzero) if True in inexact else ()
     return outs, carrying.with_zeros(dots, inexact, [aval.tangent for aval in pullback.out_avals])
+
+
+def _check_values(values: Sequence[Any], pullback: Any, nonzero: Sequence[bool]) -> None:
+    wanted = pullback.n_residuals + len(nonzero) * pullback.call.has_jvp + sum(nonzero)
+    if len(values) != wanted:
+        raise CorejaxTypeError("custom_pullback: wrong number of operands", primitive="custom_pullback", where=here(),
+                               got=len(values), wanted=wanted,
+                               todo="pass the residuals, the primals if there is a jvp rule, and a tangent for each "
+                                    "input that has one")
 
 
 def _parts(items: Sequence[Any], pullback: Any, nonzero: Sequence[bool]) -> tuple[Any, Any, list[Any]]:

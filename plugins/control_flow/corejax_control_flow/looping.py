@@ -202,6 +202,10 @@ class WhileLoop:
         yield sample(lambda i, x, y: [lax.lt(i, three)], lambda i, x, y: [lax.add(i, np.int32(2)), y, lax.mul(x, y)],
                      [], [], [zero, w, x])
         yield sample(lambda x: [lax.lt(x, 4.0)], lambda x: [lax.add(lax.mul(x, x), 1.0)], [], [], [w[0]])
+        # a loop for each of two elements, of another number of steps
+        rows, counts = rng.standard_normal((2, 3)), np.array([1, 2], np.int32)
+        yield sample(lambda n, i, x: [lax.lt(i, n)], lambda i, x: [lax.add(i, np.int32(1)), lax.sin(x)], [counts], [],
+                     [np.zeros(2, np.int32), rows], results=[counts, [np.sin(rows[0]), np.sin(np.sin(rows[1]))]])
         yield sample(lambda i, x: [lax.lt(x, 4.0)], lambda i, x: [i, x], [], [], [zero, x], error=TypeError)
         right = sample(lambda x: [lax.lt(x, 4.0)], lambda x: [lax.add(lax.mul(x, x), 1.0)], [], [], [w[0]])
         yield Sample(right.args, {**right.params, "cond_nconsts": -1}, error=ValueError)

@@ -210,7 +210,10 @@ class Scan:
             lax.add(lax.mul(c, v), lax.mul(w, x)), lax.add(n, k), lax.mul(lax.convert_element_type(n, c.dtype), c), n],
             [w[0], w[1]], [c[0], np.int32(0)], [xs[:, 0], np.arange(3, dtype=np.int32)])
         yield sample(step, [w], [c], [xs[:0]], length=0)
+        none = sample(lambda c, x: [lax.mul(c, x), c], [], [c[0]], [xs[:0, 0]], length=0)
+        yield Sample([0.5, *none.args[1:]], none.params)  # weaker than what the body takes
         yield sample(step, [w], [c], [xs[:1]], length=1)
+        yield sample(lambda c, x: [lax.add(c, x), *[lax.mul(c, x)] * 2], [], [c], [xs])
         yield sample(lambda w, c, x: [lax.add(c, x), w, lax.mul(c, x)], [w], [c], [xs],
                      [c + xs[0] + xs[1] + xs[2], [w, w, w],
                       [c * xs[0], (c + xs[0]) * xs[1], (c + xs[0] + xs[1]) * xs[2]]])
