@@ -210,7 +210,8 @@ class Sample:
       results cancel, rounding errors of the operands' size are allowed.
     - `error`: the exception class that this input must raise.
     - `results`: the expected result, known from elsewhere: one array, or a list of several. Useful for a primitive that
-      has a lowering and no `impl`, so that there is nothing else to compare with.
+      has a lowering and no `impl`, so that there is nothing else to compare with. A corejax `Array` also says of which
+      type the result must be, weak or not.
     - `exempt`: names of checks, with the reason why each doesn't hold here; or `"derivative"`, with the reason why the
       derivative is meant to be another one than the value's.
 

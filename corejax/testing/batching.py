@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from corejax.api import jit, jvp, make_jaxpr, vjp, vmap
+from corejax.api import jit, jvp, linear_transpose, make_jaxpr, vjp, vmap
 from corejax.arrays.array import Array
 from corejax.base import dtypes
-from corejax.base.avals import aval_of
+from corejax.base.avals import ShapedArray, aval_of
 from corejax.base.errors import CorejaxNotImplementedError
 from corejax.interpreters.batching import with_axis
 from corejax.ir.interpret import jaxpr_as_fun
@@ -20,6 +20,7 @@ from corejax.testing.check import check
 from corejax.testing.comparing import host, off, ulps_apart, worst, wrong_type
 from corejax.testing.report import NotApplicable
 from corejax.testing.tolerances import ULPS, slack
+from corejax.testing.transposes import linear_parts
 
 #: How far derivatives computed in two orders may be apart, relative to the largest, in units of precision.
 RTOL = 5e4
@@ -129,7 +130,7 @@ def _pairs_of_layouts(case: Case, count: int) -> Iterator[tuple[Dims, Dims]]:
     n = len(case.avals)
     everything = (True,) * n
     yield random_dims(case, everything), random_dims(case, everything)
-    alternating = tuple([i % 2 == 0 for i in range(n)])
+    alternating = everything if n == 1 else tuple([i % 2 == case.number % 2 for i in range(n)])
     yield random_dims(case, alternating), random_dims(case, everything if n == 1 else [not a for a in alternating])
     for _ in range(count - 2):
         yield found[case.rng.integers(len(found))], found[case.rng.integers(len(found))]
@@ -213,7 +214,10 @@ def pullbacks_of_maps_are_loops_of_pullbacks(case: Case) -> None:
     """Pulling back through a map gives each mapped operand its rows' cotangents, and a shared one their sum."""
     positions = case.differentiable
     batch = Batch(case, 3)
-    shared = tuple([None if i in positions else 0 for i in range(len(case.args))])
+    mapped = [i not in positions for i in range(len(case.args))]
+    if True not in mapped:  # every other operand, then
+        mapped = [i % 2 != case.number % 2 for i in range(len(case.args))]
+    shared = random_dims(case, mapped)
     choices = [shared, random_dims(case, [True] * len(case.args)), *layouts(case, 16)[:12 if case.full else 0]]
     for dims in [dims for dims in dict.fromkeys(choices) if set(dims) != {None}]:
         try:
@@ -221,19 +225,58 @@ def pullbacks_of_maps_are_loops_of_pullbacks(case: Case) -> None:
             rows = [_pullback(positions, case.apply, batch.row(k, dims)) for k in range(3)]
         except CorejaxNotImplementedError as error:
             raise NotApplicable(f"it has no derivative: {error.args[0]}".partition("\n")[0]) from None
-        cts = [[case.direction(np.zeros(aval.shape, aval.dtype)) if dtypes.is_inexact(aval.dtype) else
-                np.zeros(aval.shape, dtypes.float0) for aval in case.out_avals] for _ in range(3)]
+        cts = [[_cotangent(case, aval) for aval in case.out_avals] for _ in range(3)]
         found = back([np.stack(column) for column in zip(*cts, strict=True)])
-        loops = [row(ct) for row, ct in zip(rows, cts, strict=True)]
-        for i, got, column in zip(positions, found, zip(*loops, strict=True), strict=True):
-            parts, dim = [host(ct) for ct in column], dims[i]
-            wanted = np.sum(parts, axis=0) if dim is None else np.stack(parts, dim)
-            difference = off(wanted, got, RTOL * eps_of(wanted.dtype), slack(case, wanted))
-            if difference:
-                raise case.fail("vmap", f"vjp of vmap with in_axes={dims}: the cotangent of operand {i} is not what a "
-                                "loop over the slices gives", got=difference, wanted="the cotangents of the loop",
-                                todo="bind operations whose derivatives know what this rule assumes, such as modes "
-                                "for indices out of bounds")
+        _compare_cotangents(case, f"vjp of vmap with in_axes={dims}", positions, dims, found,
+                            [row(ct) for row, ct in zip(rows, cts, strict=True)])
+
+
+@check("vmap", costly=True)
+def transposes_of_maps_are_loops_of_transposes(case: Case) -> None:
+    """Mapped, it transposes to its rows' cotangents for a mapped linear operand, and to their sum for a shared one."""
+    positions, _ = linear_parts(case)[-1]
+    batch = Batch(case, 3)
+    inside = [i in positions for i in range(len(case.args))]
+    kept = [k for k, aval in enumerate(case.out_avals) if dtypes.is_inexact(aval.dtype)]
+    others = [not flag for flag in inside]
+    every_other = [flag and i % 2 == case.number % 2 for i, flag in enumerate(others)]
+    for mapped in dict.fromkeys([tuple(each) for each in (others, every_other, inside) if any(each)]):
+        dims = random_dims(case, mapped)
+
+        def function(*args: Any, dims: Dims = dims) -> list[Any]:
+            outs = mapped_function(case, dims)(*args)
+            return [outs[k] for k in kept]
+
+        back = _transposed(positions, function, batch.operands(dims))
+        rows = [_transposed(positions, lambda *args: [case.apply(*args)[k] for k in kept], batch.row(k, dims))
+                for k in range(3)]
+        cts = [[_cotangent(case, case.out_avals[k]) for k in kept] for _ in range(3)]
+        found = back([np.stack(column) for column in zip(*cts, strict=True)])
+        _compare_cotangents(case, f"linear_transpose of vmap with in_axes={dims}", positions, dims, found,
+                            [row(ct) for row, ct in zip(rows, cts, strict=True)])
+
+
+def _transposed(positions: Sequence[int], function: Callable[..., list[Any]], args: Sequence[Any]
+                ) -> Callable[[list[Any]], Sequence[Any]]:
+    return linear_transpose(of_some(function, positions, args), *[args[i] for i in positions])
+
+
+def _cotangent(case: Case, aval: ShapedArray) -> np.ndarray:
+    inexact = dtypes.is_inexact(aval.dtype)
+    return host(case.direction(np.zeros(aval.shape, aval.dtype))) if inexact else np.zeros(aval.shape, dtypes.float0)
+
+
+def _compare_cotangents(case: Case, how: str, positions: Sequence[int], dims: Dims, found: Sequence[object],
+                        loops: Sequence[Sequence[object]]) -> None:
+    for i, got, column in zip(positions, found, zip(*loops, strict=True), strict=True):
+        parts, dim = [host(ct) for ct in column], dims[i]
+        wanted = np.sum(parts, axis=0) if dim is None else np.stack(parts, dim)
+        difference = off(wanted, got, RTOL * eps_of(wanted.dtype), slack(case, wanted))
+        if difference:
+            raise case.fail("vmap", f"{how}: the cotangent of operand {i} is not what a loop over the slices gives",
+                            got=difference, wanted="the cotangents of the loop",
+                            todo="bind operations whose derivatives know what this rule assumes, such as modes "
+                            "for indices out of bounds; sum what belongs to an operand without a batch axis")
 
 
 def _pullback(positions: Sequence[int], function: Callable[..., list[Any]], args: Sequence[Any]

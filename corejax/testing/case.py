@@ -141,10 +141,13 @@ class Case:
         return [x if domain is None or dtypes.kind(aval.dtype) not in kinds else _like(x, self._draw(aval, domain))
                 for x, aval, domain in zip(self.args, self.avals, domains, strict=True)]
 
-    def filled(self, value: float, positions: Sequence[int]) -> list[Any] | None:
-        """Drawn operands, some of them filled with `value`; None if that is outside the domain of one of these."""
+    def filled(self, value: float, positions: Sequence[int], at_singular: bool = False) -> list[Any] | None:
+        """Drawn operands, some of them filled with `value`; None if that is outside the domain of one of these.
+
+        Also None if it is a singular point, unless these count as well.
+        """
         domains = self.domains
-        if value in self.sample.singular or any([domains[i] is None or not domains[i][0] <= value <= domains[i][1]
+        if (value in self.sample.singular and not at_singular) or any([domains[i] is None or not domains[i][0] <= value <= domains[i][1]
                                                  for i in positions]):
             return None
         return [_like(x, np.full(aval.shape, value, aval.dtype)) if i in positions else x

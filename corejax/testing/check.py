@@ -22,21 +22,23 @@ class Check:
     errors: bool
     costly: bool
     departure: str
+    decisive: bool
 
     def __str__(self) -> str:
         return self.name
 
 
 def check(hook: str, *, full: bool = False, errors: bool = False, costly: bool = False,
-          departure: str = "") -> Callable[[Run], Check]:
+          departure: str = "", decisive: bool = False) -> Callable[[Run], Check]:
     """Make a function a check: it returns if the law holds, else raises what `case.fail` returns, or `NotApplicable`.
 
     Its name states the law. `hook` is blamed for any other exception. `full` says that it is too slow for the quick
     mode, `errors` that it is only for the samples that must raise an error, `costly` that the quick
     mode runs it on only a few samples if each transformation of the primitive compiles another program. `departure` is
-    the word for samples that intend not to keep this law and its like.
+    the word for samples that intend not to keep this law and its like. `decisive` says that it is as sharp in the quick
+    mode as in the full one, so that an exempt sample must break it there, too.
     """
     def made(run: Run) -> Check:
         return Check(run.__name__.replace("_", " "), hook, (run.__doc__ or "").strip(), run, full, errors, costly,
-                     departure)
+                     departure, decisive)
     return made

@@ -25,7 +25,7 @@ from corejax.testing.report import NotApplicable
 
 # Derivatives
 
-@check("jvp")
+@check("jvp", decisive=True)
 def a_zero_derivative_is_of_a_constant(case: Case) -> None:
     """If a tangent is known to be zero, the function is constant nearby: zero doesn't mean "not differentiable"."""
     if not case.doubles:

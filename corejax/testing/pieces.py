@@ -21,6 +21,7 @@ from corejax.testing.comparing import worst
 from corejax.testing.orderings import turn
 from corejax.testing.programs import program_of, same, subsets, transformed, typed
 from corejax.testing.report import NotApplicable
+from corejax.testing.tangents import zeros_like
 from corejax.testing.tolerances import ULPS, distances
 
 
@@ -39,6 +40,25 @@ def dead_results_are_removed(case: Case) -> None:
         if not any(used) and smaller.jaxpr.eqns and not closed.effects:
             raise case.fail("dce", "a program without results still has equations", got=smaller, wanted="none",
                             todo="return (all False, None) if no result is used")
+
+
+@check("dce", costly=True)
+def a_result_alone_has_its_tangent(case: Case) -> None:
+    """Without the other results, a program's last one has the tangent that it has beside them."""
+    positions, avals = case.differentiable, case.out_avals
+    if len(avals) == 1:
+        raise NotApplicable("it has no other results")
+    last = max([k for k, aval in enumerate(avals) if dtypes.is_inexact(aval.dtype)])
+    smaller, used_in = dce_closed(program_of(case), [k == last for k in range(len(avals))])
+    dots = [case.direction(x) if i in positions else zeros_like(x) for i, x in enumerate(case.args)]
+    try:
+        wanted = jvp(case.apply, case.args, dots)[1][last]
+    except CorejaxNotImplementedError as error:
+        raise NotApplicable(f"it has no derivative: {error.args[0]}".partition("\n")[0]) from None
+    found = jvp(jaxpr_as_fun(smaller), list(itertools.compress(case.args, used_in)),
+                list(itertools.compress(dots, used_in)))[1]
+    same(case, "dce", f"the tangent of result {last} alone", [wanted], found,
+         "let the shorter equation's rules be those of the results that are left")
 
 
 @check("partial_eval")

@@ -161,7 +161,7 @@ def primitive_of(primitive: Named) -> Primitive:
 
 
 def run_check(each: Check, primitive: Primitive, samples: Sequence[Sample], full: bool = False) -> Outcome:
-    """Run a check on all samples that it is for. In the full mode, one of the exempt samples must break the law."""
+    """Run a check on all samples that it is for. If it is decisive, or the mode full, an exempt one must break it."""
     start = time.perf_counter()
     cases = [Case(primitive, sample, number, each.name, full, samples) for number, sample in enumerate(samples)
              if (sample.error is not None) is each.errors]
@@ -169,7 +169,8 @@ def run_check(each: Check, primitive: Primitive, samples: Sequence[Sample], full
     raised = _raised(each, [case for case in cases if not exemption(each, case)])
     failures = [failed(each, case, error) for case, error in raised
                 if error is not None and not isinstance(error, NotApplicable)]
-    if full and exempt and _shows_departure(each, exempt) and not any([_is_broken(each, case) for case in exempt]):
+    sharp = full or each.decisive
+    if sharp and exempt and _shows_departure(each, exempt) and not any([_is_broken(each, case) for case in exempt]):
         failures.append(failure(each, exempt[0], _stale(exemption(each, exempt[0]))))
     reasons = dict.fromkeys([exemption(each, case) for case in exempt])
     not_applicable = dict.fromkeys([str(error) for _, error in raised if isinstance(error, NotApplicable)])

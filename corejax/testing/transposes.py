@@ -86,6 +86,24 @@ def _adjoint(case: Case, part: Sequence[int]) -> None:
 
 
 @check("transpose")
+def pullbacks_at_special_points_are_adjoint(case: Case) -> None:
+    """Where operands are 0, 1 or -1, even if no derivative exists there, a pullback is as finite as tangents are."""
+    if case.sample.domain is None:
+        raise NotApplicable("it has no domain from which to take special points")
+    if not case.representative:
+        raise NotApplicable("another sample stands for this one")
+    for variant in with_complex(case):
+        positions = tangible(variant)
+        for value in (0.0, 1.0, -1.0):
+            args = variant.filled(value, positions, at_singular=True)
+            if args is None:
+                continue
+            each, xs = variant.with_args(args), chosen(args, positions)
+            if finite(jvp(smooth(each, positions), xs, [each.direction(x) for x in xs])[1]):
+                _adjoint(each, positions)
+
+
+@check("transpose")
 def pullback_is_linear(case: Case) -> None:
     """Cotangents of operands add up and scale with those of results, any of which may be known to be zero."""
     positions = tangible(case)
@@ -148,12 +166,33 @@ def pullback_under_jit_equals_eager(case: Case) -> None:
 
 @check("transpose")
 def transpose_is_the_adjoint(case: Case) -> None:
-    """<ct, f(v)> = <transpose(ct), v> for each subset of operands in which it is linear, in each precision."""
-    parts = _linear_parts(case)
+    """<ct, f(v)> = <transpose(ct), v> for each subset of operands in which it is linear, in each precision.
+
+    Without elements, results don't show in what it is linear: another sample does, and types are compared.
+    """
+    if not _has_elements(case):
+        return _transposes_nothing(case)
+    parts = linear_parts(case)
     for variant in (*case.variants(), *islice(with_complex(case), 1, None)):
         for part, whole in parts:
             if variant is case or part == whole:
                 _transposes(variant, part, whole)
+
+
+def _has_elements(case: Case) -> bool:
+    return any([aval.size and dtypes.is_inexact(aval.dtype) for aval in case.out_avals])
+
+
+def _transposes_nothing(case: Case) -> None:
+    """Check the types of what the rule returns for cotangents without elements."""
+    types = [aval.dtype for aval in case.avals]
+    others = [Case(case.primitive, each, case.number, case.check, case.full) for each in case.samples
+              if each.error is None and each.params == case.params and [aval_of(x).dtype for x in each.args] == types]
+    other = next((each for each in others if _has_elements(each)), None)
+    if other is None:
+        raise NotApplicable("nothing is floating, or there are no elements")
+    for part, _ in linear_parts(other):
+        _transposed(case, part, case.args, [_cotangent(case, out) for out in case.apply(*case.args)])
 
 
 def _transposes(case: Case, part: Part, whole: Part) -> None:
@@ -212,7 +251,7 @@ def _transposed(case: Case, part: Part, args: Sequence[object], cts: Sequence[ob
 @check("transpose")
 def transposing_twice_gives_the_original(case: Case) -> None:
     """The transpose of the transpose is the primitive: what the rule computes with has correct transposes, too."""
-    for part, whole in _linear_parts(case):
+    for part, whole in linear_parts(case):
         args = _with_zeros_beside(case, part, whole)
         vs = [case.direction(x) for x in chosen(args, part)]
         function = smooth(case, part, args)
@@ -227,14 +266,14 @@ def transposing_twice_gives_the_original(case: Case) -> None:
 
 # The operands in which it is linear
 
-def _linear_parts(case: Case) -> list[tuple[Part, Part]]:
+def linear_parts(case: Case) -> list[tuple[Part, Part]]:
     """Sets of operands in which it is linear, by declaration or by experiment, the largest last.
 
     Each comes with a larger set: it is linear in the smaller set if the other operands of the larger one are zero.
     """
     declared = set(case.primitive.linear or ())
     positions = [i for i in case.inexact if case.avals[i].size]
-    if not positions or not any([aval.size and dtypes.is_inexact(aval.dtype) for aval in case.out_avals]):
+    if not positions or not _has_elements(case):
         raise NotApplicable("nothing is floating, or there are no elements")
     if not finite(case.args) or precision(*case.args) > 1e-3:
         raise NotApplicable("not all operands are finite and precise enough to see whether it is linear")
@@ -306,4 +345,4 @@ def _weight(*factors: Sequence[object]) -> float:
 def _apart(left: tuple[float, float], right: tuple[float, float], eps: float, atol: float) -> str | None:
     """None if two pairings agree as well as can be expected from their sizes; else what differs."""
     limit = max(1e-10, 200 * eps) * (left[1] + right[1]) + atol
-    return f"{left[0]:.17g} and {right[0]:.17g}" if abs(left[0] - right[0]) > limit else None
+    return None if abs(left[0] - right[0]) <= limit else f"{left[0]:.17g} and {right[0]:.17g}"

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from corejax.api import device_put, eval_shape, jit
+from corejax.arrays.array import Array
 from corejax.base import dtypes
 from corejax.base.avals import aval_of
 from corejax.testing.case import Case
@@ -34,7 +35,7 @@ def impl_and_the_compiled_program_agree(case: Case) -> None:
 
 @check("impl")
 def results_are_those_that_the_sample_knows(case: Case) -> None:
-    """If a sample states its results, evaluating and compiling give them."""
+    """If a sample states its results, evaluating and compiling give them; of their types if they are `Array`s."""
     if case.sample.results is None:
         raise NotApplicable("the sample doesn't say what it gives")
     known = list(case.sample.results) if case.primitive.multiple_results else [case.sample.results]
@@ -44,7 +45,8 @@ def results_are_those_that_the_sample_knows(case: Case) -> None:
             raise case.fail("samples", "the sample states a different number of results", got=len(known),
                             wanted=len(outs), todo="give one array for each result")
         for i, (wanted, out) in enumerate(zip(known, outs, strict=True)):
-            found = off(wanted, out, 1e-12, case.atol)
+            found = (wrong_type(wanted.aval, out) if type(wanted) is Array else None) or off(
+                wanted, out, 1e-12, case.atol)
             if found:
                 raise case.fail(hook, f"result {i} is not what the sample states", got=found,
                                 wanted="the results of the sample, to 12 digits", todo=f"fix {hook}, or the sample")

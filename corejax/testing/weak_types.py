@@ -14,7 +14,10 @@ from corejax.testing.report import NotApplicable
 
 @check("abstract_eval")
 def weak_types_pass_through(case: Case) -> None:
-    """The result is weakly typed exactly if all operands of its dtype are. Others, such as indices, don't count."""
+    """A result is weakly typed exactly if all operands of its dtype are; without operands, nothing is.
+
+    Operands of other dtypes, such as indices, don't count.
+    """
     primitive, params, avals = case.primitive, case.params, case.avals
     if not avals and any([aval.weak_type for aval in case.out_avals]) and "weak_type" not in params:
         raise case.fail("abstract_eval", "a weak type is made up", got=case.out_avals, wanted="strong types",

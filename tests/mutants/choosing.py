@@ -117,8 +117,7 @@ MUTANTS = (
     )),
     *mutants_of("convert_element_type", CONVERSION, "ConvertElementType", (
         ("abstract_eval", "weak type", "ShapedArray(x.shape, new_dtype, weak_type)",
-         "ShapedArray(x.shape, new_dtype, x.weak_type)",
-         "a param says whether the result is weak, and what abstract_eval makes of it is consistent"),
+         "ShapedArray(x.shape, new_dtype, x.weak_type)"),
         ("transpose", "dtype", "_bind(cotangents, new_dtype=wanted.dtype, weak_type=False)", "cotangents"),
         ("vmap", "weak type", "new_dtype=new_dtype, weak_type=weak_type), dims[0]",
          "new_dtype=new_dtype, weak_type=False), dims[0]"),

@@ -13,8 +13,7 @@ MUTANTS = (
          "_nearest(int(args[0]) + 1, len(branches))"),
     )),
     *mutants_of("cond", KIT, "part_tangents", (
-        ("jvp", "lost cotangent", "else Zero(aval_of(x).tangent)", "else next(tangents, Zero(aval_of(x).tangent))",
-         "where a tangent is zero there is nothing left to take, so it gives Zero as before"),
+        ("jvp", "lost cotangent", "else Zero(aval_of(x).tangent)", "else next(tangents, Zero(aval_of(x).tangent))"),
     )),
     *mutants_of("cond", KIT, "with_tangents", (
         ("jvp", "order", "operands += without_zeros(dots)", "operands += without_zeros(dots)[::-1]"),
@@ -98,8 +97,7 @@ MUTANTS = (
     *mutants_of("while_loop", WHILE, "WhileLoop", (
         ("vmap", "missing case", "x if wanted is None else to_dim(x, d, wanted, axis.size)",
          "x if wanted is None or d is None else to_dim(x, d, wanted, axis.size)"),
-        ("vmap", "off by one", "*carry]), found.carry", "*carry]), [d and 0 for d in found.carry]",
-         "the batch axis of a carry is in front, as the conditions of the samples are scalars"),
+        ("vmap", "off by one", "*carry]), found.carry", "*carry]), [d and 0 for d in found.carry]"),
     )),
     *mutants_of("while_loop", KIT, "shorten", (
         ("dce", "missing case", "if True not in used_out and not eqn.effects:", "if not all(used_out):"),

@@ -54,8 +54,7 @@ MUTANTS = (
     *mutants_of("sub", SPREADING, "unspread", (
         ("transpose", "broadcast sum", "tuple(range(len(ct.aval.shape)))", "(0,)"),
         ("transpose", "missing case", "if operand.aval.shape or not ct.aval.shape:",
-         "if operand.aval.shape or ct.aval.shape == (0,):",
-         "a result without elements doesn't show in what it is linear, so the kit transposes none such"),
+         "if operand.aval.shape or ct.aval.shape == (0,):"),
     )),
     *mutants_of("sub", SPREADING, "spread", (
         ("jvp", "axis", "roles.broadcast(x, shape, ())", "roles.broadcast(x, shape[:1], ())"),

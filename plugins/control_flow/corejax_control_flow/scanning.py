@@ -213,10 +213,9 @@ class Scan:
         none = sample(lambda c, x: [lax.mul(c, x), c], [], [c[0]], [xs[:0, 0]], length=0)
         yield Sample([0.5, *none.args[1:]], none.params)  # weaker than what the body takes
         yield sample(step, [w], [c], [xs[:1]], length=1)
-        yield sample(lambda c, x: [lax.add(c, x), *[lax.mul(c, x)] * 2], [], [c], [xs])
-        yield sample(lambda w, c, x: [lax.add(c, x), w, lax.mul(c, x)], [w], [c], [xs],
-                     [c + xs[0] + xs[1] + xs[2], [w, w, w],
-                      [c * xs[0], (c + xs[0]) * xs[1], (c + xs[0] + xs[1]) * xs[2]]])
+        products = [c * xs[0], (c + xs[0]) * xs[1], (c + xs[0] + xs[1]) * xs[2]]
+        yield sample(lambda w, c, x: [lax.add(c, x), w, *[lax.mul(c, x)] * 2], [w], [c], [xs],
+                     [c + xs[0] + xs[1] + xs[2], [w, w, w], products, products])
         rows = rng.standard_normal((5, 2))
         sums = c + np.cumsum(rows[::-1], 0)[::-1]  # of each row and those after it
         before = [*sums[1:], c]

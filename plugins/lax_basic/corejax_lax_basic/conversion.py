@@ -107,7 +107,9 @@ class ConvertElementType:
                     x = np.asarray(rng.uniform(0, 3, (2, 3))).astype(have)
                     yield Sample([x], {"new_dtype": np.dtype(want), "weak_type": False})
         for shape in ((), (0,)):
-            yield Sample([rng.standard_normal(shape)], {"new_dtype": dtypes.float32, "weak_type": True})
+            x = rng.standard_normal(shape)
+            weak = Array.from_host(x.astype(np.float32), ShapedArray(shape, dtypes.float32, weak_type=True))
+            yield Sample([x], {"new_dtype": dtypes.float32, "weak_type": True}, results=weak)
         yield Sample([np.array([2.0 ** 31, -2.0 ** 31, 2.0 ** 31 - 128, 1.9, -1.9], np.float32)],
                      {"new_dtype": dtypes.int32, "weak_type": False},
                      results=np.array([2 ** 31 - 1, -2 ** 31, 2 ** 31 - 128, 1, -1], np.int32))

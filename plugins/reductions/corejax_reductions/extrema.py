@@ -50,6 +50,8 @@ class _Extremum(Reduction):
                 yield Sample([np.full((2, 3), bound, dtype)], {"axes": (1,)}, results=np.full(2, bound, dtype))
             empty = self._identity(np.dtype(dtype))
             yield Sample([np.zeros((2, 0), dtype)], {"axes": (1,)}, results=np.full(2, empty, dtype))
+        least = np.full(2, -np.inf if self._direction == "GT" else np.inf)
+        yield Sample([np.zeros((2, 0))], {"axes": (1,)}, results=least)
 
     def _combine(self, ctx: Any, dtype: np.dtype) -> _lowering.Combine:
         return chooser(ctx, dtype, self._operation, self._direction)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from corejax import lax
+from corejax.core import dtypes
 from corejax.plugin import Sample, hookimpl
 from corejax_reductions._reduction import Axes, Reduction, defined
 
@@ -42,6 +43,7 @@ class ReduceSum(Reduction):
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
         yield from super().samples(rng)
+        yield Sample([np.ones(300, dtypes.bfloat16)], {"axes": (0,)}, results=300.0)  # where bfloat16 counts up to 256
         yield Sample([np.ones(2, np.bool_)], {"axes": (0,)}, error=TypeError)
 
 
