@@ -147,8 +147,9 @@ class Case:
         Also None if it is a singular point, unless these count as well.
         """
         domains = self.domains
-        if (value in self.sample.singular and not at_singular) or any([domains[i] is None or not domains[i][0] <= value <= domains[i][1]
-                                                 for i in positions]):
+        if value in self.sample.singular and not at_singular:
+            return None
+        if any([domains[i] is None or not domains[i][0] <= value <= domains[i][1] for i in positions]):
             return None
         return [_like(x, np.full(aval.shape, value, aval.dtype)) if i in positions else x
                 for i, (x, aval) in enumerate(zip(self.drawn(), self.avals, strict=True))]

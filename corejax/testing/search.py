@@ -5,14 +5,16 @@ The module is imported on use, since hypothesis may not be installed.
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import hypothesis
 import numpy as np
-from hypothesis import HealthCheck, Phase, Verbosity
+from hypothesis import HealthCheck, Phase, Verbosity, configuration
 from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 
@@ -117,7 +119,8 @@ class Searching:
             self._try(*drawn)
 
         try:
-            holds()
+            with _stored_nowhere():
+                holds()
         except (_Found, _Enough, Flaky):  # hypothesis calls it flaky if the time is up while it shrinks
             pass
         return self.smallest
@@ -166,6 +169,21 @@ class Searching:
         loose = Sample(sample.args, sample.params, sample.domain, None, sample.exempt, sample.singular, sample.ulps,
                        atol=(sample.atol or 0.0) + ULPS * spread)
         return bool(spread) and attempt(law, SearchedCase(self.primitive, loose, 0, law.name, self.full)) is None
+
+
+@contextmanager
+def _stored_nowhere() -> Iterator[None]:
+    """What hypothesis stores meanwhile, such as the constants of modules, goes to a folder that is deleted.
+
+    It would leave the folder `.hypothesis` wherever a user checks a pack.
+    """
+    before: Any = configuration.storage_directory()
+    with tempfile.TemporaryDirectory() as folder:
+        configuration.set_hypothesis_home_dir(folder)
+        try:
+            yield
+        finally:
+            configuration.set_hypothesis_home_dir(getattr(before, "path", before))  # older versions return the path
 
 
 def _spread(case: Case, args: Sequence[Any]) -> float:

@@ -203,6 +203,22 @@ def test_operands_that_do_not_fit_are_refused():
     np.testing.assert_allclose(lax.checkpoint_call(X, jaxpr=jaxpr)[0], np.sin(X))
 
 
+@pytest.mark.parametrize("count", [0, 2])
+def test_another_number_of_operands_is_refused_by_name_on_every_road(count):
+    jaxpr = stage(lambda x: [lax.sin(x)], [ShapedArray((3,), "float64")]).jaxpr
+
+    def call(*args):
+        return lax.checkpoint_call(*args, jaxpr=jaxpr)
+
+    args, rows = [X] * count, [np.stack([X, X])] * count
+    for run in (lambda: call(*args), lambda: cj.jit(call)(*args), lambda: cj.make_jaxpr(call)(*args),
+                lambda: cj.vmap(call, axis_size=2)(*rows), lambda: cj.jvp(call, args, args),
+                lambda: cj.vjp(call, *args)):
+        with pytest.raises(TypeError, match="^checkpoint_call: the operands don't fit the called jaxpr") as raised:
+            run()
+        assert isinstance(raised.value, CorejaxError) and "checkpoint_call" == raised.value.primitive
+
+
 # optimization_barrier
 
 def test_the_barrier_is_the_identity_on_trees_under_every_transformation():

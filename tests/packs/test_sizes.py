@@ -31,6 +31,10 @@ def test_operands_are_brought_to_a_shape_or_a_rank() -> None:
     assert_array_equal(np.broadcast_to(X[0, 0], (3, 4)), np.asarray(lax.broadcast_like(X[0, 0], X[0])))
     assert_array_equal(np.asarray(lax.broadcast_like(X[:, :1], X)), np.broadcast_to(X[:, :1], X.shape))
     assert (1, 1, 2, 3, 4) == lax.broadcast_to_rank(X, 5).shape
+    with pytest.raises(ValueError, match="ask for fewer axes: an array has at most 64"):
+        lax.broadcast_to_rank(X, 65)
+    with pytest.raises(ValueError, match="squeeze or reshape it to remove axes"):
+        lax.broadcast_to_rank(X, 2)
     assert (2, 3) == lax.empty((2, 3), np.int8).shape and np.int8 == lax.empty(3, np.int8).dtype
 
 

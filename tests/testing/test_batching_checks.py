@@ -196,7 +196,41 @@ class ForgetsTheDerivative(Weighted):
 
 def test_a_rule_through_which_no_derivative_flows_is_caught():
     found = failures(ForgetsTheDerivative(), PAIR)
-    assert ["maps of jvps and jvps of maps are loops", "pullbacks of maps are loops of pullbacks"] == list(found)
+    assert ["maps of jvps and jvps of maps are loops", "pullbacks of maps are loops of pullbacks",
+            "transposes of maps are loops of transposes"] == list(found)
+
+
+class ForgetsTheSum(Bindable):
+    """x times y, linear in either; its map by y alone pulls back to the first row."""
+
+    name = "product"
+    linear = (0,)
+
+    @hookimpl
+    def abstract_eval(self, avals):
+        return avals[0]
+
+    @hookimpl
+    def impl(self, args):
+        return args[0] * args[1]
+
+    @hookimpl
+    def transpose(self, cotangents, args):
+        return [self._bind(cotangents, args[1]), None]
+
+    @hookimpl
+    def vmap(self, axis, args, dims):
+        x, y = args
+        if dims[0] is None:
+            first = to_dim(x, None, 0, axis.size)
+            rest = to_dim(lax.stop_gradient(x), None, 0, axis.size)
+            x = lax.select_n(lax.eq(lax.broadcasted_iota("int32", first.shape, 0), 0), rest, first)
+        return lax.mul(*[to_dim(each, d, 0, axis.size) for each, d in zip((x, y), (0, dims[1]), strict=True)]), 0
+
+
+def test_a_map_whose_transpose_forgets_rows_is_caught():
+    found = failures(ForgetsTheSum(), Sample([RNG.uniform(0.5, 2, 3), RNG.uniform(0.5, 2, 3)]))
+    assert "transposes of maps are loops of transposes" in found
 
 
 class Tripled(Bindable):

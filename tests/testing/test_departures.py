@@ -71,6 +71,14 @@ def test_departure_that_isnt_one_is_stale_in_the_full_mode() -> None:
         check_primitive(straight(lambda x: x * 1.0), full=True, checks=["jvp agrees with differences"])
 
 
+def test_exemption_from_a_decisive_law_is_stale_in_the_quick_mode_too() -> None:
+    law = "a zero derivative is of a constant"
+    sample = Sample([np.array([0.5, 1.5])], exempt={law: "its derivative is zero by intent"})
+    assert check_primitive("stop_gradient", [sample], checks=[law])
+    with pytest.raises(ConformanceError, match="no sample that is exempt from this law breaks it"):
+        check_primitive("sin", [sample], checks=[law])
+
+
 def test_misspelled_departure_is_told() -> None:
     with pytest.raises(ConformanceError, match="there is no check 'derivatives'(.|\n)*did you mean 'derivative'"):
         check_primitive(straight(word="derivatives"))

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from corejax import lax
+from corejax.core import ClosedJaxpr, aval_of, jaxpr_as_fun, stage, vmap_jaxpr
 from corejax.errors import CorejaxNotImplementedError, CorejaxTypeError
-from corejax.plugin import Sample, define, hookimpl
+from corejax.plugin import Sample, carrying, define, hookimpl
 from corejax.testing import ConformanceError, Report, check_primitive
 
 OPERANDS = "one operand more or less is refused"
@@ -60,6 +61,50 @@ def test_any_number_of_operands_is_declared_or_shown_by_samples() -> None:
 
     assert check_primitive(define(Declared(total)), [Sample([X, X])], checks=[OPERANDS])
     assert check_primitive(define(Twice(total)), [Sample([X, X]), Sample([X])], checks=[OPERANDS])
+
+
+class Called:
+    """A call of the program `jaxpr`; a test says what is wrong with it."""
+
+    name = "called"
+    operands = ("*operands",)
+    multiple_results = True
+
+    def __init__(self, strict: bool = True, evaluate: Callable[..., Any] | None = None) -> None:
+        self._strict = strict
+        if evaluate is not None:
+            self.evaluate = hookimpl(evaluate)
+
+    @hookimpl
+    def abstract_eval(self, avals: Any, *, jaxpr: Any) -> Any:
+        if self._strict:
+            carrying.check_operands("called", jaxpr, avals)
+        return jaxpr.out_avals
+
+    @hookimpl
+    def vmap(self, axis: Any, args: Any, dims: Any, *, jaxpr: Any) -> Any:
+        if len(args) != len(jaxpr.invars):
+            carrying.check_operands("called", jaxpr, [aval_of(x) for x in args])
+        return jaxpr_as_fun(ClosedJaxpr(vmap_jaxpr(jaxpr, axis.size, None, dims)[0], ()))(*args), [0]
+
+    @hookimpl
+    def xla_translation(self, ctx: Any, args: Any, *, jaxpr: Any) -> Any:
+        return ctx.call(jaxpr, args)
+
+
+def run_by_the_way(args: Any, *, jaxpr: Any) -> Any:
+    return jaxpr_as_fun(ClosedJaxpr(jaxpr, ()))(*args)
+
+
+@pytest.mark.parametrize("faulty, words", [
+    (Called(strict=False), "it accepts one more operand than the samples have"),
+    (Called(evaluate=run_by_the_way), "one more operand than the samples have isn't rejected by name, evaluated")])
+def test_a_program_says_how_many_operands_there_are(faulty: Any, words: str) -> None:
+    sample = Sample([X], {"jaxpr": stage(lambda x: [lax.sin(x)], [aval_of(X)]).jaxpr})
+    with pytest.raises(ConformanceError, match=words):
+        check_primitive(define(faulty), [sample], checks=[OPERANDS])
+    assert ["held"] == [outcome.status for outcome in check_primitive(
+        define(Called()), [sample], checks=[OPERANDS]).outcomes]
 
 
 class Lowered(Twice):

@@ -195,6 +195,35 @@ def test_a_dce_hook_that_changes_results_is_caught(faulty):
     assert ("turned", "dce") == (found.primitive, found.hook)
 
 
+class AnotherDerivativeAlone(Turned):
+    """Without the first result, its jvp takes the tangent of the first for that of the second."""
+
+    @hookimpl
+    def dce(self, eqn, used_out):
+        if list(used_out) != [False, True]:
+            return [True, True], eqn
+        alone = define(AloneWithAnotherDerivative()).primitive
+        return [True, True], eqn.replace(primitive=alone, outvars=eqn.outvars[1:])
+
+
+class AloneWithAnotherDerivative:
+    name = "turned"
+    multiple_results = True
+
+    @hookimpl
+    def decompose(self, args, *, angle):
+        return Turned().decompose(args, angle=angle)[1:]
+
+    @hookimpl
+    def jvp(self, primals, tangents, *, angle):
+        return self.decompose(primals, angle=angle), Turned().decompose(tangents, angle=angle)[:1]
+
+
+def test_a_dce_hook_that_changes_derivatives_is_caught():
+    found = failures(AnotherDerivativeAlone())["a result alone has its tangent"]
+    assert ("dce", "the tangent of result 1 alone: result 0 has a different value") == (found.hook, found.problem)
+
+
 class ForgetsAResidual(Turned):
     """Runs x - x when only y is unknown, and takes it for x later."""
 

@@ -286,3 +286,16 @@ def test_kit_loads_hypothesis_only_to_search() -> None:
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
     assert ["False", "True"] == done.stdout.split()
+
+
+def test_search_leaves_nothing_behind_and_hypothesis_as_it_was(tmp_path: Path) -> None:
+    program = """
+        from hypothesis import configuration
+        from corejax.testing import Search, check_primitive
+        before = configuration.storage_directory()
+        check_primitive("neg", checks=["jvp is linear"], search=Search(3))
+        assert str(getattr(before, "path", before)) == str(getattr(
+            configuration.storage_directory(), "path", configuration.storage_directory()))
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], cwd=tmp_path, check=True)
+    assert [] == [*tmp_path.iterdir()]

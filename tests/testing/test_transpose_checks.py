@@ -232,6 +232,47 @@ def test_a_rule_that_needs_values_is_caught_by_tracing():
     assert "transpose is the adjoint" not in found
 
 
+class Direction:
+    """x / |x|, 0 at 0; its pullback divides by 0 there if it is `careless`."""
+
+    name = "direction"
+
+    def __init__(self, careless):
+        self._careless = careless
+
+    @hookimpl
+    def abstract_eval(self, avals):
+        return lax.floor.primitive.infer(tuple(avals), {})  # which refuses complex numbers
+
+    @hookimpl
+    def decompose(self, args):
+        (x,) = args
+        return lax.sign(x)
+
+    @hookimpl
+    def jvp(self, primals, tangents):
+        (x,), (t,) = primals, tangents
+        at_zero, size = lax.eq(x, 0.0), lax.abs(x)
+        safe = size if self._careless else lax.select(at_zero, lax.full_like(size, 1.0), size)
+        slope = lax.mul(lax.div(t, safe), 0.0)
+        return lax.sign(x), lax.select(at_zero, lax.full_like(slope, 0.0), slope)
+
+
+@pytest.mark.parametrize("careless", [True, False])
+def test_a_pullback_of_nan_where_the_tangent_is_finite_is_caught(careless):
+    sample = Sample([np.array([0.5, -1.5])], domain=(-2.0, 2.0), singular=(0.0,))
+    assert ["pullbacks at special points are adjoint"] * careless == list(failures(Direction(careless), sample))
+
+
+def test_a_cotangent_of_a_wrong_type_for_no_elements_is_caught():
+    class Unsummed(Weighted):
+        def _of_y(self, ct, x):
+            return ct if not ct.size else super()._of_y(ct, x)
+    empty = Sample([np.ones((0, 3)), np.ones(3)])
+    assert "transpose is the adjoint" in failures(Unsummed(), ROWS, empty)
+    assert "transpose is the adjoint" not in failures(Weighted(), ROWS, empty)
+
+
 def test_a_transpose_that_cannot_be_transposed_is_caught():
     class Once(Weighted):
         def _of_x(self, ct, y):

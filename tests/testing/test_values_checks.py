@@ -10,8 +10,9 @@ import pytest
 
 import corejax as cj
 from corejax import lax
+from corejax.core import Array, ShapedArray
 from corejax.plugin import define, hookimpl
-from corejax.testing import CHECKS, Failure, Sample
+from corejax.testing import CHECKS, ConformanceError, Failure, Sample, check_primitive
 from corejax.testing.running import run_check
 
 MODULES = ("values", "special", "memory")
@@ -298,6 +299,15 @@ def test_returning_the_operand_leaves_the_callers_array_writable() -> None:
     out = lax.cond(True, lambda x: x, lambda x: x * 2, x)
     x[0] = 7.0
     assert [5.0, 1.0, 1.0] == out.tolist()
+
+
+def test_known_results_that_are_arrays_say_which_type_is_right() -> None:
+    law = "results are those that the sample knows"
+    strong, weak = [ShapedArray((), np.dtype(np.float64), weak) for weak in (False, True)]
+    for known in (3.0, np.float32(3.0), Array.from_host(np.array(3.0), strong)):
+        assert check_primitive("neg", [Sample([np.float64(-3.0)], results=known)], checks=[law])
+    with pytest.raises(ConformanceError, match=r"result 0 is not what the sample states(.|\n)*got: +f64\[\]"):
+        check_primitive("neg", [Sample([np.float64(-3.0)], results=Array.from_host(np.array(3.0), weak))], checks=[law])
 
 
 # Faults that these checks found in the shipped packs

@@ -64,8 +64,9 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     shape, count = shape_of(x), shaping.as_int("broadcast_to_rank", "rank", rank)
     if not len(shape) <= count <= _MOST_AXES:
         raise refused("broadcast_to_rank", f"{aval_of(x)} has {len(shape)} axes", got=count,
-                      wanted=f"a rank from {len(shape)} to {_MOST_AXES}", todo="squeeze or reshape it to remove axes",
-                      kind=CorejaxValueError)
+                      wanted=f"a rank from {len(shape)} to {_MOST_AXES}", kind=CorejaxValueError,
+                      todo="squeeze or reshape it to remove axes" if count < len(shape) else
+                      f"ask for fewer axes: an array has at most {_MOST_AXES}")
     return reshape(x, (1,) * (count - len(shape)) + shape)  # type: ignore[no-any-return]
 
 
