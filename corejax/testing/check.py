@@ -22,7 +22,7 @@ class Check:
     errors: bool
     costly: bool
     departure: str
-    decisive: bool
+    decisive: bool = False
 
     def __str__(self) -> str:
         return self.name

@@ -147,3 +147,10 @@ def test_errors_that_the_function_itself_amplifies_are_no_finding() -> None:
 def test_types_that_are_refused_are_not_asked_for() -> None:
     (outcome,) = check_primitive("shift_left", checks=[TANGENTS]).outcomes
     assert "not applicable" == outcome.status
+
+
+def test_functions_of_bits_are_not_compared() -> None:
+    sample = Sample([np.array(0.5)], {"new_dtype": np.dtype(np.int32)})  # of a float64 there are two, of a float32 one
+    (outcome,) = check_primitive("bitcast_convert_type", [sample],
+                                 checks=["values in narrow types are those of doubles"]).outcomes
+    assert ("the shape of its result depends on the dtype of its operands",) == outcome.not_applicable
