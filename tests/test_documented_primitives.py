@@ -28,7 +28,8 @@ COMPLEX = "to be short, the example doesn't say that it is for real numbers"
 
 #: Laws that examples of one rule for real numbers break for complex ones, which nothing refuses.
 REAL = {check: COMPLEX for check in ("jvp agrees with differences", "derivatives agree at special points",
-                                     "jvp agrees with complex steps", "pullback is the adjoint of jvp")}
+                                     "jvp agrees with complex steps", "pullback is the adjoint of jvp",
+                                     "pullbacks at special points are adjoint")}
 
 #: Examples whose abstract_eval is one line that refuses nothing, not even what they have no rule for.
 UNREFUSING = ("my_softplus", "demo_softplus", "demo_better", "demo_scaled", "length", "demo_spread", "demo_difference",
