@@ -65,6 +65,7 @@ class Forms:
         self.primitive = primitive
         found = [form_of(number, sample) for number, sample in enumerate(samples) if sample.error is None]
         self.templates = sorted(found, key=_complexity)
+        self.stating = {number for number, sample in enumerate(samples) if sample.atol is not None}
         self.values = {name: values_of([form.params[name] for form in found if name in form.params])
                        for name in sorted(primitive.params)}
 
@@ -132,10 +133,13 @@ class Forms:
     # Params
 
     def _with_params(self, form: Form, choose: Choose) -> Form:
-        """With other values of params: the simplest of those of all samples and their neighbours, or any."""
+        """With other values of params: the simplest of those of all samples and their neighbours, or any.
+
+        A sample that states `atol` does so for its own params, and keeps them.
+        """
         for name, values in self.values.items():
             own, choice = choose(2), choose(len(values)) if values else 0
-            if values and name in form.params and not own:
+            if values and name in form.params and not own and form.number not in self.stating:
                 form = self._first(form, [replace(form, params={**form.params, name: values[choice]})])
         return form
 
