@@ -60,6 +60,7 @@ class _Scatter:
     @hookimpl
     def impl(self, args: Any, *, dimension_numbers: Numbers, mode: str) -> Any:
         x, indices, updates = args
+        indices = np.ascontiguousarray(indices)  # NumPy follows memory, so that of two updates another one would win
         window_dims, inserted, index_map, x_batch, index_batch = dimension_numbers
         sizes = window_sizes(x.shape, updates.shape, dimension_numbers)
         clamp = mode == "clip"
