@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 from corejax.arrays.array import Array
 from corejax.base.avals import ShapedArray, aval_of
 from corejax.base.caches import WeakCache
+from corejax.base.errors import CorejaxError, RuleError
 from corejax.installed.roles import roles
 from corejax.interpreters.staging import stage_closed
 from corejax.ir.arguments import check_each, check_jaxpr
 from corejax.ir.interpret import eval_jaxpr
 from corejax.kernel import checks
 from corejax.kernel.context import context
-from corejax.kernel.jaxpr import Jaxpr, Params
+from corejax.kernel.jaxpr import Jaxpr, Params, subjaxprs
 from corejax.kernel.primitive import Primitive
 from corejax.kernel.trace import AxisEnv, Trace, Tracer, check_belongs
 
@@ -73,7 +74,7 @@ class BatchTrace(Trace):
             try:
                 result = primitive.vmap(axis, vals, dims, **params)
             except Exception as error:
-                raise checks.failed(primitive, "vmap", error)  # noqa: B904
+                raise _failed(primitive, args, params, error)  # noqa: B904
             if runs_first:
                 expected = primitive.infer(tuple([aval_of(x) for x in args]), params)
             if type(result) is not tuple or len(result) != 2:
@@ -154,6 +155,21 @@ def to_dim(x: object, dim: int | None, wanted: int, size: int) -> Any:
     if dim is None:
         return roles.expand(x, size, wanted)
     return x if dim == wanted else roles.move_axis(x, dim, wanted)
+
+
+def _failed(primitive: Primitive, args: Sequence[object], params: Params, error: Exception) -> Exception:
+    """What to raise for an error of a vmap rule: operands that don't fit a program in the params come first.
+
+    Where results are only known once the rule has run, `abstract_eval`, which refuses them, hasn't been called yet.
+    """
+    if primitive.evaluate is not None and any(True for _ in subjaxprs(params)):
+        try:
+            primitive.infer(tuple([aval_of(x) for x in args]), params)
+        except CorejaxError as refusal:
+            if not isinstance(refusal, RuleError):
+                refusal.__suppress_context__ = True
+                return refusal
+    return checks.failed(primitive, "vmap", error)
 
 
 def vmap_jaxpr(jaxpr: Jaxpr, size: int, axis_name: Hashable, in_dims: Sequence[int | None],

@@ -53,7 +53,8 @@ class CheckpointCall:
 
     @hookimpl
     def evaluate(self, args: Any, *, jaxpr: Jaxpr) -> list[Any]:
-        _check_count(jaxpr, args)
+        if len(args) != len(jaxpr.invars):
+            carrying.check_operands("checkpoint_call", jaxpr, [aval_of(x) for x in args])
         return eval_jaxpr(jaxpr, (), *args)
 
     @hookimpl
@@ -72,7 +73,6 @@ class CheckpointCall:
 
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, jaxpr: Jaxpr, **params: Any) -> Any:
-        _check_count(jaxpr, args)
         mapped, out_dims = vmap_jaxpr(jaxpr, axis.size, axis.name, tuple(dims))
         return _bind(mapped, args, **params), out_dims
 
@@ -143,12 +143,6 @@ def call_checkpointed(fun: Callable[..., Any], args: tuple[Any, ...], prevent_cs
 def _bind(jaxpr: Jaxpr, args: Sequence[Any], *, prevent_cse: bool = True, differentiated: bool = False) -> list[Any]:
     return checkpoint_call.primitive.bind(  # type: ignore[no-any-return]
         *args, jaxpr=jaxpr, prevent_cse=prevent_cse, differentiated=differentiated)
-
-
-def _check_count(jaxpr: Jaxpr, args: Sequence[Any]) -> None:
-    """Raise for one operand more or less where abstract_eval hasn't been called: what runs immediately comes first."""
-    if len(args) != len(jaxpr.invars):
-        carrying.check_operands("checkpoint_call", jaxpr, [aval_of(x) for x in args])
 
 
 class _Inlined:

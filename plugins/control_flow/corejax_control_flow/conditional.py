@@ -105,7 +105,8 @@ class Cond:
 
     @hookimpl
     def evaluate(self, args: Any, *, branches: Branches) -> list[Any]:
-        _check_count(args, branches)
+        if len(args) != 1 + len(branches[0].invars):
+            _check([aval_of(x) for x in args], branches)
         return evaluated(branches, _nearest(int(args[0]), len(branches)), args[1:])
 
     @hookimpl
@@ -124,7 +125,6 @@ class Cond:
 
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, branches: Branches) -> Any:
-        _check_count(args, branches)
         index, *operands = args
         if dims[0] is not None:
             return _Selection(axis, index, branches).run(operands, dims[1:])
@@ -493,14 +493,6 @@ def _check(avals: Sequence[ShapedArray], branches: Branches) -> None:
             raise _refused("the operands don't fit a branch", _text(avals[1:]), _text(branch.in_avals))
         if not all_match(branch.out_avals, first.out_avals):
             raise _refused("the branches return different types", _text(branch.out_avals), _text(first.out_avals))
-
-
-def _check_count(args: Sequence[Any], branches: Branches) -> None:
-    """Raise for one operand more or less where abstract_eval hasn't been called: what runs immediately comes first."""
-    wanted = branches[0].invars
-    if len(args) != 1 + len(wanted):
-        raise _refused("the operands don't fit a branch", _text([aval_of(x) for x in args[1:]]),
-                       _text([v.aval for v in wanted]))
 
 
 def _refused(problem: str, got: str, wanted: str) -> CorejaxTypeError:

@@ -113,7 +113,6 @@ class CustomCall:
 
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, call: Any, jaxpr: Jaxpr | None) -> Any:
-        _check_count(jaxpr, args)
         own_dims = dims[call.n_consts:]
         if jaxpr is None:
             mapped = MappedCall(call, axis, own_dims)
@@ -313,14 +312,9 @@ def _zero(aval: ShapedArray) -> Literal:
 def _run(args: Sequence[Any], call: Any, jaxpr: Jaxpr | None) -> list[Any]:
     if jaxpr is None:
         return call.primal(args)  # type: ignore[no-any-return]
-    _check_count(jaxpr, args)
-    return eval_jaxpr(jaxpr, (), *args)
-
-
-def _check_count(jaxpr: Jaxpr | None, args: Sequence[Any]) -> None:
-    """Raise for one operand more or less where abstract_eval hasn't been called: what runs immediately comes first."""
-    if jaxpr is not None and len(args) != len(jaxpr.invars):
+    if len(args) != len(jaxpr.invars):
         carrying.check_operands("custom_call", jaxpr, [aval_of(x) for x in args])
+    return eval_jaxpr(jaxpr, (), *args)
 
 
 def _by_pullback(call: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
