@@ -210,8 +210,9 @@ class Scan:
             lax.add(lax.mul(c, v), lax.mul(w, x)), lax.add(n, k), lax.mul(lax.convert_element_type(n, c.dtype), c), n],
             [w[0], w[1]], [c[0], np.int32(0)], [xs[:, 0], np.arange(3, dtype=np.int32)])
         yield sample(step, [w], [c], [xs[:0]], length=0)
-        none = sample(lambda c, x: [lax.mul(c, x), c], [], [c[0]], [xs[:0, 0]], length=0)
-        yield Sample([0.5, *none.args[1:]], none.params)  # weaker than what the body takes
+        for length in (0, 1):
+            few = sample(lambda c, x: [lax.mul(c, x), c], [], [c[0]], [xs[:length, 0]], length=length)
+            yield Sample([0.5, *few.args[1:]], few.params)  # weaker than what the body takes
         yield sample(step, [w], [c], [xs[:1]], length=1)
         products = [c * xs[0], (c + xs[0]) * xs[1], (c + xs[0] + xs[1]) * xs[2]]
         yield sample(lambda w, c, x: [lax.add(c, x), w, *[lax.mul(c, x)] * 2], [w], [c], [xs],
@@ -225,6 +226,8 @@ class Scan:
         yield Sample(wrong.args, wrong.params, error=TypeError)
         right = sample(step, [w], [c], [xs])
         yield Sample(right.args, {**right.params, "unroll": 0}, error=ValueError)
+        bare = sample(lambda w, c: [lax.mul(c, w)], [w], [c], [])
+        yield Sample(bare.args, {**bare.params, "length": -1}, error=ValueError)
         yield Sample(right.args, {**right.params, "num_consts": -1}, error=ValueError)
 
 
@@ -305,7 +308,7 @@ def _without_loop(body: Body, operands: Sequence[Any], length: int) -> list[Any]
     carry_avals, y_avals = body.results(body.jaxpr.out_avals)
     ys: list[Any] = []
     if length:
-        outs = eval_jaxpr(body.jaxpr, (), *consts, *carry, *[roles.index(x, 0) for x in xs])
+        outs = carrying.run(body.jaxpr, [*consts, *carry, *[roles.index(x, 0) for x in xs]])
         carry, ys = body.results(outs)
         ys = [roles.expand(y, 1, 0) for y in ys]
     else:
@@ -745,6 +748,9 @@ def _check(body: Body, avals: Sequence[ShapedArray], length: int, unroll: int) -
     if unroll < 1:
         raise CorejaxValueError("scan: a round of the loop must have at least one step", primitive="scan",
                                 where=here(), got=f"unroll={unroll}", wanted="at least 1", todo="give unroll=1")
+    if length < 0:
+        raise CorejaxValueError("scan: the number of steps can't be negative", primitive="scan", where=here(),
+                                got=f"length={length}", wanted="a number from 0 on", todo="check how it is computed")
     if min(body.num_consts, body.num_carry) < 0:
         raise CorejaxValueError("scan: the numbers of constants and of carried values can't be negative",
                                 primitive="scan", where=here(), got=(body.num_consts, body.num_carry),
