@@ -11,14 +11,14 @@ In programs, a precision is None, a pair of names of levels, the name of a prese
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum, auto
+from enum import Enum, EnumMeta, auto
 from typing import Any, NamedTuple, TypeAlias, Union
 
 import numpy as np
 
 from corejax.core import DTypeLike, ShapedArray, dtypes
 from corejax.errors import CorejaxValueError
-from corejax.plugin import refused, shaping
+from corejax.plugin import public, refused, shaping
 from corejax_lax_basic._axes import canonical_dtype, dtype_kind
 
 __all__ = ["DotAlgorithm", "DotAlgorithmPreset", "Precision", "PrecisionLike"]
@@ -27,7 +27,25 @@ _LEVELS = {None: "DEFAULT", "default": "DEFAULT", "fastest": "DEFAULT", "bfloat1
            "tensorfloat32": "HIGH", "bfloat16_3x": "HIGH", "highest": "HIGHEST", "float32": "HIGHEST"}
 
 
-class Precision(Enum):
+class _Lookup(EnumMeta):
+    """Finds a level by its number or any of its names, and refuses others at the line of the call."""
+
+    @public
+    def __call__(cls, level: object) -> Precision:  # type: ignore[override]
+        """The level of a number or a name."""
+        if isinstance(level, Precision):
+            return level
+        if level is None or isinstance(level, str):
+            if level in _LEVELS:
+                return Precision[_LEVELS[level]]
+        elif isinstance(level, int) and 0 <= level < len(Precision):
+            return [*Precision][level]
+        raise refused("Precision", "there is no such level", got=repr(level),
+                      wanted=f"0, 1, 2 or one of {', '.join(map(repr, _LEVELS))}", todo='use "highest", or None',
+                      kind=CorejaxValueError)
+
+
+class Precision(Enum, metaclass=_Lookup):
     """How precisely a device multiplies 32-bit floats.
 
     On GPUs, `DEFAULT` and `HIGH` allow TensorFloat-32. On TPUs, `DEFAULT` multiplies as bfloat16; `HIGH` and `HIGHEST`
@@ -41,14 +59,6 @@ class Precision(Enum):
     DEFAULT = 0
     HIGH = 1
     HIGHEST = 2
-
-    @classmethod
-    def _missing_(cls, value: object) -> Precision:
-        if (value is None or isinstance(value, str)) and value in _LEVELS:
-            return cls[_LEVELS[value]]
-        raise refused("Precision", "there is no such level", got=repr(value),
-                      wanted=f"0, 1, 2 or one of {', '.join(map(repr, _LEVELS))}", todo='use "highest", or None',
-                      kind=CorejaxValueError)
 
     def __repr__(self) -> str:
         return f"Precision.{self.name}"
