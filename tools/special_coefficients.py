@@ -171,6 +171,29 @@ def cotangent_rest(t: Number) -> Number:
     return (1 / x - mp.pi * mp.cot(mp.pi * x)) / x if t else mp.pi ** 2 / 3
 
 
+# Incomplete gamma and beta functions
+
+def atanh_rest(t: Number) -> Number:
+    """(atanh(r) / r - 1) / r^2, by r^2."""
+    r = mp.sqrt(t)
+    return (mp.atanh(r) / r - 1) / t if t else mp.mpf(1) / 3
+
+
+def temme(count: int) -> list[Number]:
+    """The Taylor coefficients of eta / mu, by eta, where eta^2 / 2 = mu - log(1 + mu); see DLMF 8.12.
+
+    The derivative of that equation, mu mu' = eta (1 + mu), gives those of mu, one after the other.
+    """
+    mu = [mp.mpf(0), mp.mpf(1)]
+    for n in range(2, count + 1):
+        known = mp.fsum(k * mu[k] * mu[n + 1 - k] for k in range(2, n))
+        mu.append((mu[n - 1] - known) / (n + 1))
+    quotient = [mp.mpf(1)]
+    for n in range(1, count):
+        quotient.append(-mp.fsum(mu[k + 1] * quotient[n - k] for k in range(1, n + 1)))
+    return quotient
+
+
 # Bessel functions
 
 def i0e_near(x: Number) -> Number:
@@ -224,6 +247,8 @@ FITS = {
     "SINE_64": Fit(sine_quotient, 0.0, 0.25, 8, direct=True),
     "COTANGENT_32": Fit(cotangent_rest, 0.0, 0.25, 6),
     "COTANGENT_64": Fit(cotangent_rest, 0.0, 0.25, 13),
+    "ATANH_REST_32": Fit(atanh_rest, 0.0, 1.0 / 9.0, 4, direct=True),
+    "ATANH_REST_64": Fit(atanh_rest, 0.0, 1.0 / 9.0, 10, direct=True),
     "BESSEL_I0E_NEAR_32": Fit(i0e_near, 0.0, 1.25, 8),
     "BESSEL_I0E_NEAR_64": Fit(i0e_near, 0.0, 1.25, 15),
     "BESSEL_I0E_MIDDLE_32": Fit(i0e_near, 1.25, 3.0, 10),
@@ -351,6 +376,9 @@ def module() -> str:
     for bits, count in ((32, 5), (64, 12)):
         values = [mp.bernoulli(2 * k) / mp.factorial(2 * k) for k in range(1, count + 1)]
         parts.append(f"# B_2k / (2k)!, with B the Bernoulli numbers\nBERNOULLI_{bits} = {tuple_of(values)}\n")
+    for bits, count in ((32, 12), (64, 27)):
+        parts.append(f"# The Taylor coefficients of eta / mu, by eta, where eta^2 / 2 = mu - log(1 + mu), from the "
+                     f"constant\nTEMME_{bits} = {tuple_of(temme(count))}\n")
     for name, value in CONSTANTS.items():
         parts.append(f"{name}_32 = {split(value, np.float32)!r}\n{name}_64 = {split(value, np.float64)!r}\n")
     return "".join(parts)

@@ -17,7 +17,11 @@ for name in UNARY:
     special.add(f"{name} of a list", f"lax.{name}([0.5, 0.25])", TypeError, name, "list", "array")
     special.add(f"{name} of text", f'lax.{name}("0.5")', TypeError, name, "str")
     special.add(f"{name} of nothing", f"lax.{name}(None)", TypeError, name, "NoneType")
-for name, first in (("zeta", "2.0"), ("polygamma", "1.0")):
+
+#: Functions of two numbers, a first operand, and whether they have no derivative by that.
+BINARY = (("zeta", "2.0", True), ("polygamma", "1.0", True), ("igamma", "2.0", False), ("igammac", "2.0", False),
+          ("igamma_grad_a", "2.0", True), ("random_gamma_grad", "2.0", True))
+for name, first, refused in BINARY:
     special.add(f"{name} with an integer first", f"lax.{name}(np.array([1, 2]), np.ones(2))", TypeError, name, "i64[2]",
                 "f64[2]", "astype")
     special.add(f"{name} of two precisions", f"lax.{name}(np.ones(2, np.float32), np.ones(2))", TypeError, name,
@@ -26,7 +30,12 @@ for name, first in (("zeta", "2.0"), ("polygamma", "1.0")):
                 "f64[3]", "broadcast")
     special.add(f"{name} of nothing", f"lax.{name}({first}, None)", TypeError, "NoneType")
     special.add(f"{name} of complex numbers", f"lax.{name}({first}, np.array([0.5j]))", TypeError, name, "c128[1]")
-    special.add(f"the derivative of {name} by its first operand", f"cj.grad(lax.{name})({first}, 3.0)",
-                CorejaxNotImplementedError, name, "not differentiable", jax=f"jax.grad(lax.{name})({first}, 3.0)")
+    if refused:
+        special.add(f"the derivative of {name} by its first operand", f"cj.grad(lax.{name})({first}, 3.0)",
+                    CorejaxNotImplementedError, name, "not differentiable", jax=f"jax.grad(lax.{name})({first}, 3.0)")
+    else:
+        special.add(f"the second derivative of {name} by its first operand",
+                    f"cj.grad(cj.grad(lax.{name}))({first}, 3.0)", CorejaxNotImplementedError, "igamma_grad_a",
+                    "not differentiable", jax=f"jax.grad(jax.grad(lax.{name}))({first}, 3.0)")
 
 GROUPS = (special,)

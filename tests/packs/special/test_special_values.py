@@ -18,7 +18,9 @@ from imports import ROOT
 from special import Table, tables
 from special.references import DIGITS, FUNCTIONS
 
-NAMES = ("erf", "erfc", "erf_inv", "bessel_i0e", "bessel_i1e", "lgamma", "digamma", "zeta", "polygamma")
+NAMES = ("erf", "erfc", "erf_inv", "bessel_i0e", "bessel_i1e", "lgamma", "digamma", "zeta", "polygamma", "igamma",
+         "igammac", "igamma_grad_a", "random_gamma_grad")
+UNARY = NAMES[:7]
 inf, nan = math.inf, math.nan
 
 #: Where there is no number of so many digits: operands, and the value.
@@ -35,6 +37,16 @@ LIMITS = {
              (3.0, -4.0, nan), (2.5, -0.5, nan), (2.0, inf, 0.0), (inf, 2.0, 0.0), (inf, 1.0, 1.0), (nan, 1.0, nan)],
     "polygamma": [(0.0, 0.0, nan), (1.0, 0.0, inf), (2.0, 0.0, nan), (1.0, -3.0, inf), (0.5, 2.0, nan),
                   (-1.0, 2.0, nan), (inf, 2.0, nan), (nan, 2.0, nan), (1.0, inf, 0.0), (0.0, inf, inf)],
+    "igamma": [(1.0, 0.0, 0.0), (1.0, -0.0, 0.0), (1.0, inf, 1.0), (0.0, 1.0, 1.0), (0.0, inf, 1.0), (0.0, 0.0, nan),
+               (inf, 1.0, 0.0), (inf, 0.0, 0.0), (inf, inf, nan), (-1.0, 1.0, nan), (1.0, -1.0, nan), (nan, 1.0, nan),
+               (1e36, 1e36, 0.5), (1e30, 2e30, 1.0), (1e30, 1.0, 0.0), (1.0, 1e30, 1.0), (-inf, 1.0, nan)],
+    "igammac": [(1.0, 0.0, 1.0), (1.0, -0.0, 1.0), (1.0, inf, 0.0), (0.0, 1.0, 0.0), (0.0, inf, 0.0), (0.0, 0.0, nan),
+                (inf, 1.0, 1.0), (inf, 0.0, 1.0), (inf, inf, nan), (-1.0, 1.0, nan), (1.0, -1.0, nan), (nan, 1.0, nan),
+                (1e36, 1e36, 0.5), (1e30, 2e30, 0.0), (1e30, 1.0, 1.0), (1.0, 1e30, 0.0), (1.0, -inf, nan)],
+    "igamma_grad_a": [(1.0, 0.0, 0.0), (1.0, inf, 0.0), (0.0, 1.0, nan), (-1.0, 1.0, nan), (1.0, -1.0, nan),
+                      (inf, 1.0, nan), (nan, 1.0, nan)],
+    "random_gamma_grad": [(1.0, 0.0, 0.0), (0.0, 1.0, nan), (-1.0, 1.0, nan), (1.0, -1.0, nan), (inf, 1.0, nan),
+                          (nan, 1.0, nan), (1e30, 1e30, 1.0)],
 }
 
 
@@ -67,7 +79,7 @@ def test_poles_limits_and_zeros(name):
 def test_narrow_floats_are_computed_in_float32(dtype):
     x = np.linspace(0.125, 0.875, 7).astype(dtype)
     for name in NAMES:
-        args = (x + 1, x) if name == "zeta" else (np.ones(7, dtype), x) if name == "polygamma" else (x,)
+        args = (x,) if name in UNARY else (np.ones(7, dtype), x) if name == "polygamma" else (x + 1, x)
         got = getattr(lax, name)(*args)
         assert dtype == got.dtype
         wide = np.asarray(getattr(lax, name)(*[a.astype(np.float32) for a in args]))
@@ -101,7 +113,7 @@ def test_inverses_undo_each_other():
 
 def test_each_is_one_equation_of_a_program():
     for name in NAMES:
-        args = (2.0, 3.0) if name in ("zeta", "polygamma") else (0.5,)
+        args = (0.5,) if name in UNARY else (2.0, 3.0)
         (eqn,) = cj.make_jaxpr(getattr(lax, name))(*args).eqns
         assert name == eqn.primitive.name
 
@@ -131,10 +143,37 @@ def test_zeta_by_its_second_operand():
 
 
 @pytest.mark.parametrize(("name", "reason"), [
-    ("zeta", "no formula of known functions"), ("polygamma", "the order is a whole number")])
+    ("zeta", "no formula of known functions"), ("polygamma", "the order is a whole number"),
+    ("igamma_grad_a", "no formula of known functions"), ("random_gamma_grad", "no formula of known functions")])
 def test_derivatives_that_do_not_exist_are_refused_with_the_reason(name, reason):
     with pytest.raises(CorejaxNotImplementedError, match=reason):
         cj.grad(getattr(lax, name))(2.0, 3.0)
+
+
+# Incomplete gamma functions
+
+def test_incomplete_gamma_functions_add_up_to_one_where_formulas_meet():
+    a = np.exp(np.linspace(-6.0, 12.0, 181))
+    for ratio in (0.2999, 0.3001, 0.9999, 1.0001, 2.3528, 2.3531):
+        for x in (a * ratio, np.full_like(a, 1.125 * ratio)):
+            total = np.asarray(lax.igamma(a, x)) + np.asarray(lax.igammac(a, x))
+            np.testing.assert_allclose(total, 1.0, rtol=1e-15)
+
+
+def test_derivatives_of_incomplete_gamma_functions_are_each_others():
+    a, x = np.array([0.3, 2.0, 40.0]), np.array([0.7, 3.5, 38.0])
+    by_a, by_x = cj.vmap(cj.grad(lax.igamma, (0, 1)))(a, x)
+    np.testing.assert_array_equal(np.asarray(lax.igamma_grad_a(a, x)), np.asarray(by_a))
+    np.testing.assert_allclose(-np.asarray(lax.random_gamma_grad(a, x)) * by_x, by_a, rtol=1e-13)
+    for f, g in zip(cj.vmap(cj.grad(lax.igammac, (0, 1)))(a, x), (by_a, by_x), strict=True):
+        np.testing.assert_array_equal(np.asarray(f), -np.asarray(g))
+
+
+def test_mixed_derivatives_agree_in_either_order():
+    a, x = np.array([0.3, 2.0, 40.0]), np.array([0.7, 3.5, 38.0])
+    one = cj.vmap(cj.grad(lambda a, x: cj.grad(lax.igamma, 1)(a, x)))(a, x)
+    other = cj.vmap(cj.grad(lambda a, x: cj.grad(lax.igamma)(a, x), 1))(a, x)
+    np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
 # What is computed by programs of this checkout
