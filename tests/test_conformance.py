@@ -31,6 +31,7 @@ ALLOWED = {
     "scan": 15.0, "xla_call": 7.0, "scatter_mul": 14.0, "scatter_min": 3.0, "scatter_max": 3.0, "dot_general": 3.0,
     "erf_inv": 2.0, "bessel_i0e": 2.0, "bessel_i1e": 3.0, "lgamma": 2.0, "digamma": 4.0, "zeta": 8.0, "polygamma": 14.0,
     "igamma": 14.0, "igammac": 14.0, "igamma_grad_a": 9.0, "random_gamma_grad": 12.0,
+    "regularized_incomplete_beta": 20.0,
     "scatter": 2.0, "scatter_add": 2.0, "while_loop": 4.0, "convert_element_type": 2.0, "pow": 2.0,
     "reduce": 6.0, "cummax": 2.5, "cummin": 2.5, "cumlogsumexp": 3.0, "linear_recurrence": 2.5, "sort": 3.0,
     "top_k": 2.5, "ragged_dot_general": 3.0, "with_accuracy": 3.0}

@@ -37,5 +37,17 @@ for name, first, refused in BINARY:
         special.add(f"the second derivative of {name} by its first operand",
                     f"cj.grad(cj.grad(lax.{name}))({first}, 3.0)", CorejaxNotImplementedError, "igamma_grad_a",
                     "not differentiable", jax=f"jax.grad(jax.grad(lax.{name}))({first}, 3.0)")
+special.add("betainc of integers", "lax.betainc(np.ones(2, int), np.ones(2, int), np.ones(2, int))", TypeError,
+            "regularized_incomplete_beta", "i64[2]", "floats", "astype")
+special.add("betainc of two precisions", "lax.betainc(np.ones(2), np.ones(2), np.ones(2, np.float32))", TypeError,
+            "f64[2]", "f32[2]")
+special.add("betainc of different shapes", "lax.betainc(np.ones(2), np.ones(3), np.ones(2))", TypeError, "f64[2]",
+            "f64[3]", "broadcast")
+special.add("betainc of nothing", "lax.betainc(2.0, None, 0.5)", TypeError, "NoneType")
+special.add("betainc of complex numbers", "lax.betainc(2.0, 3.0, np.array([0.5j]))", TypeError, "c128[1]")
+for place, operand in enumerate("ab"):
+    special.add(f"the derivative of betainc by {operand}", f"cj.grad(lax.betainc, {place})(2.0, 3.0, 0.5)",
+                CorejaxNotImplementedError, "regularized_incomplete_beta", "not differentiable", f"operand {place}",
+                jax=f"jax.grad(lax.betainc, {place})(2.0, 3.0, 0.5)")
 
 GROUPS = (special,)

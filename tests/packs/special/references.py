@@ -119,6 +119,21 @@ def slopes_by_differences(function: Callable[..., Number]) -> Callable[..., tupl
     return slopes
 
 
+def incomplete_beta(a: Number, b: Number, x: Number) -> Number:
+    """By the series of DLMF 8.17.8, whose terms have one sign, on the side where it takes few enough of them."""
+    with mp.extradps(30):
+        swapped = x > 0.9 or x > 0.1 and x * (a + b + 2) > a + 1
+        c, d, p = (b, a, 1 - x) if swapped else (a, b, x)
+        scale = mp.exp(c * mp.log(p) + d * mp.log(1 - p) + mp.loggamma(a + b) - mp.loggamma(a) - mp.loggamma(b)) / c
+        term = total = mp.mpf(1)
+        k = 0
+        while term > total * mp.eps:
+            term *= p * (a + b + k) / (c + 1 + k)
+            k += 1
+            total += term
+        return 1 - scale * total if swapped else scale * total
+
+
 # Points
 
 def both_signs(values: list[float]) -> list[float]:
@@ -193,6 +208,17 @@ def incomplete_gamma_points(dtype: type[np.floating[Any]]) -> tuple[list[float],
     return [a for a, _ in pairs], [x for _, x in pairs]
 
 
+def incomplete_beta_points(dtype: type[np.floating[Any]]) -> tuple[list[float], ...]:
+    """Of small and large exponents, near the mean, in the tails, and where one formula meets another."""
+    exponents = (1e-6, 0.02, 0.4, 1.0, 2.4, 2.6, 30.0, 1e3)
+    found = [(a, b, x) for a in exponents for b in exponents for x in (1e-6, 0.2, 0.51, 0.97)]
+    for a, b in ((8.0, 5.0), (40.0, 0.3), (0.3, 40.0), (300.0, 7e3), (2e4, 2e4), (3e5, 2.0), (1e-3, 1e5), (2e5, 9e7)):
+        mean, deviation = a / (a + b), (a * b / (a + b)) ** 0.5 / (a + b)
+        around = [mean + z * deviation for z in (-5.0, -1.0, 0.0, 0.7, 3.0)]
+        found += [(a, b, x) for x in around if 0 < x < 1]
+    return [a for a, _, _ in found], [b for _, b, _ in found], [x for _, _, x in found]
+
+
 FUNCTIONS = {
     "erf": Function(mp.erf, lambda x: (2 / mp.sqrt(mp.pi) * mp.exp(-x * x),), around_zero(1e-4, 6.5)),
     "erfc": Function(mp.erfc, lambda x: (2 / mp.sqrt(mp.pi) * mp.exp(-x * x),), erfc_points),
@@ -210,6 +236,7 @@ FUNCTIONS = {
     "igamma_grad_a": Function(gamma_slope, slopes_by_differences(gamma_slope), incomplete_gamma_points),
     "random_gamma_grad": Function(gamma_variate_slope, slopes_by_differences(gamma_variate_slope),
                                   incomplete_gamma_points),
+    "betainc": Function(incomplete_beta, slopes_by_differences(incomplete_beta), incomplete_beta_points),
     "polygamma": Function(polygamma, lambda n, x: (mp.mpf(0), polygamma(n + 1, x)), polygamma_points),
 }
 

@@ -15,7 +15,8 @@ jlax = jax.lax
 
 UNARY = ("erf", "erfc", "erf_inv", "bessel_i0e", "bessel_i1e", "lgamma", "digamma")
 BINARY = ("zeta", "polygamma", "igamma", "igammac", "igamma_grad_a", "random_gamma_grad")
-ACCURATE = ("lgamma", "digamma", *BINARY)
+TERNARY = ("betainc",)
+ACCURATE = ("lgamma", "digamma", *BINARY, *TERNARY)
 
 
 @pytest.fixture(autouse=True)
@@ -26,13 +27,15 @@ def x64():
 
 def operands(name, dtype=np.float64):
     x = np.array([0.2, 0.45, 0.5, 0.75, 0.9])
+    if name == "betainc":
+        return tuple(each.astype(dtype) for each in (x + 0.5, x[::-1] * 3.0, x))
     first = {"polygamma": [np.array([0.0, 1.0, 2.0, 3.0, 1.0])]}.get(name, [1.5 + x] if name in BINARY else [])
     return tuple(each.astype(dtype) for each in (*first, x * (1.0 if name == "erf_inv" else 3.0)))
 
 
-@pytest.mark.parametrize("name", UNARY + BINARY)
+@pytest.mark.parametrize("name", UNARY + BINARY + TERNARY)
 def test_types_and_weak_types_are_those_of_jax(name):
-    ours, theirs, count = getattr(lax, name), getattr(jlax, name), 2 if name in BINARY else 1
+    ours, theirs, count = getattr(lax, name), getattr(jlax, name), 1 if name in UNARY else 2 if name in BINARY else 3
     scalars = [1.5, 1, True, 1j, np.float64(1.5), np.float32(1.5), np.int32(1)]
     arrays = [np.ones(s, t) for s in ((), (3,), (2, 0)) for t in
               (np.float64, np.float32, np.float16, ml_dtypes.bfloat16, np.int64, np.uint8, np.bool_, np.complex64)]
@@ -53,7 +56,7 @@ def test_types_and_weak_types_are_those_of_jax(name):
         assert (wanted.shape, wanted.dtype, wanted.weak_type) == (aval.shape, aval.dtype, aval.weak_type), args
 
 
-@pytest.mark.parametrize("name", (*UNARY, "polygamma"))  # jax has none of zeta
+@pytest.mark.parametrize("name", (*UNARY, "polygamma", "igamma", "igammac", "betainc"))  # jax has none of the others
 def test_derivatives_and_maps_agree_with_jax(name):
     args = operands(name)
     fixed, x = args[:-1], args[-1]
@@ -69,12 +72,12 @@ def test_derivatives_and_maps_agree_with_jax(name):
         np.testing.assert_allclose(got, np.asarray(wanted), rtol=2e-12, err_msg=f"derivative {order}")
 
 
-@pytest.mark.parametrize("name", UNARY + BINARY)
+@pytest.mark.parametrize("name", UNARY + BINARY + TERNARY)
 def test_batches_along_any_axis_agree_with_jax(name):
     *fixed, x = (np.stack([a, a[::-1]]) for a in operands(name, np.float32))
     axes = [(0,) * (len(fixed) + 1), (1,) * (len(fixed) + 1)]
     if fixed:
-        axes += [(None, 0), (1, None)]
+        axes += [(None,) * len(fixed) + (0,), (1,) * len(fixed) + (None,)]
     for in_axes in axes:
         args = [a[0, 0] if axis is None else a for a, axis in zip((*fixed, x), in_axes, strict=True)]
         got = cj.vmap(getattr(lax, name), in_axes)(*args)

@@ -19,7 +19,7 @@ from special import Table, tables
 from special.references import DIGITS, FUNCTIONS
 
 NAMES = ("erf", "erfc", "erf_inv", "bessel_i0e", "bessel_i1e", "lgamma", "digamma", "zeta", "polygamma", "igamma",
-         "igammac", "igamma_grad_a", "random_gamma_grad")
+         "igammac", "igamma_grad_a", "random_gamma_grad", "betainc")
 UNARY = NAMES[:7]
 inf, nan = math.inf, math.nan
 
@@ -47,6 +47,12 @@ LIMITS = {
                       (inf, 1.0, nan), (nan, 1.0, nan)],
     "random_gamma_grad": [(1.0, 0.0, 0.0), (0.0, 1.0, nan), (-1.0, 1.0, nan), (1.0, -1.0, nan), (inf, 1.0, nan),
                           (nan, 1.0, nan), (1e30, 1e30, 1.0)],
+    "betainc": [(2.0, 3.0, 0.0, 0.0), (2.0, 3.0, 1.0, 1.0), (0.0, 2.0, 0.5, 1.0), (0.0, 2.0, 0.0, 0.0),
+                (2.0, 0.0, 0.5, 0.0), (2.0, 0.0, 1.0, 1.0), (0.0, 0.0, 0.5, nan), (inf, 2.0, 0.5, 0.0),
+                (inf, 2.0, 1.0, 1.0), (2.0, inf, 0.5, 1.0), (2.0, inf, 0.0, 0.0), (inf, inf, 0.5, nan),
+                (-1.0, 2.0, 0.5, nan), (2.0, -1.0, 0.5, nan), (2.0, 2.0, -0.5, nan), (2.0, 2.0, 1.5, nan),
+                (nan, 2.0, 0.5, nan), (2.0, nan, 0.5, nan), (1e30, 1e36, 0.5, 1.0), (1e36, 1e30, 0.5, 0.0),
+                (1e30, 1e30, 0.5, 0.5)],
 }
 
 
@@ -80,6 +86,7 @@ def test_narrow_floats_are_computed_in_float32(dtype):
     x = np.linspace(0.125, 0.875, 7).astype(dtype)
     for name in NAMES:
         args = (x,) if name in UNARY else (np.ones(7, dtype), x) if name == "polygamma" else (x + 1, x)
+        args = (x + 1, x + 2, x) if name == "betainc" else args
         got = getattr(lax, name)(*args)
         assert dtype == got.dtype
         wide = np.asarray(getattr(lax, name)(*[a.astype(np.float32) for a in args]))
@@ -113,9 +120,9 @@ def test_inverses_undo_each_other():
 
 def test_each_is_one_equation_of_a_program():
     for name in NAMES:
-        args = (0.5,) if name in UNARY else (2.0, 3.0)
+        args = (0.5,) if name in UNARY else (2.0, 3.0, 0.5) if name == "betainc" else (2.0, 3.0)
         (eqn,) = cj.make_jaxpr(getattr(lax, name))(*args).eqns
-        assert name == eqn.primitive.name
+        assert {"betainc": "regularized_incomplete_beta"}.get(name, name) == eqn.primitive.name
 
 
 # Derivatives
@@ -174,6 +181,33 @@ def test_mixed_derivatives_agree_in_either_order():
     one = cj.vmap(cj.grad(lambda a, x: cj.grad(lax.igamma, 1)(a, x)))(a, x)
     other = cj.vmap(cj.grad(lambda a, x: cj.grad(lax.igamma)(a, x), 1))(a, x)
     np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+# The incomplete beta function
+
+def test_incomplete_beta_functions_of_both_sides_add_up_to_one():
+    a, b = (np.exp(x) for x in np.meshgrid(np.linspace(-5.0, 12.0, 18), np.linspace(-5.0, 12.0, 18)))
+    for x in (0.125, 0.5, 0.8125):  # 1 - x is exact
+        one, other = lax.betainc(a, b, np.full_like(a, x)), lax.betainc(b, a, np.full_like(a, 1.0 - x))
+        np.testing.assert_allclose(np.asarray(one) + np.asarray(other), 1.0, rtol=2e-14)
+
+
+def test_incomplete_beta_of_huge_exponents_is_normal_with_its_skewness():
+    a, b = 2e8, 3e8
+    x = 0.4 + np.array([-6.0, -1.0, 3.0]) * math.sqrt(0.24 / 5e8)
+    got = np.asarray(lax.betainc(np.full(3, a), np.full(3, b), x))
+    with mp.workdps(30):
+        wanted = [float(FUNCTIONS["betainc"].value(mp.mpf(a), mp.mpf(b), mp.mpf(each))) for each in x]
+    np.testing.assert_allclose(got, wanted, rtol=2e-11)
+
+
+def test_derivative_of_betainc_by_x_and_none_by_the_exponents():
+    x = np.array([0.1, 0.5, 0.8])
+    slopes = cj.vmap(cj.grad(lambda x: lax.betainc(2.0, 3.0, x)))(x)
+    np.testing.assert_allclose(slopes, 12.0 * x * (1 - x) ** 2, rtol=1e-14)
+    for argument in (0, 1):
+        with pytest.raises(CorejaxNotImplementedError, match="no formula of known functions"):
+            cj.grad(lax.betainc, argument)(2.0, 3.0, 0.5)
 
 
 # What is computed by programs of this checkout
