@@ -166,6 +166,13 @@ def bessel_i1e(x: ArrayLike) -> Array:
     Array(0.20791042, dtype=float64, weak_type=True)
     """
 
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike, /) -> Array:
+    """The regularized incomplete beta function: the integral of t^(a - 1) (1 - t)^(b - 1) from 0 to x, by B(a, b).
+
+    >>> betainc(2.0, 3.0, 0.5)
+    Array(0.6875, dtype=float64, weak_type=True)
+    """
+
 def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """`bitcast_convert_type(operand, new_dtype)`: the same bits, taken as numbers of another dtype.
 
@@ -715,6 +722,27 @@ def gt(x: ArrayLike, y: ArrayLike) -> Array:
     [False, False, True]
     """
 
+def igamma(x: ArrayLike, y: ArrayLike) -> Array:
+    """The regularized incomplete gamma function P: the integral of t^(a - 1) exp(-t) from 0 to x, by Gamma(a).
+
+    >>> igamma(1.0, 1.0)
+    Array(0.63212056, dtype=float64, weak_type=True)
+    """
+
+def igamma_grad_a(x: ArrayLike, y: ArrayLike) -> Array:
+    """The derivative of igamma(a, x) by a; NaN unless a > 0 and x >= 0.
+
+    >>> igamma_grad_a(1.0, 1.0)
+    Array(-0.43172971, dtype=float64, weak_type=True)
+    """
+
+def igammac(x: ArrayLike, y: ArrayLike) -> Array:
+    """1 - igamma(a, x), which has all its digits where it is small, too.
+
+    >>> igammac(1.0, 1.0)
+    Array(0.36787944, dtype=float64, weak_type=True)
+    """
+
 def imag(x: ArrayLike) -> Array:
     """The imaginary part of a complex array.
 
@@ -957,6 +985,13 @@ def ragged_dot_general(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike, r
     [[[2.0]], [[3.0]]]
     """
 
+def random_gamma_grad(x: ArrayLike, y: ArrayLike) -> Array:
+    """The derivative by a of a number x drawn from the gamma distribution of shape a, with igamma(a, x) kept.
+
+    >>> random_gamma_grad(1.0, 1.0)
+    Array(1.17356303, dtype=float64, weak_type=True)
+    """
+
 def real(x: ArrayLike) -> Array:
     """The real part of a complex array.
 
@@ -1047,6 +1082,13 @@ def reduce_xor(operand: ArrayLike, axes: int | Sequence[int] | None) -> Array:
 
     >>> lax.reduce_xor(np.array([[True, False], [True, True]]), (0,)).tolist()
     [False, True]
+    """
+
+def regularized_incomplete_beta(a: ArrayLike, b: ArrayLike, x: ArrayLike, /) -> Array:
+    """The regularized incomplete beta function: the integral of t^(a - 1) (1 - t)^(b - 1) from 0 to x, by B(a, b).
+
+    >>> betainc(2.0, 3.0, 0.5)
+    Array(0.6875, dtype=float64, weak_type=True)
     """
 
 def rem(x: ArrayLike, y: ArrayLike) -> Array:

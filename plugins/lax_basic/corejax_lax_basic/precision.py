@@ -37,9 +37,9 @@ class _Lookup(EnumMeta):
             return level
         if level is None or isinstance(level, str):
             if level in _LEVELS:
-                return Precision[_LEVELS[level]]
+                return Precision.__members__[_LEVELS[level]]
         elif isinstance(level, int) and 0 <= level < len(Precision):
-            return [*Precision][level]
+            return [*Precision.__members__.values()][level]
         raise refused("Precision", "there is no such level", got=repr(level),
                       wanted=f"0, 1, 2 or one of {', '.join(map(repr, _LEVELS))}", todo='use "highest", or None',
                       kind=CorejaxValueError)
