@@ -15,6 +15,7 @@ from corejax_lax_basic.identity import Tree
 from corejax_lax_basic.linear_algebra import DotDimensionNumbers as DotDimensionNumbers
 from corejax_lax_basic.precision import DotAlgorithm as DotAlgorithm, DotAlgorithmPreset as DotAlgorithmPreset, Precision as Precision, PrecisionLike as PrecisionLike
 from corejax_lax_basic.ragged import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
+from corejax_lax_basic.random_bits import RandomAlgorithm as RandomAlgorithm
 from corejax_lax_basic.rounding import RoundingMethod as RoundingMethod
 from corejax_lax_basic.scattering import ScatterDimensionNumbers as _ScatterDimensionNumbers
 from corejax_reductions.associative import Elements
@@ -1112,6 +1113,18 @@ def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
 
     >>> lax.rev(np.arange(3), (0,)).tolist()
     [2, 1, 0]
+    """
+
+def rng_bit_generator(key: ArrayLike, shape: Sequence[int], dtype: DTypeLike = ..., algorithm: RandomAlgorithm | int = ...) -> tuple[Array, Array]:
+    """`rng_bit_generator(key, shape, dtype=uint32, algorithm=RandomAlgorithm.RNG_DEFAULT)`: a new key, and random bits.
+
+    The key is a vector of two uint64, a seed and a counter, or of the four uint32 that these consist of. The new key is
+    for the next call: its counter has grown by the blocks that were used. The bits are unsigned integers. On the CPU,
+    `RNG_DEFAULT` is `RNG_PHILOX`; elsewhere it may be something else.
+
+    >>> key, bits = rng_bit_generator(np.zeros(2, np.uint64), (2, 2))
+    >>> key.tolist(), [hex(word) for word in bits.ravel().tolist()]
+    ([0, 1], ['0x6627e8d5', '0xe169c58d', '0xbc57ac4c', '0x9b00dbd8'])
     """
 
 def round(x: ArrayLike, rounding_method: int = ...) -> Array:

@@ -79,4 +79,18 @@ sizes.add("subtracting updates of another shape", """
     """, TypeError, "scatter_add", "f64[2]")
 sizes.add("an unknown mode by name", "lax.GatherScatterMode.from_any('wrap')", ValueError, "wrap", "clip")
 
-GROUPS = (bits, sizes)
+random = Group("Random bits")
+random.add("a seed as a key", "lax.rng_bit_generator(0, (2,))", TypeError, "u64[2]")
+random.add("a key of signed integers", "lax.rng_bit_generator(np.zeros(2, np.int64), (2,))", TypeError, "i64[2]",
+           "u64[2]")
+random.add("a key of three words", "lax.rng_bit_generator(np.zeros(3, np.uint32), (2,))", TypeError, "u32[3]", "u32[4]")
+random.add("keys without a map", "lax.rng_bit_generator(np.zeros((3, 2), np.uint64), (2,))", TypeError, "u64[3,2]")
+random.add("random floats", "lax.rng_bit_generator(np.zeros(2, np.uint64), (2,), np.float32)", TypeError, "float32",
+           "uint32")
+random.add("an algorithm by name", "lax.rng_bit_generator(np.zeros(2, np.uint64), (2,), algorithm='philox')",
+           ValueError, "philox", "RandomAlgorithm")
+random.add("a negative number of bits", "lax.rng_bit_generator(np.zeros(2, np.uint64), (-1,))", TypeError, "(-1,)")
+random.add("a shape that isn't known", "cj.jit(lambda n: lax.rng_bit_generator(np.zeros(2, np.uint64), (n,)))(3)",
+           TypeError, "shape", jax=None)
+
+GROUPS = (bits, sizes, random)
