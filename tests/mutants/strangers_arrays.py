@@ -61,7 +61,7 @@ MUTANTS = (
 
     *mutants_of("dot_general", LINEAR, "to_multiply", (
         ("impl", "dtype", 'np.dtype(np.float32) if sums.itemsize < 4 and dtype_kind(sums) == "f" else sums',
-         "sums"),
+         "sums", "NumPy adds up products of narrow floats in float32 by itself, only more slowly"),
     )),
     *mutants_of("dot_general", LINEAR, "_contract", (
         ("impl", "missing case", "prod(lhs.shape[lhs.ndim - n_contract:])", "prod(lhs.shape[-n_contract:])"),

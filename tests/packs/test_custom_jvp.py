@@ -471,7 +471,8 @@ def test_keyword_only_arguments_have_no_position():
     f = cj.custom_jvp(lambda x, *, n=1: x * n)
     f.defjvp(lambda p, t: (p[0], t[0]))
     with pytest.raises(TypeError, match="all arguments of <lambda> must be positional"):
-        f(1.0)
+        f(1.0, n=2)
+    assert 3.0 == f(3.0)  # with its default
 
 
 def test_as_many_rules_as_arguments():

@@ -132,9 +132,10 @@ class CustomDerivatives:
                 raise CorejaxTypeError(f"{self.kind}: {name} doesn't take these arguments", got=str(error),
                                        wanted=f"arguments for {name}{signature}", where=here()) from None
             bound.apply_defaults()
-            if not bound.kwargs:
+            given = [each for each in bound.kwargs if each in kwargs]
+            if not given:  # others have their defaults
                 return bound.args
-            problem = f"the keyword-only arguments {', '.join(bound.kwargs)}"
+            problem = f"the keyword-only arguments {', '.join(given)}"
         raise CorejaxTypeError(f"{self.kind}: all arguments of {name} must be positional, as they are for rules",
                                got=problem, wanted=f"positional arguments for {name}{signature or '(...)'}",
                                where=here(), todo="take them by position; close over what is always the same")

@@ -405,8 +405,7 @@ class _Selection:
         taken = self.index if two else self._made((k, "taken"), partial(self._takes, k))
         if dim is not None:
             return [self._over(taken, aval.shape, dim), *(cases[::-1] if two and k == 0 else cases)]
-        count = self._made((two or k, "count"), lambda: roles.sum_axes(
-            lax.clamp(np.int32(0), taken, np.int32(1)) if two else roles.convert(taken, dtypes.int32), (0,)))
+        count = self._made((two or k, "count"), lambda: roles.sum_axes(roles.convert(taken, dtypes.int32), (0,)))
         if two and k == 0:
             count = self._made("first", lambda: lax.lt(count, np.int32(self.axis.size)))
         return [count, *cases]  # any number above 0 names the second case
