@@ -418,7 +418,7 @@ def test_no_lookup_error_of_the_kernel_shows_as_context() -> None:
     assert "During handling" in everything(error)  # as that is the user's code
 
     scope = {"__name__": "corejax.elsewhere", "error": CorejaxValueError("no"), "trim": trim}
-    exec(textwrap.dedent("""
+    exec(compile(textwrap.dedent("""
         def entry():
             try:
                 try:
@@ -427,7 +427,7 @@ def test_no_lookup_error_of_the_kernel_shows_as_context() -> None:
                     raise error
             except Exception as raised:
                 trim(raised)
-                raise"""), scope)
+                raise"""), "<elsewhere>", "exec"), scope)  # a file of its own: whose "<string>" is, is remembered
     error = provoked(scope["entry"])
     assert "KeyError" not in everything(error)
 
