@@ -137,6 +137,7 @@ def _betainc(a: Any, b: Any, x: Any) -> Any:
     found = lax.select(swapped, 1.0 - part, part)
     found = where_any(everything(others, swapped, b < 1.0), lambda: _complement_of_small(a_, b_, p), found)
     found = where_any(normal, lambda: _normal(a, b, x, y), found)
+    found = lax.select(found > 1.0, 1.0, found)  # by the last rounding
     left, right = anything(a == 0.0, b == math.inf), anything(b == 0.0, a == math.inf)  # where all the weight is
     return settled(
         found, (anything(x == 0.0, right), 0.0), (anything(x == 1.0, everything(left, x > 0.0)), 1.0),

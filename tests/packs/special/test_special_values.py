@@ -225,3 +225,11 @@ def test_tables_are_those_that_mpmath_computes():
             for *operands, high, low, _ in table[::17]:
                 value = function.value(*map(mp.mpf, operands))
                 assert (high, low) == (float(value), float(value - float(value))), (key, operands)
+
+
+def test_probabilities_are_no_larger_than_one() -> None:
+    ends = [5e-324, 1e-300, 1e-20, 0.5, 1.0, 30.0, 1e4, 1e8, 1e20, 1e300]
+    a, b, x = [each.ravel() for each in np.meshgrid(ends, ends, [1e-300, 1e-10, 0.3, 0.5, 0.999999])]
+    for found in (lax.betainc(a, b, x), lax.igamma(a, b), lax.igammac(a, b)):
+        values = np.asarray(found)
+        assert not ((values < 0) | (values > 1)).any()
