@@ -12,6 +12,7 @@ import argparse
 import ast
 import builtins
 import doctest
+import importlib
 import inspect
 import re
 import sys
@@ -46,7 +47,7 @@ _MODULES = re.compile(r"\b(?:\w+\.)+(?=\w)")
 
 def home(entry: EntryPoint) -> Any:
     """The module that defines a function or class of a pack."""
-    return sys.modules.get(entry.module) or __import__(entry.module, fromlist=["_"])
+    return importlib.import_module(entry.module)
 
 
 def functions(pack: str) -> dict[str, list[str]]:

@@ -6,7 +6,7 @@ from .mutant import mutants_of
 
 CREATION, IDENTITY = "corejax_lax_basic.creation", "corejax_lax_basic.identity"
 SHAPES, JOINING, AXES = "corejax_lax_basic.shapes", "corejax_lax_basic.joining", "corejax_lax_basic._axes"
-SHAPING = "corejax.packs.shaping"
+SHAPING, IDENTITIES = "corejax.packs.shaping", "corejax.packs.families.identities"
 
 MUTANTS = (
     *mutants_of("iota", CREATION, "Iota", (
@@ -19,7 +19,9 @@ MUTANTS = (
 
     *mutants_of("copy", IDENTITY, "Copy", (
         ("transpose", "lost cotangent", "return [cotangents]", "return [None]"),
-        ("vmap", "off by one", "copy(args[0]), dims[0]", "copy(args[0]), 0"),
+    )),
+    *mutants_of("copy", IDENTITIES, "Identity", (
+        ("vmap", "off by one", "self._bind(*args), dims[0]", "self._bind(*args), 0"),
     )),
     *mutants_of("optimization_barrier", IDENTITY, "OptimizationBarrier", (
         ("impl", "order", "for x in args]", "for x in args[::-1]]"),

@@ -19,6 +19,7 @@ own plugins that follow the same laws, or subclass `Elementwise` and override ho
 from __future__ import annotations
 
 from corejax.packs.families.elementwise import Elementwise, binary, comparison, draw, nary, unary
+from corejax.packs.families.identities import Identity
 from corejax.packs.families.scalars import match_scalars, matching_any, weak_scalar
 from corejax.packs.families.settling import at_special_points, settle, where_infinite
 from corejax.packs.families.spreading import (
@@ -32,9 +33,9 @@ from corejax.packs.families.spreading import (
     unspread,
 )
 
-__all__ = ["Elementwise", "align", "at_special_points", "binary", "common_shape", "comparison", "constant_like", "draw",
-           "match_scalars", "matching_any", "nary", "refused", "settle", "spread", "spread_operands", "stretched",
-           "unary", "unspread", "weak_scalar", "where_infinite"]
+__all__ = ["Elementwise", "Identity", "align", "at_special_points", "binary", "common_shape", "comparison",
+           "constant_like", "draw", "match_scalars", "matching_any", "nary", "refused", "settle", "spread",
+           "spread_operands", "stretched", "unary", "unspread", "weak_scalar", "where_infinite"]
 
 
 def __dir__() -> list[str]:

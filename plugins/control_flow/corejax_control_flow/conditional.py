@@ -400,7 +400,10 @@ class _Selection:
         return args
 
     def _where(self, k: int, aval: ShapedArray, dim: int | None, cases: list[Any]) -> list[Any]:
-        """Operands of a select: `cases[1]` where branch `k` is taken or, if unbatched, if it is taken anywhere."""
+        """Operands of a select: `cases[1]` where branch `k` is taken or, if unbatched, if it is taken anywhere.
+
+        The index of two branches is 0 or 1 here, as `cond` and `switch` make it: so it is counted as it is.
+        """
         two = len(self.branches) == 2
         taken = self.index if two else self._made((k, "taken"), partial(self._takes, k))
         if dim is not None:

@@ -9,12 +9,12 @@ import numpy as np
 
 from corejax.core import Array, ArrayLike, ShapedArray, flatten, here, namer, values
 from corejax.errors import CorejaxTypeError
-from corejax.plugin import Sample, define, hookimpl, linear, public
+from corejax.plugin import Sample, define, families, hookimpl, linear, public
 
 __all__ = ["dce_sink", "stage", "stage_value"]
 
 
-class StageValue:
+class StageValue(families.Identity):
     """`stage_value(x)`: x. Under `jit`, it is a value of the program.
 
     >>> stage_value(2.0)
@@ -22,31 +22,12 @@ class StageValue:
     """
 
     name = "stage_value"
-    structural = True
-    operands = ("x",)
 
     jvp = linear(0)
 
     @hookimpl
-    def impl(self, args: Any) -> Any:
-        return args[0]
-
-    @hookimpl
-    def abstract_eval(self, avals: Any) -> ShapedArray:
-        (x,) = avals
-        return x  # type: ignore[no-any-return]
-
-    @hookimpl
     def transpose(self, cotangents: Any, args: Any) -> Any:
         return [cotangents]
-
-    @hookimpl
-    def vmap(self, axis: Any, args: Any, dims: Any) -> Any:
-        return stage_value(args[0]), dims[0]
-
-    @hookimpl
-    def xla_translation(self, ctx: Any, args: Any) -> Any:
-        return args[0]
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from corejax.core import ShapedArray
-from corejax.plugin import Sample, define, hookimpl, partials
+from corejax.plugin import Sample, define, families, hookimpl, partials
 
 __all__ = ["untaken"]
 
 
-class Untaken:
+class Untaken(families.Identity):
     """`untaken(x)`: x without derivatives: its tangent is zero, or its cotangent if it is itself a tangent.
 
     Whatever is computed from it won't be selected, so nothing is lost. Unlike `stop_gradient`, it may be applied to a
@@ -24,30 +23,12 @@ class Untaken:
     """
 
     name = "untaken"
-    structural = True
-
-    @hookimpl
-    def impl(self, args: Any) -> Any:
-        return args[0]
-
-    @hookimpl
-    def abstract_eval(self, avals: Any) -> ShapedArray:
-        (x,) = avals
-        return x  # type: ignore[no-any-return]
 
     jvp = partials(None)
 
     @hookimpl
     def transpose(self, cotangents: Any, args: Any) -> Any:
         return [None]
-
-    @hookimpl
-    def vmap(self, axis: Any, args: Any, dims: Any) -> Any:
-        return untaken(args[0]), dims[0]
-
-    @hookimpl
-    def xla_translation(self, ctx: Any, args: Any) -> Any:
-        return args[0]
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:

@@ -7,15 +7,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from corejax.core import Linear, ShapedArray, Zero, flatten, namer, values
-from corejax.plugin import Sample, define, hookimpl, not_linear, partials
+from corejax.core import Array, Linear, ShapedArray, Zero, flatten, namer, values
+from corejax.plugin import Sample, define, families, hookimpl, not_linear, partials
 
 __all__ = ["copy", "optimization_barrier", "stop_gradient"]
 
 Tree = TypeVar("Tree")
 
 
-class Copy:
+class Copy(families.Identity):
     """`copy(x)`: the same values in new memory.
 
     >>> copy(np.arange(3)).tolist()
@@ -23,8 +23,6 @@ class Copy:
     """
 
     name = "copy"
-    structural = True
-    operands = ("x",)
     linear = (0,)
 
     @hookimpl
@@ -32,21 +30,8 @@ class Copy:
         return args[0].copy()
 
     @hookimpl
-    def abstract_eval(self, avals: Any) -> ShapedArray:
-        (x,) = avals
-        return x  # type: ignore[no-any-return]
-
-    @hookimpl
     def transpose(self, cotangents: Any, args: Any) -> Any:
         return [cotangents]
-
-    @hookimpl
-    def vmap(self, axis: Any, args: Any, dims: Any) -> Any:
-        return copy(args[0]), dims[0]
-
-    @hookimpl
-    def xla_translation(self, ctx: Any, args: Any) -> Any:
-        return args[0]
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
@@ -55,7 +40,7 @@ class Copy:
         yield Sample([np.arange(3)], {})
 
 
-class StopGradient:
+class StopGradient(families.Identity):
     """`stop_gradient(x)`: x, an array or a pytree of arrays, with a derivative of zero.
 
     >>> stop_gradient(np.float64(2.0)).tolist()
@@ -63,36 +48,19 @@ class StopGradient:
     """
 
     name = "stop_gradient"
-    structural = True
-    operands = ("x",)
 
     def function(self, bind: Callable[..., Any]) -> Any:
         def stop_gradient(x: Tree) -> Tree:
+            if isinstance(x, Array):  # as a rule; taking a tree apart would take longer than the rest
+                return bind(x)  # type: ignore[no-any-return]
             leaves, tree = flatten(x)
             stopped: Tree = tree.unflatten(
                 [bind(leaf) for leaf in values(leaves, "stop_gradient", namer("x", x))])
             return stopped
         return stop_gradient
 
-    @hookimpl
-    def impl(self, args: Any) -> Any:
-        return args[0]
-
-    @hookimpl
-    def abstract_eval(self, avals: Any) -> ShapedArray:
-        (x,) = avals
-        return x  # type: ignore[no-any-return]
-
     jvp = partials(None)
     transpose = not_linear("its derivative is zero, so no tangent ever passes through it")
-
-    @hookimpl
-    def vmap(self, axis: Any, args: Any, dims: Any) -> Any:
-        return stop_gradient(args[0]), dims[0]
-
-    @hookimpl
-    def xla_translation(self, ctx: Any, args: Any) -> Any:
-        return args[0]
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
