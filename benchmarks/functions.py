@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.against import interval
+
 SIZE = 1_000_000
 
 Case = tuple[Callable[[Any], Callable[..., Any]], list[np.ndarray]]
@@ -99,7 +101,7 @@ def seconds(f: Callable[..., Any], args: list[Any]) -> float:
 
 
 def ratios(pairs: int, ours: Callable[[], float], theirs: Callable[[], float]) -> list[float]:
-    """The other's time divided by ours, sorted."""
+    """The other's time divided by ours."""
     found = []
     for k in range(pairs):
         if k % 2:
@@ -107,7 +109,7 @@ def ratios(pairs: int, ours: Callable[[], float], theirs: Callable[[], float]) -
         else:
             other, mine = theirs(), ours()
         found.append(other / mine)
-    return sorted(found)
+    return found
 
 
 def main(pairs: int, word: str) -> None:
@@ -117,7 +119,6 @@ def main(pairs: int, word: str) -> None:
     import corejax as cj
 
     jax.config.update("jax_enable_x64", True)
-    tail = max(int((pairs - 1.96 * pairs ** 0.5) / 2), 0)
     for name, (make, args) in cases().items():
         if word not in name:
             continue
@@ -125,7 +126,8 @@ def main(pairs: int, word: str) -> None:
         here, there = [cj.device_put(x) for x in args], [jax.device_put(x) for x in args]
         seconds(mine, here), seconds(other, there)
         found = ratios(pairs, lambda: seconds(mine, here), lambda: seconds(other, there))  # noqa: B023
-        print(f"{name:28} {statistics.median(found):6.2f}  [{found[tail]:.2f}, {found[-1 - tail]:.2f}]", flush=True)
+        low, high = interval(found)
+        print(f"{name:28} {statistics.median(found):6.2f}  [{low:.2f}, {high:.2f}]", flush=True)
 
 
 if __name__ == "__main__":

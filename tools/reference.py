@@ -41,7 +41,6 @@ from corejax import lax
 ```
 """
 
-_NO_ANCHOR = re.compile(r"\W")
 _MODULES = re.compile(r"\b(?:\w+\.)+(?=\w)")
 
 
@@ -66,13 +65,13 @@ def signature(name: str) -> str:
     if get_origin(value) is not None:  # a type made of others
         return f"lax.{name} = {described(value)}"
     shape = inspect.signature(value)
-    parameters = [declared(p) for p in shape.parameters.values()]
+    parameters = [*marked(shape, [declared(p) for p in shape.parameters.values()])]
     result = "" if inspect.isclass(value) else f" -> {str(shape.return_annotation).replace(chr(39), '')}"
     text = f"lax.{name}({', '.join(parameters)}){result}"
     if len(text) <= 110:
         return text
     lines = [f"lax.{name}("]
-    for parameter in marked(shape, parameters):
+    for parameter in parameters:
         if len(lines) == 1 or len(lines[-1]) + len(parameter) > 100:
             lines.append(f"    {parameter},")
         else:
@@ -167,15 +166,11 @@ def page(pack: str) -> str:
     title = f"corejax-{pack.replace('_', '-')}"
     text = _HEAD.format(title=title, summary=distribution(title).metadata["Summary"])
     for about, group in groups.items():
-        text += f"\n## {about.rstrip('.')}\n\n" + ", ".join([f"[{name}](#{anchor(name)})" for name in group]) + "\n"
+        text += f"\n## {about.rstrip('.')}\n\n" + ", ".join([f"[{name}](#{name.lower()})" for name in group]) + "\n"
         for name in group:
             doc = "" if get_origin(getattr(lax, name)) is not None else inspect.getdoc(getattr(lax, name)) or ""
             text += f"\n### `{name}`\n\n```\n{signature(name)}\n```\n\n{body(name, doc)}"
     return text
-
-
-def anchor(name: str) -> str:
-    return _NO_ANCHOR.sub("", name.lower())
 
 
 def index() -> str:

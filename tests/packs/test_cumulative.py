@@ -211,3 +211,15 @@ def test_a_reduction_may_be_by_a_function_with_programs_inside(name, combine):
             assert_allclose(got, x.sum(axes), rtol=1e-12)
     mapped = cj.jit(cj.vmap(lambda x: lax.reduce(x, 0.0, combine, (0,))))
     assert_allclose(np.asarray(mapped(x)), x.sum(1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("start", [300, -1])
+def test_a_start_that_the_operand_cannot_hold_is_refused(start):
+    with pytest.raises(OverflowError, match="doesn't fit ~u8"):
+        lax.reduce(np.ones(3, np.uint8), start, lax.add, (0,))
+
+
+def test_a_start_for_elements_that_are_no_numbers_is_refused():
+    tokens = lax.broadcast_in_dim(lax.create_token(), (3,), ())
+    with pytest.raises(TypeError, match="initial values must have the dtypes of the operands"):
+        lax.reduce(tokens, 0, lambda x, y: x, (0,))

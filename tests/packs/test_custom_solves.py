@@ -269,3 +269,16 @@ def test_programs_that_do_not_fit_are_refused_where_they_are_bound():
         with pytest.raises(TypeError, match=re.escape(f"the program {name}")):
             cj.make_jaxpr(lambda d, b, p=params | {name: other}: lax.custom_linear_solve.primitive.bind(d, b, **p))(
                 np.ones(3), np.ones(3))
+
+
+def test_a_symmetric_system_has_each_program_once():
+    traced = []
+
+    def solve(matvec, b):
+        traced.append(b)
+        return b / matvec(np.ones(2))
+
+    jaxpr = cj.make_jaxpr(lambda b: lax.custom_linear_solve(lambda x: 2.0 * x, b, solve, symmetric=True))(np.ones(2))
+    (eqn,) = [eqn for eqn in jaxpr.eqns if eqn.primitive.name == "custom_linear_solve"]
+    assert 1 == len(traced)
+    assert eqn.params["vecmat"] is eqn.params["matvec"] and eqn.params["transpose_solve"] is eqn.params["solve"]

@@ -78,3 +78,10 @@ def test_parity_of_pads_shapes_and_dtypes(padding: str) -> None:
     for value in (np.float32, "int8", np.zeros(2, np.uint8), np.complex64(1)):
         assert jlax.dtype(value) == lax.dtype(value)
     assert_array_equal(jlax.shape_as_value((2, 3)), lax.shape_as_value((2, 3)))
+
+
+def test_large_unsigned_places_to_take_are_beyond_the_end() -> None:
+    x = np.arange(10.0, 60.0, 10.0)
+    for place in (2 ** 64 - 3, 2 ** 63, 5):
+        taken = lax.index_take(x, [np.array([place, 1], np.uint64)], (0,))
+        assert [50.0, 20.0] == np.asarray(taken).tolist()

@@ -160,7 +160,7 @@ def test_most_inputs_differ_and_all_are_accepted(name: str) -> None:
     forms = Forms(primitive, samples)
     found = [forms.draw(lambda n: int(rng.integers(n))) for _ in range(200)]
     assert all([forms.accepts(form) for form in found])
-    assert 20 < len({str((form.avals, form.params)) for form in found})
+    assert len(found) // 2 < len({str((form.avals, form.params)) for form in found})
     assert {0, 1, 2, 3} <= {size for form in found for shape in form.shapes for size in shape}
 
 

@@ -84,10 +84,10 @@ def matching(bind: Callable[[object, object], Array]) -> Callable[[ArrayLike, Ar
             return bind(x, y)
         except (Exception, SystemExit) as error:
             fitting = stretched(error, (x, y))
-            if fitting is not None:
-                return function(*fitting)
-            trim(error)
-            raise
+            if fitting is None:
+                trim(error)
+                raise
+        return function(*fitting)
     return function
 
 

@@ -11,6 +11,8 @@ from typing import Any
 
 from corejax.core import (
     Jaxpr,
+    JaxprEqn,
+    Primitive,
     ShapedArray,
     Staged,
     Zero,
@@ -22,12 +24,14 @@ from corejax.core import (
     jvp_jaxpr,
     namer,
     stage_function,
+    to_dim,
     values,
     vmap_jaxpr,
 )
 from corejax.errors import CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.ir.surgery import dce, select_outputs
-from corejax.plugin import carrying, roles, structures
+from corejax.plugin import carrying, hookimpl, roles, structures
+from corejax_control_flow._branches import all_match
 
 Flags = carrying.Flags
 Dims = tuple[int | None, ...]
@@ -137,10 +141,6 @@ class Unknowns:
         return [x if (own := aval_of(x)) is aval else roles.convert(x, aval.dtype, aval.weak_type)
                 for x, aval in zip(found, self.avals, strict=True)]
 
-    def unflatten(self, staged: Staged, results: Sequence[Any]) -> Any:
-        """The results of the program as its function returned them."""
-        return staged.out_tree.unflatten(results)
-
 
 def check_function(what: str, name: str, function: Any, meaning: str) -> None:
     """Raise unless an argument is a function; `meaning` says what its own arguments are."""
@@ -158,16 +158,12 @@ def check_programs(what: str, programs: Sequence[tuple[str, Jaxpr | None, int]],
         if jaxpr is None:
             continue
         wanted = [*avals[:consts], *[*unknowns] * copies]
-        if not _fit(jaxpr.in_avals, wanted) or not _fit(jaxpr.out_avals[:len(unknowns)], unknowns):
+        if not all_match(jaxpr.in_avals, wanted) or not all_match(jaxpr.out_avals[:len(unknowns)], unknowns):
             raise CorejaxTypeError(
                 f"{what}: the operands don't fit the program {name}", primitive=what, where=here(),
                 got=f"({_text(jaxpr.in_avals)}) -> ({_text(jaxpr.out_avals)})",
                 wanted=f"({_text(wanted)}) -> ({_text(unknowns)}, ...)",
                 todo="pass the constants, which all programs take, and then the unknowns")
-
-
-def _fit(avals: Sequence[ShapedArray], wanted: Sequence[ShapedArray]) -> bool:
-    return len(avals) == len(wanted) and all([a.matches(w) for a, w in zip(avals, wanted, strict=True)])
 
 
 def _text(avals: Sequence[ShapedArray]) -> str:
@@ -184,6 +180,70 @@ def _widest(avals: Sequence[ShapedArray]) -> ShapedArray:
 
 
 # Rules
+
+class Solved:
+    """Hooks of a primitive whose params are the fields of a named tuple: programs, the second of which is the solver,
+    and then the number of constants.
+
+    A subclass has `_kind`, the class of that tuple, and `_copies`, how many copies of the unknowns each program takes.
+    """
+
+    name: str
+    multiple_results = True
+    symbolic_zeros = True
+
+    _kind: Any
+    _copies: tuple[int, ...]
+
+    def attached(self, primitive: Primitive) -> None:
+        """Called with the primitive that was made from this plugin."""
+        self._primitive = primitive
+
+    def _bind(self, system: Any, operands: Sequence[Any]) -> list[Any]:
+        return self._primitive.bind(*operands, **system._asdict())  # type: ignore[no-any-return]
+
+    @hookimpl
+    def evaluate(self, args: Any, *, solve: Jaxpr) -> list[Any]:
+        carrying.check_operands(self.name, solve, [aval_of(x) for x in args])
+        return carrying.run(solve, args)
+
+    @hookimpl
+    def vmap(self, axis: Any, args: Any, dims: Any, **params: Any) -> Any:
+        *programs, n = self._kind(**params)
+        made, mapped, places = batched(tuple(programs), self._copies, n, axis, tuple(dims))
+        unknowns = [to_dim(x, d, 0, axis.size) if flag else x
+                    for x, d, flag in zip(args[n:], dims[n:], mapped, strict=True)]
+        return self._bind(self._kind(*made, n), [*args[:n], *unknowns]), places[1]
+
+    @hookimpl
+    def xla_translation(self, ctx: Any, args: Any, *, solve: Jaxpr) -> Any:
+        return ctx.call(solve, args, solve.name or self.name)
+
+    @hookimpl
+    def dce(self, eqn: JaxprEqn, used_out: Any) -> Any:
+        def remade(system: Any, invars: Any, outvars: Any) -> JaxprEqn:
+            return eqn.replace(invars=invars, outvars=outvars, params=system._asdict(), effects=system.solve.effects)
+        return carrying.shorten(eqn, used_out, _shorter(self._kind(**eqn.params), tuple(used_out)), remade)
+
+    @hookimpl
+    def effects(self, avals: Any, *, solve: Jaxpr) -> frozenset[Any]:
+        return solve.effects
+
+
+@carrying.remembered
+def _shorter(system: Any, used_out: Flags) -> carrying.Shorter[Any] | None:
+    """The system without what its solver returns beside the solution, and without unused constants, where possible.
+
+    The solution is kept whole: its parts are those of one point.
+    """
+    *programs, n = system
+    size = len(programs[0].outvars)
+    kept = (*[True] * size, *used_out[size:])
+    smaller, needed = without_results(tuple(programs), n, kept)
+    if all(kept) and all(needed):
+        return None
+    return carrying.Shorter(type(system)(*smaller, sum(needed)), (*needed, *[True] * size), kept)
+
 
 def fitted(x: Any, aval: ShapedArray) -> Any:
     """A tangent or cotangent as weak as it has to be."""
@@ -246,10 +306,10 @@ def batched(programs: Programs, copies: Sequence[int], consts: int, axis: Any, d
 
 
 def without_results(programs: Programs, consts: int, used: Sequence[bool]) -> tuple[Programs, Flags]:
-    """The programs, the first of them reduced to these results, and which constants any of them still needs."""
-    first = programs[0]
-    assert first is not None
-    selected = [select_outputs(first, [i for i, flag in enumerate(used) if flag]), *programs[1:]]
+    """The programs, the solver reduced to these results, and which constants any of them still needs."""
+    first, solver, *others = programs
+    assert solver is not None
+    selected = [first, select_outputs(solver, [i for i, flag in enumerate(used) if flag]), *others]
 
     def kept(jaxpr: Jaxpr, constants: Sequence[bool]) -> tuple[Jaxpr, Flags]:
         return dce(jaxpr, [True] * len(jaxpr.outvars), [*constants, *[True] * (len(jaxpr.invars) - consts)])

@@ -21,7 +21,6 @@ from corejax import lax
 from corejax.core import (
     Array,
     Jaxpr,
-    JaxprEqn,
     Linear,
     ShapedArray,
     Zero,
@@ -30,21 +29,19 @@ from corejax.core import (
     here,
     instantiate,
     stage,
-    to_dim,
     transpose_jaxpr,
 )
 from corejax.errors import CorejaxError, CorejaxNotImplementedError, CorejaxTypeError
 from corejax.plugin import Sample, carrying, define, hookimpl
 from corejax_control_flow._branches import joined
 from corejax_control_flow._equations import (
+    Solved,
     Unknowns,
-    batched,
     change_of,
     check_function,
     check_programs,
     fitted,
     right_hand_side,
-    without_results,
 )
 
 __all__ = ["custom_linear_solve"]
@@ -71,7 +68,7 @@ class System(NamedTuple):
         return len(self.matvec.outvars)
 
 
-class CustomLinearSolve:
+class CustomLinearSolve(Solved):
     """`custom_linear_solve(matvec, b, solve, transpose_solve=None, symmetric=False, has_aux=False)`: A x = b.
 
     `matvec(x)` is A x, and is differentiable. `solve(matvec, b)` finds the solution, by whatever means; it isn't
@@ -88,8 +85,9 @@ class CustomLinearSolve:
     """
 
     name = "custom_linear_solve"
-    multiple_results = True
-    symbolic_zeros = True
+
+    _kind = System
+    _copies = (1, 1, 1, 1)
 
     def function(self, bind: Any) -> Any:
         def custom_linear_solve(matvec: Callable[[Any], Any], b: Any, solve: Callable[..., Any],
@@ -98,8 +96,6 @@ class CustomLinearSolve:
             what = "custom_linear_solve"
             check_function(what, "matvec", matvec, "x")
             check_function(what, "solve", solve, "matvec, b")
-            if transpose_solve is None and symmetric:
-                transpose_solve = solve
             unknowns = Unknowns(what, "b", b)
             staged = unknowns.settle(("matvec", matvec, False), ("solve", partial(solve, matvec), has_aux))
             programs = [s.closed for s in staged]
@@ -110,15 +106,12 @@ class CustomLinearSolve:
                 unknowns.check_types("transpose_solve", back)
                 programs += [programs[0] if symmetric else unknowns.stage("vecmat", vecmat).closed, back.closed]
             jaxprs, consts = joined(programs)
+            if symmetric and transpose_solve is None:  # the system is its own transpose
+                jaxprs *= 2
             rest = (None,) * (4 - len(jaxprs))
-            outs = _bind(System._make((*jaxprs, *rest, len(consts))), [*consts, *unknowns.leaves])
-            return unknowns.unflatten(staged[1], outs)
+            outs = self._bind(System._make((*jaxprs, *rest, len(consts))), [*consts, *unknowns.leaves])
+            return staged[1].out_tree.unflatten(outs)
         return custom_linear_solve
-
-    @hookimpl
-    def evaluate(self, args: Any, *, solve: Jaxpr) -> list[Any]:
-        carrying.check_operands(self.name, solve, [aval_of(x) for x in args])
-        return carrying.run(solve, args)
 
     @hookimpl
     def abstract_eval(self, avals: Any, *, matvec: Jaxpr, solve: Jaxpr, vecmat: Jaxpr | None,
@@ -131,14 +124,14 @@ class CustomLinearSolve:
     def jvp(self, primals: Any, tangents: Any, **params: Any) -> Any:
         system = System(**params)
         n = system.consts
-        outs = _bind(system, primals)
+        outs = self._bind(system, primals)
         x, aux = outs[:system.size], outs[system.size:]
         moved = change_of(system.matvec, primals[:n], tangents[:n], x)
         dots = [_difference(b_dot, change) for b_dot, change in zip(tangents[n:], moved, strict=True)]
         flat = [Zero(aval_of(y).tangent) for y in aux]
         if True not in carrying.nonzero(dots):
             return outs, [*[Zero(aval_of(y).tangent) for y in x], *flat]
-        found = _bind(system, [*primals[:n], *right_hand_side(dots, x)])
+        found = self._bind(system, [*primals[:n], *right_hand_side(dots, x)])
         return outs, [*[fitted(t, aval_of(y).tangent) if dtypes.is_inexact(aval_of(y).dtype) else
                         Zero(aval_of(y).tangent) for t, y in zip(found, x, strict=False)], *flat]
 
@@ -164,29 +157,9 @@ class CustomLinearSolve:
         if True not in carrying.nonzero(cts):
             back = cts
         else:
-            back = _bind(other, [*args[:n], *[instantiate(ct) for ct in cts]])
+            back = self._bind(other, [*args[:n], *[instantiate(ct) for ct in cts]])
         return [*[None] * n, *[fitted(ct, x.aval) if type(x) is Linear else None
                                for ct, x in zip(back, args[n:], strict=False)]]
-
-    @hookimpl
-    def vmap(self, axis: Any, args: Any, dims: Any, **params: Any) -> Any:
-        system = System(**params)
-        n = system.consts
-        programs, mapped, places = batched(system[:4], (1, 1, 1, 1), n, axis, tuple(dims))
-        b = [to_dim(x, d, 0, axis.size) if m else x for x, d, m in zip(args[n:], dims[n:], mapped, strict=True)]
-        return _bind(System._make((*programs, n)), [*args[:n], *b]), places[1]
-
-    @hookimpl
-    def xla_translation(self, ctx: Any, args: Any, *, solve: Jaxpr) -> Any:
-        return ctx.call(solve, args, solve.name or self.name)
-
-    @hookimpl
-    def dce(self, eqn: Any, used_out: Any) -> Any:
-        return carrying.shorten(eqn, used_out, _shorter(System(**eqn.params), tuple(used_out)), _remade(eqn))
-
-    @hookimpl
-    def effects(self, avals: Any, *, solve: Jaxpr) -> frozenset[Any]:
-        return solve.effects
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
@@ -219,10 +192,6 @@ class CustomLinearSolve:
 custom_linear_solve: Any = define(CustomLinearSolve())
 
 
-def _bind(system: System, operands: Sequence[Any]) -> list[Any]:
-    return custom_linear_solve.primitive.bind(*operands, **system._asdict())  # type: ignore[no-any-return]
-
-
 def _transposed(unknowns: Unknowns, staged: Any) -> Callable[[Any], Any]:
     """The transpose of a linear function of the unknowns, as a function of pytrees."""
     for x in unknowns.avals:
@@ -250,28 +219,6 @@ def _difference(x: Any, y: Any) -> Any:
     if type(y) is Zero:
         return x
     return lax.neg(y) if type(x) is Zero else lax.sub(x, y)
-
-
-def _remade(eqn: JaxprEqn) -> carrying.Remake:
-    return lambda system, invars, outvars: eqn.replace(
-        invars=invars, outvars=outvars, params=system._asdict(), effects=system.solve.effects)
-
-
-@carrying.remembered
-def _shorter(system: System, used_out: Flags) -> carrying.Shorter[System] | None:
-    """The system without what a solver returns beside the solution, and without unused constants, where possible.
-
-    The solution is kept whole: its parts are those of one vector.
-    """
-    n = system.consts
-    kept = (*[True] * system.size, *used_out[system.size:])
-    (solve, matvec, vecmat, back), needed = without_results(
-        (system.solve, system.matvec, system.vecmat, system.transpose_solve), n, kept)
-    if all(kept) and all(needed):
-        return None
-    assert solve is not None and matvec is not None
-    smaller = System(matvec, solve, vecmat, back, sum(needed))
-    return carrying.Shorter(smaller, (*needed, *[True] * system.size), kept)
 
 
 def _system(consts: Sequence[Any], b: Sequence[Any], matvec: Any, solve: Any, back: Any = None, symmetric: bool = False

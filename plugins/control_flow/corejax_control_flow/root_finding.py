@@ -9,7 +9,7 @@ which the user's `tangent_solve` solves. How the root was found is never differe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,7 +19,6 @@ from corejax import lax
 from corejax.core import (
     Array,
     Jaxpr,
-    JaxprEqn,
     ShapedArray,
     Staged,
     Zero,
@@ -28,21 +27,19 @@ from corejax.core import (
     here,
     jvp_jaxpr,
     stage,
-    to_dim,
 )
 from corejax.errors import CorejaxTypeError
 from corejax.ir.surgery import select_outputs
 from corejax.plugin import Sample, carrying, define, hookimpl, not_linear
 from corejax_control_flow._branches import joined
 from corejax_control_flow._equations import (
+    Solved,
     Unknowns,
-    batched,
     change_of,
     check_function,
     check_programs,
     fitted,
     right_hand_side,
-    without_results,
 )
 
 __all__ = ["custom_root"]
@@ -67,7 +64,7 @@ class Equation(NamedTuple):
         return len(self.f.outvars)
 
 
-class CustomRoot:
+class CustomRoot(Solved):
     """`custom_root(f, initial_guess, solve, tangent_solve, has_aux=False)`: an x for which f(x) = 0.
 
     `solve(f, initial_guess)` finds it, by whatever means; it isn't differentiated. The derivative is that of a root:
@@ -85,8 +82,9 @@ class CustomRoot:
     """
 
     name = "custom_root"
-    multiple_results = True
-    symbolic_zeros = True
+
+    _kind = Equation
+    _copies = (1, 1, 2)
 
     transpose = not_linear("a root is not linear in what it depends on")
 
@@ -107,14 +105,9 @@ class CustomRoot:
             tangent = unknowns.stage("tangent_solve", _Linearized(unknowns, staged[0], tangent_solve), copies=2)
             unknowns.check_types("tangent_solve", tangent)
             jaxprs, consts = joined([staged[0].closed, staged[1].closed, tangent.closed])
-            outs = _bind(Equation._make((*jaxprs, len(consts))), [*consts, *unknowns.leaves])
-            return unknowns.unflatten(staged[1], outs)
+            outs = self._bind(Equation._make((*jaxprs, len(consts))), [*consts, *unknowns.leaves])
+            return staged[1].out_tree.unflatten(outs)
         return custom_root
-
-    @hookimpl
-    def evaluate(self, args: Any, *, solve: Jaxpr) -> list[Any]:
-        carrying.check_operands(self.name, solve, [aval_of(x) for x in args])
-        return carrying.run(solve, args)
 
     @hookimpl
     def abstract_eval(self, avals: Any, *, f: Jaxpr, solve: Jaxpr, tangent_solve: Jaxpr, consts: int
@@ -127,7 +120,7 @@ class CustomRoot:
     def jvp(self, primals: Any, tangents: Any, **params: Any) -> Any:
         equation = Equation(**params)
         n = equation.consts
-        outs = _bind(equation, primals)
+        outs = self._bind(equation, primals)
         x = outs[:equation.size]
         moved = change_of(equation.f, primals[:n], tangents[:n], x)
         zeros = [Zero(aval_of(y).tangent) for y in outs]
@@ -136,26 +129,6 @@ class CustomRoot:
         found = carrying.run(equation.tangent_solve, [*primals[:n], *x, *right_hand_side(moved, x)])
         return outs, [*[fitted(lax.neg(t), zero.aval) for t, zero in zip(found, zeros, strict=False)],
                       *zeros[equation.size:]]
-
-    @hookimpl
-    def vmap(self, axis: Any, args: Any, dims: Any, **params: Any) -> Any:
-        equation = Equation(**params)
-        n = equation.consts
-        programs, mapped, places = batched(equation[:3], (1, 1, 2), n, axis, tuple(dims))
-        guess = [to_dim(x, d, 0, axis.size) if m else x for x, d, m in zip(args[n:], dims[n:], mapped, strict=True)]
-        return _bind(Equation._make((*programs, n)), [*args[:n], *guess]), places[1]
-
-    @hookimpl
-    def xla_translation(self, ctx: Any, args: Any, *, solve: Jaxpr) -> Any:
-        return ctx.call(solve, args, solve.name or self.name)
-
-    @hookimpl
-    def dce(self, eqn: Any, used_out: Any) -> Any:
-        return carrying.shorten(eqn, used_out, _shorter(Equation(**eqn.params), tuple(used_out)), _remade(eqn))
-
-    @hookimpl
-    def effects(self, avals: Any, *, solve: Jaxpr) -> frozenset[Any]:
-        return solve.effects
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
@@ -210,25 +183,3 @@ def _linear_part(f: Jaxpr, consts: int) -> carrying.Split[Jaxpr]:
     dual, _ = jvp_jaxpr(f, [*[False] * consts, *[True] * n], True)
     dots = select_outputs(dual, range(n, 2 * n))
     return carrying.split_jaxpr(dots, [*[False] * len(f.invars), *[True] * n], True)
-
-
-def _bind(equation: Equation, operands: Sequence[Any]) -> list[Any]:
-    return custom_root.primitive.bind(*operands, **equation._asdict())  # type: ignore[no-any-return]
-
-
-def _remade(eqn: JaxprEqn) -> carrying.Remake:
-    return lambda equation, invars, outvars: eqn.replace(
-        invars=invars, outvars=outvars, params=equation._asdict(), effects=equation.solve.effects)
-
-
-@carrying.remembered
-def _shorter(equation: Equation, used_out: Flags) -> carrying.Shorter[Equation] | None:
-    """The equation without what its solver returns beside the root, and without unused constants, where possible."""
-    n = equation.consts
-    kept = (*[True] * equation.size, *used_out[equation.size:])
-    (solve, f, tangent_solve), needed = without_results((equation.solve, equation.f, equation.tangent_solve), n, kept)
-    if all(kept) and all(needed):
-        return None
-    assert solve is not None and f is not None and tangent_solve is not None
-    smaller = Equation(f, solve, tangent_solve, sum(needed))
-    return carrying.Shorter(smaller, (*needed, *[True] * equation.size), kept)

@@ -175,7 +175,7 @@ def _entry(entry: Any, shape: Shape, axis: int, bounds: Bounds) -> list[Entry]:
     if kind is bool:
         return [Flag(int(entry))]
     if not isinstance(entry, np.ndarray):
-        return [At(axis, _from_end(entry, shape[axis], bounds.wrap), False)]
+        return [At(axis, from_end(entry, shape[axis], bounds.wrap), False)]
     if entry.dtype.kind == "b":
         if entry.shape != shape[axis:axis + entry.ndim]:
             raise refused("indexing", "a mask doesn't fit the axes that it covers", got=f"shape {entry.shape}",
@@ -243,7 +243,7 @@ def _bounds(entry: slice) -> str:
     return ":".join(parts if parts[2] else parts[:2])
 
 
-def _from_end(index: Any, size: int, wrap: bool) -> Any:
+def from_end(index: Any, size: int, wrap: bool) -> Any:
     """A computed index, signed and with at least 32 bits; negative ones count from the end if they wrap."""
     aval = aval_of(index)
     dtype = aval.dtype

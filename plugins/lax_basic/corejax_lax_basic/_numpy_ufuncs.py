@@ -119,13 +119,6 @@ def _over(divisor: float, function: Function) -> Function:
     return lambda x: arithmetic.div(function(x), _scalar(divisor, x))
 
 
-def _reciprocal(x: Any) -> Any:
-    if not dtypes.is_inexact(aval_of(x).dtype):
-        raise refused("reciprocal", "the reciprocal of an integer is not an integer", got=str(aval_of(x)),
-                      wanted="an inexact dtype", todo="write 1 / x, which is a float")
-    return arithmetic.div(_scalar(1, x), x)
-
-
 # With two operands
 
 def _ignoring_nan(choose: Any) -> Function:
@@ -226,7 +219,7 @@ _FLOATS: dict[np.ufunc, Function] = {
 
 #: Ufuncs of x alone that keep its dtype, or return a boolean.
 _UNARY: dict[np.ufunc, Function] = {
-    np.sign: arithmetic.sign, np.square: arithmetic.square, np.reciprocal: _reciprocal,
+    np.sign: arithmetic.sign, np.square: arithmetic.square, np.reciprocal: arithmetic.reciprocal,
     np.conjugate: operators.conj, np.floor: _same_if_exact(rounding.floor), np.ceil: _same_if_exact(rounding.ceil),
     np.trunc: truncated, np.isnan: _is_nan, np.isfinite: is_finite, np.isinf: is_infinite,
     np.logical_not: lambda x: logic.bitwise_not(_truth(x)),

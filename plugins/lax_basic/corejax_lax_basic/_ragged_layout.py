@@ -17,7 +17,7 @@ import numpy as np
 from corejax import lax
 from corejax.core import aval_of
 from corejax_lax_basic._axes import Shape, dtype_kind
-from corejax_lax_basic.creation import full
+from corejax_lax_basic.creation import as_dtype, full
 from corejax_lax_basic.linear_algebra import dot_general, free_axes
 from corejax_lax_basic.precision import Canonical
 from corejax_lax_basic.shapes import broadcast_in_dim, reshape, transpose
@@ -112,7 +112,7 @@ def _traced_bounds(how: Layout, sizes: Any) -> tuple[Any, Any]:
     shape, width = (how.batch * how.outer, how.groups), np.iinfo(aval_of(sizes).dtype)
     if width.bits < 32 or width == np.iinfo(np.uint32):
         sizes = lax.convert_element_type(sizes, np.int64)
-    zero, largest = [full((), bound, aval_of(sizes).dtype) for bound in (0, how.ragged)]
+    zero, largest = [as_dtype(bound, aval_of(sizes).dtype) for bound in (0, how.ragged)]
     counts = lax.convert_element_type(lax.clamp(zero, sizes, largest), np.int32)
     counts = broadcast_in_dim(counts, shape, (1,)) if counts.ndim == 1 else reshape(counts, shape)
     if how.groups > _FEW:
@@ -192,7 +192,7 @@ def in_loop(how: Layout, lhs: Any, rhs: Any, sizes: Any, precision: Canonical, d
     ends = lax.collapse(ends, 0)
 
     def padded(x: Any) -> Any:  # so that the last rows can be read as the first of a tile
-        return lax.pad(x, full((), 0, aval_of(x).dtype), [(0, tile, 0), (0, 0, 0)])
+        return lax.pad(x, as_dtype(0, aval_of(x).dtype), [(0, tile, 0), (0, 0, 0)])
 
     def at(row: Any) -> tuple[Any, Any, Any, Any]:
         """The end of the group that a row is in, its batch, its group, and whether it is in any."""

@@ -7,6 +7,7 @@ for it: they are applied in the short way, and programs print as before.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias
 
@@ -38,6 +39,7 @@ class AccuracyMode(Enum):
     DEFAULT = 2
 
 
+@dataclass(frozen=True, init=False)
 class Tolerance:
     """How far the result of an elementwise function may be off, at most.
 
@@ -48,7 +50,9 @@ class Tolerance:
     Tolerance(atol=1e-06, rtol=0.0, ulps=4)
     """
 
-    __slots__ = ("atol", "rtol", "ulps")
+    atol: float
+    rtol: float
+    ulps: int
 
     @public
     def __init__(self, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0) -> None:
@@ -65,16 +69,9 @@ class Tolerance:
         if int(ulps) != ulps or ulps >= 2 ** 63:
             raise refused("Tolerance", "ulps must be a 64-bit integer", got=f"ulps={ulps!r:.60}",
                           wanted="a number of units in the last place", todo="round it up", kind=CorejaxValueError)
-        self.atol, self.rtol, self.ulps = float(atol), float(rtol), int(ulps)
-
-    def __repr__(self) -> str:
-        return f"Tolerance(atol={self.atol}, rtol={self.rtol}, ulps={self.ulps})"
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is Tolerance and repr(self) == repr(other)
-
-    def __hash__(self) -> int:
-        return hash((self.atol, self.rtol, self.ulps))
+        object.__setattr__(self, "atol", float(atol))
+        object.__setattr__(self, "rtol", float(rtol))
+        object.__setattr__(self, "ulps", int(ulps))
 
 
 #: What an accuracy is in programs: "HIGHEST", or an absolute and a relative tolerance, and one in ulps
@@ -158,7 +155,7 @@ class WithAccuracy:
         if not isinstance(accuracy, str):
             mode, named = "TOLERANCE", zip(("atol", "rtol", "ulps"), accuracy, strict=True)
             parts = "".join([f"{name} = {_number(value)}, " for name, value in named if value])
-        attributes = {"result_accuracy": ctx.ir.Attribute.parse(
+        attributes = {"result_accuracy": ctx.attribute(
             f"#stablehlo.result_accuracy<{parts}mode = #stablehlo.result_accuracy_mode<{mode}>>")}
         return _accurate.cbrt_with(ctx, args, attributes) if function == "cbrt" else ctx.op(
             f"stablehlo.{operation}", args, attributes)

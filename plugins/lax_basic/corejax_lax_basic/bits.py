@@ -10,7 +10,7 @@ import numpy as np
 from corejax.core import Array, ArrayLike, DTypeLike, ShapedArray, Zero, dtypes, here
 from corejax.errors import CorejaxNotImplementedError, CorejaxValueError
 from corejax.plugin import Sample, define, families, hookimpl, not_differentiable, not_linear, partials, shaping
-from corejax_lax_basic.shapes import transpose
+from corejax_lax_basic.shapes import move_axis
 
 __all__ = ["bitcast_convert_type", "clz", "mulhi", "nextafter", "population_count", "reduce_precision"]
 
@@ -135,7 +135,7 @@ class BitcastConvertType:
     def vmap(self, axis: Any, args: Any, dims: Any, *, new_dtype: np.dtype) -> Any:
         (x,), (dim,) = args, dims
         if dim == x.ndim - 1 and x.dtype.itemsize < new_dtype.itemsize:  # the last axis is that of the parts
-            x, dim = transpose(x, (dim, *range(dim))), 0
+            x, dim = move_axis(x, dim, 0), 0
         return _bind(x, new_dtype=new_dtype), dim
 
     @hookimpl

@@ -10,6 +10,7 @@ from corejax import lax
 from corejax.core import Array, ArrayLike, aval_of
 from corejax.plugin import public, refused, shaping
 from corejax_lax_basic._axes import as_list, dtype_kind, shape_of
+from corejax_lax_basic._index_plan import from_end
 from corejax_lax_basic.gathering import GatherDimensionNumbers, gather
 from corejax_lax_basic.joining import stack
 from corejax_lax_basic.scattering import ScatterDimensionNumbers, scatter_add
@@ -32,8 +33,8 @@ def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -
         raise refused("index_take", "the indices don't fit the axes", got=", ".join(map(str, avals)) or "none",
                       wanted=f"for each axis, of which there are {len(dims)}, a vector of integers; all of one size",
                       todo="reshape the indices to vectors")
-    places = [lax.select(lax.lt(x, lax.full_like(x, 0)), lax.add(x, lax.full_like(x, shape[dim])), x)
-              for x, dim in zip([lax.convert_element_type(x, np.int64) for x in vectors], dims, strict=True)]
+    places = [lax.convert_element_type(from_end(x, shape[dim], True), np.int64)
+              for x, dim in zip(vectors, dims, strict=True)]
     numbers = GatherDimensionNumbers(tuple(range(1, len(shape) - len(dims) + 1)), dims, dims)
     sizes = [1 if dim in dims else size for dim, size in enumerate(shape)]
     return gather(src, stack(places, 1), numbers, sizes)  # type: ignore[no-any-return]

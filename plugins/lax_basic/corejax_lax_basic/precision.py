@@ -278,7 +278,7 @@ def lower_product(ctx: Any, operation: str, args: Sequence[Any], attributes: dic
     if precision is None:
         return ctx.op(operation, args, attributes)
     if not is_algorithm(precision):
-        levels = [ctx.ir.Attribute.parse(f"#stablehlo<precision {level}>") for level in precision]
+        levels = [ctx.attribute(f"#stablehlo<precision {level}>") for level in precision]
         return ctx.op(operation, args, {**attributes, "precision_config": ctx.ir.ArrayAttr.get(levels)})
     if ctx.platform == "cpu":
         refuse_on_cpu(operation.rpartition(".")[2], precision)
@@ -304,11 +304,11 @@ def _attribute(ctx: Any, precision: Any, lhs: np.dtype, rhs: np.dtype) -> Any:
         types = [_spelled(ctx, lhs), _spelled(ctx, rhs)] if operand == "F8" else [operand.lower()] * 2
         types.append("f32" if total == "ANY" else total.lower())
         products = _products(precision)
-        imprecise = precision == "ANY_F8_ANY_F8_F32_FAST_ACCUM"
+        imprecise = precision.endswith("_FAST_ACCUM")
     else:
         types = [_spelled(ctx, dtype) for dtype in precision[:3]]
         counts, products, imprecise = precision[3:5], precision[5], precision[6]
-    return ctx.ir.Attribute.parse(
+    return ctx.attribute(
         f"#stablehlo.dot_algorithm<lhs_precision_type = {types[0]}, rhs_precision_type = {types[1]}, "
         f"accumulation_type = {types[2]}, lhs_component_count = {counts[0]}, rhs_component_count = {counts[1]}, "
         f"num_primitive_operations = {products}, allow_imprecise_accumulation = {str(imprecise).lower()}>")

@@ -45,7 +45,7 @@ def reduce(ctx: Any, x: Any, out_aval: ShapedArray, axes: Sequence[int], identit
     """`combine` along axes, starting from its identity."""
     out = ctx.op("stablehlo.reduce", [x, ctx.constant(identity)], _dimensions(ctx, axes), [ctx.types[out_aval]], 1)
     scalar = ctx.types[ShapedArray((), out_aval.dtype)]
-    _fill(ctx, out.owner.regions[0], [scalar, scalar], lambda a, b: [combine(a, b)])
+    ctx.fill(out.owner.regions[0], [scalar, scalar], lambda a, b: [combine(a, b)])
     return out
 
 
@@ -74,7 +74,7 @@ def position(ctx: Any, x: Any, aval: ShapedArray, axis: int, index_dtype: np.dty
         return [select(ctx, a_wins, a, b), select(ctx, a_wins, a_index, b_index)]
 
     value, index = [ctx.types[ShapedArray((), dtype)] for dtype in (aval.dtype, index_dtype)]
-    _fill(ctx, outs[0].owner.regions[0], [value, index, value, index], combine)
+    ctx.fill(outs[0].owner.regions[0], [value, index, value, index], combine)
     return outs[1]
 
 
@@ -138,7 +138,7 @@ def running_by_windows(ctx: Any, x: Any, aval: ShapedArray, axis: int, reverse: 
     start = ctx.constant(np.asarray(identity, aval.dtype))
     out = ctx.op("stablehlo.reduce_window", [x, start], attributes, [x.type], 1)
     scalar = ctx.types[ShapedArray((), aval.dtype)]
-    _fill(ctx, out.owner.regions[0], [scalar, scalar], lambda a, b: [combine(a, b)])
+    ctx.fill(out.owner.regions[0], [scalar, scalar], lambda a, b: [combine(a, b)])
     return out
 
 
@@ -155,16 +155,9 @@ def _counted(ctx: Any, start: int, stop: int, kinds: Sequence[Any], state: Seque
     kinds = [ctx.types[_COUNTER], *kinds]
     outs = ctx.op("stablehlo.while", [_counter(ctx, start), *state], None, kinds, 2)
     condition, step = outs[0].owner.regions
-    _fill(ctx, condition, kinds, lambda i, *_: [compare(ctx, i, _counter(ctx, stop), "LT")])
-    _fill(ctx, step, kinds, lambda i, *state: [binary(ctx, "add")(i, _counter(ctx, 1)), *body(i, *state)])
+    ctx.fill(condition, kinds, lambda i, *_: [compare(ctx, i, _counter(ctx, stop), "LT")])
+    ctx.fill(step, kinds, lambda i, *state: [binary(ctx, "add")(i, _counter(ctx, 1)), *body(i, *state)])
     return outs[1:]  # type: ignore[no-any-return]
-
-
-def _fill(ctx: Any, region: Any, kinds: Sequence[Any], body: Callable[..., Sequence[Any]]) -> None:
-    """Fill a region with a block that has arguments of these types and returns the results of `body`."""
-    block = region.blocks.append(*kinds)
-    with ctx.ir.InsertionPoint(block):
-        ctx.op("stablehlo.return", body(*block.arguments), None, [])
 
 
 def _dimensions(ctx: Any, axes: Sequence[int]) -> dict[str, Any]:

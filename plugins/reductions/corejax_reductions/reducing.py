@@ -33,7 +33,7 @@ from corejax.core import (
 )
 from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax.ir.surgery import dce
-from corejax.plugin import Sample, carrying, hookimpl, not_linear, refused, roles, shaping, structures
+from corejax.plugin import Sample, carrying, families, hookimpl, not_linear, refused, roles, shaping, structures
 from corejax_reductions._reduction import Axes, canonical_axes, defined
 from corejax_reductions.extrema import reduce_max, reduce_min
 from corejax_reductions.logic import reduce_and, reduce_or, reduce_xor
@@ -78,7 +78,8 @@ class Reduce:
                               got=structures.shown(init_tree), todo="pass init_values in the structure of the operands",
                               kind=CorejaxValueError)
             xs = values(leaves, _NAME, namer("operands", operands))
-            starts = values(init_leaves, _NAME, namer("init_values", init_values))
+            fitting = [families.match_scalars((x, init))[1] for x, init in zip(xs, init_leaves, strict=True)]
+            starts = values(fitting, _NAME, namer("init_values", init_values))
             inits = [_converted(init, x) for init, x in zip(starts, xs, strict=True)]
             axes = canonical_axes(_NAME, dimensions, aval_of(xs[0]).ndim)
             _check([aval_of(x) for x in (*xs, *inits)], axes)
@@ -288,10 +289,10 @@ def _halves(items: Sequence[Any]) -> tuple[list[Any], list[Any]]:
 
 
 def _converted(init: Any, x: Any) -> Any:
-    """The initial value, in the dtype of the operand if it is a Python number that fits."""
+    """The initial value, in the dtype of the operand if it is weak and that dtype can hold its kind of numbers."""
     own, wanted = aval_of(init), aval_of(x).dtype
     order = "biufc"
-    fits = own.weak_type and order.index(dtypes.kind(own.dtype)) <= order.index(dtypes.kind(wanted))
+    fits = own.weak_type and order.find(dtypes.kind(own.dtype)) <= order.find(dtypes.kind(wanted))
     return roles.convert(init, wanted, True) if fits and own.dtype != wanted else init
 
 
@@ -319,8 +320,8 @@ def _check(avals: Sequence[ShapedArray], axes: Axes) -> None:
                       todo="combine the result with an array afterwards", kind=CorejaxValueError)
     if [x.dtype for x in xs] != [init.dtype for init in inits]:
         raise refused(_NAME, "initial values must have the dtypes of the operands", got=", ".join(map(str, inits)),
-                      wanted=", ".join([str(x.dtype) for x in xs]), todo="convert them: np.asarray(init, x.dtype)",
-                      kind=CorejaxTypeError)
+                      wanted=", ".join([dtypes.long_name(x.dtype) for x in xs]),
+                      todo="convert them: np.asarray(init, x.dtype)", kind=CorejaxTypeError)
     shaping.check_axes(_NAME, "dimensions", axes, xs[0].ndim)
 
 

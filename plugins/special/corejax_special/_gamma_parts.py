@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 from corejax import lax
@@ -59,18 +60,12 @@ def descending(steps: Any, step: Callable[..., tuple[Any, ...]], *start: Any) ->
 
 def anything(*masks: Any) -> Any:
     """Where any of these holds."""
-    total, *others = masks
-    for mask in others:
-        total = lax.bitwise_or(total, mask)
-    return total
+    return reduce(lax.bitwise_or, masks)
 
 
 def everything(*masks: Any) -> Any:
     """Where all of these hold."""
-    total, *others = masks
-    for mask in others:
-        total = lax.bitwise_and(total, mask)
-    return total
+    return reduce(lax.bitwise_and, masks)
 
 
 def settled(found: Any, *cases: tuple[Any, float]) -> Any:
