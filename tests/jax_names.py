@@ -16,7 +16,6 @@ MISSING = {
         conv_shape_tuple conv_transpose conv_transpose_shape_tuple conv_with_general_padding reduce_window
         reduce_window_shape_tuple""",
     "linear algebra and Fourier transforms": "FftType fft linalg",
-    "numbers without a key": "rng_uniform",
 }
 
 #: Primitives of jax.lax, without _p, of which we have the function: it is computed by other primitives.

@@ -102,7 +102,7 @@ def outcomes(primitive: Named, samples: Iterable[Sample] | None = None, *, full:
         check_hypothesis()
     found = primitive_of(primitive)
     progress.primitive(found.name, [*[each.name for each in chosen], *[NO_COUNTEREXAMPLE] * bool(effort)])
-    given, specification = specified(found, samples, [*CHECKS, *DEPARTURES], samples is None or checks is None)
+    given, specification = specified(found, samples, [*CHECKS, *DEPARTURES, NO_COUNTEREXAMPLE], samples is None or checks is None)
     if checks is None or specification.failures:
         yield specification
     if not given or (stop_at_first and specification.failures):
@@ -134,7 +134,7 @@ def outcome_of(subject: Subject, check: str, full: bool = False, effort: Search 
         found = primitive_of(subject.name)
         if check == RULES_ARE_USED:
             return next(use_of(subject, found))
-        given, specification = specified(found, None, [*CHECKS, *DEPARTURES])
+        given, specification = specified(found, None, [*CHECKS, *DEPARTURES, NO_COUNTEREXAMPLE])
         if check == NO_COUNTEREXAMPLE:
             outcome: Outcome = search_module.search_for(found, given, effort, full, None, subject.choices)
             return outcome

@@ -1127,6 +1127,19 @@ def rng_bit_generator(key: ArrayLike, shape: Sequence[int], dtype: DTypeLike = .
     ([0, 1], ['0x6627e8d5', '0xe169c58d', '0xbc57ac4c', '0x9b00dbd8'])
     """
 
+def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Sequence[int]) -> Array:
+    """`rng_uniform(a, b, shape)`: numbers between `a` and `b`, from a generator of the device that has no key.
+
+    Each call and each step of a loop gives other numbers, and nobody can have the same ones again, so a function that
+    draws them can't be checkpointed or exported. Integers are below `b`; where `b <= a`, the results mean nothing.
+    `rng_bit_generator` gives the same bits for the same key.
+
+    >>> bool(rng_uniform(0.0, 1.0, (1000,)).max() < 1)
+    True
+    >>> rng_uniform(3, 4, (2,)).tolist()
+    [3, 3]
+    """
+
 def round(x: ArrayLike, rounding_method: int = ...) -> Array:
     """`round(x, rounding_method=0)`: the nearest integer; halves away from zero, or to even.
 

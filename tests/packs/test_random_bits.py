@@ -1,4 +1,4 @@
-"""Random bits beside jax's, and what keys do under transformations."""
+"""Random bits beside jax's, what keys do under transformations, and what happens without a key."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.testing import assert_array_equal
 
 import corejax as cj
 from corejax import lax
+from corejax.errors import CorejaxNotImplementedError, CorejaxValueError
 
 KEY = np.array([12, 34], np.uint64)
 
@@ -65,3 +66,53 @@ def test_a_loop_that_carries_a_key_is_differentiated() -> None:
     for slope in (cj.grad(noisy), cj.jit(cj.grad(noisy))):
         assert np.asarray(slope(2.0)) == pytest.approx(np.asarray(value))
     assert np.asarray(cj.jvp(noisy, (2.0,), (1.0,))[1]) == pytest.approx(np.asarray(value))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_numbers_without_a_key_are_even(dtype: str) -> None:
+    a, b = lax.convert_element_type(np.array([-3.0, 1.0]), dtype)
+    drawn = lax.rng_uniform(a, b, (100, 1000))
+    assert dtype == drawn.dtype.name
+    counts = np.histogram(np.asarray(drawn, np.float64), 16, (-3.0, 1.0))[0]
+    assert counts.sum() == 100_000
+    assert abs(((counts - 6250) ** 2 / 6250).sum() - 15) < 5 * np.sqrt(30)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint32, np.uint64])
+def test_integers_without_a_key_are_even(dtype: Any) -> None:
+    drawn = lax.rng_uniform(dtype(100), dtype(110), (50_000,))
+    assert dtype == drawn.dtype
+    counts = np.bincount(np.asarray(drawn).astype(np.int64) - 100, minlength=10)
+    assert counts.shape == (10,)
+    assert abs(((counts - 5000) ** 2 / 5000).sum() - 9) < 5 * np.sqrt(18)
+
+
+def _drawn(*operands: Any) -> Any:
+    return lax.rng_uniform(0.0, 1.0, ())
+
+
+def test_no_number_without_a_key_is_drawn_twice() -> None:
+    twice = cj.jit(lambda: (_drawn(), _drawn()))
+    steps = lax.scan(lambda carry, _: (carry, _drawn()), 0.0, None, length=10)[1]
+    slopes = cj.vmap(cj.grad(lambda x: (lax.scan(lambda c, _: (c * _drawn(), c), x, None, length=4)[1]).sum()))
+    rows = cj.vmap(lambda low: lax.rng_uniform(low, 1.0, (2,)))(np.zeros(3))
+    mapped = cj.jit(cj.vmap(lambda low: lax.rng_uniform(low, 1.0, (2,))))(np.zeros(3))
+    numbers = np.concatenate([np.ravel(np.asarray(x)) for x in (
+        _drawn(), _drawn(), *twice(), *twice(), steps, rows, mapped)])
+    assert len(set(numbers.tolist())) == len(numbers) == 28
+    assert np.all((numbers >= 0) & (numbers < 1))
+    ones = np.asarray(slopes(np.ones(2)))  # 1 + u + u v + u v w: equal u, v and w would be a root in common
+    assert np.all((ones > 1) & (ones < 4))
+
+
+def test_a_draw_stays_where_it_was_written() -> None:
+    assert "random state" in str(cj.make_jaxpr(_drawn)())
+    value, pullback = cj.vjp(cj.jit(lambda x: x * _drawn()), 1.0)
+    assert_array_equal(pullback(1.0)[0], value)
+    with pytest.raises(CorejaxNotImplementedError, match="random state"):
+        cj.grad(cj.checkpoint(lambda x: x * _drawn()))(1.0)
+    with pytest.raises(CorejaxValueError, match="random state"):
+        cj.export.export(cj.jit(_drawn))()
+    with pytest.raises(CorejaxNotImplementedError, match="can't be drawn again"):
+        cj.grad(lambda a: lax.rng_uniform(a, 1.0, ()))(0.5)
+    assert cj.grad(lambda a: a * lax.rng_uniform(lax.stop_gradient(a), 1.0, ()))(0.5) >= 0.5

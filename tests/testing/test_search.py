@@ -299,3 +299,10 @@ def test_search_leaves_nothing_behind_and_hypothesis_as_it_was(tmp_path: Path) -
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(program)], cwd=tmp_path, check=True)
     assert [] == [*tmp_path.iterdir()]
+
+
+def test_an_exemption_of_a_sample_leaves_out_the_search() -> None:
+    samples = [Sample([0.5], exempt={NO_COUNTEREXAMPLE: "it has one input"}), Sample([1.0])]
+    outcome = search_for(find("exp"), samples, Search(5))
+    assert ("exempt", ("it has one input",), 0) == (outcome.status, outcome.exempt, outcome.held)
+    assert "it has one input" in str(check_primitive("exp", samples, search=Search(5)))

@@ -92,5 +92,13 @@ random.add("an algorithm by name", "lax.rng_bit_generator(np.zeros(2, np.uint64)
 random.add("a negative number of bits", "lax.rng_bit_generator(np.zeros(2, np.uint64), (-1,))", TypeError, "(-1,)")
 random.add("a shape that isn't known", "cj.jit(lambda n: lax.rng_bit_generator(np.zeros(2, np.uint64), (n,)))(3)",
            TypeError, "shape", jax=None)
+random.add("a bound for each number", "lax.rng_uniform(np.zeros(2), np.ones(2), (2,))", TypeError, "f64[2]", "()")
+random.add("bounds of two types", "lax.rng_uniform(0, 1.0, (2,))", TypeError, "i64[]", "f64[]")
+random.add("a truth value drawn without a key", "lax.rng_uniform(False, True, (2,))", TypeError, "bool",
+           "int32", jax=None)  # XLA ends jax's process
+random.add("a complex number drawn without a key", "lax.rng_uniform(0j, 1j, (2,))", TypeError, "complex128")
+random.add("a size that isn't whole", "lax.rng_uniform(0.0, 1.0, (2.5,))", TypeError, "2.5")
+random.add("gradients by a bound of random numbers", "cj.grad(lambda a: lax.rng_uniform(a, 1.0, ()))(0.5)",
+           NotImplementedError, "stop_gradient")
 
 GROUPS = (bits, sizes, random)

@@ -41,7 +41,7 @@ from corejax_lax_basic.logic import (
 from corejax_lax_basic.picking import index_take, scatter_sub
 from corejax_lax_basic.precision import DotAlgorithm, DotAlgorithmPreset, Precision, PrecisionLike
 from corejax_lax_basic.ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
-from corejax_lax_basic.random_bits import RandomAlgorithm, rng_bit_generator
+from corejax_lax_basic.random_bits import RandomAlgorithm, rng_bit_generator, rng_uniform
 from corejax_lax_basic.rounding import RoundingMethod, ceil, floor, is_finite, round
 from corejax_lax_basic.scaled import scaled_dot
 from corejax_lax_basic.scattering import (
@@ -112,8 +112,8 @@ __all__ = [
     "full_like", "gather", "ge", "gt", "imag", "index_in_dim", "index_take", "integer_pow", "iota", "is_finite",
     "le", "log", "log1p", "logistic", "lt", "max", "min", "mul", "mulhi", "ne", "neg", "nextafter",
     "optimization_barrier", "pad", "padtype_to_pads", "population_count", "pow", "ragged_dot", "ragged_dot_general",
-    "real", "reciprocal", "reduce_precision", "rem", "reshape", "rev", "rng_bit_generator", "round", "rsqrt",
-    "scaled_dot", "scatter", "scatter_add", "scatter_apply", "scatter_max", "scatter_min", "scatter_mul",
+    "real", "reciprocal", "reduce_precision", "rem", "reshape", "rev", "rng_bit_generator", "rng_uniform", "round",
+    "rsqrt", "scaled_dot", "scatter", "scatter_add", "scatter_apply", "scatter_max", "scatter_min", "scatter_mul",
     "scatter_sub", "select", "select_n", "shape_as_value", "shift_left", "shift_right_arithmetic",
     "shift_right_logical", "sign", "sin", "sinh", "slice", "slice_in_dim", "split", "sqrt", "square", "squeeze",
     "stack", "stop_gradient", "sub", "tan", "tanh", "tile", "transpose", "unstack", "with_accuracy",

@@ -1,4 +1,4 @@
-"""Random bits from a key and a counter, as the compiler generates them."""
+"""Random numbers as the compiler generates them: bits from a key and a counter, and numbers without a key."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 
 from corejax.core import Array, ArrayLike, DTypeLike, ShapedArray, Zero, aval_of, dtypes, to_dim
 from corejax.errors import CorejaxTypeError, CorejaxValueError
-from corejax.plugin import Sample, define, hookimpl, not_linear, refused, roles, shaping
-from corejax_lax_basic._axes import Shape, canonical_dtype, check_shape
+from corejax.plugin import Sample, define, families, hookimpl, not_differentiable, not_linear, refused, roles, shaping
+from corejax_lax_basic._axes import Shape, all_weak, canonical_dtype, check_shape, same_dtype
 
-__all__ = ["RandomAlgorithm", "rng_bit_generator"]
+__all__ = ["RandomAlgorithm", "rng_bit_generator", "rng_uniform"]
 
 _NAME = "rng_bit_generator"
 
@@ -135,3 +135,78 @@ def _number(algorithm: Any) -> int:
 
 
 rng_bit_generator: Any = define(RngBitGenerator())
+
+
+_INTEGERS = tuple(map(np.dtype, ("int32", "int64", "uint32", "uint64")))
+_FLOATS = tuple(map(np.dtype, (np.float16, dtypes.bfloat16, np.float32, np.float64)))
+
+
+class RngUniform:
+    """`rng_uniform(a, b, shape)`: numbers between `a` and `b`, from a generator of the device that has no key.
+
+    Each call and each step of a loop gives other numbers, and nobody can have the same ones again, so a function that
+    draws them can't be checkpointed or exported. Integers are below `b`; where `b <= a`, the results mean nothing.
+    `rng_bit_generator` gives the same bits for the same key.
+
+    >>> bool(rng_uniform(0.0, 1.0, (1000,)).max() < 1)
+    True
+    >>> rng_uniform(3, 4, (2,)).tolist()
+    [3, 3]
+    """
+
+    name = "rng_uniform"
+    operands = ("a", "b")
+    jvp = not_differentiable("its numbers can't be drawn again beside other bounds")
+    transpose = not_linear()
+
+    def function(self, bind: Callable[..., Any]) -> Callable[..., Any]:
+        def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Sequence[int]) -> Array:
+            a, b = families.match_scalars([a, b])
+            return bind(a, b, shape=shaping.as_ints("rng_uniform", "shape", shape))  # type: ignore[no-any-return]
+        return rng_uniform
+
+    @hookimpl
+    def abstract_eval(self, avals: Sequence[ShapedArray], *, shape: Shape) -> ShapedArray:
+        a, b = avals
+        check_shape(self.name, "shape", shape)
+        if a.shape or b.shape:
+            raise refused(self.name, "the bounds must be scalars", got=f"{a} and {b}", wanted="()",
+                          todo="draw between 0 and 1, then multiply and add")
+        same_dtype(self.name, avals)
+        dtype = a.dtype
+        if dtype not in (*_FLOATS, *_INTEGERS):
+            raise refused(self.name, "numbers of this type can't be drawn", got=dtypes.long_name(dtype),
+                          wanted=", ".join(map(str, (*_FLOATS, *_INTEGERS))), todo="convert the result",
+                          kind=CorejaxTypeError)
+        return ShapedArray(shape, dtype, all_weak(avals))
+
+    @hookimpl
+    def effects(self, avals: Sequence[ShapedArray], *, shape: Shape) -> frozenset[str]:
+        return frozenset({"random state"})
+
+    @hookimpl
+    def vmap(self, axis: Any, args: Sequence[Any], dims: Sequence[Any], *, shape: Shape) -> Any:
+        bounds = [to_dim(x, d, 0, axis.size) for x, d in zip(args, dims, strict=True)]
+        return roles.sequential_map(lambda xs: rng_uniform.primitive.bind(*xs, shape=shape), bounds), 0
+
+    @hookimpl
+    def xla_translation(self, ctx: Any, args: Sequence[Any], *, shape: Shape) -> Any:
+        sizes = ctx.constant(np.array(shape, np.int64))
+        how = {"rng_distribution": ctx.attribute("#stablehlo<rng_distribution UNIFORM>")}
+        return ctx.op("stablehlo.rng", [*args, sizes], how, [ctx.type_of(ctx.avals_out[0])])
+
+    @hookimpl
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        # The laws are about results that can be had twice: those without elements. What is drawn, tests look at.
+        exempt = {"no counterexample is found": "each call gives other numbers"}
+        for dtype in (*_FLOATS, *_INTEGERS):
+            yield Sample([dtype.type(0), dtype.type(9)], {"shape": (0, 2)}, results=np.zeros((0, 2), dtype),
+                         exempt=exempt)
+        yield Sample([0, 9], {"shape": (0,)}, results=np.zeros(0, np.int64), exempt=exempt)
+        for a, b in ((np.int8(0), np.int8(1)), (0j, 1j), (False, True), (np.float32(0), np.float64(1)),
+                     (np.zeros(2), np.ones(2)), (0, 1.0)):
+            yield Sample([a, b], {"shape": (2,)}, error=TypeError)
+        yield Sample([0.0, 1.0], {"shape": (-1,)}, error=TypeError)
+
+
+rng_uniform: Any = define(RngUniform())
