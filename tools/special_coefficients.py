@@ -3,8 +3,9 @@
     python tools/special_coefficients.py [--check]
 
 Each is the polynomial through the values of a function at Chebyshev points, which is within a small factor of the best
-one, or where that matters the best one by Remez' algorithm; 60 digits are carried. `--check` writes nothing, and fails
-if the module differs from what would be written. Takes mpmath, and some seconds.
+one, or where that matters the best one by Remez' algorithm, or one of two whose quotient is nearly the best; 60 digits
+are carried. `--check` writes nothing, and fails if the module differs from what would be written. Takes mpmath, and
+some seconds.
 """
 
 from __future__ import annotations
@@ -55,6 +56,21 @@ class Best(NamedTuple):
     origin: float = 0.0
 
 
+class Quotient(NamedTuple):
+    """A function on an interval, the degrees of two polynomials, numerator first, and how much an error weighs.
+
+    The errors are looked at where (x - middle) / (x + middle) is at Chebyshev points: so a wide interval has most of
+    its points where the function changes most.
+    """
+
+    function: Callable[[Number], Number]
+    low: float
+    high: float
+    middle: float
+    degrees: tuple[int, int]
+    weight: Callable[[Number], Number]
+
+
 def removable(f: Callable[[Number], Number], *points: Number) -> Callable[[Number], Number]:
     """The function, continued to points at which its formula has no value."""
     def continued(x: Number) -> Number:
@@ -73,18 +89,26 @@ def erfcx(x: Number) -> Number:
     return mp.erfc(x) * mp.exp(x * x)
 
 
-def scaled_erfcx(z: Number) -> Number:
-    """(x + 3) exp(x^2) erfc(x), by (x - 3) / (x + 3)."""
-    if z == 1:
-        return 1 / mp.sqrt(mp.pi)
-    x = 3 * (1 + z) / (1 - z)
-    return erfcx(x) * (x + 3)
-
-
 def erf_excess(t: Number) -> Number:
     """erf(x) / x - 1, by x^2."""
     x = mp.sqrt(t)
     return 2 / mp.sqrt(mp.pi) - 1 if t == 0 else mp.erf(x) / x - 1
+
+
+def erfcx_excess(x: Number) -> Number:
+    """2 x exp(x^2) erfc(x) - 1."""
+    return 2 * x * erfcx(x) - 1
+
+
+def scaled_erfcx(z: Number) -> Number:
+    """(x + 2) exp(x^2) erfc(x), by (x - 2) / (x + 2)."""
+    x = 2 * (1 + z) / (1 - z)
+    return erfcx(x) * (x + 2)
+
+
+def erf_share(t: Number) -> Number:
+    """How much of erf_excess(t) is left in 1 - erf(x)."""
+    return mp.sqrt(t) / mp.erfc(mp.sqrt(t)) if t else mp.mpf(10) ** -9
 
 
 def erfc_root(x: Number) -> Number:
@@ -124,11 +148,6 @@ def erf_inv_far(s: Number) -> Number:
 def rising(r: Number) -> Number:
     """(exp(r) - 1) / r."""
     return mp.expm1(r) / r if r else mp.mpf(1)
-
-
-def falling(d: Number) -> Number:
-    """(1 - exp(-d)) / d."""
-    return -mp.expm1(-d) / d if d else mp.mpf(1)
 
 
 # Gamma functions
@@ -218,19 +237,18 @@ def i1e_far(v: Number) -> Number:
 
 BEST = {
     "ERF_NEAR_32": Best(erf_excess, 0.0, 1.125 ** 2, 6, lambda t: 1 / (1 + erf_excess(t))),
-    "ERF_FAR_32": Best(erfc_root, 1.125, 4.0, 7, lambda x: 4 * erfc_root(x) ** 3, origin=1.125),
+    "ERF_FAR_32": Best(erfc_root, 1.125, 4.0, 7, lambda x: 4 * erfc_root(x) ** 3),
+    "ERFC_NEAR_32": Best(erf_excess, 0.0, 0.75 ** 2, 5, erf_share),
+    "ERFC_NEAR_64": Best(erf_excess, 0.0, 0.75 ** 2, 9, erf_share),
+    "ERFCX_64": Best(scaled_erfcx, -0.455, 0.861, 20, lambda z: 1 / scaled_erfcx(z), origin=0.25),
+}
+QUOTIENTS = {
+    "ERFCX_32": Quotient(erfcx_excess, 0.75, 9.4, 2.5, (4, 4), lambda x: 1 / (1 + erfcx_excess(x))),
 }
 FITS = {
     "ERF_NEAR_64": Fit(erf_excess, 0.0, 1.0, 12, direct=True),
-    "ERFC_NEAR_32": Fit(erf_excess, 0.0, 1.0, 7, direct=True),
-    "ERFC_NEAR_64": Fit(erf_excess, 0.0, 1.0, 12, direct=True),
-    "ERFCX_1_32": Fit(erfcx, 1.0, 1.875, 7),
-    "ERFCX_2_32": Fit(erfcx, 1.875, 3.375, 8),
-    "ERFCX_3_32": Fit(erfcx, 3.375, 6.0, 9),
-    "ERFCX_4_32": Fit(erfcx, 6.0, 10.5, 9),
-    "ERFCX_64": Fit(scaled_erfcx, -0.5, 1.0, 21),
     "RISING_32": Fit(rising, -0.36, 0.36, 5, direct=True),
-    "FALLING_64": Fit(falling, 0.0, 0.22, 8, direct=True),
+    "RISING_64": Fit(rising, -0.36, 0.36, 10, direct=True),
     "ERF_INV_NEAR_32": Fit(removable(erf_inv_ratio, 0), 0.0, 5.0, 10),
     "ERF_INV_NEAR_64": Fit(removable(erf_inv_ratio, 0), 0.0, 5.0, 21),
     "ERF_INV_FAR_32": Fit(erf_inv_far, 2.2, 4.1, 9),
@@ -266,7 +284,8 @@ FITS = {
     "BESSEL_I1E_FAR_32": Fit(i1e_far, 0.0, 0.125, 6),
     "BESSEL_I1E_FAR_64": Fit(i1e_far, 0.0, 0.125, 24),
 }
-CONSTANTS: dict[str, Number] = {"DIGAMMA_ROOT": DIGAMMA_ROOT, "ERF_INV_SLOPE": ERF_INV_SLOPE}
+CONSTANTS: dict[str, Number] = {
+    "DIGAMMA_ROOT": DIGAMMA_ROOT, "ERF_INV_SLOPE": ERF_INV_SLOPE, "LOG_2_REST": mp.log(2) - mp.mpf(355) / 512}
 
 
 def polynomial(fit: Fit) -> tuple[float, list[Number]]:
@@ -306,6 +325,40 @@ def best(fit: Best) -> tuple[list[Number], Number]:
         before, chosen = chosen, alternating(errors, unknowns)
         if before == chosen:
             return coefficients, max(map(abs, errors))
+
+
+def quotient(fit: Quotient) -> tuple[list[Number], list[Number], Number]:
+    """The coefficients of both polynomials, from the highest to the constant, and the largest weighted error.
+
+    A sum of squares is minimized time and again, of errors times the new denominator by the one found before. Later
+    on, each square weighs more where errors stay large (Lawson's method), which evens them out.
+    """
+    above, below = fit.degrees
+    count, low, high, middle = above + below + 1, mp.mpf(fit.low), mp.mpf(fit.high), mp.mpf(fit.middle)
+    first, last = ((end - middle) / (end + middle) for end in (low, high))
+    size = 10 * count
+    spread = [(first + last) / 2 - (last - first) / 2 * mp.cos(mp.pi * k / size) for k in range(size + 1)]
+    points = [middle * (1 + z) / (1 - z) for z in spread]
+    values, weights = [fit.function(x) for x in points], [fit.weight(x) for x in points]
+    terms = [[x ** power for power in range(above + 1)] + [-value * x ** power for power in range(1, below + 1)]
+             for x, value in zip(points, values, strict=True)]
+    scales, extra = list(weights), [mp.mpf(1)] * len(points)
+    for step in range(20):
+        squares = [e * s * s for e, s in zip(extra, scales, strict=True)]
+        columns = list(zip(*terms, strict=True))
+        weighed = [[q * x for q, x in zip(squares, column, strict=True)] for column in columns]
+        system = mp.matrix([[mp.fdot(one, other) for other in columns] for one in weighed])
+        solved = list(mp.lu_solve(system, mp.matrix([mp.fdot(one, values) for one in weighed])))
+        over, under = solved[above::-1], [*solved[:above:-1], mp.mpf(1)]
+        parts = [mp.polyval(under, x) for x in points]
+        errors = [w * abs(mp.polyval(over, x) / part - value)
+                  for w, x, part, value in zip(weights, points, parts, values, strict=True)]
+        scales = [w / part for w, part in zip(weights, parts, strict=True)]
+        if step >= 10:
+            extra = [e * error for e, error in zip(extra, errors, strict=True)]
+            mean = mp.fsum(extra) / len(extra)
+            extra = [e / mean for e in extra]
+    return over, under, max(errors)
 
 
 def alternating(errors: list[Number], count: int) -> list[int]:
@@ -373,6 +426,13 @@ def module() -> str:
         parts.append(f"# {(each.function.__doc__ or '').strip()}\n")
         parts.append(f"{name}: Polynomial = ({each.origin!r}, {tuple_of(coefficients)})\n")
         print(f"{name}: degree {each.degree}, weighted error {float(error):.1e}", file=sys.stderr)
+    for name, whole in QUOTIENTS.items():
+        over, under, error = quotient(whole)
+        base, width = name.rsplit("_", 1)
+        parts.append(f"# {(whole.function.__doc__ or '').strip()}\n")
+        parts.append(f"{base}_OVER_{width}: Polynomial = (0.0, {tuple_of(over)})\n")
+        parts.append(f"{base}_UNDER_{width}: Polynomial = (0.0, {tuple_of(under)})\n")
+        print(f"{name}: degrees {whole.degrees}, weighted error {float(error):.1e}", file=sys.stderr)
     for bits, count in ((32, 5), (64, 12)):
         values = [mp.bernoulli(2 * k) / mp.factorial(2 * k) for k in range(1, count + 1)]
         parts.append(f"# B_2k / (2k)!, with B the Bernoulli numbers\nBERNOULLI_{bits} = {tuple_of(values)}\n")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,80 +19,75 @@ _SLOPE = 2.0 / math.sqrt(math.pi)
 @lowered
 def _erf(x: Any) -> Any:
     """x + x P(x^2) near zero, else 1 - erfc(|x|), of which only the digits that matter beside 1 are computed."""
+    if not is_double(x):
+        return _erf_single(x)
+    y = _up_to(6.0, lax.abs(x))
+    far = 1.0 - lax.exp(-(y * y)) * _scaled_complement(y)
+    return lax.select(y < 1.0, x + x * polynomial("ERF_NEAR", y * y), lax.select(x < 0.0, -far, far))
+
+
+def _erf_single(x: Any) -> Any:
+    """With erfc(|x|) as P(|x|)^4, and the bit of the sign set at last."""
     y = lax.abs(x)
     near = x + x * polynomial("ERF_NEAR", x * x)
-    if is_double(x):
-        joint, end = 1.0, 6.0
-        y = lax.select(y > end, end, y)  # not lax.min, which takes longer; NaN stays
-        far = 1.0 - lax.exp(-(y * y)) * _scaled_complement(y)
-    else:
-        joint, end = 1.125, 4.0
-        far = 1.0 - lax.square(lax.square(polynomial("ERF_FAR", lax.select(y > end, end, y))))
-    return lax.select(y < joint, near, lax.select(x < 0.0, -far, far))
+    far = 1.0 - lax.square(lax.square(polynomial("ERF_FAR", _up_to(4.0, y))))
+    sign = lax.bitcast_convert_type(x, np.int32) & -(1 << 31)
+    far = lax.bitcast_convert_type(lax.bitcast_convert_type(far, np.int32) | sign, np.float32)
+    return lax.select(y < 1.125, near, far)
 
 
-def _erfc(ctx: Any, args: Sequence[Any]) -> Any:
-    """1 - erf(x) up to 1, else exp(-x^2) times the smooth function exp(x^2) erfc(x).
+@lowered
+def _erfc(x: Any) -> Any:
+    """1 - erf(x) near zero, else exp(-x^2) times the smooth function exp(x^2) erfc(x).
 
-    As exp enlarges the rounding error of x^2, the square of x rounded to some bits is used, which is exact, and a rest.
+    That function is (1 + excess) / 2x in float32: what is added to 1 is small there, and so are its rounding errors.
     """
-    if ctx.avals_in[0].dtype == np.float64:
-        return ctx.lower(_erfc_double, *args)
-    (aval,) = ctx.avals_in
-    single = aval.update(dtype=np.dtype("float32"))
-    x = ctx.lower(lambda x: lax.convert_element_type(x, single.dtype), *args)
-    bits = ctx.lower(_bits_of_power, x)
-    power = ctx.op("stablehlo.bitcast_convert", [bits], out_types=[ctx.type_of(single)])
-    return ctx.lower(lambda *args: lax.convert_element_type(_erfc_single(*args), aval.dtype), x, bits, power)
+    y = _up_to(_END[is_double(x)], lax.abs(x))
+    near = (1.0 - x) - x * polynomial("ERFC_NEAR", y * y)
+    power, rise = _exp_of_square(y)
+    if is_double(x):
+        scaled = _scaled_complement(y)
+        far = power * (scaled + scaled * rise)
+    else:
+        excess = polynomial("ERFCX_OVER", y) / polynomial("ERFCX_UNDER", y)
+        far = power * ((0.5 + 0.5 * (rise + excess * (1.0 + rise))) / y)
+    return lax.select(y < 0.75, near, lax.select(x < 0.0, 2.0 - far, far))
 
 
-def _erfc_double(x: Any) -> Any:
-    y, rounded, rest = _halves(x, 28.0, 256.0)
-    scaled = _scaled_complement(y)
-    far = lax.exp(-(rounded * rounded)) * (scaled - scaled * (rest * polynomial("FALLING", rest)))
-    return _near_or_far(x, far)
+_END = {True: 26.625, False: 9.375}  # where the power of two below first has the bits of zero
 
 
-def _erfc_single(x: Any, bits: Any, power: Any) -> Any:
-    """With exp(-x^2) as a power of two, which is exact, and a factor near 1: so nothing is rounded twice."""
-    y, rounded, rest = _halves(x, 10.5, 64.0)
-    exponent = lax.convert_element_type(bits, np.float32) * 2.0 ** -23 - 127.0
-    left = (-(rounded * rounded) - exponent * _LOG_2_HIGH) - (rest + exponent * _LOG_2_LOW)
-    scaled = _scaled_complement(y)
-    return _near_or_far(x, power * (scaled + scaled * (left * polynomial("RISING", left))))
+def _exp_of_square(y: Any) -> tuple[Any, Any]:
+    """exp(-y^2) as 2^-k and what is missing: exp(-y^2) = 2^-k (1 + rise).
+
+    As exp enlarges the rounding error of y^2, y without its last bits is squared, which is exact, and a rest is added.
+    """
+    dtype, whole, bias, fraction, dropped = _DOUBLE if is_double(y) else _SINGLE
+    rounded = lax.bitcast_convert_type(lax.bitcast_convert_type(y, whole) & -(1 << dropped), dtype)
+    rest = (y - rounded) * (y + rounded)
+    k = lax.floor(y * y * (1.0 / math.log(2.0)) + 0.5)
+    bits = lax.bitcast_convert_type(k + 1.5 * 2.0 ** fraction, whole)  # the last ones are those of k
+    power = lax.bitcast_convert_type((bias - bits) * (1 << fraction), dtype)
+    low, _ = constant("LOG_2_REST", y)
+    left = (k * _LOG_2_HIGH - rounded * rounded) + (k * low - rest)
+    return power, left * polynomial("RISING", left)
 
 
+# A float's dtype, integers of its size, its bias, the bits of its fraction, and how many of them a square leaves out.
+_SINGLE = np.float32, np.int32, 127, 23, 12
+_DOUBLE = np.float64, np.int64, 1023, 52, 27
 _LOG_2_HIGH = 355.0 / 512.0  # times a small integer, it is exact
-_LOG_2_LOW = math.log(2.0) - _LOG_2_HIGH
-
-
-def _halves(x: Any, end: float, steps: float) -> tuple[Any, Any, Any]:
-    """y = |x| up to an end, beyond which erfc underflows; y rounded; and what the square of that lacks of y^2."""
-    y = lax.abs(x)
-    y = lax.select(y > end, end, y)
-    rounded = lax.floor(y * steps) * (1.0 / steps)
-    return y, rounded, (y - rounded) * (y + rounded)
-
-
-def _bits_of_power(x: Any) -> Any:
-    """Those of the power of two nearest to exp(-x^2), as a float32, or of zero where it is subnormal."""
-    y = lax.abs(x)
-    biased = lax.floor(127.5 - y * y * (1.0 / math.log(2.0)))
-    return lax.convert_element_type(lax.select(biased < 0.0, 0.0, biased), np.int32) * (1 << 23)
-
-
-def _near_or_far(x: Any, far: Any) -> Any:
-    near = (1.0 - x) - x * polynomial("ERFC_NEAR", x * x)
-    return lax.select(lax.abs(x) < 1.0, near, lax.select(x < 0.0, 2.0 - far, far))
 
 
 def _scaled_complement(y: Any) -> Any:
-    """exp(y^2) erfc(y), for y >= 1; for float32, up to 10.5."""
-    if is_double(y):
-        inverse = 1.0 / (y + 3.0)
-        return inverse * polynomial("ERFCX", (y - 3.0) * inverse)
-    pieces = [polynomial(f"ERFCX_{k}", y) for k in (1, 2, 3, 4)]  # each over so short a range that terms don't cancel
-    return lax.select(y < 3.375, lax.select(y < 1.875, *pieces[:2]), lax.select(y < 6.0, *pieces[2:]))
+    """exp(y^2) erfc(y) in float64, for y >= 0.75, up to where exp underflows."""
+    inverse = 1.0 / (y + 2.0)
+    return inverse * polynomial("ERFCX", (y - 2.0) * inverse)
+
+
+def _up_to(end: float, x: Any) -> Any:
+    """x, or the end where x is larger. Not lax.min, which takes longer; NaN stays."""
+    return lax.select(x > end, end, x)
 
 
 @lowered
