@@ -15,6 +15,7 @@ from corejax.base.avals import ShapedArray, Zero, aval_of
 from corejax.base.dtypes import PYTHON_SCALARS, float0, kind
 from corejax.base.errors import CorejaxIndexError, CorejaxTypeError, CorejaxValueError
 from corejax.base.source import here
+from corejax.base.standins import StandIn
 from corejax.base.tracebacks import as_entry, guarded, is_entry
 from corejax.installed.roles import roles
 from corejax.interpreters.forward import JVPTracer
@@ -74,6 +75,8 @@ def _tangent_like(i: int, x: object, aval: ShapedArray, what: str, name: Namer, 
         return Array.from_host(np.array(x, aval.dtype), aval)
     try:
         got = aval_of(x)
+    except StandIn:
+        raise
     except CorejaxTypeError as error:
         raise not_an_array(x, what, name(i), error) from error
     if got is aval:

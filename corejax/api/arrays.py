@@ -8,6 +8,7 @@ from corejax.arrays import array as arrays
 from corejax.arrays.array import Array
 from corejax.base import caches, trees
 from corejax.base.errors import CorejaxTypeError
+from corejax.base.standins import StandIn
 from corejax.base.tracebacks import public
 from corejax.interpreters.leaves import is_single_leaf, namer, not_an_array
 from corejax.kernel.trace import Tracer
@@ -58,6 +59,8 @@ def _on_leaves(function: Any, x: Any, what: str) -> Any:
     for i, leaf in enumerate(leaves):
         try:
             done.append(function(leaf))
+        except StandIn:
+            raise
         except CorejaxTypeError as error:
             if is_single_leaf(leaf):
                 raise

@@ -21,6 +21,7 @@ from corejax.base.caches import generation
 from corejax.base.config import config
 from corejax.base.errors import ConcretizationError, CorejaxTypeError, CorejaxValueError
 from corejax.base.source import here
+from corejax.base.standins import without_standins
 from corejax.base.tracebacks import public
 from corejax.base.trees import TreeDef
 from corejax.eager.evaluate import EvalTrace
@@ -128,6 +129,7 @@ class _Staging:
         leaves, in_tree = trees.flatten(dynamic, None, call_root)
         avals: tuple[Any, ...] = types_of(leaves)
         if None in avals:
+            leaves = without_standins(leaves)
             avals = avals_of(leaves, "jit", argument_namer(*dynamic))
         signature = Signature(in_tree, avals, static_key, config.default_bits, context.axes)
         try:

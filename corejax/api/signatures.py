@@ -12,6 +12,7 @@ from corejax.base import trees
 from corejax.base.avals import ShapedArray, aval_of, known_aval, scalar_aval
 from corejax.base.dtypes import PYTHON_SCALARS
 from corejax.base.errors import CorejaxError, CorejaxTypeError
+from corejax.base.standins import StandIn
 from corejax.interpreters.leaves import Namer, not_an_array
 
 
@@ -48,5 +49,7 @@ def avals_of(leaves: Sequence[object], what: str, name: Namer) -> tuple[ShapedAr
 def _aval(i: int, x: object, what: str, name: Namer) -> ShapedArray:
     try:
         return aval_of(x)
+    except StandIn:
+        raise
     except CorejaxTypeError as error:
         raise not_an_array(x, what, name(i), error) from error

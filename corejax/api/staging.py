@@ -13,6 +13,7 @@ from corejax.base import dtypes, trees
 from corejax.base.avals import ShapedArray, aval_of
 from corejax.base.config import config
 from corejax.base.errors import CorejaxTypeError
+from corejax.base.standins import StandIn
 from corejax.base.tracebacks import public
 from corejax.interpreters.leaves import (
     FlatFun,
@@ -81,6 +82,8 @@ def _abstract(i: int, x: object, what: str, name: Namer) -> ShapedArray:
         if not hasattr(x, "aval") and hasattr(x, "shape") and hasattr(x, "dtype"):
             return ShapedArray(x.shape, x.dtype, getattr(x, "weak_type", False))
         return aval_of(x)
+    except StandIn:
+        raise
     except CorejaxTypeError as error:
         raise not_an_array(x, what, name(i), error) from error
 

@@ -315,9 +315,7 @@ def as_array(value: object, *, copy: bool) -> Array:
 
 
 def _of_another_library(value: Any, aval: ShapedArray, copy: bool) -> Array:
-    """The array that an object of another library is, or stands for."""
-    if callable(getattr(value, "__jax_array__", None)):
-        return as_array(value.__jax_array__(), copy=copy)
+    """The array of another library as an `Array`."""
     try:
         host = exchange.from_dlpack(value)
     except CorejaxError:

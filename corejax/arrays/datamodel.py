@@ -20,6 +20,7 @@ from corejax.base.errors import (
     suggestion,
 )
 from corejax.base.source import here
+from corejax.base.standins import replaced
 from corejax.base.tracebacks import as_entry, calls_users, public, trim
 from corejax.installed import groups, registry
 from corejax.installed.roles import operators
@@ -269,8 +270,11 @@ def _method_of(name: str, kind: type) -> Any:
         try:
             return (_filled[name] if name in _filled else getattr(operators, name))(self, *args, **kwargs)
         except Exception as error:
-            trim(error)
-            raise
+            again = replaced(error, (args, kwargs))
+            if again is None:
+                trim(error)
+                raise
+        return method(self, *again[0], **again[1])
 
     update_wrapper(method, function)
     method.__qualname__ = f"Array.{name}"

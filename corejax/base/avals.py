@@ -23,6 +23,7 @@ from corejax.base.caches import BoundedCache
 from corejax.base.config import config
 from corejax.base.errors import CorejaxAttributeError, CorejaxError, CorejaxOverflowError, CorejaxTypeError
 from corejax.base.source import here
+from corejax.base.standins import StandIn, stands_for_array
 
 _interned: weakref.WeakValueDictionary[tuple[Any, ...], ShapedArray] = weakref.WeakValueDictionary()
 _intern_lock = threading.RLock()
@@ -182,17 +183,17 @@ def _of_ndarray(value: Any) -> ShapedArray:
 def is_foreign(value: object) -> bool:
     """Whether it is an array of a library other than NumPy, which shares its memory by DLPack, or stands for an array.
 
-    The second kind has a method `__jax_array__`, which returns an array.
+    The second kind has a method `__jax_array__`, see `corejax.base.standins`.
     """
     if isinstance(value, (np.ndarray, np.generic)) or isinstance(getattr(value, "aval", None), ShapedArray):
         return False
-    return hasattr(value, "__dlpack__") or callable(getattr(value, "__jax_array__", None))
+    return hasattr(value, "__dlpack__") or stands_for_array(value)
 
 
 def _of_foreign(value: Any) -> ShapedArray:
     """The type of an array of another library, without touching its elements if its attributes say what it is."""
-    if callable(getattr(value, "__jax_array__", None)):
-        return aval_of(value.__jax_array__())
+    if stands_for_array(value):
+        raise StandIn(value)
     try:
         shape, dtype = tuple(value.shape), str(value.dtype).rpartition(".")[2]  # torch.float32
     except (AttributeError, TypeError):
@@ -201,7 +202,10 @@ def _of_foreign(value: Any) -> ShapedArray:
 
 
 def aval_of(value: object) -> ShapedArray:
-    """The type of a value; raises if it isn't an array, a scalar, a tracer, or an array of another library."""
+    """The type of a value; raises if it isn't an array, a scalar, a tracer, or an array of another library.
+
+    For an object that only stands for an array, that is a `StandIn`: the entry that got the object handles it.
+    """
     if type(value) is np.ndarray:
         return known_aval((value.shape, value.dtype)) or _of_ndarray(value)
     aval = getattr(value, "aval", None)

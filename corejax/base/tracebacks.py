@@ -34,6 +34,7 @@ from corejax.base.source import (
     place_from,
     users_place,
 )
+from corejax.base.standins import replaced
 
 F = TypeVar("F")
 
@@ -119,8 +120,11 @@ def guarded(function: Any) -> Callable[..., Any]:
         try:
             return function(*args, **kwargs)
         except (Exception, SystemExit) as error:
-            trim(error)
-            raise
+            again = replaced(error, (args, kwargs))
+            if again is None:
+                trim(error)
+                raise
+        return call(*again[0], **again[1])
     return call
 
 

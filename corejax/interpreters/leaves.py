@@ -14,6 +14,7 @@ from corejax.base.dtypes import PYTHON_SCALARS
 from corejax.base.errors import CorejaxError, CorejaxTypeError, kind_of
 from corejax.base.keypaths import Path, keystr
 from corejax.base.source import here
+from corejax.base.standins import array_for, stands_for_array
 from corejax.base.tracebacks import calls_users, check_call, stands_for
 from corejax.base.trees import TreeDef
 from corejax.kernel.trace import Tracer
@@ -85,6 +86,8 @@ def leaf_value(i: int, x: object, what: str, name: Namer) -> Any:
     """One leaf, the i-th, as an array or a tracer."""
     if is_value(x):
         return x
+    if stands_for_array(x):
+        return leaf_value(i, array_for(x), what, name)
     try:
         return as_array(x, copy=True)
     except CorejaxTypeError as error:

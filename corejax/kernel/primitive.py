@@ -14,6 +14,7 @@ from corejax.base.avals import ShapedArray
 from corejax.base.caches import BoundedCache, generation
 from corejax.base.errors import CorejaxAttributeError, CorejaxError, CorejaxTypeError, suggestion
 from corejax.base.source import here
+from corejax.base.standins import StandIn, replaced
 from corejax.kernel import checks
 from corejax.kernel.context import context
 from corejax.kernel.jaxpr import Jaxpr
@@ -145,7 +146,13 @@ class Primitive:
                 self.check_params(params)
         elif self.params:
             self.check_params(params)
-        return context.trace.process(self, args, params)
+        try:
+            return context.trace.process(self, args, params)
+        except StandIn as error:
+            given = replaced(error, args)
+            if given is None:
+                raise
+        return self.bind(*given, **params)
 
     def bind_one(self, x: object) -> Any:
         """`bind` with one operand and no params."""

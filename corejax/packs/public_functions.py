@@ -11,6 +11,7 @@ from typing import Any
 
 from corejax.base.errors import PluginError, RuleError, kind_of
 from corejax.base.source import here
+from corejax.base.standins import replaced
 from corejax.base.tracebacks import as_entry, calls_users, is_entry, trim
 from corejax.kernel import checks
 from corejax.kernel.declarations import Partials
@@ -65,12 +66,15 @@ def _guarded(made: FunctionType, primitive: Primitive) -> Function:
         try:
             return made(*args, **kwargs)
         except (Exception, SystemExit) as error:
-            wrong = _wrong_count(error, made, primitive)
-            if wrong is not None:
-                trim(wrong)
-                raise wrong from None
-            trim(error)
-            raise
+            again = replaced(error, (args, kwargs))
+            if again is None:
+                wrong = _wrong_count(error, made, primitive)
+                if wrong is not None:
+                    trim(wrong)
+                    raise wrong from None
+                trim(error)
+                raise
+        return function(*again[0], **again[1])
     return function
 
 

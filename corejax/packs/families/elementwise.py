@@ -19,6 +19,7 @@ from corejax.base import dtypes as types
 from corejax.base.avals import Linear, ShapedArray, aval_of
 from corejax.base.errors import CorejaxTypeError, MissingRuleError
 from corejax.base.source import here
+from corejax.base.standins import replaced
 from corejax.base.tracebacks import as_entry, trim
 from corejax.kernel.declarations import Declaration, Partials, Sample, hookimpl, not_linear, per_operand
 from corejax.kernel.primitive import Function, Primitive
@@ -293,8 +294,11 @@ def _of_one(bind: Callable[[object], Array]) -> Callable[[ArrayLike], Array]:
         try:
             return bind(x)
         except (Exception, SystemExit) as error:
-            trim(error)
-            raise
+            again = replaced(error, (x,))
+            if again is None:
+                trim(error)
+                raise
+        return function(*again)
     return function
 
 
@@ -304,8 +308,11 @@ def _of_one_accurately(bind: Callable[[object], Array], accurately: Function, na
         try:
             return bind(x) if accuracy is None else accurately(name, x, accuracy)
         except (Exception, SystemExit) as error:
-            trim(error)
-            raise
+            again = replaced(error, (x,))
+            if again is None:
+                trim(error)
+                raise
+        return function(*again, accuracy=accuracy)
     function.__annotations__["accuracy"] = accurately.__annotations__.get("accuracy", Any)
     return function
 

@@ -14,6 +14,7 @@ from corejax.base import dtypes
 from corejax.base.avals import ShapedArray, aval_of
 from corejax.base.errors import CorejaxOverflowError, CorejaxTypeError
 from corejax.base.source import here
+from corejax.base.standins import replaced
 from corejax.base.tracebacks import as_entry, trim
 from corejax.packs.families.spreading import stretched
 
@@ -83,7 +84,7 @@ def matching(bind: Callable[[object, object], Array]) -> Callable[[ArrayLike, Ar
                 return bind(x if scalar is None else scalar, y)
             return bind(x, y)
         except (Exception, SystemExit) as error:
-            fitting = stretched(error, (x, y))
+            fitting = replaced(error, (x, y)) or stretched(error, (x, y))
             if fitting is None:
                 trim(error)
                 raise
