@@ -47,11 +47,13 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any, TypeVar
 
+import numpy as np
+
 from corejax.base.errors import CorejaxError, CorejaxIndexError, CorejaxTypeError
 from corejax.base.source import here
 
-__all__ = ["as_int", "as_ints", "canonical_axes", "canonical_axis", "check_axes", "dim_without", "insert", "shifted",
-           "without"]
+__all__ = ["as_flag", "as_int", "as_ints", "canonical_axes", "canonical_axis", "check_axes", "dim_without", "insert",
+           "shifted", "without"]
 
 Ints = tuple[int, ...]
 T = TypeVar("T")
@@ -105,6 +107,20 @@ def as_ints(primitive: str, what: str, values: Any) -> Ints:
         entry = what if what.startswith("a") else f"an entry of {what}"
         return tuple([as_int(primitive, entry, v) for v in values])
     return (as_int(primitive, what, values),)
+
+
+def as_flag(primitive: str, what: str, value: Any) -> bool:
+    """A static flag; `what` names it in errors. 0 and 1 are taken, too.
+
+    >>> as_flag("sort", "is_stable", True), as_flag("sort", "is_stable", 0)
+    (True, False)
+    """
+    if type(value) is bool:
+        return value
+    if isinstance(value, (int, np.bool_, np.integer)) and value in (0, 1):
+        return bool(value)
+    raise refused(primitive, f"{what} must be a flag", got=repr(value)[:80], wanted="True or False",
+                  todo=f"pass {what}=True or {what}=False: a flag is static, so it can't be a traced value")
 
 
 def canonical_axis(primitive: str, axis: Any, ndim: int) -> int:

@@ -38,6 +38,7 @@ add("a computed index into an empty axis", "cj.jit(lambda i: x[:0][i])(1)", Inde
 add("a negative index where none wraps", "x.at[-1].get(wrap_negative_indices=False)", IndexError, "-1", "0 to 1",
     jax=None)
 add("quotients in an array of integers", "x.astype(int).at[0].divide(2)", TypeError, "i64[2,3]", "float", jax=None)
+add("text for a flag", "x.at[0].set(0.0, unique_indices='yes')", TypeError, "unique_indices", "'yes'", "True or False")
 add("an unknown mode", "x.at[0].set(0.0, mode='wrap around')", ValueError, "wrap around")
 
 GROUPS = (indexing,)

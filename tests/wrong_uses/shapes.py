@@ -167,6 +167,8 @@ running.add("a running logarithm of integers", "lax.cumlogsumexp(np.arange(3))",
 running.add("several axes to run along", "lax.cumsum(np.ones((2, 3)), (0, 1))", TypeError, "(0, 1)")
 running.add("an axis given as a float", "lax.cummax(np.ones(3), 0.0)", TypeError, "0.0")
 running.add("a direction that isn't a flag", "lax.cumprod(np.ones(3), 0, 'backward')", TypeError, "'backward'")
+running.add("a sum that keeps its axes by text", "cj.device_put(np.ones(3)).sum(keepdims='yes')", TypeError, "keepdims",
+            "'yes'", "True or False")
 running.add("a running product of a list", "lax.cumprod([1.0, 2.0])", TypeError, "list")
 running.add("factors and terms of different shapes", "lax.linear_recurrence(np.ones(3), np.ones(4))", TypeError,
             "f64[3]", "f64[4]", jax=None)

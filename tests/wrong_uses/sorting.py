@@ -18,6 +18,10 @@ sorts.add("arrays of different shapes", "lax.sort((np.ones(3), np.ones(4)))", Ty
 sorts.add("a list of numbers", "lax.sort([3.0, 1.0])", IndexError, "a list of 2", "one array")
 sorts.add("an axis that isn't an integer", "lax.sort(np.ones(3), dimension=0.0)", TypeError, "0.0", "integer")
 sorts.add("strings", "lax.sort(np.array(['b', 'a']))", TypeError, "<U1")
+sorts.add("text for a flag", "lax.sort(np.ones(3), is_stable='no')", TypeError, "is_stable", "'no'",
+          "True or False")
+sorts.add("a traced flag", "cj.jit(lambda b: lax.sort(np.ones(3), is_stable=b))(True)", TypeError, "is_stable",
+          "bool[]", "True or False")
 sorts.add("a traced axis", "cj.jit(lambda d: lax.sort(np.ones((2, 3)), dimension=d))(0)", TypeError, "i64[]")
 
 pairs = Group("Sorting keys and values")

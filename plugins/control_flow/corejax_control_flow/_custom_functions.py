@@ -22,7 +22,7 @@ from corejax.core import (
     values,
 )
 from corejax.errors import CorejaxAttributeError, CorejaxIndexError, CorejaxTypeError, kind_of
-from corejax.plugin import public, roles
+from corejax.plugin import public, roles, shaping
 from corejax_control_flow.custom_derivatives import Rules, UserCall, closes_over_tracers, custom_call, holds_tracers
 
 
@@ -48,8 +48,9 @@ class CustomDerivatives:
         `cj.core.Zero`, which only has a shape and a dtype.
         """
         _check_rule(jvp, "defjvp")
+        sees_zeros = shaping.as_flag("defjvp", "symbolic_zeros", symbolic_zeros)
         rules = self._changed()
-        rules.jvp, rules.jvp_sees_zeros = jvp, bool(symbolic_zeros)
+        rules.jvp, rules.jvp_sees_zeros = jvp, sees_zeros
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
@@ -75,8 +76,9 @@ class CustomDerivatives:
         """
         _check_rule(fwd, "defvjp")
         _check_rule(bwd, "defvjp")
+        sees_zeros = shaping.as_flag("defvjp", "symbolic_zeros", symbolic_zeros)
         rules = self._changed()
-        rules.fwd, rules.bwd, rules.vjp_sees_zeros = fwd, bwd, bool(symbolic_zeros)
+        rules.fwd, rules.bwd, rules.vjp_sees_zeros = fwd, bwd, sees_zeros
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.rules.jvp is None and self.rules.fwd is None:

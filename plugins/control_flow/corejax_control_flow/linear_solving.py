@@ -32,7 +32,7 @@ from corejax.core import (
     transpose_jaxpr,
 )
 from corejax.errors import CorejaxError, CorejaxNotImplementedError, CorejaxTypeError
-from corejax.plugin import Sample, carrying, define, hookimpl
+from corejax.plugin import Sample, carrying, define, hookimpl, shaping
 from corejax_control_flow._branches import joined
 from corejax_control_flow._equations import (
     Solved,
@@ -94,6 +94,8 @@ class CustomLinearSolve(Solved):
                                 transpose_solve: Callable[..., Any] | None = None, symmetric: bool = False,
                                 has_aux: bool = False) -> Array | Any:
             what = "custom_linear_solve"
+            symmetric = shaping.as_flag(what, "symmetric", symmetric)
+            has_aux = shaping.as_flag(what, "has_aux", has_aux)
             check_function(what, "matvec", matvec, "x")
             check_function(what, "solve", solve, "matvec, b")
             unknowns = Unknowns(what, "b", b)

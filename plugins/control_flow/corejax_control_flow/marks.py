@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from corejax.core import Array, ArrayLike, ShapedArray, flatten, here, namer, values
-from corejax.errors import CorejaxTypeError
-from corejax.plugin import Sample, define, families, hookimpl, linear, public
+from corejax.core import Array, ArrayLike, ShapedArray, flatten, namer, values
+from corejax.plugin import Sample, define, families, hookimpl, linear, public, shaping
 
 __all__ = ["dce_sink", "stage", "stage_value"]
 
@@ -76,11 +75,9 @@ class DceSink:
 
     def function(self, bind: Any) -> Any:
         def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
-            if not isinstance(prevent_mlir_dce, (bool, np.bool_)):
-                raise CorejaxTypeError("dce_sink: prevent_mlir_dce must be a flag", got=repr(prevent_mlir_dce)[:80],
-                                       wanted="True or False", where=here(), todo="pass one array, or a pytree of them")
+            prevented = shaping.as_flag("dce_sink", "prevent_mlir_dce", prevent_mlir_dce)
             for x in values(flatten(val)[0], "dce_sink", namer("val", val)):
-                bind(x, prevent_mlir_dce=bool(prevent_mlir_dce))
+                bind(x, prevent_mlir_dce=prevented)
         return dce_sink
 
     @hookimpl

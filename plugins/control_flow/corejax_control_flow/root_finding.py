@@ -30,7 +30,7 @@ from corejax.core import (
 )
 from corejax.errors import CorejaxTypeError
 from corejax.ir.surgery import select_outputs
-from corejax.plugin import Sample, carrying, define, hookimpl, not_linear
+from corejax.plugin import Sample, carrying, define, hookimpl, not_linear, shaping
 from corejax_control_flow._branches import joined
 from corejax_control_flow._equations import (
     Solved,
@@ -92,6 +92,7 @@ class CustomRoot(Solved):
         def custom_root(f: Callable[[Any], Any], initial_guess: Any, solve: Callable[..., Any],
                         tangent_solve: Callable[..., Any], has_aux: bool = False) -> Array | Any:
             what = "custom_root"
+            has_aux = shaping.as_flag(what, "has_aux", has_aux)
             check_function(what, "f", f, "x")
             check_function(what, "solve", solve, "f, initial_guess")
             check_function(what, "tangent_solve", tangent_solve, "g, y")

@@ -42,7 +42,7 @@ from corejax.core import (
 )
 from corejax.errors import ConcretizationError, CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.ir.surgery import dce, inline, substitute
-from corejax.plugin import Sample, carrying, define, hookimpl, public, roles, structures
+from corejax.plugin import Sample, carrying, define, hookimpl, public, roles, shaping, structures
 from corejax_control_flow._scan_lowering import Loop, lower_scan
 
 __all__ = ["map", "scan"]
@@ -93,6 +93,7 @@ class Scan:
     def function(self, bind: Any) -> Any:
         def scan(f: Callable[[Any, Any], tuple[Carry, Stacked]], init: Any, xs: Any = None, length: int | None = None,
                  reverse: bool = False, unroll: int | bool = 1) -> tuple[Carry, Stacked]:
+            backward = shaping.as_flag("scan", "reverse", reverse)
             init_leaves, carry_tree = flatten(init)
             x_leaves, _ = flatten(xs)
             init_leaves = values(init_leaves, "scan", namer("init", init))
@@ -103,7 +104,7 @@ class Scan:
             step.check(staged, init_leaves)
             outs = run_scan(Body(staged.jaxpr, len(staged.consts), len(init_leaves)),
                             [*staged.consts, *init_leaves, *x_leaves],
-                            length=steps, reverse=_flag("reverse", reverse), unroll=_unroll(unroll, steps))
+                            length=steps, reverse=backward, unroll=_unroll(unroll, steps))
             pair = staged.out_tree.unflatten(outs)
             return pair[0], pair[1]
         return scan
@@ -720,12 +721,6 @@ def _unroll(unroll: int | bool, length: int) -> int:
     if isinstance(unroll, (bool, np.bool_)):
         return max(1, length) if unroll else 1
     return max(1, min(_integer("scan", "unroll", unroll, 0), length))
-
-
-def _flag(name: str, value: Any) -> bool:
-    if isinstance(value, (bool, int, np.bool_, np.integer)):
-        return bool(value)
-    raise CorejaxTypeError(f"scan: {name} must be a flag", got=repr(value)[:80], wanted="True or False", where=here())
 
 
 def _not_callable(what: str, f: Any) -> CorejaxTypeError:

@@ -46,11 +46,12 @@ def scatter_apply(operand: ArrayLike, scatter_indices: ArrayLike, func: Callable
     if len(out_avals) != 1 or out_avals[0].shape or out_avals[0].dtype != aval.dtype:
         raise refused(_NAME, "func must return what it takes", got=", ".join(map(str, out_avals)) or "nothing",
                       wanted=str(ShapedArray((), aval.dtype)), todo="convert its result with lax.convert_element_type")
-    fixed = {"mode": mode, "indices_are_sorted": bool(indices_are_sorted)}
+    fixed = {"mode": mode, "indices_are_sorted": shaping.as_flag(_NAME, "indices_are_sorted", indices_are_sorted)}
+    unique = shaping.as_flag(_NAME, "unique_indices", unique_indices)
     windows = shape_of(indices)[:-1]
     if not prod(sizes):
         return roles.convert(operand, aval.dtype, False)  # type: ignore[no-any-return]
-    if unique_indices or prod([n for d, n in enumerate(windows) if d not in numbers[4]]) == 1:
+    if unique or prod([n for d, n in enumerate(windows) if d not in numbers[4]]) == 1:
         return _applied(staged, operand, indices, sizes, numbers, fixed)
     (places, part), one = one_by_one(indices, (full(sizes, 0, aval.dtype),), numbers)
     within = shape_of(part)[1:]

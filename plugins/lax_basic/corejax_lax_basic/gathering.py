@@ -65,7 +65,8 @@ class Gather:
             fill_value = fill_value if mode == "fill" else None
             static = fill_value is None or type(fill_value) in dtypes.PYTHON_SCALARS
             out = bind(operand, indices, dimension_numbers=numbers, slice_sizes=sizes,
-                       unique_indices=bool(unique_indices), indices_are_sorted=bool(indices_are_sorted),
+                       unique_indices=shaping.as_flag("gather", "unique_indices", unique_indices),
+                       indices_are_sorted=shaping.as_flag("gather", "indices_are_sorted", indices_are_sorted),
                        mode=mode if static else "clip", fill_value=fill_value if static else None)
             return out if static else _filled(operand, indices, numbers, sizes, out, fill_value)
         return gather

@@ -18,7 +18,7 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, ArrayLike, aval_of, check_callable, dtypes, here, is_concrete
 from corejax.errors import CorejaxAttributeError, CorejaxError, CorejaxTypeError, suggestion
-from corejax.plugin import calls_users, public, refused
+from corejax.plugin import calls_users, public, refused, shaping
 from corejax_lax_basic import _in_memory
 from corejax_lax_basic._axes import Shape, dtype_kind, shape_of
 from corejax_lax_basic._in_memory import KINDS
@@ -83,7 +83,7 @@ class Part:
             return getitem(self._x, self._index)
         _check_options(options)
         bounds = _bounds(options)
-        promises = {name: bool(options.get(name)) for name in ("indices_are_sorted", "unique_indices")}
+        promises = {name: options.get(name, False) for name in ("indices_are_sorted", "unique_indices")}
         return read(self._x, resolve(shape_of(self._x), self._index, bounds), bounds.mode, fill_value, promises)
 
     def set(self, values: ArrayLike, **options: Any) -> Array:
@@ -207,17 +207,20 @@ def _no_attribute(of: str, name: str, names: Sequence[str], todo: str) -> Coreja
 
 
 def _check_options(options: dict[str, Any]) -> None:
+    """Raise for options that don't exist, and make bools of flags."""
     for name in options:
         if name not in _OPTIONS:
             raise CorejaxTypeError(f"x.at[...] has no option {name!r}", got=name, where=here(),
                                    wanted=f"one of: {', '.join(_OPTIONS)}",
                                    todo=suggestion(name, _OPTIONS) or "leave it out")
+        if name != "mode":
+            options[name] = shaping.as_flag("x.at[...]", name, options[name])
 
 
 def _bounds(options: dict[str, Any]) -> Bounds:
     mode = options.get("mode")
     return Bounds(None if mode is None else canonical_mode("x.at[...]", mode),
-                  bool(options.get("wrap_negative_indices", True)))
+                  options.get("wrap_negative_indices", True))
 
 
 def at(x: Array) -> Indexer:
@@ -330,6 +333,6 @@ def _scatter(scatter: Any, x: Any, entries: Sequence[Entry], values: Any, option
     numbers = ScatterDimensionNumbers(window, tuple(sorted(at)), at)
     known = all([e.static for e, _ in parts])
     # the user's promise is about the user's indices, not about positions of slices
-    in_order = bool(options.get("indices_are_sorted")) and len(parts) == len(layout.advanced)
+    in_order = options.get("indices_are_sorted", False) and len(parts) == len(layout.advanced)
     return scatter(x, join(parts, shape), values, numbers, mode="promise_in_bounds" if known else options.get("mode"),
-                   unique_indices=unique or bool(options.get("unique_indices")), indices_are_sorted=in_order)
+                   unique_indices=unique or options.get("unique_indices", False), indices_are_sorted=in_order)

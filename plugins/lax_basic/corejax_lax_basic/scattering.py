@@ -52,7 +52,8 @@ class _Scatter:
             numbers = canonical_numbers(dimension_numbers)
             mode = canonical_mode(self.name, mode)
             return bind(operand, wide(scatter_indices), updates, dimension_numbers=numbers,
-                        unique_indices=bool(unique_indices), indices_are_sorted=bool(indices_are_sorted),
+                        unique_indices=shaping.as_flag(self.name, "unique_indices", unique_indices),
+                        indices_are_sorted=shaping.as_flag(self.name, "indices_are_sorted", indices_are_sorted),
                         mode="drop" if mode == "fill" else mode)
         scatter.__name__ = scatter.__qualname__ = self.name
         return scatter

@@ -283,8 +283,8 @@ def _starts(primitive: str, shape: Shape, indices: Any, allow_negative: bool | S
     if len(parts) != len(shape):
         raise refused(primitive, "each axis needs a start index", got=f"{len(parts)} start indices",
                       wanted=f"{len(shape)}, for shape {shape}", todo="start at 0 along axes taken whole")
-    allowed = ([allow_negative] * len(shape) if isinstance(allow_negative, bool)
-               else as_list(primitive, "allow_negative_indices", allow_negative))
+    allowed = ([allow_negative] * len(shape) if type(allow_negative) is bool
+               else _flags(primitive, "allow_negative_indices", allow_negative, len(shape)))
     dtypes = [aval_of(i).dtype for i in parts if not isinstance(i, int)]
     if any([dtype_kind(dtype) not in "iu" for dtype in dtypes]):
         raise refused(primitive, "start indices must be integers", got=", ".join([str(aval_of(i)) for i in parts]),
@@ -293,6 +293,13 @@ def _starts(primitive: str, shape: Shape, indices: Any, allow_negative: bool | S
     if wanted.itemsize < 4 or any([size > np.iinfo(wanted).max for size in shape]):
         wanted = np.dtype(np.int64 if max(shape, default=0) > np.iinfo(np.int32).max else np.int32)
     return [_start(i, size, negative, wanted) for i, size, negative in zip(parts, shape, allowed, strict=True)]
+
+
+def _flags(primitive: str, what: str, flags: Any, count: int) -> list[bool]:
+    """A flag for each axis: as many are given, or one for all."""
+    one = not isinstance(flags, (list, tuple)) and not getattr(flags, "ndim", None)
+    each = [flags] * count if one else as_list(primitive, what, flags)
+    return [shaping.as_flag(primitive, what, flag) for flag in each]
 
 
 def _start(i: Any, size: int, allow_negative: bool, dtype: np.dtype) -> Any:
@@ -363,7 +370,7 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
                       wanted=f"an index from {-size} to {size - 1}", todo="check the index", kind=CorejaxIndexError)
     number += size * (number < 0)
     out = slice_in_dim(operand, number, number + 1, axis=at)
-    return out if keepdims else squeeze(out, (at,))
+    return out if shaping.as_flag("index_in_dim", "keepdims", keepdims) else squeeze(out, (at,))
 
 
 @public
@@ -414,7 +421,7 @@ def dynamic_index_in_dim(operand: ArrayLike, index: ArrayLike, axis: int = 0, ke
     2
     """
     out = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
-    return out if keepdims else squeeze(out, (axis,))
+    return out if shaping.as_flag("dynamic_index_in_dim", "keepdims", keepdims) else squeeze(out, (axis,))
 
 
 @public

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from corejax.core import Array, ArrayLike, ShapedArray, aval_of, dtypes
-from corejax.errors import CorejaxTypeError
 from corejax.plugin import Sample, define, hookimpl, not_linear, refused, shaping
 from corejax_reductions import _lowering
 
@@ -34,14 +33,6 @@ def check_dtype(primitive: str, aval: ShapedArray, kinds: str, todo: str) -> Non
         names = {"b": "bool", "i": "integer", "u": "unsigned integer", "f": "float", "c": "complex"}
         raise refused(primitive, f"an operand of dtype {aval.dtype} can't be reduced this way", got=str(aval),
                       wanted=" or ".join([names[kind] for kind in kinds]), todo=todo)
-
-
-def flag(name: str, reverse: Any) -> bool:
-    """The argument `reverse`, as a bool."""
-    if isinstance(reverse, (bool, int, np.bool_, np.integer)):
-        return bool(reverse)
-    raise refused(name, "reverse must be a flag", got=repr(reverse)[:80], wanted="True or False",
-                  todo="pass reverse=True to start from the end", kind=CorejaxTypeError)
 
 
 def accumulator(dtype: np.dtype) -> np.dtype:

@@ -11,7 +11,6 @@ from corejax import lax
 from corejax.core import aval_of, call_user, flatten, namer, paths_of, values
 from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax.plugin import calls_users, public, refused, shaping, structures
-from corejax_reductions._reduction import flag
 
 __all__ = ["associative_scan"]
 
@@ -40,7 +39,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Elements, reverse: bo
                       todo="pass the function first: lax.associative_scan(fn, elems)", kind=CorejaxTypeError)
     leaves, tree = flatten(elems)
     xs = values(leaves, _NAME, namer("elems", elems))
-    at, backward = _common_axis(elems, xs, axis), flag(_NAME, reverse)
+    at, backward = _common_axis(elems, xs, axis), shaping.as_flag(_NAME, "reverse", reverse)
     if backward:
         xs = [lax.rev(x, (at,)) for x in xs]
 

@@ -18,7 +18,7 @@ from corejax.core import Array, ArrayLike, ShapedArray, Zero, aval_of, dtypes, t
 from corejax.errors import CorejaxTypeError
 from corejax.plugin import Sample, hookimpl, not_linear, partials, refused, shaping
 from corejax_reductions import _lowering
-from corejax_reductions._reduction import accumulator, check_dtype, defined, flag
+from corejax_reductions._reduction import accumulator, check_dtype, defined
 from corejax_reductions.associative import associative_scan
 from corejax_reductions.extrema import chooser, greatest, least
 
@@ -42,7 +42,7 @@ class _Cumulative:
     def function(self, bind: Callable[..., Array]) -> Any:
         def accumulate(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
             at = shaping.canonical_axis(self.name, axis, aval_of(operand).ndim)
-            return bind(operand, axis=at, reverse=flag(self.name, reverse))
+            return bind(operand, axis=at, reverse=shaping.as_flag(self.name, "reverse", reverse))
         return accumulate
 
     @hookimpl
@@ -356,7 +356,7 @@ class LinearRecurrence:
     def function(self, bind: Callable[..., Array]) -> Any:
         def linear_recurrence(factors: ArrayLike, terms: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
             at = shaping.canonical_axis(self.name, axis, aval_of(terms).ndim)
-            return bind(factors, terms, axis=at, reverse=flag(self.name, reverse))
+            return bind(factors, terms, axis=at, reverse=shaping.as_flag(self.name, "reverse", reverse))
         return linear_recurrence
 
     @hookimpl

@@ -46,7 +46,7 @@ def _of_bits(reduce: Function) -> Function:
         x = x if dtype is None else lax.convert_element_type(x, dtype)
         axes = canonical_axes("reduce", axis, aval_of(x).ndim)
         found = reduce(x, axes)
-        return lax.expand_dims(found, axes) if keepdims else found
+        return lax.expand_dims(found, axes) if shaping.as_flag("reduce", "keepdims", keepdims) else found
     return apply
 
 
@@ -107,7 +107,7 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
     """`np.average`, with weights in the shape of `a`, or one for each position along the axis."""
-    a = from_array_like(a)
+    a, returned = from_array_like(a), shaping.as_flag("average", "returned", returned)
     if weights is None:
         found = operators.mean(a, axis, keepdims=keepdims)
         count = aval_of(a).size // max(aval_of(found).size, 1)
@@ -165,7 +165,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """`np.linalg.norm`, except for those that need singular values."""
-    ndim = x.ndim
+    ndim, keepdims = x.ndim, shaping.as_flag("norm", "keepdims", keepdims)
     if axis is None and ord is None:
         axis = tuple(range(ndim))
         found = _root_of_squares(x, axis, False)

@@ -65,6 +65,7 @@ def mean(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: N
          where: ArrayLike | None = None) -> Array:
     """The arithmetic mean along axes."""
     _no_out("mean", out)
+    keepdims = shaping.as_flag("mean", "keepdims", keepdims)
     wanted, wide = _averaged_dtypes(x, dtype)
     total = sum(x, axis, wide, None, keepdims, where=where)
     return _converted(lax.div(total, _count(x, axis, keepdims, where, wide)), wanted)
@@ -74,6 +75,7 @@ def var(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: No
         keepdims: bool = False, *, where: ArrayLike | None = None) -> Array:
     """The variance along axes, with the divisor N - `ddof`; real for complex elements."""
     _no_out("var", out)
+    keepdims = shaping.as_flag("var", "keepdims", keepdims)
     wanted, wide = _averaged_dtypes(x, dtype)
     values = _converted(x, wide)
     shape = values.shape
@@ -139,7 +141,7 @@ def _accumulated(name: str, reduce: Callable[..., Any], x: Any, identity: int, a
         x = _masked(name, x, where, identity)
     axes = canonical_axes(name, axis, len(aval.shape))
     total = reduce.primitive.bind(x, axes=axes)  # type: ignore[attr-defined]
-    return _kept(total, aval.shape, axes, keepdims) if keepdims else total
+    return total if keepdims is False else _kept(name, total, aval.shape, axes, keepdims)
 
 
 def _running(name: str, accumulate: Callable[..., Any], x: Any, axis: int | None, dtype: Any, out: Any) -> Any:
@@ -164,7 +166,7 @@ def _extreme(name: str, reduce: Callable[..., Any], choose: Callable[..., Any], 
                       todo="pass initial=..., or test the shape first", kind=CorejaxValueError)
     if where is not None:
         x = _masked(name, x, where, identity(aval.dtype))
-    found = _kept(reduce(x, axes), aval.shape, axes, keepdims)
+    found = _kept(name, reduce(x, axes), aval.shape, axes, keepdims)
     return found if initial is None else choose(found, lax.convert_element_type(initial, aval.dtype))
 
 
@@ -177,7 +179,7 @@ def _truth(name: str, reduce: Callable[..., Any], x: Any, identity: bool, axis: 
     if where is not None:
         x = _masked(name, x, where, identity)
     axes = canonical_axes(name, axis, aval.ndim)
-    return _kept(reduce(x, axes), aval.shape, axes, keepdims)
+    return _kept(name, reduce(x, axes), aval.shape, axes, keepdims)
 
 
 def _position(name: str, find: Callable[..., Any], x: Any, axis: int | None, out: Any, keepdims: bool) -> Any:
@@ -185,9 +187,9 @@ def _position(name: str, find: Callable[..., Any], x: Any, axis: int | None, out
     shape = aval_of(x).shape
     if axis is None:
         found = find(lax.reshape(x, (product_of(shape),)), 0)
-        return lax.reshape(found, (1,) * len(shape)) if keepdims else found
+        return _kept(name, found, shape, tuple(range(len(shape))), keepdims)
     axis = shaping.canonical_axis(name, axis, len(shape))
-    return _kept(find(x, axis), shape, (axis,), keepdims)
+    return _kept(name, find(x, axis), shape, (axis,), keepdims)
 
 
 def _no_out(name: str, out: Any) -> None:
@@ -196,9 +198,9 @@ def _no_out(name: str, out: Any) -> None:
                       wanted="out=None", todo="use the returned result", kind=CorejaxTypeError)
 
 
-def _kept(x: Any, shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> Any:
+def _kept(name: str, x: Any, shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> Any:
     """The result, with the reduced axes kept at size 1 if `keepdims` is set."""
-    if not keepdims or not axes:
+    if not shaping.as_flag(name, "keepdims", keepdims) or not axes:
         return x
     return lax.reshape(x, tuple([1 if d in axes else n for d, n in enumerate(shape)]))
 

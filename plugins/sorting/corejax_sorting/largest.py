@@ -173,7 +173,9 @@ def _approximated(name: str, aval: ShapedArray, k: int, dimension: int, recall: 
         raise refused(name, "the whole can't be smaller than this part of it",
                       got=f"reduction_input_size_override={whole} for {aval}", wanted=f"at least {size}, or -1",
                       todo="leave it out unless the operand is a part of something larger", kind=CorejaxValueError)
-    return (k if aggregated else _partial_count(size, aval.ndim, k, recall, whole)), at
+    if shaping.as_flag(name, "aggregate_to_topk", aggregated):
+        return k, at
+    return _partial_count(size, aval.ndim, k, recall, whole), at
 
 
 def _partial_count(size: int, ndim: int, k: int, recall: float, whole: int) -> int:

@@ -54,7 +54,7 @@ def quantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdi
     if not np.all((q >= 0.0) & (q <= 1.0)):
         raise refused(_name, "a share is out of range", got=q.tolist(), wanted="numbers from 0 to 1, or 0% to 100%",
                       todo="np.quantile takes 0.25 where np.percentile takes 25")
-    ndim = aval_of(a).ndim
+    ndim, keepdims = aval_of(a).ndim, shaping.as_flag(_name, "keepdims", keepdims)
     axes = tuple(range(ndim)) if axis is None else shaping.canonical_axes(_name, axis, ndim)
     rows, kept = _in_rows(a, axes)
     if not dtypes.is_float(aval_of(rows).dtype):

@@ -62,8 +62,9 @@ class Sort:
                               f"{aval_of(operands[0])}", wanted="arrays with at least one axis", kind=CorejaxIndexError,
                               todo="to sort numbers, make one array of them: sort(np.array([...]))")
             keys = shaping.as_int("sort", "num_keys", num_keys)
+            stable = shaping.as_flag("sort", "is_stable", is_stable)
             at = shaping.canonical_axis("sort", dimension, aval_of(operands[0]).ndim)
-            outs = bind(*operands, dimension=at, is_stable=bool(is_stable), num_keys=keys)
+            outs = bind(*operands, dimension=at, is_stable=stable, num_keys=keys)
             return tuple(outs) if together else outs[0]
         return sort
 
