@@ -40,6 +40,8 @@ SMOOTH = {
     "multiply.accumulate": (lambda x: np.multiply.accumulate(x, axis=1), M),
     "maximum.accumulate": (np.maximum.accumulate, M), "minimum.accumulate": (lambda x: np.minimum.accumulate(x, -1), M),
     "logaddexp.accumulate": (np.logaddexp.accumulate, V),
+    "logaddexp.accumulate of integers": (lambda x: np.logaddexp.accumulate(np.where(x > 0, 2, 1), -1), M),
+    "logaddexp.accumulate as floats": (lambda x: np.logaddexp.accumulate(x > 0, 0, float), M),
     "multiply.outer": (lambda x: np.multiply.outer(W, x), V), "subtract.outer": (lambda x: np.subtract.outer(x, S), V),
     "maximum.outer": (lambda x: np.maximum.outer(x, W), V),
     "where": (lambda x: np.where(W > 0, x, 2.0), V), "where broadcast": (lambda x: np.where(M > 0, x, M), V),

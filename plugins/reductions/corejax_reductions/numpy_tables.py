@@ -73,6 +73,13 @@ def _running_by(function: Function) -> Function:
     return accumulate
 
 
+def _running_logarithm(array: Any, axis: int = 0, dtype: Any = None) -> Any:
+    """`np.logaddexp.accumulate`; of integers and booleans in floats, as by `np.logaddexp`."""
+    x = from_array_like(array)
+    wanted = dtypes.inexact(aval_of(x).dtype, aval_of(x).weak_type) if dtype is None else dtypes.canonical(dtype)
+    return cumlogsumexp(x if x.dtype == wanted else lax.convert_element_type(x, wanted), axis)
+
+
 def _cumulative(method: Function, start: int) -> Function:
     """`np.cumulative_sum` and `np.cumulative_prod`, which may begin with the result for no elements."""
     def cumulative(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
@@ -242,5 +249,5 @@ numpy_ufunc: dict[Any, Function] = {
     np.bitwise_xor.reduce: _of_bits(reduce_xor), np.logical_xor.reduce: _odd,
     np.add.accumulate: _running(operators.cumsum), np.multiply.accumulate: _running(operators.cumprod),
     np.maximum.accumulate: _running_by(cummax), np.minimum.accumulate: _running_by(cummin),
-    np.logaddexp.accumulate: _running_by(cumlogsumexp),
+    np.logaddexp.accumulate: _running_logarithm,
 }
