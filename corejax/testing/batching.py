@@ -18,7 +18,7 @@ from corejax.testing.batches import Batch, Dims, another, carries_programs, eps_
 from corejax.testing.case import Case, of_some
 from corejax.testing.check import check
 from corejax.testing.comparing import host, off, ulps_apart, worst, wrong_type
-from corejax.testing.report import NotApplicable
+from corejax.testing.report import NotApplicable, no_derivative
 from corejax.testing.tolerances import ULPS, slack
 from corejax.testing.transposes import linear_parts
 
@@ -223,7 +223,7 @@ def pullbacks_of_maps_are_loops_of_pullbacks(case: Case) -> None:
         try:
             rows = [_pullback(positions, case.apply, batch.row(k, dims)) for k in range(3)]
         except CorejaxNotImplementedError as error:
-            raise NotApplicable(f"it has no derivative: {error.args[0]}".partition("\n")[0]) from None
+            raise no_derivative(error) from None
         back = _pullback(positions, mapped_function(case, dims), batch.operands(dims))
         cts = [[_cotangent(case, aval) for aval in case.out_avals] for _ in range(3)]
         found = back([np.stack(column) for column in zip(*cts, strict=True)])
@@ -294,7 +294,7 @@ def _require_jvp(case: Case, positions: Sequence[int]) -> None:
     try:
         _jvp(case, positions, case.args, [case.direction(case.args[i]) for i in positions])
     except CorejaxNotImplementedError as error:
-        raise NotApplicable(f"it has no derivative: {error.args[0]}".partition("\n")[0]) from None
+        raise no_derivative(error) from None
 
 
 def _jvp(case: Case, positions: Sequence[int], args: Sequence[object], dots: Sequence[object]) -> list[Any]:

@@ -109,7 +109,7 @@ class Case:
     @property
     def largest(self) -> bool:
         """Whether this is the (first) largest of the samples with its dtypes and params."""
-        alike = [each for each in self._alike() if each.params == self.params]
+        alike = [each for each in self.alike() if each.params == self.params]
         return not alike or max(alike, key=_elements) is self.sample
 
     def declared(self, hook: str) -> Any:
@@ -185,12 +185,12 @@ class Case:
 
     def _in_turn(self, narrower: Sequence[np.dtype]) -> Sequence[np.dtype]:
         params: list[Mapping[str, Any]] = []
-        for each in self._alike():
+        for each in self.alike():
             params += [each.params] * (each.params not in params)
         place = params.index(self.params) if self.params in params else 0
         return narrower if self.full or len(params) < _MANY else [narrower[place % len(narrower)]]
 
-    def _alike(self) -> list[Sample]:
+    def alike(self) -> list[Sample]:
         """The samples of its dtypes that must not raise an error."""
         mine = _dtypes(self.sample.args)
         return [each for each in self.samples if each.error is None and _dtypes(each.args) == mine]

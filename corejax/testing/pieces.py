@@ -20,7 +20,7 @@ from corejax.testing.check import check
 from corejax.testing.comparing import worst
 from corejax.testing.orderings import turn
 from corejax.testing.programs import program_of, same, subsets, transformed, typed
-from corejax.testing.report import NotApplicable
+from corejax.testing.report import NotApplicable, no_derivative
 from corejax.testing.tangents import zeros_like
 from corejax.testing.tolerances import ULPS, distances
 
@@ -54,7 +54,7 @@ def a_result_alone_has_its_tangent(case: Case) -> None:
     try:
         wanted = jvp(case.apply, case.args, dots)[1][last]
     except CorejaxNotImplementedError as error:
-        raise NotApplicable(f"it has no derivative: {error.args[0]}".partition("\n")[0]) from None
+        raise no_derivative(error) from None
     found = jvp(jaxpr_as_fun(smaller), list(itertools.compress(case.args, used_in)),
                 list(itertools.compress(dots, used_in)))[1]
     same(case, "dce", f"the tangent of result {last} alone", [wanted], found,
@@ -94,7 +94,7 @@ def derivatives_by_any_operands_linearize(case: Case) -> None:
         try:
             outs, wanted = jvp(fun, tuple(xs), tuple(dots))
         except CorejaxNotImplementedError as error:
-            raise NotApplicable(f"it has no derivative: {error.args[0]}".partition("\n")[0]) from None
+            raise no_derivative(error) from None
         found, lin = linearize(fun, *xs)
         how = f"linearized by the operands {chosen}"
         todo = "let lin(residuals, tangents) be the derivative that jvp computes"

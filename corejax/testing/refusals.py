@@ -12,8 +12,8 @@ from corejax.api import eval_shape, jit, jvp, make_jaxpr, vjp, vmap
 from corejax.base.config import config
 from corejax.base.errors import CorejaxError, CorejaxNotImplementedError, MissingRuleError, PluginError, RuleError
 from corejax.kernel.declarations import NotDifferentiable
-from corejax.kernel.jaxpr import subjaxprs
 from corejax.kernel.primitive import Primitive
+from corejax.testing.batches import carries_programs
 from corejax.testing.case import Case
 from corejax.testing.check import check
 from corejax.testing.comparing import host
@@ -84,7 +84,7 @@ def one_operand_more_or_less_is_refused(case: Case) -> None:
 
     With a program in its params, which says how many there are, only samples with this program count.
     """
-    carries = any(True for _ in subjaxprs(case.params))
+    carries = carries_programs(case)
     counts = {len(sample.args) for sample in case.samples
               if sample.error is None and (not carries or sample.params == case.params)}
     names = getattr(case.primitive.plugin, "operands", None) or ("",)

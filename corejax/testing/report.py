@@ -34,6 +34,11 @@ class NotApplicable(Exception):
     """Raised by a check that doesn't apply to an input, with the reason."""
 
 
+def no_derivative(error: CorejaxError) -> NotApplicable:
+    """What to raise where a derivative is refused that a check is about."""
+    return NotApplicable(f"it has no derivative: {error.args[0]}".partition("\n")[0])
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """A law that a primitive breaks on an input. `program` is the text of a program that shows it, if searched for."""

@@ -167,10 +167,6 @@ def evaluated(branches: Branches, taken: int, operands: Sequence[Any]) -> list[A
             for x, aval in zip(outs, out_avals_of(branches), strict=True)]
 
 
-def all_match(avals: Sequence[ShapedArray], wanted: Sequence[ShapedArray]) -> bool:
-    return len(avals) == len(wanted) and all([a.matches(w) for a, w in zip(avals, wanted, strict=True)])
-
-
 def check_agreement(what: str, names: Sequence[str], staged: Sequence[Staged]) -> None:
     """Raise if the branches return different structures or types."""
     first = staged[0]

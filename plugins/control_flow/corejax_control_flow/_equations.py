@@ -31,7 +31,7 @@ from corejax.core import (
 from corejax.errors import CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.ir.surgery import dce, select_outputs
 from corejax.plugin import carrying, hookimpl, roles, structures
-from corejax_control_flow._branches import all_match
+from corejax_control_flow._types import all_match, text_of
 
 Flags = carrying.Flags
 Dims = tuple[int | None, ...]
@@ -161,13 +161,9 @@ def check_programs(what: str, programs: Sequence[tuple[str, Jaxpr | None, int]],
         if not all_match(jaxpr.in_avals, wanted) or not all_match(jaxpr.out_avals[:len(unknowns)], unknowns):
             raise CorejaxTypeError(
                 f"{what}: the operands don't fit the program {name}", primitive=what, where=here(),
-                got=f"({_text(jaxpr.in_avals)}) -> ({_text(jaxpr.out_avals)})",
-                wanted=f"({_text(wanted)}) -> ({_text(unknowns)}, ...)",
+                got=f"({text_of(jaxpr.in_avals)}) -> ({text_of(jaxpr.out_avals)})",
+                wanted=f"({text_of(wanted)}) -> ({text_of(unknowns)}, ...)",
                 todo="pass the constants, which all programs take, and then the unknowns")
-
-
-def _text(avals: Sequence[ShapedArray]) -> str:
-    return ", ".join(map(str, avals)) or "nothing"
 
 
 def _widest(avals: Sequence[ShapedArray]) -> ShapedArray:

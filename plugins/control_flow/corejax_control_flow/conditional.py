@@ -42,7 +42,6 @@ from corejax.ir.surgery import forwarded_outputs, select_outputs
 from corejax.plugin import Sample, carrying, define, hookimpl, public, roles
 from corejax_control_flow._branches import (
     Branches,
-    all_match,
     backward,
     batched,
     check_agreement,
@@ -55,6 +54,7 @@ from corejax_control_flow._branches import (
     split,
     without_dead_code,
 )
+from corejax_control_flow._types import all_match, text_of
 from corejax_control_flow.untaken import untaken
 
 __all__ = ["cond", "switch"]
@@ -488,19 +488,15 @@ def _check(avals: Sequence[ShapedArray], branches: Branches) -> None:
     if type(branches) is not tuple or not branches or not all([isinstance(b, Jaxpr) for b in branches]):
         raise _refused("the branches must be jaxprs", repr(branches)[:80], "a tuple of at least one jaxpr")
     if not avals or not avals[0].matches(ShapedArray((), dtypes.int32)):
-        raise _refused("the first operand must be an index", _text(avals[:1]), "i32[]")
+        raise _refused("the first operand must be an index", text_of(avals[:1]), "i32[]")
     first = branches[0]
     for branch in branches:
         if not all_match(avals[1:], branch.in_avals):
-            raise _refused("the operands don't fit a branch", _text(avals[1:]), _text(branch.in_avals))
+            raise _refused("the operands don't fit a branch", text_of(avals[1:]), text_of(branch.in_avals))
         if not all_match(branch.out_avals, first.out_avals):
-            raise _refused("the branches return different types", _text(branch.out_avals), _text(first.out_avals))
+            raise _refused("the branches return different types", text_of(branch.out_avals), text_of(first.out_avals))
 
 
 def _refused(problem: str, got: str, wanted: str) -> CorejaxTypeError:
     return CorejaxTypeError(f"cond: {problem}", primitive="cond", got=got, wanted=wanted, where=here(),
                             todo="pass an index and then the operands of the branches, which all have the same types")
-
-
-def _text(avals: Sequence[ShapedArray]) -> str:
-    return ", ".join(map(str, avals)) or "nothing"

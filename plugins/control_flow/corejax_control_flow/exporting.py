@@ -11,6 +11,7 @@ from corejax import lax
 from corejax.core import Jaxpr, ShapedArray, here, stage
 from corejax.errors import CorejaxTypeError, kind_of
 from corejax.plugin import Sample, define, hookimpl, not_differentiable, not_linear, roles
+from corejax_control_flow._types import all_match, text_of
 
 __all__ = ["exported_call"]
 
@@ -44,10 +45,10 @@ class ExportedCall:
                                    primitive="exported_call",
                                    got=f"{kind_of(program)}: {program!r:.60}", wanted="one made by cj.export",
                                    where=here(), todo="call the method `call` of what cj.export.deserialize returns")
-        if len(avals) != len(wanted) or not all([a.matches(w) for a, w in zip(avals, wanted, strict=True)]):
+        if not all_match(avals, wanted):
             raise CorejaxTypeError("exported_call: the operands don't fit the program", primitive="exported_call",
-                                   got=", ".join(map(str, avals)) or "no operands", where=here(),
-                                   wanted=", ".join(map(str, wanted)) or "no operands",
+                                   got=text_of(avals, "no operands"), where=here(),
+                                   wanted=text_of(wanted, "no operands"),
                                    todo="pass arrays of the types that it was exported for")
         return program.out_avals  # type: ignore[no-any-return]
 

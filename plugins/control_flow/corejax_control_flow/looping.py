@@ -48,6 +48,7 @@ from corejax.errors import CorejaxNotImplementedError, CorejaxTypeError, Corejax
 from corejax.ir.surgery import dce, inline, reorder_invars
 from corejax.plugin import Sample, carrying, define, hookimpl, public, structures
 from corejax_control_flow._scan_lowering import while_op
+from corejax_control_flow._types import all_match, text_of
 from corejax_control_flow.scanning import Body, Carry, run_scan
 
 __all__ = ["fori_loop", "while_loop"]
@@ -690,12 +691,12 @@ def _check(loop: Loop, avals: Sequence[ShapedArray]) -> None:
                                 todo="count the first operands, and those after them")
     cond_consts, in_cond = loop.cond.in_avals[: loop.cond_nconsts], loop.cond.in_avals[loop.cond_nconsts:]
     wanted = [*cond_consts, *loop.body.in_avals]
-    if not _match(avals, wanted):
+    if not all_match(avals, wanted):
         raise _wrong("the operands don't fit condition and body", avals, wanted)
     _, _, carry = loop.operands(wanted)
-    if not _match(in_cond, carry):
+    if not all_match(in_cond, carry):
         raise _wrong("the condition and the body take different carries", in_cond, carry)
-    if not _match(loop.body.out_avals, carry):
+    if not all_match(loop.body.out_avals, carry):
         raise _wrong("the body returns a different carry than it takes", loop.body.out_avals, carry)
     preds = loop.cond.out_avals
     if len(preds) != 1 or preds[0].dtype != _BOOL.dtype:
@@ -705,10 +706,6 @@ def _check(loop: Loop, avals: Sequence[ShapedArray]) -> None:
         raise _wrong(f"each value of the carry must begin with the axes of the condition, {list(shape)}", carry, preds)
 
 
-def _match(avals: Sequence[ShapedArray], wanted: Sequence[ShapedArray]) -> bool:
-    return len(avals) == len(wanted) and all([a.matches(w) for a, w in zip(avals, wanted, strict=True)])
-
-
 def _wrong(problem: str, got: Sequence[ShapedArray], wanted: Sequence[ShapedArray]) -> CorejaxTypeError:
     return CorejaxTypeError(f"while_loop: {problem}", primitive="while_loop", where=here(),
-                            got=", ".join(map(str, got)) or "nothing", wanted=", ".join(map(str, wanted)) or "nothing")
+                            got=text_of(got), wanted=text_of(wanted))

@@ -32,7 +32,6 @@ from corejax.errors import CorejaxNotImplementedError, CorejaxTypeError, Corejax
 from corejax.plugin import Sample, carrying, define, hookimpl
 from corejax_control_flow._branches import (
     Branches,
-    all_match,
     backward,
     batched,
     check_agreement,
@@ -43,6 +42,7 @@ from corejax_control_flow._branches import (
     shorter,
     split,
 )
+from corejax_control_flow._types import all_match, text_of
 from corejax_control_flow.conditional import Result
 
 __all__ = ["platform_dependent"]
@@ -201,16 +201,12 @@ def _check(avals: Sequence[ShapedArray], branches: Branches, platforms: Platform
                        "as many of one as of the other, at least one")
     for branch in branches:
         if not all_match(avals, branch.in_avals):
-            raise _refused("the operands don't fit a branch", _text(avals), _text(branch.in_avals))
+            raise _refused("the operands don't fit a branch", text_of(avals), text_of(branch.in_avals))
         if not all_match(branch.out_avals, branches[0].out_avals):
-            raise _refused("the branches return different types", _text(branch.out_avals),
-                           _text(branches[0].out_avals))
+            raise _refused("the branches return different types", text_of(branch.out_avals),
+                           text_of(branches[0].out_avals))
 
 
 def _refused(problem: str, got: str, wanted: str) -> CorejaxTypeError:
     return CorejaxTypeError(f"platform_dependent: {problem}", primitive="platform_dependent", got=got, wanted=wanted,
                             where=here(), todo="pass the operands of the branches, which all have the same types")
-
-
-def _text(avals: Sequence[ShapedArray]) -> str:
-    return ", ".join(map(str, avals)) or "nothing"

@@ -44,6 +44,7 @@ from corejax.errors import ConcretizationError, CorejaxTypeError, CorejaxValueEr
 from corejax.ir.surgery import dce, inline, substitute
 from corejax.plugin import Sample, carrying, define, hookimpl, public, roles, shaping, structures
 from corejax_control_flow._scan_lowering import Loop, lower_scan
+from corejax_control_flow._types import all_match, text_of
 
 __all__ = ["map", "scan"]
 
@@ -752,13 +753,11 @@ def _check(body: Body, avals: Sequence[ShapedArray], length: int, unroll: int) -
                                 wanted="numbers from 0 on", todo="count the first operands, and those after them")
     consts, carry, xs = body.operands(body.jaxpr.in_avals)
     wanted = [*consts, *carry, *[_stacked(aval, length) for aval in xs]]
-    if len(avals) != len(wanted) or [a for a, w in zip(avals, wanted, strict=True) if not a.matches(w)]:
+    if not all_match(avals, wanted):
         raise CorejaxTypeError("scan: the operands don't fit the body", primitive="scan", where=here(),
-                               got=", ".join([str(aval) for aval in avals]) or "no operands",
-                               wanted=", ".join([str(aval) for aval in wanted]) or "no operands",
+                               got=text_of(avals, "no operands"), wanted=text_of(wanted, "no operands"),
                                todo="pass constants, carry, and inputs with one slice for each step")
     carry_out, _ = body.results(body.jaxpr.out_avals)
-    if len(carry_out) != len(carry) or [a for a, b in zip(carry_out, carry, strict=True) if not a.matches(b)]:
+    if not all_match(carry_out, carry):
         raise CorejaxTypeError("scan: the body returns a different carry than it takes", primitive="scan", where=here(),
-                               got=", ".join([str(aval) for aval in carry_out]) or "none",
-                               wanted=", ".join([str(aval) for aval in carry]) or "none")
+                               got=text_of(carry_out, "none"), wanted=text_of(carry, "none"))

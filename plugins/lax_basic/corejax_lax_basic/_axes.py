@@ -30,6 +30,21 @@ def check_shape(primitive: str, what: str, shape: Shape) -> None:
                       todo="compute the sizes first; only array.reshape accepts -1")
 
 
+def broadcast_shape(shapes: Sequence[Shape]) -> Shape | None:
+    """The shape to which these broadcast, by NumPy's law; None if they don't."""
+    common: Shape = ()
+    for shape in shapes:
+        if not common:
+            common = shape
+        elif shape != common:
+            rank = max(len(common), len(shape))
+            pairs = [*zip((1,) * (rank - len(common)) + common, (1,) * (rank - len(shape)) + shape, strict=True)]
+            if any([m != n and m != 1 and n != 1 for m, n in pairs]):
+                return None
+            common = tuple([m if n == 1 else n for m, n in pairs])
+    return common
+
+
 def same_dtype(primitive: str, avals: Sequence[ShapedArray]) -> None:
     """Check that operands have the same dtype."""
     if any([aval.dtype != avals[0].dtype for aval in avals]):

@@ -18,7 +18,7 @@ from corejax.core import Array, aval_of, context
 from corejax.errors import CorejaxIndexError
 from corejax.plugin import refused
 from corejax_lax_basic import _in_memory, shapes, slicing
-from corejax_lax_basic._axes import Shape, shape_of
+from corejax_lax_basic._axes import Shape, broadcast_shape, shape_of
 from corejax_lax_basic._index_plan import Along, At, Dots, Entry, Flag, New, resolve, spread
 from corejax_lax_basic._placing import GatherDimensionNumbers, fill_number
 from corejax_lax_basic.creation import as_dtype
@@ -179,13 +179,13 @@ def index_shape(entry: Any) -> Shape:
 
 def common_shape(shapes: Sequence[Shape]) -> Shape:
     """The shape that index arrays broadcast to."""
-    try:
-        return np.broadcast_shapes(*shapes)
-    except ValueError as error:
+    found = broadcast_shape(shapes)
+    if found is None:
         raise refused("indexing", "index arrays don't broadcast against each other",
                       got=" and ".join(map(str, shapes)), wanted="shapes that broadcast",
                       todo="for an outer product of indices, add axes: x[i[:, None], j]",
-                      kind=CorejaxIndexError) from error
+                      kind=CorejaxIndexError)
+    return found
 
 
 def _gathered(x: Any, entries: Sequence[Entry], mode: str | None, fill_value: Any, promises: dict[str, bool]) -> Any:

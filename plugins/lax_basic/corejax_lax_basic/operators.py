@@ -34,6 +34,7 @@ from corejax_lax_basic import (
     selection,
     shapes,
 )
+from corejax_lax_basic._axes import broadcast_shape
 from corejax_lax_basic.conversion import convert_element_type
 
 __all__ = [
@@ -117,21 +118,16 @@ def broadcast(operands: list[Any]) -> list[Any]:
     common: tuple[int, ...] = ()
     for size in sizes:
         if size and size != common:
-            common = size if not common else _common_shape(common, size, operands)
+            found = broadcast_shape((common, size)) if common else size
+            if found is None:
+                raise refused("broadcasting", "the shapes don't fit together",
+                              got=" and ".join([str(aval_of(operand)) for operand in operands]),
+                              wanted="along each axis, counted from the last, equal sizes or 1",
+                              todo="reshape one of the operands, or index it with None to add an axis")
+            common = found
     return [x if not size or size == common else shapes.broadcast_in_dim.primitive.bind(
         x, shape=common, broadcast_dimensions=tuple(range(len(common) - len(size), len(common))))
         for x, size in zip(operands, sizes, strict=True)]
-
-
-def _common_shape(x: tuple[int, ...], y: tuple[int, ...], operands: Sequence[Any]) -> tuple[int, ...]:
-    rank = max(len(x), len(y))
-    left, right = (1,) * (rank - len(x)) + x, (1,) * (rank - len(y)) + y
-    if any([m != n and 1 not in (m, n) for m, n in zip(left, right, strict=True)]):
-        raise refused("broadcasting", "the shapes don't fit together",
-                      got=" and ".join([str(aval_of(operand)) for operand in operands]),
-                      wanted="along each axis, counted from the last, equal sizes or 1",
-                      todo="reshape one of the operands, or index it with None to add an axis")
-    return tuple([m if n == 1 else n for m, n in zip(left, right, strict=True)])
 
 
 # Binary operators

@@ -9,7 +9,7 @@ import numpy as np
 from corejax.core import Array, ArrayLike, aval_of
 from corejax.errors import CorejaxValueError
 from corejax.plugin import public, refused, shaping
-from corejax_lax_basic._axes import Shape, check_shape, shape_of
+from corejax_lax_basic._axes import Shape, broadcast_shape, check_shape, shape_of
 from corejax_lax_basic.shapes import broadcast_in_dim, reshape
 
 __all__ = ["broadcast_like", "broadcast_shapes", "broadcast_to_rank", "padtype_to_pads", "shape_as_value", "tile"]
@@ -28,14 +28,12 @@ def broadcast_shapes(*shapes: Sequence[int]) -> Shape:
     given = [shaping.as_ints("broadcast_shapes", "a shape", shape) for shape in shapes]
     for shape in given:
         check_shape("broadcast_shapes", "a shape", shape)
-    rank = max([len(shape) for shape in given], default=0)
-    padded = [(1,) * (rank - len(shape)) + shape for shape in given]
-    sizes = [{size for size in column if size != 1} for column in zip(*padded, strict=True)]
-    if any([len(found) > 1 for found in sizes]):
+    found = broadcast_shape(given)
+    if found is None:
         raise refused("broadcast_shapes", "the shapes don't broadcast", got=", ".join(map(str, given)),
                       wanted="sizes that are equal or 1, compared from the last axis on",
                       todo="reshape one of the operands, so that each axis has its place", kind=CorejaxValueError)
-    return tuple([found.pop() if found else 1 for found in sizes])
+    return found
 
 
 @public

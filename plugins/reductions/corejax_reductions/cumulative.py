@@ -27,7 +27,33 @@ __all__ = ["cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "linear_recu
 _COUNT = "convert booleans to integers first: x.astype(int)"
 
 
-class _Cumulative:
+class _Along:
+    """A plugin that runs along `axis`, from the other end if `reverse`. All operands have the type of the result."""
+
+    @hookimpl
+    def vmap(self, args: Any, dims: Any, *, axis: int, reverse: bool) -> Any:
+        # doesn't take the batch axis, since that argument has the same name as the param
+        dim, size = [(d, aval_of(x).shape[d]) for x, d in zip(args, dims, strict=True) if d is not None][-1]
+        args = [to_dim(x, d, dim, size) for x, d in zip(args, dims, strict=True)]
+        return self._bind(*args, axis=axis + (axis >= dim), reverse=reverse), dim
+
+    @hookimpl
+    def xla_translation(self, ctx: Any, args: Any, *, axis: int, reverse: bool) -> Any:
+        aval = ctx.avals_in[-1]
+        wide = aval.update(dtype=accumulator(aval.dtype))
+        if wide.dtype == aval.dtype:
+            return self._running(ctx, args, aval, axis, reverse)
+        xs = [_lowering.convert(ctx, x, aval.shape, wide.dtype) for x in args]
+        return _lowering.convert(ctx, self._running(ctx, xs, wide, axis, reverse), aval.shape, aval.dtype)
+
+    def _running(self, ctx: Any, xs: Any, aval: ShapedArray, axis: int, reverse: bool) -> Any:
+        """The result of operands of this type, as an MLIR value."""
+        raise NotImplementedError(type(self).__name__)
+
+    _bind: Callable[..., Any]
+
+
+class _Cumulative(_Along):
     """A plugin that accumulates its operand along `axis`, from the other end if `reverse`."""
 
     name = ""
@@ -63,18 +89,6 @@ class _Cumulative:
         shaping.check_axes(self.name, "axis", (axis,), x.ndim)
         check_dtype(self.name, x, self._kinds, self._todo)
         return x  # type: ignore[no-any-return]
-
-    @hookimpl
-    def vmap(self, args: Any, dims: Any, *, axis: int, reverse: bool) -> Any:
-        # doesn't take the batch axis, since that argument has the same name as the param
-        (x,), (dim,) = args, dims
-        return self._bind(x, axis=axis + (axis >= dim), reverse=reverse), dim
-
-    @hookimpl
-    def xla_translation(self, ctx: Any, args: Any, *, axis: int, reverse: bool) -> Any:
-        (aval,) = ctx.avals_in
-        wide = aval.update(dtype=accumulator(aval.dtype))
-        return _in(ctx, args, aval, wide, lambda xs: self._running(ctx, xs, wide, axis, reverse))
 
     def _running(self, ctx: Any, xs: Any, aval: ShapedArray, axis: int, reverse: bool) -> Any:
         if aval.shape[axis] <= 1 or not aval.size:
@@ -112,8 +126,6 @@ class _Cumulative:
     def _operand(self, rng: Any, shape: Any) -> Any:
         # distinct values, far from each other, so that differences don't see ties
         return (rng.permutation(prod(shape)).reshape(shape) - 2.3) * 0.5
-
-    _bind: Callable[..., Any]
 
 
 class Cumsum(_Cumulative):
@@ -338,7 +350,7 @@ def _wrapped_array(x: Any) -> Any:
     return out
 
 
-class LinearRecurrence:
+class LinearRecurrence(_Along):
     """`linear_recurrence(factors, terms, axis=0, reverse=False)`: y[i] = factors[i] * y[i-1] + terms[i].
 
     It starts with y[0] = terms[0], and from the other end if `reverse`: y[i] = factors[i] * y[i+1] + terms[i]. Both
@@ -404,19 +416,6 @@ class LinearRecurrence:
         after = _before(args[0], axis, not reverse, 0)
         return [None, self._bind(after, cotangents, axis=axis, reverse=not reverse)]
 
-    @hookimpl
-    def vmap(self, args: Any, dims: Any, *, axis: int, reverse: bool) -> Any:
-        # doesn't take the batch axis, since that argument has the same name as the param
-        dim, size = [(d, aval_of(x).shape[d]) for x, d in zip(args, dims, strict=True) if d is not None][-1]
-        args = [to_dim(x, d, dim, size) for x, d in zip(args, dims, strict=True)]
-        return self._bind(*args, axis=axis + (axis >= dim), reverse=reverse), dim
-
-    @hookimpl
-    def xla_translation(self, ctx: Any, args: Any, *, axis: int, reverse: bool) -> Any:
-        aval = ctx.avals_in[1]
-        wide = aval.update(dtype=accumulator(aval.dtype))
-        return _in(ctx, args, aval, wide, lambda xs: self._running(ctx, xs, wide, axis, reverse))
-
     def _running(self, ctx: Any, xs: Any, aval: ShapedArray, axis: int, reverse: bool) -> Any:
         if aval.shape[axis] <= 1 or not aval.size:
             return xs[1]
@@ -436,8 +435,6 @@ class LinearRecurrence:
         yield Sample([np.ones(3), np.ones(4)], {"axis": 0, "reverse": False}, error=TypeError)
         yield Sample([np.ones(3), np.ones(3)], {"axis": 1, "reverse": False}, error=IndexError)
 
-    _bind: Callable[..., Any]
-
 
 def _composed(one: Any, other: Any) -> Any:
     """Two steps of a recurrence as one. They don't commute, so windows won't do: compilers combine those in any order.
@@ -453,14 +450,6 @@ def _composed(one: Any, other: Any) -> Any:
 #: Shapes, axes and `reverse`, with short and long rows of few and of many numbers.
 _SAMPLED = [((1,), 0, False), ((5,), 0, True), ((2, 3), 1, False), ((3, 9), 0, True), ((2, 3, 8), 1, False),
             ((17,), 0, False), ((0,), 0, False), ((2, 0), 1, True)]
-
-
-def _in(ctx: Any, xs: Any, aval: ShapedArray, wide: ShapedArray, compute: Callable[[Any], Any]) -> Any:
-    """What `compute` makes of MLIR values of the type `aval`, computed in the type `wide`."""
-    if wide.dtype == aval.dtype:
-        return compute(xs)
-    out = compute([_lowering.convert(ctx, x, aval.shape, wide.dtype) for x in xs])
-    return _lowering.convert(ctx, out, aval.shape, aval.dtype)
 
 
 def _platform(ctx: Any) -> str:

@@ -190,7 +190,7 @@ def _steepness(a: Any, x: Any) -> Any:
 
     def uniform() -> Any:
         eta, total, total_slope, gamma, gamma_slope = _temme(a, x)
-        return 1.0 + gamma * (total_slope / gamma - total * gamma_slope / (gamma * gamma)) - 0.5 * (
+        return 1.0 + total_slope - total * (gamma_slope / gamma) - 0.5 * (
             gamma * eta + total * (eta * eta + 1.0 / a))
 
     return where_any(regions.uniform, uniform, lax.select(regions.series, below, above))
