@@ -12,12 +12,13 @@ from . import (
     python_values,
     shapes,
     solves,
+    sorting,
     special,
     transformations,
 )
 from .case import Group, WrongUse
 
 GROUPS: tuple[Group, ...] = (*shapes.GROUPS, *indexing.GROUPS, *python_values.GROUPS, *transformations.GROUPS,
-                             *control_flow.GROUPS, *numbers.GROUPS, *products.GROUPS, *solves.GROUPS, *special.GROUPS,
-                             *names.GROUPS, *plugins.GROUPS)
+                             *control_flow.GROUPS, *numbers.GROUPS, *products.GROUPS, *solves.GROUPS, *sorting.GROUPS,
+                             *special.GROUPS, *names.GROUPS, *plugins.GROUPS)
 CASES: tuple[WrongUse, ...] = tuple(case for group in GROUPS for case in group.cases)
