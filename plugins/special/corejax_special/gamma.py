@@ -9,9 +9,10 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import aval_of
-from corejax.plugin import Sample, define, factors, families, not_differentiable, partials
+from corejax.plugin import define, factors, families, not_differentiable, partials
+from corejax_special._few_samples import FewSamples
 from corejax_special._polynomials import constant, is_double, lowered, polynomial, where_any
-from corejax_special.zeta import OfTwo, direct_terms, euler_maclaurin, is_even, zeta, zeta_of
+from corejax_special.zeta import direct_terms, euler_maclaurin, is_even, zeta, zeta_of
 
 __all__ = ["digamma", "lgamma", "polygamma"]
 
@@ -113,14 +114,10 @@ digamma: Any = define(families.unary(
     doc="The derivative of lgamma. It is NaN at 0, -1, -2, and so on.",
     example="digamma(1.0) -> Array(-0.57721566, dtype=float64, weak_type=True)"))
 
-class _Polygamma(OfTwo):
-    """Its samples have whole orders."""
 
+class _Polygamma(FewSamples):
     operands = ("m", "x")
-
-    def _drawn(self, rng: np.random.Generator, *shapes: tuple[int, ...]) -> Sample:
-        n, x = rng.integers(0, 4, shapes[0]).astype(float), rng.uniform(0.5, 4.0, shapes[1])
-        return Sample([n, x], domain=(None, (0.5, 4.0)))
+    _domains = (None, (0.5, 4.0))
 
 
 polygamma: Any = define(_Polygamma(

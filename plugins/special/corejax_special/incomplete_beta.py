@@ -14,14 +14,14 @@ F / (a (1 + d_1 p / (1 + d_2 p / (1 + ...)))): DLMF 8.17.22, with F = p^a q^b / 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from corejax import lax
 from corejax.core import aval_of
-from corejax.plugin import Sample, define, families, hookimpl, not_differentiable, partials
+from corejax.plugin import define, not_differentiable, partials
+from corejax_special._few_samples import FewSamples
 from corejax_special._gamma_parts import (
     LARGE,
     ROOT_TWO_PI,
@@ -156,20 +156,9 @@ def _density(a: Any, b: Any, x: Any) -> Any:
 _NO_FORMULA = not_differentiable("its derivative by this exponent has no formula of known functions")
 
 
-class _BetaInc(families.Elementwise):
-    """The family, with its own operands in samples, and fewer of these, as it takes long to compile."""
-
+class _BetaInc(FewSamples):
     operands = ("a", "b", "x")
-
-    @hookimpl
-    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
-        domain = ((0.8, 4.0), (0.8, 4.0), (0.1, 0.9))
-        for shapes in (((), (), ()), ((3,), (3,), (3,)), ((0,), (0,), (0,)), ((), (), (3,))):
-            yield Sample([rng.uniform(*ends, shape) for ends, shape in zip(domain, shapes, strict=True)], domain=domain)
-        for operands, result in self._results.items():
-            yield Sample([*map(np.asarray, operands)], results=np.asarray(result))
-        yield Sample([np.ones(2, int)] * 3, error=TypeError)
-        yield Sample([np.ones(2), np.ones(3), np.ones(2)], error=TypeError)
+    _domains = ((0.8, 4.0), (0.8, 4.0), (0.1, 0.9))
 
 
 betainc: Any = define(_BetaInc(

@@ -22,6 +22,7 @@ import numpy as np
 
 from corejax import lax
 from corejax.plugin import Sample, define, hookimpl, not_differentiable, partials
+from corejax_special._few_samples import FewSamples
 from corejax_special._gamma_parts import (
     LARGE,
     ROOT_TWO_PI,
@@ -37,7 +38,6 @@ from corejax_special._gamma_parts import (
 from corejax_special._polynomials import constant, is_double, lowered, where_any
 from corejax_special.error import erfc
 from corejax_special.gamma import digamma, lgamma
-from corejax_special.zeta import OfTwo
 
 __all__ = ["igamma", "igamma_grad_a", "igammac", "random_gamma_grad"]
 
@@ -226,7 +226,7 @@ def _density_slope(a: Any, x: Any) -> Any:
 _NO_SECOND = "the second derivative of igamma by a has no formula of known functions"
 
 
-class _OfAAndX(OfTwo):
+class _OfAAndX(FewSamples):
     operands = ("a", "x")
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from corejax import lax
-from corejax.plugin import Sample, define, families, hookimpl, not_differentiable, partials
+from corejax.plugin import define, not_differentiable, partials
+from corejax_special._few_samples import FewSamples
 from corejax_special._polynomials import constant, is_double, lowered, where_any
 
 __all__ = ["zeta"]
@@ -80,24 +78,7 @@ def _zeta(s: Any, q: Any) -> Any:
     return zeta_of(s, q)
 
 
-class OfTwo(families.Elementwise):
-    """The family, with fewer samples: each type is compiled often, and these functions take long."""
-
-    @hookimpl
-    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
-        for shapes in (((), ()), ((3,), (3,)), ((0,), (0,)), ((), (3,)), ((3,), ())):
-            yield self._drawn(rng, *shapes)
-        for operands, result in self._results.items():
-            yield Sample([*map(np.asarray, operands)], results=np.asarray(result))
-        yield Sample([np.ones(2, int)] * 2, error=TypeError)
-        yield Sample([np.ones(2), np.ones(3)], error=TypeError)
-
-    def _drawn(self, rng: np.random.Generator, *shapes: tuple[int, ...]) -> Sample:
-        """One sample of these shapes."""
-        return Sample([rng.uniform(1.3, 4.0, shape) for shape in shapes], domain=(1.3, 4.0))
-
-
-class _Zeta(OfTwo):
+class _Zeta(FewSamples):
     operands = ("x", "q")
 
 
