@@ -38,7 +38,8 @@ ALLOWED = {
     "rng_bit_generator": 3.0, "rng_uniform": 2.0}
 
 #: Those whose formulas and rules others have too, and whose programs take long to compile: `make test-all` has them.
-SIBLINGS = ("igammac", "igamma_grad_a", "random_gamma_grad")
+#: Their values are tested at every change, in tests/packs.
+SIBLINGS = ("igammac", "igamma_grad_a", "random_gamma_grad", "zeta", "regularized_incomplete_beta")
 
 #: How many times as many a busy machine takes.
 MARGIN = 3.0
