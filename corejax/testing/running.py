@@ -102,7 +102,8 @@ def outcomes(primitive: Named, samples: Iterable[Sample] | None = None, *, full:
         check_hypothesis()
     found = primitive_of(primitive)
     progress.primitive(found.name, [*[each.name for each in chosen], *[NO_COUNTEREXAMPLE] * bool(effort)])
-    given, specification = specified(found, samples, [*CHECKS, *DEPARTURES, NO_COUNTEREXAMPLE], samples is None or checks is None)
+    laws = [*CHECKS, *DEPARTURES, NO_COUNTEREXAMPLE]
+    given, specification = specified(found, samples, laws, samples is None or checks is None)
     if checks is None or specification.failures:
         yield specification
     if not given or (stop_at_first and specification.failures):
