@@ -44,13 +44,15 @@ MUTANTS = (
     *mutants_of("reduce_max argmax", SHAPING, "dim_without", (
         ("vmap", "sign", "batch_dim - sum", "batch_dim + sum"),
     )),
+    *mutants_of("cumsum", CUMULATIVE, "_Along", (
+        ("vmap", "comparison", "axis >= dim", "axis > dim"),
+        ("vmap", "param", "reverse=reverse), dim", "reverse=False), dim"),
+        ("vmap", "off by one", "reverse=reverse), dim", "reverse=reverse), 0"),
+    )),
     *mutants_of("cumsum", CUMULATIVE, "_Cumulative", (
         ("impl", "order", "if not reverse:", "if reverse:"),
         ("impl", "axis", "np.ascontiguousarray(np.flip(out, axis))", "np.ascontiguousarray(np.flip(out))"),
         ("impl", "order", "np.ascontiguousarray(np.flip(out, axis))", "np.ascontiguousarray(out)"),
-        ("vmap", "comparison", "axis >= dim", "axis > dim"),
-        ("vmap", "param", "reverse=reverse), dim", "reverse=False), dim"),
-        ("vmap", "off by one", "reverse=reverse), dim", "reverse=reverse), 0"),
         ("xla_translation", "order", "_lowering.running(ctx, xs, aval, axis, reverse,",
          "_lowering.running(ctx, xs, aval, axis, False,"),
         ("xla_translation", "axis", "_lowering.running(ctx, xs, aval, axis, reverse,",
@@ -89,11 +91,13 @@ MUTANTS = (
     *mutants_of("cumlogsumexp", CUMULATIVE, "_complex_sum", (
         ("xla_translation", "dropped term", "lax.exp(lax.sub(y, top))", "lax.exp(y)"),
     )),
+    *mutants_of("linear_recurrence", CUMULATIVE, "_Along", (
+        ("vmap", "missing case", "if d is not None][-1]", "][-1]"),
+    )),
     *mutants_of("linear_recurrence", CUMULATIVE, "LinearRecurrence", (
         ("transpose", "order", "_before(args[0], axis, not reverse, 0)", "_before(args[0], axis, reverse, 0)"),
         ("transpose", "dropped term", "after = _before(args[0], axis, not reverse, 0)", "after = args[0]"),
         ("jvp", "order", "_before(out, axis, reverse, 0)", "_before(out, axis, not reverse, 0)"),
-        ("vmap", "missing case", "if d is not None][-1]", "][-1]"),
         ("xla_translation", "swapped operands", "add(mul(a, y), x)", "add(mul(a, x), y)"),
     )),
     *mutants_of("reduce", REDUCING, "Reduce", (

@@ -243,7 +243,7 @@ def test_installed_stubs_are_compared_with_the_packs_that_they_are_for(site):
     site.pack("plain-pack", {"functions": {"plain": "typed_pack:double"}})
     assert "\n" == site.run(CHECKED)  # they aren't for that pack
 
-    (site.folder / "typed_pack.py").write_text(TYPED.replace("x: ArrayLike", "y: ArrayLike"))
+    (site.folder / "typed_pack.py").write_text(TYPED.replace("x: ArrayLike", "value: ArrayLike"))
     assert ("corejax-stubs: the stubs of corejax-stubs 1.0 are out of date: with other types for lax.double; pip "
             "install --upgrade corejax-stubs; or python -m corejax stubs writes your own") == site.run(CHECKED).strip()
     assert "\n" == site.run(CHECKED, COREJAX_DISABLE_PACKS="typed-pack")
