@@ -146,3 +146,21 @@ def test_traced_and_deleted_arrays_of_jax_are_refused_by_name():
     x.delete()
     with pytest.raises(TypeError, match="sin: operand 0: the elements of this ArrayImpl can't be read"):
         lax.sin(x)
+
+
+@pytest.mark.parametrize("use", [
+    lambda f, x: lax.scan(lambda c, _: (f(c), None), x, None, length=2), lambda f, x: lax.map(f, x),
+    lambda f, x: lax.while_loop(lambda c: c.sum() < 9.0, f, x), lambda f, x: lax.fori_loop(0, 2, lambda _, c: f(c), x),
+    lambda f, x: lax.cond(True, f, lambda c: c, x), lambda f, x: cj.vmap(f)(x), lambda f, x: cj.jit(f)(x),
+    lambda f, x: cj.vjp(f, x), lambda f, x: cj.linearize(f, x), lambda f, x: cj.make_jaxpr(f)(x),
+    lambda f, x: cj.jit(lambda c: f(c + x))(1.0), lambda f, x: cj.vmap(lambda c: (f(c), x))(np.ones(2))])
+def test_a_function_runs_once_beside_what_stands_for_an_array_as_for_jax(use):
+    ran = []
+    x = StandsFor(np.arange(3.0))
+
+    def function(c):
+        ran.append(c)
+        return c + 1.0
+
+    use(function, x)
+    assert 1 == len(ran)
