@@ -2,8 +2,8 @@
 # A stamp file remembers that an environment is up to date with the pyproject files.
 
 PYTHON ?= python3
-PACKS := plugins/lax_basic plugins/reductions plugins/control_flow plugins/special plugins/sorting
-STANDARD := corejax-lax-basic,corejax-reductions,corejax-control-flow,corejax-special,corejax-sorting
+PACKS := plugins/lax_basic plugins/reductions plugins/control_flow plugins/special plugins/sorting plugins/collectives
+STANDARD := corejax-lax-basic,corejax-reductions,corejax-control-flow,corejax-special,corejax-sorting,corejax-collectives
 EXAMPLE_PACK := examples/softplus_pack
 # Built by tests: the first one takes a C++ compiler.
 NATIVE_PACK := examples/native_pack
@@ -14,10 +14,11 @@ EDITABLE := $(PACKS:%=-e %) -e $(EXAMPLE_PACK) -e $(STUBS)
 
 # Two test workers on few cores: one thread of XLA and BLAS in each.
 TEST_ENV := XLA_FLAGS=--xla_cpu_multi_thread_eigen=false OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+EIGHT := COREJAX_NUM_CPU_DEVICES=8 JAX_NUM_CPU_DEVICES=8
 WORKERS ?= 2
 PYTEST = -m pytest -n $(WORKERS) -q
 
-.PHONY: demo test test-quick quick-suite kernel-tests other-tests test-matrix test-all mutants strength lint parity parity-all \
+.PHONY: demo test test-quick quick-suite kernel-tests other-tests device-tests test-matrix test-all mutants strength lint parity parity-all \
         bench bench-against entry-points stubs reference clean
 
 demo: .venv/stamp
@@ -25,14 +26,14 @@ demo: .venv/stamp
 
 # What a change must pass, in minutes: all tests but those marked exhaustive, which leave a fixed sample of their kind.
 test: WHICH = not exhaustive
-test: lint kernel-tests other-tests
+test: lint kernel-tests other-tests device-tests
 
 # Without the tests that build wheels and environments, too.
 test-quick quick-suite: WHICH = not slow and not exhaustive
 test-quick: .venv/stamp quick-suite
 
 # The quick tests in an environment that is there.
-quick-suite: kernel-tests other-tests
+quick-suite: kernel-tests other-tests device-tests
 
 IN ?= .venv
 WHICH ?=
@@ -44,6 +45,10 @@ kernel-tests: $(filter .venv/stamp,$(IN)/stamp)
 other-tests: $(filter .venv/stamp,$(IN)/stamp)
 	$(TEST_ENV) $(IN)/bin/python $(PYTEST) -m "$(WHICH)" tests examples/softplus_pack/tests --ignore tests/kernel
 
+# Those with several devices, which a process has from its start.
+device-tests: $(filter .venv/stamp,$(IN)/stamp)
+	$(TEST_ENV) $(EIGHT) $(IN)/bin/python $(PYTEST) -m "$(WHICH)" tests/devices
+
 # The quick tests under each release line of jaxlib on each CPython that is found, one after the other, and a table;
 # `make test-matrix ONLY="3.12-0.11 3.13-0.12"` runs some.
 test-matrix:
@@ -53,7 +58,7 @@ test-matrix:
 # and the quick tests on every CPython and jaxlib that is found.
 PROGRAMS ?= 20000
 
-test-all: lint kernel-tests other-tests parity-all
+test-all: lint kernel-tests other-tests device-tests parity-all
 	$(TEST_ENV) JAX_ENABLE_X64=1 .venv-parity/bin/python -m tests.random_programs --count $(PROGRAMS) --processes $(WORKERS)
 	$(MAKE) --no-print-directory test-matrix
 
@@ -78,13 +83,15 @@ lint: .venv/stamp
 parity: WHICH = not exhaustive
 parity parity-all: .venv-parity/stamp
 	$(TEST_ENV) JAX_ENABLE_X64=1 .venv-parity/bin/python $(PYTEST) -m "$(WHICH)" -k "jax or parity" \
-		$$(grep -rlE 'importorskip\("jax' tests)
+		$$(grep -rlE 'importorskip\("jax' tests --exclude-dir devices)
+	$(TEST_ENV) $(EIGHT) JAX_ENABLE_X64=1 .venv-parity/bin/python $(PYTEST) -m "$(WHICH)" -k "jax or parity" tests/devices
 
 # Everything, into docs/, in some 15 minutes on a quiet machine; `make bench ONLY="calls real.greeks"` prints some of it.
 bench: .venv-bench/stamp
 	.venv-bench/bin/python -m benchmarks $(ONLY)
 
-# This checkout beside another revision, in pairs of processes: `make bench-against REV=main~3 ONLY="calls eager"`.
+# This checkout beside another revision, in pairs of processes: `make bench-against REV=main~3 ONLY="calls eager"`;
+# or beside a rival: `make bench-against REV=jax ONLY=devices`.
 bench-against: .venv-bench/stamp
 	.venv-bench/bin/python -m benchmarks.against $(REV) $(ONLY)
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from benchmarks import calls, growth, loops, memory, plot, real, report, rivals, rows
+from benchmarks import calls, devices, growth, loops, memory, plot, real, report, rivals, rows
 from benchmarks.measure import Effort
 from benchmarks.rivals import Rival
 
@@ -35,6 +35,7 @@ SECTIONS: dict[str, tuple[str, Mapping[str, rows.Measure]]] = {
     "eager": ("Eager transformations", rows.EAGER),
     "calls": ("Calls of compiled functions", calls.CALLS),
     "stages": ("Before the first call", calls.STAGES),
+    "devices": ("Arrays over eight devices", devices.ON_DEVICES),
     "real": ("Real programs, compiled", real.REAL),
     "loops": ("Loops, compiled", loops.LOOPS),
     "memory": ("Memory", memory.MEMORY)}

@@ -1,8 +1,9 @@
-"""Compare this checkout with another revision, row by row.
+"""Compare this checkout with another revision, row by row, or with a rival.
 
     python -m benchmarks.against REV                 all rows of corejax itself
     python -m benchmarks.against REV calls eager     a selection
     python -m benchmarks.against REV --pairs 12      more pairs of processes (default: 9)
+    python -m benchmarks.against jax devices         beside a rival, in the same processes
 
 Each revision is installed into its own environment, with nothing else, and both run this checkout's benchmarks. A
 process of one is followed by a process of the other, and the order alternates from pair to pair. For the ratios within
@@ -26,12 +27,13 @@ from dataclasses import dataclass
 from math import comb
 from pathlib import Path
 
-from benchmarks.report import Report, from_json
+from benchmarks.measure import Timing
+from benchmarks.report import LIBRARIES, Report, from_json, shown
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKPLACE = ROOT / ".venv-against"
 PROJECTS = (".", "plugins/lax_basic", "plugins/reductions", "plugins/control_flow", "plugins/special",
-            "plugins/sorting", "examples/softplus_pack")
+            "plugins/sorting", "plugins/collectives", "examples/softplus_pack")
 SECTIONS = ("start", "functions", "operators", "eager", "calls", "stages", "real", "loops")
 MARGIN = 0.03
 CONFIDENCE = 0.95
@@ -39,10 +41,13 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Comparison:
-    """A row: this revision's time divided by the other's, and the interval around it."""
+    """A row: the medians here and there, the ratio of this revision's time to the other's, and the interval around it.
+    """
 
     name: str
     what: str
+    here: float
+    there: float
     median: float
     low: float
     high: float
@@ -69,29 +74,34 @@ def interval(samples: Sequence[float]) -> tuple[float, float]:
     return ordered[cut], ordered[n - 1 - cut]
 
 
-def compared(here: Sequence[Report], there: Sequence[Report]) -> list[Comparison]:
-    """The rows that both revisions have in every pair, slowest first."""
-    found: dict[tuple[str, str], list[float]] = {}
+def compared(here: Sequence[Report], there: Sequence[Report], library: str = "corejax") -> list[Comparison]:
+    """The rows that there are in every pair, slowest first: corejax's here, and those of `library` there."""
+    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for new, old in zip(here, there, strict=True):
-        before = _medians(old)
-        for key, median in _medians(new).items():
+        before = _medians(old, library)
+        for key, median in _medians(new, "corejax").items():
             if before.get(key):
-                found.setdefault(key, []).append(median / before[key])
-    rows = [Comparison(name, what, statistics.median(ratios), *interval(ratios))
-            for (name, what), ratios in found.items() if len(ratios) == len(here)]
+                found.setdefault(key, []).append((median, before[key]))
+    rows = []
+    for (name, what), pairs in found.items():
+        if len(pairs) == len(here):
+            ratios = [new / old for new, old in pairs]
+            rows.append(Comparison(name, what, *map(statistics.median, zip(*pairs, strict=True)),
+                                   statistics.median(ratios), *interval(ratios)))
     return sorted(rows, key=lambda row: -row.median)
 
 
-def _medians(report: Report) -> dict[tuple[str, str], float]:
-    return {(name, row.what): row.timings["corejax"].median for named in report.sections.values()
-            for name, rows in named.items() for row in rows if "corejax" in row.timings}
+def _medians(report: Report, library: str) -> dict[tuple[str, str], float]:
+    return {(name, row.what): row.timings[library].median for named in report.sections.values()
+            for name, rows in named.items() for row in rows if library in row.timings}
 
 
 def table(rows: Sequence[Comparison]) -> str:
     """Markdown."""
-    lines = ["| row | what | this / other | 95% interval | |", "| --- | --- | ---: | --- | --- |"]
-    lines += [f"| {row.name} | {row.what} | {row.median:.3f} | {row.low:.3f} to {row.high:.3f} | {row.verdict} |"
-              for row in rows]
+    lines = ["| row | what | this | other | this / other | 95% interval | |",
+             "| --- | --- | ---: | ---: | ---: | --- | --- |"]
+    lines += [f"| {row.name} | {row.what} | {shown(Timing.exact(row.here))} | {shown(Timing.exact(row.there))} "
+              f"| {row.median:.3f} | {row.low:.3f} to {row.high:.3f} | {row.verdict} |" for row in rows]
     slower = [row.name for row in rows if row.verdict == "**slower**"]
     lines += ["", f"{len(rows)} rows; slower by more than 3%: {', '.join(slower) or 'none'}."]
     return "\n".join(lines)
@@ -113,17 +123,18 @@ def prepare(revision: str) -> dict[str, Path]:
 def _installed(tree: Path, name: str) -> Path:
     subprocess.run([sys.executable, "-m", "venv", WORKPLACE / name], check=True)
     python = WORKPLACE / name / "bin" / "python"
-    packages = [part for project in PROJECTS for part in ("-e", str(tree / project))]
+    there = [tree / project for project in PROJECTS if (tree / project).exists()]  # older revisions have fewer packs
+    packages = [part for project in there for part in ("-e", str(project))]
     subprocess.run([python, "-m", "pip", "install", "-q", *packages], check=True)
     return python
 
 
-def run(python: Path, names: Sequence[str], rounds: int) -> Report:
-    """The report of one process."""
+def run(python: Path, names: Sequence[str], rounds: int, folder: Path = WORKPLACE / "run") -> Report:
+    """The report of one process, which is started in this folder."""
     into = WORKPLACE / "found"
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     subprocess.run([python, "-m", "benchmarks", *names, "--rounds", str(rounds), "--into", into], check=True, env=env,
-                   cwd=WORKPLACE / "run", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                   cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return from_json((into / "benchmarks.json").read_text())
 
 
@@ -135,6 +146,13 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=9)
     parser.add_argument("--rounds", type=int, default=8, help="samples of each figure in each process")
     options = parser.parse_args()
+    if options.revision in LIBRARIES:
+        reports = []
+        for turn in range(options.pairs):
+            reports.append(run(Path(sys.executable), options.names or SECTIONS, options.rounds, ROOT))
+            print(f"{turn + 1}/{options.pairs} processes", file=sys.stderr, flush=True)
+        print(table(compared(reports, reports, options.revision)))
+        return
     pythons = prepare(options.revision)
     found: dict[str, list[Report]] = {"here": [], "there": []}
     for pair in range(options.pairs):

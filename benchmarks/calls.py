@@ -94,9 +94,13 @@ def other_shape(module: Any) -> Task:
 _NEW = itertools.count(1)
 
 
+def new_number() -> float:
+    return 1.0 + next(_NEW) / 2 ** 30
+
+
 def _chain(module: Any, operations: int) -> Function:
     """A program that is new to all caches."""
-    new, sin = 1.0 + next(_NEW) / 2 ** 30, module.lax.sin
+    new, sin = new_number(), module.lax.sin
 
     def chain(x: Any, y: Any) -> Any:
         x = x * new

@@ -29,7 +29,7 @@ from corejax.kernel.context import named_scope, stand_on
 from corejax.kernel.primitive import freeze_by
 
 if TYPE_CHECKING:
-    from corejax import export
+    from corejax import debug, export, sharding
     from corejax.api import (
         ShapeDtypeStruct,
         block_until_ready,
@@ -56,12 +56,17 @@ if TYPE_CHECKING:
         vjp,
         vmap,
     )
+    from corejax.arrays.assembling import make_array_from_callback, make_array_from_single_device_arrays
+    from corejax.arrays.meshes import make_mesh
+    from corejax.arrays.partitions import P
+    from corejax.arrays.shardings import NamedSharding
+    from corejax.arrays.shards import Shard
 
 __version__ = "0.1.0"
 
 # Whatever lower rooms need from higher ones is handed in here, and nowhere else.
 stand_on(EvalTrace)
-run_by(late("corejax.xla.runtime.client", keep=True))
+run_by(late("corejax.xla.runtime.client", keep=True), late("corejax.eager.moving", keep=True))
 freeze_by(late("corejax.packs.define"))
 load_by(registry.load_dtype)
 keep_old_names()
@@ -72,14 +77,23 @@ _HOME = homes({
         "ShapeDtypeStruct block_until_ready checkpoint clear_caches custom_jvp custom_vjp device_get device_put "
         "devices eval_shape from_dlpack grad hessian jacfwd jacrev jit jvp linear_transpose linearize make_jaxpr remat "
         "value_and_grad vjp vmap",
+    "corejax.arrays.assembling": "make_array_from_callback make_array_from_single_device_arrays",
+    "corejax.arrays.meshes": "make_mesh",
+    "corejax.arrays.partitions": "P",
+    "corejax.arrays.shardings": "NamedSharding",
+    "corejax.arrays.shards": "Shard",
+    "corejax.debug": "=debug",
     "corejax.export": "=export",
+    "corejax.sharding": "=sharding",
 })
 
 __all__ = [
-    "Array", "ShapeDtypeStruct", "bfloat16", "block_until_ready", "checkpoint", "clear_caches", "config", "core",
-    "custom_jvp", "custom_vjp", "device_get", "device_put", "devices", "errors", "eval_shape", "export", "float0",
-    "from_dlpack", "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize",
-    "make_jaxpr", "named_scope", "plugins", "remat", "tree", "value_and_grad", "vjp", "vmap",
+    "Array", "NamedSharding", "P", "ShapeDtypeStruct", "Shard", "bfloat16", "block_until_ready", "checkpoint",
+    "clear_caches", "config", "core", "custom_jvp", "custom_vjp", "debug", "device_get", "device_put", "devices",
+    "errors", "eval_shape", "export", "float0", "from_dlpack", "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp",
+    "lax", "linear_transpose", "linearize", "make_array_from_callback", "make_array_from_single_device_arrays",
+    "make_jaxpr", "make_mesh", "named_scope", "plugins", "remat", "sharding", "tree", "value_and_grad", "vjp",
+    "vmap",
 ]
 
 

@@ -14,6 +14,9 @@ from corejax.base.tracebacks import trim
 if TYPE_CHECKING:
     from corejax.arrays.array import Array, is_concrete
     from corejax.arrays.datamodel import ArrayLike
+    from corejax.arrays.meshes import AnyMesh, Mesh, current_mesh
+    from corejax.arrays.partitions import PartitionSpec
+    from corejax.arrays.shardings import NamedSharding, Sharding
     from corejax.base import dtypes
     from corejax.base.avals import Linear, ShapedArray, Zero, aval_of, is_foreign
     from corejax.base.caches import WeakCache
@@ -32,7 +35,8 @@ if TYPE_CHECKING:
     from corejax.interpreters.splitting import Split, split_jaxpr
     from corejax.interpreters.staging import StagingTrace, is_staging, stage
     from corejax.ir.interpret import eval_jaxpr, jaxpr_as_fun
-    from corejax.kernel.context import context, named_scope, tracing
+    from corejax.kernel.axes import NamedAxis
+    from corejax.kernel.context import binding, bound_axis, context, named_scope, tracing
     from corejax.kernel.factors import instantiate
     from corejax.kernel.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
     from corejax.kernel.numpy_calls import from_array_like
@@ -43,6 +47,9 @@ if TYPE_CHECKING:
 _HOME = homes({
     "corejax.arrays.array": "Array is_concrete",
     "corejax.arrays.datamodel": "ArrayLike",
+    "corejax.arrays.meshes": "AnyMesh Mesh current_mesh",
+    "corejax.arrays.partitions": "PartitionSpec",
+    "corejax.arrays.shardings": "NamedSharding Sharding",
     "corejax.base": "dtypes",
     "corejax.base.avals": "Linear ShapedArray Zero aval_of is_foreign",
     "corejax.base.caches": "WeakCache",
@@ -61,7 +68,8 @@ _HOME = homes({
     "corejax.interpreters.splitting": "Split split_jaxpr",
     "corejax.interpreters.staging": "StagingTrace is_staging stage",
     "corejax.ir.interpret": "eval_jaxpr jaxpr_as_fun",
-    "corejax.kernel.context": "context named_scope tracing",
+    "corejax.kernel.axes": "NamedAxis",
+    "corejax.kernel.context": "binding bound_axis context named_scope tracing",
     "corejax.kernel.jaxpr": "Atom ClosedJaxpr Jaxpr JaxprEqn Literal Var subjaxprs",
     "corejax.kernel.numpy_calls": "from_array_like",
     "corejax.kernel.primitive": "Primitive",
@@ -70,13 +78,15 @@ _HOME = homes({
 })
 
 __all__ = [
-    "Array", "ArrayLike", "Atom", "Axis", "BatchTrace", "ClosedJaxpr", "DTypeLike", "EvalTrace", "JVPTrace",
-    "Jaxpr", "JaxprEqn", "Linear", "Literal", "Primitive", "ShapedArray", "Split", "Staged", "StagingTrace",
-    "TapeTrace", "Trace", "Tracer", "Var", "WeakCache", "Zero", "array_at", "aval_of", "call_user",
-    "check_callable", "context", "dtypes", "eval_jaxpr", "flatten", "from_array_like", "here", "in_memory",
+    "AnyMesh", "Array", "ArrayLike", "Atom", "Axis", "BatchTrace", "ClosedJaxpr", "DTypeLike", "EvalTrace",
+    "JVPTrace", "Jaxpr", "JaxprEqn", "Linear", "Literal", "Mesh", "NamedAxis", "NamedSharding", "PartitionSpec",
+    "Primitive", "ShapedArray", "Sharding", "Split", "Staged", "StagingTrace", "TapeTrace", "Trace", "Tracer",
+    "Var", "WeakCache", "Zero", "array_at", "aval_of", "binding", "bound_axis", "call_user", "check_callable",
+    "context", "current_mesh", "dtypes", "eval_jaxpr", "flatten", "from_array_like", "here", "in_memory",
     "instantiate", "is_concrete", "is_foreign", "is_staging", "jaxpr_as_fun", "jvp_jaxpr", "keystr", "leak_error",
-    "name_of", "named_scope", "namer", "not_an_array", "partial_eval_jaxpr", "paths_of", "platform_of", "split_jaxpr",
-    "stage", "stage_function", "subjaxprs", "to_dim", "tracing", "transpose_jaxpr", "values", "vmap_flat", "vmap_jaxpr",
+    "name_of", "named_scope", "namer", "not_an_array", "partial_eval_jaxpr", "paths_of", "platform_of",
+    "split_jaxpr", "stage", "stage_function", "subjaxprs", "to_dim", "tracing", "transpose_jaxpr", "values",
+    "vmap_flat", "vmap_jaxpr",
 ]
 
 

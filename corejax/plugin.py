@@ -21,6 +21,8 @@ from corejax.base.late import find_in, homes
 from corejax.base.tracebacks import calls_users, public, trim
 
 if TYPE_CHECKING:
+    from corejax.api.arrays import devices
+    from corejax.api.jit import jit
     from corejax.base import structures
     from corejax.base.avals import Linear, Zero
     from corejax.base.elements import ElementType
@@ -51,6 +53,8 @@ if TYPE_CHECKING:
 __path__: list[str] = []
 
 _HOME = homes({
+    "corejax.api.arrays": "devices",
+    "corejax.api.jit": "jit",
     "corejax.base.avals": "Linear Zero",
     "corejax.base.elements": "ElementType",
     "corejax.base.source": "add_library_package",
@@ -72,9 +76,9 @@ _HOME = homes({
 
 __all__ = [
     "API_VERSION", "ElementType", "Kernel", "Linear", "Primitive", "Sample", "Zero", "add_library_package",
-    "calls_users", "carrying", "define", "elements", "extend", "factors", "families", "find", "hookimpl", "linear",
-    "not_differentiable", "not_linear", "operators", "over", "partials", "per_operand", "pjrt_client", "provide",
-    "public", "refused", "roles", "shaping", "structures",
+    "calls_users", "carrying", "define", "devices", "elements", "extend", "factors", "families", "find", "hookimpl",
+    "jit", "linear", "not_differentiable", "not_linear", "operators", "over", "partials", "per_operand",
+    "pjrt_client", "provide", "public", "refused", "roles", "shaping", "structures",
 ]
 
 

@@ -7,9 +7,6 @@ from typing import Any
 
 #: What is missing, by what is to bring it.
 MISSING = {
-    "collectives": """
-        all_gather all_to_all axis_index axis_size pbroadcast pcast pmax pmean pmin ppermute precv psend pshuffle psum
-        psum_scatter pswapaxes ragged_all_to_all with_sharding_constraint""",
     "windows and convolutions": """
         ConvDimensionNumbers ConvGeneralDilatedDimensionNumbers conv conv_dimension_numbers conv_general_dilated
         conv_general_dilated_local conv_general_dilated_patches conv_general_permutations conv_general_shape_tuple

@@ -128,7 +128,7 @@ def test_arguments_on_different_devices_are_an_error_that_names_both():
     said = run("""
         f = cj.jit(lambda x, y: x + y)
         a, b = on(1), on(2, x[:2])
-        for wrong in (lambda: f(a, on(3)), lambda: a + on(3), lambda: cj.jit(lambda x, y: x)(a, b),
+        for wrong in (lambda: f(a, on(3)), lambda: a + on(3), lambda: cj.jit(lambda x, y: (x, y))(a, b),
                       lambda: cj.jit(lambda t: t)([x, a, {"b": b}]), lambda: lax.while_loop(
                           lambda c: c[0].sum() < 9.0, lambda c: (c[0] + c[1], c[1]), (a, on(3)))):
             print(error(wrong).partition("  where")[0].replace("\\n", ""))
@@ -136,7 +136,7 @@ def test_arguments_on_different_devices_are_an_error_that_names_both():
         print(error(lambda: cj.jit(lambda x: x.sum() + constant.sum())(a)).partition("  where")[0].replace("\\n", ""))
         print(where(f(a, a)), where(f(a, x)))""")
     first = "CorejaxValueError: arguments live on different devices  got:    f64[3] on cpu:1, "
-    wanted = "  wanted: one device, or values in host memory"
+    wanted = "  wanted: the same devices, or values in host memory"
     assert [first + f"{other}{wanted}" for other in (
         "f64[3] on cpu:3", "f64[3] on cpu:3", "f64[2] on cpu:2", "f64[2] on cpu:2")] == said[:4]
     assert "different devices" in said[4] and "cpu:1" in said[4] and "cpu:3" in said[4]
@@ -258,3 +258,12 @@ def test_a_compiled_program_says_that_an_argument_is_on_another_device():
                TF_CPP_MIN_LOG_LEVEL="3")
     assert said[0].startswith("0 CorejaxValueError: an argument lives on a different device than")
     assert "cpu:0" in said[0] and "cpu:1" in said[0]
+
+
+def test_arguments_that_a_program_ignores_do_not_decide_where_it_runs():
+    assert ["1", "1 1", "2"] == run("""
+        a, b = on(1), on(2)
+        f = cj.jit(lambda x, y: x * 2.0)
+        print(where(f(a, b)))
+        print(where(f(a, b)), where(f(a, x)))
+        print(where(f(b, a)))""")

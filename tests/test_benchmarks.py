@@ -63,6 +63,12 @@ def test_revisions_are_compared_by_the_ratios_of_pairs(bench: Any) -> None:
     assert (2, 8) == bench.against.interval(range(1, 10))
 
 
+def test_a_rival_is_compared_within_each_process(bench: Any, found: Any) -> None:
+    memory, add = bench.against.compared([found] * 6, [found] * 6, "jax")
+    assert ("eager `add`", 2e-6, 9e-6, 2 / 9) == (add.what, add.here, add.there, add.median)
+    assert 0.4 == memory.median and "| 2 µs | 9 µs | 0.222 | 0.222 to 0.222 | faster |" in bench.against.table([add])
+
+
 def test_figures_are_read_back_as_they_were_written(bench: Any, found: Any) -> None:
     assert found == bench.report.from_json(bench.report.as_json(found))
 

@@ -17,8 +17,11 @@ from corejax.testing.running import outcome_of
 from exhaustive import exhaustive_unless
 
 PACKS = ("corejax-lax-basic", "corejax-reductions", "corejax-control-flow", "corejax-special", "corejax-sorting",
-         "corejax-softplus")
-PRIMITIVES = [name for pack in PACKS for name in primitives_of(pack)]
+         "corejax-collectives", "corejax-softplus")
+
+#: What takes devices that the kit doesn't have: tests/packs/collectives is about these.
+BETWEEN_DEVICES = ("precv", "psend")
+PRIMITIVES = [name for pack in PACKS for name in primitives_of(pack) if name not in BETWEEN_DEVICES]
 
 #: Of each way to write a primitive one; `make test` has two of them in the full mode.
 SPREAD = ("exp", "mul", "eq", "select_n", "convert_element_type", "dot_general", "gather", "dynamic_slice",
@@ -35,11 +38,15 @@ ALLOWED = {
     "scatter": 2.0, "scatter_add": 2.0, "while_loop": 4.0, "convert_element_type": 2.0, "pow": 2.0,
     "reduce": 6.0, "cummax": 2.5, "cummin": 2.5, "cumlogsumexp": 3.0, "linear_recurrence": 2.5, "sort": 3.0,
     "top_k": 2.5, "ragged_dot_general": 3.0, "with_accuracy": 3.0,
+    "shard_map": 25.0, "xla_pmap": 20.0, "sharding_constraint": 4.0,
+    "psum": 3.0, "psum_invariant": 2.0, "pmax": 3.0, "pmin": 3.0, "all_gather": 3.0, "all_gather_invariant": 2.0,
+    "reduce_scatter": 3.0, "all_to_all": 3.5, "ragged_all_to_all": 15.0, "ppermute": 3.0, "pbroadcast": 2.0,
     "rng_bit_generator": 3.0, "rng_uniform": 2.0}
 
 #: Those whose formulas and rules others have too, and whose programs take long to compile: `make test-all` has them.
-#: Their values are tested at every change, in tests/packs.
-SIBLINGS = ("igammac", "igamma_grad_a", "random_gamma_grad", "zeta", "regularized_incomplete_beta")
+#: Their values are tested at every change, in tests/packs and tests/devices.
+SIBLINGS = ("shard_map", "xla_pmap", "igammac", "igamma_grad_a", "random_gamma_grad", "zeta",
+            "regularized_incomplete_beta")
 
 #: How many times as many a busy machine takes.
 MARGIN = 3.0

@@ -18,17 +18,18 @@ from imports import BY_NAME, PACKS, ROOT, Import, imports, modules, tree
 KERNEL = modules(ROOT / "corejax")
 
 #: What a pack may import of the kernel; `ir` and `plugin` with their modules.
-PACK_API = ("corejax.plugin", "corejax.core", "corejax.ir", "corejax.lax", "corejax.errors")
+PACK_API = ("corejax.plugin", "corejax.core", "corejax.ir", "corejax.lax", "corejax.errors", "corejax.tree")
 
 #: Public names and nothing else: they may import every room, and no room imports one of them.
-FACADES = {f"corejax{name}" for name in ("", ".__main__", ".config", ".core", ".errors", ".lax", ".plugin", ".plugins",
-                                         ".tree")}
+FACADES = {f"corejax{name}" for name in ("", ".__main__", ".config", ".core", ".debug", ".errors", ".lax", ".plugin",
+                                         ".plugins", ".sharding", ".tree")}
 
 #: What imports another module of its room for type checkers only, in a circle, and why.
 TYPES_ONLY = {
     ("corejax.arrays.datamodel", "corejax.arrays.array"): "operators are said to return arrays",
     ("corejax.arrays.exchange", "corejax.arrays.array"): "an array's memory is what it gives away",
     ("corejax.arrays.methods", "corejax.arrays.array"): "methods are said to return arrays",
+    ("corejax.arrays.shards", "corejax.arrays.array"): "parts of arrays are arrays",
     ("corejax.arrays.storage", "corejax.arrays.array"): "it looks into arrays",
     ("corejax.kernel.checks.equations", "corejax.kernel.primitive"): "what a primitive's rules return is checked",
     ("corejax.kernel.checks.forms", "corejax.kernel.primitive"): "the same",
@@ -37,6 +38,7 @@ TYPES_ONLY = {
     ("corejax.kernel.printing", "corejax.kernel.jaxpr"): "programs are what it prints",
     ("corejax.kernel.trace", "corejax.kernel.primitive"): "a trace says what applying one means",
     ("corejax.xla.lowering.locations", "corejax.xla.lowering.programs"): "rules are called with what it makes",
+    ("corejax.xla.lowering.partitioning", "corejax.xla.lowering.programs"): "it is the part of it about devices",
 }
 
 #: What imports by name: late modules, and objects that metadata names.
@@ -196,7 +198,8 @@ def test_packs_import_the_public_api_and_facades_only(pack: str) -> None:
 def test_packs_depend_on_the_basic_one_never_the_reverse() -> None:
     basic, standard = {"corejax_lax_basic"}, {"corejax_lax_basic", "corejax_reductions", "corejax_control_flow"}
     assert {"corejax_lax_basic": set(), "corejax_reductions": basic, "corejax_control_flow": basic,
-            "corejax_sorting": basic, "corejax_special": standard} == {
+            "corejax_sorting": basic, "corejax_special": standard,
+            "corejax_collectives": standard} == {
                 pack: declared_packs(d) for pack, d in PACKS.items()}
 
 

@@ -199,7 +199,7 @@ def test_another_compiler_platform_or_device_is_another_entry(place, compiled, m
 
 def test_the_compilers_version_and_the_devices_number_are_among_the_facts():
     device = cj.devices()[0]
-    facts = _jaxlib.compiler_facts(device.client, device)
+    facts = _jaxlib.compiler_facts(device.client, [device])
     assert {_jaxlib.version, "cpu", str(device.id)} <= set(facts)
 
 
@@ -222,7 +222,8 @@ def test_the_processors_instructions_are_read_from_the_system(tmp_path):
 def test_parts_of_a_key_do_not_run_into_each_other(monkeypatch):
     device = cj.devices()[0]
     monkeypatch.setattr(_jaxlib, "options_bytes", lambda options: options)
-    keys = {persistent_programs.key_of(program, type("Place", (), {"client": device.client, "device": device}), options)
+    place = type("Place", (), {"client": device.client, "devices": [device]})
+    keys = {persistent_programs.key_of(program, place, options)
             for program, options in ((b"ab", b"c"), (b"a", b"bc"), (b"abc", b""), (b"", b"abc"))}
     assert 4 == len(keys)
 

@@ -26,7 +26,7 @@ from corejax import core, lax, plugin
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "docs/reference"
-PACKS = ("lax_basic", "reductions", "control_flow", "special", "sorting")
+PACKS = ("lax_basic", "reductions", "control_flow", "special", "sorting", "collectives")
 
 _HEAD = """# {title}
 
@@ -55,22 +55,27 @@ def functions(pack: str) -> dict[str, list[str]]:
     entries = distribution(f"corejax-{pack.replace('_', '-')}").entry_points.select(group="corejax.functions")
     for entry in sorted(entries, key=lambda entry: (entry.module, entry.attr.lower())):
         about = (inspect.getdoc(home(entry)) or "").split("\n\n")[0]
-        found.setdefault(" ".join(about.split()), []).append(entry.name)
+        found.setdefault(" ".join(about.split()), []).append(entry.name.replace("/", "."))
     return found
+
+
+def value_of(name: str) -> Any:
+    """What a name stands for: `sin` is in `lax`, `cj.pmap` at the top."""
+    return getattr(cj, name.removeprefix("cj.")) if name.startswith("cj.") else getattr(lax, name)
 
 
 def signature(name: str) -> str:
     """The call of a function, over several lines if it is long."""
-    value = getattr(lax, name)
+    value, written = value_of(name), name if name.startswith("cj.") else f"lax.{name}"
     if get_origin(value) is not None:  # a type made of others
-        return f"lax.{name} = {described(value)}"
+        return f"{written} = {described(value)}"
     shape = inspect.signature(value)
     parameters = [*marked(shape, [declared(p) for p in shape.parameters.values()])]
     result = "" if inspect.isclass(value) else f" -> {str(shape.return_annotation).replace(chr(39), '')}"
-    text = f"lax.{name}({', '.join(parameters)}){result}"
+    text = f"{written}({', '.join(parameters)}){result}"
     if len(text) <= 110:
         return text
-    lines = [f"lax.{name}("]
+    lines = [f"{written}("]
     for parameter in parameters:
         if len(lines) == 1 or len(lines[-1]) + len(parameter) > 100:
             lines.append(f"    {parameter},")
@@ -145,7 +150,7 @@ def free_names(doc: str) -> list[str]:
 
 def imports(name: str, doc: str) -> list[str]:
     """The lines that make names known which the examples of a function find in its module."""
-    value = getattr(lax, name)
+    value = value_of(name)
     primitive = getattr(value, "primitive", None)
     known = {**vars(sys.modules[value.__module__])}
     if primitive is not None:
@@ -166,9 +171,10 @@ def page(pack: str) -> str:
     title = f"corejax-{pack.replace('_', '-')}"
     text = _HEAD.format(title=title, summary=distribution(title).metadata["Summary"])
     for about, group in groups.items():
-        text += f"\n## {about.rstrip('.')}\n\n" + ", ".join([f"[{name}](#{name.lower()})" for name in group]) + "\n"
+        links = [f"[{name}](#{name.lower().replace('.', '')})" for name in group]
+        text += f"\n## {about.rstrip('.')}\n\n{', '.join(links)}\n"
         for name in group:
-            doc = "" if get_origin(getattr(lax, name)) is not None else inspect.getdoc(getattr(lax, name)) or ""
+            doc = "" if get_origin(value_of(name)) is not None else inspect.getdoc(value_of(name)) or ""
             text += f"\n### `{name}`\n\n```\n{signature(name)}\n```\n\n{body(name, doc)}"
     return text
 

@@ -72,14 +72,14 @@ def tangents_like(leaves: Sequence[object], avals: Sequence[ShapedArray], what: 
 def _tangent_like(i: int, x: object, aval: ShapedArray, what: str, name: Namer, of: str) -> Any:
     scalar = PYTHON_SCALARS.get(type(x))
     if scalar is not None and not aval.shape and scalar == kind(aval.dtype):
-        return Array.from_host(np.array(x, aval.dtype), aval)
+        return Array.from_host(np.array(x, aval.dtype), aval.invariant)
     try:
         got = aval_of(x)
     except StandIn:
         raise
     except CorejaxTypeError as error:
         raise not_an_array(x, what, name(i), error) from error
-    if got is aval:
+    if got is aval or got is aval.invariant:
         return Zero(aval) if aval.dtype is float0 else x if is_value(x) else as_array(x, copy=True)
     if not got.matches(aval) or aval.dtype is float0:
         raise CorejaxTypeError(f"{what}: {name(i)} doesn't fit {of}", got=str(got), wanted=str(aval), where=here(),
@@ -101,7 +101,7 @@ def finish_cotangent(ct: object, aval: ShapedArray) -> Any:
     It is an array: zeros if nothing flows, float0 for an integer; weak if `aval` is, though tangents never are inside.
     """
     if ct is None or (type(ct) is Zero and ct.aval.dtype is float0):
-        return Array.from_host(np.zeros(aval.shape, float0), aval.tangent)
+        return Array.from_host(np.zeros(aval.shape, float0), aval.tangent.invariant)
     return as_weak_as(instantiate(ct), aval)
 
 
@@ -113,4 +113,5 @@ def as_weak_as(x: object, aval: ShapedArray) -> Any:
         return JVPTracer(x._trace, as_weak_as(x.primal, aval), x.tangent)
     if type(x) is not Array:
         return roles.convert(x, aval.dtype, weak_type=True)
+    aval = aval.invariant
     return Array.from_device(x._buffer, aval) if is_on_device(x) else Array.from_host(x._host, aval)

@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from corejax.arrays import array as arrays
 from corejax.arrays.array import Array
+from corejax.arrays.shardings import NamedSharding
 from corejax.base import caches, trees
 from corejax.base.errors import CorejaxTypeError
+from corejax.base.prefixes import broadcast_prefix
 from corejax.base.standins import StandIn
 from corejax.base.tracebacks import public
+from corejax.installed.roles import roles
 from corejax.interpreters.leaves import is_single_leaf, namer, not_an_array
 from corejax.kernel.trace import Tracer
 from corejax.xla.runtime import client
@@ -27,15 +30,28 @@ def device_put(x: ArrayLike, device: object = ...) -> Array: ...
 def device_put(x: Tree, device: object = ...) -> Tree: ...
 @public
 def device_put(x: object, device: object = None) -> Any:
-    """Put the arrays of a pytree on a device: the default one, or one of `devices()`.
+    """Put the arrays of a pytree on a device: the default one, or one of `devices()`; or divide them by a sharding.
+
+    `device` may be a pytree of these, a prefix of `x`. Within a program, a sharding says how a value is divided there.
 
     >>> import corejax as cj
     >>> cj.device_put([1.0, 2])
     [Array(1., dtype=float64, weak_type=True), Array(2, dtype=int64, weak_type=True)]
     """
+    if isinstance(device, (tuple, list, dict)):
+        leaves, treedef = trees.flatten(x)
+        each = broadcast_prefix(device, x, _is_none, names=("device", "x"))
+        return treedef.unflatten([device_put(leaf, one) for leaf, one in zip(leaves, each, strict=True)])
+
     def put(leaf: object) -> Any:
-        return leaf if isinstance(leaf, Tracer) else arrays.device_put(leaf, device)
+        if isinstance(leaf, Tracer):
+            return roles.constrain(leaf, device) if isinstance(device, NamedSharding) else leaf
+        return arrays.device_put(leaf, device)
     return _on_leaves(put, x, "device_put")
+
+
+def _is_none(x: object) -> bool:
+    return x is None
 
 
 @public

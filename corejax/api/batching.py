@@ -31,13 +31,14 @@ R = TypeVar("R")
 
 @public
 def vmap(fun: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, axis_name: Hashable = None,
-         axis_size: int | None = None) -> Callable[P, R]:
+         axis_size: int | None = None, spmd_axis_name: Hashable = None) -> Callable[P, R]:
     """Map `fun` along an axis of its arguments, all elements at once.
 
     `in_axes` says which axis of each argument is mapped: an int (negative ones count from the end), None for a shared
     argument, or a tuple with an entry for each positional argument, which may be a pytree that is a prefix of the
     argument. Keyword arguments are mapped along axis 0. In the same way, `out_axes` says where the axis is in the
-    results. `axis_name` names it for primitives that combine values along it.
+    results. `axis_name` names it for primitives that combine values along it. `spmd_axis_name`: an axis of a mesh, or
+    several, along which the mapped axis is divided where the function says how its values are.
 
     >>> import corejax as cj, numpy as np
     >>> cj.vmap(lambda x, y: x * y, in_axes=(0, None))(np.array([1.0, 2.0]), 10.0).tolist()
@@ -66,7 +67,7 @@ def vmap(fun: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, axis_name: Ha
                 for i, (x, dim) in enumerate(zip(leaves, dims, strict=True))]
         size = _size(leaves, dims, axis_size, name)
         flat = FlatFun(with_kwargs(fun) if kwargs else fun, in_tree, "vmap")
-        outs, out_dims = batching.vmap(flat, size, axis_name, leaves, dims)
+        outs, out_dims = batching.vmap(flat, size, axis_name, leaves, dims, spmd_axis_name)
         result_axes = [out_axes] * len(outs) if out_axes is None or _is_axis(out_axes) else _out_dims(out_axes, flat)
         return flat.unflatten([_place(x, dim, wanted, size, i, flat) for i, (x, dim, wanted) in
                                enumerate(zip(outs, out_dims, result_axes, strict=True))])

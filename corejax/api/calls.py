@@ -96,7 +96,7 @@ def make_call(general: Callable[..., Any], lookup: Lookup) -> Callable[..., Any]
             if type(context.trace) is not EvalTrace:
                 return general(args, kwargs)
             data: Sequence[Any] = args
-            others = plain = None
+            others = plain = program = None
             if special or len(kwargs) > 1:
                 data, others = parts(args, kwargs)
             elif kwargs:
@@ -124,7 +124,10 @@ def make_call(general: Callable[..., Any], lookup: Lookup) -> Callable[..., Any]
                             raise AttributeError
                     if others is not None:
                         types = (others, *types)
-                    plain = flat[config.default_bits][types].plain
+                    program = flat[config.default_bits][types]
+                    plain = program.plain
+                    if plain is None and program.plain_by_homes:
+                        plain = program.plain_by_homes.get(tuple([id(buffer._sharding) for buffer in buffers]))
                     box = None
                 except AttributeError:
                     on_device = False
@@ -134,10 +137,11 @@ def make_call(general: Callable[..., Any], lookup: Lookup) -> Callable[..., Any]
                 calls += 1
                 on_device = not calls % _LOOK_AGAIN
             if plain is None:
-                program, place, data = find(data, others)
                 if program is None:
-                    return general(args, kwargs, place)
-                plain = program.plain
+                    program, place, data = find(data, others)
+                    if program is None:
+                        return general(args, kwargs, place)
+                    plain = program.plain
                 if plain is None:
                     return program.run(data)
                 buffers, box = plain.start(data)

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar, overload
 
-from corejax.api import retraces
+from corejax.api import retraces, shardings
 from corejax.api.arguments import wraps
 from corejax.api.calls import Lookup, make_call
-from corejax.api.programs import Program, explain_leak, table_of
+from corejax.api.programs import Program, explain_leak, only, table_of
 from corejax.api.retraces import Signature
 from corejax.api.signatures import avals_of, types_of
 from corejax.api.stages import Lowered, Traced
-from corejax.api.staging import abstract_leaves, trace_program
+from corejax.api.staging import ShapeDtypeStruct, abstract_leaves, trace_program
 from corejax.api.statics import Statics, choose, static_names, static_positions
 from corejax.base import trees
 from corejax.base.avals import ShapedArray
@@ -37,7 +37,7 @@ from corejax.interpreters.leaves import (
 from corejax.kernel.context import context
 from corejax.kernel.keys import param_key
 from corejax.xla.runtime.options import settings_of
-from corejax.xla.runtime.placement import common_place
+from corejax.xla.runtime.places import Group
 
 if TYPE_CHECKING:
     from corejax.api.protocols import Jitted
@@ -57,27 +57,34 @@ class _Options(NamedTuple):
     inline: bool
     keep_unused: bool
     compiler_options: tuple[Any, ...]
+    in_shardings: Any
+    out_shardings: Any
 
 
 @overload
 def jit(fun: Callable[P, R], *, static_argnums: Positions = ..., static_argnames: Names = ...,
         donate_argnums: Positions = ..., donate_argnames: Names = ..., inline: bool = ..., keep_unused: bool = ...,
-        compiler_options: Mapping[str, Any] | None = ...) -> Jitted[P, R]: ...
+        compiler_options: Mapping[str, Any] | None = ..., in_shardings: Any = ..., out_shardings: Any = ...
+        ) -> Jitted[P, R]: ...
 @overload
 def jit(fun: None = None, *, static_argnums: Positions = ..., static_argnames: Names = ...,
         donate_argnums: Positions = ..., donate_argnames: Names = ..., inline: bool = ..., keep_unused: bool = ...,
-        compiler_options: Mapping[str, Any] | None = ...) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
+        compiler_options: Mapping[str, Any] | None = ..., in_shardings: Any = ..., out_shardings: Any = ...
+        ) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 @public
 def jit(fun: Callable[..., Any] | None = None, *, static_argnums: Positions = None, static_argnames: Names = None,
         donate_argnums: Positions = None, donate_argnames: Names = None, inline: bool = False,
-        keep_unused: bool = False, compiler_options: Mapping[str, Any] | None = None) -> Any:
+        keep_unused: bool = False, compiler_options: Mapping[str, Any] | None = None, in_shardings: Any = None,
+        out_shardings: Any = None) -> Any:
     """Compile a function: the result does the same as one program, compiled at the first call with these types.
 
     `static_*`: arguments that aren't data; they must be hashable, and each new value is traced again. `donate_*`:
     arguments whose memory the program may overwrite; they can't be used afterwards. `inline`: when traced within
     another program, put the equations there instead of a call. `keep_unused`: keep arguments that the program
     ignores. `compiler_options`: options for the compiler, by name; within another program, that program's options
-    apply instead.
+    apply instead. `in_shardings`, `out_shardings`: how arguments and results are divided among the devices of a mesh:
+    a sharding for all, or one for each argument (for each result), or for each leaf of it; `None` where nothing is
+    said: arguments stay as they are, and the compiler decides about results.
 
     The result has the methods `trace`, `lower`, `eval_shape` (all with the arguments of a call) and `clear_cache`.
 
@@ -91,12 +98,13 @@ def jit(fun: Callable[..., Any] | None = None, *, static_argnums: Positions = No
     if fun is None:
         return partial(jit, static_argnums=static_argnums, static_argnames=static_argnames, inline=inline,
                        donate_argnums=donate_argnums, donate_argnames=donate_argnames, keep_unused=keep_unused,
-                       compiler_options=compiler_options)
+                       compiler_options=compiler_options, in_shardings=in_shardings, out_shardings=out_shardings)
     check_callable(fun, "jit")
     options = _Options(static_positions(static_argnums, "jit"), static_names(static_argnames, "jit"),
                        static_positions(donate_argnums, "jit", "donate_argnums"),
                        static_names(donate_argnames, "jit", "donate_argnames"), bool(inline), bool(keep_unused),
-                       settings_of(compiler_options))
+                       settings_of(compiler_options), shardings.checked(in_shardings, "in_shardings"),
+                       shardings.checked(out_shardings, "out_shardings"))
     staging = _Staging(fun, options)
     result: Any = wraps(fun, make_call(staging.call, staging.lookup))
     result.trace, result.lower, result.eval_shape = staging.trace, staging.lower, staging.eval_shape
@@ -118,7 +126,9 @@ class _Staging:
             raise CorejaxValueError("jit: an argument can't be both static and donated", got=f"{sorted(both)} is both",
                                     wanted="one of static_* and donate_*", where=here(),
                                     todo="remove it from one of the two")
-        self.table = table_of(fun, options._replace(compiler_options=param_key(dict(options.compiler_options))))
+        self.table = table_of(fun, options._replace(
+            compiler_options=param_key(dict(options.compiler_options)),
+            in_shardings=shardings.key_of(options.in_shardings), out_shardings=shardings.key_of(options.out_shardings)))
         self.lookup = Lookup(self.table, self.statics)
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any], place: Any = None) -> Any:
@@ -155,10 +165,13 @@ class _Staging:
 
     def _trace(self, function: Callable[..., Any], dynamic: Any, in_tree: TreeDef | None,
                avals: Sequence[ShapedArray]) -> Program:
+        options = self.options
+        ins = shardings.of_arguments(options.in_shardings, dynamic[0], avals, argument_namer(*dynamic))
         flat = FlatFun(with_kwargs(function), in_tree, "jit")
         closed = trace_program(flat, avals, self.name)
-        return Program(closed, flat.out_tree, self.name, self._donated(dynamic), self.options.inline,
-                       self.options.keep_unused, dict(self.options.compiler_options))
+        outs = shardings.of_results(options.out_shardings, flat, closed.out_avals)
+        return Program(closed, flat.out_tree, self.name, self._donated(dynamic), options.inline, options.keep_unused,
+                       dict(options.compiler_options), ins, outs)
 
     def _donated(self, dynamic: Any) -> tuple[bool, ...]:
         """Whether each leaf is donated."""
@@ -180,8 +193,13 @@ class _Staging:
         leaves, in_tree = trees.flatten(dynamic, None, call_root)
         avals = abstract_leaves(leaves, "jit", argument_namer(*dynamic))
         program = self._trace(function, dynamic, in_tree, avals)
-        place = common_place(leaves, program.closed.consts)
-        return Traced(program, in_tree, self.statics, self.statics.key(args, kwargs), place)
+        asked = tuple([x.sharding if type(x) is ShapeDtypeStruct else None for x in leaves])
+        if not program.in_shardings and any([sharding is not None for sharding in asked]):
+            program.in_shardings = shardings.fitting(asked, avals, argument_namer(*dynamic))
+        deciding = only(leaves, program.used)
+        home: Any = program.home(deciding)
+        at = program.request(home, deciding) if program.mesh is not None or type(home) is Group else home
+        return Traced(program, in_tree, self.statics, self.statics.key(args, kwargs), at)
 
     @public
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:

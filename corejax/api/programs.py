@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 from corejax.arrays.array import Array
+from corejax.arrays.meshes import Mesh
+from corejax.arrays.shardings import NamedSharding
 from corejax.arrays.storage import deleted_error
 from corejax.base import caches
 from corejax.base.errors import ConcretizationError
@@ -18,11 +20,24 @@ from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, Var
 from corejax.kernel.trace import Tracer, leak_error
 from corejax.xla.cache.compile import Executable, compile_jaxpr
 from corejax.xla.runtime import client
-from corejax.xla.runtime.execution import Calls
-from corejax.xla.runtime.placement import common_place
+from corejax.xla.runtime.execution import Calls, Plain
+from corejax.xla.runtime.placement import (
+    Whereabouts,
+    common_home,
+    home_at,
+    marks,
+    mesh_in,
+    moved,
+    request_for,
+    whereabouts,
+)
+from corejax.xla.runtime.places import Division, Group, Place, Request
 
 #: How many programs are kept for each function; one takes about 0.3 MB.
 _MAX_PROGRAMS = 1024
+
+#: How each argument or result is to be divided among devices; None where the user hasn't said.
+Shardings: TypeAlias = tuple[NamedSharding | None, ...]
 
 #: Maps leaves to the function's result.
 Run = Callable[[Sequence[Any]], Any]
@@ -31,18 +46,22 @@ Run = Callable[[Sequence[Any]], Any]
 class Program:
     """A traced function: `run(leaves)` computes its result, `bind(leaves)` applies it under a transformation.
 
-    `plain` is `run` in parts (see `Calls`), if there is one device and one result; else None.
+    `plain` is `run` in parts (see `Calls`), if there is one device and one result; else None. With several devices,
+    `plain_by_homes` has it for arguments that are where they have been before.
     """
 
-    __slots__ = ("closed", "out_tree", "name", "donated", "inline", "keep_unused", "options", "run", "plain",
-                 "executables", "_call")
+    __slots__ = ("closed", "out_tree", "name", "donated", "inline", "keep_unused", "options", "in_shardings",
+                 "out_shardings", "run", "plain", "plain_by_homes", "executables", "_call")
 
     def __init__(self, closed: ClosedJaxpr, out_tree: TreeDef | None, name: str, donated: tuple[bool, ...],
-                 inline: bool, keep_unused: bool, options: Mapping[str, Any] | None = None) -> None:
+                 inline: bool, keep_unused: bool, options: Mapping[str, Any] | None = None,
+                 in_shardings: Shardings = (), out_shardings: Shardings = ()) -> None:
         self.closed, self.out_tree, self.name = closed, out_tree, name
         self.donated, self.inline, self.keep_unused, self.options = donated, inline, keep_unused, options or {}
+        self.in_shardings, self.out_shardings = in_shardings, out_shardings  # empty if there are none
         self.run: Run = self._first_run
-        self.plain: Any = None
+        self.plain: Plain | None = None
+        self.plain_by_homes: dict[Whereabouts, Plain] = {}
         self.executables: list[Executable] = []  # only held here: what runs them doesn't refer to them
         self._call: tuple[Jaxpr, tuple[Any, ...]] | None = None
 
@@ -60,53 +79,116 @@ class Program:
         if self._call is None:
             self._call = consts_to_operands(self.closed)
         jaxpr, consts = self._call
+        leaves = _constrained(leaves, self.in_shardings)
         outs = roles.staged_call(*consts, *leaves, jaxpr=jaxpr, name=self.name,
                                  donated=(False,) * len(consts) + self.donated, inline=self.inline,
                                  keep_unused=self.keep_unused)
-        return self.unflatten(outs)
+        return self.unflatten(_constrained(outs, self.out_shardings))
 
     def _first_run(self, leaves: Sequence[object]) -> Any:
         for const in self.closed.consts:
             if isinstance(const, Tracer):
                 raise leak_error(const, self.name)
         client.check_settings()
-        if len(client.places()) == 1:
-            self.run, self.plain = _runners(self)
+        if len(client.places()) == 1 and self.mesh is None:
+            self.run, self.plain, _ = _compiled(self)
         else:
-            self.run = _ByDevice(self)
+            self.run = _ByHome(self)
         return self.run(leaves)
 
+    @property
+    def used(self) -> list[bool]:
+        """For each argument, whether the program takes it. The others don't decide where it runs."""
+        count = len(self.closed.jaxpr.invars)
+        kept = set(range(count)) if self.keep_unused else set(without_unused(self.closed)[1])
+        return [i in kept for i in range(count)]
 
-class _ByDevice:
-    """Runs on the device of its arguments and of the values it closes over; on the default device if there is none."""
+    def home(self, leaves: Sequence[Any]) -> Place | Group | None:
+        """Where it runs with these arguments: where they are, or the values that it closes over; None if all may move.
+        """
+        return common_home(leaves, self.closed.consts)
+
+    @property
+    def mesh(self) -> Mesh | None:
+        """The mesh on which it must run, if it names one, or its arguments or results are to be divided."""
+        chosen = [sharding for sharding in (*self.in_shardings, *self.out_shardings) if sharding is not None]
+        return chosen[0].mesh if chosen else mesh_in(self.closed.jaxpr)  # type: ignore[return-value]
+
+    def request(self, home: Place | Group | None, leaves: Sequence[Any]) -> Request:
+        """How it is divided among several devices, with arguments that are there."""
+        closed = self.closed
+        return request_for(home, leaves, closed.in_avals, self.mesh,
+                           self.in_shardings or [None] * len(closed.in_avals),
+                           self.out_shardings or [None] * len(closed.out_avals), closed.consts)
+
+
+class _Runner(NamedTuple):
+    """A compiled program, as a function of all leaves; in parts, or None; and where it runs."""
+
+    run: Run
+    plain: Plain | None
+    at: Place | Division
+
+
+class _ByHome:
+    """Runs where its arguments are; on the default device if all of them may move."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.runners: dict[Any, Run] = {}
+        self.divided = program.mesh is not None
+        self.used = program.used
+        self.runners: dict[Any, _Runner] = {}
+        #: The same by what says fastest where arguments are.
+        self.again: dict[Whereabouts, Run] = {}
 
-    def __call__(self, leaves: Sequence[object]) -> Any:
-        place = common_place(leaves, self.program.closed.consts)
-        run = self.runners.get(place)
-        if run is None:
-            run = self.runners[place] = _runners(self.program, place and place.device)[0]
+    def __call__(self, leaves: Sequence[Any]) -> Any:
+        run = self.again.get(whereabouts(leaves))
+        return self._find(leaves) if run is None else run(leaves)
+
+    def _find(self, leaves: Sequence[Any]) -> Any:
+        program, deciding = self.program, only(leaves, self.used)
+        home = program.home(deciding)
+        spread = self.divided or type(home) is Group
+        key = (home, *map(home_at, deciding)) if spread else home
+        runner = self.runners.get(key)
+        if runner is None:
+            at: Any = program.request(home, deciding) if spread else home
+            runner = self.runners[key] = _compiled(program, at)
+        run, plain, place = runner
+        if type(place) is Place and home is not None:
+            there = moved(deciding, place)
+            leaves = [x if used else old for x, old, used in zip(there, leaves, self.used, strict=True)]
+        homes = tuple(map(home_at, leaves))
+        where = marks(homes)
+        self.again[where] = run
+        if plain is not None and None not in homes and (type(place) is Place or place.arguments == homes):
+            program.plain_by_homes[where] = plain
         return run(leaves)
 
 
-def _runners(program: Program, device: object = None) -> tuple[Run, Any]:
-    """The compiled program as a function of all leaves, even if it doesn't take unused ones; and in parts, or None."""
+def _compiled(program: Program, at: Place | Request | None = None) -> _Runner:
     closed, kept = program.closed, list(range(len(program.closed.jaxpr.invars)))
     if not program.keep_unused:
         closed, kept = without_unused(closed)
     donated = [k for k, i in enumerate(kept) if program.donated[i]]
-    executable = compile_jaxpr(closed, donated=donated, name=program.name, options=program.options,
-                               device=device)
+    if type(at) is Request:
+        at = at._replace(arguments=tuple([at.arguments[i] for i in kept]))
+    executable = compile_jaxpr(closed, donated=donated, name=program.name, options=program.options, at=at)
     program.executables.append(executable)
-    run = _unflattened(program.out_tree, executable.calls)
+    run, plain = _unflattened(program.out_tree, executable.calls), None
     if len(kept) < len(program.donated):
         run = _of_kept(run, kept)
     elif program.out_tree is None and not donated:
-        return run, executable.calls.plain
-    return (_donating(run, program.donated) if any(program.donated) else run), None
+        plain = executable.calls.plain
+    return _Runner(_donating(run, program.donated) if any(program.donated) else run, plain, executable.at)
+
+
+def _constrained(values: Sequence[Any], shardings: Shardings) -> Sequence[Any]:
+    """The same values, divided like this within the program that is being traced."""
+    if not shardings:
+        return values
+    return [x if sharding is None else roles.constrain(x, sharding)
+            for x, sharding in zip(values, shardings, strict=True)]
 
 
 def _unflattened(out_tree: TreeDef | None, calls: Calls) -> Run:
@@ -131,6 +213,11 @@ def _donating(inner: Run, donated: Sequence[bool]) -> Run:
                 x.delete()
         return out
     return run
+
+
+def only(leaves: Sequence[Any], used: Sequence[bool]) -> Sequence[Any]:
+    """The leaves, with None in place of those that aren't used."""
+    return leaves if False not in used else [x if flag else None for x, flag in zip(leaves, used, strict=True)]
 
 
 def without_unused(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[int]]:

@@ -10,8 +10,8 @@ from corejax.base.avals import ShapedArray
 from corejax.base.source import warn
 from corejax.base.trees import TreeDef
 from corejax.interpreters.leaves import Namer, call_root
+from corejax.kernel.axes import AxisEnv
 from corejax.kernel.keys import shown
-from corejax.kernel.trace import AxisEnv
 
 
 class Signature(NamedTuple):
@@ -50,7 +50,11 @@ def _changes(before: Signature, now: Signature, namer: Namer) -> Iterator[str]:
     if before.default_bits != now.default_bits:
         yield f"config.default_bits = {before.default_bits}, which is {now.default_bits} now"
     if before.axes != now.axes:
-        yield f"different mapped axes around it: {before.axes} before, {now.axes} now"
+        yield f"different mapped axes around it: {_axes(before)} before, {_axes(now)} now"
+
+
+def _axes(signature: Signature) -> str:
+    return ", ".join([f"{axis.name!r} of size {axis.size}" for axis in signature.axes]) or "none"
 
 
 def _other_structure(before: object, now: object) -> Iterator[str]:

@@ -23,8 +23,10 @@ from corejax.kernel.jaxpr import ClosedJaxpr
 from corejax.kernel.keys import shown
 from corejax.kernel.trace import Tracer
 from corejax.xla.cache import stages
-from corejax.xla.runtime.client import Place
+from corejax.xla.cache.compile import wanted_by
+from corejax.xla.lowering.partitioning import Wanted
 from corejax.xla.runtime.options import settings_of
+from corejax.xla.runtime.places import Place, Request
 
 
 def check_arguments(leaves: Sequence[object], in_tree: TreeDef, dynamic: Any, in_tree_wanted: TreeDef,
@@ -106,15 +108,20 @@ class Traced(Stage):
     """A function traced for arguments of certain types."""
 
     def __init__(self, program: Program, in_tree: TreeDef, statics: Statics, static_key: Any = (),
-                 place: Place | None = None) -> None:
+                 at: Place | Request | None = None) -> None:
         self._program, self._in_tree = program, in_tree
         self._statics, self._static_key = statics, static_key
-        self._place = place  # where its arguments are; None if they aren't on a device
+        self._at = at  # where its arguments are; None if they may move
 
     @property
     def jaxpr(self) -> ClosedJaxpr:
         """The program."""
         return self._program.closed
+
+    @property
+    def wanted(self) -> Wanted | None:
+        """How it is divided among several devices, if that is said."""
+        return wanted_by(self._at) if type(self._at) is Request else None
 
     def lower(self, platform: str | None = None) -> Lowered:
         """Lower it for a platform; by default, that of its arguments' device, or of the default device."""
@@ -122,13 +129,15 @@ class Traced(Stage):
             raise CorejaxTypeError("lower: a platform must be given by its name", where=here(),
                                    got=f"{kind_of(platform)}: {platform!r:.80}", wanted="'cpu', 'cuda' or another",
                                    todo="leave it out for the default")
-        if platform is None and self._place is not None:
-            platform = self._place.compiler
+        at = self._at
+        if platform is None and at is not None:
+            platform = at.group.compiler if type(at) is Request else at.compiler
         closed, kept = self.jaxpr, list(range(len(self.jaxpr.in_avals)))
         if not self._program.keep_unused:
             closed, kept = without_unused(closed)
         donated = [k for k, i in enumerate(kept) if self._program.donated[i]]
-        return Lowered(self, stages.lower_jaxpr(closed, donated, self._program.name, platform), kept)
+        request = at._replace(arguments=tuple([at.arguments[i] for i in kept])) if type(at) is Request else None
+        return Lowered(self, stages.lower_jaxpr(closed, donated, self._program.name, platform, request), kept)
 
 
 @public
@@ -172,8 +181,8 @@ class Lowered(Stage):
         Array(16., dtype=float64, weak_type=True)
         """
         options = {**self._program.options, **dict(settings_of(compiler_options))}
-        place = self.traced._place
-        if device is None and place is not None and place.compiler == self.platform:
+        place = self.traced._at
+        if device is None and type(place) is Place and place.compiler == self.platform:
             device = place.device
         return Compiled(self.traced, self._flat.compile(options, device), self._kept)
 
@@ -258,7 +267,7 @@ class Compiled(Stage):
     @property
     def device(self) -> Any:
         """The device that it was compiled for."""
-        return self._flat.executable.place.device
+        return self._flat.executable.device
 
 
 def _describe(key: tuple[Any, ...]) -> str:

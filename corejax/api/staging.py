@@ -9,6 +9,7 @@ import numpy as np
 
 from corejax.api.arguments import wraps
 from corejax.api.statics import Statics, static_positions
+from corejax.arrays.shardings import NamedSharding
 from corejax.base import dtypes, trees
 from corejax.base.avals import ShapedArray, aval_of
 from corejax.base.config import config
@@ -33,13 +34,23 @@ from corejax.kernel.jaxpr import ClosedJaxpr
 
 @public
 class ShapeDtypeStruct:
-    """The type of an array, in place of one: what `eval_shape` returns, and `make_jaxpr` and `lower` accept."""
+    """The type of an array, in place of one: what `eval_shape` returns, and `make_jaxpr` and `lower` accept.
 
-    __slots__ = ("shape", "dtype", "weak_type")
+    `sharding` says how the array will be divided among devices, for a program that is compiled before there is one.
+    """
 
-    def __init__(self, shape: Sequence[int], dtype: Any, *, weak_type: bool = False) -> None:
+    __slots__ = ("shape", "dtype", "weak_type", "_sharding")
+
+    def __init__(self, shape: Sequence[int], dtype: Any, *, weak_type: bool = False,
+                 sharding: NamedSharding | None = None) -> None:
         aval = ShapedArray(shape, dtype, weak_type)
         self.shape, self.dtype, self.weak_type = aval.shape, aval.dtype, aval.weak_type
+        self._sharding = sharding
+
+    @property
+    def sharding(self) -> NamedSharding | None:
+        """How it will be divided; None if that isn't said."""
+        return getattr(self, "_sharding", None)  # it is missing in old pickles
 
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: int(np.prod(self.shape, dtype=object)))
@@ -54,15 +65,20 @@ class ShapeDtypeStruct:
         return hash(_fields(self))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return struct_of, (ShapedArray(self.shape, self.dtype, self.weak_type),)
+        return _restored, _fields(self)
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={dtypes.long_name(self.dtype)}{weak})"
+        divided = "" if self.sharding is None else f", sharding={self.sharding}"
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={dtypes.long_name(self.dtype)}{weak}{divided})"
 
 
 def _fields(struct: ShapeDtypeStruct) -> tuple[Any, ...]:
-    return struct.shape, struct.dtype, struct.weak_type
+    return struct.shape, struct.dtype, struct.weak_type, struct.sharding
+
+
+def _restored(shape: Sequence[int], dtype: Any, weak_type: bool, sharding: NamedSharding | None) -> ShapeDtypeStruct:
+    return ShapeDtypeStruct(shape, dtype, weak_type=weak_type, sharding=sharding)
 
 
 def struct_of(aval: ShapedArray) -> ShapeDtypeStruct:

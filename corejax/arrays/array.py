@@ -22,6 +22,7 @@ from corejax.arrays.storage import (
     as_scalar,
     check_has_value,
     element,
+    home_of,
     is_on_device,
     live,
     numbers,
@@ -30,11 +31,21 @@ from corejax.arrays.storage import (
     scalar_error,
     to_numpy,
 )
-from corejax.base import _jaxlib, dtypes, elements
+from corejax.base import dtypes, elements
 from corejax.base.avals import ShapedArray, aval_of, is_foreign
-from corejax.base.errors import CorejaxError, CorejaxTypeError, CorejaxValueError
+from corejax.base.errors import CorejaxError, CorejaxIndexError, CorejaxTypeError, CorejaxValueError
+from corejax.base.late import late
 from corejax.base.source import here
 from corejax.base.tracebacks import as_entry, public, trim
+
+if TYPE_CHECKING:
+    from corejax.arrays import shardings, shards
+    from corejax.arrays.devices import Buffer, Device
+    from corejax.arrays.shardings import Sharding
+    from corejax.arrays.shards import Shard
+else:
+    shardings = late("corejax.arrays.shardings", keep=True)
+    shards = late("corejax.arrays.shards", keep=True)
 
 _new = object.__new__
 
@@ -112,14 +123,54 @@ class Array(Stored, DataModel, Methods, metaclass=ArrayType):
 
     @property
     @public
-    def device(self) -> Device:
-        """The device that it is on; for an array in host memory, the default device."""
-        runtime = devices.runtime
-        return runtime.place_with(live(self)._sharding).device if is_on_device(self) else runtime.place_of().device
+    def device(self) -> Device | Sharding:
+        """The device that it is on, or its sharding if on several; for one in host memory, the default device."""
+        sharding = self.sharding
+        return sharding.flat_devices[0] if type(sharding) is shardings.SingleDeviceSharding else sharding
+
+    @property
+    @public
+    def sharding(self) -> Sharding:
+        """How it is divided among devices; in host memory, it counts as on the default device."""
+        found: Sharding = home_of(self).user_sharding
+        return found
 
     def devices(self) -> set[Device]:
         """The devices that it is on."""
-        return {self.device}
+        return set(self.sharding.device_set)
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether all of its devices belong to this process."""
+        return self.sharding.is_fully_addressable
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether each of its devices holds all of it."""
+        return self.sharding.is_fully_replicated
+
+    @property
+    @public
+    def addressable_shards(self) -> list[Shard]:
+        """Its parts on the devices of this process, in the order of its sharding."""
+        return shards.shards_of(self, Array.from_device)
+
+    @property
+    @public
+    def global_shards(self) -> list[Shard]:
+        """Its parts on all devices."""
+        return shards.shards_of(self, Array.from_device)
+
+    @public
+    def addressable_data(self, index: int) -> Array:
+        """The part on one of this process's devices, by its position in `addressable_shards`."""
+        held = shards.shards_of(self, Array.from_device)
+        try:
+            return held[index].data
+        except (IndexError, TypeError) as error:
+            raise CorejaxIndexError(f"{self.aval} has no such shard", got=repr(index)[:80], where=here(),
+                                    wanted=f"an integer from 0 to {len(held) - 1}",
+                                    todo="look at x.addressable_shards") from error
 
     @as_entry
     def block_until_ready(self) -> Array:
@@ -218,10 +269,11 @@ class Array(Stored, DataModel, Methods, metaclass=ArrayType):
         host = getattr(self, "_host", None)
         if host is not None:
             return iter([Array.from_host(host[i, ...], row) for i in range(len(self))])
-        if live(self).platform() != "cpu":
+        home = home_of(self)
+        if live(self).platform() != "cpu" or type(home.user_sharding) is not shardings.SingleDeviceSharding:
             return iter([self[i] for i in range(len(self))])
-        rows, place = to_numpy(self), devices.runtime.place_of(self.device)
-        return iter([Array.from_device(place.put_copy(row, rows[i, ...]), row) for i in range(len(self))])
+        rows = to_numpy(self)
+        return iter([Array.from_device(home.put_copy(row, rows[i, ...]), row) for i in range(len(self))])
 
     def __format__(self, spec: str) -> str:
         is_number = not self.aval.shape and elements.find(self.aval.dtype) is None
@@ -252,11 +304,7 @@ class Array(Stored, DataModel, Methods, metaclass=ArrayType):
         host = getattr(self, "_host", None)
         if host is not None:
             return Array.from_host(host, self.aval)
-        return Array.from_device(devices.runtime.place_of(self.device).put_copy(self.aval, to_numpy(self)), self.aval)
-
-
-if TYPE_CHECKING:
-    from corejax.arrays.devices import Buffer, Device
+        return Array.from_device(home_of(self).put_copy(self.aval, to_numpy(self)), self.aval)
 
 
 def _text(array: Array, **layout: Any) -> str:
@@ -329,17 +377,31 @@ def _of_another_library(value: Any, aval: ShapedArray, copy: bool) -> Array:
 
 
 def device_put(x: object, device: object = None) -> Array:
-    """Put an array on a device: the default one, or one of `devices()`."""
+    """Put an array on a device (the default one, or one of `devices()`), or on several by a sharding."""
     array = as_array(x, copy=False)
-    place = devices.runtime.place_of(device)
+    if device is None and is_on_device(array):
+        live(array)  # raises if it was deleted
+        return array
+    if isinstance(device, shardings.Sharding):
+        device.shard_shape(array.aval.shape)  # raises if it doesn't fit
+    home = devices.runtime.home_for(device, array.aval.ndim)
     if is_on_device(array):
-        if _jaxlib.buffer_device(live(array)) == place.device or device is None:
+        here = home_of(array)
+        if here is home:
             return array
-        return Array.from_device(place.put_copy(array.aval, to_numpy(array)), array.aval)
+        if here.user_sharding.is_equivalent_to(home.user_sharding, array.aval.ndim):
+            # The same place; but it may have moved, and may no longer.
+            return Array.from_device(home.assemble(array.aval, here.shards(live(array))), array.aval)
+        there: Array | None = devices.mover.moved(array, here, home)
+        if there is not None:
+            return there
+        # What was divided has been put together in memory of its own.
+        put = home.put_copy if here.user_sharding.is_fully_replicated else home.put_shared
+        return Array.from_device(put(array.aval, to_numpy(array)), array.aval)
     if array.aval.dtype == dtypes.float0:
         return array
     # A raw ndarray may change later; the storage of an Array doesn't.
-    put = place.put_shared if array is x else place.put_copy
+    put = home.put_shared if array is x else home.put_copy
     return Array.from_device(put(array.aval, to_numpy(array)), array.aval)
 
 

@@ -41,7 +41,8 @@ _OFTEN_ABSENT = frozenset(["_host", "_buffer", "__array_struct__", "__array_inte
 
 #: What only concrete arrays have; and what would promise the whole array API standard.
 _ABSENT = frozenset(["device", "devices", "to_device", "is_ready", "block_until_ready", "delete", "is_deleted",
-                     "__dlpack__", "__dlpack_device__", "__array_namespace__"])
+                     "addressable_shards", "global_shards", "addressable_data", "is_fully_addressable",
+                     "is_fully_replicated", "__dlpack__", "__dlpack_device__", "__array_namespace__"])
 
 
 #: The operands of an array's operators: arrays, traced or NumPy's, and numbers (to type checkers, an int is a complex).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -42,11 +43,25 @@ class Buffer(Protocol):
     def block_until_ready(self) -> object: ...
 
 
-class Place(Protocol):
-    """A device, with what it takes to put arrays there."""
+class Home(Protocol):
+    """Where arrays can be: a device, or several; with what it takes to put arrays there."""
 
-    device: Device
-    sharding: Any
+    @property
+    def device(self) -> Device:
+        """The device, or the first of several."""
+
+    @property
+    def user_sharding(self) -> Any:
+        """Where this is, in the words of users."""
+
+    def shards(self, buffer: Any) -> Sequence[Any]:
+        """The parts of a buffer that is there, one for each device."""
+
+    def assemble(self, aval: ShapedArray, shards: Sequence[Any]) -> Any:
+        """The buffer that consists of these parts."""
+
+    def read(self, buffer: Any, stored: ShapedArray) -> np.ndarray:
+        """The elements of a buffer that is there, read-only."""
 
     def put_copy(self, aval: ShapedArray, host: np.ndarray | np.generic) -> Buffer:
         """A buffer for an ndarray that may change afterwards."""
@@ -58,11 +73,14 @@ class Place(Protocol):
 class Runtime(Protocol):
     """Runs devices."""
 
-    def place_of(self, device: object = None) -> Place:
-        """The place of a device, given itself or by name, or of the default device for None."""
+    def devices(self, platform: str | None = None) -> list[Device]:
+        """The devices of the default backend, or those of a backend or platform by its name."""
 
-    def place_with(self, sharding: object) -> Place:
-        """The place of buffers with this sharding."""
+    def home_for(self, target: object, ndim: int) -> Home:
+        """Where to put arrays with this many axes: a sharding, a device, given itself or by name, or None."""
+
+    def home_of(self, sharding: object) -> Home:
+        """Where the buffers with this runtime's sharding are."""
 
     def check_not_forked(self) -> None:
         """Raise in a forked child, which can't use its parent's runtime."""
@@ -71,10 +89,24 @@ class Runtime(Protocol):
         """The error to raise for a failure of the runtime."""
 
 
+class Mover(Protocol):
+    """Moves arrays from devices to devices."""
+
+    def moved(self, x: Any, here: Home, there: Home) -> Any:
+        """The array, which is here, at another home; None if the way through host memory is the better one."""
+
+
 runtime: Runtime
+mover: Mover
 
 
-def run_by(chosen: Runtime) -> None:
+def run_by(chosen: Runtime, moves: Mover) -> None:
     """Use this runtime."""
-    global runtime
-    runtime = chosen
+    global runtime, mover
+    runtime, mover = chosen, moves
+
+
+def is_addressable(device: Device) -> bool:
+    """Whether a device belongs to this process, rather than to another one that it works with."""
+    client = getattr(device, "client", None)
+    return client is None or bool(device.process_index == client.process_index())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from corejax.arrays import devices
-from corejax.arrays.storage import is_on_device, live, read_only, to_numpy
+from corejax.arrays.storage import home_of, is_on_device, live, read_only, to_numpy
 from corejax.base import _jaxlib, dtypes, elements
 from corejax.base.errors import CorejaxError, CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.base.source import here
@@ -35,7 +35,7 @@ def device_of(array: Array) -> tuple[int, int]:
     """DLPack's codes for the device that an array is on."""
     if not is_on_device(array) or live(array).platform() == "cpu":
         return CPU, 0
-    return CUDA, array.device.local_hardware_id
+    return CUDA, home_of(array).device.local_hardware_id
 
 
 def to_dlpack(array: Array, stream: object, max_version: tuple[int, int] | None, dl_device: tuple[int, int] | None,
@@ -48,9 +48,12 @@ def to_dlpack(array: Array, stream: object, max_version: tuple[int, int] | None,
     if dl_device is not None and tuple(dl_device) not in ((kind, number), (CPU, 0)):
         raise _refused(array, f"it can't be exported to the DLPack device {tuple(dl_device)}", f"dl_device={dl_device}",
                        f"{(kind, number)}, where it lives, or {(CPU, 0)}, the host", "move it with cj.device_put first")
+    if kind != CPU and len(array.devices()) > 1:
+        raise _refused(array, "it is divided among several devices", str(array.sharding), "an array on one device",
+                       "move it to one with cj.device_put, or export the parts: [s.data for s in x.addressable_shards]")
     if kind != CPU and (dl_device is None or tuple(dl_device) == (kind, number)):
         array.block_until_ready()
-        buffer = devices.runtime.place_of(array.device).put_copy(array.aval, to_numpy(array)) if copy else live(array)
+        buffer = home_of(array).put_copy(array.aval, to_numpy(array)) if copy else live(array)
         return _jaxlib.buffer_to_dlpack(buffer, stream)
     if stream is not None:
         raise CorejaxValueError("host memory has no streams", got=f"stream={stream!r}"[:80], where=here(),
@@ -69,8 +72,8 @@ def _of_host(array: Array, max_version: tuple[int, int] | None, copy: bool | Non
         raise _refused(array, "without a copy its consumer could write to it", f"copy=False, max_version={max_version}",
                        "max_version=(1, 0), and a dtype of NumPy's own", "allow a copy")
     if ours:
-        place = devices.runtime.place_of("cpu")
-        return _jaxlib.buffer_to_dlpack(place.put_copy(array.aval, view), None)
+        home = devices.runtime.home_for("cpu", array.aval.ndim)
+        return _jaxlib.buffer_to_dlpack(home.put_copy(array.aval, view), None)
     if mutable:
         return view.copy().__dlpack__()
     if any([step < 0 for step in view.strides]):  # other libraries don't support negative strides

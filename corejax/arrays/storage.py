@@ -25,7 +25,7 @@ from corejax.base.source import here
 
 if TYPE_CHECKING:
     from corejax.arrays.array import Array
-    from corejax.arrays.devices import Buffer
+    from corejax.arrays.devices import Buffer, Home
 
 
 #: A value in host memory; for rank 0, perhaps a NumPy scalar.
@@ -72,6 +72,12 @@ def live(array: Array) -> Buffer:
     return buffer
 
 
+def home_of(array: Array) -> Home:
+    """Where an array is: the default device if it is in host memory."""
+    runtime = devices.runtime
+    return runtime.home_of(live(array)._sharding) if is_on_device(array) else runtime.home_for(None, array.aval.ndim)
+
+
 def deleted_error(array: Array) -> CorejaxRuntimeError:
     """The error for an array that was deleted."""
     return CorejaxRuntimeError("the array was deleted, or donated to a compiled function", got=str(array.aval),
@@ -108,7 +114,7 @@ def to_numpy(array: Array) -> np.ndarray:
 def from_buffer(buffer: Buffer, aval: ShapedArray) -> np.ndarray:
     """The value of a buffer that holds an array of this type."""
     stored = aval.stored
-    host = _jaxlib.buffer_to_numpy(buffer, stored.shape, stored.dtype)
+    host = devices.runtime.home_of(buffer._sharding).read(buffer, stored)
     return host if stored is aval else elements.to_host(host, aval.dtype)
 
 

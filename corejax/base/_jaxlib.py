@@ -42,6 +42,7 @@ _SOURCES: dict[str, tuple[str, ...]] = {
     "DeviceAssignment": ("jaxlib._jax", "DeviceAssignment"),
     "DeviceList": ("jaxlib._jax", "DeviceList"),
     "HloSharding": ("jaxlib.xla_client", "HloSharding"),
+    "OpSharding": ("jaxlib.xla_client", "OpSharding"),
     "RuntimeFailure": ("jaxlib._jax", "JaxRuntimeError"),
     "batched_block_until_ready": ("jaxlib._jax", "batched_block_until_ready"),
     "batched_device_put": ("jaxlib._jax", "batched_device_put"),
@@ -98,6 +99,16 @@ def _load(name: str) -> Any:
 
 # Building programs
 
+def with_partitioning(context: Any) -> None:
+    """Let a context's programs say how arrays are divided among devices."""
+    _load("sdy").register_dialect(context)
+
+
+def portable_bytes(module: Any, version: str) -> bytes:
+    """A module as bytes that releases from `version` on can read. How arrays are divided has no such promise."""
+    return bytes(_load("runtime").mlir.serialize_portable_artifact(module, version, True))
+
+
 def mlir_context() -> Any:
     """A fresh MLIR context with the dialects that programs are written in. One module, one thread, one context."""
     ir = _load("ir")
@@ -153,18 +164,62 @@ def gpu_options() -> dict[str, Any]:
     return found
 
 
-def single_device_sharding(device: Any) -> Any:
-    """The sharding of arrays on one device.
+def tiles(ids: np.ndarray | None) -> Any:
+    """How an array is divided among devices, as the runtime says it; None for a copy on each.
+
+    `ids` has an axis for each of the array's, and a last one for the devices that hold the same tile.
+    """
+    if ids is None:
+        return _load("HloSharding").replicate()
+    return _load("HloSharding").subgroup_with_device_ordering(ids, [_load("OpSharding").Type.REPLICATED])
+
+
+def tile_ids(tiles: Any, ndim: int) -> np.ndarray | None:
+    """The opposite of `tiles`; None if there is a copy on each device."""
+    if tiles.is_replicated():
+        return None
+    ids = np.array(tiles.tile_assignment_devices()).reshape(tiles.tile_assignment_dimensions())
+    return ids.reshape(*ids.shape[:ndim], -1)
+
+
+def spread_sharding(devices: Any, tiles: Any) -> Any:
+    """The sharding of arrays over these devices.
 
     It must be exactly jaxlib's class: a subclass makes the runtime call back into Python for each array that it
     creates, and the classes for a single device or a mesh import jax.
     """
-    return _load("runtime").GSPMDSharding(_load("DeviceList")((device,)), _load("HloSharding").replicate())
+    return _load("runtime").GSPMDSharding(devices, tiles)
 
 
-def sharding_device(sharding: Any) -> Any:
-    """The device of such a sharding."""
-    return sharding._internal_device_list[0]
+def device_list(devices: Sequence[Any]) -> Any:
+    """Several devices in an order, as the runtime takes them."""
+    return _load("DeviceList")(tuple(devices))
+
+
+def sharding_devices(sharding: Any) -> Any:
+    """The devices of a sharding, a sequence."""
+    return sharding._internal_device_list
+
+
+def buffer_shards(buffer: Any) -> Sequence[Any]:
+    """The parts of a buffer over several devices, each a buffer on one device, in the order of its devices."""
+    shards: Sequence[Any] = buffer._arrays
+    return shards
+
+
+def shardings_of(loaded: Any) -> tuple[list[Any], list[Any]]:
+    """How a program for several devices wants its arguments divided, and how it divides its results, as `tiles`."""
+    convert = _load("HloSharding").from_proto
+    given = loaded.get_parameter_shardings() or (), loaded.get_output_shardings() or ()
+    return [convert(each) for each in given[0]], [convert(each) for each in given[1]]
+
+
+_EXCHANGE = re.compile(r"\b(channel_id|replica_groups|source_target_pairs)=")
+
+
+def exchanges(loaded: Any) -> bool:
+    """Whether devices exchange data in a program, so that they wait for each other."""
+    return any([_EXCHANGE.search(module.to_string()) is not None for module in loaded.hlo_modules()])
 
 
 def result_handler(aval: object, sharding: Any) -> Any:
@@ -176,35 +231,43 @@ def result_handler(aval: object, sharding: Any) -> Any:
         return make(aval, sharding, False)
 
 
-def put_arguments(device: Any, sharding: Any, shared: bool) -> tuple[Any, ...]:
-    """The arguments of `batched_device_put(aval, sharding, (ndarray,), ...)` after the ndarray.
+def put_arguments(devices: Sequence[Any], shared: bool) -> tuple[Any, ...]:
+    """The arguments of `batched_device_put(aval, sharding, ndarrays, ...)` after the ndarrays, one for each device.
 
     If `shared`, the buffer may use the ndarray's own memory for good; else it is copied before the call returns. 64-bit
     types are allowed for each call: the process-wide switch is left alone.
     """
     semantics = _load("runtime").HostBufferSemantics
-    return (device,), False, False, semantics.ZERO_COPY if shared else semantics.IMMUTABLE_ONLY_DURING_CALL, True
+    return tuple(devices), False, False, semantics.ZERO_COPY if shared else semantics.IMMUTABLE_ONLY_DURING_CALL, True
 
 
-def compile_options(device_id: int, overrides: Sequence[tuple[str, Any]] = ()) -> Any:
-    """Options for a program on one device: the compiler's defaults, with `overrides`."""
+def compile_options(device_ids: Sequence[int], overrides: Sequence[tuple[str, Any]] = (), partitioned: bool = False,
+                    open_arguments: Sequence[bool] = (), open_results: Sequence[bool] = ()) -> Any:
+    """Options for a program on these devices: the compiler's defaults, with `overrides`.
+
+    A `partitioned` program is divided among the devices; `open_*` say for which arguments and results the compiler
+    decides how.
+    """
     options = _load("CompileOptions")()
-    options.num_replicas = options.num_partitions = 1
+    options.num_replicas, options.num_partitions = 1, len(device_ids)
     options.profile_version = -1
     build = options.executable_build_options
-    build.num_replicas = build.num_partitions = 1
-    if device_id:
+    build.num_replicas, build.num_partitions = 1, len(device_ids)
+    if list(device_ids) != [0]:
         # Without an assignment, a program runs on the first device, wherever its arguments are.
-        assignment = _load("DeviceAssignment").create(np.array([[device_id]], np.int32))
+        assignment = _load("DeviceAssignment").create(np.array([device_ids], np.int32))
         options.device_assignment = build.device_assignment = assignment
+    if partitioned:
+        build.use_spmd_partitioning = build.use_shardy_partitioner = True
+        build.allow_spmd_sharding_propagation_to_parameters = list(open_arguments)
+        build.allow_spmd_sharding_propagation_to_output = list(open_results)
     if overrides:
         options.env_option_overrides = list(overrides)
     return options
 
 
-def compile_module(client: Any, module: Any, device: Any, options: Any, callbacks: Sequence[Any] = ()) -> Any:
+def compile_module(client: Any, module: Any, devices: Any, options: Any, callbacks: Sequence[Any] = ()) -> Any:
     """Compile and load a module. It is passed as an `ir.Module`, since only these may contain host callbacks."""
-    devices = _load("DeviceList")((device,))
     if callbacks:
         return client.compile_and_load(module, devices, options, host_callbacks=list(callbacks))
     return client.compile_and_load(module, devices, options)
@@ -304,10 +367,11 @@ def options_bytes(options: Any) -> bytes:
     return bytes(options.SerializeAsString())
 
 
-def compiler_facts(client: Any, device: Any) -> tuple[str, ...]:
-    """What else the compiler's output depends on: its version, its platform, the device."""
-    facts = (_load("version"), client.platform, client.platform_version, client.runtime_type, device.device_kind,
-             getattr(device, "compute_capability", ""), device.id)
+def compiler_facts(client: Any, devices: Sequence[Any]) -> tuple[str, ...]:
+    """What else the compiler's output depends on: its version, its platform, the devices."""
+    facts: list[Any] = [_load("version"), client.platform, client.platform_version, client.runtime_type]
+    for device in devices:
+        facts += [device.device_kind, getattr(device, "compute_capability", ""), device.id]
     return tuple(map(str, facts))
 
 
@@ -316,9 +380,9 @@ def executable_bytes(client: Any, loaded: Any) -> bytes:
     return bytes(client.serialize_executable(loaded))
 
 
-def load_executable(client: Any, data: bytes, device: Any, options: Any) -> Any:
+def load_executable(client: Any, data: bytes, devices: Any, options: Any) -> Any:
     """Load an executable from such bytes. Whatever they contain is run, and those of other releases aren't rejected."""
-    return client.deserialize_executable(data, _load("DeviceList")((device,)), options)
+    return client.deserialize_executable(data, devices, options)
 
 
 class _Exported:
@@ -370,8 +434,3 @@ def buffer_to_numpy(buffer: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.
         out = np.asarray(_Memory(_load("buffer_to_dlpack")(buffer), shape, dtype.itemsize)).view(dtype)
     out.flags.writeable = False
     return out
-
-
-def buffer_device(buffer: Any) -> Any:
-    """The device that a buffer is on."""
-    return buffer._sharding._internal_device_list[0]

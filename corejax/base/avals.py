@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from math import prod
 from typing import Any
 
@@ -30,6 +30,8 @@ _intern_lock = threading.RLock()
 
 _MOST = 2 ** 63 - 1
 
+_NOWHERE: frozenset[Hashable] = frozenset()
+
 # Making an aval takes microseconds, finding a known one a tenth of that.
 _of_numpy: BoundedCache[tuple[tuple[int, ...], np.dtype], ShapedArray] = BoundedCache(4096)
 _of_scalar: BoundedCache[tuple[str, int], ShapedArray] = BoundedCache(64)
@@ -37,19 +39,31 @@ known_aval = _of_numpy._entries.get  # by (shape, dtype) of NumPy arrays: for pa
 
 
 class ShapedArray:
-    """The type of an array: shape, dtype, and whether the dtype comes from Python scalars only (`weak_type`)."""
+    """The type of an array: shape, dtype, and whether the dtype comes from Python scalars only (`weak_type`).
 
-    __slots__ = ("shape", "dtype", "weak_type", "tangent", "__weakref__")
+    In a program that each device of a mesh runs, `varying` names the axes of the mesh along which the value differs
+    from device to device, as far as this is tracked. Along the others it is the same: it is invariant.
+
+    >>> aval = ShapedArray((3,), "float64", varying=("x",))
+    >>> aval, aval.update(shape=()), aval.invariant
+    (f64[3]{x}, f64[]{x}, f64[3])
+    """
+
+    __slots__ = ("shape", "dtype", "weak_type", "varying", "tangent", "__weakref__")
     shape: tuple[int, ...]
     dtype: np.dtype
     weak_type: bool
+    varying: frozenset[Hashable]
     tangent: ShapedArray
     """The type of tangents and cotangents: the same if inexact, else float0; never weak."""
 
-    def __new__(cls, shape: Iterable[int], dtype: object, weak_type: bool = False) -> ShapedArray:
+    def __new__(cls, shape: Iterable[int], dtype: object, weak_type: bool = False,
+                varying: Iterable[Hashable] = _NOWHERE) -> ShapedArray:
         """The shape is a sequence of integers, the dtype anything that names one."""
         if type(shape) is not tuple or set(map(type, shape)) - {int}:
             shape = _canonical_shape(shape)
+        if varying:
+            return cls._intern(cls, shape, dtypes.canonical(dtype), bool(weak_type), frozenset(varying))
         return cls._intern(cls, shape, dtypes.canonical(dtype), bool(weak_type))
 
     @staticmethod
@@ -71,14 +85,16 @@ class ShapedArray:
                                     got=f"{self}.{name} = {value!r}"[:80], wanted="a type of its own",
                                     todo="make a new one: aval.update(shape=...)")
 
-    def _fill(self, shape: tuple[int, ...], dtype: np.dtype, weak_type: bool) -> None:
+    def _fill(self, shape: tuple[int, ...], dtype: np.dtype, weak_type: bool, varying: frozenset[Hashable] = _NOWHERE
+              ) -> None:
         if shape and (min(shape) < 0 or max(*shape, prod(shape) * dtype.itemsize) > _MOST):
             raise _impossible(shape)
-        for name, value in (("shape", shape), ("dtype", dtype), ("weak_type", weak_type)):
+        for name, value in (("shape", shape), ("dtype", dtype), ("weak_type", weak_type), ("varying", varying)):
             object.__setattr__(self, name, value)
         tangent_dtype = dtype if dtypes.is_inexact(dtype) else dtypes.float0
         own = tangent_dtype is dtype and not weak_type
-        object.__setattr__(self, "tangent", self if own else ShapedArray(shape, tangent_dtype))
+        object.__setattr__(self, "tangent", self if own else
+                           ShapedArray(shape, tangent_dtype, varying=varying))
 
     @property
     def stored(self) -> ShapedArray:
@@ -87,8 +103,13 @@ class ShapedArray:
             return self
         element = elements.find(self.dtype)
         if element is None:
-            return ShapedArray(self.shape, dtypes.bool_)
-        return ShapedArray((*self.shape, *element.trailing), element.physical)
+            return ShapedArray(self.shape, dtypes.bool_, varying=self.varying)
+        return ShapedArray((*self.shape, *element.trailing), element.physical, varying=self.varying)
+
+    @property
+    def invariant(self) -> ShapedArray:
+        """The type of a value that is the same on every device, and else of this type."""
+        return ShapedArray(self.shape, self.dtype, self.weak_type) if self.varying else self
 
     @property
     def ndim(self) -> int:
@@ -100,14 +121,28 @@ class ShapedArray:
 
     def update(self, **fields: Any) -> ShapedArray:
         """The same type with these fields replaced: `aval.update(shape=(3,))`."""
-        return type(self)(**{"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type, **fields})
+        return type(self)(**{"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type,
+                             "varying": self.varying, **fields})
 
     def matches(self, other: ShapedArray) -> bool:
-        """Whether the types are equal, ignoring `weak_type`."""
+        """Whether the types are equal, ignoring `weak_type` and `varying`."""
         return self is other or (self.shape == other.shape and self.dtype == other.dtype)
 
+    def fits(self, wanted: ShapedArray) -> bool:
+        """Whether a value of this type may stand where one of type `wanted` is expected, ignoring `weak_type`.
+
+        One that is the same along an axis may stand for one that varies along it, but not the other way round.
+
+        >>> invariant, varying = ShapedArray((), "float64"), ShapedArray((), "float64", varying=("x",))
+        >>> invariant.fits(varying), varying.fits(invariant)
+        (True, False)
+        """
+        return self is wanted or (self.shape == wanted.shape and self.dtype == wanted.dtype
+                                  and self.varying <= wanted.varying)
+
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.shape, self.dtype, self.weak_type)
+        fields = self.shape, self.dtype, self.weak_type
+        return type(self), (*fields, self.varying) if self.varying else fields
 
     def __copy__(self) -> ShapedArray:
         return self
@@ -117,7 +152,8 @@ class ShapedArray:
 
     def __repr__(self) -> str:
         weak = "~" if self.weak_type else ""
-        return f"{weak}{dtypes.short_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+        axes = f"{{{','.join(sorted(map(str, self.varying)))}}}" if self.varying else ""
+        return f"{weak}{dtypes.short_name(self.dtype)}[{','.join(map(str, self.shape))}]{axes}"
 
 
 class Zero:

@@ -19,10 +19,10 @@ from difflib import get_close_matches
 
 __all__ = [
     "ConcretizationError", "CorejaxAttributeError", "CorejaxError", "CorejaxImportError", "CorejaxIndexError",
-    "CorejaxKeyError", "CorejaxModuleNotFoundError", "CorejaxNotImplementedError", "CorejaxOverflowError",
-    "CorejaxRecursionError", "CorejaxRuntimeError", "CorejaxTypeError", "CorejaxValueError", "CorejaxWarning",
-    "LeakedTracerError", "LostDerivativeError", "MissingRuleError", "NotLinearError", "PackError", "PluginError",
-    "RuleError",
+    "CorejaxKeyError", "CorejaxModuleNotFoundError", "CorejaxNameError", "CorejaxNotImplementedError",
+    "CorejaxOverflowError", "CorejaxRecursionError", "CorejaxRuntimeError", "CorejaxTypeError", "CorejaxValueError",
+    "CorejaxWarning", "LeakedTracerError", "LostDerivativeError", "MissingRuleError", "NotLinearError", "PackError",
+    "PluginError", "RuleError",
 ]
 
 
@@ -62,6 +62,10 @@ class CorejaxKeyError(CorejaxError, KeyError):
 
 class CorejaxAttributeError(CorejaxError, AttributeError):
     """An attribute that isn't there."""
+
+
+class CorejaxNameError(CorejaxError, NameError):
+    """An axis that nothing around the call has named."""
 
 
 class CorejaxImportError(CorejaxError, ImportError):

@@ -13,7 +13,8 @@ from corejax.kernel.keys import param_key
 from corejax.kernel.primitive import Primitive
 from corejax.xla.cache.compile import Executable, compile_jaxpr
 from corejax.xla.runtime import client
-from corejax.xla.runtime.placement import common_place
+from corejax.xla.runtime.placement import common_home, home_at, marks, mesh_of, moved, request_for, whereabouts
+from corejax.xla.runtime.places import Group, Place
 
 _programs: BoundedCache[Any, Executable] = BoundedCache(1024)
 
@@ -21,23 +22,29 @@ _programs: BoundedCache[Any, Executable] = BoundedCache(1024)
 def apply_primitive(primitive: Primitive, args: Sequence[Any], params: Mapping[str, object]) -> Any:
     """Apply a primitive to concrete arrays by running its compiled program."""
     avals = tuple([x.aval for x in args])
-    key = (primitive, avals, param_key(params)) if params else (primitive, avals)
-    place = None if client.only_one_device() else common_place(args)
-    if place is not None:
-        key = (*key, place)
-    program = _programs.get(key)
+    key: tuple[Any, ...] = (primitive, avals, param_key(params)) if params else (primitive, avals)
+    several = not client.only_one_device()
+    program = _programs.get((*key, whereabouts(args)) if several else key)
     if program is None:
-        since = generation()
-        program = _programs.put(key, _compile(primitive, avals, params, place and place.device), since)
+        since, home = generation(), common_home(args) if several else None
+        if type(home) is Place:
+            args = moved(args, home)
+        if several:
+            key = (*key, marks(map(home_at, args)))
+        program = _programs.get(key) or _programs.put(key, _compile(primitive, args, avals, params, home), since)
     return program.calls.call(args) if primitive.multiple_results else program.calls.call_for_one(args)
 
 
-def _compile(primitive: Primitive, avals: tuple[ShapedArray, ...], params: Mapping[str, object],
-             device: object) -> Executable:
+def _compile(primitive: Primitive, args: Sequence[Any], avals: tuple[ShapedArray, ...], params: Mapping[str, object],
+             home: Place | Group | None) -> Executable:
     invars = [Var(aval) for aval in avals]
     out = primitive.infer(avals, params)
     outvars = [Var(aval) for aval in (out if type(out) is tuple else (out,))]
     effects = primitive.effects(avals, **params) if primitive.effects is not None else no_effects
     eqn = JaxprEqn(primitive, invars, outvars, params, effects, location())
     jaxpr = Jaxpr((), invars, outvars, (eqn,), effects, primitive.name)
-    return compile_jaxpr(ClosedJaxpr(jaxpr), name=primitive.name, device=device)
+    mesh = mesh_of(params)
+    at: Any = home
+    if mesh is not None or type(home) is Group:
+        at = request_for(home, args, avals, mesh, [None] * len(args), [None] * len(outvars))
+    return compile_jaxpr(ClosedJaxpr(jaxpr), name=primitive.name, at=at)

@@ -19,6 +19,7 @@ from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
 from corejax.kernel.trace import Tracer, leak_error
 from corejax.xla.lowering.linking import call_linked
 from corejax.xla.lowering.nesting import check_depth
+from corejax.xla.lowering.partitioning import Wanted
 from corejax.xla.lowering.programs import Lowering, lower_module
 from corejax.xla.lowering.targets import first_calling, first_that, targets_of
 from corejax.xla.lowering.types import Types, describe_type
@@ -48,13 +49,15 @@ class Artifact:
     It is a param of the primitive that calls it, so it is identified by its content.
     """
 
-    __slots__ = ("name", "in_avals", "out_avals", "modules", "_key", "__weakref__")
+    __slots__ = ("name", "in_avals", "out_avals", "modules", "devices", "_key", "__weakref__")
 
     def __init__(self, name: str, in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray],
-                 modules: Sequence[tuple[tuple[str, ...], bytes]]) -> None:
+                 modules: Sequence[tuple[tuple[str, ...], bytes]], devices: int = 1) -> None:
         self.name, self.in_avals, self.out_avals = name, tuple(in_avals), tuple(out_avals)
         self.modules = tuple(modules)
-        self._key = hashlib.sha256(repr((name, self.in_avals, self.out_avals, self.modules)).encode()).digest()
+        self.devices = devices  # among how many it is divided
+        parts = name, self.in_avals, self.out_avals, self.modules, devices
+        self._key = hashlib.sha256(repr(parts).encode()).digest()
 
     def __corejax_key__(self) -> bytes:
         return self._key
@@ -88,13 +91,20 @@ class Artifact:
         """Add a call to the program that is being lowered, and return its results."""
         module = self.module_for(ctx.platform)
         types = [ctx.type_of(aval) for aval in self.out_avals]
+        count = 1 if ctx.partitioning is None else ctx.partitioning.count
+        if self.devices not in (1, count):
+            raise CorejaxValueError(f"{self.name} was exported for {self.devices} devices", where=here(),
+                                    got=f"a call on {count} device{'s' * (count != 1)}",
+                                    wanted=f"arguments on {self.devices} devices", todo="put the arguments on a mesh "
+                                    "first: cj.device_put(x, cj.NamedSharding(mesh, cj.P()))")
         return call_linked(ctx, self._key, lambda context: read_module(context, module), self.name, args, types)
 
 
 # Making
 
-def make(closed: ClosedJaxpr, name: str, platforms: Sequence[str], allowed: frozenset[str]) -> Artifact:
-    """Make an artifact from a program, including its constants."""
+def make(closed: ClosedJaxpr, name: str, platforms: Sequence[str], allowed: frozenset[str],
+         wanted: Wanted | None = None) -> Artifact:
+    """Make an artifact from a program, including its constants; `wanted` says how it is divided among devices."""
     if closed.effects:
         raise CorejaxValueError(f"{name} can't be exported: it has effects", where=here(),
                                 got=", ".join(sorted(map(str, closed.effects))), wanted="a function of its arguments",
@@ -104,12 +114,15 @@ def make(closed: ClosedJaxpr, name: str, platforms: Sequence[str], allowed: froz
             raise leak_error(const, name)
     consts = [to_numpy(as_array(const, copy=False)) for const in closed.consts]
     modules: dict[bytes, list[str]] = {}
+    devices = 1
     for platform in platforms:
-        lowering = lower_module(closed.jaxpr, consts, name, platform)
+        lowering = lower_module(closed.jaxpr, consts, name, platform, wanted=wanted)
+        devices = 1 if lowering.partitioning is None else lowering.partitioning.count
         check_depth(lowering.depth, name)
         _refuse_calls(lowering, closed.jaxpr, name, allowed)
         modules.setdefault(portable(lowering.module), []).append(platform)
-    return Artifact(name, closed.in_avals, closed.out_avals, [(tuple(on), code) for code, on in modules.items()])
+    return Artifact(name, closed.in_avals, closed.out_avals, [(tuple(on), code) for code, on in modules.items()],
+                    devices)
 
 
 def portable(module: Module) -> bytes:
@@ -128,10 +141,10 @@ def portable(module: Module) -> bytes:
         text = str(legal)
         weeks = stablehlo.StablehloCompatibilityRequirement.WEEK_12
         try:
-            return bytes(stablehlo.serialize_portable_artifact(
-                ir.Module.parse(text), stablehlo.get_version_from_compatibility_requirement(weeks)))
+            return _jaxlib.portable_bytes(ir.Module.parse(text),
+                                          stablehlo.get_version_from_compatibility_requirement(weeks))
         except ValueError:
-            return bytes(stablehlo.serialize_portable_artifact(ir.Module.parse(text), stablehlo.get_current_version()))
+            return _jaxlib.portable_bytes(ir.Module.parse(text), stablehlo.get_current_version())
 
 
 @contextmanager
@@ -156,6 +169,7 @@ def read_module(context: Any, module: bytes) -> Any:
     """Read an MLIR module from bytes, in a context; raises ValueError if they don't contain one."""
     if not module.startswith(_MAGIC):
         raise ValueError("not in MLIR's binary form")  # text would be parsed as text
+    _jaxlib.with_partitioning(context)
     with context, silent(context):
         return _jaxlib.stablehlo.deserialize_portable_artifact(context, module)
 
@@ -197,6 +211,8 @@ def _number(version: str) -> tuple[int, ...]:
 def _check_signature(artifact: Artifact, module: Module) -> None:
     ir, functions = _jaxlib.ir, {}
     for operation in module.body.operations:
+        if artifact.devices > 1 and isinstance(operation, _jaxlib.sdy.MeshOp):
+            continue
         if not isinstance(operation, _jaxlib.func.FuncOp):
             raise _inconsistent(artifact, str(operation.operation.name), "functions only")
         functions[ir.StringAttr(operation.attributes["sym_name"]).value] = operation

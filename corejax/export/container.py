@@ -44,7 +44,8 @@ def to_bytes(functions: Sequence[Function]) -> bytes:
             "in_tree": tree_to_data(in_tree, "(args, kwargs)"), "out_tree": tree_to_data(out_tree, "the result"),
             "in_avals": list(map(aval_to_data, artifact.in_avals)),
             "out_avals": list(map(aval_to_data, artifact.out_avals)),
-            "modules": [[list(platforms), len(module)] for platforms, module in artifact.modules]})
+            "modules": [[list(platforms), len(module)] for platforms, module in artifact.modules],
+            **({"devices": artifact.devices} if artifact.devices > 1 else {})})
         modules += [module for _, module in artifact.modules]
     text = json.dumps({"jaxlib": _jaxlib.version, "functions": described}, separators=(",", ":")).encode("ascii")
     body = b"".join([text, *modules])
@@ -124,4 +125,7 @@ def _function(entry: Mapping[str, Any], modules: bytes) -> tuple[Function, bytes
             raise Malformed("it lists modules that aren't there")
         found.append((tuple(platforms), modules[:size]))
         modules = modules[size:]
-    return (Artifact(name, in_avals, out_avals, found), in_tree, out_tree), modules
+    devices = entry.get("devices", 1)
+    if type(devices) is not int or devices < 1:
+        raise Malformed("it says that it is for no devices")
+    return (Artifact(name, in_avals, out_avals, found, devices), in_tree, out_tree), modules

@@ -101,6 +101,11 @@ class Exported:
         return self._artifact.platforms
 
     @property
+    def nr_devices(self) -> int:
+        """The number of devices that it runs on, among which it is divided."""
+        return self._artifact.devices
+
+    @property
     def in_avals(self) -> tuple[ShapedArray, ...]:
         """The types of the arguments' leaves."""
         return self._artifact.in_avals
@@ -204,10 +209,11 @@ class Exported:
 
 
 def _exported(traced: Traced | Lowered, platforms: Sequence[str], order: int, allowed: frozenset[str]) -> Exported:
-    closed = (traced.traced if isinstance(traced, Lowered) else traced).jaxpr
+    one = traced.traced if isinstance(traced, Lowered) else traced
+    closed, wanted = one.jaxpr, one.wanted
     for treedef, what in ((traced.in_tree, "(args, kwargs)"), (traced.out_tree, "the result")):
         tree_to_data(treedef, what)  # raises if it can't be serialized
-    artifact = artifacts.make(closed, traced.fun_name, platforms, allowed)
+    artifact = artifacts.make(closed, traced.fun_name, platforms, allowed, wanted)
     derivative = None
     if order:
         derivative = _exported(_backward(closed, traced), platforms, order - 1, allowed)

@@ -86,7 +86,7 @@ def _smoke(device: object) -> str:
     values = np.arange(4, dtype=np.float32)
     aval = ShapedArray(values.shape, values.dtype)
     primitive: Primitive = vars(define(Twice()))["primitive"]
-    program = compile_jaxpr(stage(lambda x: [primitive.bind(x)], [aval]), name="smoke", device=device)
+    program = compile_jaxpr(stage(lambda x: [primitive.bind(x)], [aval]), name="smoke", at=client.place_of(device))
     out = to_numpy(program([Array.from_host(values, aval)])[0])
     return "" if np.array_equal(out, values + values) else f"{out.tolist()} instead of {(values + values).tolist()}"
 

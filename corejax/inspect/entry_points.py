@@ -6,6 +6,8 @@
   `operators.and`), those of `numpy_tables.py` tables of NumPy functions, which are roles too, and those of `kernels.py`
   native kernels, named after the distribution.
 - `RULES = {"corejax-special/erf:vmap": map_erf}` in a module says which of its rules are for primitives of other packs.
+- `AT_TOP = ("pmap",)` in a module says which of its functions are `cj.NAME` rather than `cj.lax.NAME`. A primitive that
+  is exported as `NAME_p` is no function: another one applies it.
 - `NAMESPACE = "special"` makes a module `cj.special`; its functions are there, and not in `cj.lax`.
 
 Modules whose names start with an underscore are private; a name that the package re-exports belongs to the module that
@@ -29,7 +31,7 @@ from corejax.base.elements import ElementType
 from corejax.base.errors import CorejaxError, CorejaxValueError, PackError, PluginError
 from corejax.base.source import here
 from corejax.installed import registry
-from corejax.installed.groups import DTYPES, FUNCTIONS, KERNELS, NAMESPACES, PRIMITIVES, ROLES, RULES
+from corejax.installed.groups import AT_TOP, DTYPES, FUNCTIONS, KERNELS, NAMESPACES, PRIMITIVES, ROLES, RULES
 from corejax.installed.targets import Target
 
 BEGIN: Final = "# entry points: written by `python -m corejax entry-points --write`"
@@ -92,6 +94,7 @@ def collect(directory: Path, distribution: str) -> Tables:
     modules = list(_modules(directory, distribution))
     tables: Tables = {group: {} for group in (PRIMITIVES, FUNCTIONS, NAMESPACES, ROLES, RULES, KERNELS, DTYPES)}
     elsewhere: set[int] = set()  # what is no function of cj.lax, though it is public
+    at_top: set[int] = set()
     for module in modules:
         for target, rule in vars(module).get("RULES", {}).items():
             tables[RULES][target] = f"{module.__name__}:{_name_of_rule(module, target, rule)}"
@@ -100,9 +103,12 @@ def collect(directory: Path, distribution: str) -> Tables:
         if namespace is not None:
             tables[NAMESPACES][namespace] = module.__name__
             elsewhere |= {id(value) for _, value in _exports(module)}
+        at_top |= {id(getattr(module, name)) for name in vars(module).get("AT_TOP", ())}
     for module in modules:
         for name, value in _exports(module):
             for group, member in _members(module, name, value, distribution):
+                if group == FUNCTIONS and id(value) in at_top:
+                    member = f"{AT_TOP}{member}"
                 if group != FUNCTIONS or id(value) not in elsewhere:
                     tables[group].setdefault(member, f"{module.__name__}:{name}")
     return {group: dict(sorted(table.items())) for group, table in tables.items() if table}
@@ -120,7 +126,8 @@ def _members(module: ModuleType, name: str, value: Any, distribution: str) -> It
         primitive = getattr(value, "primitive", None)
         if primitive is not None:
             yield PRIMITIVES, primitive.name
-        yield FUNCTIONS, name
+        if primitive is None or name != f"{primitive.name}_p":
+            yield FUNCTIONS, name
 
 
 def _exports(module: ModuleType) -> Iterator[tuple[str, Any]]:

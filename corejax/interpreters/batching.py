@@ -14,17 +14,22 @@ from corejax.interpreters.staging import stage_closed
 from corejax.ir.arguments import check_each, check_jaxpr
 from corejax.ir.interpret import eval_jaxpr
 from corejax.kernel import checks
+from corejax.kernel.axes import AxisEnv, NamedAxis
 from corejax.kernel.context import context
 from corejax.kernel.jaxpr import Jaxpr, Params, subjaxprs
 from corejax.kernel.primitive import Primitive
-from corejax.kernel.trace import AxisEnv, Trace, Tracer, check_belongs
+from corejax.kernel.trace import Trace, Tracer, check_belongs
 
 
 class Axis(NamedTuple):
-    """The mapped axis as vmap rules see it: its size, and its name or None."""
+    """The mapped axis as vmap rules see it: its size, its name or None, and along what it is divided among devices.
+
+    `spmd` is the name of an axis of a mesh, or a tuple of names; None if the user hasn't said.
+    """
 
     size: int
     name: Hashable = None
+    spmd: Hashable = None
 
 
 class BatchTracer(Tracer):
@@ -72,7 +77,8 @@ class BatchTrace(Trace):
             runs_first = primitive.evaluate is not None
             expected: Any = None if runs_first else primitive.infer(tuple([aval_of(x) for x in args]), params)
             try:
-                result = primitive.vmap(axis, vals, dims, **params)
+                result = (primitive.vmap(axis, vals, dims, **params) if axis.spmd is None else
+                          _divided(primitive, axis, vals, dims, params))
             except Exception as error:
                 raise _failed(primitive, args, params, error)  # noqa: B904
             if runs_first:
@@ -96,6 +102,16 @@ class BatchTrace(Trace):
             out = checks.check_batched(primitive, out, dim, self.axis.size, expected, self.parent)
             self.known[expected] = dim, out.aval
         return out if dim is None else BatchTracer(self, out, dim, expected)
+
+
+def _divided(primitive: Primitive, axis: Axis, vals: Sequence[Any], dims: Sequence[int | None], params: Params) -> Any:
+    """What the rule returns; programs that it maps along this axis are divided along the same axes of a mesh."""
+    before = context.spmd
+    context.spmd = axis.spmd
+    try:
+        return primitive.vmap(axis, vals, dims, **params)
+    finally:
+        context.spmd = before
 
 
 def _names(params: Params, name: object) -> bool:
@@ -126,15 +142,15 @@ def with_axis(aval: ShapedArray, dim: int | None, size: int) -> ShapedArray:
 
 
 def vmap(fun: Callable[..., Sequence[Any]], size: int, axis_name: object, args: Sequence[Any],
-         in_dims: Sequence[int | None]) -> tuple[list[Any], list[int | None]]:
+         in_dims: Sequence[int | None], spmd: Hashable = None) -> tuple[list[Any], list[int | None]]:
     """Outputs of `fun` mapped over the axes `in_dims` of `args`, and where the mapped axis is in each."""
     caller, axes = context.trace, context.axes
-    trace = BatchTrace(caller, Axis(size, axis_name))
+    trace = BatchTrace(caller, Axis(size, axis_name, spmd))
     boxed = [x if d is None else BatchTracer(trace, x, d, without_axis(x.aval, d))
              for x, d in zip(args, in_dims, strict=True)]
     context.trace = trace
     if axis_name is not None:
-        context.axes = (*axes, (axis_name, size))
+        context.axes = (*axes, NamedAxis(axis_name, size))
     try:
         outs: list[Any] = []
         dims: list[int | None] = []
@@ -177,11 +193,12 @@ def vmap_jaxpr(jaxpr: Jaxpr, size: int, axis_name: Hashable, in_dims: Sequence[i
     """The mapped jaxpr, and the dims of its outputs; `out_dims` forces them, except where it is None."""
     check_jaxpr("vmap_jaxpr", jaxpr)
     return _vmap_jaxpr(jaxpr, size, axis_name, tuple(in_dims), None if out_dims is None else tuple(out_dims),
-                       context.axes)
+                       context.axes, context.spmd)
 
 
 def _stage_vmap(jaxpr: Jaxpr, size: int, axis_name: Hashable, in_dims: tuple[int | None, ...],
-                wanted: tuple[int | None, ...] | None, axes: AxisEnv) -> tuple[Jaxpr, tuple[int | None, ...]]:
+                wanted: tuple[int | None, ...] | None, axes: AxisEnv, spmd: Hashable
+                ) -> tuple[Jaxpr, tuple[int | None, ...]]:
     check_each("vmap_jaxpr", "in_dims", in_dims, len(jaxpr.invars), "input")
     if wanted is not None:
         check_each("vmap_jaxpr", "out_dims", wanted, len(jaxpr.outvars), "output")
@@ -189,7 +206,7 @@ def _stage_vmap(jaxpr: Jaxpr, size: int, axis_name: Hashable, in_dims: tuple[int
 
     def fun(*args: Any) -> list[Any]:
         nonlocal found
-        outs, dims = vmap(lambda *xs: eval_jaxpr(jaxpr, (), *xs), size, axis_name, args, in_dims)
+        outs, dims = vmap(lambda *xs: eval_jaxpr(jaxpr, (), *xs), size, axis_name, args, in_dims, spmd)
         if wanted is not None:
             outs = [x if w is None else to_dim(x, d, w, size) for x, d, w in zip(outs, dims, wanted, strict=True)]
             dims = [d if w is None else w for d, w in zip(dims, wanted, strict=True)]

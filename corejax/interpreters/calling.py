@@ -16,6 +16,7 @@ from corejax.installed.roles import roles
 from corejax.interpreters.functions import Staged, stage_function
 from corejax.interpreters.leaves import namer, values
 from corejax.kernel.jaxpr import Jaxpr
+from corejax.kernel.varying import varied
 
 T = TypeVar("T")
 
@@ -96,9 +97,9 @@ def settle(leaves: Sequence[object], step: Callable[[list[ShapedArray]], tuple[T
     """Convert a carry's initial values to types that a step preserves; also return what `step` made for those types.
 
     A Python scalar is weakly typed: if a step turns it into another dtype, it is converted to that dtype and the body
-    is staged again. `step(avals)` stages the body for a carry of these types, and returns whatever the caller needs
-    from that and the types of the new carry. Only weakly typed values are converted: it is up to the caller to reject
-    a carry that still changes type.
+    is staged again. A value that is the same on all devices of a mesh is made to vary if a step's result does.
+    `step(avals)` stages the body for a carry of these types, and returns whatever the caller needs from that and the
+    types of the new carry. Nothing else is converted: it is up to the caller to reject a carry that still changes type.
     """
     leaves = list(leaves)
     while True:
@@ -110,11 +111,11 @@ def settle(leaves: Sequence[object], step: Callable[[list[ShapedArray]], tuple[T
 
 
 def _promoted(x: object, out: ShapedArray) -> Any:
-    """A weakly typed initial value, promoted to fit what a step returns; any other value unchanged.
+    """An initial value in a type that fits what a step returns: promoted if it is weak, varying along as many axes.
 
     A bool stays a bool: True isn't meant as a number to count from.
     """
-    aval = aval_of(x)
+    x, aval = varied(x, out.varying), aval_of(x)
     if not aval.weak_type or aval.dtype in (out.dtype, dtypes.bool_) or out.dtype == dtypes.float0:
         return x
     dtype, weak = dtypes.promote((aval.dtype, True), (out.dtype, out.weak_type))

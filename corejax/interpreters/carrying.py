@@ -65,18 +65,20 @@ from corejax.installed.roles import roles
 from corejax.interpreters.calling import StagedCall, StagedStep, settle, stage_call, stage_step
 from corejax.interpreters.residuals import keep_small
 from corejax.interpreters.splitting import Flags, Place, Split, split_jaxpr
+from corejax.interpreters.staging import WideningTrace, stage_closed
 from corejax.ir.arguments import check_jaxpr
 from corejax.ir.interpret import eval_jaxpr
 from corejax.ir.surgery import dce, reorder_invars, select_outputs
+from corejax.kernel.axes import AxisEnv
 from corejax.kernel.context import context
 from corejax.kernel.jaxpr import Atom, Effects, Jaxpr, JaxprEqn, Literal, Var, no_effects
-from corejax.kernel.trace import AxisEnv
+from corejax.kernel.varying import Names, along, varied
 
 __all__ = [
-    "Flags", "Place", "Shorter", "Split", "StagedCall", "StagedStep", "check_operands", "divide", "effects_of",
+    "Flags", "Place", "Shorter", "Split", "StagedCall", "StagedStep", "along", "check_operands", "divide", "effects_of",
     "either", "fixed_point", "hoist", "in_groups", "jvp", "keep_small", "marked", "nonzero", "part_tangents",
-    "remembered", "run", "settle", "shorten", "split_jaxpr", "stage_call", "stage_step", "transpose", "with_jaxpr",
-    "with_tangents", "with_zeros", "without_dead_code", "without_zeros",
+    "remembered", "retyped", "run", "settle", "shorten", "split_jaxpr", "stage_call", "stage_step", "transpose",
+    "varied", "varies", "with_jaxpr", "with_tangents", "with_zeros", "without_dead_code", "without_zeros",
 ]
 
 P = TypeVar("P")
@@ -130,7 +132,7 @@ _same = object()
 def check_operands(primitive: str, jaxpr: Jaxpr, avals: Sequence[ShapedArray]) -> None:
     """Raise if the operands don't match the inputs of the called jaxpr."""
     wanted = jaxpr.in_avals
-    if len(avals) != len(wanted) or not all([a.matches(w) for a, w in zip(avals, wanted, strict=True)]):
+    if len(avals) != len(wanted) or not all([a.fits(w) for a, w in zip(avals, wanted, strict=True)]):
         raise CorejaxTypeError(f"{primitive}: the operands don't fit the called jaxpr", primitive=primitive,
                                got=", ".join(map(str, avals)) or "no operands", where=here(),
                                wanted=", ".join(map(str, wanted)) or "no operands",
@@ -150,6 +152,35 @@ def run(jaxpr: Jaxpr, operands: Sequence[object]) -> list[Any]:
     return eval_jaxpr(jaxpr, (), *[
         x if (own := aval_of(x)) is aval or own.weak_type is aval.weak_type
         else roles.convert(x, aval.dtype, aval.weak_type) for x, aval in zip(operands, jaxpr.in_avals, strict=True)])
+
+
+def varies(*jaxprs: Jaxpr) -> bool:
+    """Whether any input or output of these programs varies along an axis of a mesh."""
+    return any([v.aval.varying for jaxpr in jaxprs for v in (*jaxpr.invars, *jaxpr.outvars)])
+
+
+def retyped(jaxpr: Jaxpr, inputs: Sequence[Names] = (), outputs: Sequence[Names] = ()) -> Jaxpr:
+    """The program with inputs, and outputs, that vary along these axes of a mesh too (cached); () changes none.
+
+    A primitive in it that carries programs itself needs a method `widened`, see docs/hooks.md.
+    """
+    ins = tuple([v.aval.varying.union(axes) for v, axes in zip(jaxpr.invars, inputs, strict=True)]) if inputs else ()
+    outs = tuple([
+        v.aval.varying.union(axes) for v, axes in zip(jaxpr.outvars, outputs, strict=True)]) if outputs else ()
+    if all([v.aval.varying == axes for v, axes in zip(jaxpr.invars, ins, strict=False)]) and (
+            all([v.aval.varying == axes for v, axes in zip(jaxpr.outvars, outs, strict=False)])):
+        return jaxpr
+    return _retyped(jaxpr, ins, outs)
+
+
+@remembered
+def _retyped(jaxpr: Jaxpr, ins: tuple[Names, ...], outs: tuple[Names, ...]) -> Jaxpr:
+    def fun(*xs: Any) -> list[Any]:
+        found = eval_jaxpr(jaxpr, (), *xs)
+        return [varied(x, axes) for x, axes in zip(found, outs, strict=True)] if outs else found
+
+    avals = [along(aval, axes) for aval, axes in zip(jaxpr.in_avals, ins or [()] * len(jaxpr.invars), strict=True)]
+    return stage_closed(fun, avals, jaxpr.name, WideningTrace)
 
 
 def effects_of(program: Any) -> Effects:

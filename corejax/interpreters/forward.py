@@ -13,20 +13,23 @@ import numpy as np
 
 from corejax.arrays.array import Array
 from corejax.arrays.storage import to_numpy
-from corejax.base.avals import ShapedArray, Zero, aval_of
+from corejax.base.avals import Linear, ShapedArray, Zero, aval_of
 from corejax.base.caches import WeakCache
 from corejax.base.dtypes import is_inexact
-from corejax.base.errors import RuleError
+from corejax.base.errors import CorejaxTypeError, RuleError
+from corejax.base.source import here
 from corejax.interpreters import linearity
 from corejax.interpreters.staging import StagingTrace, StagingTracer, stage_closed
 from corejax.ir.arguments import check_each, for_each_output
 from corejax.ir.interpret import eval_jaxpr
 from corejax.kernel import checks
+from corejax.kernel.axes import AxisEnv
 from corejax.kernel.context import context
 from corejax.kernel.factors import instantiate
 from corejax.kernel.jaxpr import Jaxpr, Params
 from corejax.kernel.primitive import Primitive
-from corejax.kernel.trace import AxisEnv, Trace, Tracer, check_belongs, derivative_error, leak_error
+from corejax.kernel.trace import Trace, Tracer, check_belongs, derivative_error, leak_error
+from corejax.kernel.varying import in_order, varied
 
 
 class JVPTracer(Tracer):
@@ -186,7 +189,8 @@ def jvp(fun: Callable[..., Sequence[Any]], primals: Sequence[object], tangents: 
 def run_jvp(fun: Callable[..., Sequence[Any]], trace: JVPTrace, caller: Trace, primals: Sequence[object],
          tangents: Sequence[object]) -> tuple[list[Any], list[Any]]:
     """`jvp` with the given trace; makes `caller` current again afterwards."""
-    args = [p if type(t) is Zero else JVPTracer(trace, p, t) for p, t in zip(primals, tangents, strict=True)]
+    args = [p if type(t) is Zero else JVPTracer(trace, p, t if type(t) is Linear else tangent_of(t, aval_of(p)))
+            for p, t in zip(primals, tangents, strict=True)]
     context.trace = trace
     try:
         results = fun(*args)
@@ -203,6 +207,20 @@ def run_jvp(fun: Callable[..., Sequence[Any]], trace: JVPTrace, caller: Trace, p
         context.trace = caller
         trace.live = False
     return outs, dots
+
+
+def tangent_of(t: Any, aval: ShapedArray) -> Any:
+    """A tangent that varies along the same axes of a mesh as its primal, of type `aval`; raises if it is along more."""
+    own = aval_of(t).varying
+    if own == aval.varying:
+        return t
+    if own <= aval.varying:
+        return varied(t, aval.varying)
+    names = ", ".join(map(str, in_order(own - aval.varying)))
+    raise CorejaxTypeError(f"a tangent varies along {names}, but its primal is the same there", got=str(aval_of(t)),
+                           wanted=str(aval.tangent), where=here(),
+                           todo=f"let the primal vary too: lax.pcast(x, axes, to='varying'), with axes={names}; or sum "
+                                "the tangent over them")
 
 
 def jvp_jaxpr(jaxpr: Jaxpr, nonzeros: Sequence[bool], instantiate_outs: bool | Sequence[bool] = False

@@ -16,7 +16,7 @@ from corejax.base.avals import Linear, ShapedArray, Zero, aval_of
 from corejax.base.dtypes import float0
 from corejax.base.errors import CorejaxError, NotLinearError, RuleError
 from corejax.interpreters import linearity
-from corejax.interpreters.forward import JVPTrace, JVPTracer, run_jvp
+from corejax.interpreters.forward import JVPTrace, JVPTracer, run_jvp, tangent_of
 from corejax.interpreters.partial_eval import TapeEqn, TapeTrace, TapeTracer, needed, replay
 from corejax.kernel import checks
 from corejax.kernel.context import context
@@ -350,7 +350,8 @@ class LinearMap:
         """Apply it; may be repeated, under any transformation."""
         if not self._pruned:
             self.eqns, self._pruned = needed(self.eqns, self.outs), True
-        env = {var: t for var, t in zip(self.ins, tangents, strict=True) if var is not None}
+        env = {var: t if type(t) is Array and t.aval is var.aval else tangent_of(t, var.aval)
+               for var, t in zip(self.ins, tangents, strict=True) if var is not None}
         replay(self.eqns, env)
         return [env[x] if type(x) is Linear else instantiate(x) for x in self.outs]
 

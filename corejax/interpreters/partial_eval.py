@@ -18,10 +18,12 @@ from corejax.base.source import at_hand
 from corejax.interpreters.staging import StagingTracer, stage_closed
 from corejax.ir.arguments import check_each, for_each_output
 from corejax.ir.interpret import eval_jaxpr
+from corejax.kernel.axes import AxisEnv
 from corejax.kernel.context import context
 from corejax.kernel.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Params, Var, no_effects
 from corejax.kernel.primitive import Primitive, Rule
-from corejax.kernel.trace import AxisEnv, Trace, Tracer, check_belongs
+from corejax.kernel.trace import Trace, Tracer, check_belongs
+from corejax.kernel.varying import varied
 
 #: A waiting equation: (primitive, operands, params, outputs). Operands are `Linear`s and known values, outputs are
 #: `Linear`s. It is a plain tuple because reverse mode makes one for every step of the user's function.
@@ -160,10 +162,8 @@ def replay(eqns: Sequence[TapeEqn], env: dict[Linear, Any]) -> None:
     """Run a tape forward: `env` maps the unknowns to values; the values of all outputs are added to it."""
     for primitive, operands, params, outs in eqns:
         out = primitive.bind(*[env[x] if type(x) is Linear else x for x in operands], **params)
-        if primitive.multiple_results:
-            env.update(zip(outs, out, strict=True))
-        else:
-            env[outs[0]] = out
+        for var, value in zip(outs, out if primitive.multiple_results else (out,), strict=True):
+            env[var] = value if value.aval is var.aval else varied(value, var.aval.varying)
 
 
 def needed(eqns: Sequence[TapeEqn], outs: Sequence[object]) -> list[TapeEqn]:

@@ -16,11 +16,12 @@ from corejax.interpreters.staging import stage_closed
 from corejax.ir.arguments import check_each, check_jaxpr
 from corejax.ir.interpret import eval_jaxpr
 from corejax.kernel import checks
+from corejax.kernel.axes import AxisEnv
 from corejax.kernel.context import context
 from corejax.kernel.factors import instantiate, weighted
 from corejax.kernel.jaxpr import Jaxpr
 from corejax.kernel.primitive import Primitive
-from corejax.kernel.trace import AxisEnv
+from corejax.kernel.varying import fitted
 
 
 def vjp(fun: Callable[..., Sequence[Any]], primals: Sequence[object]
@@ -45,11 +46,15 @@ def linear_map_of(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedAr
 
 
 def backward(eqns: Sequence[TapeEqn], outs: Sequence[object], cotangents: Sequence[object]) -> dict[Linear, Any]:
-    """Run a tape backward. Returns the cotangents of the `Linear`s that aren't outputs of its equations."""
+    """Run a tape backward. Returns the cotangents of the `Linear`s that aren't outputs of its equations.
+
+    Each varies along the same axes of a mesh as the `Linear` that it is for: see `corejax.kernel.varying`.
+    """
     found: dict[Linear, Any] = {}
     trace = context.trace
     for x, ct in zip(outs, cotangents, strict=True):
         if type(x) is Linear and type(ct) is not Zero:
+            ct = fitted(ct, x.aval)
             found[x] = roles.accumulate(found[x], ct) if x in found else ct
     for primitive, operands, params, defined in reversed(eqns):
         if primitive is weighted_sum:
@@ -62,6 +67,8 @@ def backward(eqns: Sequence[TapeEqn], outs: Sequence[object], cotangents: Sequen
                         term = roles.multiply(ct, weight)
                     else:
                         term = ct if type(weight) is int and weight > 0 else weighted(ct, weight)
+                    if term.aval is not x.aval:
+                        term = fitted(term, x.aval)
                     found[x] = roles.accumulate(found[x], term) if x in found else term
             continue
         if primitive.multiple_results:

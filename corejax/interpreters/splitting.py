@@ -17,9 +17,9 @@ from corejax.base.source import at_hand, tell_where
 from corejax.interpreters.partial_eval import divide
 from corejax.ir.arguments import check_each, for_each_output
 from corejax.ir.surgery import dce, substitute
+from corejax.kernel.axes import AxisEnv
 from corejax.kernel.context import context
 from corejax.kernel.jaxpr import Atom, Jaxpr, Literal, Var
-from corejax.kernel.trace import AxisEnv
 
 P = TypeVar("P")
 Flags = tuple[bool, ...]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from corejax.arrays.array import Array, as_array
-from corejax.base.avals import ShapedArray
+from corejax.base.avals import ShapedArray, aval_of
 from corejax.base.errors import CorejaxTypeError
 from corejax.ir.interpret import location
 from corejax.ir.surgery import substitute
@@ -143,10 +143,27 @@ def is_staging() -> bool:
     return context.trace.is_staging
 
 
-def stage(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray], name: str = "") -> ClosedJaxpr:
+class WideningTrace(StagingTrace):
+    """Records a program anew whose inputs vary along more axes of a mesh than before.
+
+    Programs in params may then get operands that vary along more axes than they expect: the plugin's `widened` says
+    what the params are for those.
+    """
+
+    __slots__ = ()
+
+    def process(self, primitive: Primitive, args: Sequence[object], params: Params) -> Any:
+        widened = getattr(primitive.plugin, "widened", None)
+        if widened is not None:
+            params = {**params, **widened([aval_of(x).varying for x in args], **params)}
+        return super().process(primitive, args, params)
+
+
+def stage(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray], name: str = "",
+          kind: type[StagingTrace] = StagingTrace) -> ClosedJaxpr:
     """The jaxpr of `fun`, which takes one tracer for each aval and returns a sequence of outputs."""
     previous = context.trace
-    trace = StagingTrace(previous)
+    trace = kind(previous)
     tracers = [trace.new_arg(aval) for aval in in_avals]
     context.trace = trace
     try:
@@ -158,12 +175,13 @@ def stage(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray], na
     return ClosedJaxpr(jaxpr, [value for _, value in trace.constvals])
 
 
-def stage_closed(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray], name: str = "") -> Jaxpr:
+def stage_closed(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray], name: str = "",
+                 kind: type[StagingTrace] = StagingTrace) -> Jaxpr:
     """The same as a jaxpr without constvars: constants are written into it.
 
     For functions made by rules and interpreters: the values they close over are small, and the same at every call.
     """
-    closed = stage(fun, in_avals, name)
+    closed = stage(fun, in_avals, name, kind)
     if not closed.consts:
         return closed.jaxpr
     for const in closed.consts:

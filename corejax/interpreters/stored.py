@@ -47,7 +47,7 @@ def on_stored(eqn: JaxprEqn, element: ElementType) -> Jaxpr:
 
 def _mapped(eqn: JaxprEqn, element: ElementType) -> Jaxpr:
     def part(aval: ShapedArray) -> ShapedArray:
-        return ShapedArray(aval.shape, element.physical) if aval.dtype is element.dtype else aval
+        return aval.update(dtype=element.physical, weak_type=False) if aval.dtype is element.dtype else aval
 
     operands, results = [Var(part(x.aval)) for x in eqn.invars], [Var(part(v.aval)) for v in eqn.outvars]
     of_one = JaxprEqn(eqn.primitive, operands, results, eqn.params, eqn.effects, eqn.source, eqn.scope)
@@ -57,7 +57,7 @@ def _mapped(eqn: JaxprEqn, element: ElementType) -> Jaxpr:
                              for avals in ([x.aval for x in eqn.invars], [v.aval for v in eqn.outvars])]
         program, _ = vmap_jaxpr(program, size, None, dims_in, dims_out)
     for i, (result, out) in enumerate(zip(eqn.outvars, program.out_avals, strict=True)):
-        if out.update(weak_type=result.aval.weak_type) != result.aval.stored:
+        if not out.matches(result.aval.stored):
             raise _not_moved(eqn, i, out)
     return program
 

@@ -68,7 +68,7 @@ class TapeProgram:
         """The linear map with these residuals; `what` is its name in errors."""
         residuals = values(leaves, what, lambda i: f"residual {i}")
         for i, (x, aval) in enumerate(zip(residuals, self.avals, strict=True)):
-            if not x.aval.matches(aval):
+            if not x.aval.fits(aval):
                 raise CorejaxTypeError(
                     f"{what}: residual {i} doesn't have the type that it had when the function was linearized",
                     where=here(), got=str(x.aval), wanted=str(aval),
@@ -115,7 +115,8 @@ def _rebuilt(eqns: Any, ins: Any, outs: Any, avals: Any) -> TapeProgram:
 def _content(template: LinearMap, avals: Sequence[ShapedArray]) -> tuple[Any, ...]:
     """The template as one flat tuple, with its variables numbered. The counts at the front make it unambiguous."""
     number: dict[Linear, int] = {}
-    flat: list[Any] = [len(template.ins), len(template.outs), *[(aval.shape, aval.dtype) for aval in avals]]
+    flat: list[Any] = [len(template.ins), len(template.outs),
+                       *[(aval.shape, aval.dtype, aval.varying) for aval in avals]]
     for var in template.ins:
         flat.append(None if var is None else var.aval)
         if var is not None:

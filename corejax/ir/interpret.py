@@ -15,6 +15,7 @@ from corejax.base.source import at_hand, tell_where
 from corejax.base.tracebacks import public
 from corejax.kernel.binding import check_bound
 from corejax.kernel.jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal, Var
+from corejax.kernel.varying import varied
 
 
 def location() -> source.Location:
@@ -24,12 +25,16 @@ def location() -> source.Location:
 
 
 class _Plan:
-    """Precomputed for evaluating a jaxpr: the values of literals, and the variables last used in each equation."""
+    """Precomputed for evaluating a jaxpr: the values of literals, and the variables last used in each equation.
 
-    __slots__ = ("ends", "literals")
+    `varying` says along which axes the inputs vary; None if none does.
+    """
+
+    __slots__ = ("ends", "literals", "varying")
 
     def __init__(self, jaxpr: Jaxpr) -> None:
         self.literals: dict[Atom, Any] = {x: x.val for x in jaxpr.outvars if type(x) is Literal}
+        self.varying = [v.aval.varying for v in jaxpr.invars] if any([v.aval.varying for v in jaxpr.invars]) else None
         self.ends: list[list[Var] | None] = []
         seen: set[Atom] = {*jaxpr.outvars}
         for eqn in reversed(jaxpr.eqns):
@@ -59,6 +64,8 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[object], *args: Any) -> list[Any]:
         plan = jaxpr._memo["plan"] = _Plan(jaxpr)
     if len(consts) != len(jaxpr.constvars) or len(args) != len(jaxpr.invars):
         raise _arity_error(jaxpr, consts, args)
+    if plan.varying is not None:
+        args = tuple(map(varied, args, plan.varying))  # what is done to a value may depend on where its type varies
     env = plan.literals.copy()
     env.update(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))

@@ -17,12 +17,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from corejax.arrays.partitions import UNCONSTRAINED, PartitionSpec
 from corejax.base import dtypes
 from corejax.base.avals import ShapedArray, scalar_aval
 from corejax.base.errors import CorejaxNotImplementedError, CorejaxTypeError, CorejaxValueError
 from corejax.kernel.jaxpr import Atom, ClosedJaxpr, Effects, Jaxpr, JaxprEqn, Literal, Params, Var, no_effects
 from corejax.kernel.primitive import Primitive
-from corejax.kernel.printing import OPAQUE, RESERVED, effect_texts
+from corejax.kernel.printing import NO_TEXT, OPAQUE, RESERVED, effect_texts
 from corejax.kernel.scalars import NUMBER, read_number, read_python_number
 
 _SPACE = re.compile(r"(?:\s+|#[^\n]*)*")
@@ -30,7 +31,7 @@ _WORD = re.compile(r"[a-zA-Z_]\w*")
 _VARIABLE = re.compile(r"[a-z]+(?![\w:])")
 _BINDER = re.compile(r"([a-z]+|_):")
 _PRIMITIVE = re.compile(r"[^\s\[\](){},:;=#]+")
-_TYPE = re.compile(r"(~?)([^\W\d]\w*)\[([\d,]*)\]")
+_TYPE = re.compile(r"(~?)([^\W\d]\w*)\[([\d,]*)\](?:\{([^{}]+)\})?")
 _STRING = re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"")
 _EFFECT = re.compile(rf"[\w.\-]+|{_STRING.pattern}")
 
@@ -173,10 +174,10 @@ class _Reader:
         found = self.accept(_TYPE)
         if found is None:
             self.fail("a type, as in f64[3]")
-        weak, dtype, shape = found.groups()
+        weak, dtype, shape, axes = found.groups()
         try:
             return ShapedArray(tuple([int(size) for size in shape.split(",") if size]), dtypes.from_short_name(dtype),
-                               bool(weak))
+                               bool(weak), axes.split(",") if axes else ())
         except CorejaxTypeError as error:
             raise JaxprSyntaxError(error.message, self.text, found.start(2), wanted=error.wanted) from error
 
@@ -251,9 +252,10 @@ class _Reader:
     def value(self, owner: str) -> Any:
         self.skip()
         at = self.position
-        if self.accept_text(OPAQUE):
-            self.refuse(f"{owner} is {OPAQUE}: it has no text that could be parsed", at,
-                        todo="only None, bools, numbers, strings, dtypes, jaxprs and tuples of these can be parsed")
+        if found := self.accept(NO_TEXT):
+            self.refuse(f"{owner} is {found[0]}: it has no text that could be parsed", at,
+                        todo="only None, bools, numbers, strings, dtypes, specs, jaxprs and tuples of these can be "
+                             "parsed")
         if self.text.startswith("{", at):
             return self.jaxpr()
         if self.accept_text("closed"):
@@ -266,6 +268,10 @@ class _Reader:
             return ast.literal_eval(found[0])
         if self.accept_text("("):
             return self.tuple(owner)
+        if self.accept_text("P("):
+            return PartitionSpec(*self.tuple(owner))
+        if self.accept_text("UNCONSTRAINED"):
+            return UNCONSTRAINED
         if self.accept_text("None"):
             return None
         if found := self.accept(_WORD):

@@ -8,16 +8,20 @@ from collections.abc import Sequence
 from corejax.base.avals import ShapedArray
 from corejax.base.errors import CorejaxError, CorejaxTypeError, RuleError
 from corejax.base.source import at_hand, tell_where
+from corejax.kernel.axes import AxisEnv
 from corejax.kernel.binding import check_operands, ill_typed, names_of
+from corejax.kernel.context import binding
 from corejax.kernel.jaxpr import Effects, Jaxpr, JaxprEqn, Var, no_effects, subjaxprs
 from corejax.kernel.printing import effect_texts
+from corejax.kernel.varying import are_types_of
 
 
 def typecheck(jaxpr: Jaxpr) -> None:
     """Raise a `CorejaxTypeError` that shows the ill-typed equation, unless `jaxpr` is well formed.
 
     Types must be equal to what `abstract_eval` (or the `typecheck` hook) infers from the operands' types, weak types
-    included. The jaxprs in params are checked too. A jaxpr that has passed isn't checked again.
+    included; but variables may vary along more axes of a mesh. The jaxprs in params are checked too. A jaxpr that has
+    passed isn't checked again.
     """
     if "typechecked" in jaxpr._memo:
         return
@@ -32,8 +36,9 @@ def typecheck(jaxpr: Jaxpr) -> None:
             at_hand.eqn = eqn
             check_operands(jaxpr, k, eqn.invars, bound)
             _check_params(jaxpr, k, eqn)
-            for inner in subjaxprs(eqn.params):
-                _check_inner(jaxpr, k, inner)
+            with binding(_axes_within(eqn)):
+                for inner in subjaxprs(eqn.params):
+                    _check_inner(jaxpr, k, inner)
             avals = tuple([x.aval for x in eqn.invars])
             _check_types(jaxpr, k, eqn, avals)
             _check_effects(jaxpr, k, eqn, avals)
@@ -72,6 +77,12 @@ def _check_params(jaxpr: Jaxpr, k: int, eqn: JaxprEqn) -> None:
                      wanted=", ".join(sorted(known)) or "none")
 
 
+def _axes_within(eqn: JaxprEqn) -> AxisEnv:
+    """The axes that programs among the params may name."""
+    named = getattr(getattr(eqn.primitive, "plugin", None), "axes_within", None)
+    return () if named is None else tuple(named(**eqn.params))
+
+
 def _check_inner(jaxpr: Jaxpr, k: int, inner: Jaxpr) -> None:
     if inner.constvars:
         raise ill_typed(jaxpr, k, "has a jaxpr with constvars among its params", got=str(inner),
@@ -95,7 +106,7 @@ def _check_types(jaxpr: Jaxpr, k: int, eqn: JaxprEqn, avals: tuple[ShapedArray, 
                      got=str(error).replace("\n", "\n    ")) from error
     wanted = tuple(inferred) if primitive.multiple_results else (inferred,)
     got = tuple([v.aval for v in eqn.outvars])
-    if got != wanted:
+    if got != wanted and not are_types_of(got, wanted):
         raise ill_typed(jaxpr, k, "has outputs of different types than its primitive infers", got=_types_text(got),
                      wanted=_types_text(wanted))
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING
 
-from corejax.base.errors import CorejaxTypeError
+from corejax.base.errors import CorejaxNameError, CorejaxTypeError
 from corejax.base.source import here
 from corejax.base.tracebacks import public
 from corejax.kernel.trace import Context, Trace
+
+if TYPE_CHECKING:
+    from corejax.kernel.axes import AxisEnv, NamedAxis
 
 context = Context()
 
@@ -31,6 +35,31 @@ def tracing(trace: Trace) -> Iterator[None]:
         yield
     finally:
         context.trace = previous
+
+
+@contextmanager
+def binding(axes: AxisEnv) -> Iterator[None]:
+    """Name these axes within the block, inside of those that are named already."""
+    previous = context.axes
+    context.axes = (*previous, *axes)
+    try:
+        yield
+    finally:
+        context.axes = previous
+
+
+def bound_axis(name: Hashable, what: str) -> NamedAxis:
+    """The innermost axis of this name; raises if an enclosing map has none. `what` says who asks, for the error."""
+    axes: AxisEnv = context.axes
+    axis: NamedAxis
+    for axis in reversed(axes):
+        if type(axis.name) is type(name) and axis.name == name:
+            return axis
+    bound = ", ".join([f"{axis.name!r} of size {axis.size}" for axis in axes])
+    raise CorejaxNameError(f"{what}: no axis is called {name!r} here", got=repr(name)[:80], where=here(),
+                           wanted=f"one of the axes named here: {bound}" if bound else "an axis that a map has named",
+                           todo="call it in a function that is mapped with this axis_name: by cj.vmap, cj.pmap or "
+                                "cj.shard_map")
 
 
 @public

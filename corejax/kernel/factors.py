@@ -10,6 +10,7 @@ from typing import Any
 from corejax.base.avals import Zero
 from corejax.base.dtypes import float0
 from corejax.installed.roles import operators, roles
+from corejax.kernel.varying import varied
 
 
 class Divisor:
@@ -41,5 +42,6 @@ def plus_weighted(total: object, tangent: object, weight: object) -> Any:
 def instantiate(tangent: object) -> Any:
     """An array for a `Zero`; anything else is returned unchanged. A float0 zero stays symbolic: it has no elements."""
     if type(tangent) is Zero and tangent.aval.dtype is not float0:
-        return roles.zeros(tangent.aval)
+        aval = tangent.aval
+        return varied(roles.zeros(aval), aval.varying) if aval.varying else roles.zeros(aval)
     return tangent

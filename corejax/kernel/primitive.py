@@ -19,6 +19,7 @@ from corejax.kernel import checks
 from corejax.kernel.context import context
 from corejax.kernel.jaxpr import Jaxpr
 from corejax.kernel.keys import atom, param_key
+from corejax.kernel.varying import along, joint, says_itself
 
 Function = Callable[..., Any]
 Rule = Callable[..., Any]
@@ -71,8 +72,8 @@ class Primitive:
     _FROZEN = ("abstract_eval", "impl", "jvp", "transpose", "vmap", "xla_translation", "decompose", "samples",
                "evaluate", "partial_eval", "dce", "effects", "typecheck", "pretty", "linearize", "linear", "factors",
                "symbolic_zeros", "jvp_binds_itself", "multiple_results", "cheap", "not_linear_in", "lowerings",
-               "lowered_params", "providers", "open_params", "structural", "element_types", "of_one",
-               "of_two", "beside", "params")
+               "lowered_params", "providers", "open_params", "structural", "tracks_varying", "element_types",
+               "of_one", "of_two", "beside", "params")
     __slots__ = (*_IDENTITY, *_FROZEN, "__weakref__")
 
     name: str
@@ -111,6 +112,8 @@ class Primitive:
     """Whether it takes about as long as reading its operands."""
     structural: bool
     """Whether it moves elements about, whatever they are, and looks into none."""
+    tracks_varying: bool
+    """Whether its abstract_eval says itself along which axes of a mesh results vary."""
     element_types: tuple[str, ...]
     """The names of packs' own element types that its rules compute with; "*" for all."""
     lowerings: Mapping[str, Rule]
@@ -165,6 +168,9 @@ class Primitive:
     def infer(self, avals: Avals, params: Mapping[str, object]) -> Any:
         """The type of the result, or a tuple of types, from abstract_eval (cached).
 
+        The results vary along the axes along which any operand does, unless the primitive or a program among its params
+        says otherwise.
+
         Not annotated as a union: callers know which by `multiple_results`, and a test would cost more than the look-up.
         """
         if not params:
@@ -203,8 +209,10 @@ class Primitive:
         since = generation()
         if any([aval.stored is not aval for aval in avals]):
             checks.check_elements(self, avals)
+        axes = joint(avals)
+        as_they_are = not axes or self.tracks_varying or says_itself(params)
         try:
-            result = self.abstract_eval(avals, **params)
+            result = self.abstract_eval(avals if as_they_are else tuple([aval.invariant for aval in avals]), **params)
         except CorejaxError as error:
             raise checks.failed(self, "abstract_eval", error)  # noqa: B904
         except Exception as error:
@@ -221,6 +229,8 @@ class Primitive:
             raise
         found = checks.check_avals(self, result)
         checks.check_made(self, found)
+        if not as_they_are:
+            found = tuple([along(aval, axes) for aval in found]) if isinstance(found, tuple) else along(found, axes)
         return self._cache.put(key, found, since)
 
     def check_params(self, params: Mapping[str, object]) -> None:

@@ -6,7 +6,8 @@
     equation  ::=  binder+ = primitive[name=value ...] operand*  with {effect, ...}
     primitive ::=  sin  |  distribution/sin                   with its owner only beside others of its name
     operand   ::=  name  |  3.0:~f64[]
-    value     ::=  None  True  3  -0.0  nan  inf  (1.0+2.0j)  'text'  f64  (value, ...)  jaxpr  closed jaxpr  <opaque>
+    value     ::=  None  True  3  -0.0  nan  inf  (1.0+2.0j)  'text'  f64  (value, ...)  jaxpr  closed jaxpr
+                |  P(value, ...)  UNCONSTRAINED  <opaque>     `<text>` for those that have no text to parse back
 
 An equation without outputs starts with `() =`; `#` starts a comment; line breaks count as spaces. Names are local to
 each jaxpr. All numbers are printed exactly, a NaN with a payload as `nan(0x7ff8000000000001)`. Where different
@@ -28,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from corejax.arrays.interned import Interned
 from corejax.base import dtypes
 from corejax.base.source import describe
 from corejax.kernel.scalars import number_text
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
     from corejax.kernel.jaxpr import Atom, Effects, Jaxpr, JaxprEqn, Literal, Var
 
 OPAQUE = "<opaque>"
+
+#: Matches what stands for a value that has no text to parse back.
+NO_TEXT = re.compile(r"<[^<>\n]+>")
 
 #: Words of the grammar that would otherwise be valid names of variables.
 RESERVED = frozenset(("in", "inf", "lambda", "let", "nan", "with"))
@@ -212,7 +217,11 @@ def literal_text(literal: Literal) -> str:
 
 
 def value_lines(value: object, style: Style) -> list[str]:
-    """The lines of a param's value; `<opaque>` if it has no text that could be parsed back."""
+    """The lines of a param's value; `<opaque>` if it has no text that could be parsed back.
+
+    An object may say what is written: `__corejax_text__(text)`, where `text` writes its parts. It is in angle brackets
+    unless it can be parsed.
+    """
     write = _WRITERS.get(type(value))
     if write is not None:
         return [write(value)]
@@ -222,7 +231,10 @@ def value_lines(value: object, style: Style) -> list[str]:
         return value.param_lines(style)
     if isinstance(value, np.dtype) and value in dtypes._SHORT:
         return [dtypes.short_name(value)]
-    return [OPAQUE]
+    if style.pretty and isinstance(value, Interned):  # meshes, and how arrays are divided
+        return [repr(value)]
+    own = getattr(type(value), "__corejax_text__", None)
+    return [OPAQUE if own is None else own(value, lambda part: " ".join(value_lines(part, style)))]
 
 
 def _tuple_lines(items: list[list[str]]) -> list[str]:

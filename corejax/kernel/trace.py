@@ -24,12 +24,9 @@ from corejax.base.tracebacks import as_entry, public, trim
 from corejax.kernel import numpy_calls
 
 if TYPE_CHECKING:
+    from corejax.kernel.axes import AxisEnv
     from corejax.kernel.jaxpr import Params
     from corejax.kernel.primitive import Primitive
-
-#: The names and sizes of the axes that enclosing vmaps named, outermost first.
-AxisEnv: TypeAlias = tuple[tuple[Hashable, int], ...]
-
 
 class Trace:
     """An interpreter at work. `live` until its transformation has returned; its tracers must not be used later.
@@ -110,16 +107,22 @@ class Trace:
 
 
 class Context(threading.local):
-    """What a thread is doing: the current trace, the axes named by enclosing vmaps, the names of open scopes."""
+    """What a thread is doing: the current trace, the axes named by enclosing maps, the names of open scopes.
+
+    `spmd`: along which axes of a mesh that axis is divided along which a vmap rule maps now.
+    """
 
     bottom: ClassVar[Callable[[], Trace]]
     """Makes a thread's first trace."""
     trace: Trace
+    axes: AxisEnv
+    spmd: Hashable
 
     def __init__(self) -> None:
         if hasattr(Context, "bottom"):
             self.trace = Context.bottom()
-        self.axes: AxisEnv = ()
+        self.axes = ()
+        self.spmd = None
         self.names: tuple[str, ...] = ()
 
 

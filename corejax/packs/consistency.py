@@ -25,9 +25,10 @@ from corejax.packs.hook_signatures import place_of, takes
 from corejax.packs.source import Source
 
 OWNER_DECLARATIONS = frozenset(("name", "multiple_results", "symbolic_zeros", "linear", "not_linear_in", "cheap",
-                                "structural", "element_types", "operands", "attached", "function", "substitutes",
-                                "api_version"))
+                                "structural", "tracks_varying", "element_types", "operands", "attached", "function",
+                                "widened", "axes_within", "substitutes", "api_version"))
 RULES_DECLARATIONS = frozenset(("name", "linear", "platform", "symbolic_zeros", "api_version"))
+_FLAGS = ("multiple_results", "symbolic_zeros", "cheap", "structural", "tracks_varying")
 PLATFORMS = ("cpu", "cuda", "gpu", "rocm", "tpu")
 _MAKERS = (factors, linear, not_differentiable, not_linear, partials, per_operand)
 _DECLARABLE: dict[str, tuple[type, ...]] = {"jvp": (Partials, Linearity, NotDifferentiable), "transpose": (NotLinear,)}
@@ -44,7 +45,7 @@ def check_declaration(source: Source, name: str) -> None:
         raise source.error(f"{name!r} is neither a hook nor a declaration", name, got=name,
                            wanted=f"a hook ({', '.join(HOOKS)}) or a declaration ({', '.join(sorted(known))})",
                            todo=suggestion(name, (*HOOKS, *known)) or "start the names of helpers with an underscore")
-    if name in ("multiple_results", "symbolic_zeros", "cheap", "structural") and not isinstance(value, bool):
+    if name in _FLAGS and not isinstance(value, bool):
         raise source.error(f"{name} must be True or False", got=repr(value), wanted="a bool",
                            todo="declare True or False")
     if name == "linear":
@@ -62,6 +63,10 @@ def check_declaration(source: Source, name: str) -> None:
                            todo="name the distribution whose primitive this one stands for")
     if name == "operands":
         _check_operands(source, value)
+    if name in ("widened", "axes_within") and not callable(value):
+        raise source.error(f"{name} must be a method", got=kind_of(value),
+                           wanted=f"def {name}(self, {'axes, ' * (name == 'widened')}**params)",
+                           todo="write the method, or give the attribute another name")
     if name == "attached" and not callable(value):
         raise source.error("attached must be a method", got=kind_of(value), wanted="def attached(self, primitive)",
                            todo="write the method, or give the attribute another name")

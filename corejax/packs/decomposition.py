@@ -140,6 +140,7 @@ class _Mapped:
         self.name = f"mapped_{primitive.name}"
         self.multiple_results = primitive.multiple_results
         self.structural, self.element_types = primitive.structural, primitive.element_types
+        self.tracks_varying = primitive.tracks_varying
         self.symbolic_zeros = True
         self._primitive, self._axis, self._dims = primitive, axis, dims
 

@@ -114,6 +114,7 @@ def _merge(resolution: Resolution) -> dict[str, Any]:
         "params": frozenset(params.keywords), "open_params": params.open, "lowerings": lowerings, "notes": {},
         "multiple_results": several, "cheap": getattr(owner.plugin, "cheap", False),
         "structural": getattr(owner.plugin, "structural", False),
+        "tracks_varying": getattr(owner.plugin, "tracks_varying", False),
         "element_types": tuple(getattr(owner.plugin, "element_types", ())),
         "not_linear_in": frozenset(getattr(owner.plugin, "not_linear_in", ())),
         "providers": providers, "jvp_binds_itself": False,

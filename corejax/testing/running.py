@@ -21,6 +21,7 @@ from corejax.testing.catalogue import CHECKS
 from corejax.testing.check import Check
 from corejax.testing.compiled import Comparison, doubtful
 from corejax.testing.effort import NO_COUNTEREXAMPLE, Search, Searched, effort_of
+from corejax.testing.mapped import under_maps
 from corejax.testing.packs import RULES_ARE_USED, Subject, contents_of, hooks_of, use_of
 from corejax.testing.progress import Progress
 from corejax.testing.report import ConformanceError, Mismatch, NotApplicable, Outcome, Report
@@ -100,7 +101,7 @@ def outcomes(primitive: Named, samples: Iterable[Sample] | None = None, *, full:
     chosen, effort = chosen_checks(full, None if checks is None else (checks := list(checks))), effort_of(search)
     if effort:
         check_hypothesis()
-    found = primitive_of(primitive)
+    found, samples = under_maps(primitive_of(primitive), samples)
     progress.primitive(found.name, [*[each.name for each in chosen], *[NO_COUNTEREXAMPLE] * bool(effort)])
     laws = [*CHECKS, *DEPARTURES, NO_COUNTEREXAMPLE]
     given, specification = specified(found, samples, laws, samples is None or checks is None)
@@ -135,6 +136,7 @@ def outcome_of(subject: Subject, check: str, full: bool = False, effort: Search 
         found = primitive_of(subject.name)
         if check == RULES_ARE_USED:
             return next(use_of(subject, found))
+        found, _ = under_maps(found, None)
         given, specification = specified(found, None, [*CHECKS, *DEPARTURES, NO_COUNTEREXAMPLE])
         if check == NO_COUNTEREXAMPLE:
             outcome: Outcome = search_module.search_for(found, given, effort, full, None, subject.choices)

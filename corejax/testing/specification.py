@@ -29,7 +29,7 @@ HAS_SAMPLES = "has samples"
 _HOOK = "samples"
 
 #: How many samples a primitive may have: without a limit, a hook that never ends would hang the process.
-_MOST = 1000
+MOST = 1000
 
 #: What replaces narrower floats for comparing a derivative with differences.
 _DOUBLE = {"f": np.float64, "c": np.complex128}
@@ -50,9 +50,9 @@ def samples_of(primitive: Primitive) -> list[Sample]:
 
 
 def _counted(samples: Iterable[object]) -> list[Any]:
-    found = list(islice(samples, _MOST + 1))
-    if len(found) > _MOST:
-        raise CorejaxTypeError(f"there are more than {_MOST} samples", got="an iterable that doesn't end, or ends late",
+    found = list(islice(samples, MOST + 1))
+    if len(found) > MOST:
+        raise CorejaxTypeError(f"there are more than {MOST} samples", got="an iterable that doesn't end, or ends late",
                                wanted="some samples of each kind", todo="yield fewer: the kit draws more operands "
                                "of the same shapes by itself, from domain=")
     return found

@@ -8,7 +8,10 @@ Array(6., dtype=float64, weak_type=True)
 """
 
 from corejax.arrays.array import Array as Array
+from corejax.arrays.shardings import NamedSharding as NamedSharding
+from corejax.arrays.partitions import P as P
 from corejax.api import ShapeDtypeStruct as ShapeDtypeStruct
+from corejax.arrays.shards import Shard as Shard
 from corejax.base.dtypes import bfloat16 as bfloat16
 from corejax.api import block_until_ready as block_until_ready
 from corejax.api import checkpoint as checkpoint
@@ -17,6 +20,7 @@ from corejax.config import config as config
 from corejax import core as core
 from corejax.api import custom_jvp as custom_jvp
 from corejax.api import custom_vjp as custom_vjp
+from corejax import debug as debug
 from corejax.api import device_get as device_get
 from corejax.api import device_put as device_put
 from corejax.api import devices as devices
@@ -34,10 +38,14 @@ from corejax.api import jvp as jvp
 from corejax import lax as lax
 from corejax.api import linear_transpose as linear_transpose
 from corejax.api import linearize as linearize
+from corejax.arrays.assembling import make_array_from_callback as make_array_from_callback
+from corejax.arrays.assembling import make_array_from_single_device_arrays as make_array_from_single_device_arrays
 from corejax.api import make_jaxpr as make_jaxpr
+from corejax.arrays.meshes import make_mesh as make_mesh
 from corejax.kernel.context import named_scope as named_scope
 from corejax import plugins as plugins
 from corejax.api import remat as remat
+from corejax import sharding as sharding
 from corejax import tree as tree
 from corejax.api import value_and_grad as value_and_grad
 from corejax.api import vjp as vjp
@@ -50,5 +58,42 @@ import corejax.plugin as _plugin
 plugin = _plugin
 import corejax.testing as _testing
 testing = _testing
+from collections.abc import Callable, Hashable, Sequence
+from corejax.core import AnyMesh
+from typing import Any
 
 __version__: str
+
+def pmap(fun: Callable[..., Any], axis_name: Hashable = None, *, in_axes: Any = 0, out_axes: Any = 0, static_broadcasted_argnums: int | Sequence[int] = (), devices: Sequence[Any] | None = None, backend: str | None = None, axis_size: int | None = None, donate_argnums: int | Sequence[int] = ()) -> Any:
+    """Map `fun` along an axis of its arguments, each element on a device of its own.
+
+    `in_axes` and `out_axes` say which axis of each argument and result is mapped, as for `vmap`: an int, None for what
+    all devices have alike, or a pytree of these. Functions such as `lax.psum` exchange data along `axis_name`.
+    `devices`: those to use, as many as there are elements; by default the first of the default backend's, or of
+    `backend`. `static_broadcasted_argnums`: arguments that aren't data. `donate_argnums`: arguments whose memory may be
+    overwritten. Where every device already has a part of its own, in another `pmap` or in `shard_map`, it maps these.
+
+    >>> import numpy as np, corejax as cj
+    >>> cj.pmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(np.array([[2.0]])).tolist()
+    [[1.0]]
+    """
+
+def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: Any, in_specs: Any = None, mesh: AnyMesh | None = None, axis_names: Any = ..., check_vma: bool = True) -> Any:
+    """Map a function over the parts of its arguments that the devices of a mesh hold: each applies it to its own.
+
+    `in_specs` says how each argument is divided, `out_specs` how results are put together: a `PartitionSpec` for each
+    argument or result, or for each leaf of it. An array that isn't divided along an axis is the same on all devices
+    there. In `f`, functions such as `lax.psum` exchange data along the mesh's axes, by name. `axis_names`: only these
+    axes (default: all); the compiler divides along the others. `mesh` may be left out within `with mesh:`.
+
+    With `check_vma`, types say along which axes values vary: a result that varies along an axis of which its spec says
+    nothing is an error, and gradients are summed over devices where all of them use a value.
+
+    >>> import numpy as np, corejax as cj
+    >>> mesh = cj.make_mesh((1,), ("x",))
+    >>> @cj.shard_map(mesh=mesh, in_specs=cj.P("x"), out_specs=cj.P())
+    ... def total(part):
+    ...     return lax.psum(part.sum(), "x")
+    >>> total(np.arange(4.0)).item()
+    6.0
+    """

@@ -3,15 +3,25 @@
 """Everything that the installed packs provide, by name."""
 
 import numpy
-from collections.abc import Callable, Sequence
-from corejax.core import Array, ArrayLike, DTypeLike, Jaxpr
+from collections.abc import Callable, Hashable, Sequence
+from corejax.core import AnyMesh, Array, ArrayLike, DTypeLike, Jaxpr, Mesh, NamedSharding
+from corejax.plugin import carrying
+from corejax_collectives._axes import Groups, Names
+from corejax_collectives.constraining import Tree as ______Tree
+from corejax_collectives.exchanging import Tree as _Tree
+from corejax_collectives.gathering import Tree
+from corejax_collectives.parallel_mapping import Dims
+from corejax_collectives.permuting import Tree as ___Tree
+from corejax_collectives.reducing import Tree as _____Tree
+from corejax_collectives.shard_mapping import Axes, Specs
+from corejax_collectives.varying import Tree as ____Tree
 from corejax_control_flow.call import Flags
 from corejax_control_flow.conditional import Result
 from corejax_control_flow.scanning import Carry, Stacked
 from corejax_lax_basic._axes import Shape
 from corejax_lax_basic._placing import GatherDimensionNumbers as GatherDimensionNumbers, GatherScatterMode as GatherScatterMode, ScatterDimensionNumbers as ScatterDimensionNumbers
 from corejax_lax_basic.accuracy import AccuracyMode as AccuracyMode, Canonical, Tolerance as Tolerance
-from corejax_lax_basic.identity import Tree
+from corejax_lax_basic.identity import Tree as __Tree
 from corejax_lax_basic.linear_algebra import DotDimensionNumbers as DotDimensionNumbers
 from corejax_lax_basic.precision import DotAlgorithm as DotAlgorithm, DotAlgorithmPreset as DotAlgorithmPreset, Precision as Precision, PrecisionLike as PrecisionLike
 from corejax_lax_basic.ragged import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
@@ -55,6 +65,41 @@ def after_all(*tokens: ArrayLike) -> Array:
 
     >>> after_all(create_token(), create_token())
     Array(token, dtype=token)
+    """
+
+def all_gather(x: Tree, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False, to: str = 'varying') -> Tree:
+    """`all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False, to="varying")`: what all have.
+
+    The values are stacked along a new `axis`, or concatenated along that one if `tiled`. `x` may be a pytree. On a mesh
+    whose axes are tracked, `to="invarying"` gives a result that is known to be the same on all devices.
+
+    >>> import numpy as np, corejax as cj
+    >>> cj.vmap(lambda x: lax.all_gather(x, "rows"), axis_name="rows")(np.array([1, 2])).tolist()
+    [[1, 2], [1, 2]]
+    """
+
+def all_gather_invariant(x: ArrayLike, /, *, all_gather_dimension: int, axis_name: Names, axis_size: int, tiled: bool) -> Array:
+    """What all positions along tracked axes have: the same on all devices. `all_gather(..., to="invarying")`.
+
+    >>> import numpy as np, corejax as cj
+    >>> def everything(x):
+    ...     return lax.all_gather_invariant(x, all_gather_dimension=0, axis_name=("i",), axis_size=2, tiled=False)
+    >>> cj.vmap(everything, axis_name="i", out_axes=None)(np.array([1.0, 2.0])).tolist()
+    [1.0, 2.0]
+    """
+
+def all_to_all(x: _Tree, axis_name: Any, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None, tiled: bool = False) -> _Tree:
+    """`all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None, tiled=False)`: exchanges parts.
+
+    Each position divides `split_axis` among all positions, and stacks what it gets along a new axis, which the result
+    has at `concat_axis`. So `split_axis`, which must be as large as the named axis, and the named axis change places.
+    If `tiled`, `split_axis` is divided into as many equal parts, and parts are concatenated along `concat_axis`. `x`
+    may be a pytree.
+
+    >>> import numpy as np, corejax as cj
+    >>> x = np.arange(4).reshape(2, 2)
+    >>> cj.vmap(lambda row: lax.all_to_all(row, "rows", 0, 0), axis_name="rows")(x).tolist()
+    [[0, 2], [1, 3]]
     """
 
 def approx_max_k(operand: ArrayLike, k: int, reduction_dimension: int = -1, recall_target: float = 0.95, reduction_input_size_override: int = -1, aggregate_to_topk: bool = True) -> tuple[Array, Array]:
@@ -144,6 +189,22 @@ def atanh(x: ArrayLike) -> Array:
 
     >>> atanh(0.5)
     Array(0.54930614, dtype=float64, weak_type=True)
+    """
+
+def axis_index(axis_name: Any) -> Array:
+    """`axis_index(axis_name)`: the position along a named axis, as int32; along several, the last name runs fastest.
+
+    >>> import numpy as np, corejax as cj
+    >>> cj.vmap(lambda x: x * 10 + lax.axis_index("rows"), axis_name="rows")(np.array([1, 2, 3])).tolist()
+    [10, 21, 32]
+    """
+
+def axis_size(axis_name: Any) -> int:
+    """`axis_size(axis_name)`: the size of a named axis, or of several taken together: a Python integer.
+
+    >>> import numpy as np, corejax as cj
+    >>> cj.vmap(lambda x: x / lax.axis_size("rows"), axis_name="rows")(np.array([1.0, 2.0])).tolist()
+    [0.5, 1.0]
     """
 
 def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None) -> Array:
@@ -897,7 +958,7 @@ def nextafter(x: ArrayLike, y: ArrayLike) -> Array:
     1.0000000000000002
     """
 
-def optimization_barrier(operand: Tree) -> Tree:
+def optimization_barrier(operand: __Tree) -> __Tree:
     """`optimization_barrier(operand)`: a pytree of arrays, unchanged, behind a barrier for the compiler.
 
     The compiler doesn't move computations across it, or see that the values on both sides are equal. The whole operand
@@ -926,6 +987,28 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int], window
     ([(0, 1)], [(1, 0)])
     """
 
+def pbroadcast(x: ___Tree, axis_name: Any, source: int) -> ___Tree:
+    """`pbroadcast(x, axis_name, source)`: all positions along named axes get what the position `source` has.
+
+    `x` may be a pytree.
+
+    >>> import numpy as np, corejax as cj
+    >>> cj.vmap(lambda x: lax.pbroadcast(x, "rows", 1), axis_name="rows")(np.array([1, 2, 3])).tolist()
+    [2, 2, 2]
+    """
+
+def pcast(x: ____Tree, axis_name: Any, *, to: str) -> ____Tree:
+    """`pcast(x, axis_name, *, to)`: the same values, with a type that says that they vary along these axes.
+
+    `x` may be a pytree; `to` must be "varying". Only axes of `cj.shard_map(..., check_vma=True)` appear in types, so
+    along others nothing is to be done. Its transpose is `psum`: where all devices use a value, its cotangent is the sum
+    of theirs.
+
+    >>> import numpy as np, corejax as cj
+    >>> cj.vmap(lambda x: lax.pcast(x, "rows", to="varying"), axis_name="rows")(np.arange(3.0)).tolist()
+    [0.0, 1.0, 2.0]
+    """
+
 def platform_dependent(*operands: Any, default: Callable[..., Result] | None = None, **per_platform: Callable[..., Result]) -> Result:
     """`platform_dependent(*operands, default=None, cpu=..., ...)`: the function for the platform, of these arguments.
 
@@ -935,6 +1018,34 @@ def platform_dependent(*operands: Any, default: Callable[..., Result] | None = N
 
     >>> lax.platform_dependent(2.0, cpu=lambda x: x + 1.0, default=lambda x: x - 1.0)
     Array(3., dtype=float64, weak_type=True)
+    """
+
+def pmax(x: _____Tree, axis_name: Any, *, axis_index_groups: Any = None) -> _____Tree:
+    """`pmax(x, axis_name, *, axis_index_groups=None)`: the largest of the values at the positions along named axes.
+
+    `x` may be a pytree. NaN wins over every number. Positions that tie share the derivative equally. See `psum`.
+
+    >>> import numpy as np, corejax as cj
+    >>> cj.vmap(lambda x: x - lax.pmax(x, "rows"), axis_name="rows")(np.array([1.0, 5.0, 3.0])).tolist()
+    [-4.0, 0.0, -2.0]
+    """
+
+def pmean(x: _____Tree, axis_name: Any, *, axis_index_groups: Any = None) -> _____Tree:
+    """`pmean(x, axis_name, *, axis_index_groups=None)`: the mean over the positions along named axes. See `psum`.
+
+    >>> import numpy as np, corejax as cj
+    >>> cj.vmap(lambda x: x - lax.pmean(x, "rows"), axis_name="rows")(np.array([1.0, 2.0, 6.0])).tolist()
+    [-2.0, -1.0, 3.0]
+    """
+
+def pmin(x: _____Tree, axis_name: Any, *, axis_index_groups: Any = None) -> _____Tree:
+    """`pmin(x, axis_name, *, axis_index_groups=None)`: the smallest of the values at the positions along named axes.
+
+    `x` may be a pytree. NaN wins over every number. Positions that tie share the derivative equally. See `psum`.
+
+    >>> import numpy as np, corejax as cj
+    >>> cj.vmap(lambda x: x - lax.pmin(x, "rows"), axis_name="rows")(np.array([1.0, 5.0, 3.0])).tolist()
+    [0.0, 4.0, 2.0]
     """
 
 def polygamma(x: ArrayLike, y: ArrayLike) -> Array:
@@ -956,6 +1067,105 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
 
     >>> pow(np.array([2.0, 3.0]), 3).tolist()
     [8.0, 27.0]
+    """
+
+def ppermute(x: ___Tree, axis_name: Any, perm: Sequence[tuple[int, int]]) -> ___Tree:
+    """`ppermute(x, axis_name, perm)`: values sent from position to position, zeros where nothing arrives.
+
+    `perm` is a sequence of pairs `(sender, receiver)`; each position sends and receives at most once. `x` may be a
+    pytree.
+
+    >>> import numpy as np, corejax as cj
+    >>> ring = [(0, 1), (1, 2), (2, 0)]
+    >>> cj.vmap(lambda x: lax.ppermute(x, "rows", ring), axis_name="rows")(np.array([1, 2, 3])).tolist()
+    [3, 1, 2]
+    """
+
+def precv(token: Array, out_shape: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Array:
+    """`precv(token, out_shape, axis_name, perm)`: receives an array of the type of `out_shape`. For GPUs.
+
+    `token` is that of the `psend` that sends it, or `lax.create_token()`. See `psend`.
+
+    >>> import corejax as cj
+    >>> lax.create_token().shape
+    ()
+    """
+
+def psend(x: ArrayLike, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Array:
+    """`psend(x, axis_name, perm)`: sends arrays from position to position; returns a token for `precv`. For GPUs.
+
+    `perm` is a sequence of pairs `(sender, receiver)`, as for `ppermute`, which sends and receives at once, anywhere.
+
+    >>> import numpy as np, corejax as cj
+    >>> send = lambda x: lax.psend(x, "i", [(0, 1)])  # for two GPUs, in cj.pmap(..., axis_name="i")
+    """
+
+def pshuffle(x: ___Tree, axis_name: Any, perm: Sequence[int]) -> ___Tree:
+    """`pshuffle(x, axis_name, perm)`: position i along the axis gets what position `perm[i]` has. See `ppermute`.
+
+    >>> import numpy as np, corejax as cj
+    >>> cj.vmap(lambda x: lax.pshuffle(x, "rows", [2, 0, 1]), axis_name="rows")(np.array([1, 2, 3])).tolist()
+    [3, 1, 2]
+    """
+
+def psum(x: _____Tree, axis_name: Any, *, axis_index_groups: Any = None) -> _____Tree:
+    """`psum(x, axis_name, *, axis_index_groups=None)`: the sum over the positions along named axes.
+
+    `x` may be a pytree; booleans are counted as int32. An integer among the names is an axis of the arrays themselves.
+    With groups of positions, each position gets the sum over its group. Of a value that isn't traced, the sum is found
+    at once: `psum(1, name)` is the size of the axis, a Python integer.
+
+    >>> import numpy as np, corejax as cj
+    >>> cj.vmap(lambda x: x / lax.psum(x, "rows"), axis_name="rows")(np.array([1.0, 2.0, 5.0])).tolist()
+    [0.125, 0.25, 0.625]
+    """
+
+def psum_invariant(x: ArrayLike, /, *, axes: Names) -> Array:
+    """The sum over tracked axes of a mesh, along which the result doesn't vary. `psum` applies it.
+
+    >>> import numpy as np, corejax as cj
+    >>> cj.vmap(lambda x: lax.psum_invariant(x, axes=("i",)), axis_name="i")(np.arange(3.0)).tolist()
+    [3.0, 3.0, 3.0]
+    """
+
+def psum_scatter(x: Tree, axis_name: Any, *, scatter_dimension: int = 0, axis_index_groups: Any = None, tiled: bool = False) -> Tree:
+    """`psum_scatter(x, axis_name, *, scatter_dimension=0, axis_index_groups=None, tiled=False)`: each keeps a part.
+
+    Position i along the axis gets element i, along `scatter_dimension`, of the sum over all positions; if `tiled`, the
+    i-th of as many equal parts. `x` may be a pytree.
+
+    >>> import numpy as np, corejax as cj
+    >>> cj.vmap(lambda x: lax.psum_scatter(x, "rows"), axis_name="rows")(np.array([[1, 2], [30, 40]])).tolist()
+    [31, 42]
+    """
+
+def pswapaxes(x: _Tree, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> _Tree:
+    """`pswapaxes(x, axis_name, axis, *, axis_index_groups=None)`: a named axis and one of the array change places.
+
+    It is `all_to_all(x, axis_name, axis, axis)`: the two must have the same size.
+
+    >>> import numpy as np, corejax as cj
+    >>> x = np.arange(4).reshape(2, 2)
+    >>> cj.vmap(lambda row: lax.pswapaxes(row, "rows", 0), axis_name="rows")(x).tolist()
+    [[0, 2], [1, 3]]
+    """
+
+def ragged_all_to_all(operand: ArrayLike, output: ArrayLike, input_offsets: ArrayLike, send_sizes: ArrayLike, output_offsets: ArrayLike, recv_sizes: ArrayLike, *, axis_name: Any, axis_index_groups: Any = None) -> Array:
+    """`ragged_all_to_all(operand, output, input_offsets, send_sizes, output_offsets, recv_sizes, *, axis_name, ...)`.
+
+    Each position sends rows of `operand` to each other one. The result is `output` with the rows written that arrive.
+    The four vectors of integers have the same size, a multiple of the number of positions, and are divided among the
+    receivers. Part k is the `send_sizes[k]` rows from `input_offsets[k]` on; the receiver has them from
+    `output_offsets[k]` on. `recv_sizes` says of how many rows the parts are that arrive; it must agree with what is
+    sent. Parts must not overlap where they arrive. With `axis_index_groups`, positions exchange within groups.
+
+    >>> import numpy as np, corejax as cj
+    >>> def exchange(rows):  # each of two positions sends its first row to the first, and its second to the second
+    ...     me, two = lax.axis_index("i"), lax.iota("int32", 2)
+    ...     at, one = lax.full_like(two, 0) + me, lax.full_like(two, 1)
+    ...     return lax.ragged_all_to_all(rows, lax.full_like(rows, 0.0), two, one, at, one, axis_name="i")
+    >>> cj.vmap(exchange, axis_name="i")(np.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
+    [[1.0, 3.0], [2.0, 4.0]]
     """
 
 def ragged_dot(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None, group_offset: ArrayLike | None = None) -> Array:
@@ -1067,6 +1277,17 @@ def reduce_prod(operand: ArrayLike, axes: int | Sequence[int] | None) -> Array:
 
     >>> lax.reduce_prod(np.array([[1.0, 2.0], [3.0, 4.0]]), (0,)).tolist()
     [3.0, 8.0]
+    """
+
+def reduce_scatter(x: ArrayLike, /, *, axis_name: Names, scatter_dimension: int, axis_index_groups: Groups, axis_size: int, tiled: bool) -> Array:
+    """The sum over positions along named axes, of which each keeps a part. `psum_scatter` applies it.
+
+    >>> import numpy as np, corejax as cj
+    >>> def part(x):
+    ...     return lax.reduce_scatter(x, axis_name=("i",), scatter_dimension=0, axis_index_groups=None, axis_size=2,
+    ...                               tiled=False)
+    >>> cj.vmap(part, axis_name="i")(np.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
+    [4.0, 6.0]
     """
 
 def reduce_sum(operand: ArrayLike, axes: int | Sequence[int] | None) -> Array:
@@ -1272,6 +1493,28 @@ def shape_as_value(shape: Sequence[int]) -> numpy.ndarray:
     [2, 3]
     """
 
+def shard_map(*operands: ArrayLike, jaxpr: Jaxpr, axes: Axes, mesh: AnyMesh, in_specs: Specs, out_specs: Specs) -> list[Array]:
+    """`shard_map(*operands, jaxpr, axes, mesh, in_specs, out_specs)`: run a program on each device of a mesh.
+
+    The program is of parts of the operands, and has no constvars. `axes` are those axes of the mesh along which each
+    device has its own part.
+
+    >>> import numpy as np, corejax as cj
+    >>> mesh = cj.make_mesh((1,), ("i",))
+    >>> run = cj.shard_map(lax.sin, mesh=mesh, in_specs=cj.P("i"), out_specs=cj.P("i"))
+    >>> [eqn.primitive for eqn in cj.make_jaxpr(run)(np.ones(1)).eqns]
+    [shard_map]
+    """
+
+def sharding_constraint(x: ArrayLike, /, *, sharding: NamedSharding) -> Array:
+    """`sharding_constraint(x, *, sharding)`: the same array, divided among devices as the sharding says.
+
+    >>> import numpy as np, corejax as cj
+    >>> sharding = cj.NamedSharding(cj.make_mesh((1,), ("x",)), cj.P("x"))
+    >>> lax.sharding_constraint(np.arange(3.0), sharding=sharding).tolist()
+    [0.0, 1.0, 2.0]
+    """
+
 def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
     """x shifted left by y bits, filled with zeros.
 
@@ -1402,7 +1645,7 @@ def stage_value(x: ArrayLike, /) -> Array:
     Array(2., dtype=float64, weak_type=True)
     """
 
-def stop_gradient(x: Tree) -> Tree:
+def stop_gradient(x: __Tree) -> __Tree:
     """`stop_gradient(x)`: x, an array or a pytree of arrays, with a derivative of zero.
 
     >>> stop_gradient(np.float64(2.0)).tolist()
@@ -1504,6 +1747,18 @@ def with_accuracy(x: ArrayLike, /, *, function: str, accuracy: Canonical) -> Arr
     1.0
     """
 
+def with_sharding_constraint(x: ______Tree, shardings: Any) -> ______Tree:
+    """The same arrays, divided among devices as `shardings` says: one for all, or a prefix of the pytree `x`.
+
+    A `PartitionSpec` stands for a sharding on the mesh of `with mesh:`. `P.UNCONSTRAINED` leaves a dimension to the
+    compiler. Outside of `jit`, arrays are moved.
+
+    >>> import numpy as np, corejax as cj
+    >>> sharding = cj.NamedSharding(cj.make_mesh((1,), ("x",)), cj.P("x"))
+    >>> cj.jit(lambda x: lax.with_sharding_constraint(x * 2.0, sharding))(np.arange(3.0)).tolist()
+    [0.0, 2.0, 4.0]
+    """
+
 def xla_call(*operands: ArrayLike, jaxpr: Jaxpr, name: str = '', donated: Flags | None = None, inline: bool = False, keep_unused: bool = False) -> list[Array]:
     """`xla_call(*operands, jaxpr=..., name="", donated=None, inline=False, keep_unused=False)`: call a jaxpr.
 
@@ -1513,6 +1768,18 @@ def xla_call(*operands: ArrayLike, jaxpr: Jaxpr, name: str = '', donated: Flags 
     >>> staged = stage(lambda x: [x + 1.0], [ShapedArray((), "float64")])
     >>> xla_call(np.float64(2.0), jaxpr=staged.jaxpr)
     [Array(3., dtype=float64)]
+    """
+
+def xla_pmap(*operands: ArrayLike, mesh: Mesh, axis_name: Hashable, axis_size: int, backend: str | None, call_jaxpr: Jaxpr, devices: Any, donated_invars: carrying.Flags, global_axis_size: int | None, in_axes: Dims, name: str, out_axes: Dims) -> list[Array]:
+    """`xla_pmap(*operands, call_jaxpr, axis_name, axis_size, in_axes, out_axes, ...)`: map a program over devices.
+
+    The program is of one element of each operand along `in_axes`, and has no constvars. `donated_invars` says of which
+    operands the memory may be used for results.
+
+    >>> import numpy as np, corejax as cj
+    >>> run = cj.pmap(lax.sin)
+    >>> [eqn.primitive for eqn in cj.make_jaxpr(run)(np.ones(1)).eqns]
+    [xla_pmap]
     """
 
 def xor(x: ArrayLike, y: ArrayLike) -> Array:

@@ -15,6 +15,7 @@ from corejax.core import (
     Jaxpr,
     JaxprEqn,
     Linear,
+    NamedAxis,
     ShapedArray,
     Var,
     Zero,
@@ -223,9 +224,9 @@ def test_what_is_made_of_a_program_depends_on_the_axes_in_scope():
     axes = carrying.remembered(lambda program: [context.axes])
     jaxpr = product()
     before, found = context.axes, axes(jaxpr)
-    context.axes = (("i", 3),)
+    context.axes = (NamedAxis("i", 3),)
     try:
-        assert [(("i", 3),)] == axes(jaxpr)
+        assert [(NamedAxis("i", 3),)] == axes(jaxpr)
     finally:
         context.axes = before
     assert axes(jaxpr) is found

@@ -8,6 +8,7 @@ from calculus import add, calculus, mul, sin
 
 from corejax.core import (
     Array,
+    NamedAxis,
     ShapedArray,
     context,
     eval_jaxpr,
@@ -170,7 +171,7 @@ def test_the_axis_environment_is_scoped_and_part_of_what_transformed_jaxprs_are_
     inside = []
 
     def fun(x):
-        assert (("i", 3),) == context.axes
+        assert (NamedAxis("i", 3),) == context.axes
         inside.append(jvp_jaxpr(jaxpr, (True,))[0])
         return [x]
 

@@ -12,6 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toys import add, anything, call, chain, emit, free, hidden, mul, pair, record, sin, total, toys, vec, weak
 
+from corejax.arrays.meshes import AbstractMesh
+from corejax.arrays.partitions import P
+from corejax.arrays.shardings import NamedSharding
 from corejax.base import dtypes
 from corejax.base.avals import ShapedArray
 from corejax.ir import (
@@ -135,6 +138,21 @@ def test_values_out_of_the_closed_set_are_opaque_and_refused_by_name() -> None:
     assert "free[fun=<opaque> n=(1, (<opaque>,))]" in str(jaxpr)
     with pytest.raises(JaxprSyntaxError, match=r"param `fun` of free is <opaque>: it has no text that could be parsed"):
         parse(str(jaxpr))
+
+
+def test_specs_of_meshes_parse_back_and_what_holds_devices_is_refused_by_name() -> None:
+    spec = P("x", None, ("y", "z"), P.UNCONSTRAINED)
+    jaxpr = record(lambda x: free.bind(x, specs=(P(), spec)), f64)
+    assert "free[specs=(P(), P('x', None, ('y', 'z'), UNCONSTRAINED))] a" in str(jaxpr)
+    assert_round_trip(jaxpr)
+    sharding = NamedSharding(AbstractMesh((2,), ("x",)), P("x"))
+    for value, text in ((sharding.mesh, "AbstractMesh('x': 2)"), (sharding, repr(sharding))):
+        jaxpr = record(lambda x, value=value: free.bind(x, held=value), f64)
+        assert f"free[held={text}] a" in str(jaxpr)
+        exact = jaxpr_text(jaxpr, pretty=False)
+        assert f"free[held=<{text}>] a" in exact
+        with pytest.raises(JaxprSyntaxError, match=rf"param `held` of free is <{re.escape(text)}>: it has no text"):
+            parse(exact)
 
 
 def test_closed_jaxprs_in_params_parse_back_unless_they_hold_constants() -> None:

@@ -19,8 +19,8 @@ MUTANTS = (
          "            for x, aval in zip(outs, out_avals_of(branches), strict=True)]", "list(outs)"),
     )),
     *mutants_of("cond", BRANCHES, "out_avals_of", (
-        ("abstract_eval", "weak type", "not all([b.outvars[i].aval.weak_type for b in branches])",
-         "not any([b.outvars[i].aval.weak_type for b in branches])"),
+        ("abstract_eval", "weak type", "weak_type=all([aval.weak_type for aval in row])",
+         "weak_type=any([aval.weak_type for aval in row])"),
     )),
     *mutants_of("cond", BRANCHES, "forward", (
         ("jvp", "missing case", "carrying.either(*[jvp_jaxpr(branch, nonzero)[1] for branch in branches])",
@@ -135,8 +135,8 @@ MUTANTS = (
 
     *mutants_of("checkpoint_call", KIT, "check_operands", (
         ("abstract_eval", "refusal",
-         "len(avals) != len(wanted) or not all([a.matches(w) for a, w in zip(avals, wanted, strict=True)])",
-         "not all([a.matches(w) for a, w in zip(avals, wanted, strict=False)])"),
+         "len(avals) != len(wanted) or not all([a.fits(w) for a, w in zip(avals, wanted, strict=True)])",
+         "not all([a.fits(w) for a, w in zip(avals, wanted, strict=False)])"),
     )),
     *mutants_of("checkpoint_call", CHECKPOINT, "_whole_again", (
         ("partial_eval", "order", "select_outputs(jaxpr, waiting)", "select_outputs(jaxpr, waiting[::-1])"),
@@ -158,7 +158,7 @@ MUTANTS = (
     )),
     *mutants_of("custom_pullback", CUSTOM, "CustomPullback", (
         ("abstract_eval", "refusal",
-         "if not all([t.matches(aval) for t, aval in zip(tangents, wanted, strict=True)]):",
+         "if not all([t.fits(aval) for t, aval in zip(tangents, wanted, strict=True)]):",
          "if len(tangents) != len(wanted):"),
         ("decompose", "swapped operands", "_, out_dots = call.jvp(primals, dots)",
          "out_dots, _ = call.jvp(primals, dots)"),

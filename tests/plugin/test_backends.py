@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from corejax.base import _jaxlib
+
 TOY = """
 from jaxlib import xla_client
 
@@ -134,7 +136,7 @@ def test_devices_of_other_backends_are_there_beside_the_default(site):
     toy(site)
     assert ["['cpu:0'] cpu", "['cpu:0', 'cpu:1'] toy", "['cpu:0']", "toy toy toy cpu", "3.0"] == run(site, """
         from corejax.xla.runtime import client
-        backend = lambda x: client.place_with(x._buffer._sharding).backend
+        backend = lambda x: client.home_of(x._buffer._sharding).backend
         f = cj.jit(lambda x: x)
         print(devices(), backend(f(1.0)))       # compiled while there is one device only
         there = cj.devices("toy")
@@ -184,6 +186,11 @@ def test_the_compiler_gets_the_options_of_a_backend_before_those_of_a_call(site)
         _jaxlib.compile_options = lambda device, overrides: seen.extend(overrides) or make(device, overrides)
         cj.jit(lambda x: x)(1.0)
         print(seen)""")
+
+
+def test_the_compiler_is_told_of_a_device_unless_it_is_the_first():
+    assert _jaxlib.compile_options([0]).device_assignment is None
+    assert "{1}" in str(_jaxlib.compile_options([1]).device_assignment)
 
 
 def test_a_client_is_made_once_however_many_threads_ask(site):

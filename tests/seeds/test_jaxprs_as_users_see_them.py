@@ -103,3 +103,27 @@ def test_func12_xla_call_carries_the_inner_jaxpr_with_its_closed_over_argument()
 
 #: How scalars meet the array of ones: the document broadcasts and converts to 32 bits, corejax does what it needs.
 BROADCASTS = {"broadcast_in_dim", "convert_element_type", "full"}
+
+
+def test_func13_xla_pmap_carries_the_program_of_one_row():
+    def func13(arr, extra):
+        def inner(x):  # `lax.full` stands for the document's jnp.ones(1)
+            return (x + extra + lax.full((1,), 1.0)) / lax.psum(x, axis_name="rows")
+        return cj.pmap(inner, axis_name="rows")(arr)
+
+    arr = np.full((1, 3), 2.0)
+    jaxpr = cj.make_jaxpr(func13)(arr, 5.0).jaxpr
+    (eqn,) = [eqn for eqn in jaxpr.eqns if eqn.primitive.name == "xla_pmap"]
+    inner = eqn.params["call_jaxpr"]
+    wanted = {"axis_name": "rows", "axis_size": 1, "backend": None, "devices": None, "global_axis_size": None,
+              "name": "inner", "out_axes": (0,), "donated_invars": (False,) * len(eqn.invars)}
+    assert wanted == {name: eqn.params[name] for name in wanted}
+    assert 0 == eqn.params["in_axes"][-1] and {None} == set(eqn.params["in_axes"][:-1])  # closed-over values come first
+    assert len(inner.invars) == len(eqn.invars)
+    assert ["add", "add", "psum", "div"] == [name for name in names(inner) if name != "broadcast_in_dim"]
+    psum = next(eqn for eqn in inner.eqns if eqn.primitive.name == "psum")
+    assert {"axes": ("rows",), "axis_index_groups": None} == dict(psum.params)
+    assert [inner.invars[-1]] == list(psum.invars)
+    text = str(jaxpr)
+    assert all([f"{name}=" in text for name in (*wanted, "in_axes", "call_jaxpr")])
+    np.testing.assert_allclose((arr + 6.0) / arr, np.asarray(func13(arr, 5.0)))

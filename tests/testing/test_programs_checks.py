@@ -112,7 +112,7 @@ def test_an_unhashable_param_is_caught():
 
 def test_a_param_without_text_is_refused_by_name():
     reasons = not_applicable(Turned(), "printed programs parse back", turned(Angle(0.5)))
-    assert ("a param has no text: it prints as <opaque>, which is rejected by name",) == reasons
+    assert ("a param has no text: it prints in angle brackets, which is rejected by name",) == reasons
 
 
 class Forgetful(Turned):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from . import (
+    collectives,
     control_flow,
     indexing,
+    meshes,
     names,
     numbers,
     plugins,
@@ -20,5 +22,5 @@ from .case import Group, WrongUse
 
 GROUPS: tuple[Group, ...] = (*shapes.GROUPS, *indexing.GROUPS, *python_values.GROUPS, *transformations.GROUPS,
                              *control_flow.GROUPS, *numbers.GROUPS, *products.GROUPS, *solves.GROUPS, *sorting.GROUPS,
-                             *special.GROUPS, *names.GROUPS, *plugins.GROUPS)
+                             *collectives.GROUPS, *special.GROUPS, *meshes.GROUPS, *names.GROUPS, *plugins.GROUPS)
 CASES: tuple[WrongUse, ...] = tuple(case for group in GROUPS for case in group.cases)

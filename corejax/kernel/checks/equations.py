@@ -9,6 +9,7 @@ from corejax.base.errors import CorejaxError, RuleError
 from corejax.kernel.checks.blame import describe, failed, rule_error
 from corejax.kernel.checks.forms import check_avals, check_types
 from corejax.kernel.jaxpr import Atom, Effects, JaxprEqn, Var
+from corejax.kernel.varying import are_types_of
 
 if TYPE_CHECKING:
     from corejax.kernel.primitive import Avals, Primitive, Rule
@@ -52,10 +53,10 @@ def check_typecheck(primitive: Primitive, result: object, avals: Avals, **params
     """The types of the results, which must agree with abstract_eval."""
     types, expected = check_avals(primitive, result, "typecheck"), primitive.infer(avals, params)
     if isinstance(types, tuple):
-        check_types(primitive, "typecheck", types, expected)
+        check_types(primitive, "typecheck", [t.invariant for t in types], [t.invariant for t in expected])
     else:
-        check_types(primitive, "typecheck", [types], [expected])
-    return types
+        check_types(primitive, "typecheck", [types.invariant], [expected.invariant])
+    return expected
 
 
 def check_dce(primitive: Primitive, result: object, eqn: JaxprEqn, used_out: Sequence[bool]
@@ -135,7 +136,7 @@ def _check_equation(primitive: Primitive, hook: str, name: str, eqn: object) -> 
                          "give it the operands and params that its primitive takes") from error
     wanted = types if type(types) is tuple else (types,)
     got = tuple([v.aval for v in eqn.outvars])
-    if got != wanted:
+    if got != wanted and not are_types_of(got, wanted):
         raise rule_error(primitive, hook, f"its {name} equation is ill-typed", describe(got), describe(wanted),
                          "give it output variables of the types that its primitive infers")
 

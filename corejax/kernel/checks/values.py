@@ -17,8 +17,10 @@ from corejax.base.avals import ShapedArray, Zero
 from corejax.base.errors import CorejaxError
 from corejax.kernel.checks.blame import describe, describe_dim, rule_error
 from corejax.kernel.checks.forms import check_sequence, no_array
+from corejax.kernel.context import context, tracing
 from corejax.kernel.factors import Divisor
 from corejax.kernel.trace import Trace, Tracer, Value, belongs, leak_error
+from corejax.kernel.varying import fitted, in_order, varied
 
 if TYPE_CHECKING:
     from corejax.kernel.primitive import Primitive
@@ -31,12 +33,26 @@ def check_value(primitive: Primitive, hook: str, value: Any, expected: ShapedArr
                 what: str = "{}, wanted {}", todo: str = "return what binding the primitive itself gives") -> Any:
     """Check that a value is valid under `trace` and of exactly the type `expected`, weak type included."""
     value = check_array(primitive, hook, value, expected, trace)
-    if value.aval is expected:
+    aval = value.aval
+    if aval is expected:
         return value
-    if value.aval.matches(expected):
+    if aval.varying != expected.varying and aval.matches(expected) and aval.weak_type is expected.weak_type:
+        return _varied(primitive, hook, value, expected, trace, what)
+    if aval.matches(expected):
         todo = "return an array of that type; Python numbers, and what is made from them alone, are weak (~)"
     raise rule_error(primitive, hook, f"returned {what.format(value.aval, expected)}", value.aval, expected,
                             todo)
+
+
+def _varied(primitive: Primitive, hook: str, value: Any, expected: ShapedArray, trace: Trace | None, what: str) -> Any:
+    """A value that varies along fewer axes than expected, made to vary along all; an error if it is along more."""
+    more = in_order(value.aval.varying - expected.varying)
+    if more:
+        names = ", ".join(map(str, more))
+        raise rule_error(primitive, hook, f"returned {what.format(value.aval, expected)}: it varies along {names}",
+                         value.aval, expected, f"sum it over {names}, or let what it belongs to vary along {names} too")
+    with tracing(context.trace if trace is None else trace):
+        return varied(value, expected.varying)
 
 
 def check_home(primitive: Primitive, hook: str, tracer: Tracer, trace: Trace | None) -> None:
@@ -83,6 +99,8 @@ def check_tangent(primitive: Primitive, hook: str, tangent: object, expected: Sh
     if type(tangent) is Zero:
         if tangent.aval is expected:
             return tangent
+        if tangent.aval.matches(expected) and not tangent.aval.weak_type:
+            return Zero(expected)  # zeros are the same everywhere
         raise rule_error(primitive, hook, f"returned tangent {tangent!r}, wanted {expected} as its primal",
                                 tangent, f"Zero({expected})", "return Zero(out.aval.tangent)")
     return check_value(primitive, hook, tangent, expected, trace, "tangent {}, wanted {} as its primal",
@@ -102,18 +120,24 @@ def check_factor(primitive: Primitive, weight: Any, wanted: ShapedArray, trace: 
 
 
 def check_cotangent(primitive: Primitive, index: int, cotangent: object, expected: ShapedArray, trace: Trace) -> Any:
-    """Check that an operand's cotangent has the operand's type; returns None for one that is zero."""
+    """Check that an operand's cotangent has the operand's type; returns None for one that is zero.
+
+    It may vary along other axes than the operand: see `corejax.kernel.varying`.
+    """
     if cotangent is None:
         return None
-    if type(cotangent) is Zero and cotangent.aval is expected:
+    if type(cotangent) is Zero and cotangent.aval.invariant is expected.invariant:
         return None
     if type(cotangent) is Zero:
         raise rule_error(primitive, "transpose", f"returned {cotangent!r} for operand {index}", cotangent,
                                 f"Zero({expected}), or None", "return None where the cotangent is zero")
     expected = expected.tangent  # never weak
-    return check_value(primitive, "transpose", cotangent, expected, trace,
-                       f"cotangent {{}} for operand {index}, wanted {{}}",
-                       "sum over what the operand was broadcast along; convert to its dtype")
+    cotangent = check_array(primitive, "transpose", cotangent, expected, trace)
+    found = expected.update(varying=cotangent.aval.varying)
+    cotangent = check_value(primitive, "transpose", cotangent, found, trace,
+                            f"cotangent {{}} for operand {index}, wanted {{}}",
+                            "sum over what the operand was broadcast along; convert to its dtype")
+    return fitted(cotangent, expected)
 
 
 def check_no_cotangent(primitive: Primitive, index: int, cotangent: object) -> None:

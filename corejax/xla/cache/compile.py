@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,12 +23,19 @@ from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, subjaxprs
 from corejax.kernel.keys import compiled_key, param_key
 from corejax.xla.cache import persistent
 from corejax.xla.lowering.nesting import check_depth
+from corejax.xla.lowering.partitioning import Wanted
 from corejax.xla.lowering.programs import Lowering, bake, lower_module
 from corejax.xla.lowering.targets import first_calling, targets_of
 from corejax.xla.runtime import client, kernels
 from corejax.xla.runtime.execution import make_calls
 from corejax.xla.runtime.failures import no_such_analysis, refused_program
 from corejax.xla.runtime.options import settings_of, wrong_option
+from corejax.xla.runtime.placement import home_at
+from corejax.xla.runtime.places import Division, Place, Request, Spread
+from corejax.xla.runtime.transfers import Divided
+
+if TYPE_CHECKING:
+    from corejax.arrays.devices import Device
 
 
 class Executable:
@@ -38,21 +45,24 @@ class Executable:
     to run it.
     """
 
-    __slots__ = ("in_avals", "out_avals", "loaded", "place", "donated", "callbacks", "calls", "_shared",
-                 "__weakref__")
+    __slots__ = ("in_avals", "out_avals", "loaded", "at", "donated", "callbacks", "calls", "_shared", "__weakref__")
 
-    def __init__(self, loaded: Any, place: client.Place, in_avals: Sequence[ShapedArray],
+    def __init__(self, loaded: Any, at: Place | Division, in_avals: Sequence[ShapedArray],
                  out_avals: Sequence[ShapedArray], donated: Sequence[int] = (), callbacks: Sequence[Any] = (),
                  consts: Sequence[Any] = ()) -> None:
-        self.loaded, self.place, self.donated, self.callbacks = loaded, place, tuple(donated), tuple(callbacks)
+        self.loaded, self.at, self.donated, self.callbacks = loaded, at, tuple(donated), tuple(callbacks)
         self.in_avals, self.out_avals = tuple(in_avals), tuple(out_avals)
-        self.calls = make_calls(loaded, place, self.in_avals, self.out_avals, self.donated, self.callbacks,
-                                list(consts))
+        self.calls = make_calls(loaded, at, self.in_avals, self.out_avals, self.donated, self.callbacks, list(consts))
         self._shared: Executable | None = None
 
-    def with_consts(self, consts: Sequence[object]) -> Executable:
-        """The same program with other values for the constants that are passed as arguments."""
-        other = Executable(self.loaded, self.place, self.in_avals, self.out_avals, self.donated, self.callbacks, consts)
+    @property
+    def device(self) -> Device:
+        """The device that it runs on, or the first of several."""
+        return self.at.group.device if type(self.at) is Division else self.at.device
+
+    def instead(self, at: Place | Division, consts: Sequence[object]) -> Executable:
+        """The same program with other values for the constants that are passed as arguments, or results that stay."""
+        other = Executable(self.loaded, at, self.in_avals, self.out_avals, self.donated, self.callbacks, consts)
         other._shared = self  # keeps it in the cache
         return other
 
@@ -117,35 +127,68 @@ _executables = _OncePerKey(128)
 
 
 def compile_jaxpr(closed: ClosedJaxpr, *, donated: Sequence[int] = (), name: str = "fn",
-                  options: Mapping[str, Any] | None = None, device: object = None) -> Executable:
-    """Compile a closed jaxpr for a device; `donated` are the indices of arguments that it may overwrite."""
-    place = client.place_of(device)
+                  options: Mapping[str, Any] | None = None, at: Place | Request | None = None) -> Executable:
+    """Compile a closed jaxpr for a place, the default one for None, or for a group of devices.
+
+    `donated` are the indices of arguments that it may overwrite.
+    """
+    at = at or client.place_of()
     baked = bake(closed.consts)
     settings = settings_of(options)
+    where: Place | Request
+    if type(at) is Place:
+        where = at.twin if at.fixed else at
+    else:
+        where = with_consts(at, closed, baked)
     key = (compiled_key(closed.jaxpr), tuple(None if c is None else (c.dtype, c.tobytes()) for c in baked),
-           tuple(donated), param_key(dict(settings)), place)
+           tuple(donated), param_key(dict(settings)), where)
 
     def make() -> Executable:
-        lowered = lower_module(closed.jaxpr, baked, name, place.compiler, donated)
-        return compile_lowered(lowered, closed, place, donated, settings)
+        place = where if type(where) is Place else where.group
+        wanted = None if type(where) is Place else wanted_by(where)
+        lowered = lower_module(closed.jaxpr, baked, name, place.compiler, donated, wanted=wanted)
+        return compile_lowered(lowered, closed, where, donated, settings)
 
     shared: Executable = _executables.get(key, make)
-    hoisted = hoisted_consts(closed, baked, place)
-    return shared.with_consts(hoisted) if hoisted else shared
+    hoisted = hoisted_consts(closed, baked, shared.at)
+    if hoisted or at is not where:
+        return shared.instead(at if type(at) is Place else shared.at, hoisted)
+    return shared
 
 
-def hoisted_consts(closed: ClosedJaxpr, baked: Sequence[object], place: client.Place) -> list[Any]:
-    """The constants that are passed as arguments, as buffers on the device."""
+def wanted_by(request: Request) -> Wanted:
+    """What the module says of a request."""
+    arguments = [None if spread is None else spread.user_sharding for spread in request.arguments]
+    return Wanted(tuple(request.group.devices), arguments, request.results)
+
+
+def with_consts(request: Request, closed: ClosedJaxpr, baked: Sequence[object]) -> Request:
+    """The request with the constants that are passed as arguments, divided as they are already."""
+    homes = [home_at(const) for const, host in zip(closed.consts, baked, strict=True) if host is None]
+    spreads = [home if type(home) is Spread and home.group is request.group else None for home in homes]
+    return request._replace(arguments=(*spreads, *request.arguments))
+
+
+def hoisted_consts(closed: ClosedJaxpr, baked: Sequence[object], at: Place | Division) -> list[Any]:
+    """The constants that are passed as arguments, as buffers where the program runs."""
     arrays = [as_array(const, copy=True) for const, host in zip(closed.consts, baked, strict=True) if host is None]
-    return [x._buffer if is_on_device(x) else place.put_shared(x.aval, to_numpy(x)) if x.aval.dtype != dtypes.float0
-            else place.put_shared(x.aval.stored, np.zeros(x.aval.shape, np.bool_)) for x in arrays]
+    if type(at) is Division:
+        return Divided(at.arguments[: len(arrays)], [x.aval for x in arrays]).start(arrays)[0]
+    return [x._buffer if is_on_device(x) else at.put_shared(x.aval, to_numpy(x)) if x.aval.dtype != dtypes.float0
+            else at.put_shared(x.aval.stored, np.zeros(x.aval.shape, np.bool_)) for x in arrays]
 
 
-def compile_lowered(lowered: Lowering, closed: ClosedJaxpr, place: client.Place, donated: Sequence[int] = (),
+def compile_lowered(lowered: Lowering, closed: ClosedJaxpr, at: Place | Request, donated: Sequence[int] = (),
                     settings: Sequence[tuple[str, object]] = (), consts: Sequence[object] = ()) -> Executable:
-    """Compile a lowered module for a place."""
+    """Compile a lowered module for a place or a group."""
     check_depth(lowered.depth, closed.jaxpr.name or "fn")
-    options = _jaxlib.compile_options(place.device.id, (*place.options, *settings))
+    place = at if type(at) is Place else at.group
+    ids, overrides = [device.id for device in place.devices], (*place.options, *settings)
+    if type(at) is Request:
+        options = _jaxlib.compile_options(ids, overrides, True, [spread is None for spread in at.arguments] or [False],
+                                          at.open_results or [False])
+    else:
+        options = _jaxlib.compile_options(ids, overrides)
     with lowered.context, lowered._location:
         targets = targets_of(lowered.module)
         if targets:
@@ -162,7 +205,26 @@ def compile_lowered(lowered: Lowering, closed: ClosedJaxpr, place: client.Place,
                 raise kernels.missing(absent, place.compiler, by) from error
             eqn = _first_invalid(closed.jaxpr, place.compiler)
             raise (refused_program(error) if eqn is None else failed_lowering(eqn, error)) from error
-    return Executable(loaded, place, closed.in_avals, closed.out_avals, donated, lowered.callbacks, consts)
+    divided = at if type(at) is Place else _divided(loaded, at, lowered, closed.out_avals)
+    return Executable(loaded, divided, closed.in_avals, closed.out_avals, donated, lowered.callbacks, consts)
+
+
+def _divided(loaded: Any, request: Request, lowered: Lowering, results: Sequence[ShapedArray]) -> Division:
+    """How a program was divided: as requested, and as the compiler has decided elsewhere."""
+    group, mesh = request.group, request.mesh
+    ins: list[Any] = [None] * len(request.arguments)
+    outs: list[Any] = [None] * len(results)
+    if len(group.places) > 1 and (None in request.arguments or True in request.open_results):
+        ins, outs = _jaxlib.shardings_of(loaded)  # of one thing, where there are none
+        ins, outs = ins[:len(request.arguments)], outs[:len(results)]
+    arguments = [spread if spread is not None else group.spread_by(tiles, aval.stored.ndim, mesh)
+                 for spread, tiles, aval in zip(request.arguments, ins, lowered.arguments, strict=True)]
+    divided = [group.spread_by(tiles, aval.stored.ndim, mesh) if wanted is None or is_open else
+               group.spread(wanted, aval.stored.ndim)
+               for wanted, is_open, tiles, aval in zip(request.results, request.open_results, outs, results,
+                                                       strict=True)]
+    return Division(group, tuple(map(client.registered, arguments)), tuple(map(client.registered, divided)),
+                    _jaxlib.exchanges(loaded))
 
 
 def _first_invalid(jaxpr: Jaxpr, platform: str) -> JaxprEqn | None:

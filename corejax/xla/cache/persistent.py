@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from corejax.base import _jaxlib
 from corejax.base.config import config
 from corejax.base.late import late
-from corejax.xla.runtime.client import Place
+from corejax.xla.runtime.places import Group, Place
 
 if TYPE_CHECKING:
     from corejax.base._jaxlib import Module
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 persistent_programs = late("corejax.xla.cache.persistent_programs")
 
 
-def compile_module(place: Place, module: Module, options: object, callbacks: Sequence[object] = ()) -> Any:
+def compile_module(place: Place | Group, module: Module, options: object, callbacks: Sequence[object] = ()) -> Any:
     """The loaded executable of a module, taken from the cache directory if it is there.
 
     A program with callbacks refers to functions of this process, so it is never kept.
     """
     directory = config.compilation_cache_dir
     if directory is None or callbacks:
-        return _jaxlib.compile_module(place.client, module, place.device, options, callbacks)
+        return _jaxlib.compile_module(place.client, module, place.devices, options, callbacks)
     return persistent_programs.compiled(directory, place, module, options)

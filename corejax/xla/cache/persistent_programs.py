@@ -18,7 +18,7 @@ from corejax.base import _jaxlib
 from corejax.base.config import config
 from corejax.installed import groups
 from corejax.xla.cache.persistent_files import Directory, Fault, fault_of
-from corejax.xla.runtime.client import Place
+from corejax.xla.runtime.places import Group, Place
 
 if TYPE_CHECKING:
     from corejax.base._jaxlib import Module
@@ -31,14 +31,14 @@ _PROCESSOR = ("vendor_id", "cpu family", "model", "model name", "stepping", "fla
               "CPU part", "Features", "isa", "cpu")
 
 
-def compiled(path: str, place: Place, module: Module, options: object) -> Any:
+def compiled(path: str, place: Place | Group, module: Module, options: object) -> Any:
     """The loaded executable of a module: read from the directory at `path`, or compiled and written there."""
     try:
         program = _jaxlib.program_bytes(module)
     except Exception:  # an invalid program: the compiler's own error is better
         program = b""
     if not program or _CALLS_PYTHON.search(program):
-        return _jaxlib.compile_module(place.client, module, place.device, options)
+        return _jaxlib.compile_module(place.client, module, place.devices, options)
     faults: list[Fault] = []
     try:
         return _through(path, key_of(program, place, options), place, module, options, faults)
@@ -48,25 +48,25 @@ def compiled(path: str, place: Place, module: Module, options: object) -> Any:
             groups.report(("compilation cache", fault.message, fault.got), str(fault))
 
 
-def _through(path: str, key: bytes, place: Place, module: Module, options: object, faults: list[Fault]) -> Any:
+def _through(path: str, key: bytes, place: Place | Group, module: Module, options: object, faults: list[Fault]) -> Any:
     try:
         directory = Directory(path)
     except Fault as fault:
         faults.append(fault)
-        return _jaxlib.compile_module(place.client, module, place.device, options)
+        return _jaxlib.compile_module(place.client, module, place.devices, options)
     with directory:
         found = _load(directory, key, place, options, faults)
         if found is not None:
             return found
-        loaded = _jaxlib.compile_module(place.client, module, place.device, options)
+        loaded = _jaxlib.compile_module(place.client, module, place.devices, options)
         _keep(directory, key, place, loaded, faults)
         return loaded
 
 
-def _load(directory: Directory, key: bytes, place: Place, options: object, faults: list[Fault]) -> Any:
+def _load(directory: Directory, key: bytes, place: Place | Group, options: object, faults: list[Fault]) -> Any:
     try:
         program = directory.read(key)
-        return None if program is None else _jaxlib.load_executable(place.client, program, place.device, options)
+        return None if program is None else _jaxlib.load_executable(place.client, program, place.devices, options)
     except Fault as fault:
         faults.append(fault)
     except Exception as error:  # the entry is intact, so it is the runtime that has changed
@@ -77,7 +77,7 @@ def _load(directory: Directory, key: bytes, place: Place, options: object, fault
     return None
 
 
-def _keep(directory: Directory, key: bytes, place: Place, loaded: object, faults: list[Fault]) -> None:
+def _keep(directory: Directory, key: bytes, place: Place | Group, loaded: object, faults: list[Fault]) -> None:
     try:
         program = _jaxlib.executable_bytes(place.client, loaded)
     except Exception as error:  # some backends can't serialize a program
@@ -90,10 +90,10 @@ def _keep(directory: Directory, key: bytes, place: Place, loaded: object, faults
         faults.append(fault)
 
 
-def key_of(program: bytes, place: Place, options: object) -> bytes:
+def key_of(program: bytes, place: Place | Group, options: object) -> bytes:
     """The hash of everything that the executable depends on: program, options, compiler, device and processor."""
     parts = [b"1", program, _jaxlib.options_bytes(options)]
-    parts += [text.encode() for text in (*_jaxlib.compiler_facts(place.client, place.device), *processor_facts())]
+    parts += [text.encode() for text in (*_jaxlib.compiler_facts(place.client, place.devices), *processor_facts())]
     hashed = sha256()
     for part in parts:
         hashed.update(len(part).to_bytes(8, "little"))  # different lists of parts must not be the same bytes

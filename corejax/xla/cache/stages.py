@@ -10,11 +10,12 @@ from corejax.base.avals import ShapedArray
 from corejax.base.errors import CorejaxError, CorejaxValueError
 from corejax.base.source import here
 from corejax.kernel.jaxpr import ClosedJaxpr
-from corejax.xla.cache.compile import Executable, compile_lowered, hoisted_consts
+from corejax.xla.cache.compile import Executable, compile_lowered, hoisted_consts, wanted_by, with_consts
 from corejax.xla.lowering.programs import Lowering, bake, lower_module
 from corejax.xla.runtime import client
 from corejax.xla.runtime.failures import refused_program
 from corejax.xla.runtime.options import settings_of
+from corejax.xla.runtime.places import Request
 
 if TYPE_CHECKING:
     from corejax.arrays.array import Array
@@ -55,7 +56,8 @@ class Lowered:
     """A StableHLO module that hasn't been compiled yet."""
 
     def __init__(self, lowering: Lowering, closed: ClosedJaxpr, baked: Sequence[Any], donated: Sequence[int],
-                 name: str = "fn") -> None:
+                 name: str = "fn", request: Request | None = None) -> None:
+        self._request = request  # with several devices
         self._lowering, self._closed, self._baked, self._donated = lowering, closed, baked, tuple(donated)
         self._name = name
 
@@ -98,6 +100,10 @@ class Lowered:
     def compile(self, compiler_options: Mapping[str, Any] | None = None, device: object = None) -> Compiled:
         """Compile it for a device, with compiler options."""
         settings = settings_of(compiler_options)
+        request = self._request
+        if request is not None and device is None:
+            executable = compile_lowered(self._lowering, self._closed, request, self._donated, settings)
+            return Compiled(executable.instead(executable.at, hoisted_consts(self._closed, self._baked, executable.at)))
         place = client.place_of(device)
         if place.compiler != self.platform:
             raise CorejaxValueError(f"a program lowered for {self.platform} can't be compiled for {place.compiler}",
@@ -121,8 +127,12 @@ class Lowered:
 
 
 def lower_jaxpr(closed: ClosedJaxpr, donated: Sequence[int] = (), name: str = "fn",
-                platform: str | None = None) -> Lowered:
+                platform: str | None = None, request: Request | None = None) -> Lowered:
     """Lower a closed jaxpr; `donated` are the indices of arguments that the program may overwrite."""
     baked = bake(closed.consts)
-    lowering = lower_module(closed.jaxpr, baked, name, platform or client.default_platform(), donated)
-    return Lowered(lowering, closed, baked, donated, name)
+    wanted = None
+    if request is not None:
+        request = with_consts(request, closed, baked)
+        wanted = wanted_by(request)
+    lowering = lower_module(closed.jaxpr, baked, name, platform or client.default_platform(), donated, wanted=wanted)
+    return Lowered(lowering, closed, baked, donated, name, request)

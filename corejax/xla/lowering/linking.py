@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+from corejax.base import _jaxlib
 from corejax.xla.lowering.folding import protect_divisions
 from corejax.xla.lowering.nesting import MAX_CALLS, Depth
+from corejax.xla.lowering.partitioning import constrain_within
 from corejax.xla.lowering.programs import Lowering, _symbol
 
 
@@ -30,6 +32,8 @@ def _link(ctx: Lowering, other: Any, name: str) -> tuple[str, int]:
     """Move another module's functions here, under names free in both. Returns the name of `main`, and their number."""
     table, ir = ctx.ir.SymbolTable, ctx.ir
     protect_divisions(other)
+    if ctx.partitioning is not None:
+        constrain_within(ctx, other)
     functions = list(other.body.operations)
     taken = {ir.StringAttr(table.get_symbol_name(function)).value for function in functions}
     entry = ""
@@ -38,7 +42,8 @@ def _link(ctx: Lowering, other: Any, name: str) -> tuple[str, int]:
         new = _free(ctx, _symbol(name) if old == "main" else old, taken)
         table.replace_all_symbol_uses(old, new, other.operation)
         table.set_symbol_name(function, new)
-        table.set_visibility(function, "private")
+        if isinstance(function, _jaxlib.func.FuncOp):  # rather than a mesh
+            table.set_visibility(function, "private")
         entry = new if old == "main" else entry
     for function in functions:
         ctx.module.body.append(function)

@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from corejax.arrays.partitions import PartitionSpec
 from corejax.arrays.storage import to_numpy
 from corejax.base import _jaxlib, dtypes
 from corejax.base.avals import ShapedArray
@@ -39,9 +41,12 @@ from corejax.xla.lowering.donation import donation
 from corejax.xla.lowering.folding import DIVISIONS, divisible
 from corejax.xla.lowering.locations import LocatedRules
 from corejax.xla.lowering.nesting import Depth, order
+from corejax.xla.lowering.partitioning import Manual, Partitioning, Wanted
 from corejax.xla.lowering.types import Types, dense_attribute, describe_type
 
 if TYPE_CHECKING:
+    from corejax.arrays.meshes import AbstractMesh, Mesh
+    from corejax.arrays.shardings import NamedSharding
     from corejax.kernel.primitive import Primitive, Rule
 
 #: Array constants of at most this many elements are written into the module; larger ones become arguments.
@@ -63,8 +68,8 @@ class Lowering:
     """
 
     __slots__ = ("eqn", "out_types", "platform", "callbacks", "types", "ir", "module", "context",
-                 "_create", "_made", "_functions", "_names", "_rules", "_literals", "_location",
-                 "_attributes", "_built", "_underway", "depth")
+                 "arguments", "partitioning", "manual", "_create", "_made", "_functions", "_names", "_rules",
+                 "_literals", "_location", "_attributes", "_built", "_underway", "depth")
 
     def __init__(self, platform: str, name: str) -> None:
         ir = self.ir = _jaxlib.ir
@@ -78,6 +83,11 @@ class Lowering:
         self.types = Types(ir)
         self.eqn: JaxprEqn | None = None
         self.out_types: tuple[Any, ...] = ()
+        #: The types of the main function's arguments.
+        self.arguments: list[ShapedArray] = []
+        #: What the module says about devices; None as long as that is nothing.
+        self.partitioning: Partitioning | None = None
+        self.manual: Manual | None = None
         self._create = ir.Operation.create
         self._made: Any = None
         self._functions: dict[Hashable, tuple[Any, list[Any], Depth]] = {}
@@ -100,6 +110,16 @@ class Lowering:
     def avals_out(self) -> list[ShapedArray]:
         """The types of the equation's results."""
         return [var.aval for var in self.eqn.outvars]  # type: ignore[union-attr]
+
+    @property
+    def mesh(self) -> Mesh | AbstractMesh | None:
+        """The mesh of devices for each of which the operations are; None where they are of whole arrays."""
+        return None if self.manual is None else self.manual.mesh
+
+    @property
+    def manual_axes(self) -> frozenset[Hashable]:
+        """The axes of this mesh along which the operations are for each device; the compiler divides along others."""
+        return frozenset() if self.manual is None else self.manual.axes
 
     def type_of(self, aval: ShapedArray) -> Any:
         """The MLIR type of an aval."""
@@ -170,7 +190,7 @@ class Lowering:
         return values
 
     def _function(self, jaxpr: Jaxpr, name: str) -> tuple[Any, list[Any], Depth]:
-        key = compiled_key(jaxpr)
+        key = compiled_key(jaxpr), self.manual
         found = self._functions.get(key)
         if found is None:
             symbol = self._unique(_symbol(name))
@@ -277,6 +297,49 @@ class Lowering:
         return self.custom_call("xla_ffi_python_cpu_callback", args, out_types=out_types, has_side_effect=effectful,
                                 backend_config={"index": index})
 
+    # Several devices
+
+    def on_devices(self, jaxpr: Jaxpr, args: Sequence[Any], mesh: Mesh | AbstractMesh, axes: frozenset[Hashable],
+                   in_specs: Sequence[PartitionSpec], out_specs: Sequence[PartitionSpec]) -> list[Any]:
+        """What a jaxpr computes on each device of a mesh from its parts of the operands; the results put together.
+
+        Along the mesh's `axes`, the jaxpr is about the parts, and collectives in it exchange data between devices. The
+        specs say how operands and results are divided along these axes.
+        """
+        in_types = [self.types[aval] for aval in jaxpr.in_avals]
+
+        def body(parts: Sequence[Any]) -> list[Any]:
+            return lower_equations(self, jaxpr, dict(zip(jaxpr.invars, parts, strict=True)))
+
+        saved = self.eqn, self.out_types
+        try:
+            return self._partitioned().manual(self._own(args), self.avals_out, Manual(mesh, axes), in_specs, out_specs,
+                                              in_types, body)
+        finally:
+            self.eqn, self.out_types = saved
+            self._made = None
+
+    def on_each_device(self, body: Callable[[], Any]) -> Any:
+        """The equation's only result, made by `body` for each device along all axes of the mesh, manual or not.
+
+        It must be the same along the axes that aren't manual.
+        """
+        assert self.manual is not None
+        mesh = self.manual.mesh
+        if self.manual_axes == set(mesh.axis_names):
+            return body()
+        every = Manual(mesh, frozenset(mesh.axis_names))
+        return self._partitioned().manual([], self.avals_out, every, [], [PartitionSpec()], [], lambda _: [body()])[0]
+
+    def constrain(self, x: Any, sharding: NamedSharding) -> Any:
+        """The same array, divided among devices like this."""
+        return self._partitioned().constrain(self._own([x])[0], sharding)
+
+    def _partitioned(self) -> Partitioning:
+        if self.partitioning is None:
+            self.partitioning = Partitioning(self, None)
+        return self.partitioning
+
     # The walk
 
     def literal(self, literal: Literal) -> Any:
@@ -292,7 +355,7 @@ class Lowering:
 
 
 def build_function(ctx: Lowering, symbol: str, jaxpr: Jaxpr, visibility: str, consts: Sequence[object] = (),
-                   arg_attributes: Callable[[Any], Sequence[Any]] | None = None) -> None:
+                   arg_attributes: Callable[[Any], Sequence[Any]] | None = None) -> Any:
     """Add a function of the constvars and invars to the module; a const that isn't None is baked in instead."""
     ir, types = ctx.ir, ctx.types
     consts = consts or [None] * len(jaxpr.constvars)
@@ -311,6 +374,7 @@ def build_function(ctx: Lowering, symbol: str, jaxpr: Jaxpr, visibility: str, co
         outs = lower_equations(ctx, jaxpr, env)
         ctx._create("func.return", [], outs)
     ctx._built.append(function)
+    return function
 
 
 def lower_equations(ctx: Lowering, jaxpr: Jaxpr, env: dict[Any, Any]) -> list[Any]:
@@ -367,22 +431,32 @@ def _check(ctx: Lowering, value: object, wanted: object) -> None:
         raise wrong_lowering(ctx.eqn, describe_type(value.type), describe_type(wanted))
 
 
-def lower_module(jaxpr: Jaxpr, consts: Sequence[object], name: str, platform: str,
-                 donated: Sequence[int] = (), located: bool = False) -> Lowering:
-    """Lower a jaxpr to a module. A const that isn't None is baked in; the other constvars are leading arguments."""
+def lower_module(jaxpr: Jaxpr, consts: Sequence[object], name: str, platform: str, donated: Sequence[int] = (),
+                 located: bool = False, wanted: Wanted | None = None) -> Lowering:
+    """Lower a jaxpr to a module. A const that isn't None is baked in; the other constvars are leading arguments.
+
+    `wanted` says how the program is divided among several devices.
+    """
     ctx = Lowering(platform, f"jit_{name}")
     if located:
         ctx._rules = LocatedRules(ctx)
     ctx._names["main"] = 1
     baked = list(consts)
     free = [var for var, const in zip(jaxpr.constvars, baked, strict=True) if const is None]
-
-    def attributes(ir: object) -> list[Any]:
-        return donation(ir, len(free), jaxpr, frozenset(donated))
-
+    ctx.arguments = [var.aval for var in (*free, *jaxpr.invars)]
+    attributes: Callable[[Any], Sequence[Any]] | None = None
+    if donated:
+        attributes = partial(donation, offset=len(free), jaxpr=jaxpr, donated=frozenset(donated))
     try:
         with ctx.context, ctx._location:
-            build_function(ctx, "main", jaxpr, "public", baked, attributes if donated else None)
+            if wanted is not None:
+                ctx.partitioning = Partitioning(ctx, wanted.devices)
+                attributes = partial(ctx.partitioning.arguments, wanted=wanted.arguments, avals=ctx.arguments,
+                                     donation=attributes)
+            function = build_function(ctx, "main", jaxpr, "public", baked, attributes)
+            if ctx.partitioning is not None:
+                results = [None] * len(jaxpr.outvars) if wanted is None else wanted.results
+                ctx.partitioning.finish(function, results, jaxpr.out_avals)
             order(ctx.module.body, ctx._built, ctx.depth)
     except Exception as error:
         if isinstance(error, CorejaxError) or ctx.eqn is None or not is_from_beneath(error):

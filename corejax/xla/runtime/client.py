@@ -10,72 +10,20 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from corejax.arrays.storage import Host
-from corejax.base import _jaxlib, elements
-from corejax.base.avals import ShapedArray
+from corejax.arrays.shardings import NamedSharding, SingleDeviceSharding
+from corejax.base import _jaxlib
 from corejax.base.config import AUTO, config
 from corejax.base.errors import CorejaxRuntimeError, CorejaxValueError
 from corejax.base.source import here
 from corejax.xla.runtime import backends
 from corejax.xla.runtime.failures import runtime_error as runtime_error
+from corejax.xla.runtime.places import Group, Home, Place, Spread
 
 if TYPE_CHECKING:
     from corejax.arrays.devices import Device
-
-
-class Place:
-    """A device, with what it takes to put arrays there: its sharding and two ways to transfer them.
-
-    Programs for it are lowered for the platform `compiler`, and compiled with `options`.
-    """
-
-    __slots__ = ("client", "device", "sharding", "backend", "platform", "compiler", "options", "put", "copying",
-                 "sharing", "_handlers")
-
-    def __init__(self, client: Any, device: Device, backend: backends.Offer) -> None:
-        self.client = client
-        self.device = device
-        self.backend, self.compiler, self.options = backend.name, backend.platform, backend.options
-        self.platform: str = device.platform
-        self.sharding = _jaxlib.single_device_sharding(device)
-        self.put = _jaxlib.batched_device_put
-        self.copying = _jaxlib.put_arguments(device, self.sharding, shared=False)
-        self.sharing = _jaxlib.put_arguments(device, self.sharding, shared=True)
-        self._handlers: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
-
-    def put_copy(self, aval: ShapedArray, host: Host) -> Any:
-        """A buffer for an ndarray that may change afterwards."""
-        stored = aval.stored
-        if stored is not aval:
-            aval, host = stored, elements.of_stored(host)
-        return self.put(aval, self.sharding, (host,), *self.copying)
-
-    def put_shared(self, aval: ShapedArray, host: Host) -> Any:
-        """A buffer for an ndarray that never changes; it may share its memory."""
-        stored = aval.stored
-        if stored is not aval:
-            aval, host = stored, elements.of_stored(host)
-        return self.put(aval, self.sharding, (host,), *self.sharing)
-
-    def handler(self, aval: ShapedArray) -> Any:
-        """The function that turns a result of this type into an array."""
-        aval = aval.stored
-        found = self._handlers.get(aval)
-        if found is None:
-            found = self._handlers[aval] = _jaxlib.result_handler(_PlainAval(aval), self.sharding)
-        return found
-
-
-class _PlainAval:
-    """The part of a type that the runtime needs, without a reference to the interned aval."""
-
-    __slots__ = ("shape", "dtype", "weak_type")
-
-    def __init__(self, aval: ShapedArray) -> None:
-        self.shape, self.dtype, self.weak_type = aval.shape, aval.dtype, False
 
 
 class _State:
@@ -86,6 +34,9 @@ class _State:
         #: All of them, the default backend's first.
         self.places: list[Place] | None = None
         self.by_device: dict[Any, Place] = {}
+        #: By the runtime's sharding objects, which are never freed: their hash changes as soon as somebody imports jax.
+        self.by_sharding: dict[int, Home] = {}
+        self.groups: dict[tuple[Any, ...], Group] = {}
         self.by_backend: dict[str, list[Place]] = {}
         self.starting = False
         self.forked = False
@@ -149,15 +100,25 @@ def _start(wanted: str) -> list[Place]:
         _state.starting = True
         try:
             chosen, client = backends.start(found, wanted)
-            made = [Place(client, device, chosen) for device in client.local_devices()]
+            made = [_both_places(client, device, chosen) for device in client.local_devices()]
         finally:
             _state.starting = False
         return _add(chosen.name, made)
 
 
+def _both_places(client: Any, device: Device, chosen: backends.Offer) -> Place:
+    """The place of a device for arrays that may move; its twin is that for arrays that may not."""
+    place, twin = Place(client, device, chosen), Place(client, device, chosen, fixed=True)
+    place.twin, twin.twin = twin, place
+    return place
+
+
 def _add(backend: str, made: list[Place]) -> list[Place]:
     _state.by_backend[backend] = made
     _state.by_device.update({place.device: place for place in made})
+    for place in made:
+        _state.by_sharding[id(place.sharding)] = place
+        _state.by_sharding[id(place.twin.sharding)] = place.twin
     if _state.places is None:
         os.register_at_fork(after_in_child=_after_fork)
         _state.places = made
@@ -214,10 +175,46 @@ def place_of(device: object = None) -> Place:
                             wanted=", ".join(str(place.device) for place in known), todo="take one of cj.devices()")
 
 
-def place_with(sharding: object) -> Place:
-    """The place of arrays with this sharding."""
-    # Not looked up by the sharding, since its hash changes as soon as somebody imports jax.
-    return _state.by_device[_jaxlib.sharding_device(sharding)]
+def home_of(sharding: Any) -> Home:
+    """Where the buffers with this sharding are."""
+    found = _state.by_sharding.get(id(sharding))
+    if found is not None and found.sharding is sharding:
+        return found
+    return _state.by_device[_jaxlib.sharding_devices(sharding)[0]].twin  # the runtime's own, of a part of a buffer
+
+
+def home_for(target: object, ndim: int) -> Home:
+    """Where to put an array with this many axes: for a sharding, a device, the name of one, or None for the default.
+
+    What a user has put somewhere stays there, unless it is the default.
+    """
+    if target is None:
+        return place_of()
+    if isinstance(target, NamedSharding):
+        return spread_of(target, ndim)
+    if isinstance(target, SingleDeviceSharding):
+        target = target.flat_devices[0]
+    return place_of(target).twin
+
+
+def group_of(devices: Sequence[Device]) -> Group:
+    """The group of these devices in this order."""
+    key = tuple(devices)
+    found = _state.groups.get(key)
+    if found is None:
+        found = _state.groups.setdefault(key, Group([place_of(device) for device in key]))
+    return found
+
+
+def spread_of(sharding: NamedSharding, ndim: int) -> Spread:
+    """Where arrays with this many axes and this sharding are."""
+    return registered(group_of(sharding.flat_devices).spread(sharding, ndim))
+
+
+def registered(spread: Spread) -> Spread:
+    """The same, after making it known, so that its arrays can be found to be there."""
+    _state.by_sharding.setdefault(id(spread.sharding), spread)
+    return spread
 
 
 def _named(name: str) -> list[Place]:

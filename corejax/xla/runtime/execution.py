@@ -18,8 +18,10 @@ from corejax.base.source import here
 from corejax.xla.lowering.callback import take_raised
 from corejax.xla.runtime import client
 from corejax.xla.runtime.failures import runtime_error
+from corejax.xla.runtime.launching import in_turn
 from corejax.xla.runtime.mailboxes import Box
-from corejax.xla.runtime.transfers import Transfers
+from corejax.xla.runtime.places import Division, Place
+from corejax.xla.runtime.transfers import Divided, Transfers
 
 
 @dataclass(slots=True)
@@ -57,17 +59,27 @@ TIDY = 256
 FAILURES = (RuntimeError, TypeError, ValueError)
 
 
-def make_calls(loaded: Any, place: client.Place, in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray],
+def make_calls(loaded: Any, at: Place | Division, in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray],
                donated: Sequence[int], callbacks: Sequence[Any], consts: list[Any]) -> Calls:
-    """The functions that run a program.
+    """The functions that run a program at a place, or divided among devices.
 
     They are closures, since reading from an object's slots would cost a tenth of the whole call. They don't refer to
     the executable, so it is freed with its last reference.
     """
-    execute = _waiting(loaded, callbacks) if callbacks else loaded.execute_sharded
-    handlers = [place.handler(aval) for aval in out_avals]
+    if callbacks:
+        execute = _waiting(loaded, callbacks)
+    elif type(at) is Division and at.exchanges and at.group.platform == "cpu":
+        execute = in_turn(loaded)
+    else:
+        execute = loaded.execute_sharded
     without_elements = [i for i, aval in enumerate(out_avals) if aval.dtype == dtypes.float0]
-    transfers = Transfers(place, in_avals, reuse=not donated and not without_elements)
+    transfers: Transfers | Divided
+    if type(at) is Division:
+        handlers = [home.handler(aval) for home, aval in zip(at.results, out_avals, strict=True)]
+        transfers = Divided(at.arguments[len(consts):], in_avals)
+    else:
+        handlers = [at.handler(aval) for aval in out_avals]
+        transfers = Transfers(at, in_avals, reuse=not donated and not without_elements)
     only_aval: Any = out_avals[0] if out_avals else None
 
     def direct(buffers: list[Any], args: Sequence[object]) -> list[Array]:
@@ -102,7 +114,7 @@ def make_calls(loaded: Any, place: client.Place, in_avals: Sequence[ShapedArray]
         return array
 
     def failure(error: Exception, args: Sequence[object]) -> BaseException:
-        return _failure(error, args, place, donated, callbacks)
+        return _failure(error, args, at, donated, callbacks)
 
     def refuse(function: Callable[..., Any]) -> None:
         nonlocal execute
@@ -143,7 +155,7 @@ def _waiting(loaded: Any, callbacks: Sequence[Any]) -> Callable[[Sequence[Any]],
     return execute
 
 
-def _failure(error: Exception, args: Sequence[object], place: client.Place, donated: Sequence[int],
+def _failure(error: Exception, args: Sequence[object], at: Place | Division, donated: Sequence[int],
              callbacks: Sequence[Any]) -> BaseException:
     """The exception to raise when execution failed with `error`."""
     if isinstance(error, CorejaxError):
@@ -159,10 +171,11 @@ def _failure(error: Exception, args: Sequence[object], place: client.Place, dona
     if twice:
         return CorejaxValueError(f"argument {twice[0]} is donated, and passed a second time in the same call",
                                  where=here(), todo="pass a copy, or don't donate it")
-    elsewhere = [x for x in arrays if is_on_device(x) and x.device != place.device]
-    if elsewhere:
-        return CorejaxValueError("an argument lives on a different device than the program was compiled for",
-                                 got=f"{elsewhere[0].aval} on {elsewhere[0].device}", wanted=place.device, where=here(),
-                                 todo="move it with cj.device_put(x, device), or compile for its device: "
-                                      ".lower(...).compile(device=x.device)")
+    wanted = list(at.group.devices if type(at) is Division else at.devices)
+    for x in arrays:
+        if is_on_device(x) and x.sharding.device_set != set(wanted):
+            return CorejaxValueError("an argument lives on a different device than the program was compiled for",
+                                     got=f"{x.aval} on {x.device}", wanted=", ".join(map(str, wanted)), where=here(),
+                                     todo="move it with cj.device_put(x, device), or compile for its device: "
+                                          ".lower(...).compile(device=x.device)")
     return runtime_error(error)

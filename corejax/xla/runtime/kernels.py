@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from corejax.installed import manifest
     from corejax.installed.distributions import Entry
     from corejax.kernel.jaxpr import JaxprEqn
-    from corejax.xla.runtime.client import Place
+    from corejax.xla.runtime.places import Group, Place
 else:
     manifest = late("corejax.installed.manifest")
 
@@ -66,7 +66,7 @@ class Kernel:
 
 # Registering
 
-def register(targets: Iterable[str], place: Place) -> None:
+def register(targets: Iterable[str], place: Place | Group) -> None:
     """Register with the runtime what packs, or jaxlib, provide of these targets, for programs at a place.
 
     Targets that nobody provides are left to the compiler, which knows some itself; see `missing`.
@@ -98,7 +98,7 @@ def register(targets: Iterable[str], place: Place) -> None:
                 _jaxlib.register_function(target, capsule, platform, typed)
 
 
-def _unregistrable(place: Place, target: str, pack: str) -> PackError:
+def _unregistrable(place: Place | Group, target: str, pack: str) -> PackError:
     """The error for a kernel of a platform whose runtime takes no functions."""
     return PackError(f"the kernel {target!r} of {pack} can't be used on {place.compiler}", pack=pack, where=here(),
                      got=f"the backend {place.backend!r}, whose runtime doesn't take functions from outside",

@@ -9,17 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from corejax.base import _jaxlib
 from corejax.base.avals import ShapedArray
-from corejax.xla.runtime import client
+from corejax.xla.runtime.places import Place, address, memory_to_share
 
 #: For each argument of a program, the ndarray to write to and the buffer that shares its memory; None until needed.
 Box = tuple[list[Any], list[Any]]
-
-#: The runtime reads memory in place if it starts at a multiple of this.
-_ALIGNMENT = 64
 
 #: Larger arguments are put on the device: mailboxes for them would take much memory to save little time.
 _MOST_BYTES = 1 << 14
@@ -30,7 +25,7 @@ class Mailboxes:
 
     __slots__ = ("avals", "place", "fits", "free")
 
-    def __init__(self, avals: Sequence[ShapedArray], place: client.Place) -> None:
+    def __init__(self, avals: Sequence[ShapedArray], place: Place) -> None:
         self.avals, self.place = avals, place
         #: Whether each argument has a mailbox.
         self.fits = [aval.stored is aval and 0 < aval.size * aval.dtype.itemsize <= _MOST_BYTES for aval in avals]
@@ -57,16 +52,9 @@ class Mailboxes:
         return True
 
 
-def _make(aval: ShapedArray, place: client.Place) -> tuple[Any, Any]:
+def _make(aval: ShapedArray, place: Place) -> tuple[Any, Any]:
     """Memory to write to, and a buffer that shares it, or None if the device can't read our memory."""
-    size = aval.size * aval.dtype.itemsize
-    memory = np.empty(size + _ALIGNMENT, np.uint8)
-    start = -_address(memory) % _ALIGNMENT
-    host = memory[start:start + size].view(aval.dtype).reshape(aval.shape)
+    host = memory_to_share(aval.shape, aval.dtype)
     buffer = place.put_shared(aval, host)
     seen = _jaxlib.buffer_to_numpy(buffer, aval.shape, aval.dtype)
-    return host, buffer if _address(seen) == _address(host) else None
-
-
-def _address(array: Any) -> int:
-    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
+    return host, buffer if address(seen) == address(host) else None

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import is_
 from typing import Any
 
 import numpy as np
 
 from corejax.arrays.array import Array, as_array
-from corejax.arrays.storage import buffer_of, host_of, to_numpy
+from corejax.arrays.storage import buffer_of, host_of, is_on_device, live, to_numpy
 from corejax.base import dtypes
 from corejax.base.avals import ShapedArray
 from corejax.xla.runtime import client
 from corejax.xla.runtime.mailboxes import Box, Mailboxes
+from corejax.xla.runtime.places import Place, Spread
 
 _SCALARS = frozenset([kind for kind in (*dtypes.PYTHON_SCALARS, *[dtype.type for dtype in dtypes.ALL])
                       if not issubclass(kind, np.void)])
@@ -40,7 +42,7 @@ class Transfers:
 
     __slots__ = ("place", "types", "reuse", "mailboxes", "unfinished", "whence")
 
-    def __init__(self, place: client.Place, in_avals: Sequence[ShapedArray], reuse: bool) -> None:
+    def __init__(self, place: Place, in_avals: Sequence[ShapedArray], reuse: bool) -> None:
         self.place, self.reuse = place, reuse
         #: For each argument: its type, its dtype if it has elements, and kept buffers of scalars.
         self.types: list[tuple[ShapedArray, Any, dict[Any, Any]]] = [
@@ -151,3 +153,40 @@ class Transfers:
             if len(kept) < _MOST_KEPT:
                 kept[x] = found
         return found
+
+
+class Divided:
+    """Transfers the arguments of a program that is divided among several devices."""
+
+    __slots__ = ("spreads", "avals", "shardings")
+
+    def __init__(self, spreads: Sequence[Spread], in_avals: Sequence[ShapedArray]) -> None:
+        self.spreads, self.avals = spreads, in_avals
+        self.shardings = [spread.sharding for spread in spreads]
+
+    def start(self, args: Sequence[Any]) -> tuple[list[Any], None]:
+        """The buffers of arguments; there are no mailboxes."""
+        try:
+            buffers = [x._buffer for x in args]
+            if all(map(is_, [buffer._sharding for buffer in buffers], self.shardings)):
+                return buffers, None
+        except AttributeError:  # in host memory, or deleted
+            pass
+        return [self._put(i, x) for i, x in enumerate(args)], None
+
+    def finish(self, box: Box, result: Any) -> None:
+        """Nothing is to be freed."""
+
+    def _put(self, i: int, x: Any) -> Any:
+        aval, spread = self.avals[i], self.spreads[i]
+        if type(x) is Array and is_on_device(x):
+            buffer = live(x)
+            if buffer._sharding is spread.sharding:
+                return buffer
+            return spread.put_copy(aval, to_numpy(x))
+        if aval.dtype == dtypes.float0:
+            return spread.put_shared(aval.stored, np.zeros(aval.shape, np.bool_))
+        if type(x) is Array:
+            return spread.put_shared(aval, np.asarray(x._host))
+        host = np.asarray(x) if type(x) in _WRITABLE else to_numpy(as_array(x, copy=False))
+        return spread.put_copy(aval, host.astype(aval.dtype, copy=False))

@@ -37,9 +37,25 @@ _SHOWN = 4
 
 
 def out_avals_of(branches: Branches) -> list[ShapedArray]:
-    """The types of the results: weak where every branch's type is."""
-    return [aval.update(weak_type=False) if aval.weak_type and not all([b.outvars[i].aval.weak_type for b in branches])
-            else aval for i, aval in enumerate(branches[0].out_avals)]
+    """The types of the results: weak where every branch's type is; they vary along the axes of a mesh that any does."""
+    rows = zip(*[branch.out_avals for branch in branches], strict=True)
+    return [row[0] if all([aval is row[0] for aval in row]) else
+            row[0].update(weak_type=all([aval.weak_type for aval in row]),
+                          varying=frozenset().union(*[aval.varying for aval in row])) for row in rows]
+
+
+def settled(branches: Branches, given: Sequence[frozenset[Any]], axes: frozenset[Any] = frozenset()) -> Branches:
+    """The branches for operands that vary along these axes of a mesh, with results that vary along the same axes.
+
+    Where the index varies, along `axes`, devices take different branches, so whatever goes in or comes out varies:
+    no branch may sum over devices that take another one.
+    """
+    if not axes and not any(given) and not carrying.varies(*branches):
+        return branches
+    inputs = [own.union(axes, *[branch.invars[i].aval.varying for branch in branches]) for i, own in enumerate(given)]
+    branches = tuple([carrying.retyped(branch, inputs) for branch in branches])
+    outputs = [aval.varying | axes for aval in out_avals_of(branches)]
+    return tuple([carrying.retyped(branch, (), outputs) for branch in branches])
 
 
 def joined(closed: Sequence[ClosedJaxpr]) -> tuple[Branches, tuple[Any, ...]]:
@@ -104,12 +120,12 @@ def batched(branches: Branches, size: int, name: Any, dims: Dims) -> tuple[Branc
 
 
 @carrying.remembered
-def split(branches: Branches, unknown_in: Flags) -> carrying.Split[Branches]:
-    """The branches split in two by which operands are unknown."""
+def split(branches: Branches, unknown_in: Flags, axes: frozenset[Any] = frozenset()) -> carrying.Split[Branches]:
+    """The branches split in two by which operands are unknown. The index varies along `axes` of a mesh."""
     unknown_out = carrying.either(*[carrying.split_jaxpr(branch, unknown_in).unknown_out for branch in branches])
     parts = [carrying.split_jaxpr(branch, unknown_in, unknown_out) for branch in branches]
     known_operands = sorted({i for one in parts for i in one.known_operands})
-    fresh, slots = _shared_slots([one.fresh_avals for one in parts])
+    fresh, slots = _shared_slots([[carrying.along(aval, axes) for aval in one.fresh_avals] for one in parts])
     shared = {place for one in parts for place in one.residuals if place[0] != "fresh"}
     waiting = {("operand", i) for one in parts for i in one.staged_operands}
     places: list[Place] = [*sorted(shared), *[("fresh", i) for i in range(len(fresh))], *sorted(waiting)]
@@ -124,6 +140,11 @@ def split(branches: Branches, unknown_in: Flags) -> carrying.Split[Branches]:
         binders = dict(zip(found, one.staged.invars, strict=True))
         staged.append(one.staged.replace(
             invars=[binders.get(place) or Var(avals[place[0]][place[1]]) for place in places]))
+    if carrying.varies(*known, *staged):
+        known = [carrying.retyped(one, (), [*[()] * (len(one.outvars) - len(fresh)), *[a.varying for a in fresh]])
+                 for one in known]
+        inputs = [avals[where][i].varying for where, i in places]
+        staged = [carrying.retyped(one, inputs) for one in staged]
     fresh = out_avals_of(tuple(known))[len(unknown_out) - sum(unknown_out):]
     return carrying.Split(tuple(known), tuple(staged), unknown_out, known_operands, (), places, fresh)
 

@@ -31,7 +31,7 @@ from corejax.core import (
 from corejax.errors import CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.ir.surgery import dce, select_outputs
 from corejax.plugin import carrying, hookimpl, roles, structures
-from corejax_control_flow._types import all_match, text_of
+from corejax_control_flow._types import all_fit, all_match, text_of
 
 Flags = carrying.Flags
 Dims = tuple[int | None, ...]
@@ -158,7 +158,7 @@ def check_programs(what: str, programs: Sequence[tuple[str, Jaxpr | None, int]],
         if jaxpr is None:
             continue
         wanted = [*avals[:consts], *[*unknowns] * copies]
-        if not all_match(jaxpr.in_avals, wanted) or not all_match(jaxpr.out_avals[:len(unknowns)], unknowns):
+        if not all_fit(wanted, jaxpr.in_avals) or not all_match(jaxpr.out_avals[:len(unknowns)], unknowns):
             raise CorejaxTypeError(
                 f"{what}: the operands don't fit the program {name}", primitive=what, where=here(),
                 got=f"({text_of(jaxpr.in_avals)}) -> ({text_of(jaxpr.out_avals)})",
@@ -171,7 +171,7 @@ def _widest(avals: Sequence[ShapedArray]) -> ShapedArray:
     first = avals[0]
     for aval in avals[1:]:
         dtype, weak = dtypes.promote((first.dtype, first.weak_type), (aval.dtype, aval.weak_type))
-        first = ShapedArray(first.shape, dtype, weak)
+        first = ShapedArray(first.shape, dtype, weak, first.varying | aval.varying)
     return first
 
 
@@ -185,6 +185,7 @@ class Solved:
     """
 
     name: str
+    tracks_varying = True
     multiple_results = True
     symbolic_zeros = True
 
@@ -196,12 +197,33 @@ class Solved:
         self._primitive = primitive
 
     def _bind(self, system: Any, operands: Sequence[Any]) -> list[Any]:
-        return self._primitive.bind(*operands, **system._asdict())  # type: ignore[no-any-return]
+        return self._primitive.bind(*operands, **self._settled(system, operands)._asdict())  # type: ignore[no-any-return]
 
     @hookimpl
     def evaluate(self, args: Any, *, solve: Jaxpr) -> list[Any]:
         carrying.check_operands(self.name, solve, [aval_of(x) for x in args])
         return carrying.run(solve, args)
+
+    def widened(self, axes: Sequence[Any], **params: Any) -> dict[str, Any]:
+        """The programs for operands that vary along these axes of a mesh. All take and return the same unknowns."""
+        *programs, n = self._kind(**params)
+        if not any(axes):
+            return {}
+        size = len(programs[0].outvars)
+        consts, unknowns = list(axes[:n]), list(axes[n:])
+        while True:
+            made = [None if one is None else carrying.retyped(one, [*consts, *unknowns * copies])
+                    for one, copies in zip(programs, self._copies, strict=True)]
+            rows = [[v.aval.varying for v in (*one.invars[n:n + size], *one.outvars[:size])] for one in made if one]
+            grown = [frozenset().union(*[row[i] | row[size + i] for row in rows]) for i in range(size)]
+            if grown == unknowns:
+                made = [one and carrying.retyped(one, (), [*unknowns, *[()] * (len(one.outvars) - size)])
+                        for one in made]
+                return dict(self._kind(*made, n)._asdict())
+            unknowns = grown
+
+    def _settled(self, system: Any, operands: Sequence[Any]) -> Any:
+        return system._replace(**self.widened([aval_of(x).varying for x in operands], **system._asdict()))
 
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, **params: Any) -> Any:

@@ -51,6 +51,7 @@ class XlaCall:
 
     name = "xla_call"
     structural = True
+    tracks_varying = True
     multiple_results = True
     symbolic_zeros = True
 
@@ -113,6 +114,10 @@ class XlaCall:
     @hookimpl
     def effects(self, avals: Any, *, jaxpr: Jaxpr) -> frozenset[Any]:
         return jaxpr.effects
+
+    def widened(self, axes: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> dict[str, Any]:
+        """The program for operands that vary along these axes of a mesh."""
+        return {"jaxpr": carrying.retyped(jaxpr, axes)}
 
     @hookimpl
     def pretty(self, *, jaxpr: Jaxpr, name: str, donated: Flags, inline: bool, keep_unused: bool) -> Mapping[str, Any]:

@@ -47,6 +47,7 @@ class CheckpointCall:
 
     name = "checkpoint_call"
     structural = True
+    tracks_varying = True
     operands = ("*operands",)
     multiple_results = True
     symbolic_zeros = True
@@ -110,6 +111,10 @@ class CheckpointCall:
     @hookimpl
     def effects(self, avals: Any, *, jaxpr: Jaxpr) -> frozenset[Any]:
         return jaxpr.effects
+
+    def widened(self, axes: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> dict[str, Any]:
+        """The program for operands that vary along these axes of a mesh."""
+        return {"jaxpr": carrying.retyped(jaxpr, axes)}
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:

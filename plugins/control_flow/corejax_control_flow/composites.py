@@ -6,7 +6,7 @@ What it computes is its decomposition, and that is what every transformation see
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial, wraps
 from typing import Any, TypeVar
 
@@ -38,6 +38,7 @@ class CompositeCall:
 
     name = "composite_call"
     structural = True
+    tracks_varying = True
     operands = ("*operands",)
     multiple_results = True
 
@@ -69,6 +70,10 @@ class CompositeCall:
     @hookimpl
     def effects(self, avals: Any, *, jaxpr: Jaxpr) -> frozenset[Any]:
         return jaxpr.effects
+
+    def widened(self, axes: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> dict[str, Any]:
+        """The program for operands that vary along these axes of a mesh."""
+        return {"jaxpr": carrying.retyped(jaxpr, axes)}
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:

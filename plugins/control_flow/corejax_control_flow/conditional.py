@@ -50,11 +50,12 @@ from corejax_control_flow._branches import (
     joined,
     out_avals_of,
     own_copies,
+    settled,
     shorter,
     split,
     without_dead_code,
 )
-from corejax_control_flow._types import all_match, text_of
+from corejax_control_flow._types import all_fit, all_match, text_of
 from corejax_control_flow.untaken import untaken
 
 __all__ = ["cond", "switch"]
@@ -80,6 +81,7 @@ class Cond:
 
     name = "cond"
     structural = True
+    tracks_varying = True
     multiple_results = True
     symbolic_zeros = True
 
@@ -112,7 +114,7 @@ class Cond:
     @hookimpl
     def abstract_eval(self, avals: Any, *, branches: Branches) -> list[ShapedArray]:
         _check(avals, branches)
-        return out_avals_of(branches)
+        return [carrying.along(aval, avals[0].varying) for aval in out_avals_of(branches)]
 
     @hookimpl
     def jvp(self, primals: Any, tangents: Any, *, branches: Branches) -> Any:
@@ -147,7 +149,8 @@ class Cond:
     def partial_eval(self, eqn: Any, unknown_in: Any) -> Any:
         if unknown_in[0]:
             return None, eqn, (True,) * len(eqn.outvars), []
-        return carrying.divide(eqn, _split(eqn.params["branches"], tuple(unknown_in[1:])), partial(_remade, eqn))
+        found = _split(eqn.params["branches"], tuple(unknown_in[1:]), eqn.invars[0].aval.varying)
+        return carrying.divide(eqn, found, partial(_remade, eqn))
 
     @hookimpl
     def dce(self, eqn: Any, used_out: Any) -> Any:
@@ -156,6 +159,10 @@ class Cond:
     @hookimpl
     def effects(self, avals: Any, *, branches: Branches) -> frozenset[Any]:
         return carrying.effects_of(branches)
+
+    def widened(self, axes: Sequence[Any], *, branches: Branches) -> dict[str, Any]:
+        """The branches for an index and operands that vary along these axes of a mesh."""
+        return {"branches": settled(branches, axes[1:], axes[0])}
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
@@ -227,7 +234,8 @@ def _conditional(what: str, index: Any, functions: Sequence[Any], names: Sequenc
                                    wanted="a callable", where=here(),
                                    todo=f"wrap the value: {name}=lambda: ...")
     leaves, in_tree = flatten(operands)
-    leaves = values(leaves, what, namer("operands", operands))
+    axes = aval_of(index).varying  # a branch that some devices take may sum nothing over all of them
+    leaves = [carrying.varied(x, axes) for x in values(leaves, what, namer("operands", operands))]
     avals = [aval_of(x) for x in leaves]
     staged = [stage_function(function, avals, in_tree, f"{what}: {name}")
               for name, function in zip(names, functions, strict=True)]
@@ -243,6 +251,7 @@ def _cond(index: Any, branches: Branches, operands: Sequence[Any]) -> list[Any]:
     taken = _known(index)
     if taken is not None:
         return evaluated(branches, _nearest(taken, len(branches)), operands)
+    branches = settled(branches, [aval_of(x).varying for x in operands], aval_of(index).varying)
     simpler = _simpler(branches)
     if simpler is None:
         return _bind(index, branches, operands)
@@ -285,9 +294,9 @@ def _remade(eqn: JaxprEqn, branches: Branches, invars: Sequence[Atom], outvars: 
 
 # Programs of an index and operands
 
-def _split(branches: Branches, unknown_in: Flags) -> carrying.Split[Branches]:
-    """The branches split in two. Both halves choose by the index, operand 0."""
-    found = split(branches, unknown_in)
+def _split(branches: Branches, unknown_in: Flags, axes: frozenset[Any] = frozenset()) -> carrying.Split[Branches]:
+    """The branches split in two. Both halves choose by the index, operand 0, which varies along `axes` of a mesh."""
+    found = split(branches, unknown_in, axes)
     places = [(where, i + 1 if where == "operand" else i) for where, i in found.residuals]
     return found._replace(known_operands=[0, *[i + 1 for i in found.known_operands]],
                           residuals=[("operand", 0), *places])
@@ -491,7 +500,7 @@ def _check(avals: Sequence[ShapedArray], branches: Branches) -> None:
         raise _refused("the first operand must be an index", text_of(avals[:1]), "i32[]")
     first = branches[0]
     for branch in branches:
-        if not all_match(avals[1:], branch.in_avals):
+        if not all_fit(avals[1:], branch.in_avals):
             raise _refused("the operands don't fit a branch", text_of(avals[1:]), text_of(branch.in_avals))
         if not all_match(branch.out_avals, first.out_avals):
             raise _refused("the branches return different types", text_of(branch.out_avals), text_of(first.out_avals))

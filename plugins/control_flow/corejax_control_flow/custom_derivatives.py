@@ -74,6 +74,7 @@ class CustomCall:
 
     name = "custom_call"
     structural = True
+    tracks_varying = True
     operands = ("*operands",)
     multiple_results = True
     symbolic_zeros = True
@@ -163,6 +164,10 @@ class CustomCall:
     def effects(self, avals: Any, *, jaxpr: Jaxpr | None) -> frozenset[Any]:
         return frozenset() if jaxpr is None else jaxpr.effects
 
+    def widened(self, axes: Sequence[Any], *, call: Any, jaxpr: Jaxpr | None) -> dict[str, Any]:
+        """The program for operands that vary along these axes of a mesh."""
+        return {"jaxpr": None if jaxpr is None else carrying.retyped(jaxpr, axes)}
+
     @hookimpl
     def pretty(self, *, call: Any, jaxpr: Jaxpr | None) -> Mapping[str, Any]:
         rules = {kind: call for kind, has in (("jvp", call.has_jvp), ("vjp", call.has_vjp)) if has}
@@ -206,6 +211,7 @@ class CustomPullback:
 
     name = "custom_pullback"
     element_types = ("*",)
+    tracks_varying = True
     operands = ("*values",)
     multiple_results = True
     symbolic_zeros = True
@@ -219,7 +225,7 @@ class CustomPullback:
         wanted = [aval for aval, nz in zip(pullback.in_avals, nonzero, strict=True) if nz]
         _check_values(avals, pullback, nonzero)
         tangents = avals[len(avals) - len(wanted):]
-        if not all([t.matches(aval) for t, aval in zip(tangents, wanted, strict=True)]):
+        if not all([t.fits(aval) for t, aval in zip(tangents, wanted, strict=True)]):
             raise CorejaxTypeError("custom_pullback: the tangents don't fit", primitive="custom_pullback", where=here(),
                                    got=", ".join(map(str, tangents)), wanted=", ".join(map(str, wanted)),
                                    todo="pass a tangent for each input that has one, of its type")
@@ -306,6 +312,7 @@ def _bind(*args: Any, **params: Any) -> list[Any]:
 
 
 def _zero(aval: ShapedArray) -> Literal:
+    aval = aval.invariant
     return Literal(Array.from_host(np.zeros(aval.shape, aval.dtype), aval), aval)
 
 
@@ -456,7 +463,7 @@ class UserCall:
         result = _call(self.rules.fwd, self._with_fixed(self.in_tree.unflatten(leaves)), what)
         out, kept = _pair(result, what, "(output, residuals)")
         outs = self._outputs(out, what)
-        pullback = UserPullback(self, kept, [x.aval.tangent for x in primals])
+        pullback = UserPullback(self, kept, [x.aval.tangent for x in primals], [x.aval for x in outs])
         return outs, pullback.residuals_of(kept), pullback
 
     # Arguments and results
@@ -495,9 +502,10 @@ class UserCall:
 class UserPullback:
     """What waits for cotangents: the `bwd` rule, and whatever isn't an array among the residuals of `fwd`."""
 
-    def __init__(self, call: UserCall, kept: Any, in_avals: Sequence[ShapedArray]) -> None:
+    def __init__(self, call: UserCall, kept: Any, in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]
+                 ) -> None:
         self.call, self.name = call, call.name
-        self.in_avals, self.out_avals, self.out_tree = in_avals, tuple(call.out_avals or ()), call.out_tree
+        self.in_avals, self.out_avals, self.out_tree = in_avals, tuple(out_avals), call.out_tree
         leaves, self._tree = flatten(kept)
         self._statics = [None if _is_array(x) else (x,) for x in leaves]
         self.n_residuals = self._statics.count(None)
@@ -811,7 +819,7 @@ def _fit(x: Any, wanted: ShapedArray) -> Any:
 def _array(t: Any) -> Any:
     """A tangent as an array, even if it is a `Zero` of float0."""
     if type(t) is Zero and t.aval.dtype is dtypes.float0:
-        return Array.from_host(np.zeros(t.aval.shape, dtypes.float0), t.aval)
+        return Array.from_host(np.zeros(t.aval.shape, dtypes.float0), t.aval.invariant)
     return instantiate(t)
 
 

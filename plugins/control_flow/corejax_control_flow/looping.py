@@ -48,7 +48,7 @@ from corejax.errors import CorejaxNotImplementedError, CorejaxTypeError, Corejax
 from corejax.ir.surgery import dce, inline, reorder_invars
 from corejax.plugin import Sample, carrying, define, hookimpl, public, structures
 from corejax_control_flow._scan_lowering import while_op
-from corejax_control_flow._types import all_match, text_of
+from corejax_control_flow._types import all_fit, all_match, text_of
 from corejax_control_flow.scanning import Body, Carry, run_scan
 
 __all__ = ["fori_loop", "while_loop"]
@@ -92,6 +92,7 @@ class WhileLoop:
 
     name = "while_loop"
     structural = True
+    tracks_varying = True
     multiple_results = True
     symbolic_zeros = True
 
@@ -99,10 +100,15 @@ class WhileLoop:
         def while_loop(cond_fun: Callable[[Any], ArrayLike], body_fun: Callable[[Any], Carry], init_val: Any) -> Carry:
             _check_function("while_loop: the condition", cond_fun)
             _check_function("while_loop: the body", body_fun)
-            body = carrying.stage_step(body_fun, init_val, "while_loop: the body", root="init_val")
-            cond = stage_function(cond_fun, [aval_of(x) for x in body.carry], flatten((init_val,))[1],
-                                  "while_loop: the condition")
-            _check_condition(cond)
+            while True:
+                body = carrying.stage_step(body_fun, init_val, "while_loop: the body", root="init_val")
+                cond = stage_function(cond_fun, [aval_of(x) for x in body.carry], flatten((init_val,))[1],
+                                      "while_loop: the condition")
+                _check_condition(cond)
+                carry = _varied(body.carry, cond.closed.out_avals[0].varying)
+                if all([x is old for x, old in zip(carry, body.carry, strict=True)]):
+                    break
+                init_val = body.unflatten(carry)
             loop = Loop(body.jaxpr, cond.jaxpr, len(cond.consts), len(body.consts))
             outs = _while(loop, [*cond.consts, *body.consts, *body.carry])
             return body.unflatten(outs)  # type: ignore[no-any-return]
@@ -111,8 +117,12 @@ class WhileLoop:
     @hookimpl
     def abstract_eval(self, avals: Any, *, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int, body_nconsts: int
                       ) -> list[ShapedArray]:
-        _check(Loop(body_jaxpr, cond_jaxpr, cond_nconsts, body_nconsts), avals)
-        return body_jaxpr.out_avals
+        loop = Loop(body_jaxpr, cond_jaxpr, cond_nconsts, body_nconsts)
+        _check(loop, avals)
+        ends = cond_jaxpr.out_avals[0].varying  # where devices end at different steps
+        _, _, given = loop.operands([*cond_jaxpr.in_avals[:cond_nconsts], *body_jaxpr.in_avals])
+        return [carrying.along(aval, old.varying | ends) for aval, old in
+                zip(body_jaxpr.out_avals, given, strict=True)]
 
     @hookimpl
     def jvp(self, primals: Any, tangents: Any, *, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int,
@@ -178,6 +188,11 @@ class WhileLoop:
     def effects(self, avals: Any, *, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr) -> frozenset[Any]:
         return cond_jaxpr.effects | body_jaxpr.effects
 
+    def widened(self, axes: Sequence[Any], *, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int, body_nconsts: int
+                ) -> dict[str, Any]:
+        """The loop for operands that vary along these axes of a mesh."""
+        return _params(_settled(Loop(body_jaxpr, cond_jaxpr, cond_nconsts, body_nconsts), axes))
+
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
         def sample(cond: Any, body: Any, cond_consts: list[Any], body_consts: list[Any], carry: list[Any],
@@ -230,6 +245,10 @@ def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[Any, Any],
     """
     _check_function("fori_loop: the body", body_fun)
     bounds = _bounds(lower, upper)
+    if bounds.counter.varying:  # then devices end at different steps
+        leaves, tree = flatten(init_val)
+        leaves = values(leaves, "fori_loop", namer("init_val", init_val))
+        init_val = tree.unflatten(_varied(leaves, bounds.counter.varying))
     body = carrying.stage_step(body_fun, init_val, "fori_loop: the body", [bounds.counter], root="init_val")
     leaves, n_consts = body.carry, len(body.consts)
     counting = _counting(body.jaxpr, n_consts)
@@ -276,8 +295,8 @@ def _bounds(lower: Any, upper: Any) -> _Bounds:
         return _Bounds(found[0], found[1], aval_of(0), (whole[0], max(0, whole[1] - whole[0])))
     dtype, weak = dtypes.promote(one, other)
     counter = ShapedArray((), dtype, weak)
-    first, last = [x if aval_of(x) is counter else _converted(x, counter) for x in found]
-    return _Bounds(first, last, counter, None)
+    first, last = [x if aval_of(x).invariant is counter else _converted(x, counter) for x in found]
+    return _Bounds(first, last, carrying.along(counter, avals[0].varying | avals[1].varying), None)
 
 
 def _whole_number(x: Any) -> int | None:
@@ -312,7 +331,7 @@ class _Counting(NamedTuple):
 def _counting(jaxpr: Jaxpr, num_consts: int) -> _Counting:
     """The counting loop for a body of (constants, index, carry)."""
     index = jaxpr.invars[num_consts].aval
-    following = stage(lambda i: [lax.add(i, _constant(1, index))], [index]).jaxpr
+    following = stage(lambda i: [lax.add(i, _constant(1, index.invariant))], [index]).jaxpr
     new, (next_index,) = inline(following, [jaxpr.invars[num_consts]])
     body = jaxpr.replace(eqns=[*new, *jaxpr.eqns], outvars=[next_index, *jaxpr.outvars])
     carry = jaxpr.in_avals[num_consts + 1:]
@@ -338,11 +357,35 @@ def _unroll(unroll: int | bool | None, length: int) -> int:
 
 def _while(loop: Loop, operands: Sequence[Any]) -> list[Any]:
     """Bind a loop, simplified."""
+    loop = _settled(loop, [aval_of(x).varying for x in operands])
     simpler = _simpler(loop)
     if simpler is None:
         return _bind(loop, operands)
     found = _bind(simpler.loop, [operands[i] for i in simpler.operands])
     return [found[i] if where == "result" else operands[i] for where, i in simpler.results]
+
+
+def _varied(xs: Sequence[Any], axes: frozenset[Any]) -> list[Any]:
+    """The values, which also vary along these axes of a mesh."""
+    return [carrying.varied(x, axes) for x in xs]
+
+
+def _settled(loop: Loop, given: Sequence[Any]) -> Loop:
+    """The loop with a carry that varies along the same axes of a mesh before and after each step.
+
+    `given` are the axes along which the operands vary. Where the condition varies, devices end at different steps, so
+    the whole carry varies.
+    """
+    if not any(given) and not carrying.varies(loop.body, loop.cond):
+        return loop
+    for_cond, for_body, carry = loop.operands(given)
+    while True:
+        body, cond = carrying.retyped(loop.body, [*for_body, *carry]), carrying.retyped(loop.cond, [*for_cond, *carry])
+        ends = cond.outvars[0].aval.varying
+        before = [v.aval.varying for v in body.invars[loop.body_nconsts:]]
+        carry = [old | new.aval.varying | ends for old, new in zip(before, body.outvars, strict=True)]
+        if carry == before == [v.aval.varying for v in cond.invars[loop.cond_nconsts:]]:
+            return loop._replace(body=carrying.retyped(body, (), carry), cond=cond)
 
 
 def _bind(loop: Loop, operands: Sequence[Any]) -> list[Any]:
@@ -691,12 +734,12 @@ def _check(loop: Loop, avals: Sequence[ShapedArray]) -> None:
                                 todo="count the first operands, and those after them")
     cond_consts, in_cond = loop.cond.in_avals[: loop.cond_nconsts], loop.cond.in_avals[loop.cond_nconsts:]
     wanted = [*cond_consts, *loop.body.in_avals]
-    if not all_match(avals, wanted):
+    if not all_fit(avals, wanted):
         raise _wrong("the operands don't fit condition and body", avals, wanted)
     _, _, carry = loop.operands(wanted)
     if not all_match(in_cond, carry):
         raise _wrong("the condition and the body take different carries", in_cond, carry)
-    if not all_match(loop.body.out_avals, carry):
+    if not all_fit(loop.body.out_avals, carry):
         raise _wrong("the body returns a different carry than it takes", loop.body.out_avals, carry)
     preds = loop.cond.out_avals
     if len(preds) != 1 or preds[0].dtype != _BOOL.dtype:

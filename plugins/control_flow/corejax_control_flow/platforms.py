@@ -39,10 +39,11 @@ from corejax_control_flow._branches import (
     forward,
     joined,
     out_avals_of,
+    settled,
     shorter,
     split,
 )
-from corejax_control_flow._types import all_match, text_of
+from corejax_control_flow._types import all_fit, all_match, text_of
 from corejax_control_flow.conditional import Result
 
 __all__ = ["platform_dependent"]
@@ -63,6 +64,7 @@ class PlatformDependent:
 
     name = "platform_dependent"
     structural = True
+    tracks_varying = True
     multiple_results = True
     symbolic_zeros = True
 
@@ -124,6 +126,10 @@ class PlatformDependent:
     def effects(self, avals: Any, *, branches: Branches) -> frozenset[Any]:
         return carrying.effects_of(branches)
 
+    def widened(self, axes: Sequence[Any], *, branches: Branches, platforms: Platforms) -> dict[str, Any]:
+        """The branches for operands that vary along these axes of a mesh."""
+        return {"branches": settled(branches, axes)}
+
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
         def sample(platforms: Platforms, args: list[Any], *funs: Any, **more: Any) -> Sample:
@@ -145,6 +151,7 @@ platform_dependent: Any = define(PlatformDependent())
 
 
 def _bind(branches: Branches, operands: Sequence[Any], platforms: Platforms) -> list[Any]:
+    branches = settled(branches, [aval_of(x).varying for x in operands])
     return platform_dependent.primitive.bind(*operands, branches=branches, platforms=platforms)  # type: ignore[no-any-return]
 
 
@@ -200,7 +207,7 @@ def _check(avals: Sequence[ShapedArray], branches: Branches, platforms: Platform
         raise _refused("each branch needs the names of its platforms", f"{len(branches)} and {len(platforms)}",
                        "as many of one as of the other, at least one")
     for branch in branches:
-        if not all_match(avals, branch.in_avals):
+        if not all_fit(avals, branch.in_avals):
             raise _refused("the operands don't fit a branch", text_of(avals), text_of(branch.in_avals))
         if not all_match(branch.out_avals, branches[0].out_avals):
             raise _refused("the branches return different types", text_of(branch.out_avals),

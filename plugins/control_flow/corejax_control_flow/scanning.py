@@ -44,7 +44,7 @@ from corejax.errors import ConcretizationError, CorejaxTypeError, CorejaxValueEr
 from corejax.ir.surgery import dce, inline, substitute
 from corejax.plugin import Sample, carrying, define, hookimpl, public, roles, shaping, structures
 from corejax_control_flow._scan_lowering import Loop, lower_scan
-from corejax_control_flow._types import all_match, text_of
+from corejax_control_flow._types import all_fit, text_of
 
 __all__ = ["map", "scan"]
 
@@ -88,6 +88,7 @@ class Scan:
 
     name = "scan"
     structural = True
+    tracks_varying = True
     multiple_results = True
     symbolic_zeros = True
 
@@ -116,6 +117,8 @@ class Scan:
         body = Body(jaxpr, num_consts, num_carry)
         _check(body, avals, length, unroll)
         carry, ys = body.results(jaxpr.out_avals)
+        _, given, _ = body.operands(jaxpr.in_avals)
+        carry = [carrying.along(aval, old.varying) for aval, old in zip(carry, given, strict=True)]
         return [*carry, *[_stacked(aval, length) for aval in ys]]
 
     @hookimpl
@@ -184,6 +187,11 @@ class Scan:
     @hookimpl
     def effects(self, avals: Any, *, jaxpr: Jaxpr) -> frozenset[Any]:
         return jaxpr.effects
+
+    def widened(self, axes: Sequence[Any], *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any
+                ) -> dict[str, Any]:
+        """The step for operands that vary along these axes of a mesh."""
+        return {"jaxpr": _settled(Body(jaxpr, num_consts, num_carry), [*axes]).jaxpr}
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
@@ -288,6 +296,7 @@ def _map_batches(staged: Staged, xs: Sequence[Any], length: int, size: int) -> l
 def run_scan(body: Body, operands: Sequence[Any], *, length: int, reverse: bool, unroll: int, hoisting: bool = False
              ) -> list[Any]:
     """Bind a scan, simplified; with `hoisting`, whatever depends only on constants is computed before the loop."""
+    body = _settled(body, [aval_of(x).varying for x in operands])
     if length == 0 or (length == 1 and not context.trace.is_staging):
         return _without_loop(body, operands, length)
     parts = carrying.hoist(body.jaxpr, body.num_consts) if hoisting else None
@@ -302,6 +311,22 @@ def run_scan(body: Body, operands: Sequence[Any], *, length: int, reverse: bool,
     found = _bind(simpler.body, [operands[i] for i in simpler.operands], length, reverse, unroll)
     return [found[i] if where == "result" else operands[i] if where == "operand" else
             roles.expand(operands[i], length, 0) for where, i in simpler.results]
+
+
+def _settled(body: Body, given: list[Any]) -> Body:
+    """The body with carries that vary along the same axes of a mesh before and after each step.
+
+    `given` are the axes along which the operands vary.
+    """
+    if not any(given) and not carrying.varies(body.jaxpr):
+        return body
+    while True:
+        jaxpr = carrying.retyped(body.jaxpr, given)
+        consts, carry, xs = body.operands([v.aval.varying for v in jaxpr.invars])
+        out, ys = body.results([v.aval.varying for v in jaxpr.outvars])
+        given = [*consts, *[old | new for old, new in zip(carry, out, strict=True)], *xs]
+        if given == [v.aval.varying for v in jaxpr.invars]:
+            return body._replace(jaxpr=carrying.retyped(jaxpr, (), [*carry, *ys]))
 
 
 def _without_loop(body: Body, operands: Sequence[Any], length: int) -> list[Any]:
@@ -753,11 +778,11 @@ def _check(body: Body, avals: Sequence[ShapedArray], length: int, unroll: int) -
                                 wanted="numbers from 0 on", todo="count the first operands, and those after them")
     consts, carry, xs = body.operands(body.jaxpr.in_avals)
     wanted = [*consts, *carry, *[_stacked(aval, length) for aval in xs]]
-    if not all_match(avals, wanted):
+    if not all_fit(avals, wanted):
         raise CorejaxTypeError("scan: the operands don't fit the body", primitive="scan", where=here(),
                                got=text_of(avals, "no operands"), wanted=text_of(wanted, "no operands"),
                                todo="pass constants, carry, and inputs with one slice for each step")
     carry_out, _ = body.results(body.jaxpr.out_avals)
-    if not all_match(carry_out, carry):
+    if not all_fit(carry_out, carry):
         raise CorejaxTypeError("scan: the body returns a different carry than it takes", primitive="scan", where=here(),
                                got=text_of(carry_out, "none"), wanted=text_of(carry, "none"))
