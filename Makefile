@@ -2,8 +2,9 @@
 # A stamp file remembers that an environment is up to date with the pyproject files.
 
 PYTHON ?= python3
-PACKS := plugins/lax_basic plugins/reductions plugins/control_flow plugins/special plugins/sorting plugins/collectives
-STANDARD := corejax-lax-basic,corejax-reductions,corejax-control-flow,corejax-special,corejax-sorting,corejax-collectives
+PACKS := plugins/lax_basic plugins/reductions plugins/control_flow plugins/special plugins/sorting plugins/collectives \
+         plugins/windows plugins/linear_algebra plugins/fft
+STANDARD := corejax-lax-basic,corejax-reductions,corejax-control-flow,corejax-special,corejax-sorting,corejax-collectives,corejax-windows,corejax-linear-algebra,corejax-fft
 EXAMPLE_PACK := examples/softplus_pack
 # Built by tests: the first one takes a C++ compiler.
 NATIVE_PACK := examples/native_pack

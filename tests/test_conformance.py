@@ -17,7 +17,7 @@ from corejax.testing.running import outcome_of
 from exhaustive import exhaustive_unless
 
 PACKS = ("corejax-lax-basic", "corejax-reductions", "corejax-control-flow", "corejax-special", "corejax-sorting",
-         "corejax-collectives", "corejax-softplus")
+         "corejax-collectives", "corejax-windows", "corejax-linear-algebra", "corejax-fft", "corejax-softplus")
 
 #: What takes devices that the kit doesn't have: tests/packs/collectives is about these.
 BETWEEN_DEVICES = ("precv", "psend")

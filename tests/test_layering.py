@@ -199,7 +199,8 @@ def test_packs_depend_on_the_basic_one_never_the_reverse() -> None:
     basic, standard = {"corejax_lax_basic"}, {"corejax_lax_basic", "corejax_reductions", "corejax_control_flow"}
     assert {"corejax_lax_basic": set(), "corejax_reductions": basic, "corejax_control_flow": basic,
             "corejax_sorting": basic, "corejax_special": standard,
-            "corejax_collectives": standard} == {
+            "corejax_collectives": standard, "corejax_fft": basic, "corejax_linear_algebra": standard,
+            "corejax_windows": {"corejax_lax_basic", "corejax_reductions"}} == {
                 pack: declared_packs(d) for pack, d in PACKS.items()}
 
 

@@ -26,7 +26,7 @@ from corejax import core, lax, plugin
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "docs/reference"
-PACKS = ("lax_basic", "reductions", "control_flow", "special", "sorting", "collectives")
+PACKS = ("lax_basic", "reductions", "control_flow", "special", "sorting", "collectives", "windows", "linear_algebra", "fft")
 
 _HEAD = """# {title}
 

@@ -1,0 +1,3 @@
+"""Fourier transforms along the last axes."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Windows and convolutions: what is computed from the neighbourhood of each element."""
+
+__all__: list[str] = []
