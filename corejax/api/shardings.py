@@ -95,7 +95,6 @@ def fitting(found: Sequence[Any], avals: Sequence[ShapedArray], name: Namer) -> 
             try:
                 sharding.shard_shape(aval.shape)
             except CorejaxError as error:
-                error.message = f"jit: {name(i)}: {error.message}"
-                error.args = (error.message,)
+                error.rephrase(f"jit: {name(i)}: {error.message}")
                 raise
     return tuple(found)

@@ -37,6 +37,11 @@ class CorejaxError(Exception):
         self.primitive, self.hook, self.pack = primitive, hook, pack
         super().__init__(message)
 
+    def rephrase(self, message: str) -> None:
+        """Replace the message, where somebody knows more about what the error is about."""
+        self.message = message
+        self.args = (message,)
+
     def __str__(self) -> str:
         parts = (("got", self.got), ("wanted", self.wanted), ("where", self.where), ("to do", self.todo))
         return self.message + "".join(f"\n  {label + ':':<7} {text}" for label, text in parts if text is not None)

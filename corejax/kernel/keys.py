@@ -130,8 +130,7 @@ def param_key(params: Mapping[str, object], owner: str = "") -> tuple[Hashable, 
             atoms.append((name, atom(params[name])))
         return tuple(atoms)
     except CorejaxTypeError as error:
-        error.message = f"{owner + ': ' if owner else ''}param {name!r}: {error.message}"
-        error.args = (error.message,)
+        error.rephrase(f"{owner + ': ' if owner else ''}param {name!r}: {error.message}")
         raise
 
 

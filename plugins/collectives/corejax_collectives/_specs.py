@@ -221,6 +221,5 @@ def _named(check: Any, name: str) -> None:
     try:
         check()
     except CorejaxError as error:
-        error.message = error.message.replace("shard_map: ", f"shard_map: {name}: ", 1)
-        error.args = (error.message,)
+        error.rephrase(error.message.replace("shard_map: ", f"shard_map: {name}: ", 1))
         raise

@@ -39,8 +39,7 @@ class ShardingConstraint:
         try:
             sharding.shard_shape(x.shape)
         except CorejaxError as error:
-            error.message = f"{self.name}: {error.message}"
-            error.args = (error.message,)
+            error.rephrase(f"{self.name}: {error.message}")
             raise
         return x  # type: ignore[no-any-return]
 
@@ -129,6 +128,5 @@ def _constrained(x: Any, sharding: NamedSharding, i: int) -> Any:
         return lax.sharding_constraint(x, sharding=sharding)
     except CorejaxError as error:
         if error.primitive is None:
-            error.message = f"with_sharding_constraint: leaf {i}: {error.message}"
-            error.args = (error.message,)
+            error.rephrase(f"with_sharding_constraint: leaf {i}: {error.message}")
         raise
