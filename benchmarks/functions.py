@@ -16,15 +16,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks.against import interval
+from benchmarks.array_functions import Case, matrices, transforms, windows
 
 SIZE = 1_000_000
 
-Case = tuple[Callable[[Any], Callable[..., Any]], list[np.ndarray]]
-
-
 def cases() -> dict[str, Case]:
-    """By name: a function of either library's lax that gives what is timed, and its operands."""
-    return {**sorts(), **running(), **special(), **products()}
+    """By name: a function of either library that gives what is timed, and its operands."""
+    return {**sorts(), **running(), **special(), **products(), **windows(), **matrices(), **transforms()}
 
 
 def sorts() -> dict[str, Case]:
@@ -33,15 +31,16 @@ def sorts() -> dict[str, Case]:
     x, i = rng.standard_normal(SIZE), rng.integers(-2 ** 31, 2 ** 31, SIZE).astype(np.int32)
     f = x.astype(np.float32)
     found: dict[str, Case] = {
-        "sort f32": (lambda lax: lax.sort, [f]), "sort f64": (lambda lax: lax.sort, [x]),
-        "sort i32": (lambda lax: lax.sort, [i]), "sort rows f32": (lambda lax: lax.sort, [f.reshape(1000, 1000)]),
-        "sort_key_val f32": (lambda lax: lax.sort_key_val, [f, f]),
-        "sort_key_val f64": (lambda lax: lax.sort_key_val, [x, x]),
-        "sort by i32, f32": (lambda lax: lambda *xs: lax.sort(xs, num_keys=2), [i >> 24, f, x]),
+        "sort f32": (lambda lib: lib.lax.sort, [f]), "sort f64": (lambda lib: lib.lax.sort, [x]),
+        "sort i32": (lambda lib: lib.lax.sort, [i]),
+        "sort rows f32": (lambda lib: lib.lax.sort, [f.reshape(1000, 1000)]),
+        "sort_key_val f32": (lambda lib: lib.lax.sort_key_val, [f, f]),
+        "sort_key_val f64": (lambda lib: lib.lax.sort_key_val, [x, x]),
+        "sort by i32, f32": (lambda lib: lambda *xs: lib.lax.sort(xs, num_keys=2), [i >> 24, f, x]),
     }
     for k in (10, 1000):
         for name, operand in {"f32": f, "f64": x, "i32": i}.items():
-            found[f"top_k {k} {name}"] = (lambda lax, k=k: lambda x: lax.top_k(x, k)), [operand]  # type: ignore[misc]
+            found[f"top_k {k} {name}"] = (lambda lib, k=k: lambda x: lib.lax.top_k(x, k)), [operand]  # type: ignore[misc]
     return found
 
 
@@ -51,15 +50,17 @@ def running() -> dict[str, Case]:
     found: dict[str, Case] = {}
     for name, operand in {"f32": x.astype(np.float32), "f64": x}.items():
         for each in ("cumsum", "cumprod", "cummax", "cumlogsumexp"):
-            found[f"{each} {name}"] = (lambda lax, each=each: getattr(lax, each)), [operand]  # type: ignore[misc]
-        found[f"cumsum of rows {name}"] = (lambda lax: lambda x: lax.cumsum(x, 1)), [operand.reshape(1000, 1000)]
-        found[f"cumsum of columns {name}"] = (lambda lax: lambda x: lax.cumsum(x, 0)), [operand.reshape(1000, 1000)]
-        found[f"associative_scan mul {name}"] = (lambda lax: lambda x: lax.associative_scan(lax.mul, x)), [operand]
+            found[f"{each} {name}"] = (lambda lib, each=each: getattr(lib.lax, each)), [operand]  # type: ignore[misc]
+        found[f"cumsum of rows {name}"] = (lambda lib: lambda x: lib.lax.cumsum(x, 1)), [operand.reshape(1000, 1000)]
+        found[f"cumsum of columns {name}"] = (lambda lib: lambda x: lib.lax.cumsum(x, 0)), [operand.reshape(1000, 1000)]
+        found[f"associative_scan mul {name}"] = (
+            lambda lib: lambda x: lib.lax.associative_scan(lib.lax.mul, x)), [operand]
         found[f"associative_scan affine {name}"] = (
-            lambda lax: lambda x, y: lax.associative_scan(lambda a, b: (a[0] * b[0], a[1] * b[0] + b[1]), (x, y))[1],
+            lambda lib: lambda x, y: lib.lax.associative_scan(
+                lambda a, b: (a[0] * b[0], a[1] * b[0] + b[1]), (x, y))[1],
             [operand, operand])
-        found[f"reduce norm {name}"] = (lambda lax: lambda x: lax.reduce(
-            x, x.dtype.type(0), lambda a, b: lax.sqrt(a * a + b * b), (0,))), [operand]
+        found[f"reduce norm {name}"] = (lambda lib: lambda x: lib.lax.reduce(
+            x, x.dtype.type(0), lambda a, b: lib.lax.sqrt(a * a + b * b), (0,))), [operand]
     return found
 
 
@@ -71,7 +72,7 @@ def special() -> dict[str, Case]:
     for dtype in ("f4", "f8"):
         for each in ("erf", "erfc", "lgamma", "digamma", "bessel_i0e", "bessel_i1e", "erf_inv"):
             operand = inner if each == "erf_inv" else positive if "gamma" in each else wide
-            found[f"{each} {dtype}"] = ((lambda lax, each=each: getattr(lax, each)),  # type: ignore[misc]
+            found[f"{each} {dtype}"] = ((lambda lib, each=each: getattr(lib.lax, each)),  # type: ignore[misc]
                                         [operand.astype(dtype)])
     return found
 
@@ -83,11 +84,11 @@ def products() -> dict[str, Case]:
     rows, groups = rng.standard_normal((2048, 256)).astype(np.float32), rng.standard_normal((8, 256, 256), np.float32)
     found: dict[str, Case] = {}
     for precision in (None, "default", "high", "highest", "BF16_BF16_F32", "F32_F32_F32"):
-        found[f"dot_general {precision}"] = (lambda lax, precision=precision: lambda x, y: lax.dot_general(
+        found[f"dot_general {precision}"] = (lambda lib, precision=precision: lambda x, y: lib.lax.dot_general(
             x, y, (((1,), (0,)), ((), ())), precision=precision)), [a, b]  # type: ignore[misc]
-    found["ragged_dot even"] = (lambda lax: lambda x, y, n: lax.ragged_dot(x, y, n)), [
+    found["ragged_dot even"] = (lambda lib: lambda x, y, n: lib.lax.ragged_dot(x, y, n)), [
         rows, groups, np.full(8, 256, np.int32)]
-    found["ragged_dot uneven"] = (lambda lax: lambda x, y, n: lax.ragged_dot(x, y, n)), [
+    found["ragged_dot uneven"] = (lambda lib: lambda x, y, n: lib.lax.ragged_dot(x, y, n)), [
         rows, groups, np.array([0, 900, 3, 500, 0, 45, 600, 0], np.int32)]
     return found
 
@@ -122,7 +123,7 @@ def main(pairs: int, word: str) -> None:
     for name, (make, args) in cases().items():
         if word not in name:
             continue
-        mine, other = cj.jit(make(cj.lax)), jax.jit(make(jax.lax))
+        mine, other = cj.jit(make(cj)), jax.jit(make(jax))
         here, there = [cj.device_put(x) for x in args], [jax.device_put(x) for x in args]
         seconds(mine, here), seconds(other, there)
         found = ratios(pairs, lambda: seconds(mine, here), lambda: seconds(other, there))  # noqa: B023
