@@ -17,7 +17,8 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator
-from importlib.metadata import EntryPoint, distribution
+from importlib.metadata import EntryPoints, distribution
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin
 
@@ -26,7 +27,8 @@ from corejax import core, lax, plugin
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "docs/reference"
-PACKS = ("lax_basic", "reductions", "control_flow", "special", "sorting", "collectives", "windows", "linear_algebra", "fft")
+PACKS = ("lax_basic", "reductions", "control_flow", "special", "sorting", "collectives", "windows",
+         "linear_algebra", "fft")
 
 _HEAD = """# {title}
 
@@ -44,29 +46,51 @@ from corejax import lax
 _MODULES = re.compile(r"\b(?:\w+\.)+(?=\w)")
 
 
-def home(entry: EntryPoint) -> Any:
-    """The module that defines a function or class of a pack."""
-    return importlib.import_module(entry.module)
-
-
 def functions(pack: str) -> dict[str, list[str]]:
     """The public names of a pack, by the first line of the module that has them."""
     found: dict[str, list[str]] = {}
-    entries = distribution(f"corejax-{pack.replace('_', '-')}").entry_points.select(group="corejax.functions")
-    for entry in sorted(entries, key=lambda entry: (entry.module, entry.attr.lower())):
-        about = (inspect.getdoc(home(entry)) or "").split("\n\n")[0]
-        found.setdefault(" ".join(about.split()), []).append(entry.name.replace("/", "."))
+    for module, _, name in sorted([*_in_lax(pack), *_in_namespaces(pack)]):
+        about = (inspect.getdoc(importlib.import_module(module)) or "").split("\n\n")[0]
+        found.setdefault(" ".join(about.split()), []).append(name)
     return found
 
 
+def _in_lax(pack: str) -> Iterator[tuple[str, str, str]]:
+    """The module, the name there, and the name here, of what is in `lax` and at the top."""
+    for entry in _entries(pack, "corejax.functions"):
+        yield entry.module, entry.attr.lower(), entry.name.replace("/", ".")
+
+
+def _in_namespaces(pack: str) -> Iterator[tuple[str, str, str]]:
+    for entry in _entries(pack, "corejax.namespaces"):
+        for name in importlib.import_module(entry.module).__all__:
+            yield home(f"{entry.name}.{name}"), name.lower(), f"{entry.name}.{name}"
+
+
+def _entries(pack: str, group: str) -> EntryPoints:
+    return distribution(f"corejax-{pack.replace('_', '-')}").entry_points.select(group=group)
+
+
+def home(name: str) -> str:
+    """The module that a function or class is written in."""
+    value = value_of(name)
+    primitive = getattr(value, "primitive", None)
+    return (value if primitive is None else type(primitive.plugin)).__module__
+
+
 def value_of(name: str) -> Any:
-    """What a name stands for: `sin` is in `lax`, `cj.pmap` at the top."""
-    return getattr(cj, name.removeprefix("cj.")) if name.startswith("cj.") else getattr(lax, name)
+    """What a name stands for: `sin` is in `lax`, `cj.pmap` at the top, `lax.linalg.qr` in a namespace."""
+    return attrgetter(shown(name).removeprefix("cj."))(cj)
+
+
+def shown(name: str) -> str:
+    """The name as programs have it."""
+    return name if "." in name else f"lax.{name}"
 
 
 def signature(name: str) -> str:
     """The call of a function, over several lines if it is long."""
-    value, written = value_of(name), name if name.startswith("cj.") else f"lax.{name}"
+    value, written = value_of(name), shown(name)
     if get_origin(value) is not None:  # a type made of others
         return f"{written} = {described(value)}"
     shape = inspect.signature(value)
@@ -151,10 +175,7 @@ def free_names(doc: str) -> list[str]:
 def imports(name: str, doc: str) -> list[str]:
     """The lines that make names known which the examples of a function find in its module."""
     value = value_of(name)
-    primitive = getattr(value, "primitive", None)
-    known = {**vars(sys.modules[value.__module__])}
-    if primitive is not None:
-        known |= vars(sys.modules[type(primitive.plugin).__module__])
+    known = {**vars(sys.modules[value.__module__]), **vars(sys.modules[home(name)])}
     found: dict[str, list[str]] = {}
     for free in free_names(doc):
         if free not in known and hasattr(builtins, free):
