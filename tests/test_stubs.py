@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -297,7 +297,21 @@ def test_namespaces_and_functions_of_corejax_itself_are_written(monkeypatch: pyt
             "toys/decoder.pyi", "toys/encoder.pyi", "toys/scanner.pyi", "toys/tool.pyi", "lax/toys.pyi"} == files.keys()
     assert files["toys/decoder.pyi"].endswith("\nfrom json.decoder import *\n")
     assert "from corejax import toys as toys\n" in files["__init__.pyi"]
+    assert "from corejax.lax import toys as toys\n" in files["lax/__init__.pyi"]
     assert "def toy(x: int) -> int: ..." in files["__init__.pyi"] and "def toy(" in files["lax/__init__.pyi"]
+
+
+def test_primitives_in_a_namespace_have_signatures(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("of_a_pack")
+    module.__dict__.update(__all__=["Path", "sin"], sin=cj.lax.sin, Path=Path)
+    monkeypatch.setitem(sys.modules, "of_a_pack", module)
+    installed = SimpleNamespace(names=lambda group: ["lax.toys"] if group == "corejax.namespaces" else [],
+                                providers=lambda group, name: [name])
+    monkeypatch.setattr(registry, "installed", lambda: installed)
+    monkeypatch.setattr(registry, "load", lambda group, name: module)
+    text = Stubs().files["lax/toys.pyi"]
+    assert "from of_a_pack import Path as Path\n" in text and "import *" not in text
+    assert "def sin(x: ArrayLike" in text and ">>> " in text
 
 
 # Writing them

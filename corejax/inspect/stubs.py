@@ -10,6 +10,7 @@ import ast
 import inspect
 import os
 import pkgutil
+import sys
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from keyword import iskeyword
@@ -32,6 +33,7 @@ _PLAIN = (type(None), bool, int, float, str)
 MARK = "# Written by `python -m corejax stubs`: don't edit it."
 _OPERATORS = "operators."
 _NAMESPACES = groups.NAMESPACES
+_LAX = "lax."
 
 #: Before the name of a function that is `cj.NAME`.
 _AT_TOP = groups.AT_TOP
@@ -94,8 +96,22 @@ class Stubs:
             for real in _tree(module) if module is not None else ():
                 path = (name + real.removeprefix(module.__name__)).replace(".", "/")
                 is_folder = real == module.__name__ and hasattr(module, "__path__")
-                files[f"{path}/__init__.pyi" if is_folder else f"{path}.pyi"] = f"{MARK}\n\nfrom {real} import *\n"
+                files[f"{path}/__init__.pyi" if is_folder else f"{path}.pyi"] = self._namespace(name, real)
         return files
+
+    def _namespace(self, name: str, real: str) -> str:
+        """What is in a module of a namespace: the module's names, and definitions of what checkers know as `Any`."""
+        module = sys.modules.get(real)
+        exported = {each: getattr(module, each, None) for each in getattr(module, "__all__", ())}
+        made = {each: value for each, value in exported.items() if hasattr(value, "primitive")}
+        if not made:
+            return f"{MARK}\n\nfrom {real} import *\n"
+        scope, body = Scope(exported, self._public), []
+        for each in exported.keys() - made.keys():
+            scope.export(each, (real, each))
+        for each, function in sorted(made.items()):
+            body += ["", *self._defined(f"{name}.{each}", function, scope)]
+        return _file(_quoted(inspect.getdoc(module) or ""), [*scope.imports(), *body])
 
     def _functions(self) -> str:
         """`corejax.lax`: the functions of all packs, and primitives that have no other function."""
@@ -109,7 +125,10 @@ class Stubs:
             scope.export(name, place)
         for name, function in functions.items():
             body += ["", *self._defined(f"lax.{name}", function, scope)]
-        return _file('"""Everything that the installed packs provide, by name."""', [*scope.imports(), *body])
+        below = [name.removeprefix(_LAX) for name in self._names(_NAMESPACES) if name.startswith(_LAX)]
+        modules = [f"from corejax.lax import {name} as {name}" for name in below if _is_name(name)]
+        return _file('"""Everything that the installed packs provide, by name."""',
+                     [*modules, *scope.imports(), *body])
 
     def _methods(self) -> str:
         """`corejax.arrays.methods`: the methods and properties of arrays that packs provide."""
@@ -136,7 +155,7 @@ class Stubs:
             [entry.pack.name in self._packs for entry in installed.providers(group, name)])]
 
     def _defined(self, shown: str, function: Any, scope: Scope, method: bool = False) -> list[str]:
-        return self._loaded(shown, defined, shown.partition(".")[2], function, scope, method) or []
+        return self._loaded(shown, defined, shown.rpartition(".")[2], function, scope, method) or []
 
     def _loaded(self, name: str, load: Callable[..., Any], *args: Any) -> Any:
         try:
