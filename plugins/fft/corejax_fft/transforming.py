@@ -42,6 +42,9 @@ _RESULTS = {np.dtype(x): np.dtype(y) for x, y in [
 _REAL, _COMPLEX = tuple(_RESULTS)[:2], tuple(_RESULTS)[2:]
 _WIDE = tuple(map(np.dtype, ("int64", "uint64", "float64", "complex128")))
 
+#: Operands that are transformed as they are.
+_TO_TRANSFORM = {(dtype, kind): dtype for kind in FftType for dtype in (_REAL if kind == FftType.RFFT else _COMPLEX)}
+
 
 class Fft:
     """`fft(x, fft_type, fft_lengths)`: the discrete Fourier transform along as many last axes as there are lengths.
@@ -66,7 +69,7 @@ class Fft:
             kind = _canonical_type(fft_type)
             lengths = shaping.as_ints("fft", "fft_lengths", fft_lengths)
             aval = aval_of(x)
-            wanted = _dtype_to_transform(aval, kind)
+            wanted = _TO_TRANSFORM.get((aval.dtype, kind)) or _dtype_to_transform(aval, kind)
             if aval.dtype != wanted or aval.weak_type or not lengths:
                 x = lax.convert_element_type(x, wanted)
             return bind(x, fft_type=int(kind), fft_lengths=lengths) if lengths else x  # type: ignore[return-value]
