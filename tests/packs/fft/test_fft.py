@@ -1,4 +1,4 @@
-"""Fourier transforms beside their definition and NumPy: conventions, identities, empty arrays, cost, exported programs."""
+"""Fourier transforms beside their definition and NumPy: conventions, identities, empty arrays, cost, exports."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def test_another_process_finds_compiled_transforms_in_the_cache(tmp_path):
     assert [*tmp_path.rglob("*")]
 
 
-def test_threads_scans_and_checkpoints_take_transforms():
+def test_scans_and_checkpoints_take_transforms():
     x = numbers(4, 8)
 
     def step(carry, row):

@@ -1,4 +1,4 @@
-"""Fourier transforms beside jax: types, values, derivatives of first and second order, and maps, on random parameters."""
+"""Fourier transforms beside jax: types, values, first and second derivatives, and maps, on random parameters."""
 
 from __future__ import annotations
 
