@@ -89,7 +89,7 @@ def test_derivatives_are_those_of_jax(seed: int) -> None:
     def second(module: Any) -> Any:
         def loss(x: Any) -> Any:
             out = case.of(module.lax)(x)
-            weight = weights[:out.size].reshape(out.shape)
+            weight = np.resize(weights, out.shape)
             parts = [out] if case.kind == "irfft" else [module.lax.real(out), module.lax.imag(out)]
             return sum([(module.lax.sin(part * (k + 0.5)) * weight).sum() for k, part in enumerate(parts)])
         slope = module.grad(loss)
