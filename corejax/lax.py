@@ -3,7 +3,7 @@
 `lax.sin` is the function `sin` of whichever pack provides it, or else the primitive `sin` as a function. A name is
 looked up, and its pack imported, when it is first used; `dir(lax)` lists all names without importing a pack.
 
-`lax.sin_p` is the primitive itself, as in jaxprs.
+`lax.sin_p` is the primitive itself, as in jaxprs. A pack may give one further names of this kind.
 """
 
 from __future__ import annotations
@@ -16,13 +16,11 @@ from corejax.base.late import late
 from corejax.base.source import error_without, here
 from corejax.base.tracebacks import trim
 from corejax.installed import groups, namespaces, registry
+from corejax.installed.groups import ITSELF
 
 __path__: list[str] = []  # a package to Python, so that packs may bring `corejax.lax.NAME`
 _define = late("corejax.packs.define")
 _kept: set[str] = set()
-
-#: What a primitive's name ends in where the primitive itself is meant, rather than its function.
-_ITSELF = "_p"
 
 
 def __getattr__(name: str) -> Any:
@@ -42,7 +40,7 @@ def _find(name: str) -> Any:
     entry = registry.installed().choose_function(name)
     if entry is None and namespaces.is_provided(f"lax.{name}"):
         return namespaces.load(f"lax.{name}")
-    if entry is None and name.endswith(_ITSELF) and registry.installed().choose_function(name.removesuffix(_ITSELF)):
+    if entry is None and name.endswith(ITSELF) and registry.installed().choose_function(name.removesuffix(ITSELF)):
         found = _primitive(name)
     elif entry is None:
         hints = (suggestion(name, __dir__()),
@@ -56,13 +54,14 @@ def _find(name: str) -> Any:
         found = _define.find(name).function
     else:
         found = registry.load(entry.group, name)
+        found = getattr(found, "primitive", found) if name.endswith(ITSELF) else found
     _kept.add(name)
     return registry.keep(found, globals(), name, since)
 
 
 def _primitive(name: str) -> Any:
     """The primitive that `NAME_p` stands for, if NAME is one rather than a function that is computed by others."""
-    bare = name.removesuffix(_ITSELF)
+    bare = name.removesuffix(ITSELF)
     if bare not in registry.installed().names(groups.PRIMITIVES):
         kind = error_without(__name__, name, 3)
         raise kind(f"there is no lax.{name}, as lax.{bare} isn't a primitive", got=f"a function, lax.{bare}",
@@ -72,7 +71,7 @@ def _primitive(name: str) -> Any:
 
 
 def _forget(function: str | None) -> None:
-    for name in [name for name in _kept if function in (None, name, name.removesuffix(_ITSELF))]:
+    for name in [name for name in _kept if function in (None, name) or name.endswith(ITSELF)]:
         _kept.discard(name)
         globals().pop(name, None)
 
@@ -82,6 +81,7 @@ registry.also_forget(_forget)
 
 def __dir__() -> list[str]:
     found = registry.installed()
-    functions = [name for name in found.names(groups.FUNCTIONS) if not name.startswith(groups.AT_TOP)]
+    functions = [name for name in found.names(groups.FUNCTIONS)
+                 if not name.startswith(groups.AT_TOP) and not name.endswith(ITSELF)]
     below = [name.removeprefix("lax.") for name in found.names(groups.NAMESPACES) if name.startswith("lax.")]
     return sorted({*functions, *below, *found.names(groups.PRIMITIVES)})

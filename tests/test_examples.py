@@ -194,6 +194,30 @@ def test_newton_ends_where_the_slope_is_zero(logistic: ModuleType, fitted: Any) 
 
 
 @pytest.fixture(scope="module")
+def heat_fft() -> ModuleType:
+    return load("heat_fft")
+
+
+def test_a_wave_of_heat_decays_at_its_own_rate_and_heat_is_conserved(heat_fft: ModuleType) -> None:
+    x, y = np.meshgrid(*[np.arange(heat_fft.SIZE) / heat_fft.SIZE] * 2, indexing="ij")
+    wave = np.cos(2 * np.pi * (3 * x - 2 * y))
+    np.testing.assert_allclose(heat_fft.heated(wave, 1e-3), wave * np.exp(-13e-3 * (2 * np.pi) ** 2), atol=1e-13)
+    start = heat_fft.temperatures()
+    assert math.isclose(start.mean(), np.mean(heat_fft.heated(start, 1e-3)), rel_tol=1e-12)
+    twice = heat_fft.heated(heat_fft.heated(start, 1e-3), 2e-3)
+    np.testing.assert_allclose(heat_fft.heated(start, 3e-3), twice, atol=1e-13)
+
+
+def test_the_start_and_the_spread_are_found_from_later_temperatures(heat_fft: ModuleType) -> None:
+    start = heat_fft.temperatures()
+    later = heat_fft.heated(start, heat_fft.SPREAD)
+    assert math.isclose(heat_fft.SPREAD, heat_fft.measured_spread(start, later)[-1], rel_tol=1e-9)
+    found, sizes = heat_fft.recovered(later, np.zeros_like(start), heat_fft.SPREAD)
+    assert np.abs(np.asarray(found) - start).max() < 0.01
+    assert sizes[-1] < 1e-8 * sizes[0]
+
+
+@pytest.fixture(scope="module")
 def n_body() -> ModuleType:
     return load("n_body")
 

@@ -7,7 +7,8 @@
   native kernels, named after the distribution.
 - `RULES = {"corejax-special/erf:vmap": map_erf}` in a module says which of its rules are for primitives of other packs.
 - `AT_TOP = ("pmap",)` in a module says which of its functions are `cj.NAME` rather than `cj.lax.NAME`. A primitive that
-  is exported as `NAME_p` is no function: another one applies it.
+  is exported as `NAME_p` is no function: another one applies it. If NAME isn't its own, that is another name of the
+  primitive: `while_p = while_loop` makes `lax.while_p` the primitive that `lax.while_loop_p` is.
 - `NAMESPACE = "special"` makes a module `cj.special`; its functions are there, and not in `cj.lax`.
 
 Modules whose names start with an underscore are private; a name that the package re-exports belongs to the module that
@@ -31,7 +32,7 @@ from corejax.base.elements import ElementType
 from corejax.base.errors import CorejaxError, CorejaxValueError, PackError, PluginError
 from corejax.base.source import here
 from corejax.installed import registry
-from corejax.installed.groups import AT_TOP, DTYPES, FUNCTIONS, KERNELS, NAMESPACES, PRIMITIVES, ROLES, RULES
+from corejax.installed.groups import AT_TOP, DTYPES, FUNCTIONS, ITSELF, KERNELS, NAMESPACES, PRIMITIVES, ROLES, RULES
 from corejax.installed.targets import Target
 
 BEGIN: Final = "# entry points: written by `python -m corejax entry-points --write`"
@@ -124,9 +125,10 @@ def _members(module: ModuleType, name: str, value: Any, distribution: str) -> It
         yield DTYPES, value.name
     elif callable(value):
         primitive = getattr(value, "primitive", None)
-        if primitive is not None:
+        means_itself = primitive is not None and name.endswith(ITSELF)
+        if primitive is not None and (not means_itself or name == f"{primitive.name}{ITSELF}"):
             yield PRIMITIVES, primitive.name
-        if primitive is None or name != f"{primitive.name}_p":
+        if primitive is None or name != f"{primitive.name}{ITSELF}":
             yield FUNCTIONS, name
 
 

@@ -21,6 +21,9 @@ GROUPS = (PRIMITIVES, FUNCTIONS, ROLES, RULES, NAMESPACES, KERNELS, DTYPES, "cor
 #: Before the name of a public function: it is `cj.NAME` rather than `cj.lax.NAME`.
 AT_TOP = "cj/"
 
+#: What a name ends in that means a primitive itself, rather than its function: `lax.NAME_p`.
+ITSELF = "_p"
+
 #: Roles that every pack may fill, each with a table whose keys are NumPy functions. The tables are joined.
 NUMPY_UFUNC, NUMPY_FUNCTION = "numpy_ufunc", "numpy_function"
 TABLES = frozenset([NUMPY_UFUNC, NUMPY_FUNCTION])

@@ -44,7 +44,7 @@ from corejax_control_flow._equations import (
     right_hand_side,
 )
 
-__all__ = ["custom_linear_solve"]
+__all__ = ["custom_linear_solve", "linear_solve_p"]
 
 Flags = carrying.Flags
 
@@ -192,6 +192,9 @@ class CustomLinearSolve(Solved):
 
 
 custom_linear_solve: Any = define(CustomLinearSolve())
+
+#: What jax.lax calls the primitive.
+linear_solve_p = custom_linear_solve
 
 
 def _transposed(unknowns: Unknowns, staged: Any) -> Callable[[Any], Any]:

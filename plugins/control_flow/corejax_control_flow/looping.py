@@ -51,7 +51,7 @@ from corejax_control_flow._scan_lowering import while_op
 from corejax_control_flow._types import all_fit, all_match, text_of
 from corejax_control_flow.scanning import Body, Carry, run_scan
 
-__all__ = ["fori_loop", "while_loop"]
+__all__ = ["fori_loop", "while_loop", "while_p"]
 
 Flags = carrying.Flags
 Dims = tuple[int | None, ...]
@@ -228,6 +228,9 @@ class WhileLoop:
 
 
 while_loop: Any = define(WhileLoop())
+
+#: What jax.lax calls the primitive.
+while_p = while_loop
 
 
 @public

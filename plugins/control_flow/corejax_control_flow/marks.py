@@ -10,7 +10,7 @@ import numpy as np
 from corejax.core import Array, ArrayLike, ShapedArray, flatten, namer, values
 from corejax.plugin import Sample, define, families, hookimpl, linear, public, shaping
 
-__all__ = ["dce_sink", "stage", "stage_value"]
+__all__ = ["dce_sink", "stage", "stage_p", "stage_value"]
 
 
 class StageValue(families.Identity):
@@ -36,6 +36,9 @@ class StageValue(families.Identity):
 
 
 stage_value: Any = define(StageValue())
+
+#: What jax.lax calls the primitive.
+stage_p = stage_value
 
 
 @public

@@ -1,3 +1,5 @@
 """Fourier transforms along the last axes."""
 
-__all__: list[str] = []
+from corejax_fft.transforming import FftType, fft
+
+__all__ = ["FftType", "fft"]

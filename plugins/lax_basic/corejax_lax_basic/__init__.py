@@ -20,14 +20,14 @@ from corejax_lax_basic.arithmetic import (
     sub,
 )
 from corejax_lax_basic.bits import bitcast_convert_type, clz, mulhi, nextafter, population_count, reduce_precision
-from corejax_lax_basic.comparison import eq, ge, gt, le, lt, ne
+from corejax_lax_basic.comparison import eq, eq_to, ge, gt, le, le_to, lt, lt_to, ne
 from corejax_lax_basic.complex_parts import complex, conj, imag, real
 from corejax_lax_basic.conversion import convert_element_type, dtype
 from corejax_lax_basic.creation import broadcasted_iota, empty, full, full_like, iota
 from corejax_lax_basic.exponential import cbrt, exp, exp2, expm1, log, log1p, logistic, pow, rsqrt, sqrt
 from corejax_lax_basic.gathering import GatherDimensionNumbers, GatherScatterMode, gather
 from corejax_lax_basic.identity import copy, optimization_barrier, stop_gradient
-from corejax_lax_basic.joining import concatenate, pad, stack, unstack
+from corejax_lax_basic.joining import concatenate, pad
 from corejax_lax_basic.linear_algebra import DotDimensionNumbers, batch_matmul, dot, dot_general
 from corejax_lax_basic.logic import (
     bitwise_and,
@@ -38,7 +38,7 @@ from corejax_lax_basic.logic import (
     shift_right_arithmetic,
     shift_right_logical,
 )
-from corejax_lax_basic.picking import index_take, scatter_sub
+from corejax_lax_basic.picking import index_take
 from corejax_lax_basic.precision import DotAlgorithm, DotAlgorithmPreset, Precision, PrecisionLike
 from corejax_lax_basic.ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
 from corejax_lax_basic.random_bits import RandomAlgorithm, rng_bit_generator, rng_uniform
@@ -51,6 +51,7 @@ from corejax_lax_basic.scattering import (
     scatter_max,
     scatter_min,
     scatter_mul,
+    scatter_sub,
 )
 from corejax_lax_basic.selection import clamp, select, select_n
 from corejax_lax_basic.shapes import (
@@ -69,7 +70,6 @@ from corejax_lax_basic.sizes import (
     broadcast_to_rank,
     padtype_to_pads,
     shape_as_value,
-    tile,
 )
 from corejax_lax_basic.slicing import (
     dynamic_index_in_dim,
@@ -81,8 +81,9 @@ from corejax_lax_basic.slicing import (
     index_in_dim,
     slice,
     slice_in_dim,
-    split,
 )
+from corejax_lax_basic.stacking import stack, unstack
+from corejax_lax_basic.tiling import split, tile
 from corejax_lax_basic.trigonometric import (
     acos,
     acosh,
@@ -108,9 +109,9 @@ __all__ = [
     "broadcasted_iota", "cbrt", "ceil", "clamp", "clz", "collapse", "complex", "concatenate", "conj",
     "convert_element_type", "copy", "cos", "cosh", "div", "dot", "dot_general", "dtype", "dynamic_index_in_dim",
     "dynamic_slice", "dynamic_slice_in_dim", "dynamic_update_index_in_dim", "dynamic_update_slice",
-    "dynamic_update_slice_in_dim", "empty", "eq", "exp", "exp2", "expand_dims", "expm1", "floor", "full",
+    "dynamic_update_slice_in_dim", "empty", "eq", "eq_to", "exp", "exp2", "expand_dims", "expm1", "floor", "full",
     "full_like", "gather", "ge", "gt", "imag", "index_in_dim", "index_take", "integer_pow", "iota", "is_finite",
-    "le", "log", "log1p", "logistic", "lt", "max", "min", "mul", "mulhi", "ne", "neg", "nextafter",
+    "le", "le_to", "log", "log1p", "logistic", "lt", "lt_to", "max", "min", "mul", "mulhi", "ne", "neg", "nextafter",
     "optimization_barrier", "pad", "padtype_to_pads", "population_count", "pow", "ragged_dot", "ragged_dot_general",
     "real", "reciprocal", "reduce_precision", "rem", "reshape", "rev", "rng_bit_generator", "rng_uniform", "round",
     "rsqrt", "scaled_dot", "scatter", "scatter_add", "scatter_apply", "scatter_max", "scatter_min", "scatter_mul",

@@ -10,7 +10,7 @@ import numpy as np
 
 from corejax.core import aval_of, from_array_like
 from corejax.plugin import refused, shaping
-from corejax_lax_basic import joining, operators, shapes, slicing
+from corejax_lax_basic import joining, operators, shapes, slicing, stacking
 from corejax_lax_basic.operators import of_one_dtype
 
 # Joining
@@ -32,7 +32,7 @@ def concatenate(arrays: Any, /, axis: int | None = 0, *, dtype: Any = None) -> A
 
 def stack(arrays: Any, axis: int = 0, *, dtype: Any = None) -> Any:
     """`np.stack`."""
-    return joining.stack(_joinable(arrays, dtype), axis)
+    return stacking.stack(_joinable(arrays, dtype), axis)
 
 
 def vstack(tup: Any, *, dtype: Any = None) -> Any:

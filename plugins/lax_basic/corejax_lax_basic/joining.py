@@ -10,13 +10,13 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, ArrayLike, Linear, ShapedArray, Zero, aval_of, dtypes, instantiate, to_dim
 from corejax.errors import CorejaxValueError
-from corejax.plugin import Sample, define, hookimpl, public, refused, shaping
+from corejax.plugin import Sample, define, hookimpl, refused, shaping
 from corejax_lax_basic._axes import Shape, all_weak, as_list, same_dtype, shape_of
 from corejax_lax_basic._lowering import i64, i64s
 from corejax_lax_basic.creation import as_dtype, full
-from corejax_lax_basic.shapes import broadcast_in_dim, expand_dims, reshape
+from corejax_lax_basic.shapes import broadcast_in_dim, reshape
 
-__all__ = ["concatenate", "pad", "stack", "unstack"]
+__all__ = ["concatenate", "pad"]
 
 Config = tuple[tuple[int, int, int], ...]
 
@@ -212,34 +212,3 @@ def padded_shape(shape: Shape, padding_config: Config) -> Shape:
 
 concatenate: Any = define(Concatenate())
 pad: Any = define(Pad())
-
-
-@public
-def stack(operands: Sequence[ArrayLike] | ArrayLike, axis: int = 0) -> Array:
-    """Stack arrays of the same shape along a new axis.
-
-    >>> stack([np.zeros(2), np.ones(2)]).shape
-    (2, 2)
-    """
-    operands = as_list("stack", "the operands", operands)
-    if not operands:
-        raise refused("stack", "there is nothing to stack", got="no operands", wanted="at least one array",
-                      todo="pass a non-empty sequence", kind=CorejaxValueError)
-    avals = [aval_of(x) for x in operands]
-    if any([aval.shape != avals[0].shape for aval in avals]):
-        raise refused("stack", "operands differ in shape", got=", ".join(map(str, avals)), wanted="equal shapes",
-                      todo="broadcast, pad or slice the operands to a common shape")
-    at = shaping.canonical_axis("stack", axis, len(shape_of(operands[0])) + 1)
-    return concatenate([expand_dims(x, (at,)) for x in operands], at)  # type: ignore[no-any-return]
-
-
-@public
-def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
-    """The parts of an array along an axis, which they don't have.
-
-    >>> [part.tolist() for part in unstack(np.array([[1, 2], [3, 4]]), axis=1)]
-    [[1, 3], [2, 4]]
-    """
-    shape = shape_of(x)
-    at = shaping.canonical_axis("unstack", axis, len(shape))
-    return tuple([lax.index_in_dim(x, k, at, keepdims=False) for k in range(shape[at])])

@@ -1,4 +1,4 @@
-"""Short ways to gather and to scatter."""
+"""A short way to gather."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from corejax.plugin import public, refused, shaping
 from corejax_lax_basic._axes import as_list, dtype_kind, shape_of
 from corejax_lax_basic._index_plan import from_end
 from corejax_lax_basic.gathering import GatherDimensionNumbers, gather
-from corejax_lax_basic.joining import stack
-from corejax_lax_basic.scattering import ScatterDimensionNumbers, scatter_add
+from corejax_lax_basic.stacking import stack
 
-__all__ = ["index_take", "scatter_sub"]
+__all__ = ["index_take"]
 
 
 @public
@@ -39,16 +38,3 @@ def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -
     sizes = [1 if dim in dims else size for dim, size in enumerate(shape)]
     return gather(src, stack(places, 1), numbers, sizes)  # type: ignore[no-any-return]
 
-
-@public
-def scatter_sub(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
-                dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
-                unique_indices: bool = False, mode: str | None = None) -> Array:
-    """The operand, with the updates subtracted in the windows at the indices: `scatter_add` of the negative.
-
-    >>> numbers = ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
-    >>> scatter_sub(np.array([5, 5, 5]), np.array([[2], [2]]), np.array([1, 2]), numbers).tolist()
-    [5, 5, 2]
-    """
-    return scatter_add(operand, scatter_indices, lax.neg(updates), dimension_numbers,  # type: ignore[no-any-return]
-                       indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from corejax.core import Array, ShapedArray, aval_of, dtypes
-from corejax_lax_basic import arithmetic, conversion, joining, shapes, slicing
+from corejax_lax_basic import arithmetic, conversion, shapes, slicing, stacking
 from corejax_lax_basic.shapes import expand, move_axis
 
 __all__ = ["accumulate", "broadcast", "convert", "expand", "index", "move_axis", "multiply", "stack", "standard_basis",
@@ -21,6 +21,7 @@ accumulate = arithmetic.add.primitive.bind_two  # type: ignore[attr-defined]
 multiply = arithmetic.mul.primitive.bind_two
 
 _spread = shapes.broadcast_in_dim.primitive.bind
+_stacked = stacking.stack.primitive.bind
 
 
 def broadcast(x: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
@@ -38,7 +39,7 @@ def zeros(aval: ShapedArray) -> Any:
 
 def stack(xs: Sequence[Any]) -> Any:
     """Stack arrays along a new leading axis."""
-    return joining.stack(xs, 0)
+    return _stacked(*xs, axis=0)
 
 
 def index(x: Any, i: Any) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, ArrayLike, Linear, ShapedArray, aval_of, stage, to_dim
 from corejax.plugin import Sample, define, hookimpl, not_linear, partials, refused, shaping
-from corejax_lax_basic._axes import Shape, same_dtype, shape_of
+from corejax_lax_basic._axes import Shape, dtype_kind, same_dtype, shape_of
 from corejax_lax_basic._lowering import axis_numbers
 from corejax_lax_basic._placing import (
     GatherDimensionNumbers,
@@ -34,7 +34,8 @@ from corejax_lax_basic._windows import WRITTEN
 from corejax_lax_basic.creation import as_dtype, full
 from corejax_lax_basic.shapes import move_axis, reshape
 
-__all__ = ["ScatterDimensionNumbers", "scatter", "scatter_add", "scatter_max", "scatter_min", "scatter_mul"]
+__all__ = ["ScatterDimensionNumbers", "scatter", "scatter_add", "scatter_max", "scatter_min", "scatter_mul",
+           "scatter_sub"]
 
 
 class _Scatter:
@@ -43,6 +44,7 @@ class _Scatter:
     name = ""
     _operation = ""
     _ufunc: Any = None
+    _takes_booleans = True
     _exempt_of_overlaps: Mapping[str, str] = {}  # checks that don't hold where windows overlap, and why
 
     def function(self, bind: Callable[..., Array]) -> Any:
@@ -101,6 +103,9 @@ class _Scatter:
                       mode: str) -> ShapedArray:
         x, indices, updates = avals
         same_dtype(self.name, (x, updates))
+        if not self._takes_booleans and dtype_kind(x.dtype) == "b":
+            raise refused(self.name, "booleans have no difference", got=str(x), wanted="numbers",
+                          todo="convert the booleans to numbers first")
         check_scatter(self.name, x, indices, updates, dimension_numbers)
         return ShapedArray(x.shape, x.dtype, x.weak_type and updates.weak_type)
 
@@ -213,6 +218,31 @@ class ScatterAdd(_Scatter):
         updates_bar = None
         if type(updates) is Linear:
             updates_bar = read_back(cotangents, indices, shape_of(updates), dimension_numbers, mode)
+        return [cotangents if type(x) is Linear else None, None, updates_bar]
+
+
+class ScatterSub(_Scatter):
+    """`scatter_sub(operand, scatter_indices, updates, dimension_numbers, ...)`: subtracts windows; repeated ones count.
+
+    `mode` is as in `scatter`.
+
+    >>> numbers = ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
+    >>> scatter_sub(np.array([5, 5, 5]), np.array([[2], [2]]), np.array([1, 2]), numbers).tolist()
+    [5, 5, 2]
+    """
+
+    name = "scatter_sub"
+    linear = (0, 2)
+    _operation = "stablehlo.subtract"
+    _ufunc = np.subtract
+    _takes_booleans = False
+
+    @hookimpl
+    def transpose(self, cotangents: Any, args: Any, *, dimension_numbers: Numbers, mode: str) -> Any:
+        x, indices, updates = args
+        updates_bar = None
+        if type(updates) is Linear:
+            updates_bar = lax.neg(read_back(cotangents, indices, shape_of(updates), dimension_numbers, mode))
         return [cotangents if type(x) is Linear else None, None, updates_bar]
 
 
@@ -342,11 +372,12 @@ class ScatterMax(_ScatterExtreme):
 
 scatter: Any = define(Scatter())
 scatter_add: Any = define(ScatterAdd())
+scatter_sub: Any = define(ScatterSub())
 scatter_mul: Any = define(ScatterMul())
 scatter_min: Any = define(ScatterMin())
 scatter_max: Any = define(ScatterMax())
 
-_SCATTERS = {f.primitive.name: f for f in (scatter, scatter_add, scatter_mul, scatter_min, scatter_max)}
+_SCATTERS = {f.primitive.name: f for f in (scatter, scatter_add, scatter_sub, scatter_mul, scatter_min, scatter_max)}
 
 
 def check_scatter(name: str, x: ShapedArray, indices: ShapedArray, updates: ShapedArray, numbers: Numbers) -> None:

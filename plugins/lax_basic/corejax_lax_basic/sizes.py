@@ -12,7 +12,7 @@ from corejax.plugin import public, refused, shaping
 from corejax_lax_basic._axes import Shape, broadcast_shape, check_shape, shape_of
 from corejax_lax_basic.shapes import broadcast_in_dim, reshape
 
-__all__ = ["broadcast_like", "broadcast_shapes", "broadcast_to_rank", "padtype_to_pads", "shape_as_value", "tile"]
+__all__ = ["broadcast_like", "broadcast_shapes", "broadcast_to_rank", "padtype_to_pads", "shape_as_value"]
 
 #: As many as NumPy's arrays can have.
 _MOST_AXES = 64
@@ -66,23 +66,6 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
                       todo="squeeze or reshape it to remove axes" if count < len(shape) else
                       f"ask for fewer axes: an array has at most {_MOST_AXES}")
     return reshape(x, (1,) * (count - len(shape)) + shape)  # type: ignore[no-any-return]
-
-
-@public
-def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
-    """The operand repeated as a whole, a number of times along each axis.
-
-    >>> tile(np.array([[1, 2]]), (2, 2)).tolist()
-    [[1, 2, 1, 2], [1, 2, 1, 2]]
-    """
-    shape, counts = shape_of(operand), shaping.as_ints("tile", "reps", reps)
-    if len(counts) != len(shape) or any([count < 0 for count in counts]):
-        raise refused("tile", f"reps={counts} don't repeat {aval_of(operand)}", got=counts,
-                      wanted=f"a non-negative integer for each axis, of which there are {len(shape)}",
-                      todo="reshape the operand first to give it more axes", kind=CorejaxValueError)
-    between = [size for pair in zip(counts, shape, strict=True) for size in pair]
-    spread = broadcast_in_dim(operand, between, range(1, 2 * len(shape), 2))
-    return reshape(spread, [n * m for n, m in zip(counts, shape, strict=True)])  # type: ignore[no-any-return]
 
 
 @public

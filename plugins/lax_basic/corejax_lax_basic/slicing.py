@@ -18,7 +18,7 @@ from corejax_lax_basic.creation import as_dtype
 from corejax_lax_basic.shapes import expand_dims, squeeze
 
 __all__ = ["dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim", "dynamic_update_index_in_dim",
-           "dynamic_update_slice", "dynamic_update_slice_in_dim", "index_in_dim", "slice", "slice_in_dim", "split"]
+           "dynamic_update_slice", "dynamic_update_slice_in_dim", "index_in_dim", "slice", "slice_in_dim"]
 
 
 class Slice:
@@ -371,23 +371,6 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
     number += size * (number < 0)
     out = slice_in_dim(operand, number, number + 1, axis=at)
     return out if shaping.as_flag("index_in_dim", "keepdims", keepdims) else squeeze(out, (at,))
-
-
-@public
-def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array]:
-    """Split the operand along an axis into parts of these sizes.
-
-    >>> [part.tolist() for part in split(np.arange(5), (2, 3))]
-    [[0, 1], [2, 3, 4]]
-    """
-    at, start, parts = shaping.canonical_axis("split", axis, len(shape_of(operand))), 0, []
-    for size in shaping.as_ints("split", "sizes", sizes):
-        parts.append(slice_in_dim(operand, start, start + size, axis=at))
-        start += size
-    if start != shape_of(operand)[at]:
-        raise refused("split", "the sizes do not add up to the axis", got=f"{sizes}, together {start}",
-                      wanted=f"sizes that sum to {shape_of(operand)[at]}", todo="cover the whole axis")
-    return parts
 
 
 def _along(shape: Shape, at: int, index: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""The largest and the smallest elements along an axis, and where they are.
+"""The largest elements along an axis, and where they are.
 
 They are found in the total order of floats: -NaN < -inf < ... < -0.0 < 0.0 < ... < inf < NaN. Of equal elements, those
 at lower places come first.
@@ -7,19 +7,17 @@ at lower places come first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from math import ceil, floor, log, log2
 from typing import Any
 
 import numpy as np
 
-from corejax import lax
-from corejax.core import Array, ArrayLike, ShapedArray, Zero, aval_of, dtypes
+from corejax.core import Array, ArrayLike, Zero, aval_of, dtypes
 from corejax.errors import CorejaxValueError
-from corejax.plugin import Sample, define, hookimpl, not_linear, public, refused, shaping
+from corejax.plugin import Sample, define, hookimpl, not_linear, refused, shaping
 from corejax_sorting import _host, _lowering
 from corejax_sorting._elements import taken
 
-__all__ = ["approx_max_k", "approx_min_k", "top_k"]
+__all__ = ["top_k"]
 
 
 class TopK:
@@ -107,90 +105,3 @@ class TopK:
 
 
 top_k: Any = define(TopK())
-
-
-@public
-def approx_max_k(operand: ArrayLike, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
-                 reduction_input_size_override: int = -1, aggregate_to_topk: bool = True) -> tuple[Array, Array]:
-    """`approx_max_k(operand, k, reduction_dimension=-1, recall_target=0.95, ...)`: the k largest floats, or nearly.
-
-    At least the share `recall_target` of them are among the results; here all are, on every platform, so this is
-    `top_k`. Without `aggregate_to_topk` there are more results than k: as many as an approximation on a TPU needs,
-    which depends on `reduction_input_size_override`, the size of the whole where the operand is a part of it.
-
-    >>> values, places = approx_max_k(np.array([9.0, 3.0, 6.0, 10.0]), 2)
-    >>> values.tolist(), places.tolist()
-    ([10.0, 9.0], [3, 0])
-    """
-    count, at = _approximated("approx_max_k", aval_of(operand), k, reduction_dimension, recall_target,
-                              reduction_input_size_override, aggregate_to_topk)
-    values, places = top_k(operand, count, axis=at)
-    return values, places
-
-
-@public
-def approx_min_k(operand: ArrayLike, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
-                 reduction_input_size_override: int = -1, aggregate_to_topk: bool = True) -> tuple[Array, Array]:
-    """`approx_min_k(operand, k, reduction_dimension=-1, recall_target=0.95, ...)`: the k smallest floats, or nearly.
-
-    The results rise; NaN comes last. As for the rest, see `approx_max_k`.
-
-    >>> values, places = approx_min_k(np.array([9.0, 3.0, 6.0, 10.0]), 2)
-    >>> values.tolist(), places.tolist()
-    ([3.0, 6.0], [1, 2])
-    """
-    count, at = _approximated("approx_min_k", aval_of(operand), k, reduction_dimension, recall_target,
-                              reduction_input_size_override, aggregate_to_topk)
-    values, places = top_k(_negated(operand), count, axis=at)
-    values, dtype = lax.neg(values), aval_of(operand).dtype
-    return values if aval_of(values).dtype == dtype else lax.convert_element_type(values, dtype), places
-
-
-def _negated(x: Any) -> Any:
-    """The numbers with the other sign, NaNs too: where these need not keep theirs, in a wider dtype."""
-    if aval_of(x).dtype.itemsize > 1:
-        return lax.neg(x)
-    wide = lax.convert_element_type(x, dtypes.float32)
-    return lax.neg(lax.select(lax.ne(wide, wide), lax.full_like(wide, np.nan), wide))
-
-
-def _approximated(name: str, aval: ShapedArray, k: int, dimension: int, recall: float, whole: int,
-                  aggregated: bool) -> tuple[int, int]:
-    """How many results there are, and along which axis."""
-    at = shaping.canonical_axis(name, dimension, aval.ndim)
-    if not dtypes.is_float(aval.dtype):
-        raise refused(name, "only floats are approximated", got=str(aval), wanted="real floating-point numbers",
-                      todo="use lax.top_k, which takes integers and is exact", kind=CorejaxValueError)
-    size, k, whole = aval.shape[at], shaping.as_int(name, "k", k), shaping.as_int(name, "an overridden size", whole)
-    if not 1 <= k <= size:
-        raise refused(name, f"there are no {k} of {size} elements to find", got=f"k={k} for {aval}",
-                      wanted=f"k from 1 to the size of axis {at}", todo="test the shape, which is static, first",
-                      kind=CorejaxValueError)
-    if not 0.0 < recall <= 1.0:
-        raise refused(name, "recall_target is the share to be found", got=f"recall_target={recall}",
-                      wanted="a number above 0, at most 1", todo="pass 0.95 to find 95%", kind=CorejaxValueError)
-    if whole != -1 and whole < size:
-        raise refused(name, "the whole can't be smaller than this part of it",
-                      got=f"reduction_input_size_override={whole} for {aval}", wanted=f"at least {size}, or -1",
-                      todo="leave it out unless the operand is a part of something larger", kind=CorejaxValueError)
-    if shaping.as_flag(name, "aggregate_to_topk", aggregated):
-        return k, at
-    return _partial_count(size, aval.ndim, k, recall, whole), at
-
-
-def _partial_count(size: int, ndim: int, k: int, recall: float, whole: int) -> int:
-    """How many partial results an approximation keeps: whole tiles of a TPU, 2 ** n elements giving one of them."""
-    tile = 1024 if ndim == 1 else 128
-    if size <= tile:
-        return size
-    if k == 1:
-        return tile
-    if recall >= 1.0:
-        return size
-    whole = size if whole == -1 else whole
-    needed = min(max(floor((1 - k) / log(recall)), tile), whole)
-    halvings = floor(log2(whole // needed))
-    if not halvings:
-        return size
-    tiles = ceil(ceil(size / tile) / (1 << min(halvings, ceil(log2(size // tile)))))
-    return min(tiles * tile, size)  # XLA pads a part of little more than a tile; here there is nothing beyond it
