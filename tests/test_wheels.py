@@ -116,7 +116,8 @@ def test_softplus_under_each_transformation_and_their_compositions(full: Environ
 def test_command_line_lists_what_is_installed(full: Environment) -> None:
     listed = run(full.python, "-m", "corejax", "plugins", cwd=full.directory)
     for pack in ("corejax-lax-basic", "corejax-reductions", "corejax-control-flow", "corejax-special",
-                 "corejax-sorting", "corejax-collectives", "corejax-windows", "corejax-linear-algebra", "corejax-fft", "corejax-softplus"):
+                 "corejax-sorting", "corejax-collectives", "corejax-windows",
+                 "corejax-linear-algebra", "corejax-fft", "corejax-softplus"):
         assert f"{pack} 0.1.0" in listed
     assert "softplus (corejax-softplus 0.1.0)" in run(full.python, "-m", "corejax", "explain", "softplus",
                                                       cwd=full.directory)
