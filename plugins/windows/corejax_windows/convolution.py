@@ -16,7 +16,7 @@ from corejax.core import Array, ArrayLike, DTypeLike, Linear, ShapedArray, aval_
 from corejax.errors import CorejaxValueError
 from corejax.plugin import Sample, define, hookimpl, partials, refused
 from corejax_lax_basic import PrecisionLike
-from corejax_windows import _conv_lowering, _conv_maps, _conv_samples
+from corejax_windows import _conv_grouped, _conv_host, _conv_lowering, _conv_maps, _conv_samples
 from corejax_windows._conv_axes import merged, split
 from corejax_windows.conv_dimension_numbers import (
     ConvGeneralDilatedDimensionNumbers,
@@ -96,6 +96,15 @@ class ConvGeneralDilated:
         return conv_general_dilated
 
     @hookimpl
+    def impl(self, args: Any, *, window_strides: Shape, padding: Pads, lhs_dilation: Shape, rhs_dilation: Shape,
+             dimension_numbers: Numbers, feature_group_count: int, batch_group_count: int,
+             preferred_element_type: np.dtype | None) -> Any:
+        lhs, rhs = args
+        return _conv_host.convolution(lhs, rhs, dimension_numbers, window_strides, padding,
+                                      (lhs_dilation, rhs_dilation), (feature_group_count, batch_group_count),
+                                      preferred_element_type or lhs.dtype)
+
+    @hookimpl
     def abstract_eval(self, avals: Any, *, window_strides: Shape, padding: Pads, lhs_dilation: Shape,
                       rhs_dilation: Shape, dimension_numbers: Numbers, feature_group_count: int,
                       batch_group_count: int, precision: Levels,
@@ -161,6 +170,12 @@ class ConvGeneralDilated:
                     "precision": precision, "preferred_element_type": parts}
             return _conv_lowering.by_real_parts(ctx, args, lambda x, y: conv_general_dilated.primitive.bind(
                 x, y, **real))
+        conv = _conv_grouped.Grouped(dimension_numbers, window_strides, padding, lhs_dilation, rhs_dilation,
+                                     feature_group_count, batch_group_count, ctx.avals_out[0].dtype,
+                                     ctx.avals_out[0].shape)
+        way = _conv_grouped.way(conv, *[aval.shape for aval in ctx.avals_in]) if ctx.platform == "cpu" else None
+        if way is not None:
+            return ctx.lower(lambda x, y: way(x, y, conv), *args)
         return _conv_lowering.convolution(ctx, args, dimension_numbers, window_strides, padding,
                                           (lhs_dilation, rhs_dilation), (feature_group_count, batch_group_count),
                                           precision)
