@@ -79,8 +79,9 @@ def pads_of(case: Case, space: Any, window: Any) -> list[tuple[int, int]]:
     if not isinstance(case.padding, str):
         return list(case.padding)
     kind, pads = case.padding.upper(), []
-    for n, k, step, apart in zip(space, window, case.strides, case.options["rhs_dilation"] or case.strides, strict=True):
-        missing = max(0, (-(-n // step) - 1) * step + (k - 1) * apart + 1 - n) if kind != "VALID" else 0
+    apart = case.options["rhs_dilation"] or (1,) * len(space)
+    for n, k, step, d in zip(space, window, case.strides, apart, strict=True):
+        missing = max(0, (-(-n // step) - 1) * step + (k - 1) * d + 1 - n) if kind != "VALID" else 0
         low = missing // 2 if kind == "SAME" else missing - missing // 2
         pads.append((low, missing - low))
     return pads
