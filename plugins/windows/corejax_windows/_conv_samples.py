@@ -83,3 +83,4 @@ def _errors() -> Iterator[Sample]:
     yield Sample([x, y.astype(np.float32)], _params(), error=TypeError)
     yield Sample([x, y], _params(preferred="float32"), error=TypeError)
     yield Sample([x, y[0]], _params(), error=TypeError)
+    yield Sample([np.ones((1, 4, 5)), y[:3]], _params(feature_groups=2), error=ValueError)
