@@ -44,7 +44,7 @@ def printed(program: str) -> str:
 
 
 #: What these print is looked at below.
-LOOKED_AT = ("quickstart.py", "mlp_training.py")
+LOOKED_AT = ("quickstart.py", "mlp_training.py", "convnet.py")
 
 
 @pytest.mark.parametrize("program", sorted({path.name for path in EXAMPLES.glob("*.py")}.difference(LOOKED_AT)))
@@ -156,6 +156,33 @@ def test_perceptron_tells_the_spirals_apart() -> None:
     assert 6 == len(shares)
     assert shares[0] < 70
     assert shares[-1] > 98
+
+
+@pytest.fixture(scope="module")
+def convnet() -> ModuleType:
+    return load("convnet")
+
+
+def test_network_sees_images_through_windows(convnet: ModuleType) -> None:
+    rng = np.random.default_rng(1)
+    params = convnet.network(rng)
+    images, _ = convnet.drawn(rng, 2)
+    x = images
+    for window in (params["first"], params["second"]):
+        wide = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
+        height, width = x.shape[1:3]
+        seen = sum(wide[:, i:i + height, j:j + width] @ window[i, j] for i in range(3) for j in range(3))
+        x = np.maximum(seen, 0)
+        x = np.maximum.reduce([x[:, i::2, j::2] for i in range(2) for j in range(2)])
+    np.testing.assert_allclose(convnet.logits(params, images), x.reshape(2, -1) @ params["weights"], rtol=1e-4,
+                               atol=1e-4)
+
+
+def test_network_tells_shapes_apart() -> None:
+    shares = [float(text) for text in re.findall(r"([0-9.]+)%", printed("convnet.py"))]
+    assert 6 == len(shares)
+    assert shares[0] < 50
+    assert shares[-1] > 95
 
 
 @pytest.fixture(scope="module")
