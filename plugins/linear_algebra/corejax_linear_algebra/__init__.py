@@ -1,3 +1,3 @@
-"""Linear algebra: factorisations, triangular systems, eigenvalues, in the last two axes."""
+"""Linear algebra: factorisations, triangular systems, eigenvalues; of batches of matrices."""
 
 __all__: list[str] = []
