@@ -78,9 +78,9 @@ _HOME = homes({
 
 __all__ = [
     "API_VERSION", "ElementType", "Kernel", "Linear", "Primitive", "Sample", "Zero", "add_library_package",
-    "calls_users", "carrying", "define", "devices", "elements", "extend", "factors", "failures_are_errors", "families",
-    "find", "hookimpl", "jit", "linear", "not_differentiable", "not_linear", "operators", "over", "partials", "per_operand",
-    "pjrt_client", "provide", "public", "refused", "roles", "shaping", "structures",
+    "calls_users", "carrying", "define", "devices", "elements", "extend", "factors", "failures_are_errors",
+    "families", "find", "hookimpl", "jit", "linear", "not_differentiable", "not_linear", "operators", "over",
+    "partials", "per_operand", "pjrt_client", "provide", "public", "refused", "roles", "shaping", "structures",
 ]
 
 
