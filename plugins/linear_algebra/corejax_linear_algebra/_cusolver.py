@@ -28,8 +28,7 @@ def call(ctx: Any, function: str, args: Sequence[Any], avals: Sequence[ShapedArr
 
 def call_other(ctx: Any, function: str, args: Sequence[Any], avals: Sequence[ShapedArray],
                outs: Sequence[ShapedArray], aliases: Mapping[int, int] | None = None, **config: Any) -> list[Any]:
-    """Another of jaxlib's functions of GPUs, named in full after its prefix: "sparse_gtsv2_ffi", "_cholesky_update_ffi".
-    """
+    """Another of jaxlib's functions of GPUs, by what follows the prefix in its name: "sparse_gtsv2_ffi"."""
     return call_target(ctx, prefix(ctx) + function, args, avals, outs, aliases, **config)
 
 

@@ -14,17 +14,14 @@ from corejax_linear_algebra import _cusolver, _lapack
 from corejax_linear_algebra._failures import checked
 from corejax_linear_algebra._matrices import (
     REAL,
-    adjoint,
     all_weak,
     batched_first,
     check_square,
-    diagonal,
     identity,
     lower_part,
     matrices,
     mismatch,
     nan_unless,
-    on_diagonal,
     product,
     symmetrized,
     typed,
