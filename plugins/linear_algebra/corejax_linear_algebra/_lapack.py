@@ -54,10 +54,16 @@ def call_target(ctx: Any, target: str, args: Sequence[Any], avals: Sequence[Shap
 
     def layouts(types: Sequence[ShapedArray]) -> list[str | None]:
         return ["column" if columns and aval.ndim == rank and rank > 1 else None for aval in types]
-    return list(ctx.custom_call(  # type: ignore[no-any-return]
+    return list(ctx.custom_call(
         target, args, out_types=[ctx.type_of(out) for out in outs], aliases=aliases, backend_config=config,
         operand_layouts=layouts(avals), result_layouts=layouts(outs),
         attributes={"mhlo.frontend_attributes": ctx.attribute(f'{{num_batch_dims = "{rank - core}"}}')}))
+
+
+def call_compiler(ctx: Any, target: str, args: Sequence[Any], api_version: int = 1) -> list[Any]:
+    """A function that the compiler of a platform knows itself, by the older interface, which takes no config."""
+    return list(ctx.custom_call(target, args, api_version=api_version,
+                                attributes={"backend_config": ctx.attribute('""')}))
 
 
 def status_of(aval: ShapedArray, core: int = 2) -> ShapedArray:

@@ -59,6 +59,15 @@ def symmetrized(x: Any) -> Any:
     return (x + adjoint(x)) / 2
 
 
+def hermitian_of_lower(x: Any) -> Any:
+    """The Hermitian matrices with these lower triangles; imaginary parts of the diagonal don't count."""
+    below = lower_part(x, -1)
+    middle = lax.select(_at_or_below(x.shape, 0, lax.eq), x, lax.full_like(x, 0))
+    if is_complex(x):
+        middle = lax.convert_element_type(lax.real(middle), x.dtype)
+    return below + middle + adjoint(below)
+
+
 def identity(dtype: np.dtype, rows: int, columns: int | None = None, batch: Shape = ()) -> Any:
     """Matrices with ones on the diagonal and zeros elsewhere."""
     shape = (*batch, rows, rows if columns is None else columns)

@@ -64,7 +64,7 @@ class Geqrf:
         if ctx.platform == "cpu":
             return _lapack.call(ctx, "geqrf", args, ctx.avals_in, ctx.avals_out, {0: 0})
         if ctx.platform == "tpu":
-            return ctx.custom_call("Qr", args, api_version=1)
+            return _lapack.call_compiler(ctx, "Qr", args)
         raise no_lowering(ctx, "compute it on one of these")
 
     @hookimpl
@@ -162,12 +162,12 @@ class HouseholderProduct:
     def xla_translation(self, ctx: Any, args: Any) -> Any:
         a, taus = ctx.avals_in
         if not taus.size:
-            return ctx.lower(lambda a: identity(a.dtype, *a.shape[-2:], batch=a.shape[:-2]), args[0])
+            return ctx.lower(lambda a: identity(a.dtype, a.shape[-2], a.shape[-1], a.shape[:-2]), args[0])
         if ctx.platform == "cpu":
             function = "ungqr" if is_complex(a) else "orgqr"
             return _lapack.call(ctx, function, args, [a, taus], ctx.avals_out, {0: 0})[0]
         if ctx.platform == "tpu":
-            return ctx.custom_call("ProductOfElementaryHouseholderReflectors", args, api_version=1)[0]
+            return _lapack.call_compiler(ctx, "ProductOfElementaryHouseholderReflectors", args)[0]
         raise no_lowering(ctx, "compute it on one of these")
 
     @hookimpl
@@ -302,7 +302,7 @@ def geqp3_on_gpu(ctx: Any, args: Any, *, use_magma: bool | None) -> Any:
 def householder_product_on_gpu(ctx: Any, args: Any) -> Any:
     """cuSOLVER's function."""
     if not ctx.avals_in[1].size:
-        return ctx.lower(lambda a: identity(a.dtype, *a.shape[-2:], batch=a.shape[:-2]), args[0])
+        return ctx.lower(lambda a: identity(a.dtype, a.shape[-2], a.shape[-1], a.shape[:-2]), args[0])
     return _cusolver.call(ctx, "orgqr", args, ctx.avals_in, ctx.avals_out, {0: 0})[0]
 
 

@@ -90,7 +90,7 @@ class Qr:
 
         apart: dict[str, Any] = {"ulps": 1e4, "atol": 1e-6}
         for shape, word in [((3, 3), "00"), ((3, 2), "01"), ((2, 2, 3), "00"), ((3, 2), "10"), ((2, 3), "11")]:
-            x = rng.standard_normal(shape) + 2.0 * np.eye(*shape[-2:])
+            x = rng.standard_normal(shape) + 2.0 * np.eye(shape[-2], shape[-1])
             yield Sample([x], params(word, None if word != "10" else False), **apart)
         yield Sample([rng.standard_normal((2, 2)) + 1j * rng.standard_normal((2, 2))], params("00"), **apart)
         x = rng.standard_normal((3, 2))

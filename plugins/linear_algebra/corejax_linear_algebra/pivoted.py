@@ -72,14 +72,14 @@ class Lu:
         if ctx.platform == "cpu":
             return _by_solver(ctx, args, _lapack.call)
         if ctx.platform == "tpu":
-            return ctx.custom_call("LuDecomposition", args, api_version=2)
+            return _lapack.call_compiler(ctx, "LuDecomposition", args, 2)
         raise no_lowering(ctx, "compute it on one of these, or solve by lax.linalg.qr")
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
-        apart = {"ulps": 1e3}
+        apart: dict[str, Any] = {"ulps": 1e3}
         whole = {"weak types pass through": "pivots and permutations are integers, whatever is decomposed"}
-        for shape in ((3, 3), (2, 2, 3), (3, 2)):
+        for shape in ((2, 2, 3), (3, 2)):
             yield Sample([rng.standard_normal(shape)], **apart)
         yield Sample([rng.standard_normal((2, 2)) + 1j * rng.standard_normal((2, 2))], **apart)
         yield Sample([np.array([[1.0, 2.0], [4.0, 4.0]])], exempt=whole,
@@ -219,8 +219,11 @@ def lu_on_gpu(ctx: Any, args: Any) -> Any:
 
 def permutation_on_gpu(ctx: Any, args: Any, *, permutation_size: int) -> Any:
     """A function of jaxlib."""
+    if not ctx.avals_in[0].size:  # no exchange: every row stays
+        (out,) = ctx.avals_out
+        return ctx.constant(np.broadcast_to(np.arange(out.shape[-1], dtype=np.int32), out.shape))
     return _cusolver.call_other(ctx, "_lu_pivots_to_permutation", args, ctx.avals_in, ctx.avals_out, columns=False,
-                                core=1)
+                                core=1)[0]
 
 
 RULES = _cusolver.rules("corejax-linear-algebra", {"lu": lu_on_gpu, "lu_pivots_to_permutation": permutation_on_gpu})

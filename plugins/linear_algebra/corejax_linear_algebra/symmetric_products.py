@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from corejax import lax
 from corejax.core import Array, ArrayLike, ShapedArray, dtypes
 from corejax.plugin import Sample, define, hookimpl, refused, shaping
 from corejax_linear_algebra import _cusolver
@@ -50,7 +51,7 @@ class SymmetricProduct:
     @hookimpl
     def decompose(self, args: Any, *, alpha: float, beta: float) -> Any:
         a, c = args
-        return alpha * product(a, swapped(a)) + beta * c
+        return _scaled(product(a, swapped(a)), alpha) + _scaled(c, beta)
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
@@ -62,6 +63,10 @@ class SymmetricProduct:
         yield Sample([np.ones((2, 3)), np.ones((3, 3))], {"alpha": 1.0, "beta": 0.5}, error=ValueError)
         yield Sample([np.ones((2, 3), complex), np.ones((2, 2), complex)], {"alpha": 1.0, "beta": 0.5},
                      error=TypeError)
+
+
+def _scaled(x: Any, factor: float) -> Any:
+    return lax.mul(x, lax.full_like(x, factor))
 
 
 def _as_float(what: str, value: Any) -> float:

@@ -63,7 +63,7 @@ class TriangularSolve:
                 return bind(a, b, **flags)  # type: ignore[no-any-return]
             along = b_aval.ndim if flags["left_side"] else b_aval.ndim - 1
             out = bind(a, lax.expand_dims(b, (along,)), **flags)
-            return lax.squeeze(out, (along,))
+            return lax.squeeze(out, (along,))  # type: ignore[no-any-return]
         return triangular_solve
 
     @hookimpl
@@ -100,8 +100,7 @@ class TriangularSolve:
         # one matrix: the batch becomes further columns of b, or further rows
         at = aval_of(args[1]).ndim - (1 if left_side else 2)
         b = to_dim(args[1], dims[1], at, axis.size)
-        first = at - 1 if left_side else at
-        merged = (*b.shape[:first], b.shape[first] * b.shape[first + 1], *b.shape[first + 2:])
+        merged = (*b.shape[:at - 1], b.shape[at - 1] * b.shape[at], *b.shape[at + 1:])
         out = triangular_solve.primitive.bind(args[0], lax.reshape(b, merged), **params)
         return lax.reshape(out, b.shape), at
 
@@ -135,16 +134,15 @@ class TriangularSolve:
                      for shape in shapes]
             return [found[0] + 3.0 * np.eye(shapes[0][-1]), *found[1:]]
 
-        apart = {"ulps": 1e3, "atol": 1e-7, "exempt": {
+        apart: dict[str, Any] = {"ulps": 1e3, "atol": 1e-7, "exempt": {
             "extreme numbers agree": "products of large numbers cancel to what rounding left of them",
             "nans and infinities agree": "blocks of a matrix are multiplied, so that a NaN reaches more than its rows",
             "rows of a map do not touch each other": "blocks are multiplied"}}
         a, b = operands((3, 3), (3, 2))
         yield Sample([a, b], params("11000"), results=np.linalg.solve(np.tril(a), b), **apart)
-        for word, shapes in [("01000", ((2, 2), (3, 2))), ("10100", ((2, 3, 3), (2, 3, 2))),
-                             ("00100", ((3, 3), (1, 3))), ("11101", ((3, 3), (3, 4))), ("00001", ((2, 2), (2, 2)))]:
+        for word, shapes in [("00100", ((2, 2), (3, 2))), ("10001", ((2, 2, 2), (2, 2, 3)))]:
             yield Sample(operands(*shapes), params(word), **apart)
-        for word in ("11110", "00110", "10010"):
+        for word in ("01110", "10010"):
             yield Sample(operands((2, 2), (2, 2), imaginary=True), params(word), **apart)
         yield Sample([np.ones((0, 0)), np.ones((0, 2))], params("11000"))
         yield Sample([np.ones((2, 3)), np.ones((2, 3))], params("11000"), error=ValueError)

@@ -33,6 +33,7 @@ class TridiagonalSolve:
     name = "tridiagonal_solve"
     operands = ("dl", "d", "du", "b")
     symbolic_zeros = True
+    not_linear_in = (0, 1, 2)
 
     def function(self, bind: Callable[..., Any]) -> Any:
         def tridiagonal_solve(dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike, *,
