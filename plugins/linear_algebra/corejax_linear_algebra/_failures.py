@@ -17,10 +17,13 @@ class FailedFactorizationError(CorejaxValueError, np.linalg.LinAlgError):
     """A matrix has no such decomposition; raised by eager calls, where `cj.config.numerical_failures` is "error"."""
 
 
-def checked(name: str, out: Any, operand: Any, problem: str) -> Any:
-    """The result of a factorisation; raises if it failed, if its elements are known and the setting asks for it."""
+def checked(name: str, out: Any, operand: Any, problem: str, core: int = 2) -> Any:
+    """The result of a factorisation; raises if it failed, if its elements are known and the setting asks for it.
+
+    `core` is how many axes it has for each matrix: 1 for eigenvalues.
+    """
     if failures_are_errors() and is_concrete(out):
-        wrong = np.isnan(np.asarray(out)).reshape(*out.shape[:-2], -1).any(-1)
+        wrong = np.isnan(np.asarray(out)).any(tuple(range(-core, 0)))
         if wrong.any():
             raise _failed(name, np.argwhere(wrong)[0].tolist(), operand, problem)
     return out
