@@ -7,6 +7,7 @@ from corejax_linear_algebra.general_eigenvalues import EigImplementation, eig
 from corejax_linear_algebra.householder import householder_product, ormqr
 from corejax_linear_algebra.orthogonal import qr
 from corejax_linear_algebra.pivoted import lu, lu_pivots_to_permutation
+from corejax_linear_algebra.polar import qdwh
 from corejax_linear_algebra.positive_definite import cholesky, cholesky_update
 from corejax_linear_algebra.singular_values import SvdAlgorithm, svd
 from corejax_linear_algebra.symmetric_products import symmetric_product
@@ -16,5 +17,5 @@ from corejax_linear_algebra.tridiagonal_systems import tridiagonal_solve
 __all__ = [
     "EigImplementation", "EighImplementation", "FailedFactorizationError", "SvdAlgorithm", "cholesky",
     "cholesky_update", "eig", "eigh", "hessenberg", "householder_product", "lu", "lu_pivots_to_permutation", "ormqr",
-    "qr", "schur", "svd", "symmetric_product", "triangular_solve", "tridiagonal", "tridiagonal_solve",
+    "qdwh", "qr", "schur", "svd", "symmetric_product", "triangular_solve", "tridiagonal", "tridiagonal_solve",
 ]
