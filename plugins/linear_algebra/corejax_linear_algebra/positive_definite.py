@@ -190,12 +190,15 @@ def _rotate(w: Any, row_and_place: Any) -> Any:
     """Rotate a row of r and the vector, so that the vector's element at the row's place becomes zero."""
     row, place = row_and_place
     x, y = [lax.dynamic_index_in_dim(v, place, 0, keepdims=False) for v in (row, w)]
-    nothing = y == 0
-    largest = lax.max(lax.abs(x), lax.abs(lax.select(nothing, lax.full_like(y, 1), y)))
-    x, y = x / largest, y / largest
-    shrink = 1 / lax.sqrt(x * x + y * y)
-    cosine = lax.select(nothing, lax.full_like(x, 1), x * shrink)
-    sine = lax.select(nothing, lax.full_like(x, 0), -y * shrink)
+    nothing, one = y == 0, lax.full_like(x, 1)
+    # nothing to rotate: the series of both, for derivatives; in either branch, numbers that the other one can't use
+    slope = lax.select(nothing, y / lax.select(x == 0, one, x), lax.full_like(y, 0))
+    some = lax.select(nothing, one, y)
+    largest = lax.max(lax.abs(x), lax.abs(some))
+    x, some = x / largest, some / largest
+    shrink = 1 / lax.sqrt(x * x + some * some)
+    cosine = lax.select(nothing, 1 - slope * slope / 2, x * shrink)
+    sine = lax.select(nothing, -slope, -some * shrink)
     return cosine * w + sine * row, cosine * row - sine * w
 
 

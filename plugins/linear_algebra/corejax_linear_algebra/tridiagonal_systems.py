@@ -117,7 +117,6 @@ class TridiagonalSolve:
         yield Sample(operands(2, 3, columns=1), {"perturb_singular": False}, **apart)
         yield Sample(operands(3), {"perturb_singular": True}, **apart)
         yield Sample(operands(2, imaginary=1.0), {"perturb_singular": False}, **apart)
-        yield Sample(operands(1), {"perturb_singular": False}, **apart)
         yield Sample(operands(0), {"perturb_singular": False})
         yield Sample([np.ones(3)] * 4, {"perturb_singular": False}, error=TypeError)
         yield Sample([np.ones(2), np.ones(3), np.ones(3), np.ones((3, 1))], {"perturb_singular": False},

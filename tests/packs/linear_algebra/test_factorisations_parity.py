@@ -141,17 +141,16 @@ def test_values_and_types_are_those_of_jax(seed: int) -> None:
             all_same(call(*case.operands), wanted, case.tolerance)
 
 
-def derivatives(case: Case, library: Any, dots: Any, cts: Any) -> Callable[..., Any]:
+def derivatives(case: Case, library: Any) -> Callable[..., Any]:
     """Tangents, cotangents, and tangents of cotangents, in one program."""
     call = case.of(library.lax.linalg)
 
     def inexact(*xs: Any) -> tuple[Any, ...]:
         return tuple([out for out in call(*xs) if np.dtype(out.dtype).kind in "fc"])
 
-    def pulled(*xs: Any) -> Any:
-        return library.vjp(inexact, *xs)[1](cts)
-
-    def compute(*xs: Any) -> Any:
+    def compute(xs: Any, dots: Any, cts: Any) -> Any:
+        def pulled(*xs: Any) -> Any:
+            return library.vjp(inexact, *xs)[1](cts)
         return library.jvp(inexact, xs, dots)[1], pulled(*xs), library.jvp(pulled, xs, dots)[1]
     return compute
 
@@ -161,6 +160,8 @@ def test_derivatives_are_those_of_jax(seed: int) -> None:
     case = random_case(seed)
     if case.name not in DIFFERENTIABLE:
         pytest.skip("jax has none")
+    if case.name == "pivoted_qr" and case.operands[0].ndim > 2:
+        pytest.skip("jax's rule takes no batch: it exchanges the columns of all matrices as those of the first")
     draw = Draw(seed, False)
     draw.dtype, draw.batch = case.operands[0].dtype, ()
     dots = tuple([draw.array(*x.shape) for x in case.operands])
@@ -169,8 +170,8 @@ def test_derivatives_are_those_of_jax(seed: int) -> None:
     with jax.enable_x64(True):
         outs = [out for out in case.of(cj.lax.linalg)(*case.operands) if np.dtype(out.dtype).kind in "fc"]
         cts = tuple([draw.array(*out.shape) for out in outs])
-        tangents, pulled, second = cj.jit(derivatives(case, cj, dots, cts))(*case.operands)
-        wanted = jax.jit(derivatives(case, jax, dots, cts))(*case.operands)
+        tangents, pulled, second = cj.jit(derivatives(case, cj))(case.operands, dots, cts)
+        wanted = jax.jit(derivatives(case, jax))(case.operands, dots, cts)
     tolerance = 20 * case.tolerance
     all_same(tangents, wanted[0], tolerance)
     all_same(case.normal(pulled), case.normal(wanted[1]), tolerance)
