@@ -43,7 +43,7 @@ def _find(name: str) -> Any:
     if entry is None and name.endswith(ITSELF) and registry.installed().choose_function(name.removesuffix(ITSELF)):
         found = _primitive(name)
     elif entry is None:
-        hints = (suggestion(name, __dir__()),
+        hints = (_below(name), suggestion(name, __dir__()),
                  registry.install_hint(name, (groups.FUNCTIONS, groups.PRIMITIVES)))
         kind = error_without(__name__, name, 2)
         raise kind(
@@ -57,6 +57,13 @@ def _find(name: str) -> Any:
         found = getattr(found, "primitive", found) if name.endswith(ITSELF) else found
     _kept.add(name)
     return registry.keep(found, globals(), name, since)
+
+
+def _below(name: str) -> str:
+    """Where a primitive is a function, if it isn't one here."""
+    providers = registry.installed().providers(groups.PRIMITIVES, name.removesuffix(ITSELF))
+    found = [space for entry in providers for space in entry.pack.below_lax()]
+    return f"write cj.{found[0]}.{name}" if found else ""
 
 
 def _primitive(name: str) -> Any:
@@ -81,7 +88,5 @@ registry.also_forget(_forget)
 
 def __dir__() -> list[str]:
     found = registry.installed()
-    functions = [name for name in found.names(groups.FUNCTIONS)
-                 if not name.startswith(groups.AT_TOP) and not name.endswith(ITSELF)]
     below = [name.removeprefix("lax.") for name in found.names(groups.NAMESPACES) if name.startswith("lax.")]
-    return sorted({*functions, *below, *found.names(groups.PRIMITIVES)})
+    return sorted({*found.names_in_lax(), *below})

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from corejax.packs import elements, families, shaping
     from corejax.packs.define import define, find
     from corejax.packs.extending import extend
+    from corejax.packs.failures import failures_are_errors
     from corejax.packs.shaping import refused
     from corejax.xla.runtime.builtin import pjrt_client
     from corejax.xla.runtime.kernels import Kernel
@@ -68,6 +69,7 @@ _HOME = homes({
     "corejax.packs.define": "define find",
     "corejax.packs.elements": "=elements",
     "corejax.packs.extending": "extend",
+    "corejax.packs.failures": "failures_are_errors",
     "corejax.packs.families": "=families",
     "corejax.packs.shaping": "=shaping refused",
     "corejax.xla.runtime.builtin": "pjrt_client",
@@ -76,9 +78,9 @@ _HOME = homes({
 
 __all__ = [
     "API_VERSION", "ElementType", "Kernel", "Linear", "Primitive", "Sample", "Zero", "add_library_package",
-    "calls_users", "carrying", "define", "devices", "elements", "extend", "factors", "families", "find", "hookimpl",
-    "jit", "linear", "not_differentiable", "not_linear", "operators", "over", "partials", "per_operand",
-    "pjrt_client", "provide", "public", "refused", "roles", "shaping", "structures",
+    "calls_users", "carrying", "define", "devices", "elements", "extend", "factors", "failures_are_errors",
+    "families", "find", "hookimpl", "jit", "linear", "not_differentiable", "not_linear", "operators", "over",
+    "partials", "per_operand", "pjrt_client", "provide", "public", "refused", "roles", "shaping", "structures",
 ]
 
 

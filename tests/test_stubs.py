@@ -268,15 +268,21 @@ class _Faulty:
         raise LookupError("no signature today")
 
 
+def _install(monkeypatch: pytest.MonkeyPatch, names: dict[str, list[str]], objects: dict[str, Any]) -> None:
+    """Let these be what packs provide: the names by group, and what each leads to."""
+    installed = SimpleNamespace(names=lambda group: names.get(group, []), providers=lambda group, name: [name],
+                                names_in_lax=lambda: names.get("corejax.functions", []))
+    monkeypatch.setattr(registry, "installed", lambda: installed)
+    monkeypatch.setattr(registry, "load", lambda group, name: objects[name])
+
+
 def test_a_faulty_function_or_an_unwritable_name_is_left_out_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     names = {"corejax.namespaces": ["import", "lax.class", "toys"],
              "corejax.functions": ["cj/lambda", "cj/toy", "None", "faulty", "toy", "with-hyphen"],
              "corejax.roles": ["operators.faulty", "operators.is", "operators.toy"]}
     objects = {"toys": textwrap, "cj/toy": _several, "toy": _several, "faulty": _Faulty(),
                "operators.faulty": _Faulty(), "operators.toy": _several}
-    installed = SimpleNamespace(names=lambda group: names.get(group, []), providers=lambda group, name: [name])
-    monkeypatch.setattr(registry, "installed", lambda: installed)
-    monkeypatch.setattr(registry, "load", lambda group, name: objects[name])
+    _install(monkeypatch, names, objects)
     stubs = Stubs()
     assert {"lax.faulty": "LookupError: no signature today", "x.faulty": "LookupError: no signature today"} == \
         stubs.left_out
@@ -289,9 +295,7 @@ def test_a_faulty_function_or_an_unwritable_name_is_left_out_alone(monkeypatch: 
 def test_namespaces_and_functions_of_corejax_itself_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
     names = {"corejax.namespaces": ["toys", "lax.toys"], "corejax.functions": ["cj/toy", "toy"]}
     objects = {"toys": json, "lax.toys": textwrap, "cj/toy": _several, "toy": _several}
-    installed = SimpleNamespace(names=lambda group: names.get(group, []), providers=lambda group, name: [name])
-    monkeypatch.setattr(registry, "installed", lambda: installed)
-    monkeypatch.setattr(registry, "load", lambda group, name: objects[name])
+    _install(monkeypatch, names, objects)
     files = Stubs().files
     assert {"__init__.pyi", "lax/__init__.pyi", "arrays/__init__.pyi", "arrays/methods.pyi", "toys/__init__.pyi",
             "toys/decoder.pyi", "toys/encoder.pyi", "toys/scanner.pyi", "toys/tool.pyi", "lax/toys.pyi"} == files.keys()
@@ -305,10 +309,7 @@ def test_primitives_in_a_namespace_have_signatures(monkeypatch: pytest.MonkeyPat
     module = ModuleType("of_a_pack")
     module.__dict__.update(__all__=["Path", "sin"], sin=cj.lax.sin, Path=Path)
     monkeypatch.setitem(sys.modules, "of_a_pack", module)
-    installed = SimpleNamespace(names=lambda group: ["lax.toys"] if group == "corejax.namespaces" else [],
-                                providers=lambda group, name: [name])
-    monkeypatch.setattr(registry, "installed", lambda: installed)
-    monkeypatch.setattr(registry, "load", lambda group, name: module)
+    _install(monkeypatch, {"corejax.namespaces": ["lax.toys"]}, {"lax.toys": module})
     text = Stubs().files["lax/toys.pyi"]
     assert "from of_a_pack import Path as Path\n" in text and "import *" not in text
     assert "def sin(x: ArrayLike" in text and ">>> " in text

@@ -333,7 +333,7 @@ def register_function(target: str, capsule: object, platform: str, typed: bool =
 
 def own_function(target: str) -> tuple[Any, bool] | None:
     """The capsule of a function that jaxlib itself brings for the CPU, and whether it is typed; None for others."""
-    if not target.startswith("lapack_"):
+    if not target.startswith("lapack_") and target != "tridiagonal_solve_perturbed_ffi":
         return None
     return next(((capsule, bool(typed)) for name, capsule, typed in _load("lapack").registrations()["cpu"]
                  if name == target), None)

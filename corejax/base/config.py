@@ -65,6 +65,8 @@ SETTINGS: dict[str, Setting] = {setting.name: setting for setting in (
     Setting("traceback_filtering", True, OneOf(True, False), "show only the user's frames in tracebacks"),
     Setting("fallbacks", "warn", OneOf("warn", "error", "silent"),
             "what to do when a primitive lacks a rule and a slow substitute is used"),
+    Setting("numerical_failures", "nan", OneOf("nan", "error"),
+            "what an eager call gives where it finds no result, as for the Cholesky factor of an indefinite matrix"),
     Setting("debug_typecheck", False, OneOf(False, True), "typecheck every jaxpr as it is staged"),
     Setting("explain_retraces", False, OneOf(False, True), "warn when jit traces a function again, and say why"),
     Setting("compilation_cache_dir", None, PathName(optional=True),
@@ -102,6 +104,7 @@ class Config(threading.local):
     default_bits: int
     traceback_filtering: bool
     fallbacks: str
+    numerical_failures: str
     debug_typecheck: bool
     explain_retraces: bool
     compilation_cache_dir: str | None

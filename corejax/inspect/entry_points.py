@@ -105,7 +105,7 @@ def collect(directory: Path, distribution: str) -> Tables:
             tables[NAMESPACES][namespace] = module.__name__
             elsewhere |= {id(value) for _, value in _exports(module)}
         at_top |= {id(getattr(module, name)) for name in vars(module).get("AT_TOP", ())}
-    for module in modules:
+    for module in sorted(modules, key=lambda module: "NAMESPACE" in vars(module)):  # what is elsewhere belongs there
         for name, value in _exports(module):
             for group, member in _members(module, name, value, distribution):
                 if group == FUNCTIONS and id(value) in at_top:

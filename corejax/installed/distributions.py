@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple, Protocol
 
 from corejax.installed import requirements
-from corejax.installed.groups import GROUPS, PREFIX, PRIMITIVES
+from corejax.installed.groups import GROUPS, NAMESPACES, PREFIX, PRIMITIVES
 
 _VALUE = re.compile(r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*)\s*(:\s*(?P<attr>[^\W\d]\w*(\.[^\W\d]\w*)*)\s*)?(\[.*\])?")
 
@@ -71,6 +71,10 @@ class Pack:
             return None
         of_it = [each for each in found if each.name == distribution]
         return min(of_it, key=lambda each: each.optional) if of_it else None
+
+    def below_lax(self) -> list[str]:
+        """Its namespaces below `lax`, such as `lax.linalg`: there its primitives are functions, and not in `lax`."""
+        return [entry.name for entry in self.entries if entry.group == NAMESPACES and entry.name.startswith("lax.")]
 
     def __str__(self) -> str:
         return f"{self.name} {self.version}"

@@ -17,7 +17,7 @@ from corejax.base.errors import PackError
 from corejax.base.source import add_library_package
 from corejax.installed import preferences
 from corejax.installed.distributions import Distribution, Entry, Pack, parse
-from corejax.installed.groups import FUNCTIONS, PREFIX, PRIMITIVES, RULES, noun, report
+from corejax.installed.groups import AT_TOP, FUNCTIONS, ITSELF, PREFIX, PRIMITIVES, RULES, noun, report
 from corejax.installed.requirements import canonical
 from corejax.installed.targets import EVERY, Choice, Target
 
@@ -93,10 +93,19 @@ class Manifest:
 
     def choose_function(self, name: str) -> Entry | None:
         """The entry for a public function, or for a primitive of a pack that has no function of that name."""
-        functions, primitives = self.providers(FUNCTIONS, name), self.providers(PRIMITIVES, name)
+        functions = self.providers(FUNCTIONS, name)
+        primitives = [entry for entry in self.providers(PRIMITIVES, name) if not entry.pack.below_lax()]
         packs = [entry.pack for entry in functions]
         entries = [*functions, *[entry for entry in primitives if entry.pack not in packs]]
         return self.one_of(FUNCTIONS if functions else PRIMITIVES, name, entries)
+
+    def names_in_lax(self) -> list[str]:
+        """Every function of `lax`, and every primitive that is one."""
+        functions = [name for name in self.names(FUNCTIONS)
+                     if not name.startswith(AT_TOP) and not name.endswith(ITSELF)]
+        primitives = [name for name in self.names(PRIMITIVES) if not all(
+            [entry.pack.below_lax() for entry in self.providers(PRIMITIVES, name)])]
+        return sorted({*functions, *primitives})
 
     def one_of(self, group: str, name: str, entries: list[Entry]) -> Entry | None:
         """The winner among several entries for the same name; raises if the user made no choice."""
