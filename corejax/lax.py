@@ -43,8 +43,9 @@ def _find(name: str) -> Any:
     if entry is None and name.endswith(ITSELF) and registry.installed().choose_function(name.removesuffix(ITSELF)):
         found = _primitive(name)
     elif entry is None:
-        hints = (_below(name), suggestion(name, __dir__()),
-                 registry.install_hint(name, (groups.FUNCTIONS, groups.PRIMITIVES)))
+        below = _below(name)
+        hints = (below,) if below else (
+            suggestion(name, __dir__()), registry.install_hint(name, (groups.FUNCTIONS, groups.PRIMITIVES)))
         kind = error_without(__name__, name, 2)
         raise kind(
             f"no installed pack provides lax.{name}", got=registry.packs_in_use(), where=here(),

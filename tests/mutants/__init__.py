@@ -6,10 +6,14 @@ from . import (
     arithmetic,
     choosing,
     control_flow,
+    convolutions,
+    factorisations,
     families,
+    fft,
     indexing,
     products,
     reductions,
+    stacking,
     strangers_arrays,
     strangers_indexing,
     strangers_programs,
@@ -19,5 +23,5 @@ from . import (
 from .mutant import Mutant, numbered
 
 TABLES = (arithmetic, transcendental, choosing, structure, indexing, products, reductions, control_flow, families,
-          strangers_arrays, strangers_indexing, strangers_programs)
+          strangers_arrays, strangers_indexing, strangers_programs, fft, stacking, convolutions, factorisations)
 MUTANTS: tuple[Mutant, ...] = numbered([mutant for table in TABLES for mutant in table.MUTANTS])

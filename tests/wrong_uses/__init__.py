@@ -5,6 +5,9 @@ from __future__ import annotations
 from . import (
     collectives,
     control_flow,
+    convolutions,
+    factorisations,
+    fft,
     indexing,
     meshes,
     names,
@@ -22,5 +25,6 @@ from .case import Group, WrongUse
 
 GROUPS: tuple[Group, ...] = (*shapes.GROUPS, *indexing.GROUPS, *python_values.GROUPS, *transformations.GROUPS,
                              *control_flow.GROUPS, *numbers.GROUPS, *products.GROUPS, *solves.GROUPS, *sorting.GROUPS,
-                             *collectives.GROUPS, *special.GROUPS, *meshes.GROUPS, *names.GROUPS, *plugins.GROUPS)
+                             *collectives.GROUPS, *special.GROUPS, *convolutions.GROUPS, *factorisations.GROUPS,
+                             *fft.GROUPS, *meshes.GROUPS, *names.GROUPS, *plugins.GROUPS)
 CASES: tuple[WrongUse, ...] = tuple(case for group in GROUPS for case in group.cases)

@@ -66,3 +66,5 @@ factors.add("a symmetric product beside a matrix that doesn't fit",
             "lax.linalg.symmetric_product(np.ones((2, 3)), np.ones((3, 3)))", ValueError, "f64[3,3]", "2 by 2")
 factors.add("a traced factor", "cj.jit(lambda s: lax.linalg.symmetric_product(np.eye(2), np.eye(2), alpha=s))(2.0)",
             TypeError, "alpha", "static")
+
+GROUPS: tuple[Group, ...] = (cholesky, systems, factors)
