@@ -52,9 +52,10 @@ class Qr:
     def function(self, bind: Callable[..., Any]) -> Any:
         def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True,
                use_magma: bool | None = None) -> tuple[Array, ...]:
-            outs = bind(x, pivoting=shaping.as_flag("qr", "pivoting", pivoting), use_magma=use_magma,
-                        full_matrices=shaping.as_flag("qr", "full_matrices", full_matrices))
-            return tuple(outs)
+            if type(pivoting) is not bool or type(full_matrices) is not bool:
+                pivoting = shaping.as_flag("qr", "pivoting", pivoting)
+                full_matrices = shaping.as_flag("qr", "full_matrices", full_matrices)
+            return tuple(bind(x, pivoting=pivoting, full_matrices=full_matrices, use_magma=use_magma))
         return qr
 
     @hookimpl
