@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from corejax import lax
 from corejax.core import Array, ArrayLike, ShapedArray, Zero, aval_of
-from corejax.plugin import Sample, define, hookimpl, not_linear, shaping
+from corejax.plugin import Sample, define, hookimpl, jit, not_linear, shaping
 from corejax_linear_algebra._matrices import (
     INT32,
     adjoint,
@@ -26,6 +27,10 @@ from corejax_linear_algebra.pivoted import lu, lu_solve
 from corejax_linear_algebra.triangular import triangular_solve
 
 __all__ = ["qr"]
+
+
+#: The types that NumPy decomposes as they are.
+_BY_NUMPY = (np.dtype(np.float64), np.dtype(np.complex128))
 
 
 class Qr:
@@ -47,10 +52,18 @@ class Qr:
     def function(self, bind: Callable[..., Any]) -> Any:
         def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True,
                use_magma: bool | None = None) -> tuple[Array, ...]:
-            outs = bind(x, pivoting=shaping.as_flag("qr", "pivoting", pivoting), use_magma=use_magma,
-                        full_matrices=shaping.as_flag("qr", "full_matrices", full_matrices))
-            return tuple(outs)
+            if type(pivoting) is not bool or type(full_matrices) is not bool:
+                pivoting = shaping.as_flag("qr", "pivoting", pivoting)
+                full_matrices = shaping.as_flag("qr", "full_matrices", full_matrices)
+            return tuple(bind(x, pivoting=pivoting, full_matrices=full_matrices, use_magma=use_magma))
         return qr
+
+    @hookimpl
+    def impl(self, args: Any, *, pivoting: bool, full_matrices: bool, use_magma: bool | None) -> Any:
+        (x,) = args
+        if pivoting or not x.size or x.dtype not in _BY_NUMPY:
+            return [np.asarray(out) for out in _compiled(pivoting, full_matrices, use_magma)(x)]
+        return list(np.linalg.qr(x, "complete" if full_matrices else "reduced"))
 
     @hookimpl
     def abstract_eval(self, avals: Any, *, pivoting: bool = False, full_matrices: bool = True,
@@ -129,6 +142,12 @@ def _decomposed(x: Any, pivoting: bool, full_matrices: bool, use_magma: bool | N
         return [householder_product(r, taus), upper_part(r[..., :n, :]), *places]
     wide = lax.pad(r, np.zeros((), x.dtype), [*[(0, 0, 0)] * (len(batch) + 1), (0, m - n, 0)]) if m > n else r
     return [householder_product(wide, taus), upper_part(r), *places]
+
+
+@cache
+def _compiled(pivoting: bool, full_matrices: bool, use_magma: bool | None) -> Any:
+    """For eager calls of what NumPy doesn't have."""
+    return jit(lambda x: _decomposed(x, pivoting, full_matrices, use_magma))
 
 
 # Derivatives

@@ -174,8 +174,8 @@ class LuPivotsToPermutation:
             with_row = lax.dynamic_index_in_dim(pivots, i, len(batch), keepdims=False)
             here = lax.dynamic_index_in_dim(permutation, i, len(batch), keepdims=False)
             there = permutation[(*grids, with_row)]
-            permutation = lax.dynamic_update_index_in_dim(permutation, there, i, len(batch))
-            return permutation.at[(*grids, with_row)].set(here)
+            row = lax.broadcast_in_dim(i, tuple(batch), ())
+            return permutation.at[(*grids, row)].set(there).at[(*grids, with_row)].set(here)
         return lax.fori_loop(np.int32(0), np.int32(k), exchange, start)
 
     @hookimpl

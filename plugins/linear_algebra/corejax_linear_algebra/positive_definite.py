@@ -10,9 +10,10 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, ArrayLike, ShapedArray, aval_of
 from corejax.plugin import Sample, define, hookimpl, partials, refused, shaping
-from corejax_linear_algebra import _cusolver, _lapack
+from corejax_linear_algebra import _cusolver, _host, _lapack
 from corejax_linear_algebra._failures import checked
 from corejax_linear_algebra._matrices import (
+    INEXACT,
     REAL,
     all_weak,
     batched_first,
@@ -47,11 +48,12 @@ class Cholesky:
 
     def function(self, bind: Callable[..., Any]) -> Any:
         def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
-            if shaping.as_flag("cholesky", "symmetrize_input", symmetrize_input):
+            if symmetrize_input is not False and shaping.as_flag("cholesky", "symmetrize_input", symmetrize_input):
                 aval = aval_of(x)
-                matrices("cholesky", [aval], (2,), (aval.dtype,))
-                check_square("cholesky", aval)
-                x = symmetrized(x)
+                if aval.ndim < 2 or aval.shape[-2] != aval.shape[-1]:
+                    matrices("cholesky", [aval], (2,), (aval.dtype,))
+                    check_square("cholesky", aval)
+                x = (x + x.mT.conj()) / 2 if type(x) is np.ndarray and x.dtype in INEXACT else symmetrized(x)
             out: Array = checked("cholesky", bind(x), x, "a matrix isn't positive definite")
             return out
         return cholesky
@@ -59,13 +61,11 @@ class Cholesky:
     @hookimpl
     def impl(self, args: Any) -> Any:
         (x,) = args
-        try:
-            return np.linalg.cholesky(x)
-        except np.linalg.LinAlgError:  # of one matrix at least
-            out = np.empty_like(x)
-            for place in np.ndindex(x.shape[:-2]):
-                out[place] = _alone(x[place])
-            return out
+        function = _host.function("cholesky_lo", x)
+        if function is None:
+            return _host.compiled(cholesky.primitive, x, {})[0] if x.size else x
+        out = function(x)
+        return np.tril(out) if np.isnan(out[..., 0, -1]).any() else out  # the other triangle is 0, even of NaNs
 
     @hookimpl
     def abstract_eval(self, avals: Any) -> ShapedArray:
@@ -109,15 +109,6 @@ class Cholesky:
         yield Sample([np.ones((2, 3))], error=ValueError)
         yield Sample([np.ones(2)], error=TypeError)
         yield Sample([np.ones((2, 2), int)], error=TypeError)
-
-
-def _alone(x: Any) -> Any:
-    """The factor of a single matrix on the host."""
-    try:
-        return np.linalg.cholesky(x)
-    except np.linalg.LinAlgError:
-        nan = x.dtype.type(complex(np.nan, np.nan) if x.dtype.kind == "c" else np.nan)
-        return np.tril(np.full_like(x, nan))
 
 
 def _lower_where_ok(factor: Any, status: Any) -> Any:

@@ -142,7 +142,7 @@ class TriangularSolve:
         yield Sample([a, b], params("11000"), results=np.linalg.solve(np.tril(a), b), **apart)
         for word, shapes in [("00100", ((2, 2), (3, 2))), ("10001", ((2, 2, 2), (2, 2, 3)))]:
             yield Sample(operands(*shapes), params(word), **apart)
-        for word in ("01110", "10010"):
+        for word in ("01111", "10010"):
             yield Sample(operands((2, 2), (2, 2), imaginary=True), params(word), **apart)
         yield Sample([np.ones((0, 0)), np.ones((0, 2))], params("11000"))
         yield Sample([np.ones((2, 3)), np.ones((2, 3))], params("11000"), error=ValueError)

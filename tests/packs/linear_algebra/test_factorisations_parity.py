@@ -160,8 +160,11 @@ def test_derivatives_are_those_of_jax(seed: int) -> None:
     case = random_case(seed)
     if case.name not in DIFFERENTIABLE:
         pytest.skip("jax has none")
-    if case.name == "pivoted_qr" and case.operands[0].ndim > 2:
-        pytest.skip("jax's rule takes no batch: it exchanges the columns of all matrices as those of the first")
+    shape = case.operands[0].shape
+    if case.name == "pivoted_qr" and len(shape) > 2:
+        pytest.skip("jax has no rule for batches that works")
+    if case.name == "pivoted_qr" and shape[0] < shape[1]:
+        pytest.skip("jax's rule leaves the last columns of x where they were, which differences refute")
     draw = Draw(seed, False)
     draw.dtype, draw.batch = case.operands[0].dtype, ()
     dots = tuple([draw.array(*x.shape) for x in case.operands])
