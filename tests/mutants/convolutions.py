@@ -39,6 +39,10 @@ MUTANTS = (
          "merged(apart, out_features + 1, out_features + 1), out_features + 1"),
         ("vmap", "param", "params[key] * size", "size"),
     )),
+    *mutants_of("conv_general_dilated", HOST, "convolution", (
+        ("impl", "missing case", "x = x.reshape(batch, feature_groups, ins, *x.shape[2:]).swapaxes(0, 1)",
+         "x = x.reshape(feature_groups, batch, ins, *x.shape[2:])"),
+    )),
     *mutants_of("conv_general_dilated", HOST, "_windows", (
         ("impl", "swapped operands", "own * step for own, step in zip(x.strides[3:], apart, strict=True)",
          "own * step for own, step in zip(x.strides[3:], strides, strict=True)"),

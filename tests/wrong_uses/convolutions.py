@@ -14,13 +14,14 @@ def add(name: str, arguments: str, error: type[Exception], *words: str, shapes: 
 
 
 add("operands of different ranks", "(1,), 'VALID'", TypeError, "3 and 2 axes", shapes="(1, 2, 5), (2, 2)")
-add("vectors", "(), 'VALID'", TypeError, "1 and 1 axes", "at least 2", shapes="(5,), (2,)")
+add("vectors", "(), 'VALID'", TypeError, "1 and 1 axes", "from 2", shapes="(5,), (2,)")
 add("another number of features", "(1,), 'VALID'", ValueError, "3 features", "takes 2", shapes="(1, 3, 5), (4, 2, 2)")
 add("axes in another order than is meant", "(1, 1), 'SAME'", ValueError, "8 features", "takes 3", "dimension_numbers",
     shapes="(1, 8, 8, 3), (3, 3, 3, 4)")
 add("a stride of 0", "(0,), 'VALID'", ValueError, "window_strides=(0,)", "positive")
 add("a negative stride", "(-1,), [(0, 0)]", ValueError, "window_strides=(-1,)")
 add("too many strides", "(1, 1), 'VALID'", ValueError, "window_strides=(1, 1)", "1 positive integer")
+add("a stride beyond 64 bits", "(2 ** 64,), 'VALID'", ValueError, "window_strides", "2**62")
 add("a stride that isn't an integer", "(1.5,), 'VALID'", TypeError, "window_strides", "1.5")
 add("a dilation of 0", "(1,), 'VALID', rhs_dilation=(0,)", ValueError, "rhs_dilation=(0,)")
 add("too few dilations", "(1,), [(0, 0)], lhs_dilation=()", ValueError, "lhs_dilation=()")
@@ -68,6 +69,8 @@ others.add("more axes than have default words", "lax.conv_transpose(np.ones((1,)
            "'SAME')", ValueError, "6 axes", "dimension_numbers")
 others.add("another padding of the convolution to transpose", "lax.conv_transpose(np.ones((1, 3, 1)), np.ones((2, 1, "
            "1)), (2,), 'SAME_LOWER', use_consistent_padding=True)", ValueError, "'SAME_LOWER'", "'VALID'")
+others.add("another padding in words", "lax.conv_transpose(np.ones((1, 3, 1)), np.ones((2, 1, 1)), (2,), 'same')",
+           ValueError, "'same'", "'SAME' or 'VALID'")
 others.add("too few strides", "lax.conv_transpose(np.ones((1, 3, 3, 1)), np.ones((2, 2, 1, 1)), (2,), 'SAME')",
            ValueError, "strides=(2,)", "2 positive integers")
 others.add("a window for patches of another rank", "lax.conv_general_dilated_patches(np.ones((1, 2, 5)), (2, 2), (1,), "

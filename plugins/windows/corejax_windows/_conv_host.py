@@ -1,4 +1,4 @@
-"""Convolutions by NumPy: for each part of the batch, a product of the matrix of all windows with that of the kernel."""
+"""Convolutions by NumPy: the matrix of the kernel times those of all windows, for a part of the batch at a time."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ def convolution(lhs: np.ndarray, rhs: np.ndarray, numbers: Numbers, strides: Sha
     y = rhs.transpose(numbers[1]).astype(wide, copy=False)
     outs, ins, *window = y.shape
     feature_groups, batch_groups = groups
-    count, each = feature_groups * batch_groups, outs // (feature_groups * batch_groups)
-    batch = len(x) // batch_groups
+    count, batch, terms = feature_groups * batch_groups, len(x) // batch_groups, ins * prod(window)
     # groups, batch, input features, and the axes in space
-    x = (x.reshape(batch_groups, batch, *x.shape[1:]) if batch_groups > 1 else np.moveaxis(
-        x.reshape(batch, feature_groups, ins, *x.shape[2:]), 1, 0))
+    if batch_groups > 1:
+        x = x.reshape(batch_groups, batch, *x.shape[1:])
+    else:
+        x = x.reshape(batch, feature_groups, ins, *x.shape[2:]).swapaxes(0, 1)
     seen = _windows(x, window, strides, dilations[1])
-    sizes = seen.shape[2:2 + len(window)]
-    out = np.zeros((count, batch, *sizes, each), wide)
-    kernel = np.moveaxis(y.reshape(count, each, ins * prod(window)), 1, 2)
-    terms = ins * prod(window)
-    step = max(1, _MATRIX // max(1, prod(sizes) * terms * count))
+    sizes = seen.shape[3 + len(window):]
+    places, each = prod(sizes), outs // count
+    kernel = y.reshape(count, 1, each, terms)
+    out = np.zeros((batch, count, each, places), wide)
+    step = max(1, _MATRIX // max(1, places * terms * count))
     for start in range(0, batch if out.size and terms else 0, step):
         part = seen[:, start:start + step]
-        matrix = part.reshape(count, part.shape[1] * prod(sizes), terms)
-        out[:, start:start + step] = (matrix @ kernel).reshape(count, part.shape[1], *sizes, each)
-    out = np.moveaxis(np.moveaxis(out, -1, 1), 2, 0).reshape(batch, outs, *sizes)
-    return np.ascontiguousarray(out.transpose(np.argsort(numbers[2]))).astype(dtype, copy=False)
+        found = kernel @ part.reshape(count, part.shape[1], terms, places)
+        out[start:start + step] = found.swapaxes(0, 1)
+    return out.reshape(batch, outs, *sizes).transpose(np.argsort(numbers[2])).astype(dtype, order="C", copy=False)
 
 
 def _padded(x: np.ndarray, pads: Pads, dilation: Shape) -> np.ndarray:
@@ -59,12 +59,11 @@ def _padded(x: np.ndarray, pads: Pads, dilation: Shape) -> np.ndarray:
 
 
 def _windows(x: np.ndarray, window: list[int], strides: Shape, apart: Shape) -> np.ndarray:
-    """A view of all windows: groups, batch, results in space, input features, space in the window."""
+    """A view of all windows: groups, batch, input features, space in the window, results in space."""
     sizes = [max(0, (size - k) // step + 1)
              for size, k, step in zip(x.shape[3:], dilated(window, apart), strides, strict=True)]
     steps = [own * step for own, step in zip(x.strides[3:], strides, strict=True)]
     within = [own * step for own, step in zip(x.strides[3:], apart, strict=True)]
     if 0 in sizes or not x.size:
-        return np.zeros((*x.shape[:2], *sizes, x.shape[2], *window), x.dtype)
-    return as_strided(x, (*x.shape[:2], *sizes, x.shape[2], *window), (*x.strides[:2], *steps, x.strides[2], *within),
-                      writeable=False)
+        return np.zeros((*x.shape[:3], *window, *sizes), x.dtype)
+    return as_strided(x, (*x.shape[:3], *window, *sizes), (*x.strides[:3], *within, *steps), writeable=False)

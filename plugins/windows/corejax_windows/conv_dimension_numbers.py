@@ -20,6 +20,9 @@ Axes = tuple[int, ...]
 #: What they are in programs: the axes of lhs, of rhs and of the result
 Numbers = tuple[Axes, Axes, Axes]
 
+#: More axes have neither NumPy's views of windows nor any use.
+_MOST_AXES = 32
+
 _ARRAYS = ("lhs", "rhs", "the result")
 _LETTERS = (("N", "C"), ("O", "I"), ("N", "C"))
 
@@ -71,8 +74,8 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> Numbers:
 
 def canonical_numbers(name: str, lhs_ndim: int, rhs_ndim: int, given: Any) -> Numbers:
     """What dimension numbers are in programs, for operands of so many axes."""
-    if lhs_ndim != rhs_ndim or lhs_ndim < 2:
-        raise refused(name, "lhs and rhs must have equally many axes, at least 2",
+    if lhs_ndim != rhs_ndim or not 2 <= lhs_ndim <= _MOST_AXES:
+        raise refused(name, f"lhs and rhs must have equally many axes, from 2 to {_MOST_AXES}",
                       got=f"{lhs_ndim} and {rhs_ndim} axes",
                       wanted="batch, features, and the axes in space: of rhs, output and input features and space",
                       todo="reshape the operands, such as with x[None] for a batch of one")
@@ -92,7 +95,7 @@ def canonical_numbers(name: str, lhs_ndim: int, rhs_ndim: int, given: Any) -> Nu
 def check_numbers(name: str, lhs_ndim: int, rhs_ndim: int, numbers: Any, given: Any = None) -> None:
     """Raise unless these are three permutations of the axes of the operands."""
     wanted = list(range(lhs_ndim))
-    if (lhs_ndim != rhs_ndim or lhs_ndim < 2 or len(numbers) != 3
+    if (lhs_ndim != rhs_ndim or not 2 <= lhs_ndim <= _MOST_AXES or len(numbers) != 3
             or any([type(axes) is not tuple or any([type(d) is not int for d in axes]) or sorted(axes) != wanted
                     for axes in numbers])):
         raise refused(name, "dimension_numbers must name each axis of lhs, of rhs and of the result once",

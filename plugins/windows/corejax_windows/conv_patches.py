@@ -104,5 +104,5 @@ def _check_windows(name: str, patches: Array, rhs: ArrayLike, axes: Sequence[int
                       todo="give rhs a window for each element of the result in space; its input features are the "
                       "features of lhs times the product of filter_shape", kind=CorejaxValueError)
     if have.dtype != want.dtype:
-        raise refused(name, "operands differ in dtype", got=f"{aval_of(patches).dtype} and {have}", wanted="one dtype",
+        raise refused(name, "operands differ in dtype", got=f"{want} and {have}", wanted="one dtype",
                       todo="convert with lax.convert_element_type or x.astype(...)")

@@ -19,6 +19,9 @@ __all__ = ["conv_general_shape_tuple", "conv_shape_tuple", "conv_transpose_shape
 Shape = tuple[int, ...]
 Pads = tuple[tuple[int, int], ...]
 
+#: The compiler computes places with 64 bits.
+_MOST = 2 ** 62
+
 
 @public
 def conv_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Sequence[int],
@@ -98,9 +101,9 @@ def reordered(shape: Sequence[int], axes: Shape) -> Shape:
 def positive(name: str, what: str, values: Any, count: int) -> Shape:
     """Strides or dilations: an integer from 1 on for each of `count` axes in space; None for 1."""
     numbers = (1,) * count if values is None else shaping.as_ints(name, what, values)
-    if len(numbers) != count or any([number < 1 for number in numbers]):
+    if len(numbers) != count or any([not 1 <= number < _MOST for number in numbers]):
         raise refused(name, f"{what}={numbers} must have an integer from 1 on for each axis in space", got=numbers,
-                      wanted=f"{count} positive integer{'s' * (count != 1)}", kind=CorejaxValueError,
+                      wanted=f"{count} positive integer{'s' * (count != 1)} below 2**62", kind=CorejaxValueError,
                       todo="the axes in space are all but batch and features")
     return numbers
 
@@ -122,8 +125,11 @@ def as_pads(name: str, padding: Any, count: int) -> Pads:
         raise _wrong_padding(name, padding, count) from error
     if len(pairs) != count:
         raise _wrong_padding(name, padding, count)
-    return tuple([(shaping.as_int(name, "an entry of padding", low), shaping.as_int(name, "an entry of padding", high))
+    pads = tuple([(shaping.as_int(name, "an entry of padding", low), shaping.as_int(name, "an entry of padding", high))
                   for low, high in pairs])
+    if any([abs(n) >= _MOST for pair in pads for n in pair]):
+        raise _wrong_padding(name, padding, count)
+    return pads
 
 
 def canonical_pads(name: str, padding: Any, space: Shape, window: Shape, strides: Shape) -> Pads:
@@ -176,6 +182,10 @@ def result_shape(name: str, lhs: Shape, rhs: Shape, strides: Shape, pads: Pads, 
         raise refused(name, "padding removes more elements than there are", got=f"padding={pads} for sizes {lhs[2:]}",
                       wanted="pairs whose sum is at least the negative of the size, after dilation",
                       todo="check the padding, or slice the operand first", kind=CorejaxValueError)
+    if any([size >= _MOST for size in (*padded, *rhs[2:])]):
+        raise refused(name, "places can't be counted with 64 bits", got=f"sizes {tuple(padded)} and {rhs[2:]}",
+                      wanted="sizes below 2**62 after dilation and padding", todo="check the padding and the dilations",
+                      kind=CorejaxValueError)
     if lhs[0] % batch_groups or rhs[0] % batch_groups:
         raise refused(name, f"batch_group_count={batch_groups} doesn't divide the batch and the output features",
                       got=f"a batch of {lhs[0]}, {rhs[0]} output features", wanted="multiples of batch_group_count",

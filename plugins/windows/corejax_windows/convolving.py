@@ -89,7 +89,7 @@ def conv_transpose(lhs: ArrayLike, rhs: ArrayLike, strides: Sequence[int], paddi
     apart = positive(name, "rhs_dilation", rhs_dilation, len(space))
     consistent = shaping.as_flag(name, "use_consistent_padding", use_consistent_padding)
     pads: Any = padding
-    if consistent or (isinstance(padding, str) and padding in ("SAME", "VALID")):
+    if consistent or (isinstance(padding, str) and (padding in ("SAME", "VALID") or steps != (1,) * len(space))):
         pads = transposed_pads(name, dilated([kernel.shape[d] for d in space], apart), steps, padding)
     if shaping.as_flag(name, "transpose_kernel", transpose_kernel):
         swapped = [*range(ndim)]
