@@ -40,7 +40,6 @@ def doubled(combine: Combine, xs: Sequence[Any], inits: Sequence[Any], window: W
     present = {}
     for axis in reversed(range(len(shape))):
         xs, present[axis] = _along(combine, xs, axis, window.along(axis), shape[axis], out_shape[axis])
-    # A derivative at what isn't used may be NaN, and reverse mode would multiply it by 0.
     used = starts
     for axis, flags in present.items():
         used = _where(flags, axis, used, _spread(fillers, out_shape))
@@ -64,7 +63,9 @@ def _along(combine: Combine, xs: Sequence[Any], axis: int, window: Window, n: in
 
     def joined(one: tuple[list[Any], Present], other: tuple[list[Any], Present]) -> tuple[list[Any], Present]:
         (xs, x_is), (ys, y_is) = one, other
-        return _where(y_is, axis, _where(x_is, axis, combine(xs, ys), ys), xs), x_is | y_is
+        # A derivative at padding may be NaN, which second derivatives multiply by 0: it never meets an element.
+        both = combine(_where(x_is, axis, xs, ys), _where(y_is, axis, ys, xs))
+        return _where(y_is, axis, _where(x_is, axis, both, ys), xs), x_is | y_is
 
     found, done, power = None, 0, 1
     while power <= size:
