@@ -58,6 +58,8 @@ def functions(pack: str) -> dict[str, list[str]]:
 def _in_lax(pack: str) -> Iterator[tuple[str, str, str]]:
     """The module, the name there, and the name here, of what is in `lax` and at the top."""
     for entry in _entries(pack, "corejax.functions"):
+        if entry.name.endswith("_p"):  # another name of a primitive
+            continue
         yield entry.module, entry.attr.lower(), entry.name.replace("/", ".")
 
 

@@ -68,3 +68,5 @@ selected.add("a selection that closes over a traced value",
 selected.add("a gradient of select_and_scatter",
              "cj.grad(lambda x: lax.select_and_scatter(x, lax.ge, (2,), (1,), 'VALID', np.ones(3), 0.0, lax.add).sum())"
              "(np.ones(4))", NotImplementedError, "select_and_scatter_add")
+
+GROUPS: tuple[Group, ...] = (windows, selected)

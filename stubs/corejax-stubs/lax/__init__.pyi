@@ -2,9 +2,10 @@
 
 """Everything that the installed packs provide, by name."""
 
+from corejax.lax import linalg as linalg
 import numpy
 from collections.abc import Callable, Hashable, Sequence
-from corejax.core import AnyMesh, Array, ArrayLike, DTypeLike, Jaxpr, Mesh, NamedSharding
+from corejax.core import AnyMesh, Array, ArrayLike, DTypeLike, Jaxpr, Mesh, NamedSharding, Primitive
 from corejax.plugin import carrying
 from corejax_collectives._axes import Groups, Names
 from corejax_collectives.constraining import Tree as ______Tree
@@ -18,6 +19,8 @@ from corejax_collectives.varying import Tree as ____Tree
 from corejax_control_flow.call import Flags
 from corejax_control_flow.conditional import Result
 from corejax_control_flow.scanning import Carry, Stacked
+from corejax_fft.transforming import FftType as FftType
+from corejax_lax_basic import PrecisionLike as _PrecisionLike
 from corejax_lax_basic._axes import Shape
 from corejax_lax_basic._placing import GatherDimensionNumbers as GatherDimensionNumbers, GatherScatterMode as GatherScatterMode, ScatterDimensionNumbers as ScatterDimensionNumbers
 from corejax_lax_basic.accuracy import AccuracyMode as AccuracyMode, Canonical, Tolerance as Tolerance
@@ -30,6 +33,10 @@ from corejax_lax_basic.rounding import RoundingMethod as RoundingMethod
 from corejax_lax_basic.scattering import ScatterDimensionNumbers as _ScatterDimensionNumbers
 from corejax_reductions.associative import Elements
 from corejax_reductions.reducing import Elements as _Elements
+from corejax_windows._windowing import Ints
+from corejax_windows.conv_dimension_numbers import ConvDimensionNumbers as ConvDimensionNumbers, ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers, Numbers
+from corejax_windows.conv_shapes import Shape as _Shape
+from corejax_windows.window_reducing import Elements as __Elements
 from typing import Any, overload
 
 def abs(x: ArrayLike) -> Array:
@@ -122,6 +129,14 @@ def approx_min_k(operand: ArrayLike, k: int, reduction_dimension: int = -1, reca
     >>> values, places = approx_min_k(np.array([9.0, 3.0, 6.0, 10.0]), 2)
     >>> values.tolist(), places.tolist()
     ([3.0, 6.0], [1, 2])
+    """
+
+def approx_top_k(operand: ArrayLike, /, *, k: int, reduction_dimension: int, recall_target: float = 0.95, is_max_k: bool = True, reduction_input_size_override: int = -1, aggregate_to_topk: bool = True) -> list[Array]:
+    """`approx_top_k(operand, ...)`: what `approx_max_k` and `approx_min_k` apply; `is_max_k` says which.
+
+    >>> values, _ = approx_top_k(np.array([9.0, 3.0, 6.0]), k=2, reduction_dimension=0, is_max_k=False)
+    >>> values.tolist()
+    [3.0, 6.0]
     """
 
 def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike | None = None) -> Array:
@@ -420,6 +435,123 @@ def conj(x: ArrayLike) -> Array:
     [(1-2j)]
     """
 
+def conv(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]], precision: _PrecisionLike = None, preferred_element_type: DTypeLike | None = None) -> Array:
+    """`conv(lhs, rhs, window_strides, padding, precision=None, ...)`: `conv_general_dilated` without dilation.
+
+    Axes are batch, features, space; those of rhs output features, input features, space.
+
+    >>> import numpy as np
+    >>> conv(np.ones((1, 3, 9, 9)), np.ones((5, 3, 2, 2)), (1, 1), "SAME").shape
+    (1, 5, 9, 9)
+    """
+
+def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: ConvGeneralDilatedDimensionNumbers) -> ConvDimensionNumbers:
+    """`conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)`: what three words, or None, are in numbers.
+
+    >>> conv_dimension_numbers((1, 3, 8), (5, 3, 2), None)
+    ConvDimensionNumbers(lhs_spec=(0, 1, 2), rhs_spec=(0, 1, 2), out_spec=(0, 1, 2))
+    """
+
+def conv_general_dilated(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]], lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None, dimension_numbers: ConvGeneralDilatedDimensionNumbers = None, feature_group_count: int = 1, batch_group_count: int = 1, precision: _PrecisionLike = None, preferred_element_type: DTypeLike | None = None) -> Array:
+    """`conv_general_dilated(lhs, rhs, window_strides, padding, ...)`: slide the window rhs over lhs, and sum products.
+
+    `dimension_numbers` say which axes are batch, features and space: None for ("NCHW", "OIHW", "NCHW"), three other
+    words, or a `ConvDimensionNumbers`; `window_strides`, `padding` and the dilations have an entry for each axis in
+    space, in the order of the second word. `padding` is "SAME", "SAME_LOWER", "VALID", or pairs (before, after), where
+    negative numbers remove elements. With `feature_group_count`, each group of output features sees its own group of
+    input features; with `batch_group_count`, its own part of the batch.
+
+    Sums are computed in, and returned as, `preferred_element_type` if it is given.
+
+    >>> x, window = np.array([[[1.0, 2.0, 4.0, 8.0]]]), np.array([[[1.0, -1.0]]])
+    >>> conv_general_dilated(x, window, (1,), "VALID").tolist()
+    [[[-1.0, -2.0, -4.0]]]
+    >>> conv_general_dilated(np.ones((1, 9, 9, 3)), np.ones((2, 2, 3, 5)), (1, 2), "SAME",
+    ...                      dimension_numbers=("NHWC", "HWIO", "NHWC")).shape
+    (1, 9, 5, 5)
+    """
+
+def conv_general_dilated_local(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]], filter_shape: Sequence[int], lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None, dimension_numbers: ConvGeneralDilatedDimensionNumbers = None, precision: _PrecisionLike = None) -> Array:
+    """`conv_general_dilated_local(lhs, rhs, window_strides, padding, filter_shape, ...)`: another window at each place.
+
+    In space, rhs has the sizes of the result; its input features are all elements within a window, in the order that
+    `conv_general_dilated_patches` has.
+
+    >>> import numpy as np
+    >>> x, windows = np.array([[[1.0, 2.0, 3.0]]]), np.array([[[1.0, 0.0], [0.0, 10.0]]])
+    >>> conv_general_dilated_local(x, windows, (1,), "VALID", (2,)).tolist()
+    [[[1.0, 30.0]]]
+    """
+
+def conv_general_dilated_patches(lhs: ArrayLike, filter_shape: Sequence[int], window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]], lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None, dimension_numbers: ConvGeneralDilatedDimensionNumbers = None, precision: _PrecisionLike = None, preferred_element_type: DTypeLike | None = None) -> Array:
+    """`conv_general_dilated_patches(lhs, filter_shape, window_strides, padding, ...)`: what each window sees.
+
+    The features of the result are all elements within a window: those of the first feature of lhs, of the second, and
+    so on. Other arguments are those of `conv_general_dilated`; `filter_shape` has the sizes of the window in space.
+
+    >>> import numpy as np
+    >>> x = np.array([[[1.0, 2.0, 3.0, 4.0]]])
+    >>> conv_general_dilated_patches(x, (2,), (1,), "VALID").tolist()
+    [[[1.0, 2.0, 3.0], [2.0, 3.0, 4.0]]]
+    """
+
+def conv_general_permutations(dimension_numbers: Sequence[str]) -> Numbers:
+    """`conv_general_permutations(dimension_numbers)`: what three words are in numbers.
+
+    Axes in space come in the order that they have in the second word.
+
+    >>> conv_general_permutations(("NHWC", "HWIO", "NWHC"))
+    ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 2, 1))
+    """
+
+def conv_general_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int], window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]], dimension_numbers: tuple[str, str, str]) -> _Shape:
+    """`conv_general_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, dimension_numbers)`: likewise.
+
+    >>> conv_general_shape_tuple((1, 9, 9, 3), (2, 2, 3, 5), (2, 1), "SAME", ("NHWC", "HWIO", "NHWC"))
+    (1, 5, 9, 5)
+    """
+
+def conv_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Sequence[int], pads: str | Sequence[tuple[int, int]], batch_group_count: int = 1) -> _Shape:
+    """`conv_shape_tuple(lhs_shape, rhs_shape, strides, pads, batch_group_count=1)`: the shape of a convolution.
+
+    All shapes have batch and features first; that of rhs has output and input features first.
+
+    >>> conv_shape_tuple((1, 3, 9, 9), (5, 3, 2, 2), (2, 1), "VALID")
+    (1, 5, 4, 8)
+    """
+
+def conv_transpose(lhs: ArrayLike, rhs: ArrayLike, strides: Sequence[int], padding: str | Sequence[tuple[int, int]], rhs_dilation: Sequence[int] | None = None, dimension_numbers: ConvGeneralDilatedDimensionNumbers = None, transpose_kernel: bool = False, precision: _PrecisionLike = None, preferred_element_type: DTypeLike | None = None, use_consistent_padding: bool = False) -> Array:
+    """`conv_transpose(lhs, rhs, strides, padding, ...)`: a convolution of lhs dilated by strides, which enlarges it.
+
+    Words for `padding` are those of the convolution to be transposed: "SAME" makes the result as many times larger as
+    the strides say. Pairs are padding of the dilated lhs; with `use_consistent_padding`, of the convolution, too. By
+    default, features come last: ("NHWC", "HWIO", "NHWC"). With `transpose_kernel` the window is reversed in space and
+    its input and output features change places, so that this is the cotangent of lhs in a convolution.
+
+    >>> import numpy as np
+    >>> x, window = np.array([[[1.0], [2.0]]]), np.array([[[1.0]], [[10.0]]])
+    >>> conv_transpose(x, window, (2,), "SAME").ravel().tolist()
+    [10.0, 1.0, 20.0, 2.0]
+    >>> conv_transpose(x, window, (2,), "SAME", transpose_kernel=True).ravel().tolist()
+    [1.0, 10.0, 2.0, 20.0]
+    """
+
+def conv_transpose_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int], window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]], dimension_numbers: tuple[str, str, str]) -> _Shape:
+    """`conv_transpose_shape_tuple(lhs_shape, rhs_shape, window_strides, ...)`: that of a transposed convolution.
+
+    >>> conv_transpose_shape_tuple((1, 4, 4, 3), (2, 2, 3, 5), (2, 2), "SAME", ("NHWC", "HWIO", "NHWC"))
+    (1, 8, 8, 5)
+    """
+
+def conv_with_general_padding(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]], lhs_dilation: Sequence[int] | None, rhs_dilation: Sequence[int] | None, precision: _PrecisionLike = None, preferred_element_type: DTypeLike | None = None) -> Array:
+    """`conv_with_general_padding(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, ...)`: with dilation.
+
+    >>> import numpy as np
+    >>> x, window = np.ones((1, 3, 9)), np.ones((5, 3, 2))
+    >>> conv_with_general_padding(x, window, (2,), [(0, 3)], None, (2,)).shape
+    (1, 5, 5)
+    """
+
 def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """`convert_element_type(operand, new_dtype)`: the same numbers in another dtype, as far as it can hold them.
 
@@ -665,6 +797,13 @@ def eq(x: ArrayLike, y: ArrayLike) -> Array:
     [False, True, False]
     """
 
+def eq_to(x: ArrayLike, y: ArrayLike) -> Array:
+    """Have x and y the same place in the total order?
+
+    >>> eq_to(np.array([0.0, np.nan]), np.array([-0.0, np.nan])).tolist()
+    [False, True]
+    """
+
 def erf(x: ArrayLike) -> Array:
     """The error function: the integral of 2 / sqrt(pi) exp(-t * t) from 0 to x.
 
@@ -724,6 +863,20 @@ def exported_call(*operands: ArrayLike, program: Any) -> list[Array]:
     >>> program = export.export(jit(lambda x: x + 1.0))(2.0)
     >>> program.call(2.0)
     Array(3., dtype=float64, weak_type=True)
+    """
+
+def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
+    """`fft(x, fft_type, fft_lengths)`: the discrete Fourier transform along as many last axes as there are lengths.
+
+    `fft_type` is a `FftType`, or its name. "fft" and "ifft" are from complex to complex numbers; "rfft" is from real
+    numbers to the `n // 2 + 1` first ones of the last axis, the others being their conjugates; "irfft" is its inverse.
+    `fft_lengths` are the numbers of points, n: from one axis to three. Inverses divide by the number of points.
+
+    >>> lax.fft(np.array([1.0, 2.0, 3.0, 4.0]), "fft", (4,)).tolist()
+    [(10+0j), (-2+2j), (-2+0j), (-2-2j)]
+    >>> spectrum = lax.fft(np.array([1.0, 2.0, 3.0, 4.0]), "rfft", (4,))
+    >>> spectrum.tolist(), lax.fft(spectrum, "irfft", (4,)).tolist()
+    ([(10+0j), (-2+2j), (-2+0j)], [1.0, 2.0, 3.0, 4.0])
     """
 
 def floor(x: ArrayLike) -> Array:
@@ -854,6 +1007,13 @@ def le(x: ArrayLike, y: ArrayLike) -> Array:
     [True, True, False]
     """
 
+def le_to(x: ArrayLike, y: ArrayLike) -> Array:
+    """Is x before y in the total order, or at the same place?
+
+    >>> le_to(np.array([0.0, np.nan]), np.array([-0.0, np.nan])).tolist()
+    [False, True]
+    """
+
 def lgamma(x: ArrayLike) -> Array:
     """The logarithm of the absolute value of the gamma function. It is infinite at 0, -1, -2, and so on.
 
@@ -898,6 +1058,13 @@ def lt(x: ArrayLike, y: ArrayLike) -> Array:
 
     >>> lt(np.array([1, 2, 3]), 2).tolist()
     [True, False, False]
+    """
+
+def lt_to(x: ArrayLike, y: ArrayLike) -> Array:
+    """Is x before y in the total order?
+
+    >>> lt_to(np.array([-0.0, 1.0]), np.array([0.0, np.nan])).tolist()
+    [True, True]
     """
 
 def map(f: Callable[[Any], Stacked], xs: Any, *, batch_size: int | None = None) -> Stacked:
@@ -1299,6 +1466,53 @@ def reduce_sum(operand: ArrayLike, axes: int | Sequence[int] | None) -> Array:
     [4.0, 6.0]
     """
 
+def reduce_window(operand: __Elements, init_value: Any, computation: Callable[[Any, Any], Any], window_dimensions: Sequence[int], window_strides: Sequence[int] | None = None, padding: str | Sequence[tuple[int, int]] = 'VALID', base_dilation: Sequence[int] | None = None, window_dilation: Sequence[int] | None = None) -> __Elements:
+    """`reduce_window(operand, init_value, computation, window_dimensions, window_strides=None, padding="VALID", ...)`.
+
+    `operand` is an array, or a pytree of arrays of one shape; `init_value` has a scalar for each, which changes nothing
+    that it is combined with; `computation(x, y)` combines two scalars, or two pytrees of them, and must be associative.
+    There is one entry for each axis in `window_dimensions`, `window_strides`, `base_dilation` and `window_dilation`,
+    and a pair in `padding`, unless that is "VALID", "SAME" or "SAME_LOWER".
+
+    >>> x = np.array([[1.0, 5.0, 2.0, 0.0], [3.0, 4.0, 7.0, 6.0]])
+    >>> lax.reduce_window(x, -np.inf, lax.max, (2, 2), (1, 2)).tolist()
+    [[5.0, 7.0]]
+    >>> lax.reduce_window(x, 1.0, lax.mul, (1, 2), padding="SAME").tolist()
+    [[5.0, 10.0, 0.0, 0.0], [12.0, 28.0, 42.0, 6.0]]
+    """
+
+def reduce_window_max(operand: ArrayLike, window_dimensions: Sequence[int], window_strides: Sequence[int] | None = None, padding: str | Sequence[tuple[int, int]] = 'VALID', base_dilation: Sequence[int] | None = None, window_dilation: Sequence[int] | None = None) -> Array:
+    """`reduce_window_max(operand, window_dimensions, window_strides=None, padding="VALID", ...)`: windows' maxima.
+
+    Where all of a window is padding, it is the least value of the dtype.
+
+    >>> lax.reduce_window_max(np.array([1.0, 3.0, 2.0, 0.0]), (2,), (2,)).tolist()
+    [3.0, 2.0]
+    """
+
+def reduce_window_min(operand: ArrayLike, window_dimensions: Sequence[int], window_strides: Sequence[int] | None = None, padding: str | Sequence[tuple[int, int]] = 'VALID', base_dilation: Sequence[int] | None = None, window_dilation: Sequence[int] | None = None) -> Array:
+    """`reduce_window_min(operand, window_dimensions, window_strides=None, padding="VALID", ...)`: windows' minima.
+
+    Where all of a window is padding, it is the greatest value of the dtype.
+
+    >>> lax.reduce_window_min(np.array([1.0, 3.0, 2.0, 0.0]), (2,), (2,)).tolist()
+    [1.0, 0.0]
+    """
+
+def reduce_window_shape_tuple(operand_shape: Sequence[int], window_dimensions: Sequence[int], window_strides: Sequence[int], padding: Sequence[tuple[int, int]], base_dilation: Sequence[int] | None = None, window_dilation: Sequence[int] | None = None) -> Ints:
+    """How many windows there are along each axis of an operand of this shape.
+
+    >>> reduce_window_shape_tuple((8, 8), (2, 3), (2, 1), ((0, 0), (1, 1)))
+    (4, 8)
+    """
+
+def reduce_window_sum(operand: ArrayLike, window_dimensions: Sequence[int], window_strides: Sequence[int] | None = None, padding: str | Sequence[tuple[int, int]] = 'VALID', base_dilation: Sequence[int] | None = None, window_dilation: Sequence[int] | None = None) -> Array:
+    """`reduce_window_sum(operand, window_dimensions, window_strides=None, padding="VALID", ...)`: windows' sums.
+
+    >>> lax.reduce_window_sum(np.array([1.0, 2.0, 3.0, 4.0]), (2,), padding="SAME").tolist()
+    [3.0, 5.0, 7.0, 4.0]
+    """
+
 def reduce_xor(operand: ArrayLike, axes: int | Sequence[int] | None) -> Array:
     """`reduce_xor(operand, axes)`: exclusive `or` along axes, bit by bit for integers; no bit set if there are none.
 
@@ -1461,8 +1675,10 @@ def scatter_mul(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
     [1.0, 1.0, 9.0]
     """
 
-def scatter_sub(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike, dimension_numbers: _ScatterDimensionNumbers, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None) -> Array:
-    """The operand, with the updates subtracted in the windows at the indices: `scatter_add` of the negative.
+def scatter_sub(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike, dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | None = None) -> Array:
+    """`scatter_sub(operand, scatter_indices, updates, dimension_numbers, ...)`: subtracts windows; repeated ones count.
+
+    `mode` is as in `scatter`.
 
     >>> numbers = ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
     >>> scatter_sub(np.array([5, 5, 5]), np.array([[2], [2]]), np.array([1, 2]), numbers).tolist()
@@ -1474,6 +1690,39 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
 
     >>> select(np.array([True, False]), np.zeros(2), np.ones(2)).tolist()
     [0.0, 1.0]
+    """
+
+def select_and_gather_add(tangents: ArrayLike, operand: ArrayLike, select_prim: Primitive, window_dimensions: Sequence[int], window_strides: Sequence[int] | None = None, padding: str | Sequence[tuple[int, int]] = 'VALID', base_dilation: Sequence[int] | None = None, window_dilation: Sequence[int] | None = None) -> Array:
+    """`select_and_gather_add(tangents, operand, select_prim, window_dimensions, ...)`: what the windows' best have.
+
+    For each window of the operand, the element of `tangents` where the operand is largest (`lax.ge_p`) or smallest
+    (`lax.le_p`); 0 where all of a window is padding.
+
+    >>> lax.select_and_gather_add(np.array([1, 2, 3, 4]), np.array([7.0, 9.0, 5.0, 6.0]), lax.ge_p, (2,), (2,)).tolist()
+    [2, 4]
+    """
+
+def select_and_scatter(operand: ArrayLike, select: Callable[..., Any], window_dimensions: Sequence[int], window_strides: Sequence[int] | None, padding: str | Sequence[tuple[int, int]], source: ArrayLike, init_value: ArrayLike, scatter: Callable[..., Any]) -> Array:
+    """`select_and_scatter(operand, select, window_dimensions, window_strides, padding, source, init_value, scatter)`.
+
+    `select(x, y)` says whether x stays selected beside y, of two elements of a window. There is one element of `source`
+    for each window; `scatter(x, y)` combines those whose windows select the same element, beginning with `init_value`,
+    which is also what all other elements get. Neither function may close over traced values.
+
+    >>> x, pull = np.array([1.0, 5.0, 2.0, 3.0]), np.array([10.0, 20.0, 30.0])
+    >>> lax.select_and_scatter(x, lax.ge, (2,), (1,), "VALID", pull, 0.0, lax.add).tolist()
+    [0.0, 30.0, 0.0, 30.0]
+    """
+
+def select_and_scatter_add(source: ArrayLike, operand: ArrayLike, select_prim: Primitive, window_dimensions: Sequence[int], window_strides: Sequence[int] | None = None, padding: str | Sequence[tuple[int, int]] = 'VALID') -> Array:
+    """`select_and_scatter_add(source, operand, select_prim, window_dimensions, ...)`: sums at the windows' best.
+
+    There is one element of `source` for each window of the operand. It is added at the place where that window is
+    largest (`lax.ge_p`) or smallest (`lax.le_p`); the result has the shape of the operand.
+
+    >>> x = np.array([7.0, 9.0, 5.0, 6.0])
+    >>> lax.select_and_scatter_add(np.array([1.0, 2.0, 3.0]), x, lax.ge_p, (2,)).tolist()
+    [0.0, 3.0, 0.0, 3.0]
     """
 
 def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
@@ -1597,7 +1846,7 @@ def sort_key_val(keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_sta
     """
 
 def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array]:
-    """Split the operand along an axis into parts of these sizes.
+    """`split(operand, sizes, axis=0)`: the parts of the operand of these sizes, along an axis.
 
     >>> [part.tolist() for part in split(np.arange(5), (2, 3))]
     [[0, 1], [2, 3, 4]]
@@ -1625,10 +1874,10 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """
 
 def stack(operands: Sequence[ArrayLike] | ArrayLike, axis: int = 0) -> Array:
-    """Stack arrays of the same shape along a new axis.
+    """`stack(operands, axis=0)`: arrays of the same shape, stacked along a new axis.
 
-    >>> stack([np.zeros(2), np.ones(2)]).shape
-    (2, 2)
+    >>> stack([np.zeros(2), np.ones(2)]).tolist()
+    [[0.0, 0.0], [1.0, 1.0]]
     """
 
 def stage(x: ArrayLike, /) -> Array:
@@ -1684,7 +1933,7 @@ def tanh(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> A
     """
 
 def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
-    """The operand repeated as a whole, a number of times along each axis.
+    """`tile(operand, reps)`: the operand repeated as a whole, a number of times along each axis.
 
     >>> tile(np.array([[1, 2]]), (2, 2)).tolist()
     [[1, 2, 1, 2], [1, 2, 1, 2]]
@@ -1709,7 +1958,7 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
     """
 
 def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
-    """The parts of an array along an axis, which they don't have.
+    """`unstack(x, axis=0)`: the parts of an array along an axis, which they don't have.
 
     >>> [part.tolist() for part in unstack(np.array([[1, 2], [3, 4]]), axis=1)]
     [[1, 3], [2, 4]]
