@@ -24,5 +24,6 @@ from . import (
 from .mutant import Mutant, numbered
 
 TABLES = (arithmetic, transcendental, choosing, structure, indexing, products, reductions, control_flow, families,
-          strangers_arrays, strangers_indexing, strangers_programs, fft, stacking, windows, convolutions, factorisations)
+          strangers_arrays, strangers_indexing, strangers_programs, fft, stacking, windows, convolutions,
+          factorisations)
 MUTANTS: tuple[Mutant, ...] = numbered([mutant for table in TABLES for mutant in table.MUTANTS])
