@@ -12,7 +12,7 @@ from corejax import lax
 from corejax.core import Array, ArrayLike, ShapedArray, Zero, instantiate
 from corejax.errors import CorejaxValueError
 from corejax.plugin import Sample, define, hookimpl, refused, shaping
-from corejax_lax_basic._axes import Shape, shape_of
+from corejax_lax_basic._axes import Shape, check_shape, shape_of
 from corejax_lax_basic._lowering import i64s
 from corejax_lax_basic.joining import concatenate
 from corejax_lax_basic.shapes import reshape
@@ -107,9 +107,10 @@ class Split:
     def abstract_eval(self, avals: Any, *, sizes: Shape, dimension: int) -> list[ShapedArray]:
         (x,) = avals
         shaping.check_axes(self.name, "dimension", (dimension,), x.ndim)
-        if any([type(size) is not int or size < 0 for size in sizes]) or sum(sizes) != x.shape[dimension]:
-            raise refused(self.name, "the sizes do not add up to the axis", got=f"{sizes}, of {x}",
-                          wanted=f"sizes of at least 0 that sum to {x.shape[dimension]}", todo="cover the whole axis")
+        check_shape(self.name, "sizes", sizes)
+        if sum(sizes) != x.shape[dimension]:
+            raise refused(self.name, "the sizes do not add up to the axis", got=f"{sizes}, together {sum(sizes)}",
+                          wanted=f"sizes that sum to {x.shape[dimension]}", todo="cover the whole axis")
         return [x.update(shape=(*x.shape[:dimension], size, *x.shape[dimension + 1:])) for size in sizes]
 
     @hookimpl
