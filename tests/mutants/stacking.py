@@ -29,7 +29,7 @@ MUTANTS = (
         ("xla_translation", "order", "range(1, 2 * aval.ndim, 2)", "range(0, 2 * aval.ndim, 2)"),
     )),
     *mutants_of("split", TILING, "Split", (
-        ("abstract_eval", "refusal", "or sum(sizes) != x.shape[dimension]", ""),
+        ("abstract_eval", "refusal", "if sum(sizes) != x.shape[dimension]:", "if not sizes:"),
         ("vmap", "axis", "sizes=sizes, dimension=at)", "sizes=sizes, dimension=dimension)"),
         ("xla_translation", "off by one", "start += size", "start += 1"),
     )),

@@ -179,10 +179,10 @@ def _dtype_to_transform(aval: ShapedArray, kind: FftType) -> np.dtype:
 
 def _check_lengths(x: ShapedArray, kind: FftType, lengths: Shape) -> None:
     """Raise unless the last axes have these numbers of points."""
-    if not 1 <= len(lengths) <= 3 or any([type(n) is not int or n < 0 for n in lengths]):
+    if type(lengths) is not tuple or not 1 <= len(lengths) <= 3 or any([type(n) is not int or n < 0 for n in lengths]):
         raise refused("fft", "fft_lengths isn't a number of points for each of up to three axes",
                       got=f"fft_lengths={lengths}", wanted="one to three sizes", kind=CorejaxValueError,
-                      todo="transform one axis after the other" if len(lengths) > 3 else "take them from x.shape")
+                      todo="take them from x.shape; transform one axis after the other if there are more")
     if len(lengths) > x.ndim:
         raise refused("fft", "there are more lengths than axes", got=f"fft_lengths={lengths} for {x}",
                       wanted=f"at most {x.ndim} lengths", todo="give a length for each axis to transform",

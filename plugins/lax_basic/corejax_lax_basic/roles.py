@@ -39,7 +39,7 @@ def zeros(aval: ShapedArray) -> Any:
 
 def stack(xs: Sequence[Any]) -> Any:
     """Stack arrays along a new leading axis."""
-    return _stacked(*xs, axis=0)
+    return _stacked(*xs, dimension=0)
 
 
 def index(x: Any, i: Any) -> Any:

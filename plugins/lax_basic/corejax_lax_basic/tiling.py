@@ -12,7 +12,7 @@ from corejax import lax
 from corejax.core import Array, ArrayLike, ShapedArray, Zero, instantiate
 from corejax.errors import CorejaxValueError
 from corejax.plugin import Sample, define, hookimpl, refused, shaping
-from corejax_lax_basic._axes import Shape, shape_of
+from corejax_lax_basic._axes import Shape, check_shape, shape_of
 from corejax_lax_basic._lowering import i64s
 from corejax_lax_basic.joining import concatenate
 from corejax_lax_basic.shapes import reshape
@@ -44,7 +44,7 @@ class Tile:
     @hookimpl
     def abstract_eval(self, avals: Any, *, reps: Shape) -> ShapedArray:
         (x,) = avals
-        if len(reps) != x.ndim or any([type(count) is not int or count < 0 for count in reps]):
+        if type(reps) is not tuple or len(reps) != x.ndim or any([type(n) is not int or n < 0 for n in reps]):
             raise refused("tile", f"reps={reps} don't repeat {x}", got=reps, kind=CorejaxValueError,
                           wanted=f"a non-negative integer for each axis, of which there are {x.ndim}",
                           todo="reshape the operand first to give it more axes")
@@ -107,9 +107,13 @@ class Split:
     def abstract_eval(self, avals: Any, *, sizes: Shape, dimension: int) -> list[ShapedArray]:
         (x,) = avals
         shaping.check_axes(self.name, "dimension", (dimension,), x.ndim)
-        if any([type(size) is not int or size < 0 for size in sizes]) or sum(sizes) != x.shape[dimension]:
-            raise refused(self.name, "the sizes do not add up to the axis", got=f"{sizes}, of {x}",
-                          wanted=f"sizes of at least 0 that sum to {x.shape[dimension]}", todo="cover the whole axis")
+        if type(sizes) is not tuple:
+            raise refused(self.name, "sizes must be a tuple", got=repr(sizes), wanted="a tuple of sizes",
+                          todo="pass a tuple, also for a single part")
+        check_shape(self.name, "sizes", sizes)
+        if sum(sizes) != x.shape[dimension]:
+            raise refused(self.name, "the sizes do not add up to the axis", got=f"{sizes}, together {sum(sizes)}",
+                          wanted=f"sizes that sum to {x.shape[dimension]}", todo="cover the whole axis")
         return [x.update(shape=(*x.shape[:dimension], size, *x.shape[dimension + 1:])) for size in sizes]
 
     @hookimpl
