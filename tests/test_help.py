@@ -5,16 +5,30 @@ from __future__ import annotations
 import doctest
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any, get_origin
 
+import numpy as np
 import pytest
 
+import corejax as cj
 from corejax import lax
+
+
+def _public(module: ModuleType, name: str) -> Iterator[tuple[str, Any]]:
+    """What a module has, and the namespaces in it have, by name."""
+    for each in getattr(module, "__all__", ()):
+        value = getattr(module, each)
+        if isinstance(value, ModuleType):
+            yield from _public(value, f"{name}{each}.")
+        else:
+            yield f"{name}{each}", value
+
 
 #: Functions and classes; not types made of others, such as `tuple[int, str]`.
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    name: getattr(lax, name) for name in dir(lax) if get_origin(getattr(lax, name)) is None}
+    name: value for name, value in _public(lax, "") if get_origin(value) is None}
 
 #: What Python calls an argument that has no better name.
 NAMELESS = {"args", "kwargs", "params", "arg"}
@@ -38,7 +52,7 @@ def test_a_docstring_has_an_example_that_runs(name: str) -> None:
     function = FUNCTIONS[name]
     assert function.__doc__, "it has no docstring"
     assert ">>> " in function.__doc__, "it has no example"
-    home: dict[str, Any] = {**vars(sys.modules[function.__module__])}
+    home: dict[str, Any] = {"cj": cj, "lax": lax, "np": np, **vars(sys.modules[function.__module__])}
     primitive = getattr(function, "primitive", None)
     if primitive is not None:
         home |= vars(sys.modules[type(primitive.plugin).__module__])

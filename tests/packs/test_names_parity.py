@@ -9,22 +9,20 @@ import pytest
 
 from corejax import lax
 from corejax.plugin import Primitive
-from tests.jax_names import EXCEPTIONS, MISSING, missing, public_names
+from tests.jax_names import EXCEPTIONS, missing, public_names
 
 theirs = pytest.importorskip("jax").lax
 jax_core = pytest.importorskip("jax.extend.core")
 
-PENDING = {name for names in MISSING.values() for name in names.split()}
-SHARED = [name for name in public_names(theirs) if name not in EXCEPTIONS and name not in PENDING]
+SHARED = [name for name in public_names(theirs) if name not in EXCEPTIONS]
 
 
 def test_every_name_of_jax_lax_is_there() -> None:
-    assert {*EXCEPTIONS, *PENDING} == {*missing(theirs, lax)}
+    assert {*EXCEPTIONS} == {*missing(theirs, lax)}
     assert len(EXCEPTIONS) <= 5
     assert all(EXCEPTIONS.values())
 
 
-@pytest.mark.skipif("linalg" in PENDING, reason="linear algebra isn't there yet")
 def test_every_name_of_jax_lax_linalg_is_there() -> None:
     assert [] == missing(theirs.linalg, lax.linalg)
 
