@@ -56,8 +56,9 @@ def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
     >>> conv_dimension_numbers((1, 3, 8), (5, 3, 2), None)
     ConvDimensionNumbers(lhs_spec=(0, 1, 2), rhs_spec=(0, 1, 2), out_spec=(0, 1, 2))
     """
-    return ConvDimensionNumbers(*canonical_numbers("conv_dimension_numbers", len(lhs_shape), len(rhs_shape),
-                                                   dimension_numbers))
+    name = "conv_dimension_numbers"
+    lhs, rhs = shaping.as_ints(name, "lhs_shape", lhs_shape), shaping.as_ints(name, "rhs_shape", rhs_shape)
+    return ConvDimensionNumbers(*canonical_numbers(name, len(lhs), len(rhs), dimension_numbers))
 
 
 @public
