@@ -213,8 +213,9 @@ class SelectAndScatterAdd:
             counts = plain(*list(params.values())[1:]).out_shape(shape)
             yield Sample([rng.standard_normal(counts), _apart(rng, shape)], params, domain=(None, (-3.0, 3.0)))
         x = np.array([[2.0, 1.0, 1.5, 3.0]])
-        yield Sample([np.array([[5.0, 6.0, 7.0]]), x], {**params, "window_dimensions": (1, 2), "window_strides": (1, 1),
-                                                        "padding": ((0, 0), (0, 0))},
+        yield Sample([np.array([[5.0, 6.0, 7.0]]), x], {
+            "select_prim": lax.le_p, "window_dimensions": (1, 2), "window_strides": (1, 1),
+            "padding": ((0, 0), (0, 0))},
                      results=np.array([[0.0, 11.0, 7.0, 0.0]]))
         yield Sample([np.ones(3), np.ones(3)], params, error=TypeError)
 
