@@ -12,7 +12,7 @@ MUTANTS = (
     *mutants_of("reduce_window_sum", POOLING, "ReduceWindowSum.transpose", (
         ("transpose", "off by one", "[reach - 1 - low for", "[reach - low for"),
         ("transpose", "param", "window._replace(window_strides=window.base_dilation,", "window._replace("),
-        ("transpose", "dropped term", "stride - 1)", "0)"),
+        ("transpose", "dropped term", "base_dilation=window.window_strides,", "base_dilation=(1,) * len(shape),"),
     )),
     *mutants_of("reduce_window_sum", POOLING, "_reached", (
         ("impl", "missing case", "step = base // gcd(stride, base)", "step = base"),
@@ -37,8 +37,7 @@ MUTANTS = (
         ("jvp", "off by one", "reach = power // 2 * dilation", "reach = power * dilation"),
         ("jvp", "missing case", "_where(y_is, axis, _where(x_is, axis, both, ys), xs)", "both"),
     )),
-    *mutants_of("reduce_window", REDUCING, "_shorter", (
-        ("dce", "dropped term", "return smaller, carrying.either(*_halves(used))",
-         "return smaller, tuple(_halves(used)[0])"),
+    *mutants_of("reduce_window", REDUCING, "ReduceWindow.vmap", (
+        ("vmap", "missing case", "if all([dim is None for dim in init_dims]):", "if True:"),
     )),
 )

@@ -52,10 +52,8 @@ def doubled(combine: Combine, xs: Sequence[Any], inits: Sequence[Any], window: W
 def _along(combine: Combine, xs: Sequence[Any], axis: int, window: Window, n: int, count: int
            ) -> tuple[list[Any], Present]:
     """The windows along one axis, of which there are `count`, and which of them have elements."""
-    (size,), (stride,), ((low, _),), (base,), (dilation,) = window
-    present = np.zeros(shape_of(xs[0])[axis], np.bool_)
-    places = low + base * np.arange(n)
-    present[places[(places >= 0) & (places < present.size)]] = True
+    (size,), (stride,), _, _, (dilation,) = window
+    present = window.present(n)
 
     def part(start: int, count: int, stride: int) -> tuple[list[Any], Present]:
         stop = start + (count - 1) * stride + 1

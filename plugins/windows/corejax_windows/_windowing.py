@@ -77,6 +77,14 @@ class Window(NamedTuple):
         ways = [(low, high, d - 1) for (low, high), d in zip(self.padding, self.base_dilation, strict=True)]
         return x if not any([any(way) for way in ways]) else lax.pad(x, filler, ways)
 
+    def present(self, n: int) -> np.ndarray:
+        """For windows along one axis: where a padded operand has one of the n elements, rather than padding."""
+        ((low, _),), (base,) = self.padding, self.base_dilation
+        found = np.zeros(self.padded_shape((n,)), np.bool_)
+        places = low + base * np.arange(n)
+        found[places[(places >= 0) & (places < found.size)]] = True
+        return found
+
     def offsets(self) -> Iterator[Ints]:
         """Where the elements of a window are in the padded operand, from its first place on, in row-major order."""
         return product(*[range(0, reach, d) for reach, d in zip(self.extent, self.window_dilation, strict=True)])

@@ -213,8 +213,9 @@ class SelectAndScatterAdd:
             counts = plain(*list(params.values())[1:]).out_shape(shape)
             yield Sample([rng.standard_normal(counts), _apart(rng, shape)], params, domain=(None, (-3.0, 3.0)))
         x = np.array([[2.0, 1.0, 1.5, 3.0]])
-        yield Sample([np.array([[5.0, 6.0, 7.0]]), x], {**params, "window_dimensions": (1, 2), "window_strides": (1, 1),
-                                                        "padding": ((0, 0), (0, 0))},
+        yield Sample([np.array([[5.0, 6.0, 7.0]]), x], {
+            "select_prim": lax.le_p, "window_dimensions": (1, 2), "window_strides": (1, 1),
+            "padding": ((0, 0), (0, 0))},
                      results=np.array([[0.0, 11.0, 7.0, 0.0]]))
         yield Sample([np.ones(3), np.ones(3)], params, error=TypeError)
 
@@ -231,11 +232,19 @@ def _gathered(t: Any, x: Any, select_prim: Primitive, window: Window) -> Any:
     out_shape, worst = window.out_shape(shape_of(x)), _worst(select_prim, x.dtype)
     if 0 in out_shape:
         return lax.full(out_shape, 0, t.dtype)
+    present = [window.along(axis).present(n) for axis, n in enumerate(shape_of(x))]
     x, t = window.padded(x, worst), window.padded(t, np.zeros((), t.dtype))
-    best = [lax.full(out_shape, worst, x.dtype), lax.full(out_shape, 0, t.dtype)]
+    best, found = lax.full(out_shape, worst, x.dtype), lax.full(out_shape, 0, t.dtype)
     for offset in window.offsets():
-        best = _better(select_prim, best, (window.part(x, offset, out_shape), window.part(t, offset, out_shape)))
-    return best[1]
+        other = window.part(x, offset, out_shape)
+        kept = keeps(select_prim, best, other)
+        for axis, flags in enumerate(present):  # any number is selected over NaN, but padding isn't
+            stride, start = window.window_strides[axis], offset[axis]
+            missing = ~flags[start:start + stride * (out_shape[axis] - 1) + 1:stride]
+            if missing.any():
+                kept = lax.bitwise_or(kept, lax.broadcast_in_dim(missing, out_shape, (axis,)))
+        best, found = lax.select(kept, best, other), lax.select(kept, found, window.part(t, offset, out_shape))
+    return found
 
 
 def _summed(source: Any, x: Any, select_prim: Primitive, window: Window) -> Any:
@@ -335,9 +344,9 @@ def _apart(rng: Any, shape: Ints) -> Any:
 
 
 _SAMPLED: list[tuple[Ints, dict[str, Any]]] = [
-    ((), _params("ge", ())), ((6,), _params("ge", (3,), (2,), ((1, 1),))),
+    ((), _params("ge", ())), ((4,), _params("ge", (3,), (2,), ((1, 1),), (2,))),
     ((2, 5), _params("le", (1, 2), (1, 2), ((0, 0), (-1, 2)))), ((7, 6), _params("le", (6, 6), None, ((1, 0), (0, 0)))),
-    ((4, 3), _params("ge", (2, 2), (2, 1), ((0, 1), (2, 0)), (1, 2), (2, 1))), ((2, 0), _params("ge", (2, 1)))]
+    ((4, 3), _params("ge", (2, 2), (2, 1), ((0, 1), (2, 0)), (2, 2), (2, 1))), ((2, 0), _params("ge", (2, 1)))]
 
 
 select_and_gather_add: Any = handle_of(SelectAndGatherAdd())
