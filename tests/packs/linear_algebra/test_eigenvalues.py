@@ -162,6 +162,15 @@ def test_matrices_that_are_not_finite_give_nans_and_leave_the_others_alone(way):
             f(x[:1])
 
 
+@every_way
+def test_an_infinity_ends_neither_the_process_nor_its_progress(way):
+    x = matrix(2, 3, 4)
+    x[0, 0, 0] = np.inf  # with which LAPACK's gesdd goes on forever
+    for out in way(linalg.svd)(x):
+        assert np.isnan(np.asarray(out)[0]).all()
+        assert np.isfinite(np.asarray(out)[1]).all()
+
+
 def along(f, x, v, h=1e-5):
     return (np.asarray(f(x + h * v)) - np.asarray(f(x - h * v))) / (2 * h)
 

@@ -83,7 +83,7 @@ def random_case(seed: int) -> Case:
     n = int(draw.one_of(*[size for size in (0, 1, 2, 3, 3, 4, 5, 8) if size >= least]))
     m = n if name != "svd" else int(draw.one_of(0, 1, 2, 3, 4, 7))
     x = draw.matrix(dtype, *batch, m, n)
-    if draw.rng.random() < 0.1 and x.size:
+    if draw.rng.random() < 0.1 and x.size and name not in ("svd", "schur"):  # from some of which LAPACK never returns
         x[(0,) * x.ndim] = draw.one_of(np.nan, np.inf)
     if name.startswith("eigh"):
         return Case(name, x, draw.of_eigh(n) | ({"symmetrize_input": False} if name != "eigh" else {}))
