@@ -187,7 +187,7 @@ def test_the_standard_stubs_are_what_the_packs_declare() -> None:
 def test_every_function_of_every_pack_has_its_place_in_the_stubs() -> None:
     made = Stubs()
     assert {} == made.left_out
-    tree = ast.parse(made.files["lax.pyi"])
+    tree = ast.parse(made.files["lax/__init__.pyi"])
     defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     defined |= {alias.asname for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names
                 if alias.asname and not alias.asname.startswith("_")}
@@ -197,7 +197,7 @@ def test_every_function_of_every_pack_has_its_place_in_the_stubs() -> None:
 
 
 def test_signatures_and_documentation_are_copied() -> None:
-    text = Stubs().files["lax.pyi"]
+    text = Stubs().files["lax/__init__.pyi"]
     assert 'def neg(x: ArrayLike) -> Array:\n    """The negation -x.\n\n    >>> neg(' in text
     assert "def sin(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:" in text
     assert "def softplus(x: ArrayLike, /) -> Array:" in text
@@ -227,7 +227,7 @@ def test_what_cannot_be_loaded_is_left_out_and_told(monkeypatch: pytest.MonkeyPa
     said = list(write(tmp_path))
     assert ["left out lax.sin: ImportError: half of it is missing",
             "left out x.sum: ImportError: half of it is missing"] == said[:2]
-    assert "def sin(" not in (tmp_path / "corejax/lax.pyi").read_text()
+    assert "def sin(" not in (tmp_path / "corejax/lax/__init__.pyi").read_text()
 
 
 @overload
@@ -323,7 +323,7 @@ def test_the_command_writes_them_once_and_prints_the_settings(tmp_path: Path, mo
     assert 0 == cli.main(["stubs"])
     said = capsys.readouterr().out
     assert "4 files written" in said and 'mypy_path = "typings"' in said and 'stubPath = "typings"' in said
-    stub = tmp_path / "typings/corejax/lax.pyi"
+    stub = tmp_path / "typings/corejax/lax/__init__.pyi"
     stale = tmp_path / "typings/corejax/gone.pyi"
     stale.write_text(stub.read_text())
     own = tmp_path / "typings/corejax/own.pyi"

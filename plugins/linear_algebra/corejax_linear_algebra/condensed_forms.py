@@ -12,6 +12,7 @@ from corejax.errors import CorejaxNotImplementedError
 from corejax.plugin import Sample, define, hookimpl, not_differentiable, not_linear, refused, shaping
 from corejax_linear_algebra import _cusolver, _lapack
 from corejax_linear_algebra._failures import checked
+from corejax_linear_algebra._finite import finite_or_zero, status_if
 from corejax_linear_algebra._matrices import (
     all_weak,
     batched_first,
@@ -84,10 +85,11 @@ class Schur:
         (aval,) = ctx.avals_in
         values = [typed(aval, aval.shape[:-1], aval.dtype)] * (1 if is_complex(aval) else 2)
         status = _lapack.status_of(aval)
+        x, finite = finite_or_zero(ctx, args[0])
         form, vectors, *_, failed = _lapack.call(
-            ctx, "gees", args, ctx.avals_in, [aval, aval, *values, status, status], {0: 0},
+            ctx, "gees", [x], ctx.avals_in, [aval, aval, *values, status, status], {0: 0},
             mode=_lapack.letter("V" if compute_schur_vectors else "N"), sort=_lapack.letter("N"))
-        return _lapack.where_ok(ctx, failed, *[form, vectors][:len(ctx.avals_out)])
+        return _lapack.where_ok(ctx, status_if(ctx, finite, failed), *[form, vectors][:len(ctx.avals_out)])
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:

@@ -15,6 +15,7 @@ from corejax.errors import CorejaxNotImplementedError, CorejaxValueError
 from corejax.plugin import Sample, define, hookimpl, not_linear, refused, shaping
 from corejax_linear_algebra import _cusolver, _host, _lapack
 from corejax_linear_algebra._failures import checked
+from corejax_linear_algebra._finite import finite_or_zero, status_if
 from corejax_linear_algebra._matrices import (
     adjoint,
     all_weak,
@@ -138,10 +139,11 @@ class Eig:
                           todo="leave implementation out, or compile for a GPU")
         (aval,) = ctx.avals_in
         left, right = compute_left_eigenvectors, compute_right_eigenvectors
-        outs = _lapack.call(
-            ctx, "geev", args, ctx.avals_in, _results(aval),
+        x, finite = finite_or_zero(ctx, args[0])
+        *outs, status = _lapack.call(
+            ctx, "geev", [x], ctx.avals_in, _results(aval),
             compute_left=_lapack.letter("V" if left else "N"), compute_right=_lapack.letter("V" if right else "N"))
-        return _wanted(ctx, outs, left, right)
+        return _wanted(ctx, [*outs, status_if(ctx, finite, status)], left, right)
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:

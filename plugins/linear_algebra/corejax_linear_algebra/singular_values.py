@@ -14,6 +14,7 @@ from corejax.errors import CorejaxNotImplementedError, CorejaxValueError
 from corejax.plugin import Sample, define, hookimpl, not_linear, refused, shaping
 from corejax_linear_algebra import _cusolver, _host, _lapack
 from corejax_linear_algebra._failures import checked
+from corejax_linear_algebra._finite import finite_or_zero, status_if
 from corejax_linear_algebra._matrices import (
     adjoint,
     all_weak,
@@ -82,7 +83,7 @@ class SVD:
              **params: Any) -> Any:
         (x,) = args
         function = _host.function("svd" if not compute_uv else "svd_f" if full_matrices else "svd_s", x)
-        if function is None or algorithm not in _DIVIDING:
+        if function is None or algorithm not in _DIVIDING or not np.isfinite(x).all():
             return _host.compiled(svd.primitive, x, {"full_matrices": full_matrices, "compute_uv": compute_uv,
                                                      "algorithm": algorithm, **params})
         if not compute_uv:
@@ -137,11 +138,12 @@ class SVD:
         if algorithm in (SvdAlgorithm.JACOBI, SvdAlgorithm.POLAR):
             raise _not_there(ctx, algorithm, f"{SvdAlgorithm.QR} or {SvdAlgorithm.DIVIDE_AND_CONQUER}", "a GPU")
         s = ctx.avals_out[0]
+        x, finite = finite_or_zero(ctx, args[0])
         _, *found, status = _lapack.call(
-            ctx, "gesvd" if algorithm is SvdAlgorithm.QR else "gesdd", args, ctx.avals_in,
+            ctx, "gesvd" if algorithm is SvdAlgorithm.QR else "gesdd", [x], ctx.avals_in,
             [aval, s, *_vectors(aval, full_matrices), _lapack.status_of(aval)], {0: 0},
             mode=_lapack.letter("N" if not compute_uv else "A" if full_matrices else "S"))
-        return _lapack.where_ok(ctx, status, *found[:len(ctx.avals_out)])
+        return _lapack.where_ok(ctx, status_if(ctx, finite, status), *found[:len(ctx.avals_out)])
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:

@@ -14,7 +14,8 @@ import corejax as cj
 
 jax = pytest.importorskip("jax")
 
-QUICK, ALL = 32, 640
+QUICK = 16
+VALUES, DERIVATIVES, MAPS = 400, 160, 240
 
 DTYPES = ("float64", "float32", "complex128", "complex64")
 FUNCTIONS = ("eigh", "svd", "eig", "schur", "eigh_of_a_triangle", "svd", "hessenberg", "tridiagonal")
@@ -82,7 +83,7 @@ def random_case(seed: int) -> Case:
     n = int(draw.one_of(*[size for size in (0, 1, 2, 3, 3, 4, 5, 8) if size >= least]))
     m = n if name != "svd" else int(draw.one_of(0, 1, 2, 3, 4, 7))
     x = draw.matrix(dtype, *batch, m, n)
-    if draw.rng.random() < 0.1 and x.size:
+    if draw.rng.random() < 0.1 and x.size and name not in ("svd", "schur"):  # from some of which LAPACK never returns
         x[(0,) * x.ndim] = draw.one_of(np.nan, np.inf)
     if name.startswith("eigh"):
         return Case(name, x, draw.of_eigh(n) | ({"symmetrize_input": False} if name != "eigh" else {}))
@@ -113,13 +114,13 @@ def differentiable_case(seed: int) -> Case:
         full = bool(name == "svd_values" or not extra and draw.one_of(True, False))
         return Case(name, x, draw.of_svd(n, full, name == "svd"))
     if name.startswith("eig"):
-        left, right = (False, False) if name == "eig_values" else draw.one_of((True, True), (True, False), (False, True))
-        return Case(name, x, draw.of_eig(left, right) | {"enable_eigvec_derivs": True})
+        sides = [(False, False)] if name == "eig_values" else [(True, True), (True, False), (False, True)]
+        return Case(name, x, draw.of_eig(*draw.one_of(*sides)) | {"enable_eigvec_derivs": True})
     return Case(name, x, {})
 
 
-def seeds() -> list[Any]:
-    return [*range(QUICK), *[pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(QUICK, ALL)]]
+def seeds(count: int) -> list[Any]:
+    return [*range(QUICK), *[pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(QUICK, count)]]
 
 
 def tolerance(dtype: Any) -> float:
@@ -135,7 +136,7 @@ def same(got: Any, wanted: Any, weak: bool = True) -> None:
     assert_allclose(np.asarray(got), np.asarray(wanted), rtol=close, atol=close * largest)
 
 
-@pytest.mark.parametrize("seed", seeds())
+@pytest.mark.parametrize("seed", seeds(VALUES))
 def test_values_and_types_are_those_of_jax(seed: int) -> None:
     case = random_case(seed)
     with jax.enable_x64(True):
@@ -146,7 +147,7 @@ def test_values_and_types_are_those_of_jax(seed: int) -> None:
                 same(got, want)
 
 
-@pytest.mark.parametrize("seed", seeds())
+@pytest.mark.parametrize("seed", seeds(DERIVATIVES))
 def test_derivatives_of_two_orders_are_those_of_jax(seed: int) -> None:
     case = differentiable_case(seed)
     draw = Draw(seed + 10_000)
@@ -176,7 +177,7 @@ def test_derivatives_of_two_orders_are_those_of_jax(seed: int) -> None:
             same(got, want, weak=False)
 
 
-@pytest.mark.parametrize("seed", seeds())
+@pytest.mark.parametrize("seed", seeds(MAPS))
 def test_maps_over_every_axis_are_those_of_jax(seed: int) -> None:
     case = random_case(seed + 20_000)
     at = seed % (case.x.ndim + 1)
