@@ -7,6 +7,7 @@ from . import (
     choosing,
     control_flow,
     convolutions,
+    eigenvalues,
     factorisations,
     families,
     fft,
@@ -25,5 +26,5 @@ from .mutant import Mutant, numbered
 
 TABLES = (arithmetic, transcendental, choosing, structure, indexing, products, reductions, control_flow, families,
           strangers_arrays, strangers_indexing, strangers_programs, fft, stacking, windows, convolutions,
-          factorisations)
+          factorisations, eigenvalues)
 MUTANTS: tuple[Mutant, ...] = numbered([mutant for table in TABLES for mutant in table.MUTANTS])

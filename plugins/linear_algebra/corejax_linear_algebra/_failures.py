@@ -14,7 +14,15 @@ __all__ = ["FailedFactorizationError"]
 
 
 class FailedFactorizationError(CorejaxValueError, np.linalg.LinAlgError):
-    """A matrix has no such decomposition; raised by eager calls, where `cj.config.numerical_failures` is "error"."""
+    """A matrix has no such decomposition; raised by eager calls, where `cj.config.numerical_failures` is "error".
+
+    >>> with cj.config(numerical_failures="error"):
+    ...     try:
+    ...         lax.linalg.cholesky(-np.eye(2))
+    ...     except FailedFactorizationError as error:
+    ...         print(error.message)
+    cholesky: a matrix isn't positive definite
+    """
 
 
 def checked(name: str, out: Any, operand: Any, problem: str, core: int = 2) -> Any:

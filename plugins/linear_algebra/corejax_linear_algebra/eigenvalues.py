@@ -34,7 +34,11 @@ __all__ = ["EighImplementation", "eigh"]
 
 
 class EighImplementation(Enum):
-    """How eigh computes: `QR` everywhere, `JACOBI` on GPUs, `QDWH` on TPUs."""
+    """How eigh computes: `QR` everywhere, `JACOBI` on GPUs, `QDWH` on TPUs.
+
+    >>> lax.linalg.eigh(np.diag([3.0, 2.0]), implementation=EighImplementation.QR)[1].tolist()
+    [2.0, 3.0]
+    """
 
     QR = "qr"
     JACOBI = "jacobi"

@@ -45,8 +45,8 @@ def qdwh(x: ArrayLike, *, is_hermitian: bool = False, max_iterations: int | None
     `is_hermitian` changes nothing.
 
     >>> u, h, _, converged = lax.linalg.qdwh(np.array([[0.0, -2.0], [3.0, 0.0]]))
-    >>> lax.round(u).tolist(), lax.round(h).tolist(), converged.item()
-    ([[0.0, -1.0], [1.0, 0.0]], [[3.0, 0.0], [0.0, 2.0]], True)
+    >>> np.allclose(u, [[0.0, -1.0], [1.0, 0.0]]), np.allclose(h, [[3.0, 0.0], [0.0, 2.0]]), converged.item()
+    (True, True, True)
     """
     aval = aval_of(x)
     shaping.as_flag("qdwh", "is_hermitian", is_hermitian)
