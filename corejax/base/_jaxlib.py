@@ -56,6 +56,9 @@ _SOURCES: dict[str, tuple[str, ...]] = {
     "chlo": ("jaxlib.mlir.dialects.chlo",),
     "func": ("jaxlib.mlir.dialects.func",),
     "sdy": ("jaxlib.mlir.dialects.sdy",),
+    "gpu_linalg": ("jaxlib.gpu_linalg",),
+    "gpu_solver": ("jaxlib.gpu_solver",),
+    "gpu_sparse": ("jaxlib.gpu_sparse",),
     "lapack": ("jaxlib.lapack",),
     "mlir_extension": ("jaxlib.mlir._mlir_libs._jax_mlir_ext",),
 }
@@ -281,6 +284,9 @@ _KERNEL_CAPSULE = b"xla._CUSTOM_CALL_TARGET"
 #: How runtimes call the platforms for which functions are registered.
 _FUNCTION_PLATFORMS = {"cuda": "CUDA", "rocm": "ROCM"}
 
+#: Where jaxlib says which functions its plugins for GPUs bring.
+_GPU_TABLES = ("gpu_solver", "gpu_linalg", "gpu_sparse")
+
 _MISSING_FUNCTION = re.compile(r"No FFI handler registered for (?P<typed>\S+)|"
                                r"No registered implementation for (?:untyped )?custom call to (?P<untyped>\S+)")
 
@@ -331,17 +337,23 @@ def register_function(target: str, capsule: object, platform: str, typed: bool =
     _load("xla_client").register_custom_call_target(target, capsule, platform=platform, api_version=int(typed))
 
 
-def own_function(target: str) -> tuple[Any, bool] | None:
-    """The capsule of a function that jaxlib itself brings for the CPU, and whether it is typed; None for others."""
-    if not target.startswith("lapack_") and target != "tridiagonal_solve_perturbed_ffi":
-        return None
-    return next(((capsule, bool(typed)) for name, capsule, typed in _load("lapack").registrations()["cpu"]
-                 if name == target), None)
+def own_function(target: str, platform: str = "cpu") -> tuple[Any, bool] | None:
+    """The capsule of a function that jaxlib itself brings for a platform, and whether it is typed; None for others."""
+    if platform == "cpu":
+        known = target.startswith("lapack_") or target == "tridiagonal_solve_perturbed_ffi"
+        tables = [_load("lapack").registrations()["cpu"]] if known else []
+    else:  # of jaxlib's plugins for GPUs; nothing where those aren't installed
+        known = target.startswith(("cu", "hip"))
+        tables = [_load(name).registrations().get(platform, ()) for name in _GPU_TABLES] if known else []
+    return next(((capsule, bool(typed)) for table in tables for name, capsule, typed in table if name == target), None)
 
 
-def prepare_own_functions() -> None:
+def prepare_own_functions(platform: str = "cpu") -> None:
     """Find SciPy's LAPACK, without which calling such a function would crash. It takes long, the first time."""
-    _load("lapack")._lapack.initialize()
+    if platform == "cpu":
+        _load("lapack")._lapack.initialize()
+    else:
+        _load("gpu_solver").initialize_hybrid_kernels()
 
 
 def missing_function(error: BaseException) -> str | None:

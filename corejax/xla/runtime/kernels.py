@@ -78,12 +78,12 @@ def register(targets: Iterable[str], place: Place | Group) -> None:
         entry = _entry(target, place.compiler)
         if entry is not None:
             of_packs[target] = _capsule(entry), str(entry.pack)
-        elif platform == DEFAULT and (found := _jaxlib.own_function(target)) is not None:
+        elif (found := _jaxlib.own_function(target, platform)) is not None:
             own[target] = found
     if not own and not of_packs:
         return
     if own:
-        _jaxlib.prepare_own_functions()
+        _jaxlib.prepare_own_functions(platform)
     if not _jaxlib.takes_functions(platform):
         raise _unregistrable(place, *next((target, pack) for target, (_, pack) in of_packs.items()))
     with _lock:
@@ -145,7 +145,7 @@ def provides(target: str, platform: str | None = None) -> bool:
 
 def is_own(target: str, platform: str) -> bool:
     """Whether it is a function that jaxlib itself brings, wherever it is installed."""
-    return platform == DEFAULT and _jaxlib.own_function(target) is not None
+    return _jaxlib.own_function(target, _jaxlib.function_platform(platform, platform)) is not None
 
 
 def is_named_after_a_pack(target: str) -> bool:
