@@ -169,7 +169,8 @@ def free_names(doc: str) -> list[str]:
             assigned |= {node.id for node in names if isinstance(node.ctx, ast.Store)}
             assigned |= {node.arg for node in nodes if isinstance(node, ast.arg)}
             assigned |= {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
-            assigned |= {node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+            assigned |= {node.name for node in nodes
+                         if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.ExceptHandler)) and node.name}
             found |= dict.fromkeys([node.id for node in names])
     return [name for name in sorted(found) if name not in assigned]
 

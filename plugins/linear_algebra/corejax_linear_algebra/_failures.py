@@ -19,7 +19,7 @@ class FailedFactorizationError(CorejaxValueError, np.linalg.LinAlgError):
     >>> with cj.config(numerical_failures="error"):
     ...     try:
     ...         lax.linalg.cholesky(-np.eye(2))
-    ...     except FailedFactorizationError as error:
+    ...     except lax.linalg.FailedFactorizationError as error:
     ...         print(error.message)
     cholesky: a matrix isn't positive definite
     """

@@ -36,7 +36,7 @@ __all__ = ["EighImplementation", "eigh"]
 class EighImplementation(Enum):
     """How eigh computes: `QR` everywhere, `JACOBI` on GPUs, `QDWH` on TPUs.
 
-    >>> lax.linalg.eigh(np.diag([3.0, 2.0]), implementation=EighImplementation.QR)[1].tolist()
+    >>> lax.linalg.eigh(np.diag([3.0, 2.0]), implementation=lax.linalg.EighImplementation.QR)[1].tolist()
     [2.0, 3.0]
     """
 

@@ -39,7 +39,7 @@ __all__ = ["EigImplementation", "eig"]
 class EigImplementation(Enum):
     """How eig computes: by `LAPACK`, on CPUs and beside GPUs, or by `CUSOLVER` or `MAGMA` on GPUs.
 
-    >>> lax.linalg.eig(np.diag([2.0, 3.0]), implementation=EigImplementation.LAPACK)[0].tolist()
+    >>> lax.linalg.eig(np.diag([2.0, 3.0]), implementation=lax.linalg.EigImplementation.LAPACK)[0].tolist()
     [(2+0j), (3+0j)]
     """
 

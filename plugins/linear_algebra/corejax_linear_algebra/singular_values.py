@@ -39,7 +39,7 @@ class SvdAlgorithm(Enum):
     On CPUs, `QR` is LAPACK's gesvd, `DEFAULT` and `DIVIDE_AND_CONQUER` its gesdd. On GPUs, `QR` is gesvd, `JACOBI`
     gesvdj (also the default up to 1024 rows and columns), `POLAR` gesvdp, `DIVIDE_AND_CONQUER` gesdd of AMD's.
 
-    >>> lax.linalg.svd(np.eye(2), compute_uv=False, algorithm=SvdAlgorithm.QR).tolist()
+    >>> lax.linalg.svd(np.eye(2), compute_uv=False, algorithm=lax.linalg.SvdAlgorithm.QR).tolist()
     [1.0, 1.0]
     """
 
