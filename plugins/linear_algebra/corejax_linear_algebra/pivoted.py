@@ -168,14 +168,15 @@ class LuPivotsToPermutation:
         start = lax.broadcasted_iota(INT32, (*batch, permutation_size), len(batch))
         if not k or not permutation_size:
             return start
-        grids = tuple([lax.broadcasted_iota(INT32, tuple(batch), axis) for axis in range(len(batch))])
+        grids = tuple([lax.broadcasted_iota(INT32, (*batch, 1), axis) for axis in range(len(batch))])
 
         def exchange(i: Any, permutation: Any) -> Any:
-            with_row = lax.dynamic_index_in_dim(pivots, i, len(batch), keepdims=False)
-            here = lax.dynamic_index_in_dim(permutation, i, len(batch), keepdims=False)
-            there = permutation[(*grids, with_row)]
-            row = lax.broadcast_in_dim(i, tuple(batch), ())
-            return permutation.at[(*grids, row)].set(there).at[(*grids, with_row)].set(here)
+            with_row = lax.dynamic_index_in_dim(pivots, i, len(batch))
+            row = lax.broadcast_in_dim(lax.convert_element_type(i, INT32), with_row.shape, ())
+            # both at once: one after the other, the compiler would copy the permutation before each exchange
+            pair, reverse = [lax.concatenate(rows, len(batch)) for rows in ([row, with_row], [with_row, row])]
+            found = permutation.at[(*grids, reverse)].get(mode="promise_in_bounds")
+            return permutation.at[(*grids, pair)].set(found, mode="promise_in_bounds")
         return lax.fori_loop(np.int32(0), np.int32(k), exchange, start)
 
     @hookimpl
