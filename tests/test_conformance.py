@@ -41,12 +41,18 @@ ALLOWED = {
     "shard_map": 25.0, "xla_pmap": 20.0, "sharding_constraint": 4.0,
     "psum": 3.0, "psum_invariant": 2.0, "pmax": 3.0, "pmin": 3.0, "all_gather": 3.0, "all_gather_invariant": 2.0,
     "reduce_scatter": 3.0, "all_to_all": 3.5, "ragged_all_to_all": 15.0, "ppermute": 3.0, "pbroadcast": 2.0,
-    "rng_bit_generator": 3.0, "rng_uniform": 2.0}
+    "rng_bit_generator": 3.0, "rng_uniform": 2.0,
+    "unstack": 2.0, "split": 2.0, "tile": 2.0, "scatter_sub": 5.5, "approx_top_k": 4.0,
+    "conv_general_dilated": 8.0, "reduce_window": 4.0, "reduce_window_max": 3.5, "reduce_window_min": 3.5,
+    "reduce_window_sum": 2.0, "select_and_gather_add": 9.0, "select_and_scatter": 6.0, "select_and_scatter_add": 14.0,
+    "cholesky": 11.0, "cholesky_update": 45.0, "triangular_solve": 20.0, "tridiagonal_solve": 15.0, "lu": 32.0,
+    "lu_pivots_to_permutation": 5.0, "qr": 23.0, "geqrf": 2.5, "geqp3": 2.5, "householder_product": 2.0, "ormqr": 4.0,
+    "eigh": 2.0, "eig": 19.0, "svd": 5.0, "schur": 4.5, "hessenberg": 4.5, "tridiagonal": 6.0, "fft": 3.5}
 
 #: Those whose formulas and rules others have too, and whose programs take long to compile: `make test-all` has them.
 #: Their values are tested at every change, in tests/packs and tests/devices.
 SIBLINGS = ("shard_map", "xla_pmap", "igammac", "igamma_grad_a", "random_gamma_grad", "zeta",
-            "regularized_incomplete_beta")
+            "regularized_incomplete_beta", "select_and_scatter_add", "cholesky_update", "tridiagonal_solve", "lu", "eig")
 
 #: How many times as many a busy machine takes.
 MARGIN = 3.0
