@@ -52,7 +52,8 @@ ALLOWED = {
 #: Those whose formulas and rules others have too, and whose programs take long to compile: `make test-all` has them.
 #: Their values are tested at every change, in tests/packs and tests/devices.
 SIBLINGS = ("shard_map", "xla_pmap", "igammac", "igamma_grad_a", "random_gamma_grad", "zeta",
-            "regularized_incomplete_beta", "select_and_scatter_add", "cholesky_update", "tridiagonal_solve", "lu", "eig")
+            "regularized_incomplete_beta", "select_and_scatter_add", "cholesky_update", "tridiagonal_solve", "lu",
+            "eig")
 
 #: How many times as many a busy machine takes.
 MARGIN = 3.0
