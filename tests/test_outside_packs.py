@@ -19,8 +19,8 @@ from pythons import run as run_python
 
 pytestmark = pytest.mark.slow
 
-#: outside-special brings functions of the same names.
-run = partial(run_python, COREJAX_DISABLE_PACKS="corejax-special")
+#: Packs that bring functions of the same names as these.
+run = partial(run_python, COREJAX_DISABLE_PACKS="corejax-special,corejax-linear-algebra,corejax-fft")
 
 OUTSIDE = ROOT / "tests/outside"
 PACKS = {path.parent.name: path.parent for path in sorted(OUTSIDE.glob("*/pyproject.toml"))}

@@ -3,7 +3,7 @@
 import numpy as np
 
 from corejax import lax
-from corejax.core import Zero, jvp_jaxpr, to_dim, vmap_jaxpr
+from corejax.core import Zero, aval_of, jvp_jaxpr, to_dim, vmap_jaxpr
 from corejax.plugin import Sample, carrying, define, hookimpl, not_linear, refused
 
 __all__ = ["newton"]
@@ -27,6 +27,7 @@ class Newton:
     @hookimpl
     def decompose(self, args, *, jaxpr, tolerance):
         *fixed, start = args
+        carrying.check_operands(self.name, jaxpr, list(map(aval_of, args)))
 
         def step(state):
             i, x, _ = state
