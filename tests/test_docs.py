@@ -15,8 +15,10 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import corejax as cj
 import forked
 from corejax.installed import groups, manifest
 from corejax.kernel import hookspecs
@@ -123,7 +125,8 @@ def test_docstring_examples_run(name: str) -> None:
 
 def examples_of(module: Any) -> Iterator[doctest.DocTest]:
     """The examples in a module's docstrings; those of plugins are in their classes."""
-    for test in doctest.DocTestFinder(exclude_empty=True).find(module, module.__name__):
+    names = {"cj": cj, "lax": cj.lax, "np": np, **vars(module)}
+    for test in doctest.DocTestFinder(exclude_empty=True).find(module, module.__name__, globs=names):
         if test.examples:
             yield test
 
