@@ -115,10 +115,8 @@ class Stubs:
 
     def _functions(self) -> str:
         """`corejax.lax`: the functions of all packs, and primitives that have no other function."""
-        providers = registry.installed().providers
-        primitives = [name for name in self._names(groups.PRIMITIVES) if not all(
-            [entry.pack.below_lax() for entry in providers(groups.PRIMITIVES, name)])]
-        names = list(filter(_is_name, sorted({*self._names(groups.FUNCTIONS), *primitives})))
+        provided = {*self._names(groups.FUNCTIONS), *self._names(groups.PRIMITIVES)}
+        names = [name for name in registry.installed().names_in_lax() if name in provided and _is_name(name)]
         found = {name: self._loaded(f"lax.{name}", _function, name) for name in names}
         types = {name: _place(name, value) for name, value in found.items() if _is_type(value)}
         functions = {name: value for name, value in found.items() if value is not None and name not in types}

@@ -76,7 +76,7 @@ sizes.add("taking along an axis that isn't there", "lax.index_take(np.ones(3), [
           "axis 1", jax=None)
 sizes.add("subtracting updates of another shape", """
     lax.scatter_sub(np.ones(3), np.array([[0]]), np.ones(2), lax.ScatterDimensionNumbers((), (0,), (0,)))
-    """, TypeError, "scatter_add", "f64[2]")
+    """, TypeError, "scatter_sub", "f64[2]")
 sizes.add("an unknown mode by name", "lax.GatherScatterMode.from_any('wrap')", ValueError, "wrap", "clip")
 
 random = Group("Random bits")

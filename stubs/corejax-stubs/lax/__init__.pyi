@@ -1032,22 +1032,6 @@ def linear_recurrence(factors: ArrayLike, terms: ArrayLike, axis: int = 0, rever
     [1.0, 3.0, 10.0]
     """
 
-def linear_solve_p(matvec: Callable[[Any], Any], b: Any, solve: Callable[..., Any], transpose_solve: Callable[..., Any] | None = None, symmetric: bool = False, has_aux: bool = False) -> Array | Any:
-    """`custom_linear_solve(matvec, b, solve, transpose_solve=None, symmetric=False, has_aux=False)`: A x = b.
-
-    `matvec(x)` is A x, and is differentiable. `solve(matvec, b)` finds the solution, by whatever means; it isn't
-    differentiated. `b` and the solution are pytrees of the same structure and types. Reverse mode needs
-    `transpose_solve(vecmat, b)` too, which solves with the transpose of A, or `symmetric=True`. With `has_aux`, solvers
-    return a pair, the solution and something else, which has no derivative. All functions may close over arrays, also
-    over traced ones; derivatives are with respect to b and to what `matvec` closes over.
-
-    >>> matrix = np.array([[2.0, 0.0], [0.0, 4.0]])
-    >>> def solve(matvec, b):
-    ...     return b / matvec(np.ones(2))
-    >>> lax.custom_linear_solve(lambda x: lax.dot(matrix, x), np.array([1.0, 2.0]), solve, symmetric=True).tolist()
-    [0.5, 0.5]
-    """
-
 def log(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
     """The natural logarithm.
 
@@ -1903,13 +1887,6 @@ def stage(x: ArrayLike, /) -> Array:
     Array(2., dtype=float64, weak_type=True)
     """
 
-def stage_p(x: ArrayLike, /) -> Array:
-    """`stage_value(x)`: x. Under `jit`, it is a value of the program.
-
-    >>> stage_value(2.0)
-    Array(2., dtype=float64, weak_type=True)
-    """
-
 def stage_value(x: ArrayLike, /) -> Array:
     """`stage_value(x)`: x. Under `jit`, it is a value of the program.
 
@@ -1998,18 +1975,6 @@ def untaken(x: ArrayLike, /) -> Array:
     """
 
 def while_loop(cond_fun: Callable[[Any], ArrayLike], body_fun: Callable[[Any], Carry], init_val: Any) -> Carry:
-    """`while_loop(cond_fun, body_fun, init_val)`: apply `body_fun` repeatedly while `cond_fun` holds.
-
-    Starts from `init_val`, a pytree of arrays; `cond_fun(val)` returns a boolean, `body_fun(val)` the next value, of
-    the same structure and types. Both are traced, and may close over arrays. Under `vmap`, each element stops when its
-    own condition says so. There is no reverse mode, since the number of steps to remember isn't known in advance: use
-    `lax.scan`, or `lax.fori_loop` between bounds that are Python integers.
-
-    >>> lax.while_loop(lambda x: x < 100.0, lambda x: x * 3.0, 1.0)
-    Array(243., dtype=float64, weak_type=True)
-    """
-
-def while_p(cond_fun: Callable[[Any], ArrayLike], body_fun: Callable[[Any], Carry], init_val: Any) -> Carry:
     """`while_loop(cond_fun, body_fun, init_val)`: apply `body_fun` repeatedly while `cond_fun` holds.
 
     Starts from `init_val`, a pytree of arrays; `cond_fun(val)` returns a boolean, `body_fun(val)` the next value, of
