@@ -35,10 +35,5 @@ transforms.add("text for an array", "lax.fft('ab', 'fft', (2,))", TypeError, "'a
 transforms.add("a gradient of a spectrum",
                "cj.grad(lambda x: lax.fft(x, 'rfft', (1,))[0])(np.ones(1))", TypeError, "c128[]", "real",
                jax="import jax; jax.grad(lambda x: jax.lax.fft(x, 'rfft', (1,))[0])(np.ones(1))")
-transforms.add("a number for the primitive that is of no transform",
-               "lax.fft_p.bind(np.ones(4), fft_type=4, fft_lengths=(4,))", ValueError, "fft_type=4", "0 to 3")
-transforms.add("a real operand for the primitive of complex ones",
-               "lax.fft_p.bind(np.ones(4), fft_type=lax.FftType.FFT, fft_lengths=(4,))", ValueError, "f64[4]",
-               "complex64 or complex128")
 
 GROUPS: tuple[Group, ...] = (transforms,)

@@ -44,7 +44,7 @@ class SymmetricProduct:
         a, c = avals
         _, [(m, _), shape] = matrices(self.name, avals, (2, 2), _ACCEPTED)
         if shape != (m, m):
-            raise mismatch(self.name, "c doesn't fit the product of a and its transpose", [a, c], f"a {m} by {m} matrix c",
+            raise mismatch(self.name, "c must have the shape of the product", [a, c], f"a {m} by {m} matrix c",
                            "without c, pass zeros of that shape")
         return typed(c, c.shape, c.dtype, all_weak(avals))
 
