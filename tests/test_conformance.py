@@ -51,9 +51,9 @@ ALLOWED = {
 
 #: Those whose formulas and rules others have too, and whose programs take long to compile: `make test-all` has them.
 #: Their values are tested at every change, in tests/packs and tests/devices.
-SIBLINGS = ("shard_map", "xla_pmap", "igammac", "igamma_grad_a", "random_gamma_grad", "zeta",
+SIBLINGS = ("shard_map", "xla_pmap", "igammac", "igamma_grad_a", "random_gamma_grad", "zeta", "polygamma",
             "regularized_incomplete_beta", "select_and_scatter_add", "cholesky_update", "tridiagonal_solve", "lu",
-            "eig")
+            "eig", "qr", "scatter_mul", "ragged_all_to_all")
 
 #: How many times as many a busy machine takes.
 MARGIN = 3.0
