@@ -14,6 +14,9 @@ from corejax_windows.conv_shapes import Pads, Shape, dilated
 #: A matrix of windows has about so many elements, to stay in the cache.
 _MATRIX = 1 << 18
 
+#: Operands with padding of so many elements are fine in any case.
+_MOST_PADDED = 1 << 24
+
 
 def convolution(lhs: np.ndarray, rhs: np.ndarray, numbers: Numbers, strides: Shape, pads: Pads,
                 dilations: tuple[Shape, Shape], groups: tuple[int, int], dtype: np.dtype) -> np.ndarray:
@@ -40,6 +43,14 @@ def convolution(lhs: np.ndarray, rhs: np.ndarray, numbers: Numbers, strides: Sha
         found = kernel @ part.reshape(count, part.shape[1], terms, places)
         out[start:start + step] = found.swapaxes(0, 1)
     return out.reshape(batch, outs, *sizes).transpose(np.argsort(numbers[2])).astype(dtype, order="C", copy=False)
+
+
+def is_mostly_padding(lhs: np.ndarray, numbers: Numbers, pads: Pads, dilation: Shape) -> bool:
+    """Whether it would take a lot of memory to pad the operand, where a compiled program takes none."""
+    batch, features, *space = [lhs.shape[d] for d in numbers[0]]
+    wide = prod([size + max(low, 0) + max(high, 0)
+                 for size, (low, high) in zip(dilated(space, dilation), pads, strict=True)])
+    return bool(batch * features * wide > max(_MOST_PADDED, 64 * lhs.size))
 
 
 def _padded(x: np.ndarray, pads: Pads, dilation: Shape) -> np.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, ArrayLike, DTypeLike, Linear, ShapedArray, aval_of, dtypes
 from corejax.errors import CorejaxValueError
-from corejax.plugin import Sample, define, hookimpl, partials, refused
+from corejax.plugin import Sample, define, hookimpl, jit, partials, refused
 from corejax_lax_basic import PrecisionLike
 from corejax_windows import _conv_grouped, _conv_host, _conv_lowering, _conv_maps, _conv_samples
 from corejax_windows._conv_axes import merged, split
@@ -98,8 +98,16 @@ class ConvGeneralDilated:
     @hookimpl
     def impl(self, args: Any, *, window_strides: Shape, padding: Pads, lhs_dilation: Shape, rhs_dilation: Shape,
              dimension_numbers: Numbers, feature_group_count: int, batch_group_count: int,
-             preferred_element_type: np.dtype | None) -> Any:
+             precision: Levels, preferred_element_type: np.dtype | None) -> Any:
         lhs, rhs = args
+        if _conv_host.is_mostly_padding(lhs, dimension_numbers, padding, lhs_dilation):
+            def program(lhs: Any, rhs: Any) -> Any:
+                return conv_general_dilated.primitive.bind(
+                    lhs, rhs, window_strides=window_strides, padding=padding, lhs_dilation=lhs_dilation,
+                    rhs_dilation=rhs_dilation, dimension_numbers=dimension_numbers,
+                    feature_group_count=feature_group_count, batch_group_count=batch_group_count,
+                    precision=precision, preferred_element_type=preferred_element_type)
+            return np.asarray(jit(program)(lhs, rhs))
         return _conv_host.convolution(lhs, rhs, dimension_numbers, window_strides, padding,
                                       (lhs_dilation, rhs_dilation), (feature_group_count, batch_group_count),
                                       preferred_element_type or lhs.dtype)

@@ -216,3 +216,9 @@ def test_groups_lower_to_what_the_cpu_is_fast_at() -> None:
 def test_levels_of_precision_have_many_names(precision: Any) -> None:
     f = cj.make_jaxpr(lambda x: lax.conv(x, x, (1,), "VALID", precision))(np.ones((1, 1, 2)))
     assert ("HIGHEST", "HIGHEST") == f.jaxpr.eqns[0].params["precision"]
+
+
+def test_padding_that_no_window_sees_takes_no_memory() -> None:
+    x, w = np.ones((1, 2, 7)), np.ones((2, 2, 3))
+    out = lax.conv_general_dilated(x, w, (1 << 40,), [(1 << 41, 0)])
+    assert [0.0, 0.0, 6.0] == np.asarray(out)[0, 0].tolist()

@@ -200,3 +200,21 @@ def test_a_rule_of_pooling_works_within_loops_of_mapped_gradients() -> None:
             row, _ = step(row, None)
         wanted.append(np.asarray(row))
     assert_allclose(looped(x), wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("combine", "init"), [(lax.add, 0.0), (lax.max, -np.inf), (lax.min, np.inf), (lax.mul, 1.0)])
+@pytest.mark.parametrize(("size", "window", "padding", "stride"), [
+    (1, 1, (1, 1), 1), (1, 2, (3, 0), 1), (5, 3, (2, -4), 1), (3, 2, (1, -2), 1), (2, 1, (-1, 0), 1),
+    (4, 1, (-1, -1), 2)])
+def test_windows_that_come_down_to_one_element_leave_the_process_alive(
+        combine: Any, init: float, size: int, window: int, padding: Any, stride: int) -> None:
+    x = RNG.standard_normal((size, 2))
+
+    def reduced(x: Any) -> Any:
+        return lax.reduce_window(x, init, combine, (window, 1), (stride, 1), (padding, (0, 0)))
+
+    def slope(x: Any) -> Any:
+        return cj.grad(lambda x: lax.tanh(reduced(x)).sum())(x)
+    assert_array_equal(cj.jit(reduced)(x), reduced(x))
+    assert_allclose(cj.jit(slope)(x), slope(x), rtol=1e-12)
+    assert_allclose(cj.jit(cj.vmap(slope))(x[None])[0], slope(x), rtol=1e-12)
