@@ -109,19 +109,6 @@ class Window(NamedTuple):
             pads.append((low - first * dilation, high - (size - 1 - last) * dilation))
         return self._replace(window_dimensions=tuple(sizes), padding=tuple(pads))
 
-    def apart_from_padding(self) -> tuple[list[tuple[int, int, int]], Window]:
-        """How to pad an operand before windows slide over it, and the windows over the result.
-
-        Compilers abort the process where padding is negative and a window, of one element, turns out to do nothing.
-        """
-        ways, pads, bases = [], [], []
-        for (low, high), base in zip(self.padding, self.base_dilation, strict=True):
-            before = self.size == 1 or low < 0 or high < 0
-            ways.append((low, high, base - 1) if before else (0, 0, 0))
-            pads.append((0, 0) if before else (low, high))
-            bases.append(1 if before else base)
-        return ways, self._replace(padding=tuple(pads), base_dilation=tuple(bases))
-
     def check(self, name: str, ndim: int) -> None:
         """Raise unless these are windows over an operand of so many axes."""
         for what, entries in self._asdict().items():
@@ -173,9 +160,6 @@ def canonical(name: str, shape: Sequence[int], window_dimensions: Any, window_st
 def reduce_window(ctx: Any, xs: Sequence[Any], inits: Sequence[Any], out_types: Sequence[Any], window: Window,
                   combine: Callable[..., Sequence[Any]]) -> list[Any]:
     """`stablehlo.reduce_window` of several operands; `combine` inserts what it does to two scalars of each."""
-    ways, window = window.apart_from_padding()
-    if any([any(way) for way in ways]):
-        xs = [ctx.lower(lambda x, init: lax.pad(x, init, ways), x, init) for x, init in zip(xs, inits, strict=True)]
     entries = {"window_dimensions": window.window_dimensions, "window_strides": window.window_strides,
                "base_dilations": window.base_dilation, "window_dilations": window.window_dilation}
     attributes = {name: ctx.ir.DenseI64ArrayAttr.get(list(values)) for name, values in entries.items()}

@@ -78,8 +78,13 @@ class _Pool:
         (x,), (out,) = ctx.avals_in, ctx.avals_out
         init = ctx.constant(np.asarray(self._identity(x.dtype), x.dtype))
         window = Window(**params).trimmed(x.shape)
-        if not window.size:
-            return ctx.lower(lambda init: lax.broadcast_in_dim(init, out.shape, ()), init)
+        if window.size < 2:
+            starts = ctx.lower(lambda init: lax.broadcast_in_dim(init, out.shape, ()), init)
+            if not window.size:
+                return starts
+            # XLA aborts the process over a reduction by windows of one element with negative padding.
+            return self._combine(ctx, out, starts, ctx.lower(
+                lambda x, init: window.part(window.padded(x, init), (0,) * x.ndim, out.shape), *args, init))
         (found,) = reduce_window(ctx, args, [init], ctx.out_types, window, lambda a, b: [self._combine(ctx, out, a, b)])
         return found
 
