@@ -55,8 +55,8 @@ SIBLINGS = ("shard_map", "xla_pmap", "igammac", "igamma_grad_a", "random_gamma_g
             "regularized_incomplete_beta", "select_and_scatter_add", "cholesky_update", "tridiagonal_solve", "lu",
             "eig", "qr", "scatter_mul", "ragged_all_to_all")
 
-#: How many times as many a busy machine takes.
-MARGIN = 3.0
+#: How many times as many it takes on a busy machine, and where it is the first in a process to compile much.
+MARGIN = 6.0
 
 
 # One test for each primitive and not for each check: the checks of a primitive share what they compile.
