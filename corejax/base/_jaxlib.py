@@ -284,7 +284,7 @@ _KERNEL_CAPSULE = b"xla._CUSTOM_CALL_TARGET"
 #: How runtimes call the platforms for which functions are registered.
 _FUNCTION_PLATFORMS = {"cuda": "CUDA", "rocm": "ROCM"}
 
-#: Where jaxlib says which functions its plugins for GPUs bring.
+#: Where jaxlib says which functions its plugins for GPUs bring; empty where those aren't installed.
 _GPU_TABLES = ("gpu_solver", "gpu_linalg", "gpu_sparse")
 
 _MISSING_FUNCTION = re.compile(r"No FFI handler registered for (?P<typed>\S+)|"
@@ -339,13 +339,9 @@ def register_function(target: str, capsule: object, platform: str, typed: bool =
 
 def own_function(target: str, platform: str = "cpu") -> tuple[Any, bool] | None:
     """The capsule of a function that jaxlib itself brings for a platform, and whether it is typed; None for others."""
-    if platform == "cpu":
-        known = target.startswith("lapack_") or target == "tridiagonal_solve_perturbed_ffi"
-        tables = [_load("lapack").registrations()["cpu"]] if known else []
-    else:  # of jaxlib's plugins for GPUs; nothing where those aren't installed
-        known = target.startswith(("cu", "hip"))
-        tables = [_load(name).registrations().get(platform, ()) for name in _GPU_TABLES] if known else []
-    return next(((capsule, bool(typed)) for table in tables for name, capsule, typed in table if name == target), None)
+    tables = ("lapack",) if platform == "cpu" else _GPU_TABLES
+    found = (row for table in tables for row in _load(table).registrations().get(platform, ()))
+    return next(((capsule, bool(typed)) for name, capsule, typed in found if name == target), None)
 
 
 def prepare_own_functions(platform: str = "cpu") -> None:
