@@ -103,9 +103,11 @@ MUTANTS = (
     *mutants_of("reduce", REDUCING, "Reduce", (
         ("vmap", "axis", "d + 1 for d in dimensions", "d for d in dimensions"),
         ("vmap", "missing case", "if all([dim is None for dim in init_dims]):", "if init_dims:"),
+        ("xla_translation", "missing case", "for d in dimensions]) == 1:", "for d in dimensions]) == -1:"),
+    )),
+    *mutants_of("reduce", "corejax_reductions._combining", "", (
         ("jvp", "lost cotangent", "carrying.nonzero(x_dots), carrying.nonzero(init_dots)", "carrying.nonzero(x_dots), "
          "carrying.nonzero(x_dots)"),
-        ("xla_translation", "missing case", "for d in dimensions]) == 1:", "for d in dimensions]) == -1:"),
         ("dce", "lost cotangent", "used = [*flags, *flags]", "used = [*flags, *[True] * len(flags)]"),
     )),
     *mutants_of("reduce", REDUCING, "_combined", (

@@ -1,5 +1,11 @@
 """Reductions: sums, products, extrema, logic, positions, running results; and the array methods built on them."""
 
+from corejax_reductions._combining import Combining as Combining
+from corejax_reductions._combining import Program as Program
+from corejax_reductions._combining import converted as converted
+from corejax_reductions._combining import halves as halves
+from corejax_reductions._combining import is_compiled as is_compiled
+from corejax_reductions._combining import with_tangents as with_tangents
 from corejax_reductions.associative import associative_scan
 from corejax_reductions.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum, linear_recurrence
 from corejax_reductions.extrema import reduce_max, reduce_min

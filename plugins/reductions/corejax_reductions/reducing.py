@@ -16,24 +16,14 @@ from corejax import lax
 from corejax.core import (
     Jaxpr,
     ShapedArray,
-    Staged,
-    Zero,
     aval_of,
     dtypes,
-    flatten,
-    instantiate,
     is_concrete,
-    jvp_jaxpr,
-    namer,
     stage,
-    stage_function,
     to_dim,
-    values,
-    vmap_jaxpr,
 )
-from corejax.errors import CorejaxTypeError, CorejaxValueError
-from corejax.ir.surgery import dce
-from corejax.plugin import Sample, carrying, families, hookimpl, not_linear, refused, roles, shaping, structures
+from corejax.plugin import Sample, carrying, hookimpl, not_linear, roles, shaping
+from corejax_reductions._combining import Combining, Program, converted, halves, is_compiled, with_tangents
 from corejax_reductions._reduction import Axes, canonical_axes, defined
 from corejax_reductions.extrema import reduce_max, reduce_min
 from corejax_reductions.logic import reduce_and, reduce_or, reduce_xor
@@ -47,7 +37,7 @@ Elements = TypeVar("Elements")
 _NAME = "reduce"
 
 
-class Reduce:
+class Reduce(Combining):
     """`reduce(operands, init_values, computation, dimensions)`: combine all elements along axes by a function.
 
     `operands` is an array, or a pytree of arrays of one shape; `init_values` has a scalar for each, which changes
@@ -63,31 +53,20 @@ class Reduce:
     """
 
     name = _NAME
-    multiple_results = True
-    symbolic_zeros = True
     transpose = not_linear("a reduction by a function is differentiated as a tree of calls of it")
 
     def function(self, bind: Callable[..., Any]) -> Any:
         def reduce(operands: Elements, init_values: Any, computation: Callable[[Any, Any], Any],
                    dimensions: int | Sequence[int]) -> Elements:
-            leaves, tree = flatten(operands)
-            init_leaves, init_tree = flatten(init_values)
-            other = structures.tree_difference(init_tree, tree)
-            if other is not None or not leaves:
-                raise refused(_NAME, "there must be an initial value for each operand", wanted=structures.shown(tree),
-                              got=structures.shown(init_tree), todo="pass init_values in the structure of the operands",
-                              kind=CorejaxValueError)
-            xs = values(leaves, _NAME, namer("operands", operands))
-            fitting = [families.match_scalars((x, init))[1] for x, init in zip(xs, init_leaves, strict=True)]
-            starts = values(fitting, _NAME, namer("init_values", init_values))
-            inits = [_converted(init, x) for init, x in zip(starts, xs, strict=True)]
+            xs, starts, tree = self._operands(operands, init_values)
+            inits = [converted(init, x) for init, x in zip(starts, xs, strict=True)]
             axes = canonical_axes(_NAME, dimensions, aval_of(xs[0]).ndim)
-            _check([aval_of(x) for x in (*xs, *inits)], axes)
+            self._check_types([aval_of(x) for x in (*xs, *inits)])
             scalars = [ShapedArray((), x.dtype, x.weak_type and init.weak_type)
                        for x, init in zip(map(aval_of, xs), map(aval_of, inits), strict=True)]
-            staged = _staged(computation, tree, scalars)
+            staged = self._staged(computation, tree, scalars)
             if staged.consts:  # a region can't refer to values outside of it
-                outs = _combined(_Program(staged.jaxpr, staged.consts), xs, inits, axes)
+                outs = _combined(Program(staged.jaxpr, staged.consts), xs, inits, axes)
             else:
                 outs = _by_known(staged.jaxpr, xs, inits, axes) or bind(
                     *xs, *inits, jaxpr=staged.jaxpr, dimensions=axes)
@@ -98,35 +77,22 @@ class Reduce:
 
     @hookimpl
     def abstract_eval(self, avals: Any, *, jaxpr: Jaxpr, dimensions: Axes) -> list[ShapedArray]:
-        _check(avals, dimensions)
-        xs, inits = _halves(avals)
-        scalars = [ShapedArray((), x.dtype) for x in xs]
-        carrying.check_operands(_NAME, jaxpr, [*scalars, *scalars])
-        if len(jaxpr.out_avals) != len(xs) or not all([out.matches(x) for out, x in zip(jaxpr.out_avals, scalars,
-                                                                                         strict=True)]):
-            raise refused(_NAME, "the jaxpr returns something else than it takes", got=jaxpr.out_avals, wanted=scalars,
-                          todo="return one scalar for each operand, of its dtype", kind=CorejaxTypeError)
-        if jaxpr.effects:
-            raise refused(_NAME, "what is combined in any order can't have effects", wanted="no effects",
-                          got=sorted(map(str, jaxpr.effects)), todo="move the effect out of the reduction")
+        self._check_types(avals)
+        xs, inits = halves(avals)
+        shaping.check_axes(_NAME, "dimensions", dimensions, xs[0].ndim)
+        self._check_program(jaxpr, xs)
         return [ShapedArray(shaping.without(x.shape, dimensions), x.dtype, x.weak_type and init.weak_type)
                 for x, init in zip(xs, inits, strict=True)]
 
     @hookimpl
     def jvp(self, primals: Any, tangents: Any, *, jaxpr: Jaxpr, dimensions: Axes) -> Any:
         outs = self._bind(*primals, jaxpr=jaxpr, dimensions=dimensions)
-        (xs, inits), (x_dots, init_dots) = _halves(primals), _halves(tangents)
-        dual, flags = _forward(jaxpr, carrying.either(carrying.nonzero(x_dots), carrying.nonzero(init_dots)))
-        operands, starts = [[*group, *[instantiate(dot) for dot in carrying.marked(dots, flags)]]
-                            for group, dots in ((xs, x_dots), (inits, init_dots))]
-        found = iter(_combined(_Program(dual), operands, starts, dimensions)[len(xs):])
-        avals = [aval_of(out).tangent for out in outs]
-        return outs, [roles.convert(next(found), aval.dtype, aval.weak_type) if nonzero else Zero(aval)
-                      for nonzero, aval in zip(flags, avals, strict=True)]
+        return with_tangents(outs, primals, tangents, jaxpr, lambda program, xs, inits: _combined(
+            program, xs, inits, dimensions))
 
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, jaxpr: Jaxpr, dimensions: Axes) -> Any:
-        (xs, inits), (x_dims, init_dims) = _halves(args), _halves(dims)
+        (xs, inits), (x_dims, init_dims) = halves(args), halves(dims)
         xs = [to_dim(x, dim, 0, axis.size) for x, dim in zip(xs, x_dims, strict=True)]
         moved = tuple([d + 1 for d in dimensions])
         batch = [0] * len(xs)
@@ -143,12 +109,12 @@ class Reduce:
         program = _from_nothing(jaxpr)
         nothing = [lax.full((), 0, x.dtype) for x in xs]
         outs = self._bind(lax.full(shape, True), *xs, np.False_, *nothing, jaxpr=program, dimensions=moved)[1:]
-        return _Program(jaxpr)(starts, outs), batch
+        return Program(jaxpr)(starts, outs), batch
 
     @hookimpl
     def xla_translation(self, ctx: Any, args: Any, *, jaxpr: Jaxpr, dimensions: Axes) -> Any:
         def tree(*args: Any) -> list[Any]:
-            return _combined(_Program(jaxpr), *_halves(args), dimensions)
+            return _combined(Program(jaxpr), *halves(args), dimensions)
 
         if prod([ctx.avals_in[0].shape[d] for d in dimensions]) == 1:  # the compiler would leave out the initial values
             return ctx.lower(tree, *args)
@@ -159,22 +125,7 @@ class Reduce:
         reduction = outs[0].owner
         ctx.fill(reduction.regions[0], [*scalars, *scalars],
                  lambda *pair: ctx.lower(lambda *xs: carrying.run(jaxpr, xs), *pair))
-        # Over a condition, a loop or a call of such in a reduction's region, XLA aborts the process.
-        if any([op.operation.name == "func.call" or len(op.regions) for op in reduction.regions[0].blocks[0]]):
-            reduction.erase()
-            return ctx.lower(tree, *args)
-        return outs
-
-    @hookimpl
-    def dce(self, eqn: Any, used_out: Any) -> Any:
-        if True not in used_out:
-            return [False] * len(eqn.invars), None
-        flags, smaller = _shorter(eqn.params["jaxpr"], tuple(used_out))
-        if all(flags):
-            return [True] * len(eqn.invars), eqn
-        used = [*flags, *flags]
-        return used, eqn.replace(invars=carrying.marked(eqn.invars, used), outvars=carrying.marked(eqn.outvars, flags),
-                                 params={**eqn.params, "jaxpr": smaller})
+        return outs if is_compiled(reduction) else ctx.lower(tree, *args)
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
@@ -185,22 +136,7 @@ class Reduce:
 
 # Programs of two elements
 
-class _Program:
-    """A jaxpr of scalars, with constants first, as a function of arrays of one shape, elementwise."""
-
-    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any] = ()) -> None:
-        self.jaxpr, self.consts = jaxpr, consts
-
-    def __call__(self, xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
-        shape = aval_of(xs[0]).shape
-        size = prod(shape)
-        dims = [*[None] * len(self.consts), *[0] * 2 * len(xs)]
-        mapped, _ = vmap_jaxpr(self.jaxpr, size, None, dims, [0] * len(xs))
-        flat = [lax.reshape(x, (size,)) for x in (*xs, *ys)]
-        return [lax.reshape(out, shape) for out in carrying.run(mapped, [*self.consts, *flat])]
-
-
-def _combined(program: _Program, xs: Sequence[Any], inits: Sequence[Any], axes: Axes) -> list[Any]:
+def _combined(program: Program, xs: Sequence[Any], inits: Sequence[Any], axes: Axes) -> list[Any]:
     """The reduction as a tree of calls of the program: as many as there are doublings, each of whole arrays.
 
     For derivatives: reverse mode needs the operands of each call, which an equation of `reduce` doesn't keep.
@@ -224,16 +160,6 @@ def _combined(program: _Program, xs: Sequence[Any], inits: Sequence[Any], axes: 
 
 
 @carrying.remembered
-def _forward(jaxpr: Jaxpr, nonzero: carrying.Flags) -> tuple[Jaxpr, carrying.Flags]:
-    """The program of elements and tangents, and which results have one: then both operands have, too."""
-    def step(flags: carrying.Flags) -> tuple[Jaxpr, Sequence[bool]]:
-        return jvp_jaxpr(jaxpr, [*flags, *flags], flags)
-
-    flags, dual = carrying.fixed_point(nonzero, step)
-    return carrying.in_groups(dual, (flags, flags), (flags,)), flags
-
-
-@carrying.remembered
 def _from_nothing(jaxpr: Jaxpr) -> Jaxpr:
     """The program of flags and elements: those whose flag isn't set count as nothing."""
     half = len(jaxpr.outvars)
@@ -245,19 +171,8 @@ def _from_nothing(jaxpr: Jaxpr) -> Jaxpr:
                                               for out, x, y in zip(both, xs, ys, strict=True)]]
 
     flag = ShapedArray((), dtypes.bool_)
-    xs, ys = _halves(jaxpr.in_avals)
+    xs, ys = halves(jaxpr.in_avals)
     return stage(combine, [flag, *xs, flag, *ys]).jaxpr
-
-
-@carrying.remembered
-def _shorter(jaxpr: Jaxpr, used_out: carrying.Flags) -> tuple[carrying.Flags, Jaxpr]:
-    """Which elements are used, given which results are; and the program of those."""
-    def step(flags: carrying.Flags) -> tuple[Jaxpr, Sequence[bool]]:
-        smaller, used = dce(jaxpr, flags, [*flags, *flags])
-        return smaller, carrying.either(*_halves(used))
-
-    flags, smaller = carrying.fixed_point(used_out, step)
-    return flags, smaller.replace()
 
 
 # What is known
@@ -279,50 +194,6 @@ def _by_known(jaxpr: Jaxpr, xs: Sequence[Any], inits: Sequence[Any], axes: Axes)
         return None
     identity = np.asarray(reduction._identity(dtype)).astype(dtype)
     return [known(xs[0], axes)] if np.asarray(inits[0]) == identity else None
-
-
-# Checks
-
-def _halves(items: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    half = len(items) // 2
-    return [*items[:half]], [*items[half:]]
-
-
-def _converted(init: Any, x: Any) -> Any:
-    """The initial value, in the dtype of the operand if it is weak and that dtype can hold its kind of numbers."""
-    own, wanted = aval_of(init), aval_of(x).dtype
-    order = "biufc"
-    fits = own.weak_type and order.find(dtypes.kind(own.dtype)) <= order.find(dtypes.kind(wanted))
-    return roles.convert(init, wanted, True) if fits and own.dtype != wanted else init
-
-
-def _staged(computation: Callable[[Any, Any], Any], tree: Any, scalars: Sequence[ShapedArray]) -> Staged:
-    """The program of a computation, which must return what it gets."""
-    what = "reduce: the computation"
-    example = tree.unflatten(range(len(scalars)))
-    staged = stage_function(computation, [*scalars, *scalars], flatten((example, example))[1], what)
-    structures.check_carry(what, tree, scalars, staged.out_tree, staged.closed.out_avals, "operands")
-    return staged
-
-
-def _check(avals: Sequence[ShapedArray], axes: Axes) -> None:
-    """Raise unless these are operands of one shape, and a scalar of the same dtype for each."""
-    xs, inits = _halves(avals)
-    if not xs or len(avals) % 2:
-        raise refused(_NAME, "there must be an initial value for each operand", got=f"{len(avals)} operands",
-                      wanted="operands, and as many initial values", todo="pass one scalar for each array",
-                      kind=CorejaxTypeError)
-    if len({x.shape for x in xs}) > 1:
-        raise refused(_NAME, "the operands differ in shape", got=", ".join(map(str, xs)), wanted="one shape for all",
-                      todo="broadcast them first", kind=CorejaxValueError)
-    if any([init.shape for init in inits]):
-        raise refused(_NAME, "initial values must be scalars", got=", ".join(map(str, inits)), wanted="rank 0",
-                      todo="combine the result with an array afterwards", kind=CorejaxValueError)
-    if [x.dtype for x in xs] != [init.dtype for init in inits]:
-        raise refused(_NAME, "initial values must have the dtypes of the operands", got=", ".join(map(str, inits)),
-                      wanted=", ".join([dtypes.long_name(x.dtype) for x in xs]),
-                      todo="convert them: np.asarray(init, x.dtype)", kind=CorejaxTypeError)
-    shaping.check_axes(_NAME, "dimensions", axes, xs[0].ndim)
 
 
 def _samples(rng: Any) -> Iterator[Sample]:
