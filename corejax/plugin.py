@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from corejax.base.avals import Linear, Zero
     from corejax.base.elements import ElementType
     from corejax.base.source import add_library_package
+    from corejax.eager.direct import directly
     from corejax.installed.roles import operators, provide, roles
     from corejax.interpreters import carrying
     from corejax.kernel.declarations import (
@@ -60,6 +61,7 @@ _HOME = homes({
     "corejax.base.elements": "ElementType",
     "corejax.base.source": "add_library_package",
     "corejax.base.structures": "=structures",
+    "corejax.eager.direct": "directly",
     "corejax.installed.roles": "operators provide roles",
     "corejax.interpreters.carrying": "=carrying",
     "corejax.kernel.declarations":
@@ -78,7 +80,7 @@ _HOME = homes({
 
 __all__ = [
     "API_VERSION", "ElementType", "Kernel", "Linear", "Primitive", "Sample", "Zero", "add_library_package",
-    "calls_users", "carrying", "define", "devices", "elements", "extend", "factors", "failures_are_errors",
+    "calls_users", "carrying", "define", "devices", "directly", "elements", "extend", "factors", "failures_are_errors",
     "families", "find", "hookimpl", "jit", "linear", "not_differentiable", "not_linear", "operators", "over",
     "partials", "per_operand", "pjrt_client", "provide", "public", "refused", "roles", "shaping", "structures",
 ]

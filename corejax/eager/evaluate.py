@@ -71,12 +71,12 @@ class EvalTrace(Trace):
     result made `lax.sin` of three elements a quarter slower, and of a scalar half as slow again.
     """
 
-    __slots__ = ("_run",)
+    __slots__ = ("run",)
 
     def __init__(self) -> None:
         super().__init__(None)
         self.knows_values = True
-        self._run = _quiet_runner()
+        self.run = _quiet_runner()  #: calls a function of NumPy without its warnings
 
     def process_one(self, primitive: Primitive, x: Any) -> Any:
         function = primitive.of_one
@@ -90,7 +90,7 @@ class EvalTrace(Trace):
             is_new = False
         else:
             try:
-                out = self._run(function, data)
+                out = self.run(function, data)
             except Exception as error:
                 out = _run_again(error, primitive, (data,), (x.aval,), {})[0]
             if type(out) is ndarray:
@@ -126,7 +126,7 @@ class EvalTrace(Trace):
             is_new = False
         else:
             try:
-                out = self._run(function, data, other)
+                out = self.run(function, data, other)
             except Exception as error:
                 out = _run_again(error, primitive, (data, other), (x.aval, y.aval), {})[0]
             if type(out) is ndarray:
@@ -173,10 +173,10 @@ class EvalTrace(Trace):
         try:
             if params:
                 expected = primitive.infer(avals, params)
-                out = self._run(impl, data, **params)
+                out = self.run(impl, data, **params)
             else:
                 expected = primitive.inferred(avals) or primitive.infer(avals, params)
-                out = self._run(impl, data)
+                out = self.run(impl, data)
         except Exception as error:
             out, expected = _run_again(error, primitive, data, avals, params)
         if type(expected) is tuple:

@@ -9,7 +9,8 @@
 - `AT_TOP = ("pmap",)` in a module says which of its functions are `cj.NAME` rather than `cj.lax.NAME`. A primitive that
   is exported as `NAME_p` is no function: another one applies it. If NAME isn't its own, that is another name of the
   primitive: `while_p = while_loop` makes `lax.while_p` the primitive that `lax.while_loop_p` is.
-- `NAMESPACE = "special"` makes a module `cj.special`; its functions are there, and not in `cj.lax`.
+- `NAMESPACE = "special"` makes a module `cj.special`; its functions are there, and not in `cj.lax`. If that module is
+  the package, this goes for the functions of all of its modules.
 
 Modules whose names start with an underscore are private; a name that the package re-exports belongs to the module that
 it comes from.
@@ -96,6 +97,7 @@ def collect(directory: Path, distribution: str) -> Tables:
     tables: Tables = {group: {} for group in (PRIMITIVES, FUNCTIONS, NAMESPACES, ROLES, RULES, KERNELS, DTYPES)}
     elsewhere: set[int] = set()  # what is no function of cj.lax, though it is public
     at_top: set[int] = set()
+    all_elsewhere = "NAMESPACE" in vars(modules[-1])
     for module in modules:
         for target, rule in vars(module).get("RULES", {}).items():
             tables[RULES][target] = f"{module.__name__}:{_name_of_rule(module, target, rule)}"
@@ -110,7 +112,7 @@ def collect(directory: Path, distribution: str) -> Tables:
             for group, member in _members(module, name, value, distribution):
                 if group == FUNCTIONS and id(value) in at_top:
                     member = f"{AT_TOP}{member}"
-                if group != FUNCTIONS or id(value) not in elsewhere:
+                if group != FUNCTIONS or not (all_elsewhere or id(value) in elsewhere):
                     tables[group].setdefault(member, f"{module.__name__}:{name}")
     return {group: dict(sorted(table.items())) for group, table in tables.items() if table}
 

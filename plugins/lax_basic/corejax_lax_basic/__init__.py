@@ -40,6 +40,9 @@ from corejax_lax_basic.logic import (
 )
 from corejax_lax_basic.picking import index_take
 from corejax_lax_basic.precision import DotAlgorithm, DotAlgorithmPreset, Precision, PrecisionLike
+from corejax_lax_basic.promoting import broadcast_together as broadcast_together
+from corejax_lax_basic.promoting import of_one_dtype as of_one_dtype
+from corejax_lax_basic.promoting import promoted as promoted
 from corejax_lax_basic.ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
 from corejax_lax_basic.random_bits import RandomAlgorithm, rng_bit_generator, rng_uniform
 from corejax_lax_basic.rounding import RoundingMethod, ceil, floor, is_finite, round

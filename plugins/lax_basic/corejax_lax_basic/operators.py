@@ -34,8 +34,8 @@ from corejax_lax_basic import (
     selection,
     shapes,
 )
-from corejax_lax_basic._axes import broadcast_shape
 from corejax_lax_basic.conversion import convert_element_type
+from corejax_lax_basic.promoting import of_one_dtype, promoted
 
 __all__ = [
     "abs", "add", "astype", "at", "clip", "conj", "conjugate", "copy", "divmod", "dot", "eq", "flatten", "floordiv",
@@ -51,8 +51,6 @@ Function = Callable[..., Any]
 _SCALARS = dtypes.PYTHON_SCALARS
 _weak_scalar = families.weak_scalar
 _bool = dtypes.bool_
-_convert = convert_element_type.primitive.bind  # type: ignore[attr-defined]
-_AT_LEAST = {"i": "iufc", "f": "fc"}  # the kinds that a dtype of at least some kind may have
 
 
 # Bringing operands together
@@ -84,50 +82,6 @@ def _not_an_operand(operate: Function, name: str, x: Any, y: Any, other: str | N
     raise refused(name, f"an array can't be combined with {kind_of(y)}", got=f"{x.aval} and {y!r:.60}",
                   wanted="an array, or a number", todo="use the arrays in it" if base is dict else
                   "convert it with np.asarray" + ("; to repeat its items use int(n)" if repeats else ""))
-
-
-def promoted(operands: Sequence[Any], at_least: str = "b") -> list[Any]:
-    """The operands in their common dtype, of at least this kind, broadcast against each other except for scalars."""
-    return broadcast(of_one_dtype(operands, at_least))
-
-
-def of_one_dtype(operands: Sequence[Any], at_least: str = "b") -> list[Any]:
-    """The operands in their common dtype, of at least this kind."""
-    avals = [aval_of(x) for x in operands]
-    first = avals[0].dtype
-    if all([aval.dtype is first for aval in avals]) and (at_least == "b" or dtypes.kind(first) in _AT_LEAST[at_least]):
-        return [_weak_scalar(x, first) if type(x) in _SCALARS else x for x in operands]
-    dtype, weak = dtypes.promote(*[(aval.dtype, aval.weak_type) for aval in avals])
-    if at_least == "f":
-        dtype = dtypes.inexact(dtype, weak)
-    elif at_least == "i" and dtype == _bool:
-        dtype = dtypes.default_dtype("i")
-    out = []
-    for x, aval in zip(operands, avals, strict=True):
-        if type(x) in _SCALARS:
-            x = _weak_scalar(x, dtype)
-        elif aval.dtype != dtype:
-            x = _convert(x, new_dtype=dtype, weak_type=weak)
-        out.append(x)
-    return out
-
-
-def broadcast(operands: list[Any]) -> list[Any]:
-    """The operands in their common shape; scalars stay scalars, since elementwise primitives take them."""
-    sizes = [aval_of(x).shape for x in operands]
-    common: tuple[int, ...] = ()
-    for size in sizes:
-        if size and size != common:
-            found = broadcast_shape((common, size)) if common else size
-            if found is None:
-                raise refused("broadcasting", "the shapes don't fit together",
-                              got=" and ".join([str(aval_of(operand)) for operand in operands]),
-                              wanted="along each axis, counted from the last, equal sizes or 1",
-                              todo="reshape one of the operands, or index it with None to add an axis")
-            common = found
-    return [x if not size or size == common else shapes.broadcast_in_dim.primitive.bind(
-        x, shape=common, broadcast_dimensions=tuple(range(len(common) - len(size), len(common))))
-        for x, size in zip(operands, sizes, strict=True)]
 
 
 # Binary operators

@@ -12,15 +12,20 @@ from typing import Any
 import numpy as np
 
 from corejax.core import from_array_like
-from corejax_lax_basic import _numpy_elements as elements
-from corejax_lax_basic import _numpy_products as products
-from corejax_lax_basic import _numpy_shapes as rearranged
-from corejax_lax_basic import operators
-from corejax_lax_basic._numpy_ufuncs import numpy_ufunc, vector_product
+from corejax.plugin import operators
+from corejax_numpy import _numpy_elements as elements
+from corejax_numpy import _numpy_order as order
+from corejax_numpy import _numpy_products as products
+from corejax_numpy import _numpy_shapes as rearranged
+from corejax_numpy import _numpy_totals as totals
+from corejax_numpy._numpy_ufuncs import numpy_ufunc as elementwise
+from corejax_numpy._numpy_ufuncs import vector_product
 
 __all__ = ["numpy_function", "numpy_ufunc"]
 
-numpy_function: dict[Any, Callable[..., Any]] = {
+numpy_ufunc = elementwise | totals.numpy_ufunc
+
+numpy_function: dict[Any, Callable[..., Any]] = totals.numpy_function | order.numpy_function | {
     # joining, axes, parts
     np.concatenate: rearranged.concatenate, np.stack: rearranged.stack, np.vstack: rearranged.vstack,
     np.hstack: rearranged.hstack, np.dstack: rearranged.dstack, np.column_stack: rearranged.column_stack,

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from corejax import lax
 from corejax.core import aval_of, from_array_like
-from corejax.plugin import refused, shaping
-from corejax_lax_basic import joining, operators, shapes, slicing, stacking
-from corejax_lax_basic.operators import of_one_dtype
+from corejax.plugin import operators, refused, shaping
+from corejax_lax_basic import of_one_dtype
 
 # Joining
 
@@ -27,12 +27,12 @@ def concatenate(arrays: Any, /, axis: int | None = 0, *, dtype: Any = None) -> A
     if axis is None:
         operands, axis = [operators.ravel(x) for x in operands], 0
     ndim = aval_of(operands[0]).ndim if operands else 0
-    return joining.concatenate(operands, shaping.canonical_axis("concatenate", axis, ndim))
+    return lax.concatenate(operands, shaping.canonical_axis("concatenate", axis, ndim))
 
 
 def stack(arrays: Any, axis: int = 0, *, dtype: Any = None) -> Any:
     """`np.stack`."""
-    return stacking.stack(_joinable(arrays, dtype), axis)
+    return lax.stack(_joinable(arrays, dtype), axis)
 
 
 def vstack(tup: Any, *, dtype: Any = None) -> Any:
@@ -53,13 +53,12 @@ def dstack(tup: Any) -> Any:
 
 def column_stack(tup: Any) -> Any:
     """`np.column_stack`: vectors become columns."""
-    return concatenate([shapes.expand_dims(x, (1,)) if x.ndim == 1 else x for x in map(atleast_1d, tup)], 1)
+    return concatenate([lax.expand_dims(x, (1,)) if x.ndim == 1 else x for x in map(atleast_1d, tup)], 1)
 
 
 def append(arr: Any, values: Any, axis: int | None = None) -> Any:
     """`np.append`."""
     return concatenate((arr, values), axis)
-
 
 # Axes
 
@@ -117,7 +116,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     order = [d for d in range(a.ndim) if d not in sources]
     for target, axis in sorted(zip(targets, sources, strict=True)):
         order.insert(target, axis)
-    return shapes.transpose(a, tuple(order))
+    return lax.transpose(a, tuple(order))
 
 
 def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
@@ -130,7 +129,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
 
 def expand_dims(a: Any, axis: Any) -> Any:
     """`np.expand_dims`."""
-    return shapes.expand_dims(from_array_like(a), shaping.as_ints("expand_dims", "an axis", axis))
+    return lax.expand_dims(from_array_like(a), shaping.as_ints("expand_dims", "an axis", axis))
 
 
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
@@ -140,7 +139,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     if lead < 0 or any([m not in (1, n) for m, n in zip(own, sizes[lead:], strict=True)]):
         raise refused("broadcast_to", f"{array.aval} doesn't fit this shape", got=sizes,
                       wanted="along each axis, counted from the last, equal sizes or 1", todo="reshape it first")
-    return shapes.broadcast_in_dim(array, sizes, tuple(range(lead, len(sizes))))
+    return lax.broadcast_in_dim(array, sizes, tuple(range(lead, len(sizes))))
 
 
 def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
@@ -162,13 +161,12 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
               for x, place in zip(arrays, places, strict=True)]
     return tuple(spread) if sparse else broadcast_arrays(*spread)
 
-
 # Parts, order and repetition
 
 def flip(m: Any, axis: Any = None) -> Any:
     """`np.flip`."""
     m = from_array_like(m)
-    return shapes.rev(m, tuple(range(m.ndim)) if axis is None else shaping.canonical_axes("flip", axis, m.ndim))
+    return lax.rev(m, tuple(range(m.ndim)) if axis is None else shaping.canonical_axes("flip", axis, m.ndim))
 
 
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
@@ -182,8 +180,8 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
         size = a.shape[d]
         if size and step % size:
             cut = size - step % size
-            a = joining.concatenate([slicing.slice_in_dim(a, cut, size, axis=d),
-                                     slicing.slice_in_dim(a, 0, cut, axis=d)], d)
+            a = lax.concatenate([lax.slice_in_dim(a, cut, size, axis=d),
+                                     lax.slice_in_dim(a, 0, cut, axis=d)], d)
     return a
 
 
@@ -196,7 +194,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     else:
         bounds = [0, *np.cumsum([len(part) for part in np.array_split(np.empty(size, bool), indices_or_sections)])]
     parts = [slice(start, stop).indices(size) for start, stop in zip(bounds, bounds[1:], strict=False)]
-    return [slicing.slice_in_dim(ary, start, builtins.max(start, stop), axis=axis) for start, stop, _ in parts]
+    return [lax.slice_in_dim(ary, start, builtins.max(start, stop), axis=axis) for start, stop, _ in parts]
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
@@ -215,7 +213,7 @@ def tile(A: Any, reps: Any) -> Any:
     ndim = builtins.max(A.ndim, len(times))
     times = (1,) * (ndim - len(times)) + times
     shape = (1,) * (ndim - A.ndim) + A.shape
-    spread = shapes.broadcast_in_dim(operators.reshape(A, shape), tuple([n for pair in zip(times, shape, strict=True)
+    spread = lax.broadcast_in_dim(operators.reshape(A, shape), tuple([n for pair in zip(times, shape, strict=True)
                                                                          for n in pair]), range(1, 2 * ndim, 2))
     return operators.reshape(spread, tuple([n * m for n, m in zip(times, shape, strict=True)]))
 
@@ -249,7 +247,7 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
     at = shaping.canonical_axis("diff", axis, a.ndim)
     for _ in range(shaping.as_int("diff", "a count", n)):
         size, boolean = a.shape[at], a.dtype == np.bool_
-        later = slicing.slice_in_dim(a, builtins.min(1, size), size, axis=at)
-        earlier = slicing.slice_in_dim(a, 0, builtins.max(size - 1, 0), axis=at)
+        later = lax.slice_in_dim(a, builtins.min(1, size), size, axis=at)
+        earlier = lax.slice_in_dim(a, 0, builtins.max(size - 1, 0), axis=at)
         a = operators.ne(later, earlier) if boolean else operators.sub(later, earlier)
     return a

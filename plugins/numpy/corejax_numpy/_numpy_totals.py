@@ -13,11 +13,7 @@ import numpy as np
 from corejax import lax
 from corejax.core import aval_of, dtypes, from_array_like
 from corejax.errors import CorejaxValueError
-from corejax.plugin import refused, shaping
-from corejax_reductions import operators
-from corejax_reductions._reduction import canonical_axes
-from corejax_reductions.cumulative import cumlogsumexp, cummax, cummin
-from corejax_reductions.logic import reduce_and, reduce_or, reduce_xor
+from corejax.plugin import operators, refused, shaping
 
 __all__ = ["numpy_function", "numpy_ufunc"]
 
@@ -44,15 +40,19 @@ def _of_bits(reduce: Function) -> Function:
     def apply(array: Any, axis: Any = 0, dtype: Any = None, *, keepdims: bool = False) -> Any:
         x = from_array_like(array)
         x = x if dtype is None else lax.convert_element_type(x, dtype)
-        axes = canonical_axes("reduce", axis, aval_of(x).ndim)
+        axes = _axes("reduce", axis, aval_of(x).ndim)
         found = reduce(x, axes)
         return lax.expand_dims(found, axes) if shaping.as_flag("reduce", "keepdims", keepdims) else found
     return apply
 
 
+def _axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
+    return tuple(range(ndim)) if axis is None else shaping.canonical_axes(name, axis, ndim)
+
+
 def _odd(array: Any, axis: Any = 0, *, keepdims: bool = False) -> Any:
     """`np.logical_xor.reduce`: whether an odd number of elements is nonzero."""
-    return _of_bits(reduce_xor)(lax.ne(from_array_like(array), 0), axis, keepdims=keepdims)
+    return _of_bits(lax.reduce_xor)(lax.ne(from_array_like(array), 0), axis, keepdims=keepdims)
 
 
 def _running(method: Function) -> Function:
@@ -77,7 +77,7 @@ def _running_logarithm(array: Any, axis: int = 0, dtype: Any = None) -> Any:
     """`np.logaddexp.accumulate`; of integers and booleans in floats, as by `np.logaddexp`."""
     x = from_array_like(array)
     wanted = dtypes.inexact(aval_of(x).dtype, aval_of(x).weak_type) if dtype is None else dtypes.canonical(dtype)
-    return cumlogsumexp(x if x.dtype == wanted else lax.convert_element_type(x, wanted), axis)
+    return lax.cumlogsumexp(x if x.dtype == wanted else lax.convert_element_type(x, wanted), axis)
 
 
 def _cumulative(method: Function, start: int) -> Function:
@@ -167,7 +167,6 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     sides = lax.slice_in_dim(y, 1, size, axis=at) + lax.slice_in_dim(y, 0, size - 1, axis=at)
     return operators.sum(sides * widths / 2.0, at)
 
-
 # Norms
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
@@ -177,7 +176,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
         axis = tuple(range(ndim))
         found = _root_of_squares(x, axis, False)
         return lax.reshape(found, (1,) * ndim) if keepdims else found
-    axes = canonical_axes("norm", axis, ndim)
+    axes = _axes("norm", axis, ndim)
     if len(axes) == 1:
         return vector_norm(x, axis=axes[0], keepdims=keepdims, ord=2 if ord is None else ord)
     if len(axes) == 2:
@@ -226,7 +225,6 @@ def _root_of_squares(x: Any, axis: Any, keepdims: bool) -> Any:
 def _as_inexact(x: Any) -> Any:
     return x if dtypes.is_inexact(x.dtype) else lax.convert_element_type(x, dtypes.default_dtype("f"))
 
-
 # The tables
 
 numpy_function: dict[Any, Function] = {
@@ -245,9 +243,9 @@ numpy_ufunc: dict[Any, Function] = {
     np.add.reduce: _along_first(operators.sum), np.multiply.reduce: _along_first(operators.prod),
     np.maximum.reduce: _along_first(operators.max), np.minimum.reduce: _along_first(operators.min),
     np.logical_and.reduce: _along_first(operators.all), np.logical_or.reduce: _along_first(operators.any),
-    np.bitwise_and.reduce: _of_bits(reduce_and), np.bitwise_or.reduce: _of_bits(reduce_or),
-    np.bitwise_xor.reduce: _of_bits(reduce_xor), np.logical_xor.reduce: _odd,
+    np.bitwise_and.reduce: _of_bits(lax.reduce_and), np.bitwise_or.reduce: _of_bits(lax.reduce_or),
+    np.bitwise_xor.reduce: _of_bits(lax.reduce_xor), np.logical_xor.reduce: _odd,
     np.add.accumulate: _running(operators.cumsum), np.multiply.accumulate: _running(operators.cumprod),
-    np.maximum.accumulate: _running_by(cummax), np.minimum.accumulate: _running_by(cummin),
+    np.maximum.accumulate: _running_by(lax.cummax), np.minimum.accumulate: _running_by(lax.cummin),
     np.logaddexp.accumulate: _running_logarithm,
 }

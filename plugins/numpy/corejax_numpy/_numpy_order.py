@@ -12,9 +12,7 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import aval_of, dtypes, from_array_like
-from corejax.plugin import refused, shaping
-from corejax_sorting import ordering
-from corejax_sorting._elements import place_dtype, taken
+from corejax.plugin import operators, refused, shaping
 
 __all__ = ["numpy_function"]
 
@@ -30,7 +28,7 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
     aval = aval_of(keys[0])
     at = shaping.canonical_axis("lexsort", axis, aval.ndim)
     places = lax.broadcasted_iota(dtypes.default_dtype("i"), aval.shape, at)
-    return ordering.sort((*reversed(keys), places), at, num_keys=len(keys))[-1]
+    return lax.sort((*reversed(keys), places), at, num_keys=len(keys))[-1]
 
 
 def median(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
@@ -63,7 +61,7 @@ def quantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdi
     if not size:
         raise refused(_name, "no elements have none in the middle", got=str(aval_of(a)),
                       wanted="a positive size along the axes", todo="test the shape, which is static, first")
-    rising = ordering.sort(rows)
+    rising = lax.sort(rows)
     found = _between(rising, np.ravel(q) * (size - 1), method)
     is_nan = lax.ne(rising, rising)
     last = lax.broadcast_in_dim(lax.slice_in_dim(is_nan, size - 1, size, axis=-1), aval_of(found).shape,
@@ -106,9 +104,7 @@ def _between(rising: Any, at: np.ndarray, method: str) -> Any:
 
 
 def _at(rising: Any, places: np.ndarray) -> Any:
-    shape = aval_of(rising).shape
-    index = np.broadcast_to(places.astype(place_dtype(shape[-1])), (*shape[:-1], len(places)))
-    return taken(rising, index, len(shape) - 1)
+    return operators.getitem(rising, (..., places.astype(int)))
 
 
 # The table

@@ -7,13 +7,13 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from corejax import lax
 from corejax.core import aval_of, dtypes, from_array_like
-from corejax.plugin import refused, shaping
-from corejax_lax_basic import creation, logic, operators, rounding, selection, trigonometric
-from corejax_lax_basic._numpy_products import diagonal
-from corejax_lax_basic._numpy_shapes import broadcast_to
-from corejax_lax_basic._numpy_ufuncs import is_finite, is_infinite, truncated
-from corejax_lax_basic.operators import promoted
+from corejax.plugin import operators, refused, shaping
+from corejax_lax_basic import broadcast_together, of_one_dtype, promoted
+from corejax_numpy._numpy_products import diagonal
+from corejax_numpy._numpy_shapes import broadcast_to
+from corejax_numpy._numpy_ufuncs import is_finite, is_infinite, truncated
 
 # Creation
 
@@ -63,7 +63,7 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
         line = where(places == count - 1, stop, line)
     if dtype is None:
         return line
-    return operators.astype(rounding.floor(line) if np.dtype(dtype).kind in "iu" else line, dtype)
+    return operators.astype(lax.floor(line) if np.dtype(dtype).kind in "iu" else line, dtype)
 
 
 def diag(v: Any, k: int = 0) -> Any:
@@ -76,7 +76,7 @@ def diag(v: Any, k: int = 0) -> Any:
                       todo="np.diagonal takes more axes")
     size = v.size + abs(k)
     at = np.arange(v.size)
-    return operators.at(creation.full((size, size), 0, v.dtype))[at + max(-k, 0), at + max(k, 0)].set(v)
+    return operators.at(lax.full((size, size), 0, v.dtype))[at + max(-k, 0), at + max(k, 0)].set(v)
 
 
 def tril(m: Any, k: int = 0) -> Any:
@@ -101,7 +101,6 @@ def triu(m: Any, k: int = 0) -> Any:
     m = from_array_like(m)
     return where(_triangle("triu", m, k - 1), _zero(m), m)
 
-
 # Choosing
 
 def where(condition: Any, /, *cases: Any) -> Any:
@@ -114,10 +113,10 @@ def where(condition: Any, /, *cases: Any) -> Any:
     if condition.dtype != dtypes.bool_:
         condition = operators.ne(condition, 0)
     x, y = [case if type(case) in dtypes.PYTHON_SCALARS else from_array_like(case) for case in cases]
-    x, y = [from_array_like(case) for case in operators.of_one_dtype((x, y))]
-    mask, x, y = operators.broadcast([condition, x, y])
+    x, y = [from_array_like(case) for case in of_one_dtype((x, y))]
+    mask, x, y = broadcast_together([condition, x, y])
     shape = np.broadcast_shapes(*[aval_of(part).shape for part in (mask, x, y)])
-    return selection.select_n(*[broadcast_to(part, shape) for part in (mask, y, x)])
+    return lax.select_n(*[broadcast_to(part, shape) for part in (mask, y, x)])
 
 
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
@@ -150,7 +149,6 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     out = where(operators.eq(x, np.inf), largest if posinf is None else posinf, out)
     return where(operators.eq(x, -np.inf), -largest if neginf is None else neginf, out)
 
-
 # Rounding and parts
 
 def around(a: Any, decimals: int = 0) -> Any:
@@ -168,7 +166,7 @@ def angle(z: Any, deg: bool = False) -> Any:
     z = from_array_like(z)
     if not dtypes.is_inexact(z.dtype):
         z = operators.astype(z, dtypes.default_dtype("f"))
-    found = trigonometric.atan2(operators.imag(z), operators.real(z))
+    found = lax.atan2(operators.imag(z), operators.real(z))
     return operators.mul(found, 180 / np.pi) if deg else found
 
 
@@ -181,7 +179,7 @@ def sinc(x: Any) -> Any:
     for n in range(10, 0, -1):
         series = operators.add(operators.mul(operators.mul(square, -1.0 / (2 * n * (2 * n + 1))), series), 1.0)
     divisor = where(near, 1.0, scaled)
-    return where(near, series, operators.truediv(trigonometric.sin(divisor), divisor))
+    return where(near, series, operators.truediv(lax.sin(divisor), divisor))
 
 
 def polyval(p: Any, x: Any) -> Any:
@@ -192,16 +190,15 @@ def polyval(p: Any, x: Any) -> Any:
             operators.mul(out, x), coefficient)
     return operators.mul(x, 0) if out is None else out
 
-
 # Comparing
 
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
     """`np.isclose`."""
     a, b = map(from_array_like, promoted((from_array_like(a), from_array_like(b)), "f"))
     bound = operators.add(operators.mul(operators.abs(b), rtol), atol)
-    near = logic.bitwise_and(operators.le(operators.abs(operators.sub(a, b)), bound), is_finite(b))
-    near = operators.or_(near, operators.eq(a, b))
-    return operators.or_(near, operators.and_(operators.ne(a, a), operators.ne(b, b))) if equal_nan else near
+    near = lax.bitwise_and(operators.le(operators.abs(operators.sub(a, b)), bound), is_finite(b))
+    near = lax.bitwise_or(near, operators.eq(a, b))
+    return lax.bitwise_or(near, lax.bitwise_and(operators.ne(a, a), operators.ne(b, b))) if equal_nan else near
 
 
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
@@ -216,15 +213,15 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
         return False
     same = operators.eq(a1, a2)
     if equal_nan:
-        same = operators.or_(same, operators.and_(operators.ne(a1, a1), operators.ne(a2, a2)))
+        same = lax.bitwise_or(same, lax.bitwise_and(operators.ne(a1, a1), operators.ne(a2, a2)))
     return same.all()
 
 
 def isposinf(x: Any) -> Any:
     """`np.isposinf`."""
-    return operators.and_(is_infinite(from_array_like(x)), operators.gt(from_array_like(x), 0))
+    return lax.bitwise_and(is_infinite(from_array_like(x)), operators.gt(from_array_like(x), 0))
 
 
 def isneginf(x: Any) -> Any:
     """`np.isneginf`."""
-    return operators.and_(is_infinite(from_array_like(x)), operators.lt(from_array_like(x), 0))
+    return lax.bitwise_and(is_infinite(from_array_like(x)), operators.lt(from_array_like(x), 0))

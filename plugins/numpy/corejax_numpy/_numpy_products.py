@@ -10,10 +10,9 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import aval_of, dtypes, from_array_like
-from corejax.plugin import refused, shaping
-from corejax_lax_basic import linear_algebra, operators, shapes
-from corejax_lax_basic._numpy_ufuncs import vector_product
-from corejax_lax_basic.operators import of_one_dtype
+from corejax.plugin import operators, refused, shaping
+from corejax_lax_basic import of_one_dtype
+from corejax_numpy._numpy_ufuncs import vector_product
 
 
 def dot(a: Any, b: Any) -> Any:
@@ -26,7 +25,7 @@ def inner(a: Any, b: Any) -> Any:
     a, b = of_one_dtype((from_array_like(a), from_array_like(b)))
     if not aval_of(a).ndim or not aval_of(b).ndim:
         return operators.mul(a, b)
-    return linear_algebra.dot_general(a, b, (((aval_of(a).ndim - 1,), (aval_of(b).ndim - 1,)), ((), ())))
+    return lax.dot_general(a, b, (((aval_of(a).ndim - 1,), (aval_of(b).ndim - 1,)), ((), ())))
 
 
 def vdot(a: Any, b: Any) -> Any:
@@ -37,7 +36,7 @@ def vdot(a: Any, b: Any) -> Any:
 def outer(a: Any, b: Any) -> Any:
     """`np.outer`: each element of `a` times each of `b`, as a matrix."""
     a, b = operators.ravel(from_array_like(a)), operators.ravel(from_array_like(b))
-    return operators.mul(shapes.expand_dims(a, (1,)), shapes.expand_dims(b, (0,)))
+    return operators.mul(lax.expand_dims(a, (1,)), lax.expand_dims(b, (0,)))
 
 
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
@@ -50,7 +49,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     else:
         count = shaping.as_int("tensordot", "a number of axes", axes)
         left, right = tuple(range(a_ndim - count, a_ndim)), tuple(range(count))
-    return linear_algebra.dot_general(a, b, ((left, right), ((), ())))
+    return lax.dot_general(a, b, ((left, right), ((), ())))
 
 
 def kron(a: Any, b: Any) -> Any:
@@ -58,8 +57,8 @@ def kron(a: Any, b: Any) -> Any:
     a, b = from_array_like(a), from_array_like(b)
     ndim = max(aval_of(a).ndim, aval_of(b).ndim)
     a, b = [operators.reshape(x, ((1,) * (ndim - aval_of(x).ndim) + aval_of(x).shape)) for x in (a, b)]
-    product = operators.mul(shapes.expand_dims(a, tuple(range(1, 2 * ndim, 2))),
-                            shapes.expand_dims(b, tuple(range(0, 2 * ndim, 2))))
+    product = operators.mul(lax.expand_dims(a, tuple(range(1, 2 * ndim, 2))),
+                            lax.expand_dims(b, tuple(range(0, 2 * ndim, 2))))
     return operators.reshape(product, tuple([m * n for m, n in zip(a.aval.shape, b.aval.shape, strict=True)]))
 
 
@@ -77,13 +76,12 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
                       todo="np.diag makes a matrix from a vector")
     rows, columns = shaping.canonical_axis("diagonal", axis1, ndim), shaping.canonical_axis("diagonal", axis2, ndim)
     rest = [d for d in range(ndim) if d not in (rows, columns)]
-    a = shapes.transpose(a, (*rest, rows, columns))
+    a = lax.transpose(a, (*rest, rows, columns))
     m, n = a.aval.shape[-2:]
     start = (builtins.max(-offset, 0), builtins.max(offset, 0))
     count = builtins.max(0, builtins.min(m - start[0], n - start[1]))
     steps = np.arange(count)
     return operators.getitem(a, (..., steps + start[0], steps + start[1]))
-
 
 # einsum
 
@@ -101,7 +99,7 @@ def einsum(*operands: Any, optimize: Any = False) -> Any:
         later = {name for more, _ in found[i + 1:] for name in more} | set(output)
         names, total = _contracted(names, total, others, x, later)
     names, total = _summed(names, total, set(output))
-    return shapes.transpose(total, tuple([names.index(name) for name in output]))
+    return lax.transpose(total, tuple([names.index(name) for name in output]))
 
 
 def _subscripts(text: str, ndims: Sequence[int]) -> tuple[list[str], str]:
@@ -150,7 +148,7 @@ def _prepared(names: str, x: Any, sizes: dict[str, int]) -> tuple[list[str], Any
     """An operand with each letter once, and without axes of size 1 that are longer in other operands."""
     longer = tuple([i for i, size in enumerate(aval_of(x).shape) if size != sizes[names[i]]])
     if longer:
-        x, names = shapes.squeeze(x, longer), "".join([name for i, name in enumerate(names) if i not in longer])
+        x, names = lax.squeeze(x, longer), "".join([name for i, name in enumerate(names) if i not in longer])
     for name in sorted(set(names)):
         while names.count(name) > 1:
             first = names.index(name)
@@ -169,7 +167,7 @@ def _contracted(names: list[str], x: Any, others: list[str], y: Any, later: set[
     numbers = tuple([tuple([tuple([own.index(n) for n in group]) for own in (names, others)])
                      for group in (contract, batch)])
     out = [*batch, *[n for n in names if n not in shared], *[n for n in others if n not in shared]]
-    return out, linear_algebra.dot_general(x, y, numbers)
+    return out, lax.dot_general(x, y, numbers)
 
 
 def _summed(names: list[str], x: Any, kept: set[str]) -> tuple[list[str], Any]:

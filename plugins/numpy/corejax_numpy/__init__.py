@@ -1,0 +1,108 @@
+"""`corejax.numpy`: NumPy's functions on arrays of corejax, under every transformation, with NumPy's names.
+
+>>> import corejax as cj
+>>> import corejax.numpy as jnp
+>>> x = jnp.linspace(0.0, 1.0, 5)
+>>> jnp.where(x > 0.5, x, 0.0).sum()
+Array(1.75, dtype=float64)
+>>> cj.grad(lambda x: jnp.linalg.norm(x))(jnp.array([3.0, 4.0]))
+Array([0.6, 0.8], dtype=float64)
+
+A function is imported when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from corejax.errors import CorejaxAttributeError
+
+NAMESPACE = "numpy"
+
+#: The modules, and the public names that each has.
+_NAMES = {
+    "elementwise":
+        "abs absolute acos acosh add angle arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan "
+        "atan2 atanh bitwise_and bitwise_count bitwise_invert bitwise_left_shift bitwise_not bitwise_or "
+        "bitwise_right_shift bitwise_xor cbrt ceil conj conjugate copysign cos cosh deg2rad degrees divide divmod "
+        "equal exp exp2 expm1 fabs float_power floor floor_divide fmax fmin fmod frexp gcd greater greater_equal "
+        "heaviside hypot i0 imag invert iscomplex isfinite isinf isnan isneginf isposinf isreal lcm ldexp "
+        "left_shift less less_equal log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or "
+        "logical_xor maximum minimum mod modf multiply negative nextafter not_equal positive pow power rad2deg "
+        "radians real reciprocal remainder right_shift rint sign signbit sin sinc sinh spacing sqrt square "
+        "subtract tan tanh true_divide trunc",
+    "ufuncs": "frompyfunc ufunc",
+    "choosing": "around choose clip fix nan_to_num packbits piecewise round select unpackbits where",
+    "comparing": "allclose array_equal array_equiv isclose",
+    "vectorizing": "apply_along_axis apply_over_axes fromfunction vectorize",
+    "creation":
+        "arange array asarray copy diag diagflat empty empty_like eye from_dlpack frombuffer fromfile fromiter "
+        "fromstring full full_like geomspace identity linspace logspace ones ones_like tri tril triu vander zeros "
+        "zeros_like",
+    "grids":
+        "c_ diag_indices diag_indices_from index_exp indices ix_ mask_indices meshgrid mgrid ogrid r_ "
+        "ravel_multi_index s_ tril_indices tril_indices_from triu_indices triu_indices_from unravel_index",
+    "types":
+        "ComplexWarning astype bfloat16 bool bool_ can_cast cdouble character complex128 complex64 complex_ "
+        "complexfloating csingle double dtype finfo flexible float16 float32 float4_e2m1fn float64 float6_e2m3fn "
+        "float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 "
+        "float8_e5m2fnuz float8_e8m0fnu float_ floating generic iinfo inexact int1 int16 int2 int32 int4 int64 "
+        "int8 int_ integer iscomplexobj isdtype isrealobj isscalar issubdtype iterable ndarray number object_ "
+        "promote_types result_type signedinteger single uint uint1 uint16 uint2 uint32 uint4 uint64 uint8 "
+        "unsignedinteger",
+    "constants": "e euler_gamma inf nan newaxis pi",
+    "shaping":
+        "atleast_1d atleast_2d atleast_3d broadcast_arrays broadcast_shapes broadcast_to expand_dims flip fliplr "
+        "flipud matrix_transpose moveaxis ndim permute_dims ravel reshape resize roll rollaxis rot90 shape size "
+        "squeeze swapaxes transpose trim_zeros",
+    "joining":
+        "append array_split block column_stack concat concatenate delete dsplit dstack hsplit hstack insert pad "
+        "repeat split stack tile unstack vsplit vstack",
+    "files": "array_repr array_str get_printoptions load printoptions save savez set_printoptions",
+    "totals":
+        "all amax amin any argmax argmin average count_nonzero cumprod cumsum cumulative_prod cumulative_sum max "
+        "mean min prod ptp std sum var",
+    "nan_totals":
+        "nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod "
+        "nanquantile nanstd nansum nanvar",
+    "quantiles": "median percentile quantile",
+    "statistics": "bincount corrcoef cov digitize histogram histogram2d histogram_bin_edges histogramdd",
+    "sorting": "argpartition argsort lexsort partition searchsorted sort sort_complex",
+    "sets":
+        "intersect1d isin setdiff1d setxor1d union1d unique unique_all unique_counts unique_inverse unique_values",
+    "indexing":
+        "argwhere compress extract fill_diagonal flatnonzero nonzero place put put_along_axis take "
+        "take_along_axis",
+    "differences": "diff ediff1d gradient interp trapezoid unwrap",
+    "products": "cross diagonal dot inner kron matmul matvec outer tensordot trace vdot vecdot vecmat",
+    "einsums": "einsum einsum_path",
+    "polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots",
+    "signals": "bartlett blackman convolve correlate hamming hanning kaiser",
+}
+
+_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+__all__: list[str] = sorted([*_HOME, "fft", "linalg"])
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("fft", "linalg"):
+        return import_module(f"{__name__}.{name}")
+    module = _HOME.get(name)
+    if module is None:
+        raise CorejaxAttributeError(f"module 'corejax.numpy' has no attribute {name!r}", got=f"numpy.{name}",
+                                    wanted="a name that dir(corejax.numpy) lists", todo=_hint(name))
+    value = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
+    return value
+
+
+def _hint(name: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, __all__, 1)
+    return f"did you mean {near[0]}?" if near else "write it with what is there; docs/numpy.md says what is left out"
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
