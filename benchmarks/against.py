@@ -33,7 +33,8 @@ from benchmarks.report import LIBRARIES, Report, from_json, shown
 ROOT = Path(__file__).resolve().parent.parent
 WORKPLACE = ROOT / ".venv-against"
 PROJECTS = (".", "plugins/lax_basic", "plugins/reductions", "plugins/control_flow", "plugins/special",
-            "plugins/sorting", "plugins/collectives", "plugins/windows", "plugins/linear_algebra", "plugins/fft", "plugins/numpy",
+            "plugins/sorting", "plugins/collectives", "plugins/windows", "plugins/linear_algebra", "plugins/fft",
+            "plugins/numpy",
             "examples/softplus_pack")
 SECTIONS = ("start", "functions", "operators", "eager", "calls", "stages", "real", "loops")
 MARGIN = 0.03

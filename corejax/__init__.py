@@ -135,26 +135,22 @@ registry.also_forget(_forget)
 
 def _unknown(name: str) -> CorejaxError:
     kind = error_without(__name__, name, 3)
-    if name == "numpy":
-        return kind("corejax has no namespace of NumPy's functions yet", got="cj.numpy", where=here(),
-                    wanted="functions of cj.lax, operators, and methods of arrays",
-                    todo="write lax.sin(x), x @ y, x.sum(axis=0); dir(cj.lax) and dir(x) list what there is")
     return kind(f"corejax has no {name!r}", got=f"cj.{name}", wanted=f"one of: {', '.join(__all__)}", where=here(),
                 todo=_instead_of(name))
 
 
 def _instead_of(name: str) -> str:
     """What to do about a name that isn't there."""
-    names = __all__
+    names, hint = __all__, "look in cj.lax, which has what the packs provide"
     if not namespaces.is_reserved(name):  # else what is installed must not be read
         for group, there in ((groups.NAMESPACES, name), (groups.FUNCTIONS, groups.AT_TOP + name)):
             if registry.installed().hidden_provider((group,), there) is not None:
                 return registry.install_hint(there, (group,))
         if name in dir(lax):
             return f"write cj.lax.{name}"
-        names = __dir__()
+        names, hint = __dir__(), f"{hint}; or {registry.install_hint(name, (groups.NAMESPACES,))}"
     close = get_close_matches(name, names, 1)
-    return f"did you mean {close[0]!r}?" if close else "look in cj.lax, which has what the packs provide"
+    return f"did you mean {close[0]!r}?" if close else hint
 
 
 def __dir__() -> list[str]:

@@ -65,8 +65,8 @@ def alone(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment
 
 def test_each_distribution_gives_one_wheel(wheels: Path) -> None:
     assert ["corejax", "corejax_collectives", "corejax_control_flow", "corejax_fft", "corejax_lax_basic",
-            "corejax_linear_algebra", "corejax_numpy", "corejax_reductions", "corejax_softplus", "corejax_sorting", "corejax_special",
-            "corejax_stubs", "corejax_windows"] == sorted(
+            "corejax_linear_algebra", "corejax_numpy", "corejax_reductions", "corejax_softplus", "corejax_sorting",
+            "corejax_special", "corejax_stubs", "corejax_windows"] == sorted(
                 wheel.name.partition("-")[0] for wheel in wheels.glob("*.whl"))
 
 
