@@ -13,10 +13,11 @@ import pkgutil
 import sys
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from importlib import import_module
 from keyword import iskeyword
 from math import isfinite
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from corejax.arrays.datamodel import BINARY, UNARY, ArrayType
@@ -101,14 +102,16 @@ class Stubs:
 
     def _namespace(self, name: str, real: str) -> str:
         """What is in a module of a namespace: the module's names, and definitions of what checkers know as `Any`."""
-        module = sys.modules.get(real)
-        exported = {each: getattr(module, each, None) for each in getattr(module, "__all__", ())}
+        module = self._loaded(f"cj.{name}", import_module, real)
+        exported = {each: self._loaded(f"cj.{name}.{each}", getattr, module, each)
+                    for each in getattr(module, "__all__", ())}
         made = {each: value for each, value in exported.items() if hasattr(value, "primitive")}
-        if not made:
+        if not made and "__getattr__" not in vars(module):
             return f"{MARK}\n\nfrom {real} import *\n"
         scope, body = Scope(exported, self._public), []
         for each in exported.keys() - made.keys():
-            scope.export(each, (real, each))
+            is_module = isinstance(exported[each], ModuleType)
+            scope.export(each, (f"corejax.{name}", each) if is_module else (_home(real, each, exported[each]), each))
         for each, function in sorted(made.items()):
             body += ["", *self._defined(f"{name}.{each}", function, scope)]
         return _file(_quoted(inspect.getdoc(module) or ""), [*scope.imports(), *body])
@@ -171,9 +174,20 @@ def _is_name(name: str) -> bool:
 
 
 def _tree(module: Any) -> list[str]:
-    """The names of a module and of the public ones in its folder."""
-    below = pkgutil.iter_modules(getattr(module, "__path__", ()), f"{module.__name__}.")
-    return [module.__name__, *[found.name for found in below if not found.name.rpartition(".")[2].startswith("_")]]
+    """The names of a module and of the public ones in its folder: those that it lists, if it lists any."""
+    below = [found.name for found in pkgutil.iter_modules(getattr(module, "__path__", ()))]
+    listed = [name for name in below if name in getattr(module, "__all__", ())]
+    public = listed or [name for name in below if not name.startswith("_")]
+    return [module.__name__, *[f"{module.__name__}.{name}" for name in public]]
+
+
+def _home(module: str, name: str, value: object) -> str:
+    """The module that a checker finds a name in: the same, or if that gives names as they are asked for, one below."""
+    for below, loaded in sorted(sys.modules.items()):
+        if below.startswith(f"{module}.") and name in getattr(loaded, "__all__", ()) and (
+                vars(loaded).get(name) is value):
+            return below
+    return module
 
 
 def _modules() -> list[str]:
