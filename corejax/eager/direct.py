@@ -35,6 +35,7 @@ _new = object.__new__
 _ndarray = np.ndarray
 _NEW: Any = object()
 _MOST = 4096  # signatures that are remembered, for each function
+_LONGEST = 32  # of lists and tuples of operands, whose types are all in the key
 
 
 def directly(numpy_function: Callable[..., Any], arrays: int = 1) -> Callable[[F], F]:
@@ -114,7 +115,7 @@ def _operands(args: tuple[Any, ...]) -> tuple[Any, list[Any]]:
         elif kind in dtypes.PYTHON_SCALARS:
             data.append(x)
             types.append(kind)
-        elif kind is list or kind is tuple:
+        elif (kind is list or kind is tuple) and len(x) <= _LONGEST:
             inner_types, inner_data = _operands(x)
             data.append(inner_data)
             types.append((kind, inner_types))
