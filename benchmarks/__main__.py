@@ -20,7 +20,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from benchmarks import calls, devices, growth, loops, memory, plot, real, report, rivals, rows
+from benchmarks import calls, devices, growth, loops, memory, numpy_rows, plot, real, report, rivals, rows
 from benchmarks.measure import Effort
 from benchmarks.rivals import Rival
 
@@ -38,6 +38,7 @@ SECTIONS: dict[str, tuple[str, Mapping[str, rows.Measure]]] = {
     "devices": ("Arrays over eight devices", devices.ON_DEVICES),
     "real": ("Real programs, compiled", real.REAL),
     "loops": ("Loops, compiled", loops.LOOPS),
+    "numpy": ("Programs written with jax.numpy", numpy_rows.NUMPY),
     "memory": ("Memory", memory.MEMORY)}
 
 

@@ -65,6 +65,38 @@ def heat(profile, rounds=6):
     return np.sum(np.where(profile > 0.2, profile, np.zeros_like(profile)) * np.hypot(profile, 1.0))
 
 
+def marginal_likelihood(scales, places, values):
+    """The logarithm of a Gaussian process's likelihood, through a Cholesky factor."""
+    length, height, noise = np.exp(scales)
+    apart = np.subtract.outer(places, places) / length
+    lower = np.linalg.cholesky(height * np.exp(-0.5 * apart ** 2) + noise * np.eye(len(places)))
+    whitened = np.linalg.solve(lower, values)
+    volume = np.sum(np.log(np.diagonal(lower)))
+    return -0.5 * np.vdot(whitened, whitened) - volume - 0.5 * len(places) * np.log(2 * np.pi)
+
+
+def denoised(signal, cutoff=0.2):
+    """How rough a signal is without its high frequencies, and how much that leaves out."""
+    waves = np.fft.rfft(signal)
+    kept = waves * np.exp(-(np.fft.rfftfreq(len(signal)) / cutoff) ** 4)
+    smooth = np.fft.irfft(kept, len(signal))
+    bends = np.diff(np.concatenate([smooth, smooth[:1]]), n=2)
+    lost = np.sum(np.abs(waves - kept) ** 2)
+    return np.sum(bends ** 2) + 0.01 * lost + np.trapezoid(np.cumsum(smooth) ** 2, dx=0.1)
+
+
+def portfolio(weights, returns):
+    """What is feared of shares: their variance, the mean of the worst days, and the deepest fall, less the median gain.
+    """
+    shares = np.exp(weights) / np.sum(np.exp(weights))
+    gains = returns @ shares
+    variance = np.dot(shares, np.matmul(np.cov(returns, rowvar=False), shares))
+    worst = np.mean(np.sort(gains)[:len(gains) // 10])
+    wealth = np.cumprod(1.0 + gains)
+    falls = 1.0 - wealth / np.maximum.accumulate(wealth)
+    return variance - worst + 0.1 * np.max(falls) - np.quantile(gains, 0.5) + np.std(gains)
+
+
 _RNG = np.random.default_rng(7)
 _FEATURES = _RNG.standard_normal((9, 4))
 
@@ -76,4 +108,8 @@ PROGRAMS = {
     "perceptron": (perceptron, _RNG.standard_normal((4, 4)), (_FEATURES, np.arange(9) % 3)),
     "soft clusters": (soft_clusters, _RNG.standard_normal((3, 2)), (_RNG.standard_normal((8, 2)),)),
     "heat": (heat, _RNG.uniform(0.0, 1.0, 7), ()),
+    "marginal likelihood": (marginal_likelihood, np.array([0.1, 0.2, -1.0]),
+                            (np.linspace(0.0, 2.0, 7), _RNG.standard_normal(7))),
+    "denoised": (denoised, _RNG.standard_normal(16), ()),
+    "portfolio": (portfolio, _RNG.standard_normal(4), (0.02 * _RNG.standard_normal((30, 4)),)),
 }
