@@ -12,7 +12,7 @@ from corejax.base.late import find_in, homes
 from corejax.base.tracebacks import trim
 
 if TYPE_CHECKING:
-    from corejax.arrays.array import Array, is_concrete
+    from corejax.arrays.array import Array, from_dlpack, is_concrete
     from corejax.arrays.datamodel import ArrayLike
     from corejax.arrays.meshes import AnyMesh, Mesh, current_mesh
     from corejax.arrays.partitions import PartitionSpec
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from corejax.xla.runtime.placement import array_at, in_memory, platform_of
 
 _HOME = homes({
-    "corejax.arrays.array": "Array is_concrete",
+    "corejax.arrays.array": "Array from_dlpack is_concrete",
     "corejax.arrays.datamodel": "ArrayLike",
     "corejax.arrays.meshes": "AnyMesh Mesh current_mesh",
     "corejax.arrays.partitions": "PartitionSpec",
@@ -82,7 +82,7 @@ __all__ = [
     "JVPTrace", "Jaxpr", "JaxprEqn", "Linear", "Literal", "Mesh", "NamedAxis", "NamedSharding", "PartitionSpec",
     "Primitive", "ShapedArray", "Sharding", "Split", "Staged", "StagingTrace", "TapeTrace", "Trace", "Tracer",
     "Var", "WeakCache", "Zero", "array_at", "aval_of", "binding", "bound_axis", "call_user", "check_callable",
-    "context", "current_mesh", "dtypes", "eval_jaxpr", "flatten", "from_array_like", "here", "in_memory",
+    "context", "current_mesh", "dtypes", "eval_jaxpr", "flatten", "from_array_like", "from_dlpack", "here", "in_memory",
     "instantiate", "is_concrete", "is_foreign", "is_staging", "jaxpr_as_fun", "jvp_jaxpr", "keystr", "leak_error",
     "name_of", "named_scope", "namer", "not_an_array", "partial_eval_jaxpr", "paths_of", "platform_of",
     "split_jaxpr", "stage", "stage_function", "subjaxprs", "to_dim", "tracing", "transpose_jaxpr", "values",

@@ -20,6 +20,8 @@ from corejax.testing import ConformanceError, check_primitive
 from corejax.testing.running import chosen_checks
 from test_docs import PAGES, code_blocks, name_of, run_page
 
+pytestmark = pytest.mark.usefixtures("quickly_compiled")
+
 RNG = np.random.default_rng(7)
 FLOATS = RNG.normal(size=(2, 3))
 DRAWN = Sample([FLOATS], domain=(-3.0, 3.0))

@@ -18,6 +18,8 @@ from mutants.mutant import HOOKS, KINDS, Mutant, source_of
 from mutants.results import frozen, known_law
 from mutants.running import run
 
+pytestmark = pytest.mark.usefixtures("quickly_compiled")
+
 every_mutant = pytest.mark.parametrize("mutant", MUTANTS, ids=str)
 
 def spread() -> list[Mutant]:

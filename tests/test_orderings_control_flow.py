@@ -16,6 +16,8 @@ from corejax import lax
 from exhaustive import DEPTHS, SOME, spread, to_depth
 from structured_programs import PROGRAMS, Structured
 
+pytestmark = pytest.mark.usefixtures("quickly_compiled")
+
 X = np.array([0.3, -0.7, 1.1])
 V = np.array([0.5, 0.25, -1.0])
 BATCH = np.stack([np.ones(3), 0.5 * np.ones(3), np.array([1.5, -1.0, 0.2])])

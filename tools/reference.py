@@ -209,7 +209,8 @@ def index() -> str:
             + ", ".join([f"`{name}`" for group in functions(pack).values() for name in group]) + " |" for pack in PACKS]
     return "\n".join(["# Reference of the functions in `corejax.lax`", "",
                       "Made from docstrings by `make reference`; `help(lax.sin)` shows the same.", "",
-                      "| pack | functions |", "| --- | --- |", *rows]) + "\n"
+                      "| pack | functions |", "| --- | --- |", *rows,
+                      "| [corejax-numpy](numpy-names.md) | `numpy`, with `numpy.linalg` and `numpy.fft` |"]) + "\n"
 
 
 def main() -> int:

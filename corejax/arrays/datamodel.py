@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import update_wrapper
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from corejax.base.avals import ShapedArray
@@ -23,7 +24,7 @@ from corejax.base.source import here
 from corejax.base.standins import replaced
 from corejax.base.tracebacks import as_entry, calls_users, public, trim
 from corejax.installed import groups, registry
-from corejax.installed.roles import operators
+from corejax.installed.roles import operators, roles
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,10 +40,10 @@ _OPERATORS = frozenset([*UNARY, *BINARY])
 #: Attributes that are often looked up without being there, so refusing them must be quick.
 _OFTEN_ABSENT = frozenset(["_host", "_buffer", "__array_struct__", "__array_interface__", "__dlpack_c_exchange_api__"])
 
-#: What only concrete arrays have; and what would promise the whole array API standard.
+#: What only concrete arrays have.
 _ABSENT = frozenset(["device", "devices", "to_device", "is_ready", "block_until_ready", "delete", "is_deleted",
                      "addressable_shards", "global_shards", "addressable_data", "is_fully_addressable",
-                     "is_fully_replicated", "__dlpack__", "__dlpack_device__", "__array_namespace__"])
+                     "is_fully_replicated", "__dlpack__", "__dlpack_device__"])
 
 
 #: The operands of an array's operators: arrays, traced or NumPy's, and numbers (to type checkers, an int is a complex).
@@ -177,6 +178,12 @@ class DataModel:
             printer.text(line)
 
     @public
+    def __array_namespace__(self, /, *, api_version: str | None = None) -> ModuleType:
+        """The functions of the array API standard, by which other libraries compute with any array."""
+        found: ModuleType = roles.array_namespace(api_version)
+        return found
+
+    @public
     def __round__(self, ndigits: int | None = None) -> Any:
         return operators.round(self, ndigits or 0)
 
@@ -200,10 +207,6 @@ class DataModel:
 
 
 def _absent(x: Any, name: str) -> CorejaxAttributeError:
-    if name == "__array_namespace__":
-        return CorejaxAttributeError("arrays have no namespace of the array API standard", got=f"x.{name}()",
-                                     wanted="functions that the installed packs provide", where=here(),
-                                     todo="use cj.lax; for other libraries convert with np.asarray(x)")
     return CorejaxAttributeError(f"a traced value has no {name!r}", got=f"x.{name} of a traced {x.aval}",
                                  wanted="an array", where=here(),
                                  todo="do this outside of the transformed function, with what it returns; or, if it "

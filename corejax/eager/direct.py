@@ -22,7 +22,7 @@ from corejax.arrays.storage import as_scalar
 from corejax.base import dtypes
 from corejax.base.avals import ShapedArray
 from corejax.base.config import config
-from corejax.base.tracebacks import as_entry, guarded
+from corejax.base.tracebacks import as_entry, guarded, trim
 from corejax.eager.evaluate import EvalTrace
 from corejax.kernel.context import context
 
@@ -66,7 +66,11 @@ def _direct(numpy_function: Callable[..., Any], count: int, function: Callable[.
     def call(*args: Any, **kwargs: Any) -> Any:
         trace = context.trace
         if type(trace) is not EvalTrace or len(args) < count:
-            return general(*args, **kwargs)
+            try:
+                return general(*args, **kwargs)
+            except Exception as error:
+                trim(error)
+                raise
         try:
             if count == 1 and type(args[0]) is Array:  # in place, since this is most calls
                 x = args[0]
@@ -80,7 +84,7 @@ def _direct(numpy_function: Callable[..., Any], count: int, function: Callable[.
                 key = (*key, static, *map(type, static))
                 data = (*data, *static)
             if kwargs:
-                key = (*key, *kwargs.items())
+                key = (*key, *kwargs.items(), *map(type, kwargs.values()))
             expected = results.get(key, _NEW)
             if expected is not _NEW:
                 if expected is None:
@@ -91,7 +95,11 @@ def _direct(numpy_function: Callable[..., Any], count: int, function: Callable[.
                 return tuple([_boxed(o, aval) for o, aval in zip(out, expected, strict=True)])
         except Exception:  # the general function does it, or reports what is wrong
             key = None
-        found = general(*args, **kwargs)
+        try:
+            found = general(*args, **kwargs)
+        except Exception as error:
+            trim(error)
+            raise
         if key is not None:
             if len(results) >= _MOST:
                 results.clear()

@@ -168,13 +168,22 @@ def atom(value: object) -> Hashable:
     return make(value) if make is not None else _other_atom(kind, value)
 
 
+_MOST_TUPLES = 4096
+#: Tuples that have been seen to be their own atoms, by identity: many params are the same object in each call.
+plain_tuples: dict[int, tuple[object, ...]] = {}
+
 _FLAGS = frozenset((bool,))
 _PLAIN = frozenset((int, str, type(None)))  # types whose values are their own atoms
 
 
 def _tuple_atom(value: tuple[object, ...]) -> tuple[object, ...]:
     # Most tuples hold integers, names and such tuples. These are their own atoms, since no other atom looks like one.
+    if plain_tuples.get(id(value)) is value:
+        return value
     if _PLAIN.issuperset(map(type, value)) or _is_plain(value):
+        if len(plain_tuples) >= _MOST_TUPLES:
+            plain_tuples.clear()
+        plain_tuples[id(value)] = value
         return value
     return (bool, value) if _FLAGS.issuperset(map(type, value)) else (tuple, *map(atom, value))
 

@@ -18,7 +18,7 @@ from corejax.base.standins import StandIn, replaced
 from corejax.kernel import checks
 from corejax.kernel.context import context
 from corejax.kernel.jaxpr import Jaxpr
-from corejax.kernel.keys import atom, param_key
+from corejax.kernel.keys import atom, param_key, plain_tuples
 from corejax.kernel.varying import along, joint, says_itself
 
 Function = Callable[..., Any]
@@ -183,7 +183,8 @@ class Primitive:
             else:
                 atoms: list[Any] = [avals, context.axes, *params]
                 for value in params.values():
-                    atoms.append(value if type(value) in _PLAIN else atom(value))
+                    known = type(value) in _PLAIN or plain_tuples.get(id(value)) is value
+                    atoms.append(value if known else atom(value))
                 key = tuple(atoms)
         except CorejaxTypeError:
             param_key(params, f"{self.name} ({self.origin})")  # raises the same error with the param's name

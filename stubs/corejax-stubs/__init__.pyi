@@ -58,6 +58,7 @@ import corejax.plugin as _plugin
 plugin = _plugin
 import corejax.testing as _testing
 testing = _testing
+from corejax import numpy as numpy
 from collections.abc import Callable, Hashable, Sequence
 from corejax.core import AnyMesh
 from typing import Any

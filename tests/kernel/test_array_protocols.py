@@ -6,6 +6,7 @@ import collections
 import copy
 import gc
 import pickle
+import re
 import threading
 import weakref
 
@@ -18,6 +19,7 @@ from corejax.arrays.storage import is_on_device, to_numpy
 from corejax.base import dtypes
 from corejax.base.avals import ShapedArray
 from corejax.errors import CorejaxError
+from corejax.installed.roles import provide
 from corejax.interpreters.staging import stage
 
 SMALL = [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2]
@@ -279,10 +281,6 @@ def test_attributes_of_the_array_standard(place):
     x = place(np.zeros((2, 3), np.float32))
     for name in ("dtype", "device", "ndim", "shape", "size", "__dlpack__", "__dlpack_device__", "to_device"):
         assert getattr(x, name) is not None
-    assert not hasattr(x, "__array_namespace__")
-    with pytest.raises(AttributeError, match="array API standard") as info:
-        x.__array_namespace__()
-    assert "np.asarray" in info.value.todo
     moved = x.to_device(x.device)
     assert is_on_device(moved)
     np.testing.assert_array_equal(x, moved)
@@ -290,6 +288,25 @@ def test_attributes_of_the_array_standard(place):
         x.to_device(x.device, stream=1)
     with pytest.raises(ValueError, match="not a device"):
         x.to_device("abacus")
+
+
+def test_a_pack_provides_the_functions_of_the_array_standard(place):
+    def look(x):
+        assert (np, None) == x.__array_namespace__()
+        assert (np, "2024.12") == x.__array_namespace__(api_version="2024.12")
+        return [x]
+
+    x = place(np.zeros((2, 3), np.float32))
+    with provide(array_namespace=lambda api_version: (np, api_version)):
+        look(x)
+        stage(look, [x.aval])
+
+
+def test_without_that_pack_the_error_names_what_brings_it(place):
+    x = place(np.zeros(2))
+    with pytest.raises(NotImplementedError, match="array_namespace") as info:
+        x.__array_namespace__()
+    assert re.search(r"corejax(\[std\]|-numpy)", info.value.todo)  # or what excludes it
 
 
 # What has no memory

@@ -207,11 +207,13 @@ def test_values_are_numpys(name):
                         lambda x: cj.jvp(function, (x,), (np.ones(x.shape, cj.float0) if x.dtype.kind in "biu" else
                                                           np.ones_like(x),))[0]):
         got = transformed(x)
-        if name not in OWN_DTYPES:
+        if x.dtype.kind in "biu" and x.dtype.itemsize < 8 and wanted.dtype.kind == "f":
+            assert got.dtype in (np.float32, np.float64, wanted.dtype)  # jax's dtypes, NumPy's if nothing is traced
+        elif name not in OWN_DTYPES:
             assert wanted.dtype == got.dtype
         assert wanted.shape == got.shape
         single = got.dtype.itemsize <= 4 and got.dtype.kind in "fc"
-        np.testing.assert_allclose(np.asarray(got), wanted, rtol=2e-3 if got.dtype == np.float16 else
+        np.testing.assert_allclose(np.asarray(got), wanted, rtol=2e-3 if np.float16 in (got.dtype, wanted.dtype) else
                                    1e-6 if single else 1e-13, atol=1e-15)
 
 
@@ -314,7 +316,14 @@ def test_arrays_like_a_traced_value():
         return np.array([x[0], 2.0 * x[1]], like=x).sum() + np.asarray(x, dtype=np.float32, like=x).sum()
 
     assert [2.0, 3.0, 1.0, 1.0] == cj.grad(look)(V).tolist()
-    assert [np.ndarray] * 3 == [type(x) for x in seen[0]]
+    assert [cj.Array] * 3 == [type(x) for x in seen[0]]
+
+
+@pytest.mark.parametrize("call", [np.unique, np.nonzero, np.where, np.argwhere, np.flatnonzero])
+@pytest.mark.parametrize("transformation", [cj.jit, cj.vmap])
+def test_sizes_that_depend_on_unknown_values_are_refused(transformation, call):
+    with pytest.raises(CorejaxError, match="size="):
+        transformation(lambda x: call(x))(V[None])
 
 
 def test_a_linear_function_of_numpys_is_transposed():
@@ -347,17 +356,14 @@ def test_under_a_gradient_values_without_a_derivative_stay_numpys():
 
 
 @pytest.mark.parametrize("written, call", [
-    ("np.unique", lambda x: np.unique(x)), ("np.linalg.inv", lambda x: np.linalg.inv(x)),
-    ("np.fft.fft", lambda x: np.fft.fft(x)), ("np.interp", lambda x: np.interp(x, V, V)),
-    ("np.spacing", lambda x: np.spacing(x)), ("np.maximum.reduceat", lambda x: np.maximum.reduceat(x, [0, 2])),
-    ("np.subtract.reduce", lambda x: np.subtract.reduce(x)), ("np.add.at", lambda x: np.add.at(W, [0], x)),
+    ("inv", lambda x: np.linalg.inv(x)), ("np.add.at", lambda x: np.add.at(W, [0], x)),
+    ("np.nditer", lambda x: np.nditer(x)), ("np.savez_compressed", lambda x: np.savez_compressed("x.npz", x)),
     ("np.add.at", lambda x: np.add.at(x, [0], 1.0)), ("np.copyto", lambda x: np.copyto(W, x)),
     ("np.put", lambda x: np.put(W, [0], x)), ("np.fill_diagonal", lambda x: np.fill_diagonal(S, x[0])),
     ("np.asarray", lambda x: np.asarray(x)),
     ("np.sin", lambda x: np.sin(x, out=np.zeros(4))), ("np.stack", lambda x: np.stack([x, x], out=np.zeros((2, 4)))),
-    ("np.sin", lambda x: np.sin(x, where=W > 0)), ("np.add", lambda x: np.add(x, W, where=W > 0)),
+    ("sin", lambda x: np.sin(x, where=W > 0)), ("add", lambda x: np.add(x, W, where=W > 0)),
     ("np.add", lambda x: np.add(x, W, dtype=np.float32)),
-    ("np.where", lambda x: np.where(x > 0)), ("np.std", lambda x: np.std(x, correction=1)),
     ("a += x", lambda x: in_place(np.ones(4), x)), ("np.divmod", lambda x: divmod("a", x) or np.divmod(x, "a")),
     ("np.full", lambda x: np.full(4, x)), ("einsum", lambda x: np.einsum("i->ij", x)),
     ("einsum", lambda x: np.einsum("i->ii", x)), ("split", lambda x: np.split(x, 2, axis=5)[0]),
@@ -370,7 +376,7 @@ def test_what_has_no_counterpart_is_refused_by_name(transformation, written, cal
     x = V[None] if transformation is cj.vmap else V
     with pytest.raises((CorejaxError, TypeError)) as caught:
         transformation(lambda x: np.sum(call(x)))(x)
-    if written not in ("np.divmod", "np.full", "np.where"):
+    if written not in ("np.divmod", "np.full", "np.nditer"):
         assert isinstance(caught.value, CorejaxError)
         assert written in str(caught.value).replace("x.std", "np.std")
         assert "test_numpy_functions.py" in caught.value.where

@@ -173,10 +173,9 @@ def test_gradients_of_a_median_are_those_of_the_middle():
 
 
 @pytest.mark.parametrize("call", [
-    lambda x: np.quantile(x, 1.5), lambda x: np.quantile(x, 0.5, method="hazen"), lambda x: np.median(x[:0]),
-    lambda x: np.quantile(x, x[0])], ids=["share", "method", "empty", "traced"])
+    lambda x: np.quantile(x, 1.5), lambda x: np.quantile(x, 0.5, method="guessed")], ids=["share", "method"])
 def test_what_quantiles_do_not_take_is_refused(call):
-    with pytest.raises(cj.errors.CorejaxTypeError):
+    with pytest.raises(cj.errors.CorejaxValueError):
         cj.jit(lambda x: call(x) + x)(np.ones(3))
 
 

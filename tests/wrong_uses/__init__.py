@@ -13,6 +13,8 @@ from . import (
     meshes,
     names,
     numbers,
+    numpy_calls,
+    numpy_mathematics,
     plugins,
     products,
     python_values,
@@ -28,6 +30,7 @@ from .case import Group, WrongUse
 GROUPS: tuple[Group, ...] = (*shapes.GROUPS, *indexing.GROUPS, *python_values.GROUPS, *transformations.GROUPS,
                              *control_flow.GROUPS, *numbers.GROUPS, *products.GROUPS, *solves.GROUPS, *sorting.GROUPS,
                              *collectives.GROUPS, *special.GROUPS, *windows.GROUPS, *convolutions.GROUPS,
-                             *factorisations.GROUPS, *eigenvalues.GROUPS, *fft.GROUPS, *meshes.GROUPS, *names.GROUPS,
+                             *factorisations.GROUPS, *eigenvalues.GROUPS, *fft.GROUPS, *numpy_calls.GROUPS,
+                             *numpy_mathematics.GROUPS, *meshes.GROUPS, *names.GROUPS,
                              *plugins.GROUPS)
 CASES: tuple[WrongUse, ...] = tuple(case for group in GROUPS for case in group.cases)

@@ -96,9 +96,12 @@ def run_here(case: WrongUse) -> Outcome:
     from corejax.core import ShapedArray
     from corejax.plugin import Zero, define, factors, hookimpl, not_differentiable, not_linear, partials
 
-    names = {"cj": cj, "lax": cj.lax, "np": np, "ShapedArray": ShapedArray, "Zero": Zero, "define": define,
+    names = {"cj": cj, "lax": cj.lax, "np": np, "ShapedArray": ShapedArray,
+             "Zero": Zero, "define": define,
              "factors": factors, "hookimpl": hookimpl, "not_differentiable": not_differentiable,
              "not_linear": not_linear, "partials": partials}
+    if "jnp." in case.code:
+        names["jnp"] = cj.numpy
     return run_code(case.code, names)
 
 

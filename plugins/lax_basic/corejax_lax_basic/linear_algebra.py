@@ -235,28 +235,35 @@ def _operand_cotangent(ct: Any, wanted: ShapedArray, other: Any, dimension_numbe
 
     The factors keep their order, so that for a matrix product nothing has to be transposed afterwards.
     """
-    (own_contract, contract), (own_batch, batch) = dimension_numbers
     ct_aval, other_aval = aval_of(ct), aval_of(other)
-    own_free = free_axes(wanted.ndim, own_contract, own_batch)
-    free = free_axes(other_aval.ndim, contract, batch)
-    n_batch = len(batch)
-    start = n_batch if other_first else n_batch + len(own_free)
-    ct_free = tuple(range(start, start + len(free)))
-    ct_batch = tuple(range(n_batch))
     if other_aval.dtype != ct_aval.dtype:
         other = lax.convert_element_type(other, ct_aval.dtype)
+    numbers, order = _cotangent_numbers(dimension_numbers, wanted.ndim, other_aval.ndim, other_first)
+    pair = (other, ct) if other_first else (ct, other)
+    product = dot_general.primitive.bind(*pair, dimension_numbers=numbers, precision=precision,
+                                         preferred_element_type=None)
+    if order is not None:
+        product = transpose(product, order)
+    return lax.convert_element_type(product, wanted.dtype) if ct_aval.dtype != wanted.dtype else product
+
+
+@lru_cache(maxsize=4096)
+def _cotangent_numbers(dimension_numbers: DotNumbers, own_ndim: int, other_ndim: int, other_first: bool
+                       ) -> tuple[DotNumbers, Shape | None]:
+    """What to contract a cotangent with another operand by, and how to transpose the product, if at all."""
+    (own_contract, contract), (own_batch, batch) = dimension_numbers
+    own_free, free = free_axes(own_ndim, own_contract, own_batch), free_axes(other_ndim, contract, batch)
+    n_batch = len(batch)
+    start = n_batch if other_first else n_batch + len(own_free)
+    ct_free, ct_batch = tuple(range(start, start + len(free))), tuple(range(n_batch))
     # contracted axes come out in the order of the other operand
     contracted = [own_contract[i] for i in sorted(range(len(contract)), key=contract.__getitem__)]
     if other_first:
-        pair, numbers, axes = (other, ct), ((free, ct_free), (batch, ct_batch)), (*own_batch, *contracted, *own_free)
+        numbers, axes = ((free, ct_free), (batch, ct_batch)), (*own_batch, *contracted, *own_free)
     else:
-        pair, numbers, axes = (ct, other), ((ct_free, free), (ct_batch, batch)), (*own_batch, *own_free, *contracted)
-    product = dot_general.primitive.bind(*pair, dimension_numbers=numbers, precision=precision,
-                                         preferred_element_type=None)
+        numbers, axes = ((ct_free, free), (ct_batch, batch)), (*own_batch, *own_free, *contracted)
     order = inverse(axes)
-    if order != tuple(range(len(order))):
-        product = transpose(product, order)
-    return lax.convert_element_type(product, wanted.dtype) if ct_aval.dtype != wanted.dtype else product
+    return numbers, None if order == tuple(range(len(order))) else order
 
 
 def canonical_dot_numbers(dimension_numbers: Any) -> DotNumbers:

@@ -347,11 +347,14 @@ def copy(x: Array) -> Array:
     return identity.copy(x)
 
 
-def reshape(x: Array, *shape: int | Sequence[int], order: str = "C") -> Array:
-    """The same elements in another shape, given as integers or one tuple; one size may be -1."""
-    if order != "C":
-        raise refused("reshape", "only row-major order is supported", got=f"order={order!r}", wanted="order='C'",
-                      todo="reshape the transposed array")
+def reshape(x: Array, *shape: int | Sequence[int], order: str | None = "C", copy: bool | None = None) -> Array:
+    """The same elements in another shape, given as integers or one tuple; one size may be -1.
+
+    With `order="F"`, elements are taken and placed in column-major order.
+    """
+    if _is_column_major("reshape", order):
+        sizes = shaping.as_ints("reshape", "a size", shape[0] if len(shape) == 1 else shape)
+        return T(reshape(T(x), sizes[::-1]))
     sizes = shaping.as_ints("reshape", "a size", shape[0] if len(shape) == 1 else shape)
     if -1 not in sizes:
         return shapes.reshape(x, sizes)
@@ -364,8 +367,16 @@ def reshape(x: Array, *shape: int | Sequence[int], order: str = "C") -> Array:
     return shapes.reshape(x, tuple([missing if size == -1 else size for size in sizes]))
 
 
-def ravel(x: Array, order: str = "C") -> Array:
-    """All elements along one axis."""
+def _is_column_major(name: str, order: str | None) -> bool:
+    """Whether it is "F"; "A" and "K" mean what arrays have, which is row-major."""
+    if order not in ("C", "F", "A", "K", None):
+        raise refused(name, "there is no such order", got=f"order={order!r}", wanted="'C', 'F', 'A' or 'K'",
+                      todo="leave it out: it is 'C', row-major")
+    return order == "F"
+
+
+def ravel(x: Array, order: str | None = "C") -> Array:
+    """All elements along one axis, in row-major order or, with `order="F"`, in column-major order."""
     return reshape(x, (x.aval.size,), order=order)
 
 

@@ -14,9 +14,10 @@ A function is imported when it is first used.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from corejax.errors import CorejaxAttributeError
+from corejax.plugin import public
 
 NAMESPACE = "numpy"
 
@@ -37,28 +38,31 @@ _NAMES = {
     "comparing": "allclose array_equal array_equiv isclose",
     "vectorizing": "apply_along_axis apply_over_axes fromfunction vectorize",
     "creation":
-        "arange array asarray copy diag diagflat empty empty_like eye from_dlpack frombuffer fromfile fromiter "
-        "fromstring full full_like geomspace identity linspace logspace ones ones_like tri tril triu vander zeros "
-        "zeros_like",
+        "array asarray copy empty empty_like from_dlpack frombuffer fromfile fromiter fromstring full full_like ones "
+        "ones_like zeros zeros_like",
+    "ranges": "arange geomspace linspace logspace",
+    "matrices": "diag diagflat eye identity tri tril triu vander",
     "grids":
         "c_ diag_indices diag_indices_from index_exp indices ix_ mask_indices meshgrid mgrid ogrid r_ "
         "ravel_multi_index s_ tril_indices tril_indices_from triu_indices triu_indices_from unravel_index",
     "types":
         "ComplexWarning astype bfloat16 bool bool_ can_cast cdouble character complex128 complex64 complex_ "
-        "complexfloating csingle double dtype finfo flexible float16 float32 float4_e2m1fn float64 float6_e2m3fn "
-        "float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 "
-        "float8_e5m2fnuz float8_e8m0fnu float_ floating generic iinfo inexact int1 int16 int2 int32 int4 int64 "
-        "int8 int_ integer iscomplexobj isdtype isrealobj isscalar issubdtype iterable ndarray number object_ "
-        "promote_types result_type signedinteger single uint uint1 uint16 uint2 uint32 uint4 uint64 uint8 "
-        "unsignedinteger",
+        "complexfloating csingle double dtype finfo flexible float16 float32 float64 float8_e3m4 float8_e4m3 "
+        "float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu float_ floating "
+        "generic iinfo inexact int16 int32 int64 int8 int_ integer iscomplexobj isdtype isrealobj isscalar issubdtype "
+        "iterable ndarray number object_ promote_types result_type signedinteger single uint uint16 uint32 uint64 "
+        "uint8 unsignedinteger",
     "constants": "e euler_gamma inf nan newaxis pi",
     "shaping":
-        "atleast_1d atleast_2d atleast_3d broadcast_arrays broadcast_shapes broadcast_to expand_dims flip fliplr "
-        "flipud matrix_transpose moveaxis ndim permute_dims ravel reshape resize roll rollaxis rot90 shape size "
-        "squeeze swapaxes transpose trim_zeros",
+        "atleast_1d atleast_2d atleast_3d broadcast_arrays broadcast_shapes broadcast_to expand_dims ndim ravel "
+        "reshape resize shape size squeeze trim_zeros",
+    "axes":
+        "flip fliplr flipud matrix_transpose moveaxis permute_dims roll rollaxis rot90 swapaxes transpose",
     "joining":
-        "append array_split block column_stack concat concatenate delete dsplit dstack hsplit hstack insert pad "
-        "repeat split stack tile unstack vsplit vstack",
+        "append block column_stack concat concatenate dstack hstack stack unstack vstack",
+    "splitting": "array_split dsplit hsplit split vsplit",
+    "padding": "pad",
+    "editing": "delete insert repeat tile",
     "files": "array_repr array_str get_printoptions load printoptions save savez set_printoptions",
     "totals":
         "all amax amin any argmax argmin average count_nonzero cumprod cumsum cumulative_prod cumulative_sum max "
@@ -85,6 +89,8 @@ _HOME = {name: module for module, names in _NAMES.items() for name in names.spli
 
 __all__: list[str] = sorted([*_HOME, "fft", "linalg"])
 
+_HOME |= dict.fromkeys(("__array_api_version__", "__array_namespace_info__"), "_array_api")
+
 
 def __getattr__(name: str) -> Any:
     if name in ("fft", "linalg"):
@@ -95,6 +101,10 @@ def __getattr__(name: str) -> Any:
                                     wanted="a name that dir(corejax.numpy) lists", todo=_hint(name))
     value = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
     return value
+
+
+if not TYPE_CHECKING:  # for which it has to be a plain function
+    __getattr__ = public(__getattr__)
 
 
 def _hint(name: str) -> str:

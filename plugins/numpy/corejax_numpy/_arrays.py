@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from corejax.core import from_array_like
+from corejax.core import Array, from_array_like
 from corejax.errors import CorejaxTypeError
 from corejax.plugin import refused
 
 __all__ = ["array", "no_out"]
 
 #: Anything that NumPy takes as an array, as an array of ours; lists with traced values, too.
-array = from_array_like
+array: Callable[[object], Array] = from_array_like
 
 
 def no_out(name: str, out: Any) -> None:

@@ -1,69 +1,70 @@
-"""NumPy functions called with traced values: this pack's tables for the roles `numpy_ufunc` and `numpy_function`.
+"""NumPy's functions called with traced values: each is computed by the function of this pack that has its name.
 
-Functions that ndarray has as methods (`np.sum`, `np.squeeze`) call the array methods without a table; those here have
-keyword arguments that the methods don't.
+A function is looked up when it is first called, so that the tables import nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from corejax.core import from_array_like
-from corejax.plugin import operators
-from corejax_numpy import _numpy_elements as elements
-from corejax_numpy import _numpy_order as order
-from corejax_numpy import _numpy_products as products
-from corejax_numpy import _numpy_shapes as rearranged
-from corejax_numpy import _numpy_totals as totals
-from corejax_numpy._numpy_ufuncs import numpy_ufunc as elementwise
-from corejax_numpy._numpy_ufuncs import vector_product
+import corejax_numpy as jnp
 
 __all__ = ["numpy_function", "numpy_ufunc"]
 
-numpy_ufunc = elementwise | totals.numpy_ufunc
+#: What makes no arrays of traced values: files, settings, and functions of dtypes, which the kernel answers.
+_LEFT_OUT = frozenset("""array_repr array_str get_printoptions load printoptions save savez set_printoptions dtype finfo
+    iinfo isdtype issubdtype promote_types result_type can_cast isscalar iterable frompyfunc vectorize ufunc fromfile
+    fromstring frombuffer fromiter from_dlpack""".split())
 
-numpy_function: dict[Any, Callable[..., Any]] = totals.numpy_function | order.numpy_function | {
-    # joining, axes, parts
-    np.concatenate: rearranged.concatenate, np.stack: rearranged.stack, np.vstack: rearranged.vstack,
-    np.hstack: rearranged.hstack, np.dstack: rearranged.dstack, np.column_stack: rearranged.column_stack,
-    np.append: rearranged.append, np.atleast_1d: rearranged.atleast_1d, np.atleast_2d: rearranged.atleast_2d,
-    np.atleast_3d: rearranged.atleast_3d, np.reshape: rearranged.reshape, np.transpose: rearranged.transpose,
-    np.matrix_transpose: rearranged.matrix_transpose, np.moveaxis: rearranged.moveaxis,
-    np.expand_dims: rearranged.expand_dims, np.broadcast_to: rearranged.broadcast_to,
-    np.broadcast_arrays: rearranged.broadcast_arrays, np.meshgrid: rearranged.meshgrid, np.flip: rearranged.flip,
-    np.flipud: lambda m: rearranged.flip(m, 0), np.fliplr: lambda m: rearranged.flip(m, 1),
-    np.roll: rearranged.roll, np.split: rearranged.split, np.array_split: rearranged.array_split,
-    np.vsplit: lambda ary, indices_or_sections: rearranged.split(ary, indices_or_sections, 0),
-    np.hsplit: lambda ary, indices_or_sections: rearranged.split(ary, indices_or_sections,
-                                                                 1 if from_array_like(ary).ndim > 1 else 0),
-    np.dsplit: lambda ary, indices_or_sections: rearranged.split(ary, indices_or_sections, 2),
-    np.rollaxis: rearranged.rollaxis,
-    np.tile: rearranged.tile, np.repeat: rearranged.repeat, np.take: rearranged.take, np.diff: rearranged.diff,
-    # products
-    np.dot: products.dot, np.inner: products.inner, np.vdot: products.vdot, np.outer: products.outer,
-    np.tensordot: products.tensordot, np.kron: products.kron, np.einsum: products.einsum, np.trace: products.trace,
-    np.diagonal: products.diagonal, np.linalg.outer: lambda x1, x2, /: products.outer(x1, x2),
-    np.linalg.tensordot: lambda x1, x2, /, *, axes=2: products.tensordot(x1, x2, axes),
-    np.linalg.matmul: lambda x1, x2, /: operators.matmul(from_array_like(x1), x2),
-    np.linalg.matrix_transpose: lambda x, /: rearranged.matrix_transpose(x),
-    np.linalg.vecdot: lambda x1, x2, /, *, axis=-1: vector_product(rearranged.moveaxis(x1, axis, -1),
-                                                                   rearranged.moveaxis(x2, axis, -1)),
-    np.linalg.diagonal: lambda x, /, *, offset=0: products.diagonal(x, offset, -2, -1),
-    np.linalg.trace: lambda x, /, *, offset=0: products.trace(x, offset, -2, -1),
-    # elements
-    np.array: elements.array, np.asarray: elements.array, np.asanyarray: elements.array,
-    np.zeros_like: elements.zeros_like, np.empty_like: elements.zeros_like, np.ones_like: elements.ones_like,
-    np.full_like: elements.full_like, np.linspace: elements.linspace, np.diag: elements.diag, np.tril: elements.tril,
-    np.triu: elements.triu, np.where: elements.where, np.select: elements.select, np.clip: elements.clip,
-    np.nan_to_num: elements.nan_to_num, np.round: elements.around, np.around: elements.around, np.fix: elements.fix,
-    np.angle: elements.angle, np.sinc: elements.sinc, np.polyval: elements.polyval, np.isclose: elements.isclose,
-    np.allclose: elements.allclose, np.array_equal: elements.array_equal, np.isposinf: elements.isposinf,
-    np.isneginf: elements.isneginf, np.real: lambda val: operators.real(from_array_like(val)),
-    np.imag: lambda val: operators.imag(from_array_like(val)),
-    np.copy: lambda a, order="K", subok=False: operators.copy(from_array_like(a)),
-    np.iscomplex: lambda x: operators.ne(operators.imag(from_array_like(x)), 0),
-    np.isreal: lambda x: operators.eq(operators.imag(from_array_like(x)), 0),
-}
+#: The methods of a ufunc that give a result.
+_METHODS = ("reduce", "accumulate", "outer", "reduceat")
+
+
+class Later:
+    """A function of this pack, by its name: `Later("linalg.norm")`."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    @cached_property
+    def _function(self) -> Callable[..., Any]:
+        found: Any = jnp
+        for name in self._name.split("."):
+            found = getattr(found, name)
+        return found  # type: ignore[no-any-return]
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self._function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
+
+def _shared(theirs: ModuleType, prefix: str, names: list[str]) -> Iterator[tuple[Any, Later]]:
+    for name in names:
+        function = getattr(theirs, name, None)
+        if callable(function) and not isinstance(function, type) and name not in _LEFT_OUT:
+            yield function, Later(prefix + name)
+
+
+def _all() -> Iterator[tuple[Any, Later]]:
+    yield from _shared(np, "", jnp.__all__)
+    for theirs in (np.linalg, np.fft):
+        prefix = theirs.__name__.rpartition(".")[2] + "."
+        yield from _shared(theirs, prefix, [name for name in dir(theirs) if not name.startswith("_")])
+
+
+_FOUND = dict(_all())
+
+numpy_function = {function: ours for function, ours in _FOUND.items() if not isinstance(function, np.ufunc)}
+
+numpy_ufunc = {function: ours for function, ours in _FOUND.items() if isinstance(function, np.ufunc)}
+numpy_ufunc |= {getattr(ufunc, method): Later(f"{ufunc.__name__}.{method}") for ufunc in [*numpy_ufunc]
+                if ufunc.nin == 2 and ufunc.nout == 1 and ufunc.signature is None for method in _METHODS}

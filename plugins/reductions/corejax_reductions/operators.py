@@ -36,17 +36,17 @@ AxisSpec: TypeAlias = int | Sequence[int] | None
 
 
 def sum(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False,
-        initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
-    """The sum along axes, plus `initial`."""
-    total = _accumulated("sum", sums.reduce_sum, x, 0, axis, dtype, out, keepdims, where)
-    return total if initial is None else lax.add(total, lax.convert_element_type(initial, total.dtype))
+        initial: ArrayLike | None = None, where: ArrayLike | None = None, promote_integers: bool = True) -> Array:
+    """The sum along axes, plus `initial`; of integers in their own dtype unless `promote_integers`."""
+    total = _accumulated("sum", sums.reduce_sum, x, 0, axis, dtype, out, keepdims, where, promote_integers)
+    return total if initial is None else lax.add(total, _initial("sum", initial, total.dtype))
 
 
 def prod(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False,
-         initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
-    """The product along axes, times `initial`."""
-    total = _accumulated("prod", reduce_prod, x, 1, axis, dtype, out, keepdims, where)
-    return total if initial is None else lax.mul(total, lax.convert_element_type(initial, total.dtype))
+         initial: ArrayLike | None = None, where: ArrayLike | None = None, promote_integers: bool = True) -> Array:
+    """The product along axes, times `initial`; of integers in their own dtype unless `promote_integers`."""
+    total = _accumulated("prod", reduce_prod, x, 1, axis, dtype, out, keepdims, where, promote_integers)
+    return total if initial is None else lax.mul(total, _initial("prod", initial, total.dtype))
 
 
 def max(x: Array, axis: AxisSpec = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
@@ -71,29 +71,48 @@ def mean(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: N
     return _converted(lax.div(total, _count(x, axis, keepdims, where, wide)), wanted)
 
 
+_mean = mean  # `var` has an argument of that name
+
+
 def var(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: None = None, ddof: float = 0,
-        keepdims: bool = False, *, where: ArrayLike | None = None) -> Array:
-    """The variance along axes, with the divisor N - `ddof`; real for complex elements."""
+        keepdims: bool = False, *, where: ArrayLike | None = None, mean: ArrayLike | None = None,
+        correction: float | None = None) -> Array:
+    """The variance along axes, with the divisor N - `ddof`; real for complex elements.
+
+    `correction` is another name for `ddof`; a `mean` that is given isn't computed again.
+    """
     _no_out("var", out)
     keepdims = shaping.as_flag("var", "keepdims", keepdims)
     wanted, wide = _averaged_dtypes(x, dtype)
     values = _converted(x, wide)
     shape = values.shape
-    centre = mean(values, axis, keepdims=True, where=where)
-    offset = lax.sub(values, lax.broadcast_in_dim(centre, shape, tuple(range(len(shape)))))
+    centre = _mean(values, axis, keepdims=True, where=where) if mean is None else _converted(mean, wide)
+    offset = lax.sub(values, _spread("mean", "the mean must fit the operand", centre, shape))
+    if where is not None:  # before squaring: what is left out may be NaN, and so would its derivative
+        offset = _masked("var", offset, where, 0)
     squares = lax.square(lax.abs(offset)) if dtypes.is_complex(wide) else lax.square(offset)
-    total = sum(squares, axis, None, None, keepdims, where=where)
+    total = sum(squares, axis, None, None, keepdims)
     count = _count(x, axis, keepdims, where, total.dtype)
-    divisor = (builtins.max(count - float(ddof), 0.0) if isinstance(count, float) else
-               lax.max(lax.sub(count, float(ddof)), 0.0))  # with too few elements left, this is NaN or infinite
+    missing = _missing(ddof, correction)
+    divisor = (builtins.max(count - missing, 0.0) if isinstance(count, float) else
+               lax.max(lax.sub(count, missing), 0.0))  # with too few elements left, this is NaN or infinite
     spread = lax.div(total, divisor)
     return spread if dtypes.is_complex(wide) else _converted(spread, wanted)
 
 
+def _missing(ddof: Any, correction: Any) -> float:
+    """What the number of elements is less by in the divisor."""
+    if correction is not None and ddof != 0:
+        raise refused("var", "ddof and correction are the same thing", got=f"ddof={ddof}, correction={correction}",
+                      wanted="only one of them", todo="leave out ddof", kind=CorejaxValueError)
+    return float(ddof if correction is None else correction)
+
+
 def std(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: None = None, ddof: float = 0,
-        keepdims: bool = False, *, where: ArrayLike | None = None) -> Array:
+        keepdims: bool = False, *, where: ArrayLike | None = None, mean: ArrayLike | None = None,
+        correction: float | None = None) -> Array:
     """The standard deviation along axes: the square root of `var`."""
-    return lax.sqrt(var(x, axis, dtype, out, ddof, keepdims, where=where))
+    return lax.sqrt(var(x, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction))
 
 
 def any(x: Array, axis: AxisSpec = None, out: None = None, keepdims: bool = False, *,
@@ -131,12 +150,13 @@ def cumprod(x: Array, axis: int | None = None, dtype: DTypeLike | None = None, o
 # Shared by the methods
 
 def _accumulated(name: str, reduce: Callable[..., Any], x: Any, identity: int, axis: AxisSpec, dtype: Any, out: Any,
-                 keepdims: bool, where: Any) -> Any:
+                 keepdims: bool, where: Any, promote: bool = True) -> Any:
     if out is not None:
         _no_out(name, out)
     aval = aval_of(x)
     if dtype is not None or not dtypes.is_inexact(aval.dtype):
-        x = _converted(x, _summed_dtype(x, dtype))
+        promote = promote if promote is True else shaping.as_flag(name, "promote_integers", promote)
+        x = _converted(x, _summed_dtype(x, dtype, promote))
     if where is not None:
         x = _masked(name, x, where, identity)
     axes = canonical_axes(name, axis, len(aval.shape))
@@ -167,7 +187,14 @@ def _extreme(name: str, reduce: Callable[..., Any], choose: Callable[..., Any], 
     if where is not None:
         x = _masked(name, x, where, identity(aval.dtype))
     found = _kept(name, reduce(x, axes), aval.shape, axes, keepdims)
-    return found if initial is None else choose(found, lax.convert_element_type(initial, aval.dtype))
+    return found if initial is None else choose(found, _initial(name, initial, aval.dtype))
+
+
+def _initial(name: str, initial: Any, dtype: np.dtype) -> Any:
+    if aval_of(initial).shape:
+        raise refused(name, "the initial value must be a number", got=str(aval_of(initial)), wanted="a scalar",
+                      todo="combine an array with the result instead", kind=CorejaxValueError)
+    return lax.convert_element_type(initial, dtype)
 
 
 def _truth(name: str, reduce: Callable[..., Any], x: Any, identity: bool, axis: AxisSpec, out: Any, keepdims: bool,
@@ -237,12 +264,20 @@ def _masked(name: str, x: Any, where: Any, value: Any) -> Any:
 
 def _spread_mask(name: str, where: Any, shape: tuple[int, ...]) -> Any:
     mask = aval_of(where)
-    lead = len(shape) - mask.ndim
-    if mask.dtype != dtypes.bool_ or lead < 0 or [n for n, m in zip(shape[lead:], mask.shape, strict=True)
-                                                  if m not in (1, n)]:
+    if mask.dtype != dtypes.bool_:
         raise refused(name, "`where` must be a mask of the elements", got=str(mask),
                       wanted=f"booleans of a shape that broadcasts to {shape}", todo="compare to get booleans")
-    return lax.broadcast_in_dim(where, shape, tuple(range(lead, len(shape))))
+    return _spread(name, "`where` must be a mask of the elements", where, shape)
+
+
+def _spread(name: str, problem: str, x: Any, shape: tuple[int, ...]) -> Any:
+    """`x` broadcast to the shape of the operand."""
+    own = aval_of(x)
+    lead = len(shape) - own.ndim
+    if lead < 0 or [n for n, m in zip(shape[lead:], own.shape, strict=True) if m not in (1, n)]:
+        raise refused(name, problem, got=str(own), wanted=f"a shape that broadcasts to {shape}",
+                      todo="reshape it to the last axes of the operand")
+    return lax.broadcast_in_dim(x, shape, tuple(range(lead, len(shape))))
 
 
 def _count(x: Any, axis: AxisSpec, keepdims: bool, where: Any, dtype: np.dtype) -> Any:

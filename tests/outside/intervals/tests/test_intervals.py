@@ -4,10 +4,10 @@ import pickle
 
 import numpy as np
 import pytest
-from corejax.interval import Interval, bounds
 
 import corejax as cj
 from corejax import lax
+from corejax.interval import Interval, bounds
 
 WEIGHTS = np.random.default_rng(0).normal(size=(3, 3))
 
@@ -16,7 +16,7 @@ FUNCTIONS = {
     "elementary functions": lambda x: lax.exp(lax.sin(3.0 * x)) * lax.cos(x) - lax.log(abs(x) + 0.1) + lax.sqrt(x * x),
     "powers": lambda x: abs(x) ** 1.5 + (1.5 + lax.tanh(x)) ** x,
     "a layer": lambda x: lax.tanh(WEIGHTS @ x).sum() - cj.jit(lax.logistic)(x).max(),
-    "choices": lambda x: np.where(x > 0.1, x, -2.0 * x)[::-1],
+    "choices": lambda x: lax.select(x > 0.1, x, -2.0 * x)[::-1],
     "a conditional": lambda x: lax.cond(x.sum() > 0.0, lambda: x, lambda: x * x),
     "a loop": lambda x: lax.scan(lambda c, y: (c * y + 1.0, c - y), 0.5, x),
     "a counted loop": lambda x: lax.fori_loop(0, 4, lambda i, c: c * x + i, x),

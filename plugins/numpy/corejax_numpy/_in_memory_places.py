@@ -1,0 +1,27 @@
+"""What NumPy computes at once for arrays in host memory: parts at places."""
+
+# mypy: disable-error-code="call-overload"
+# What NumPy takes is passed on as it came.
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from corejax_numpy._in_memory import Unusual
+
+__all__ = ["take", "take_along_axis"]
+
+
+def take(a: Any, indices: Any, axis: Any = None, out: None = None, mode: str | None = None) -> Any:
+    x: Any = np.asarray(a)
+    places = np.asarray(indices)
+    if mode == "fill" or places.dtype.kind not in "iu":
+        raise Unusual
+    found = x.take(places, axis, None, "raise" if mode is None else mode)
+    return found.copy() if isinstance(found, np.ndarray) and found.base is not None else found
+
+
+def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
+    return np.take_along_axis(np.asarray(arr), np.asarray(indices), axis)

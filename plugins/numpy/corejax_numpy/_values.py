@@ -1,0 +1,46 @@
+"""Single values as arrays of a dtype, and values spread over a shape."""
+
+# mypy: no-warn-return-any
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from corejax import lax
+from corejax.core import Array, ShapedArray, aval_of, dtypes, from_array_like
+from corejax.errors import CorejaxValueError
+from corejax.plugin import operators, refused
+
+__all__ = ["broadcasts", "constant", "spread"]
+
+
+def constant(name: str, value: Any, dtype: np.dtype) -> Any:
+    """A number or array without axes in a dtype; not weak. An integer that the dtype can't hold is an error."""
+    if type(value) is int:
+        dtypes.check_python_int(value, dtype)
+    elif type(value) is complex and not dtypes.is_complex(dtype):
+        raise refused(name, "a complex number would lose its imaginary part", got=value, wanted="a complex dtype",
+                      todo="pass x.real")
+    if type(value) in (int, float) and dtypes.is_float(dtype):
+        return Array.from_host(dtype.type(value), ShapedArray((), dtype))
+    return operators.astype(from_array_like(value), dtype)
+
+
+def broadcasts(shape: tuple[int, ...], sizes: tuple[int, ...]) -> bool:
+    """Whether an array of one shape can be broadcast to the other."""
+    lead = len(sizes) - len(shape)
+    return lead >= 0 and all([m in (1, n) for m, n in zip(shape, sizes[lead:], strict=True)])
+
+
+def spread(name: str, value: Any, sizes: tuple[int, ...]) -> Any:
+    """The array broadcast to a shape."""
+    value = from_array_like(value)
+    shape = aval_of(value).shape
+    if shape == sizes:
+        return value
+    if not broadcasts(shape, sizes):
+        raise refused(name, f"{aval_of(value)} doesn't fit this shape", got=sizes, kind=CorejaxValueError,
+                      wanted="along each axis, counted from the last, equal sizes or 1", todo="reshape it first")
+    return lax.broadcast_in_dim(value, sizes, tuple(range(len(sizes) - len(shape), len(sizes))))
