@@ -13,8 +13,9 @@ STUBS := stubs
 PROJECTS := pyproject.toml $(PACKS:%=%/pyproject.toml) $(EXAMPLE_PACK)/pyproject.toml $(STUBS)/pyproject.toml
 EDITABLE := $(PACKS:%=-e %) -e $(EXAMPLE_PACK) -e $(STUBS)
 
-# Two test workers on few cores: one thread of XLA and BLAS in each.
-TEST_ENV := XLA_FLAGS=--xla_cpu_multi_thread_eigen=false OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+# Two test workers on few cores: one thread of XLA and BLAS in each. A target may have more flags, about the code.
+CODE :=
+TEST_ENV = XLA_FLAGS="--xla_cpu_multi_thread_eigen=false $(CODE)" OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 EIGHT := COREJAX_NUM_CPU_DEVICES=8 JAX_NUM_CPU_DEVICES=8
 WORKERS ?= 2
 PYTEST = -m pytest -n $(WORKERS) -q
@@ -59,6 +60,8 @@ test-matrix:
 # and the quick tests on every CPython and jaxlib that is found.
 PROGRAMS ?= 20000
 
+# With the code that the compiler usually writes, also where `make test` takes less: tests/quick_code.py.
+test-all: export COREJAX_TESTS_FULL_CODE = 1
 test-all: lint kernel-tests other-tests device-tests parity-all
 	$(TEST_ENV) JAX_ENABLE_X64=1 .venv-parity/bin/python -m tests.random_programs --count $(PROGRAMS) --processes $(WORKERS)
 	$(MAKE) --no-print-directory test-matrix
@@ -82,6 +85,8 @@ lint: .venv/stamp
 # The tests that compare with jax, which the product's environment does not have: "jax" or "parity" is in their names.
 # parity-all has those marked exhaustive, too.
 parity: WHICH = not exhaustive
+# Both sides' programs compile in half the time, as in tests/quick_code.py. The flags are those of the pinned jaxlib.
+parity: CODE = --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false
 parity parity-all: .venv-parity/stamp
 	$(TEST_ENV) JAX_ENABLE_X64=1 .venv-parity/bin/python $(PYTEST) -m "$(WHICH)" -k "jax or parity" \
 		$$(grep -rlE 'importorskip\("jax' tests --exclude-dir devices)

@@ -42,6 +42,15 @@ def _numbers_of_its_own(request: pytest.FixtureRequest) -> None:
         drawn.bit_generator.state = np.random.default_rng(zlib.crc32(request.node.name.encode())).bit_generator.state
 
 
+@pytest.fixture(scope="module", name="quickly_compiled")
+def _quickly_compiled() -> Iterator[None]:
+    """For modules whose tests are about rules and transformations, not about the code that the compiler writes."""
+    from quick_code import quickly_compiled  # it loads jaxlib, whose settings are made above
+
+    with quickly_compiled():
+        yield
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """How long the conformance kit took."""
     seconds.show(terminalreporter)
