@@ -158,7 +158,7 @@ def test_a_function_of_numpy_leaves_no_frame_when_the_kernel_called_it() -> None
     assert ["<lambda>", "<lambda>"] == frames(error)[:2] and frames(error)[2].startswith("numpy:")
     error = provoked(lambda: cj.jit(sizes)(np.ones(2)))
     assert ["<lambda>"] == frames(error)
-    error = provoked(lambda: cj.jit(lambda x: np.linalg.det(x))(np.ones((2, 2))))  # refused before NumPy runs it
+    error = provoked(lambda: cj.jit(lambda x: np.nditer(x))(np.ones((2, 2))))  # refused before NumPy runs it
     assert ["<lambda>", "<lambda>"] == frames(error)
 
 

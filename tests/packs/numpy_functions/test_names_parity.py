@@ -49,7 +49,10 @@ def test_names_are_what_they_are_there() -> None:
 WITHOUT = {"out_sharding", "sharding", "_"}
 
 #: Functions whose arguments are others, each with the reason.
-OTHERS: dict[str, str] = {}
+OTHERS: dict[str, str] = {
+    **dict.fromkeys(("fmax", "fmin", "gcd", "lcm", "trunc"), "their operands are positional, as NumPy's are"),
+    "einsum": "an argument that begins with an underscore", "linalg.matrix_rank": "the matrix is called A, as in NumPy",
+}
 
 
 def arguments(function: Any) -> set[str]:
