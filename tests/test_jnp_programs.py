@@ -199,6 +199,8 @@ def test_parity_with_jax_which_only_needs_other_imports(name: str) -> None:
     changed = [line for line, other in zip(ours, theirs, strict=True) if line != other]
     assert changed and all(line.startswith(("import corejax", "from corejax import")) for line in changed)
     found, wanted = (FIGURES[name](program_for(library, name)) for library in ("corejax", "jax"))
+    # The adaptive solver of the neural ODE has a tolerance of 1e-7, and training on its results makes more of that.
+    rtol = 1e-5 if name == "neural_ode" else 1e-7
     for x, y in zip(cj.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
-        np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=rtol, atol=1e-9)
         assert np.asarray(x).dtype == np.asarray(y).dtype
