@@ -53,19 +53,21 @@ MUTANTS = (
         ("vmap", "param", "preferred_element_type=preferred_element_type), out_dim",
          "preferred_element_type=None), out_dim"),
     )),
-    *mutants_of("dot_general", LINEAR, "_operand_cotangent", (
+    *mutants_of("dot_general", LINEAR, "_cotangent_numbers", (
         ("transpose", "missing case",
          "[own_contract[i] for i in sorted(range(len(contract)), key=contract.__getitem__)]",
          "list(own_contract)"),
         ("transpose", "permutation", "order = inverse(axes)", "order = tuple(axes)"),
         ("transpose", "off by one", "start = n_batch if other_first else n_batch + len(own_free)", "start = n_batch"),
-        ("transpose", "order", "pair, numbers, axes = (other, ct), (", "pair, numbers, axes = (ct, other), ("),
+    )),
+    *mutants_of("dot_general", LINEAR, "_operand_cotangent", (
+        ("transpose", "order", "pair = (other, ct) if", "pair = (ct, other) if"),
         ("transpose", "dtype",
          "return lax.convert_element_type(product, wanted.dtype) if ct_aval.dtype != wanted.dtype else product",
          "return product"),
-        ("transpose", "conj", "(own_contract, contract), (own_batch, batch) = dimension_numbers",
-         "(own_contract, contract), (own_batch, batch) = dimension_numbers\n"
-         "    other = lax.conj(other) if aval_of(other).dtype.kind == 'c' else other"),
+        ("transpose", "conj", "ct_aval, other_aval = aval_of(ct), aval_of(other)",
+         "ct_aval, other_aval = aval_of(ct), aval_of(other)\n"
+         "    other = lax.conj(other) if other_aval.dtype.kind == 'c' else other"),
     )),
     *mutants_of("dot_general", LINEAR, "_contract", (
         ("impl", "missing case", "if n_contract == 1 and not n_batch and rhs.ndim <= 2:",
