@@ -65,36 +65,32 @@ def _direct(numpy_function: Callable[..., Any], count: int, function: Callable[.
     @as_entry
     def call(*args: Any, **kwargs: Any) -> Any:
         trace = context.trace
-        if type(trace) is not EvalTrace or len(args) < count:
+        key: Any = None
+        if type(trace) is EvalTrace and len(args) >= count:
             try:
-                return general(*args, **kwargs)
-            except Exception as error:
-                trim(error)
-                raise
-        try:
-            if count == 1 and type(args[0]) is Array:  # in place, since this is most calls
-                x = args[0]
-                types: Any = x.aval
-                data: Any = (x._host,)
-            else:
-                types, data = _operands(args[:count])
-            key: Any = types, config.default_bits
-            if len(args) > count:
-                static = args[count:]
-                key = (*key, static, *map(type, static))
-                data = (*data, *static)
-            if kwargs:
-                key = (*key, *kwargs.items(), *map(type, kwargs.values()))
-            expected = results.get(key, _NEW)
-            if expected is not _NEW:
-                if expected is None:
-                    raise _Misfit
-                out = trace.run(numpy_function, *data, **kwargs)
-                if type(expected) is ShapedArray:
-                    return _boxed(out, expected)
-                return tuple([_boxed(o, aval) for o, aval in zip(out, expected, strict=True)])
-        except Exception:  # the general function does it, or reports what is wrong
-            key = None
+                if count == 1 and type(args[0]) is Array:  # in place, since this is most calls
+                    x = args[0]
+                    types: Any = x.aval
+                    data: Any = (x._host,)
+                else:
+                    types, data = _operands(args[:count])
+                key = types, config.default_bits
+                if len(args) > count:
+                    static = args[count:]
+                    key = (*key, static, *map(type, static))
+                    data = (*data, *static)
+                if kwargs:
+                    key = (*key, *kwargs.items(), *map(type, kwargs.values()))
+                expected = results.get(key, _NEW)
+                if expected is not _NEW:
+                    if expected is None:
+                        raise _Misfit
+                    out = trace.run(numpy_function, *data, **kwargs)
+                    if type(expected) is ShapedArray:
+                        return _boxed(out, expected)
+                    return tuple([_boxed(o, aval) for o, aval in zip(out, expected, strict=True)])
+            except Exception:  # the general function does it, or reports what is wrong
+                key = None
         try:
             found = general(*args, **kwargs)
         except Exception as error:
@@ -149,9 +145,9 @@ def _boxed(out: Any, expected: ShapedArray) -> Array:
 
 
 def _types_of(found: Any) -> ShapedArray | tuple[ShapedArray, ...] | None:
-    """The types of results in host memory; None for anything else."""
+    """The types of results, which a compiled program may have made; None for anything but arrays."""
     if type(found) is Array:
-        return found.aval if hasattr(found, "_host") else None
+        return found.aval
     if type(found) is tuple:
         types = [_types_of(one) for one in found]
         if types and all([type(one) is ShapedArray for one in types]):

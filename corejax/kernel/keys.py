@@ -168,9 +168,10 @@ def atom(value: object) -> Hashable:
     return make(value) if make is not None else _other_atom(kind, value)
 
 
-_MOST_TUPLES = 4096
-#: Tuples that have been seen to be their own atoms, by identity: many params are the same object in each call.
+#: Tuples that have been seen to be their own atoms, by identity: many params are the same object in each call. Long
+#: ones aren't kept alive for that.
 plain_tuples: dict[int, tuple[object, ...]] = {}
+_MOST_KEPT, _LONGEST_KEPT = 4096, 32
 
 _FLAGS = frozenset((bool,))
 _PLAIN = frozenset((int, str, type(None)))  # types whose values are their own atoms
@@ -181,9 +182,10 @@ def _tuple_atom(value: tuple[object, ...]) -> tuple[object, ...]:
     if plain_tuples.get(id(value)) is value:
         return value
     if _PLAIN.issuperset(map(type, value)) or _is_plain(value):
-        if len(plain_tuples) >= _MOST_TUPLES:
-            plain_tuples.clear()
-        plain_tuples[id(value)] = value
+        if len(value) <= _LONGEST_KEPT:
+            if len(plain_tuples) >= _MOST_KEPT:
+                plain_tuples.clear()
+            plain_tuples[id(value)] = value
         return value
     return (bool, value) if _FLAGS.issuperset(map(type, value)) else (tuple, *map(atom, value))
 

@@ -1,4 +1,4 @@
-"""What the functions share: operands as arrays, and arguments of NumPy's that are refused."""
+"""What the functions share: operands as arrays, what NumPy's functions are not for, arguments that are refused."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from corejax.core import Array, from_array_like
 from corejax.errors import CorejaxTypeError
 from corejax.plugin import refused
 
-__all__ = ["array", "no_out"]
+__all__ = ["Unusual", "array", "no_out"]
 
 #: Anything that NumPy takes as an array, as an array of ours; lists with traced values, too.
 array: Callable[[object], Array] = from_array_like
+
+
+class Unusual(Exception):
+    """Raised by a function that computes at once with NumPy: the general function is to do it."""
 
 
 def no_out(name: str, out: Any) -> None:

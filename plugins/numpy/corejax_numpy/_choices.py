@@ -14,10 +14,10 @@ from corejax import lax
 from corejax.core import Array, ShapedArray, Tracer, aval_of, dtypes
 from corejax.errors import ConcretizationError, CorejaxValueError
 from corejax.plugin import operators, refused, shaping
-from corejax_lax_basic import broadcast_together, of_one_dtype
+from corejax_lax_basic import of_one_dtype
 from corejax_numpy._arrays import array
 
-__all__ = ["along_last", "as_bool", "as_inexact", "canonical_axes", "chosen", "flat", "fresh", "is_computed", "known",
+__all__ = ["along_last", "as_bool", "as_inexact", "canonical_axes", "flat", "fresh", "is_computed", "known",
            "plain_axis", "size_of", "spread_to", "with_nan"]
 
 
@@ -90,14 +90,6 @@ def as_inexact(x: Any) -> Any:
 def with_nan(mask: Any, x: Any) -> Any:
     """NaN where the mask holds."""
     return lax.select(mask, lax.full_like(x, np.nan), x)
-
-
-def chosen(mask: Any, x: Any, y: Any) -> Any:
-    """`x` where the mask holds, else `y`: broadcast, in their common dtype."""
-    operands = broadcast_together([array(mask), *map(array, of_one_dtype([x, y]))])
-    shape = np.broadcast_shapes(*[aval_of(part).shape for part in operands])
-    mask, x, y = [spread_to(part, shape) for part in operands]
-    return lax.select_n(mask, y, x)
 
 
 def spread_to(x: Any, shape: tuple[int, ...]) -> Any:

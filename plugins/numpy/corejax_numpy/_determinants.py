@@ -12,8 +12,8 @@ from corejax import lax
 from corejax.core import Array, ArrayLike, dtypes
 from corejax.errors import CorejaxNotImplementedError, CorejaxValueError
 from corejax.plugin import directly, operators, public, refused
-from corejax_numpy._arrays import array
-from corejax_numpy._matrices import at_home, by_lapack, square_matrices, with_slope
+from corejax_numpy._arrays import Unusual, array
+from corejax_numpy._matrices import by_lapack, square_matrices, with_slope
 from corejax_numpy._solving import solved
 from corejax_numpy.products import diagonal
 
@@ -35,7 +35,7 @@ def _det_by_numpy(a: Any) -> Any:
     if size > 3:
         return _det_by_lapack(a)
     if not size or a.shape[-2] != size or a.dtype.char not in "fdFD":
-        raise NotImplementedError
+        raise Unusual
     return _of_few([[a[..., i, j] for j in range(size)] for i in range(size)])
 
 
@@ -49,7 +49,7 @@ def det(a: ArrayLike) -> Array:
     x = square_matrices("det", a)
     size = x.shape[-1]
     if size > 3:
-        return at_home(_det(x), x)
+        return _det(x)
     if not size:
         return lax.full(x.shape[:-2], 1, x.dtype)
     return _of_few([[x[..., i, j] for j in range(size)] for i in range(size)])
@@ -92,7 +92,7 @@ def _slogdet_by_qr(a: Any) -> Any:
 @directly(by_lapack("slogdet"))
 def _slogdet(a: Any) -> Any:
     x = square_matrices("slogdet", a)
-    return tuple([at_home(out, x) for out in _by_lu(x)])
+    return tuple(_by_lu(x))
 
 # By the LU decomposition
 

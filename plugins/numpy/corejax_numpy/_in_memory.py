@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from corejax_numpy._arrays import Unusual
+
 __all__ = ["all", "any", "argmax", "argmin", "average", "count_nonzero", "cumprod", "cumsum", "cumulative_prod",
            "cumulative_sum", "max", "mean", "min", "prod", "ptp", "std", "sum", "var"]
 
@@ -24,10 +26,6 @@ _or: Any = np.logical_or.reduce
 _and: Any = np.logical_and.reduce
 _add, _mul = np.add.reduce, np.multiply.reduce
 _max, _min = np.maximum.reduce, np.minimum.reduce
-
-
-class Unusual(Exception):
-    """For the general function."""
 
 
 def numbers(x: Any) -> Any:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from corejax_numpy._in_memory import Unusual, numbers
+from corejax_numpy._arrays import Unusual
+from corejax_numpy._in_memory import numbers
 
 __all__ = ["diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
 

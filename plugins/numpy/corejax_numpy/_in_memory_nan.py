@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from corejax_numpy import _in_memory
-from corejax_numpy._in_memory import Unusual, numbers
+from corejax_numpy._arrays import Unusual
+from corejax_numpy._in_memory import numbers
 
 _add: Any = np.add.reduce
 

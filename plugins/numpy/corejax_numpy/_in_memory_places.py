@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax_numpy._in_memory import Unusual
+from corejax_numpy._arrays import Unusual
 
 __all__ = ["take", "take_along_axis"]
 

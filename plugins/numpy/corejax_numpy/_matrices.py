@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from corejax import lax
-from corejax.core import Array, DTypeLike, ShapedArray, aval_of, dtypes, in_memory
+from corejax.core import DTypeLike, ShapedArray, aval_of, dtypes
 from corejax.errors import CorejaxValueError
 from corejax.plugin import refused, roles
 from corejax_lax_basic import of_one_dtype
-from corejax_numpy._arrays import array
+from corejax_numpy._arrays import Unusual, array
 
-__all__ = ["adjoint", "at_home", "by_lapack", "conjugate", "eye", "floats", "matrices", "mismatch", "product", "real",
+__all__ = ["adjoint", "by_lapack", "conjugate", "eye", "floats", "matrices", "mismatch", "product", "real",
            "spread", "square_matrices", "swapped", "with_slope"]
 
 _LAPACK = getattr(np.linalg, "_umath_linalg", None)
@@ -32,23 +32,12 @@ def by_lapack(name: str) -> Callable[..., Any]:
 
     def call(*operands: Any) -> Any:
         if function is None or any([x.dtype.char not in "fdFD" for x in operands]):
-            raise NotImplementedError
+            raise Unusual
         out = function(*operands)
         if not np.isfinite(out).all():
-            raise ArithmeticError
+            raise Unusual
         return out
     return call
-
-
-def at_home(out: Any, *operands: Any) -> Any:
-    """The result in host memory if the operands are there, though a compiled program made it."""
-    if type(out) is not Array or out.aval.weak_type:
-        return out
-    for x in operands:
-        found = in_memory(x) if type(x) is Array else None
-        if found is None or found[1] is not None:
-            return out
-    return array(np.asarray(out))
 
 
 def floats(*operands: Any) -> list[Any]:

@@ -14,6 +14,7 @@ from corejax.core import Array, DTypeLike, Tracer, aval_of, dtypes, from_array_l
 from corejax.core import from_dlpack as shared
 from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax.plugin import directly, operators, public, refused, shaping
+from corejax_numpy._arrays import Unusual
 from corejax_numpy._asked import checked_order, placed
 from corejax_numpy._asked import shape as sizes_of
 from corejax_numpy._nested import of_nested
@@ -147,7 +148,7 @@ def _filled(name: str, shape: Any, value: int, dtype: DTypeLike | None, device: 
 
 def _full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
     if dtype is not None and type(fill_value) is not int and np.dtype(dtype).kind not in "fc":
-        raise ValueError  # NumPy converts NaN in another way
+        raise Unusual  # NumPy converts NaN in another way
     return np.full(shape, fill_value, dtype)
 
 

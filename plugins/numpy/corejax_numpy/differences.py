@@ -18,7 +18,8 @@ from corejax.plugin import directly, operators, refused, shaping
 from corejax_lax_basic import of_one_dtype
 from corejax_numpy import _in_memory_lines
 from corejax_numpy._arrays import array
-from corejax_numpy._choices import as_inexact, canonical_axes, chosen, flat, spread_to
+from corejax_numpy._choices import as_inexact, canonical_axes, flat, spread_to
+from corejax_numpy._picking import pick
 from corejax_numpy._searching import places_among
 
 __all__ = ["diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
@@ -251,9 +252,9 @@ def _interpolated(x: Any, xp: Any, fp: Any, left: Any, right: Any) -> Any:
     line = slope * (x - lax.select(at_end, x1, x0)) + lax.select(at_end, f1, f0)
     found = lax.select(flat_, f0, line)
     if not isinstance(left, str):
-        found = chosen(x < operators.getitem(xp, 0), operators.getitem(fp, 0) if left is None else left, found)
+        found = pick(x < operators.getitem(xp, 0), operators.getitem(fp, 0) if left is None else left, found)
     if not isinstance(right, str):
-        found = chosen(x > operators.getitem(xp, size - 1), operators.getitem(fp, size - 1) if right is None else right,
+        found = pick(x > operators.getitem(xp, size - 1), operators.getitem(fp, size - 1) if right is None else right,
                        found)
     return found
 
@@ -283,9 +284,9 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, perio
     ambiguous = (turned == -half) & (step > 0)
     if whole:
         ambiguous = ambiguous & (turn % 2 == 0)
-    turned = chosen(ambiguous, half, turned)
+    turned = pick(ambiguous, half, turned)
     limit = half if discont is None else operators.clip(array(discont), half, None)
-    moved = chosen(operators.abs(step) < limit, 0, turned - step)
+    moved = pick(operators.abs(step) < limit, 0, turned - step)
     first = _part(x, at, 0, 1)
     rest = _part(x, at, 1, size) + operators.cumsum(moved, at)
     return lax.concatenate(of_one_dtype([first, rest]), at)

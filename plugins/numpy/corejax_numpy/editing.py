@@ -12,7 +12,7 @@ from corejax import lax
 from corejax.core import Array, Tracer, aval_of, dtypes
 from corejax.errors import CorejaxIndexError, CorejaxValueError
 from corejax.plugin import directly, operators, public, refused, shaping
-from corejax_numpy._arrays import array
+from corejax_numpy._arrays import Unusual, array
 from corejax_numpy._asked import placed
 from corejax_numpy._values import spread
 
@@ -50,7 +50,7 @@ def tile(A: Any, reps: Any) -> Array:
 
 def _repeated(a: Any, repeats: Any, axis: Any = None) -> Any:
     if isinstance(repeats, (Array, list, tuple)):  # the shape would depend on values
-        raise ValueError
+        raise Unusual
     return np.repeat(a, repeats, axis)
 
 
@@ -122,6 +122,13 @@ def _integers(name: str, x: Any) -> Any:
     return operators.astype(x, dtypes.default_dtype("i"))
 
 
+def _known_integers(name: str, x: np.ndarray) -> np.ndarray:
+    """The same for what is known, also within a program."""
+    if x.size and x.dtype.kind not in "biu":
+        _integers(name, x)  # raises
+    return x.astype(np.int64)
+
+
 # Deleted and inserted
 
 @public
@@ -141,7 +148,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
         known = np.asarray(array(obj))
         if known.dtype == np.bool_ and known.shape == (size,):
             return _without(arr, at, np.flatnonzero(known))
-        return _without(arr, at, _in_bounds("delete", np.asarray(_integers("delete", known)), size))
+        return _without(arr, at, _in_bounds("delete", _known_integers("delete", known), size))
     places: Any = _integers("delete", obj) if aval_of(array(obj)).dtype != dtypes.bool_ else None
     if places is None or (places.ndim and not assume_unique_indices):
         raise refused("delete", "how many elements are deleted depends on traced values", got=str(aval_of(array(obj))),
@@ -183,8 +190,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     if isinstance(obj, slice):
         obj = np.arange(size)[obj]
     if not _is_traced(obj):
-        mask = np.asarray(array(obj))
-        obj = np.flatnonzero(mask) if mask.dtype == np.bool_ else _fitting(np.asarray(_integers("insert", obj)), size)
+        known = np.asarray(array(obj))
+        obj = np.flatnonzero(known) if known.dtype == np.bool_ else _fitting(_known_integers("insert", known), size)
     places = array(obj)
     if places.ndim > 1:
         raise refused("insert", "indices must be a number or a vector", got=str(places.aval), wanted="at most one axis",

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from math import prod
 from string import ascii_letters
 from typing import Any
@@ -17,7 +17,7 @@ from corejax.core import Array, ArrayLike, DTypeLike, aval_of
 from corejax.errors import CorejaxValueError
 from corejax.plugin import directly, public, refused
 from corejax_lax_basic import PrecisionLike, of_one_dtype
-from corejax_numpy._arrays import array, no_out
+from corejax_numpy._arrays import Unusual, array, no_out
 from corejax_numpy._contracting import Names, contracted, no_sharding, ordered, total
 from corejax_numpy._subscripts import names_and_operands, sizes_of, with_dots
 from corejax_numpy.products import diagonal
@@ -68,7 +68,7 @@ def einsum_path(subscripts: Any, /, *operands: ArrayLike, optimize: Any = "auto"
     return _searched(*_as_letters(names, result), tuple([aval.shape for aval in avals]), _method(optimize, len(avals)))
 
 
-@cache
+@lru_cache(maxsize=256)
 def _by_subscripts(subscripts: str, count: int) -> Callable[..., Any]:
     """The function for these subscripts, which NumPy computes at once where there are few products."""
     def general(*operands: Any) -> Any:
@@ -76,7 +76,7 @@ def _by_subscripts(subscripts: str, count: int) -> Callable[..., Any]:
 
     def by_numpy(*operands: Any) -> Any:
         if count > 1 and sum([x.size for x in operands]) ** 1.5 > _FEW:
-            raise ValueError
+            raise Unusual
         return np.einsum(subscripts, *operands)
     return directly(by_numpy, arrays=count)(general)
 

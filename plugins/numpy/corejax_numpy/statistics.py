@@ -19,7 +19,8 @@ from corejax_lax_basic import of_one_dtype
 from corejax_numpy import _in_memory_order
 from corejax_numpy._arrays import array
 from corejax_numpy._binning import bin_of, counted, edges_of
-from corejax_numpy._choices import as_inexact, chosen, flat, is_computed, known
+from corejax_numpy._choices import as_inexact, flat, is_computed, known
+from corejax_numpy._picking import pick
 from corejax_numpy._searching import places_among
 
 __all__ = ["bincount", "corrcoef", "cov", "digitize", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
@@ -148,7 +149,7 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str 
         return operators.astype(up, default)
     down = size - places_among(lax.rev(bounds, (0,)), values, closed, method, "digitize")
     rises = lax.le(operators.getitem(bounds, 0), operators.getitem(bounds, size - 1))
-    return operators.astype(chosen(rises, up, down), default)
+    return operators.astype(pick(rises, up, down), default)
 
 
 @public
