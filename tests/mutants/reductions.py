@@ -176,7 +176,9 @@ MUTANTS = (
     *mutants_of("argmax", LOWERING, "position", (
         ("xla_translation", "comparison", 'compare(ctx, a_index, b_index, "LT")',
          'compare(ctx, a_index, b_index, "GT")'),
-        ("xla_translation", "missing case", "if is_float else better", "if not is_float else better"),
+        ("xla_translation", "missing case", "if dtypes.is_float(aval.dtype):", "if False:"),
+        ("xla_translation", "swapped operands", "select(ctx, a_first, a_index, b_index)",
+         "select(ctx, a_first, b_index, a_index)"),
         ("xla_translation", "axis", "_integer(ctx, axis)", "_integer(ctx, 0)"),
     )),
     *mutants_of("reduce_and", LOGIC, "ReduceAnd", (

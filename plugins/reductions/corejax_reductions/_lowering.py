@@ -62,16 +62,18 @@ def position(ctx: Any, x: Any, aval: ShapedArray, axis: int, index_dtype: np.dty
                   [x, counted, ctx.constant(np.asarray(worst, aval.dtype)), ctx.constant(np.zeros((), index_dtype))],
                   _dimensions(ctx, (axis,)),
                   [ctx.types[ShapedArray(shape, dtype)] for dtype in (aval.dtype, index_dtype)], 1)
-    is_float = dtypes.is_float(aval.dtype)
+    either = binary(ctx, "or")
 
-    def claims(a: Any, b: Any) -> Any:
-        better = compare(ctx, a, b, direction)
-        return ctx.op("stablehlo.or", [better, compare(ctx, a, a, "NE")], None, [better.type]) if is_float else better
-
+    # Of many forms that say the same, this one becomes quick code for rows and for columns, alone and after others.
     def combine(a: Any, a_index: Any, b: Any, b_index: Any) -> list[Any]:
-        a_claims, b_claims = claims(a, b), claims(b, a)
-        a_wins = select(ctx, compare(ctx, a_claims, b_claims, "EQ"), compare(ctx, a_index, b_index, "LT"), a_claims)
-        return [select(ctx, a_wins, a, b), select(ctx, a_wins, a_index, b_index)]
+        a_wins = a_first = compare(ctx, a, b, direction)
+        lower = compare(ctx, a_index, b_index, "LT")
+        if dtypes.is_float(aval.dtype):
+            a_is_nan = compare(ctx, a, a, "NE")
+            a_wins = either(a_wins, a_is_nan)
+            a_first = select(ctx, a_is_nan, either(lower, compare(ctx, b, b, "EQ")), a_first)
+        a_first = select(ctx, compare(ctx, a, b, "EQ"), lower, a_first)
+        return [select(ctx, a_wins, a, b), select(ctx, a_first, a_index, b_index)]
 
     value, index = [ctx.types[ShapedArray((), dtype)] for dtype in (aval.dtype, index_dtype)]
     ctx.fill(outs[0].owner.regions[0], [value, index, value, index], combine)
