@@ -35,6 +35,23 @@ def test_complex_functions_give_at_special_points_what_they_give_compiled(name, 
     agree(cj.jit(function)(*args), function(*args), tolerance * (50 if name == "pow" else 1))
 
 
+EDGES = POINTS[~np.isfinite(POINTS)]
+STANDARD = {"acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh, "atan": np.arctan,
+            "atanh": np.arctanh, "expm1": lambda z: np.exp(z) - 1} | {  # NumPy's own expm1 is NaN there
+    name: getattr(np, name) for name in ("cos", "cosh", "exp", "log", "log1p", "sin", "sinh", "sqrt", "tan", "tanh")}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("dtype", "tolerance"), [("complex128", 1e-14), ("complex64", 1e-6)])
+@pytest.mark.parametrize("name", STANDARD)
+def test_at_infinities_and_nan_a_part_that_is_known_is_not_lost(name, dtype, tolerance):
+    """Up to signs, many of which the standard leaves open."""
+    z, function = EDGES.astype(dtype), getattr(lax, name)
+    wanted = np.abs(STANDARD[name](z).view(z.real.dtype))
+    np.testing.assert_allclose(np.abs(np.asarray(function(z)).view(z.real.dtype)), wanted, rtol=tolerance, atol=1e-15)
+    np.testing.assert_allclose(np.abs(np.asarray(cj.jit(function)(z)).view(z.real.dtype)), wanted, tolerance, 1e-15)
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("exponent", [-3, -2, -1, 0, 1, 2, 3])
 def test_integer_powers_at_special_points(exponent):

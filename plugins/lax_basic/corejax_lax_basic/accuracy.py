@@ -19,6 +19,7 @@ from corejax.errors import CorejaxValueError
 from corejax.plugin import Sample, define, factors, hookimpl, not_linear, public, refused
 from corejax_lax_basic import _accurate
 from corejax_lax_basic._axes import dtype_kind
+from corejax_lax_basic._complex_edges import corrected
 
 __all__ = ["AccuracyMode", "Tolerance", "with_accuracy"]
 
@@ -157,8 +158,9 @@ class WithAccuracy:
             parts = "".join([f"{name} = {_number(value)}, " for name, value in named if value])
         attributes = {"result_accuracy": ctx.attribute(
             f"#stablehlo.result_accuracy<{parts}mode = #stablehlo.result_accuracy_mode<{mode}>>")}
-        return _accurate.cbrt_with(ctx, args, attributes) if function == "cbrt" else ctx.op(
-            f"stablehlo.{operation}", args, attributes)
+        if function == "cbrt":
+            return _accurate.cbrt_with(ctx, args, attributes)
+        return corrected(ctx, function, args, ctx.op(f"stablehlo.{operation}", args, attributes))
 
     @hookimpl
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:

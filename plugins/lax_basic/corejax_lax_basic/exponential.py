@@ -9,7 +9,8 @@ import numpy as np
 
 from corejax.core import Array, ArrayLike, ShapedArray, aval_of, dtypes
 from corejax.plugin import Sample, define, factors, families, hookimpl, over
-from corejax_lax_basic import _accurate
+from corejax_lax_basic import _accurate, complex_parts
+from corejax_lax_basic._complex_edges import at_edges
 from corejax_lax_basic.accuracy import AccuracyMode, Tolerance, accurately  # noqa: F401, signatures name the types
 from corejax_lax_basic.arithmetic import add, div, integer_pow, mul, square, sub
 from corejax_lax_basic.comparison import eq
@@ -24,20 +25,22 @@ def _reciprocal_root(x: Any) -> Any:
 
 
 exp = define(families.unary(
-    "exp", np.exp, hlo="exponential", dtypes="fc", jvp=factors(lambda out, x: out),
+    "exp", np.exp, hlo=at_edges("exp", "stablehlo.exponential"), dtypes="fc", jvp=factors(lambda out, x: out),
     compiled_at=families.at_special_points, accurately=accurately, doc="e to the power of x.",
     example="exp(0.5) -> Array(1.64872127, dtype=float64, weak_type=True)"))
 expm1 = define(families.unary(
-    "expm1", np.expm1, hlo="exponential_minus_one", dtypes="fc", jvp=factors(lambda out, x: add(out, 1)),
+    "expm1", np.expm1, hlo=at_edges("expm1", "stablehlo.exponential_minus_one"), dtypes="fc",
+    jvp=factors(lambda out, x: add(out, 1)),
     compiled_at=families.at_special_points, accurately=accurately, doc="exp(x) - 1, accurate even near 0.",
     example="expm1(0.5) -> Array(0.64872127, dtype=float64, weak_type=True)"))
 log = define(families.unary(
-    "log", np.log, hlo="log", dtypes="fc", jvp=factors(over(lambda out, x: x)), domain=(0.2, 3.0),
-    ulps=32.0, compiled_at=families.where_infinite, accurately=accurately, doc="The natural logarithm.",
+    "log", np.log, hlo=at_edges("log", "stablehlo.log"), dtypes="fc", jvp=factors(over(lambda out, x: x)),
+    domain=(0.2, 3.0), ulps=32.0, compiled_at=families.where_infinite, accurately=accurately,
+    doc="The natural logarithm.",
     example="log(2.0) -> Array(0.69314718, dtype=float64, weak_type=True)"))
 log1p = define(families.unary(
     "log1p", np.log1p, dtypes="fc", jvp=factors(over(lambda out, x: add(x, 1))), domain=(-0.8, 2.0),
-    hlo=_accurate.by_formula(_accurate.log1p, "stablehlo.log_plus_one", only=[dtypes.float64]),
+    hlo=_accurate.by_formula(_accurate.log1p, at_edges("log1p", "stablehlo.log_plus_one"), only=[dtypes.float64]),
     compiled_at=families.where_infinite, accurately=accurately, doc="log(1 + x), accurate even near 0.",
     example="log1p(0.5) -> Array(0.40546511, dtype=float64, weak_type=True)"))
 logistic = define(families.unary(
@@ -46,8 +49,8 @@ logistic = define(families.unary(
     compiled_at=families.at_special_points, accurately=accurately, doc="The logistic function 1 / (1 + exp(-x)).",
     example="logistic(0.5) -> Array(0.62245933, dtype=float64, weak_type=True)"))
 sqrt = define(families.unary(
-    "sqrt", np.sqrt, hlo="sqrt", dtypes="fc", jvp=factors(lambda out, x: div(0.5, out)), domain=(0.2, 3.0),
-    compiled_at=families.at_special_points, accurately=accurately,
+    "sqrt", np.sqrt, hlo=at_edges("sqrt", "stablehlo.sqrt"), dtypes="fc", jvp=factors(lambda out, x: div(0.5, out)),
+    domain=(0.2, 3.0), compiled_at=families.at_special_points, accurately=accurately,
     doc="The square root. Its derivative at 0 is infinite.",
     example="sqrt(4.0).item() -> 2.0"))
 rsqrt = define(families.unary(
@@ -69,7 +72,10 @@ def _exp2(x: Any) -> Any:
 
 
 def _lower_complex_exp2(ctx: Any, args: Any) -> Any:
-    return ctx.lower(lambda x: exp(mul(x, _accurate.LN2)), *args)
+    def by_exp(x: Any) -> Any:
+        parts = complex_parts.real(x), complex_parts.imag(x)
+        return exp(complex_parts.complex(*[mul(part, _accurate.LN2) for part in parts]))
+    return ctx.lower(by_exp, *args)
 
 
 exp2 = define(families.unary(
