@@ -31,9 +31,9 @@ from corejax_lax_basic import (
     linear_algebra,
     logic,
     rounding,
-    selection,
     shapes,
 )
+from corejax_lax_basic._dividing import floor_divide, modulo
 from corejax_lax_basic.conversion import convert_element_type
 from corejax_lax_basic.promoting import of_one_dtype, promoted
 
@@ -165,47 +165,6 @@ def _unless_bool(function: Any, on_bool: Any) -> Function:
     return lambda x, y: (bind_bool if aval_of(x).dtype == _bool else bind)(x, y)
 
 
-def _floor_divide(x: Any, y: Any) -> Any:
-    """The quotient rounded down, as in Python and NumPy."""
-    dtype = aval_of(x).dtype
-    if dtypes.is_complex(dtype):
-        raise refused("floor division", "complex numbers can't be rounded down", got=str(aval_of(x)),
-                      wanted="real numbers", todo="use /")
-    if dtypes.is_integer(dtype):
-        quotient = arithmetic.div(x, y)
-        if dtypes.kind(dtype) == "u":
-            return quotient
-        opposite = comparison.ne(arithmetic.sign(x), arithmetic.sign(y))
-        inexact = comparison.ne(arithmetic.rem(x, y), 0)
-        return selection.select_n(logic.bitwise_and(opposite, inexact), quotient, arithmetic.sub(quotient, 1))
-    remainder = arithmetic.rem(x, y)
-    # at y = 0 the remainder is NaN, but the quotient should be infinite like x / y
-    whole = selection.select_n(comparison.eq(y, 0), arithmetic.sub(x, remainder), x)
-    quotient = arithmetic.div(whole, y)
-    below = _needs_step(remainder, y)
-    return rounding.round(selection.select_n(below, quotient, arithmetic.sub(quotient, 1)))
-
-
-def _modulo(x: Any, y: Any) -> Any:
-    """The remainder with the sign of the divisor; 0 for integers modulo zero."""
-    dtype = aval_of(x).dtype
-    if dtypes.is_complex(dtype):
-        raise refused("modulo", "complex numbers have no remainder", got=str(aval_of(x)), wanted="real numbers",
-                      todo="take the remainder of the real and imaginary parts")
-    if dtypes.is_integer(dtype):
-        y = selection.select_n(comparison.eq(y, 0), y, families.weak_scalar(1, dtype))
-    remainder = arithmetic.rem(x, y)
-    if dtypes.kind(dtype) == "u":
-        return remainder
-    return selection.select_n(_needs_step(remainder, y), remainder, arithmetic.add(remainder, y))
-
-
-def _needs_step(remainder: Any, y: Any) -> Any:
-    """Whether the remainder is nonzero and differs in sign from the divisor."""
-    signs = comparison.ne(comparison.lt(remainder, 0), comparison.lt(y, 0))
-    return logic.bitwise_and(signs, comparison.ne(remainder, 0))
-
-
 def _shift_right(x: Any, y: Any) -> Any:
     unsigned = dtypes.kind(aval_of(x).dtype) == "u"
     return (logic.shift_right_logical if unsigned else logic.shift_right_arithmetic)(x, y)
@@ -215,8 +174,8 @@ add, radd = _pair("add", _unless_bool(arithmetic.add, logic.bitwise_or), arithme
 sub, rsub = _pair("sub", _bind(arithmetic.sub), arithmetic.sub, "iufc")
 mul, rmul = _pair("mul", _unless_bool(arithmetic.mul, logic.bitwise_and), arithmetic.mul, "iufc")
 truediv, rtruediv = _pair("truediv", _bind(arithmetic.div), arithmetic.div, "fc", at_least="f")
-floordiv, rfloordiv = _pair("floordiv", _floor_divide, at_least="i")
-mod, rmod = _pair("mod", _modulo, at_least="i")
+floordiv, rfloordiv = _pair("floordiv", floor_divide, at_least="i")
+mod, rmod = _pair("mod", modulo, at_least="i")
 matmul, rmatmul = _pair("matmul", linear_algebra.matmul, prepare=of_one_dtype)
 lshift, rlshift = _pair("lshift", _bind(logic.shift_left), logic.shift_left, "iu", at_least="i")
 rshift, rrshift = _pair("rshift", _shift_right, at_least="i")
