@@ -17,8 +17,8 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import dtypes
-from corejax.plugin import operators, refused
-from corejax_numpy._arrays import array
+from corejax.plugin import directly, operators, refused
+from corejax_numpy._arrays import Unusual, array
 from corejax_numpy._picking import pick
 
 Function = Callable[..., Any]
@@ -84,6 +84,19 @@ def absolute_float(x: Any) -> Any:
     """`fabs`."""
     real_only("fabs", x)
     return lax.abs(x)
+
+
+def _signs(x: Any) -> Any:
+    if x.dtype.kind not in "iuf":
+        raise Unusual
+    return np.sign(x)
+
+
+@directly(_signs, 1)
+def sign(x: Any) -> Any:
+    """`sign`: unlike the primitive's, 0 for both zeros."""
+    found = lax.sign(x)
+    return pick(operators.eq(x, 0), 0, found) if dtypes.is_inexact(x.aval.dtype) else found
 
 
 # Kinds of numbers

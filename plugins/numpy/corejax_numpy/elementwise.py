@@ -90,8 +90,8 @@ absolute = unary(np.absolute, operators.abs, "The absolute value.", "absolute(-3
 fabs = unary(np.fabs, reals.absolute_float, "The absolute value, as a float.", "fabs(-3).item() -> 3.0", "f")
 negative = unary(np.negative, lax.neg, "-x.", "negative(3).item() -> -3", "b", "iufc")
 positive = unary(np.positive, lambda x: x, "x itself.", "positive(3).item() -> 3", takes_numpy=False)
-sign = unary(np.sign, lax.sign, "-1, 0 or 1; x / |x| for complex numbers.",
-             "sign(jnp.array([-3.0, 0.0])).tolist() -> [-1.0, 0.0]", "b", "iufc")
+sign = unary(np.sign, reals.sign, "-1, 0 or 1; x / |x| for complex numbers.",
+             "sign(jnp.array([-3.0, -0.0])).tolist() -> [-1.0, 0.0]", takes_numpy=False)
 conjugate = unary(np.conjugate, operators.conj, "The complex conjugate; x itself if it is real.",
                   "conjugate(1 + 2j).item() -> (1-2j)", takes_numpy=False)
 signbit = unary(np.signbit, reals.sign_bit, "Whether the sign is a minus, even of zeros.",
