@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 
+import array_api_compat as compat
 import array_api_strict as strict
 import numpy as np
 import pytest
 
+import corejax as cj
 from corejax import lax
 from corejax import numpy as jnp
-from tests.array_api import compare, signatures, suite
+from tests.array_api import compare, page, signatures, suite
 
 strict.set_array_api_strict_flags(api_version=compare.VERSION)
 
@@ -70,6 +72,27 @@ def test_scalars_take_the_dtype_of_arrays(name: str) -> None:
         assert np.dtype(jnp.result_type(getattr(jnp, name), scalar)).name == str(expected).rpartition(".")[2]
 
 
+# Other libraries find the namespace
+
+def test_array_api_compat_finds_the_namespace() -> None:
+    for x in (jnp.zeros(3), cj.device_put(np.zeros(3)), jnp.sum(jnp.ones(2))):
+        assert compat.is_array_api_obj(x)
+        assert jnp is compat.array_namespace(x) is compat.array_namespace(x, 1.0, x, api_version=compare.VERSION)
+        assert x.device == compat.device(x) and x.size == compat.size(x)
+        assert not compat.is_lazy_array(x)
+
+
+def test_array_api_compat_finds_the_namespace_of_traced_values() -> None:
+    def standardized(x: cj.Array) -> cj.Array:
+        xp = compat.array_namespace(x)
+        assert compat.is_array_api_obj(x)
+        return (x - xp.mean(x, axis=0)) / xp.std(x, axis=0)
+
+    x = np.random.default_rng(0).normal(size=(5, 2))
+    np.testing.assert_allclose((x - x.mean(0)) / x.std(0), cj.jit(standardized)(x), rtol=1e-12)
+    assert (5, 2, 5, 2) == cj.jacfwd(standardized)(x).shape
+
+
 # The standard's own test suite, where it is
 
 SAMPLE = " or ".join(f"test_{name}" for name in "add sum sort reshape getitem matmul unique_all take fft".split())
@@ -113,8 +136,18 @@ def test_the_suites_report_is_read(tmp_path) -> None:
     assert [] == suite.unexpected(outcome, {"test_special_cases.py::test_binary[pow(*": ""})
     assert [f"{failed} failed: AssertionError: out=1"] == suite.unexpected(outcome, {})
     assert ["test_linalg.py::* is an exception, and no such test fails"] == suite.unexpected(
-        outcome, {failed: "", "test_linalg.py::*": "", "test_set_functions.py::*": "not run"})
+        outcome, {failed: "", "test_linalg.py::*": "", "test_set_functions.py::*": "not run",
+                  "test_dlpack.py::*": "sometimes"})
 
 
-def test_every_exception_has_a_reason() -> None:
+def test_every_exception_has_a_reason_which_the_page_gives() -> None:
     assert all(len(reason) > 20 and "::" in pattern for pattern, reason in suite.exceptions().items())
+    assert len(suite.exceptions()) <= 12
+    assert page.rows(suite.exceptions()) in page.PAGE.read_text()
+
+
+def test_the_page_is_made_of_an_outcome(tmp_path) -> None:
+    outcome = suite.Outcome(["test_fft.py::test_fft"], [], {"test_linalg.py::test_svd": "wrong"})
+    made = page.text(outcome, tmp_path, 20)
+    assert "Of 2 tests, 1 pass, 0 are skipped by the suite, and 1 fail." in made and outcome.table() in made
+    assert "commit unknown" in made and f"for the version {compare.VERSION}" in made

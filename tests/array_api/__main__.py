@@ -1,8 +1,9 @@
 """How far a namespace follows the array API standard, by group of functions.
 
-    python -m tests.array_api [MODULE] [--suite FOLDER] [--examples N] [--only EXPRESSION] [--processes N]
+    python -m tests.array_api [MODULE] [--suite FOLDER] [--examples N] [--only EXPRESSION] [--processes N] [--write]
 
-Without a suite, each function is compared with array-api-strict; with one, its tests are run.
+Without a suite, each function is compared with array-api-strict; with one, its tests are run. `--write` writes what
+came of it to docs/reference/array-api.md.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import argparse
 from importlib import import_module
 from pathlib import Path
 
-from . import compare, suite
+from . import compare, page, suite
 
 
 def against_strict(module: str, only: str) -> bool:
@@ -28,12 +29,16 @@ def against_strict(module: str, only: str) -> bool:
     return not different
 
 
-def by_suite(folder: Path, module: str, examples: int, only: str, processes: int) -> bool:
-    """Print a line for each file of the suite and what failed; whether nothing did that isn't an exception."""
+def by_suite(folder: Path, module: str, examples: int, only: str, processes: int, write: bool) -> bool:
+    """Print a line for each file of the suite, what failed, and what of that is unexpected; whether nothing is."""
     outcome = suite.run(folder, module, examples, only, processes)
     print(outcome.table())
     print(*(f"{name}: {why[:150]}" for name, why in sorted(outcome.failed.items())), sep="\n")
-    return not suite.unexpected(outcome, suite.exceptions())
+    if write:
+        page.PAGE.write_text(page.text(outcome, folder, examples))
+    unexpected = suite.unexpected(outcome, suite.exceptions())
+    print(f"{len(unexpected)} unexpected", *unexpected, sep="\n")
+    return not unexpected
 
 
 def main() -> int:
@@ -43,10 +48,12 @@ def main() -> int:
     parser.add_argument("--examples", type=int, default=20)
     parser.add_argument("--only", default="")
     parser.add_argument("--processes", type=int, default=0)
+    parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     if options.suite is None:
         return 0 if against_strict(options.module, options.only) else 1
-    right = by_suite(options.suite.resolve(), options.module, options.examples, options.only, options.processes)
+    right = by_suite(options.suite.resolve(), options.module, options.examples, options.only, options.processes,
+                     options.write)
     return 0 if right else 1
 
 

@@ -138,6 +138,27 @@ def test_floor_division_and_modulo_round_towards_the_divisors_sign(dtype):
         same(x % y, arr(x) % arr(y))
 
 
+@pytest.mark.parametrize("operation", [operator.floordiv, operator.mod])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_quotients_and_remainders_are_numpys_with_the_signs_of_zeros(operation, dtype):
+    values = np.array([0, 1, 0.5, 2, 3, 7.5, 0.1, 6e4, 1e-4, np.inf, np.nan], dtype)
+    values = np.concatenate([values, -values])
+    x, y = np.repeat(values, len(values)), np.tile(values, len(values))
+    with np.errstate(all="ignore"):
+        wanted = operation(x, y)
+    compute = [operation, operation, cj.jit(operation), cj.vmap(operation)]  # from the second call on NumPy's own
+    for got in [np.asarray(f(arr(x), arr(y))) for f in compute]:
+        np.testing.assert_array_equal(wanted, got)
+        np.testing.assert_array_equal(np.signbit(wanted[wanted == 0]), np.signbit(got[wanted == 0]))
+
+
+def test_remainders_have_derivatives_on_either_side_and_at_multiples():
+    for x, y, quotient in ((7.5, 2.0, 3.0), (-7.5, 2.0, -4.0), (7.5, -2.0, -4.0), (6.0, 2.0, 3.0), (-6.0, -2.0, 3.0)):
+        for transform in (lambda f: f, cj.jit):
+            assert (1.0, -quotient) == transform(cj.grad(operator.mod, argnums=(0, 1)))(x, y)
+            assert (0.0, 0.0) == transform(cj.grad(operator.floordiv, argnums=(0, 1)))(x, y)
+
+
 def test_division_by_zero_of_floats_is_infinite():
     with np.errstate(all="ignore"):
         same(np.array([1.0, -1.0, 0.0]) // 0.0, arr(np.array([1.0, -1.0, 0.0])) // 0.0)

@@ -74,3 +74,12 @@ def test_what_it_says_that_arrays_can_do_they_do():
     np.testing.assert_array_equal([3.0, 2.0], x[x > 1.0])
     deepest = cj.device_put(np.ones((1,) * 64))
     assert 64 == lax.sin(deepest).ndim
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64", "complex64", "complex128"])
+def test_the_sign_of_either_zero_is_zero(dtype):
+    x = jnp.asarray([0.0, -0.0, 2.0, -3.0]).astype(dtype)
+    for found in (jnp.sign(x), jnp.sign(x), cj.jit(jnp.sign)(x), cj.vmap(jnp.sign)(x)):
+        assert [0, 0, 1, -1] == found.tolist() and x.dtype == found.dtype
+        assert not np.signbit(np.asarray(jnp.real(found[:2])).astype("float64")).any()
+    assert 0.0 == cj.grad(jnp.sign)(-0.0)
