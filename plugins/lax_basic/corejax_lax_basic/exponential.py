@@ -12,7 +12,7 @@ from corejax.plugin import Sample, define, factors, families, hookimpl, over
 from corejax_lax_basic import _accurate, complex_parts
 from corejax_lax_basic._complex_edges import at_edges
 from corejax_lax_basic.accuracy import AccuracyMode, Tolerance, accurately  # noqa: F401, signatures name the types
-from corejax_lax_basic.arithmetic import add, div, integer_pow, mul, square, sub
+from corejax_lax_basic.arithmetic import add, div, integer_pow, mul, sub
 from corejax_lax_basic.comparison import eq
 from corejax_lax_basic.conversion import convert_element_type
 from corejax_lax_basic.selection import select_n
@@ -59,7 +59,7 @@ rsqrt = define(families.unary(
     compiled_at=families.at_special_points, accurately=accurately, doc="1 / sqrt(x).",
     example="rsqrt(4.0).item() -> 0.5"))
 cbrt = define(families.unary(
-    "cbrt", np.cbrt, hlo=_accurate.cbrt, dtypes="f", jvp=factors(lambda out, x: div(1 / 3, square(out))),
+    "cbrt", np.cbrt, hlo=_accurate.cbrt, dtypes="f", jvp=factors(lambda out, x: mul(1 / 3, integer_pow(out, -2))),
     domain=(0.2, 3.0), accurately=accurately,
     doc="The cubic root, negative for negative x. Its derivative at 0 is infinite.",
     example="cbrt(np.array([8.0, -27.0])).tolist() -> [2.0, -3.0]"))
