@@ -27,7 +27,6 @@ def remainder_of_dividend(x: Any, y: Any) -> Any:
 
 
 
-
 def _size(x: Any) -> Any:
     return x if dtypes.kind(x.aval.dtype) == "u" else lax.abs(x)
 
@@ -50,7 +49,8 @@ def greatest_divisor(x: Any, y: Any) -> Any:
         a, b = pair
         return pick(b == 0, a, b), pick(b == 0, 0, lax.rem(a, pick(b == 0, 1, b)))
     start = tuple([operators.astype(_size(z), z.aval.dtype) for z in (x, y)])
-    return lax.while_loop(lambda pair: operators.any(pair[1] != 0), step, start)[0]
+    # The size of the smallest number is itself, a negative one: what divides it may come out negative.
+    return _size(lax.while_loop(lambda pair: operators.any(pair[1] != 0), step, start)[0])
 
 
 def least_multiple(x: Any, y: Any) -> Any:

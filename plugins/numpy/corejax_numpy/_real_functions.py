@@ -144,6 +144,8 @@ def sign_bit(x: Any) -> Any:
 def copy_sign(x: Any, y: Any) -> Any:
     """x with the sign of y."""
     real_only("copysign", x, y)
+    if x.aval.weak_type and not y.aval.weak_type:
+        x = operators.astype(x, x.aval.dtype)
     return pick(sign_bit(x) ^ sign_bit(y), -x, x)
 
 
@@ -153,8 +155,7 @@ def spacing(x: Any) -> Any:
     fixed = lax.stop_gradient(x)
     size = lax.abs(fixed)
     above = lax.nextafter(size, np.asarray(np.inf, x.aval.dtype))
-    below = lax.nextafter(size, np.asarray(0, x.aval.dtype))
-    gap = pick(is_infinite(above), size - below, pick(size == 0, above, above - size))
+    gap = pick(size == 0, above, above - size)
     return pick(lax.is_finite(fixed), copy_sign(gap, fixed), np.nan)
 
 
@@ -180,6 +181,8 @@ def scale(x: Any, n: Any) -> Any:
     """`ldexp`: x * 2**n, in steps none of which goes beyond what floats can represent unless the result does."""
     real_only("ldexp", x)
     dtype = x.aval.dtype
+    if n.aval.dtype == dtypes.bool_:
+        n = operators.astype(n, dtypes.int32)
     if not dtypes.is_integer(n.aval.dtype):
         raise refused("ldexp", "exponents are integers", got=str(n.aval), wanted="an integer dtype",
                       todo="multiply by 2.0 ** x2 instead")
