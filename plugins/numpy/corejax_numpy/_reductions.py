@@ -9,7 +9,7 @@ from typing import Any
 
 from corejax import lax
 from corejax.core import dtypes
-from corejax.plugin import operators
+from corejax.plugin import operators, refused
 from corejax_lax_basic import promoted
 from corejax_numpy._arrays import array
 from corejax_numpy._picking import operand, pick
@@ -47,6 +47,9 @@ def bitwise(name: str) -> Function:
     """`ufunc.reduce` of bits."""
     def reduce(a: Any, axes: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
         a = a if dtype is None else operators.astype(a, dtype)
+        if dtypes.kind(a.aval.dtype) not in "biu":
+            raise refused(f"bitwise_{name}.reduce", "only integers and booleans have bits", got=str(a.aval),
+                          wanted="an integer or boolean dtype", todo="convert with x.astype(int)")
         neutral = a.aval.dtype.type(0) if name != "and" else ~a.aval.dtype.type(0)
         if where is not None:
             a = pick(operators.ne(array(where), 0), a, neutral)

@@ -62,7 +62,7 @@ def _combined(f: Any, name: str, a: Any, dtype: Any, initial: Any, mask: Any) ->
     if start is None and not size:
         raise refused(name, "it has no identity, so there is no result for no elements", got=str(a.aval),
                       wanted="at least one element", todo="pass initial=...", kind=CorejaxValueError)
-    if start is None or (initial is None and mask is None and size):
+    if start is None:
         carry, a = a[0], a[1:]
     else:
         carry = _broadcast(operators.astype(array(start), a.aval.dtype), rest)
