@@ -318,11 +318,11 @@ def reshape(x: Array, *shape: int | Sequence[int], order: str | None = "C", copy
     if -1 not in sizes:
         return shapes.reshape(x, sizes)
     rest = prod([size for size in sizes if size != -1])
-    if sizes.count(-1) > 1 or (x.aval.size % rest if rest else x.aval.size):
+    if sizes.count(-1) > 1 or not rest or x.aval.size % rest:
         raise refused("reshape", f"{x.aval} has {x.aval.size} elements, so -1 can't stand for any size", got=sizes,
                       wanted=f"one -1, and other sizes whose product divides {x.aval.size}",
                       todo="write out all sizes but one")
-    missing = x.aval.size // rest if rest else 0
+    missing = x.aval.size // rest
     return shapes.reshape(x, tuple([missing if size == -1 else size for size in sizes]))
 
 

@@ -73,7 +73,8 @@ def _compiled_otherwise(programs: dict[str, Any], dtype: str) -> list[str]:
     calls = {what: call for what, (call, _) in programs.items()}
     if dtype == "float32":
         outs = cj.jit(lambda: {what: call() for what, call in calls.items()})()
-        return [what for what, (_, found) in programs.items() for out, eager in zip(many(outs[what]), found, strict=True)
+        return [what for what, (_, found) in programs.items()
+                for out, eager in zip(many(outs[what]), found, strict=True)
                 if off(out, eager, 64.0).any() or out.aval.weak_type != eager.aval.weak_type]
     types = cj.eval_shape(lambda: {what: call() for what, call in calls.items()})
     return [what for what, (_, found) in programs.items() for out, eager in zip(many(types[what]), found, strict=True)

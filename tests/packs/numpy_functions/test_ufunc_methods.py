@@ -170,7 +170,7 @@ def test_methods_say_what_is_wrong() -> None:
     for call, message in {
         lambda: jnp.sin.reduce(X): "two operands", lambda: jnp.divmod.accumulate(X): "two operands",
         lambda: jnp.subtract.reduce(X[:0]): "no identity", lambda: jnp.add.at(X, 0, 1.0): "immutable",
-        lambda: jnp.subtract.reduce(X, where=X > 1): "no identity", lambda: jnp.add.reduceat(X, 1): "vector of integers",
+        lambda: jnp.subtract.reduce(X, where=X > 1): "no identity", lambda: jnp.add.reduceat(X, 1): "a vector",
         lambda: jnp.bitwise_and.reduce(X): "have bits", lambda: jnp.add.reduce(X, 2): "axis 2 is out of bounds",
     }.items():
         with pytest.raises(CorejaxError, match=message):
