@@ -484,6 +484,41 @@ def test_a_miscall_inside_the_users_function_is_the_users_own_error() -> None:
     assert frames(error) == ["<lambda>", "f"]
 
 
+@pytest.mark.parametrize(("call", "reason", "got", "wanted"), [
+    ("cj.grad()", "missing 1 required positional argument: 'fun'", "no positional arguments", "grad(fun, argnums=0, "),
+    ("jnp.sin()", "missing 1 required positional argument: 'x'", "no positional arguments", "sin(x, /, out=None, "),
+    ("jnp.add(1, 2, 3, 4, 5)", "takes from 2 to 4 positional arguments but 5 were given", "5 positional arguments",
+     "add(x1, x2, /, "),
+    ("jnp.sum(1.0, axes=0)", "got an unexpected keyword argument 'axes'", "1 positional argument, axes=...", "sum(a, "),
+    ("jnp.add.reduce()", "missing 1 required positional argument: 'a'", "no positional arguments", "reduce(a, axis=0"),
+    ("jnp.float32(1, 2)", "takes from 0 to 1 positional arguments but 2 were given", "2 positional arguments",
+     "float32(x=0)"),
+])
+def test_arguments_that_a_public_function_does_not_have_are_told_with_its_signature(
+        call: str, reason: str, got: str, wanted: str) -> None:
+    error = provoked(lambda: eval(call, {"cj": cj, "jnp": cj.numpy}))
+    assert isinstance(error, CorejaxTypeError)
+    assert reason in str(error)
+    assert got == error.got
+    assert error.wanted.startswith(wanted)
+    assert frames(error) == ["<lambda>", ":<module>"]
+
+
+def test_a_misspelt_keyword_gets_a_hint() -> None:
+    assert "did you mean 'axis'?" == provoked(lambda: cj.numpy.sum(1.0, axes=0)).todo
+
+
+def test_a_type_error_inside_a_public_function_is_not_about_its_arguments() -> None:
+    @public
+    def calls(f: Any) -> Any:
+        return f()
+
+    def wants(x: Any) -> Any:
+        return x
+
+    assert type(provoked(lambda: calls(wants))) is TypeError
+
+
 # Where
 
 def test_an_equation_that_was_recorded_earlier_is_named_by_its_own_line() -> None:

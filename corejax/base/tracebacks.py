@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 
 from corejax.base.config import config
 from corejax.base.errors import CorejaxError, CorejaxRecursionError, CorejaxRuntimeError, CorejaxTypeError, PackError
+from corejax.base.miscalls import check_miscall
 from corejax.base.source import (
     Location,
     describe,
@@ -118,7 +119,11 @@ def guarded(function: Any) -> Callable[..., Any]:
     """The function as an entry, without its name and documentation."""
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            return function(*args, **kwargs)
+            try:
+                return function(*args, **kwargs)
+            except TypeError as error:
+                check_miscall(error, function, args, kwargs)
+                raise
         except (Exception, SystemExit) as error:
             again = replaced(error, (args, kwargs))
             if again is None:

@@ -23,11 +23,19 @@ def as_names(primitive: str, axis_name: Any) -> Names:
     """One name, or a tuple or list of names, as a tuple."""
     names = tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
     for name in names:
-        if name is None or not isinstance(name, Hashable) or hasattr(name, "aval") or is_foreign(name):
+        if name is None or not _has_hash(name) or hasattr(name, "aval") or is_foreign(name):
             raise refused(primitive, "an axis is given by its name", got=repr(axis_name)[:80],
                           wanted="a name such as 'rows', or a tuple of names",
                           todo="pass the axis_name of the enclosing map")
     return names
+
+
+def _has_hash(name: object) -> bool:
+    try:
+        hash(name)
+    except TypeError:  # a tuple, too, may hold something without one
+        return False
+    return True
 
 
 def as_groups(primitive: str, groups: Any) -> Groups:

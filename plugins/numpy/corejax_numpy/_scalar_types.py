@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from corejax.core import Array, ShapedArray, dtypes
+from corejax.plugin import public
 
 __all__ = ["DefaultType", "ScalarType", "scalar_type"]
 
@@ -21,6 +22,7 @@ class ScalarType(type):
         """The dtype of the arrays that it makes."""
         return dtypes.canonical(cls._name)
 
+    @public
     def __call__(cls, x: Any = 0) -> Any:
         """The array-like `x` as an array of this dtype."""
         dtype = cls.dtype
