@@ -46,6 +46,8 @@ def _find(name: str) -> Any:
         below = _below(name)
         hints = (below,) if below else (
             suggestion(name, __dir__()), registry.install_hint(name, (groups.FUNCTIONS, groups.PRIMITIVES)))
+        if registry.installed().hidden_provider((groups.NAMESPACES,), f"lax.{name}"):
+            hints = (registry.install_hint(f"lax.{name}", (groups.NAMESPACES,)),)
         kind = error_without(__name__, name, 2)
         raise kind(
             f"no installed pack provides lax.{name}", got=registry.packs_in_use(), where=here(),

@@ -16,8 +16,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from corejax.errors import CorejaxAttributeError
 from corejax.plugin import public
+from corejax_numpy._missing import missing
 
 NAMESPACE = "numpy"
 
@@ -97,21 +97,13 @@ def __getattr__(name: str) -> Any:
         return import_module(f"{__name__}.{name}")
     module = _HOME.get(name)
     if module is None:
-        raise CorejaxAttributeError(f"module 'corejax.numpy' has no attribute {name!r}", got=f"numpy.{name}",
-                                    wanted="a name that dir(corejax.numpy) lists", todo=_hint(name))
+        raise missing("numpy", name, __all__)
     value = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
     return value
 
 
 if not TYPE_CHECKING:  # for which it has to be a plain function
     __getattr__ = public(__getattr__)
-
-
-def _hint(name: str) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, __all__, 1)
-    return f"did you mean {near[0]}?" if near else "write it with what is there; docs/numpy.md says what is left out"
 
 
 def __dir__() -> list[str]:

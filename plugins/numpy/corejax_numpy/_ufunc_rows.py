@@ -75,6 +75,9 @@ class _Binary(_Row):
         return self._call(x1, x2)
 
 
+_Unary.__name__ = _Binary.__name__ = "ufunc"  # as help() calls them, and errors about attributes
+
+
 def unary(numpy: np.ufunc, meaning: Any, doc: str, example: str, at_least: str = "b", kinds: str = "",
           takes_numpy: bool = True) -> ufunc:
     """A row for one operand.

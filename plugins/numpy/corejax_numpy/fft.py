@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod, sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from corejax.core import Array, ArrayLike, DTypeLike, aval_of, dtypes
 from corejax.errors import CorejaxNotImplementedError, CorejaxValueError
 from corejax.plugin import directly, operators, public, refused, shaping
 from corejax_numpy._arrays import array, no_out
+from corejax_numpy._missing import missing
 
 __all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft",
            "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn"]
@@ -361,3 +362,15 @@ def _rolled(name: str, x: Any, axes: Any, up: int) -> Any:
         parts = [lax.slice_in_dim(y, at, size, axis=axis), lax.slice_in_dim(y, 0, at, axis=axis)]
         y = array(lax.concatenate(parts, axis))
     return operators.copy(y) if not y.ndim else y
+
+
+def __getattr__(name: str) -> Any:
+    raise missing("numpy.fft", name, __all__)
+
+
+if not TYPE_CHECKING:
+    __getattr__ = public(__getattr__)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
