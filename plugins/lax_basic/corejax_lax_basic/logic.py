@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,7 @@ __all__ = ["bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "shift_lef
 _CONSTANT = partials(None, None)
 
 
-def _shift(shift: Callable[[Any, Any], Any], overflow: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
-    """A shift. By a negative number of bits, or by at least as many as there are, the result is `overflow(x)`."""
-    def impl(x: Any, y: Any) -> Any:
-        bits = 8 * x.dtype.itemsize
-        inside = (y >= 0) & (y < bits)
-        return np.where(inside, shift(x, np.where(inside, y, y.dtype.type(0))), overflow(x))
-    return impl
-
+# NumPy's shifts by a negative number of bits, or by at least as many as there are, give what XLA's give.
 
 def _logical_right(x: Any, y: Any) -> Any:
     unsigned = np.dtype(f"u{x.dtype.itemsize}")
@@ -32,14 +24,6 @@ def _logical_right(x: Any, y: Any) -> Any:
 def _arithmetic_right(x: Any, y: Any) -> Any:
     signed = np.dtype(f"i{x.dtype.itemsize}")  # the highest bit counts as the sign, even for unsigned integers
     return np.right_shift(np.asarray(x).view(signed), np.asarray(y).view(signed)).view(x.dtype)
-
-
-def _sign_bits(x: Any) -> Any:
-    return _arithmetic_right(x, np.full_like(x, 8 * x.dtype.itemsize - 1))
-
-
-def _none(x: Any) -> Any:
-    return x.dtype.type(0)
 
 
 bitwise_and = define(families.binary(
@@ -56,13 +40,13 @@ bitwise_not = define(families.unary(
     example="bitwise_not(6).item() -> -7"))
 
 shift_left = define(families.binary(
-    "shift_left", _shift(np.left_shift, _none), hlo="shift_left", dtypes="iu", jvp=_CONSTANT, domain=(0, 4),
+    "shift_left", np.left_shift, hlo="shift_left", dtypes="iu", jvp=_CONSTANT, domain=(0, 4),
     doc="x shifted left by y bits, filled with zeros.", example="shift_left(1, 3).item() -> 8"))
 shift_right_arithmetic = define(families.binary(
-    "shift_right_arithmetic", _shift(_arithmetic_right, _sign_bits),
+    "shift_right_arithmetic", _arithmetic_right,
     hlo="shift_right_arithmetic", dtypes="iu", jvp=_CONSTANT, domain=(0, 4),
     doc="x shifted right by y bits, filled with the sign bit.", example="shift_right_arithmetic(-8, 1).item() -> -4"))
 shift_right_logical = define(families.binary(
-    "shift_right_logical", _shift(_logical_right, _none), hlo="shift_right_logical", dtypes="iu", jvp=_CONSTANT,
+    "shift_right_logical", _logical_right, hlo="shift_right_logical", dtypes="iu", jvp=_CONSTANT,
     domain=(0, 4), doc="x shifted right by y bits, filled with zeros.",
     example="shift_right_logical(np.int8(-8), np.int8(1)).item() -> 124"))

@@ -19,8 +19,9 @@ import numpy as np
 
 from corejax.core import Array, ArrayLike, DTypeLike, Primitive, Tracer, aval_of, context, dtypes, is_foreign, values
 from corejax.errors import CorejaxOverflowError, kind_of
-from corejax.plugin import families, refused, shaping
+from corejax.plugin import directly, families, refused, shaping
 from corejax_lax_basic import (
+    _in_memory_operators,
     arithmetic,
     comparison,
     complex_parts,
@@ -95,6 +96,7 @@ def _pair(name: str, apply: Function, fast: Any = None, kinds: str = "", at_leas
     """
     primitive = cast(Primitive, getattr(fast, "primitive", None))  # only used for `kinds`, which go with `fast`
     direct = _dtypes_of(kinds)
+    together = _together(name, apply, at_least, prepare)
 
     def reflected(x: Any, y: Any) -> Any:
         aval = x.aval
@@ -104,13 +106,25 @@ def _pair(name: str, apply: Function, fast: Any = None, kinds: str = "", at_leas
                 return context.trace.process_two(primitive, scalar, x)
         if not _is_operand(y):
             return _not_an_operand(reflected, name, x, y, None)
-        return apply(*prepare((y, x), at_least))
+        return together(y, x)
 
-    return _forward(name, apply, primitive, direct, at_least, prepare), _named(reflected, f"r{name}")
+    return _forward(name, together, primitive, direct), _named(reflected, f"r{name}")
 
 
-def _forward(name: str, apply: Function, primitive: Primitive, direct: frozenset[np.dtype], at_least: str,
-             prepare: Function, beyond: Callable[[int], bool] | None = None) -> Function:
+def _together(name: str, apply: Function, at_least: str, prepare: Function) -> Function:
+    """An operator for operands of any types, which NumPy brings together where it can compute with them at once."""
+    def together(x: Any, y: Any) -> Any:
+        return apply(*prepare((x, y), at_least))
+
+    numpy_function = _in_memory_operators.FUNCTIONS.get(name)
+    if numpy_function is None:
+        return together
+    at_once = directly(numpy_function, 2)(together)
+    return lambda x, y: (at_once if context.trace.knows_values else together)(x, y)
+
+
+def _forward(name: str, together: Function, primitive: Primitive, direct: frozenset[np.dtype],
+             beyond: Callable[[int], bool] | None = None) -> Function:
     """An operator; `beyond(side)` is its result for a Python integer that is out of the dtype's range on that side."""
     other = _SWAPPED.get(name, f"__r{name}__")
 
@@ -129,7 +143,7 @@ def _forward(name: str, apply: Function, primitive: Primitive, direct: frozenset
                     return context.trace.process_two(primitive, x, y, aval)
             if not _is_operand(y):
                 return _not_an_operand(forward, name, x, y, other)
-            return apply(*prepare((x, y), at_least))
+            return together(x, y)
         except CorejaxOverflowError:
             if beyond is None or not dtypes.is_integer(aval.dtype) or type(y) is not int:
                 raise
@@ -139,7 +153,7 @@ def _forward(name: str, apply: Function, primitive: Primitive, direct: frozenset
 
 
 def _comparison(name: str, function: Any, kinds: str, beyond: Callable[[int], bool]) -> Function:
-    return _forward(name, _bind(function), _primitive(function), _dtypes_of(kinds), "b", promoted, beyond)
+    return _forward(name, _together(name, _bind(function), "b", promoted), _primitive(function), _dtypes_of(kinds), beyond)
 
 
 def _dtypes_of(kinds: str) -> frozenset[np.dtype]:
@@ -199,14 +213,7 @@ def pow(x: Any, y: Any) -> Any:
 integer_power = _bind(arithmetic.integer_pow)
 
 
-def divmod(x: Any, y: Any) -> Any:
-    """`divmod(x, y)`: (x // y, x % y)."""
-    return (floordiv(x, y), mod(x, y)) if _is_operand(y) else _not_an_operand(divmod, "divmod", x, y, "__rdivmod__")
-
-
-def rdivmod(x: Any, y: Any) -> Any:
-    """`divmod(y, x)`."""
-    return (rfloordiv(x, y), rmod(x, y)) if _is_operand(y) else _not_an_operand(rdivmod, "divmod", x, y, None)
+divmod, rdivmod = _pair("divmod", lambda x, y: (_floor_divide(x, y), _modulo(x, y)), at_least="i")
 
 
 # Unary operators

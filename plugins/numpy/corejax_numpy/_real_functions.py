@@ -16,7 +16,7 @@ import ml_dtypes
 import numpy as np
 
 from corejax import lax
-from corejax.core import dtypes
+from corejax.core import context, dtypes
 from corejax.plugin import directly, operators, refused
 from corejax_numpy._arrays import Unusual, array
 from corejax_numpy._picking import pick
@@ -248,10 +248,11 @@ def step(x: Any, y: Any) -> Any:
 
 def power(x: Any, y: Any) -> Any:
     """x to the power of y. An integer exponent has no derivative, so one of 0 has the derivative 0 even at x = 0."""
-    if type(y) is int:
-        return operators.pow(array(x), y)
-    x, y = array(x), array(y)
-    if dtypes.is_inexact(x.aval.dtype) and dtypes.is_integer(y.aval.dtype):
+    x = array(x)
+    if type(y) in (int, float):
+        return operators.pow(x, y)
+    y = array(y)
+    if not context.trace.knows_values and dtypes.is_inexact(x.aval.dtype) and dtypes.is_integer(y.aval.dtype):
         return operators.pow(pick(y == 0, 1, x), y)
     return operators.pow(x, y)
 

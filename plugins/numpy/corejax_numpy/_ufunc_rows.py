@@ -17,7 +17,7 @@ import numpy as np
 from corejax.core import Array, ArrayLike, Primitive, Tracer, context, dtypes
 from corejax.plugin import directly, families, public
 from corejax_lax_basic import promoted
-from corejax_numpy._arrays import array
+from corejax_numpy._arrays import Unusual, array
 from corejax_numpy._picking import operand
 from corejax_numpy.ufuncs import check_options, ufunc
 
@@ -78,28 +78,35 @@ class _Binary(_Row):
 _Unary.__name__ = _Binary.__name__ = "ufunc"  # as help() calls them, and errors about attributes
 
 
-def unary(numpy: np.ufunc, meaning: Any, doc: str, example: str, at_least: str = "b", kinds: str = "",
-          takes_numpy: bool = True) -> ufunc:
+def unary(numpy: np.ufunc, meaning: Any, doc: str, example: str, at_least: str = "b", kinds: str = "", *,
+          fast: Any = None, takes_numpy: bool | Function = True) -> ufunc:
     """A row for one operand.
 
     `meaning` is a primitive's function, or any function of an array, which is promoted to `at_least` this kind.
-    `kinds`: those that the primitive takes as they are. `takes_numpy`: whether NumPy's function may compute `meaning`.
+    `kinds`: those that the primitive, which `fast` gives if `meaning` doesn't, takes as they are. `takes_numpy`:
+    whether NumPy's function may compute `meaning` for others, or another function that may.
     """
-    if kinds:
-        direct = frozenset([dtype for dtype in dtypes.ALL if dtypes.kind(dtype) in kinds])
-
-        def call(x: Any) -> Any:
-            return meaning(promoted((operand(x),), at_least)[0])
-        return _Unary(numpy, call, doc, example, fast=cast(Primitive, meaning.primitive), direct=direct)
+    primitive = cast(Primitive, (fast or meaning).primitive if kinds else None)
+    direct = frozenset([dtype for dtype in dtypes.ALL if dtypes.kind(dtype) in kinds])
 
     def compose(x: Any) -> Any:
         return meaning(array(promoted((operand(x),), at_least)[0]))
-    way = directly(numpy, 1)(compose) if takes_numpy else compose
-    return _Unary(numpy, way, doc, example, fast=cast(Primitive, None), direct=frozenset())
+    at_once: Any = takes_numpy if callable(takes_numpy) else _of_reals(numpy) if kinds else numpy
+    way = directly(at_once, 1)(compose) if takes_numpy else compose
+    return _Unary(numpy, way, doc, example, fast=primitive, direct=direct)
+
+
+def _of_reals(numpy: np.ufunc) -> Function:
+    """NumPy's function, but not of a complex number: branches and infinities are chosen by the primitive."""
+    def call(x: Any) -> Any:
+        if type(x) is complex:
+            raise Unusual
+        return numpy(x)
+    return call
 
 
 def binary(numpy: np.ufunc, meaning: Any, doc: str, example: str, at_least: str = "b", *, fast: Any = None,
-           kinds: str = "", takes_numpy: bool = True, promoting: bool = True, **ways: Function | None) -> ufunc:
+           kinds: str = "", takes_numpy: bool | Function = True, promoting: bool = True, **ways: Function | None) -> ufunc:
     """A row for two operands.
 
     `meaning` takes two arrays, promoted to `at_least` this kind; or any operands if not `promoting`. `fast` is an
@@ -111,7 +118,8 @@ def binary(numpy: np.ufunc, meaning: Any, doc: str, example: str, at_least: str 
     def call(x1: Any, x2: Any) -> Any:
         operands = operand(x1), operand(x2)
         return meaning(*map(array, promoted(operands, at_least))) if promoting else meaning(*operands)
-    way = directly(numpy, 2)(call) if takes_numpy and (fast is None or kinds) else call
+    at_once: Any = takes_numpy if callable(takes_numpy) else numpy
+    way = directly(at_once, 2)(call) if takes_numpy and (fast is None or kinds) else call
     return _Binary(numpy, way, doc, example, fast=fast, **ways)
 
 

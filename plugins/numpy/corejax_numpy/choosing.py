@@ -15,6 +15,7 @@ from corejax.core import Array, ArrayLike, aval_of, call_user, dtypes, is_concre
 from corejax.errors import ConcretizationError, CorejaxIndexError, CorejaxValueError
 from corejax.plugin import calls_users, directly, operators, public, refused, shaping
 from corejax_lax_basic import broadcast_together, of_one_dtype
+from corejax_numpy import _in_memory_elements as in_memory
 from corejax_numpy import _real_functions as reals
 from corejax_numpy._arrays import array, no_out
 from corejax_numpy._picking import operand, pick
@@ -26,7 +27,7 @@ __all__ = [
 
 # By conditions
 
-@directly(np.where, arrays=3)
+@directly(np.where, arrays=3, sizes_vary=True)
 def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None = None, /, *, size: int | None = None,
           fill_value: Any = None) -> Array | tuple[Array, ...]:
     """The elements of x where the condition holds, those of y elsewhere; with a condition alone, where it holds.
@@ -170,7 +171,7 @@ def _in_range(a: Any, count: int, mode: str) -> Any:
 
 # By bounds
 
-@public
+@directly(in_memory.clip, arrays=3)
 def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None, max: ArrayLike | None = None, *,
          a: ArrayLike | None = None, a_min: ArrayLike | None = None, a_max: ArrayLike | None = None,
          out: None = None) -> Array:
@@ -223,7 +224,7 @@ def nan_to_num(x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0, posinf: Ar
 
 # Rounding
 
-@public
+@directly(in_memory.rounded)
 def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """Rounded to this many decimals, halves to the even digit.
 
@@ -237,7 +238,7 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
 around = round
 
 
-@public
+@directly(lambda x, out=None: np.trunc(x))
 def fix(x: ArrayLike, out: None = None) -> Array:
     """Rounded towards zero.
 

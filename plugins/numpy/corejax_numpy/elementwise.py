@@ -17,6 +17,7 @@ from corejax import lax
 from corejax.core import Array, ArrayLike, dtypes
 from corejax.plugin import directly, operators, public
 from corejax_lax_basic import promoted
+from corejax_numpy import _in_memory_elements as in_memory
 from corejax_numpy import _integer_functions as integers
 from corejax_numpy import _real_functions as reals
 from corejax_numpy import _reductions as reductions
@@ -51,7 +52,7 @@ sqrt = unary(np.sqrt, lax.sqrt, "The square root.", "sqrt(4).item() -> 2.0", "f"
 cbrt = unary(np.cbrt, lax.cbrt, "The cubic root, negative for negative x.", "cbrt(-27.0).item() -> -3.0", "f", "f")
 square = unary(np.square, lax.square, "x * x.", "square(3).item() -> 9", "i", "iufc")
 reciprocal = unary(np.reciprocal, lax.reciprocal, "1 / x; of integers, too, a float.",
-                   "reciprocal(jnp.array([2, 4])).tolist() -> [0.5, 0.25]", "f", takes_numpy=False)
+                   "reciprocal(jnp.array([2, 4])).tolist() -> [0.5, 0.25]", "f", takes_numpy=in_memory.reciprocal)
 
 # Angles
 
@@ -86,21 +87,23 @@ hypot = binary(np.hypot, reals.hypotenuse, "sqrt(x1**2 + x2**2), without overflo
 
 # Signs and parts
 
-absolute = unary(np.absolute, operators.abs, "The absolute value.", "absolute(-3).item() -> 3", takes_numpy=False)
+absolute = unary(np.absolute, operators.abs, "The absolute value.", "absolute(-3).item() -> 3", "b", "ifc", fast=lax.abs,
+                 takes_numpy=False)
 fabs = unary(np.fabs, reals.absolute_float, "The absolute value, as a float.", "fabs(-3).item() -> 3.0", "f")
 negative = unary(np.negative, lax.neg, "-x.", "negative(3).item() -> -3", "b", "iufc")
 positive = unary(np.positive, lambda x: x, "x itself.", "positive(3).item() -> 3", takes_numpy=False)
 sign = unary(np.sign, reals.sign, "-1, 0 or 1; x / |x| for complex numbers.",
              "sign(jnp.array([-3.0, -0.0])).tolist() -> [-1.0, 0.0]", takes_numpy=False)
 conjugate = unary(np.conjugate, operators.conj, "The complex conjugate; x itself if it is real.",
-                  "conjugate(1 + 2j).item() -> (1-2j)", takes_numpy=False)
+                  "conjugate(1 + 2j).item() -> (1-2j)", "b", "c", fast=lax.conj, takes_numpy=False)
 signbit = unary(np.signbit, reals.sign_bit, "Whether the sign is a minus, even of zeros.",
                 "signbit(jnp.array([-0.0, 2.0])).tolist() -> [True, False]")
 copysign = binary(np.copysign, reals.copy_sign, "x1 with the sign of x2.", "copysign(2.0, -0.0).item() -> -2.0", "f")
 heaviside = binary(np.heaviside, reals.step, "The step: 0 below 0, 1 above 0, and x2 at 0.",
                    "heaviside(jnp.array([-1.0, 0.0, 2.0]), 0.5).tolist() -> [0.0, 0.5, 1.0]", "f")
 nextafter = binary(np.nextafter, lax.nextafter, "The next number after x1 towards x2.",
-                   "nextafter(1.0, 2.0).item() -> 1.0000000000000002", "f", takes_numpy=False)
+                   "nextafter(1.0, 2.0).item() -> 1.0000000000000002", "f", fast=lax.nextafter, kinds="f",
+                   takes_numpy=False)
 spacing = unary(np.spacing, reals.spacing, "The distance to the next number away from 0.",
                 "spacing(1.0).item() -> 2.220446049250313e-16", "f", takes_numpy=False)
 frexp = unary(np.frexp, reals.split_exponent, "A fraction from 0.5 to 1 and an exponent: x is fraction * 2**exponent.",
@@ -140,7 +143,7 @@ divmod = binary(np.divmod, by_operator(operators.divmod, operators.rdivmod), "Th
 fmod = binary(np.fmod, integers.remainder_of_dividend, "The remainder of x1 / x2, with the sign of x1.",
               "fmod(-3, 2).item() -> -1", "i")
 power = binary(np.power, reals.power, "x1 to the power of x2.", "power(2.0, 3).item() -> 8.0", promoting=False,
-               takes_numpy=False)
+               fast=reals.power, takes_numpy=False)
 float_power = binary(np.float_power, reals.float_power, "x1 to the power of x2, as 64-bit floats.",
                      "float_power(2, -1).item() -> 0.5", takes_numpy=False)
 gcd = binary(np.gcd, integers.greatest_divisor, "The greatest common divisor.", "gcd(12, 18).item() -> 6")
@@ -156,9 +159,9 @@ minimum = binary(np.minimum, lax.min, "The smaller one; NaN if either is.", "min
                  fast=lax.min,
                  kinds="biufc", **reductions.MINIMA)
 fmax = binary(np.fmax, reals.ignoring_nan(reals.by_parts(operators.gt)), "The larger one; if one is NaN, the other.",
-              "fmax(jnp.nan, 3.0).item() -> 3.0")
+              "fmax(jnp.nan, 3.0).item() -> 3.0", takes_numpy=in_memory.real(np.fmax))
 fmin = binary(np.fmin, reals.ignoring_nan(reals.by_parts(operators.lt)), "The smaller one; if one is NaN, the other.",
-              "fmin(jnp.nan, 3.0).item() -> 3.0")
+              "fmin(jnp.nan, 3.0).item() -> 3.0", takes_numpy=in_memory.real(np.fmin))
 
 # Comparisons
 
@@ -167,14 +170,14 @@ equal = binary(np.equal, by_operator(operators.eq, operators.eq), "x1 == x2.", "
 not_equal = binary(np.not_equal, by_operator(operators.ne, operators.ne), "x1 != x2.",
                    "not_equal(2, 2.0).item() -> False", fast=operators.ne, promoting=False)
 less = binary(np.less, reals.by_parts(operators.lt), "x1 < x2.", "less(1, 2).item() -> True",
-    fast=lax.lt, kinds="biuf")
+    fast=lax.lt, kinds="biuf", takes_numpy=in_memory.compared(np.less))
 less_equal = binary(np.less_equal, reals.by_parts(operators.le), "x1 <= x2.", "less_equal(2, 2).item() -> True",
-    fast=lax.le, kinds="biuf")
+    fast=lax.le, kinds="biuf", takes_numpy=in_memory.compared(np.less_equal))
 greater = binary(np.greater, reals.by_parts(operators.gt), "x1 > x2.", "greater(1, 2).item() -> False",
-    fast=lax.gt, kinds="biuf")
+    fast=lax.gt, kinds="biuf", takes_numpy=in_memory.compared(np.greater))
 greater_equal = binary(np.greater_equal, reals.by_parts(operators.ge), "x1 >= x2.",
                        "greater_equal(2, 2).item() -> True",
-    fast=lax.ge, kinds="biuf")
+    fast=lax.ge, kinds="biuf", takes_numpy=in_memory.compared(np.greater_equal))
 
 # Logic and bits
 
@@ -227,7 +230,7 @@ def real(val: ArrayLike, /) -> Array:
     return operators.real(array(val))
 
 
-@public
+@directly(in_memory.imag)
 def imag(val: ArrayLike, /) -> Array:
     """The imaginary part.
 
@@ -291,7 +294,7 @@ def isreal(x: ArrayLike) -> Array:
     return operators.eq(operators.imag(array(x)), 0)
 
 
-@public
+@directly(lambda x, out=None: np.equal(x, np.inf))
 def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether x is positive infinity.
 
@@ -301,7 +304,7 @@ def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     return _infinite("isposinf", x, out, 1)
 
 
-@public
+@directly(lambda x, out=None: np.equal(x, -np.inf))
 def isneginf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether x is negative infinity.
 

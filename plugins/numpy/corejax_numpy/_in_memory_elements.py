@@ -1,0 +1,59 @@
+"""What NumPy computes at once for arrays in host memory: functions of elements."""
+
+# mypy: disable-error-code="call-overload"
+# What NumPy takes is passed on as it came.
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from corejax_numpy._arrays import Unusual
+
+__all__ = ["clip", "compared", "imag", "real", "reciprocal", "rounded"]
+
+
+def real(function: Any) -> Callable[[Any, Any], Any]:
+    """A function of two operands that aren't complex."""
+    def call(x1: Any, x2: Any) -> Any:
+        found = function(x1, x2)
+        if found.dtype.kind == "c":
+            raise Unusual
+        return found
+    return call
+
+
+def compared(compare: Any) -> Callable[[Any, Any], Any]:
+    """A comparison of two arrays of one dtype: NumPy compares those of others without rounding them."""
+    def call(x1: Any, x2: Any) -> Any:
+        if x1.dtype is not x2.dtype:
+            raise Unusual
+        return compare(x1, x2)
+    return call
+
+
+def reciprocal(x: Any) -> Any:
+    found = np.true_divide(1.0, x)
+    if found.dtype.kind == "c":
+        raise Unusual
+    return found
+
+
+def imag(val: Any) -> Any:
+    x = np.asarray(val)
+    if x.dtype.kind == "c":
+        raise Unusual
+    return np.zeros(x.shape, x.dtype)
+
+
+def clip(arr: Any, min: Any = None, max: Any = None) -> Any:
+    x = arr if min is None else np.maximum(arr, min)
+    return x if max is None else np.minimum(x, max)
+
+
+def rounded(a: Any, decimals: int = 0, out: None = None) -> Any:
+    if np.asarray(a).dtype.kind != "f":
+        raise Unusual
+    return np.rint(a) if decimals == 0 else np.round(a, decimals)
