@@ -5,8 +5,9 @@
         return operators.max(a, axis) - operators.min(a, axis)
 
 The decorated function is what it means. NumPy's function is only a faster way to the same: it is taken from the second
-call on with operands of the same types, and what it returns must have the types that the decorated function returned: where
-it once doesn't, it isn't asked again. Whatever it raises, and whatever it doesn't take, goes to the decorated function.
+call on with operands of the same types, and what it returns must have the types that the decorated function returned.
+Where it once hasn't, it isn't asked again. Whatever it raises, and whatever it doesn't take, goes to the decorated
+function.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ def directly(numpy_function: Callable[..., Any], arrays: int = 1, sizes_vary: bo
     """A decorator: `numpy_function` may compute the same for arrays in host memory.
 
     The first `arrays` positional arguments are operands: arrays, numbers, None, or lists and tuples of these. What is
-    passed after them, or by keyword, is static. The number, ranks and dtypes of results depend on the types of operands and on
-    what is static, never on values; and so do the shapes, unless `sizes_vary`.
+    passed after them, or by keyword, is static. The number, ranks and dtypes of results depend on the types of operands
+    and on what is static, never on values; and so do the shapes, unless `sizes_vary`.
 
     >>> from corejax import lax
     >>> @directly(lambda x, y: np.hypot(x, y), arrays=2)

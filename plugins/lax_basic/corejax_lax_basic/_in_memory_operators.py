@@ -73,7 +73,11 @@ def _rest(found: Any, x: Any) -> Any:
 
 def _zeros_signed(found: Any, x: Any) -> Any:
     """The result, whose zeros get the signs of x."""
-    return found if np.count_nonzero(found) == found.size else np.where(found == 0, np.copysign(found, x), found)
+    if np.count_nonzero(found) == found.size:
+        return found
+    if not found.shape:
+        return np.copysign(found, x) if found == 0 else found
+    return np.copysign(found, x, found, where=found == 0)
 
 
 def _quotient_and_rest(x: Any, y: Any) -> tuple[Any, Any]:

@@ -153,7 +153,8 @@ def _forward(name: str, together: Function, primitive: Primitive, direct: frozen
 
 
 def _comparison(name: str, function: Any, kinds: str, beyond: Callable[[int], bool]) -> Function:
-    return _forward(name, _together(name, _bind(function), "b", promoted), _primitive(function), _dtypes_of(kinds), beyond)
+    together = _together(name, _bind(function), "b", promoted)
+    return _forward(name, together, _primitive(function), _dtypes_of(kinds), beyond)
 
 
 def _dtypes_of(kinds: str) -> frozenset[np.dtype]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from corejax import lax
-from corejax.core import Array, ShapedArray, aval_of, dtypes, from_array_like
+from corejax.core import Array, ShapedArray, aval_of, context, dtypes, from_array_like
 from corejax.errors import CorejaxError, CorejaxOverflowError, CorejaxValueError
 from corejax.plugin import operators, refused
 
@@ -23,6 +23,10 @@ def of_nested(name: str, x: Any, dtype: np.dtype | None) -> Any:
 
     Unlike in NumPy, that one isn't widened by Python's numbers beside arrays and NumPy's scalars.
     """
+    if dtype is None and context.trace.knows_values and _are_numbers(x):
+        host = _in_memory(name, x)
+        if host.dtype.kind in "bifc" and host.dtype is dtypes.default_dtype(host.dtype.kind):
+            return _array(host)
     leaves: list[Any] = []
     kinds = _take_leaves(x, leaves)
     if kinds <= _NUMBERS:
@@ -35,6 +39,19 @@ def of_nested(name: str, x: Any, dtype: np.dtype | None) -> Any:
         if host.dtype in dtypes.ALL:
             return operators.astype(_array(host), dtype)
     return _stacked(name, x, iter([operators.astype(from_array_like(leaf), dtype) for leaf in leaves]))
+
+
+def _are_numbers(x: Any) -> bool:
+    """Whether nested lists surely have nothing but Python's numbers: the sum of these is one, too.
+
+    Looking at each type takes as long as NumPy does. Where operations are traced, there must be no such sum.
+    """
+    try:
+        if type(x[0]) in (list, tuple):
+            return all([_are_numbers(part) for part in x])
+        return type(x[0]) in _NUMBERS and type(sum(x)) in _NUMBERS
+    except Exception:  # it is empty, or holds something else
+        return False
 
 
 def _take_leaves(x: Any, leaves: list[Any]) -> set[type]:

@@ -106,7 +106,8 @@ def _of_reals(numpy: np.ufunc) -> Function:
 
 
 def binary(numpy: np.ufunc, meaning: Any, doc: str, example: str, at_least: str = "b", *, fast: Any = None,
-           kinds: str = "", takes_numpy: bool | Function = True, promoting: bool = True, **ways: Function | None) -> ufunc:
+           kinds: str = "", takes_numpy: bool | Function = True, promoting: bool = True,
+           **ways: Function | None) -> ufunc:
     """A row for two operands.
 
     `meaning` takes two arrays, promoted to `at_least` this kind; or any operands if not `promoting`. `fast` is an

@@ -4,13 +4,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from corejax.core import Array, ArrayLike
-from corejax.plugin import directly, operators, public
+from corejax.plugin import directly, operators
 from corejax_lax_basic import promoted
 from corejax_numpy import _real_functions as reals
-from corejax_numpy._arrays import array
+from corejax_numpy._arrays import Unusual, array
 from corejax_numpy._picking import operand
 
 __all__ = ["allclose", "array_equal", "array_equiv", "isclose"]
@@ -42,7 +44,16 @@ def allclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLik
     return operators.all(isclose(a, b, rtol, atol, equal_nan))
 
 
-@public
+def _of_one_dtype(compare: Any) -> Any:
+    """NumPy's function of two arrays of one dtype: it compares others without rounding them."""
+    def call(a1: Any, a2: Any, *flags: Any) -> Any:
+        if a1.dtype is not a2.dtype:
+            raise Unusual
+        return np.bool_(compare(a1, a2, *flags))
+    return call
+
+
+@directly(_of_one_dtype(np.array_equal), arrays=2)
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     """Whether two arrays have the same shape and elements.
 
@@ -58,7 +69,7 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     return operators.all(same)
 
 
-@public
+@directly(_of_one_dtype(np.array_equiv), arrays=2)
 def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Whether two arrays broadcast together and are equal then.
 

@@ -170,7 +170,13 @@ def _fill(name: str, sizes: tuple[int, ...], value: Any, dtype: DTypeLike | None
     return spread(name, value, sizes) if np.ndim(value) else lax.full(sizes, value)
 
 
-@public
+def _alike(function: Callable[..., Any]) -> Callable[..., Any]:
+    """NumPy's function of a shape and a dtype, for those of an array."""
+    return lambda a, dtype=None, shape=None: function(a.shape if shape is None else shape,
+                                                      a.dtype if dtype is None else dtype)
+
+
+@directly(_alike(np.zeros))
 def zeros_like(a: Any, dtype: DTypeLike | None = None, shape: Any = None, *, device: Any = None,
                out_sharding: Any = None, order: str = "K", subok: bool = True) -> Array:
     """Zeros in the shape and dtype of an array.
@@ -181,7 +187,7 @@ def zeros_like(a: Any, dtype: DTypeLike | None = None, shape: Any = None, *, dev
     return _like("zeros_like", a, 0, dtype, shape, device, out_sharding, order)
 
 
-@public
+@directly(_alike(np.ones))
 def ones_like(a: Any, dtype: DTypeLike | None = None, shape: Any = None, *, device: Any = None,
               out_sharding: Any = None, order: str = "K", subok: bool = True) -> Array:
     """Ones in the shape and dtype of an array.
@@ -192,7 +198,7 @@ def ones_like(a: Any, dtype: DTypeLike | None = None, shape: Any = None, *, devi
     return _like("ones_like", a, 1, dtype, shape, device, out_sharding, order)
 
 
-@public
+@directly(_alike(np.zeros))
 def empty_like(prototype: Any, dtype: DTypeLike | None = None, shape: Any = None, *, device: Any = None,
                out_sharding: Any = None, order: str = "K", subok: bool = True) -> Array:
     """Zeros in the shape and dtype of an array: their values don't matter.
@@ -203,7 +209,14 @@ def empty_like(prototype: Any, dtype: DTypeLike | None = None, shape: Any = None
     return _like("empty_like", prototype, 0, dtype, shape, device, out_sharding, order)
 
 
-@public
+def _filled_alike(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> Any:
+    wanted = a.dtype if dtype is None else np.dtype(dtype)
+    if np.result_type(wanted, fill_value) != wanted:
+        raise Unusual  # NumPy converts NaN in another way
+    return np.full(a.shape if shape is None else shape, fill_value, wanted)
+
+
+@directly(_filled_alike, arrays=2)
 def full_like(a: Any, fill_value: Any, dtype: DTypeLike | None = None, shape: Any = None, *, device: Any = None,
               out_sharding: Any = None, order: str = "K", subok: bool = True) -> Array:
     """An array filled with a value, in the shape and dtype of another.

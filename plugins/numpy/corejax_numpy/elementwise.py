@@ -87,8 +87,8 @@ hypot = binary(np.hypot, reals.hypotenuse, "sqrt(x1**2 + x2**2), without overflo
 
 # Signs and parts
 
-absolute = unary(np.absolute, operators.abs, "The absolute value.", "absolute(-3).item() -> 3", "b", "ifc", fast=lax.abs,
-                 takes_numpy=False)
+absolute = unary(np.absolute, operators.abs, "The absolute value.", "absolute(-3).item() -> 3", "b", "ifc",
+                 fast=lax.abs, takes_numpy=False)
 fabs = unary(np.fabs, reals.absolute_float, "The absolute value, as a float.", "fabs(-3).item() -> 3.0", "f")
 negative = unary(np.negative, lax.neg, "-x.", "negative(3).item() -> -3", "b", "iufc")
 positive = unary(np.positive, lambda x: x, "x itself.", "positive(3).item() -> 3", takes_numpy=False)

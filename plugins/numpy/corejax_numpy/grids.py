@@ -21,7 +21,7 @@ from corejax import lax
 from corejax.core import Array, DTypeLike, Tracer, aval_of, dtypes
 from corejax.errors import CorejaxIndexError, CorejaxTypeError, CorejaxValueError
 from corejax.plugin import directly, operators, public, refused, shaping
-from corejax_numpy._arrays import array
+from corejax_numpy._arrays import Unusual, array
 from corejax_numpy._asked import checked_order
 from corejax_numpy._asked import shape as sizes_of
 from corejax_numpy._values import spread
@@ -33,6 +33,9 @@ __all__ = [
     "ogrid", "r_", "ravel_multi_index", "s_", "tril_indices", "tril_indices_from", "triu_indices", "triu_indices_from",
     "unravel_index",
 ]
+
+
+_ALL = 32  # of the arguments are operands
 
 
 # Grids
@@ -54,6 +57,13 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: b
     return lax.stack([lax.broadcasted_iota(wanted, sizes, axis) for axis in range(len(sizes))])
 
 
+def _open_by_numpy(*args: Any) -> Any:
+    vectors = [np.asarray(x) for x in args]
+    if any([x.dtype.kind == "b" or not x.size for x in vectors]):
+        raise Unusual
+    return np.ix_(*vectors)
+
+
 def _open_mesh(vectors: Sequence[Any]) -> tuple[Any, ...]:
     """Each vector along an axis of its own."""
     count = len(vectors)
@@ -61,7 +71,7 @@ def _open_mesh(vectors: Sequence[Any]) -> tuple[Any, ...]:
                   for axis, x in enumerate(vectors)])
 
 
-@public
+@directly(np.meshgrid, arrays=_ALL)
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Array, ...]:
     """Vectors of coordinates spread over a grid; with `sparse`, only given an axis each.
 
@@ -85,7 +95,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     return tuple([mesh[place] for place in places])
 
 
-@public
+@directly(_open_by_numpy, arrays=_ALL)
 def ix_(*args: Any) -> tuple[Array, ...]:
     """Vectors of indices, each along an axis of its own: with them as an index, the part of an array in these rows
     and columns. Booleans stand for the places where they are true.
@@ -152,7 +162,7 @@ ogrid = _Grid("ogrid", sparse=True)
 
 # Diagonals and triangles
 
-@public
+@directly(lambda n, ndim=2: np.diag_indices(n, ndim), arrays=0)
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """The indices of the diagonal of an array with `ndim` axes of size `n`.
 
@@ -186,7 +196,7 @@ def _of_triangle(name: str, triangle: Callable[..., Any], n: Any, k: Any, m: Any
     return array(i.astype(dtypes.default_dtype("i"))), array(j.astype(dtypes.default_dtype("i")))
 
 
-@public
+@directly(lambda n, k=0, m=None: np.tril_indices(n, k, m), arrays=0)
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The indices of the elements on the k-th diagonal of an n x m matrix and below it.
 
@@ -196,7 +206,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     return _of_triangle("tril_indices", np.tril_indices, n, k, m)
 
 
-@public
+@directly(lambda n, k=0, m=None: np.triu_indices(n, k, m), arrays=0)
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The indices of the elements on the k-th diagonal of an n x m matrix and above it.
 
@@ -251,7 +261,15 @@ def mask_indices(n: int, mask_func: Callable[..., Any], k: int = 0, *, size: int
 
 # Places in a flat order
 
-@public
+def _unravelled_by_numpy(indices: Any, shape: Any) -> Any:
+    return np.unravel_index(indices, shape)  # raises where places are clipped, or count from the end
+
+
+def _ravelled_by_numpy(multi_index: Any, dims: Any, mode: Any = "raise") -> Any:
+    return np.ravel_multi_index(tuple(multi_index), dims, mode)
+
+
+@directly(_unravelled_by_numpy)
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ...]:
     """The indices along each axis of places in an array of this shape, counted in row-major order.
 
@@ -278,7 +296,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ..
     return tuple(found if backward else reversed(found))
 
 
-@public
+@directly(_ravelled_by_numpy)
 def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C", *,
                       dtype: DTypeLike | None = None) -> Array:
     """The places in an array of this shape, counted in row-major order, of indices along each axis.

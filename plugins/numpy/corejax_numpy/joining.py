@@ -139,7 +139,7 @@ def hstack(tup: Any, dtype: DTypeLike | None = None, *, casting: str = "same_kin
     return _along(operands, 0 if operands[0].ndim == 1 else 1)
 
 
-@public
+@directly(lambda tup: np.dstack(tup))
 def dstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     """Arrays one behind the other, along the third axis.
 
@@ -150,7 +150,7 @@ def dstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     return _along(_operands("dstack", tup, dtype, prepare=atleast_3d), 2)
 
 
-@public
+@directly(lambda tup: np.column_stack(tup))
 def column_stack(tup: Any) -> Array:
     """Arrays side by side; vectors are columns.
 
@@ -190,7 +190,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None 
     return _stacked(arrays, axis) if dtype is None else _along_new(_operands("stack", arrays, dtype, casting), axis)
 
 
-@public
+@directly(lambda x, axis=0: np.unstack(x, axis=axis))
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
     """The parts of an array along an axis, which they don't have.
 
@@ -204,7 +204,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
 
 # From blocks
 
-@public
+@directly(lambda arrays: np.block(arrays))
 def block(arrays: Any) -> Array:
     """Blocks joined as nested lists say: the innermost along the last axis, those around along the one before it.
 

@@ -11,7 +11,7 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, DTypeLike, dtypes
 from corejax.errors import CorejaxValueError
-from corejax.plugin import directly, operators, public, refused, shaping
+from corejax.plugin import directly, operators, refused, shaping
 from corejax_numpy._arrays import array
 from corejax_numpy._asked import checked_order, placed
 from corejax_numpy._asked import shape as sizes_of
@@ -146,7 +146,7 @@ def diagflat(v: Any, k: int = 0) -> Array:
     return _with_diagonal(operators.ravel(array(v)), shaping.as_int("diagflat", "k", k))
 
 
-@public
+@directly(np.vander)
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     """Powers of the elements of a vector, from the highest to 1, or the other way round: one in each column.
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -91,7 +91,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
     return placed("ravel", operators.ravel(array(a), order=checked_order("ravel", order, "F")), None, out_sharding)
 
 
-@public
+@directly(lambda a, new_shape: np.resize(a, new_shape))
 def resize(a: Any, new_shape: Any) -> Array:
     """An array of another shape with these elements, repeated from the start as often as it takes.
 
@@ -133,6 +133,11 @@ def expand_dims(a: Any, axis: Axes) -> Array:
 
 # More axes
 
+def _one_of(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """NumPy's function of a single array."""
+    return lambda x: function(x)
+
+
 def _at_least(least: int, arys: Sequence[Any]) -> Any:
     found = []
     for ary in arys:
@@ -144,7 +149,7 @@ def _at_least(least: int, arys: Sequence[Any]) -> Any:
     return found[0] if len(found) == 1 else tuple(found)
 
 
-@public
+@directly(_one_of(np.atleast_1d))
 def atleast_1d(*arys: Any) -> Array | tuple[Array, ...]:
     """Arrays with at least one axis: a number becomes a vector.
 
@@ -154,7 +159,7 @@ def atleast_1d(*arys: Any) -> Array | tuple[Array, ...]:
     return _at_least(1, arys)
 
 
-@public
+@directly(_one_of(np.atleast_2d))
 def atleast_2d(*arys: Any) -> Array | tuple[Array, ...]:
     """Arrays with at least two axes: a vector becomes a row.
 
@@ -164,7 +169,7 @@ def atleast_2d(*arys: Any) -> Array | tuple[Array, ...]:
     return _at_least(2, arys)
 
 
-@public
+@directly(_one_of(np.atleast_3d))
 def atleast_3d(*arys: Any) -> Array | tuple[Array, ...]:
     """Arrays with at least three axes: a vector becomes the middle one, a matrix the first two.
 
@@ -202,7 +207,12 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False, *, out_sharding: A
     return placed("broadcast_to", spread("broadcast_to", array, sizes_of("broadcast_to", shape)), None, out_sharding)
 
 
-@public
+def _broadcast_by_numpy(*args: Any) -> tuple[Any, ...]:
+    shape = np.broadcast(*args).shape
+    return tuple([np.broadcast_to(x, shape).copy() for x in args])
+
+
+@directly(_broadcast_by_numpy, arrays=32)
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Array, ...]:
     """The arrays in their common shape.
 
@@ -216,7 +226,7 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Array, ...]:
 
 # Trimming
 
-@public
+@directly(lambda filt, trim="fb": np.trim_zeros(filt, trim), sizes_vary=True)
 def trim_zeros(filt: Any, trim: str = "fb", axis: Axes | None = None) -> Array:
     """Without the zeros at the front ("f") and the back ("b") along axes. Its shape depends on the values.
 

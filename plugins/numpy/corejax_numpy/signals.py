@@ -12,7 +12,7 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, ArrayLike, DTypeLike, aval_of, dtypes
 from corejax.errors import CorejaxValueError
-from corejax.plugin import directly, public, refused, shaping
+from corejax.plugin import directly, refused, shaping
 from corejax_lax_basic import PrecisionLike, of_one_dtype
 from corejax_numpy._arrays import array
 
@@ -83,7 +83,7 @@ def _window(name: str, make: Callable[..., Any], size: Any, *more: Any) -> Any:
     return lax.convert_element_type(make(shaping.as_int(name, "M", size), *more), dtypes.default_dtype("f"))
 
 
-@public
+@directly(np.bartlett, arrays=0)
 def bartlett(M: int) -> Array:
     """A triangular window of M points, which is 0 at its ends.
 
@@ -93,7 +93,7 @@ def bartlett(M: int) -> Array:
     return _window("bartlett", np.bartlett, M)
 
 
-@public
+@directly(np.blackman, arrays=0)
 def blackman(M: int) -> Array:
     """The Blackman window of M points: 0.42 - 0.5 cos(t) + 0.08 cos(2 t), for t from 0 to 2 pi.
 
@@ -103,7 +103,7 @@ def blackman(M: int) -> Array:
     return _window("blackman", np.blackman, M)
 
 
-@public
+@directly(np.hamming, arrays=0)
 def hamming(M: int) -> Array:
     """The Hamming window of M points: 0.54 - 0.46 cos(t), for t from 0 to 2 pi.
 
@@ -113,7 +113,7 @@ def hamming(M: int) -> Array:
     return _window("hamming", np.hamming, M)
 
 
-@public
+@directly(np.hanning, arrays=0)
 def hanning(M: int) -> Array:
     """The window of von Hann of M points: (1 - cos(t)) / 2, for t from 0 to 2 pi.
 
@@ -123,7 +123,7 @@ def hanning(M: int) -> Array:
     return _window("hanning", np.hanning, M)
 
 
-@public
+@directly(np.kaiser, arrays=0)
 def kaiser(M: int, beta: ArrayLike) -> Array:
     """The Kaiser window of M points, which is the narrower the larger `beta` is.
 

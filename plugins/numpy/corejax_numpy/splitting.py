@@ -12,7 +12,7 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array
 from corejax.errors import CorejaxValueError
-from corejax.plugin import public, refused, shaping
+from corejax.plugin import directly, refused, shaping
 from corejax_numpy._arrays import array
 from corejax_numpy._asked import static
 
@@ -48,7 +48,7 @@ def _split(name: str, ary: Any, where: Any, axis: int, equal: bool = True) -> li
     return [lax.slice_in_dim(ary, start, stop, axis=at) for start, stop in bounds]
 
 
-@public
+@directly(lambda ary, where, axis=0: np.split(ary, where, axis))
 def split(ary: Any, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Array]:
     """So many equal parts along an axis, or the parts between the indices that are given.
 
@@ -58,7 +58,7 @@ def split(ary: Any, indices_or_sections: int | Sequence[int], axis: int = 0) -> 
     return _split("split", ary, indices_or_sections, axis)
 
 
-@public
+@directly(lambda ary, where, axis=0: np.array_split(ary, where, axis))
 def array_split(ary: Any, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Array]:
     """So many parts along an axis, which may differ in size by one, or the parts between the indices.
 
@@ -68,7 +68,7 @@ def array_split(ary: Any, indices_or_sections: int | Sequence[int], axis: int = 
     return _split("array_split", ary, indices_or_sections, axis, equal=False)
 
 
-@public
+@directly(np.vsplit)
 def vsplit(ary: Any, indices_or_sections: int | Sequence[int]) -> list[Array]:
     """Parts along the first axis, of at least two.
 
@@ -78,7 +78,7 @@ def vsplit(ary: Any, indices_or_sections: int | Sequence[int]) -> list[Array]:
     return _split("vsplit", _with_axes("vsplit", ary, 2), indices_or_sections, 0)
 
 
-@public
+@directly(np.hsplit)
 def hsplit(ary: Any, indices_or_sections: int | Sequence[int]) -> list[Array]:
     """Parts along the second axis, or of a vector.
 
@@ -89,7 +89,7 @@ def hsplit(ary: Any, indices_or_sections: int | Sequence[int]) -> list[Array]:
     return _split("hsplit", ary, indices_or_sections, 1 if ary.ndim > 1 else 0)
 
 
-@public
+@directly(np.dsplit)
 def dsplit(ary: Any, indices_or_sections: int | Sequence[int]) -> list[Array]:
     """Parts along the third axis.
 

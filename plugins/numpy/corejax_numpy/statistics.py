@@ -16,7 +16,7 @@ from corejax.core import Array, ArrayLike, DTypeLike, aval_of, dtypes
 from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax.plugin import directly, operators, public, refused, shaping
 from corejax_lax_basic import of_one_dtype
-from corejax_numpy import _in_memory_order
+from corejax_numpy import _in_memory_order, _in_memory_sets
 from corejax_numpy._arrays import array
 from corejax_numpy._binning import bin_of, counted, edges_of
 from corejax_numpy._choices import as_inexact, flat, is_computed, known
@@ -152,7 +152,7 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str 
     return operators.astype(pick(rises, up, down), default)
 
 
-@public
+@directly(_in_memory_sets.bincount, arrays=2, sizes_vary=True)
 def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0, *, length: int | None = None,
              out_sharding: None = None) -> Array:
     """How often each of 0, 1, 2, ... is there, or the sum of its weights, in their dtype.
