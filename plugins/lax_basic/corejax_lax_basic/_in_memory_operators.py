@@ -91,6 +91,6 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "floordiv": lambda x, y: _whole(np.floor_divide(x, y), y),
     "mod": lambda x, y: _rest(np.remainder(x, y), x), "divmod": _quotient_and_rest,
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
-    "lshift": np.left_shift, "rshift": np.right_shift,
+    "lshift": np.left_shift, "rshift": np.right_shift, "matmul": lambda x, y: x @ y,
     "eq": _compared(np.equal), "ne": _compared(np.not_equal), "lt": _compared(np.less),
     "le": _compared(np.less_equal), "gt": _compared(np.greater), "ge": _compared(np.greater_equal)}

@@ -11,6 +11,7 @@ from corejax.core import Array, ArrayLike, DTypeLike
 from corejax.errors import CorejaxValueError
 from corejax.plugin import directly, public, refused, shaping
 from corejax_lax_basic import PrecisionLike
+from corejax_numpy import _in_memory_matrices as in_memory
 from corejax_numpy import products
 from corejax_numpy._arrays import array, no_out
 from corejax_numpy._matrices import eye, mismatch, swapped
@@ -125,7 +126,7 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
     return swapped(y)
 
 
-@public
+@directly(in_memory.matrix_power)
 def matrix_power(a: ArrayLike, n: int) -> Array:
     """The product of `n` equal matrices; of their inverses if n is negative.
 
@@ -154,7 +155,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
         square = square @ square
 
 
-@public
+@directly(in_memory.multi_dot)
 def multi_dot(arrays: Sequence[ArrayLike], *, out: None = None, precision: PrecisionLike = None) -> Array:
     """The product of matrices, the first and last of which may be vectors, in the order that needs fewest products.
 

@@ -12,6 +12,7 @@ from corejax import lax
 from corejax.core import Array, ArrayLike
 from corejax.errors import CorejaxValueError
 from corejax.plugin import directly, operators, public, refused, shaping
+from corejax_numpy import _in_memory_matrices as in_memory
 from corejax_numpy._arrays import array
 from corejax_numpy._matrices import adjoint, by_lapack, matrices, square_matrices, swapped
 
@@ -48,7 +49,7 @@ class SVDResult(NamedTuple):
     Vh: Array
 
 
-@public
+@directly(in_memory.cholesky)
 def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """The lower triangular l with l l^H = a, for positive definite matrices; its adjoint if `upper`.
 
@@ -63,7 +64,7 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
     return adjoint(factor) if shaping.as_flag("cholesky", "upper", upper) else factor
 
 
-@public
+@directly(in_memory.qr)
 def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
     """A unitary q and an upper triangular r with q r = a.
 
@@ -86,7 +87,7 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
     return r if mode == "r" else QRResult(q, r)
 
 
-@public
+@directly(in_memory.svd)
 def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False,
         subset_by_index: tuple[int, int] | None = None) -> Array | SVDResult:
     """Singular values s, which fall, and the vectors u and vh with u diag(s) vh = a; s alone without `compute_uv`.
@@ -153,7 +154,7 @@ def eigvals(a: ArrayLike) -> Array:
                           compute_right_eigenvectors=False)[0]
 
 
-@public
+@directly(in_memory.eigh)
 def eigh(a: ArrayLike, UPLO: str | None = "L", symmetrize_input: bool = True) -> EighResult:
     """The eigenvalues of Hermitian matrices, which rise, and orthonormal eigenvectors, as columns.
 
@@ -168,16 +169,7 @@ def eigh(a: ArrayLike, UPLO: str | None = "L", symmetrize_input: bool = True) ->
     return EighResult(w, v)
 
 
-def _eigenvalues_by_numpy(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Any:
-    if symmetrize_input:
-        a = (a + a.mT.conj()) / 2
-    return (_lower if UPLO in ("L", "l", None) else _upper)(a)
-
-
-_lower, _upper = by_lapack("eigvalsh_lo"), by_lapack("eigvalsh_up")
-
-
-@directly(_eigenvalues_by_numpy)
+@directly(in_memory.eigvalsh)
 def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
     """The eigenvalues of Hermitian matrices, which rise; see `jnp.linalg.eigh`.
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from corejax_numpy._arrays import Unusual
 
-__all__ = ["clip", "compared", "imag", "real", "reciprocal", "rounded"]
+__all__ = ["clip", "compared", "i0", "imag", "real", "reciprocal", "rounded"]
 
 
 def real(function: Any) -> Callable[[Any, Any], Any]:
@@ -46,6 +46,12 @@ def imag(val: Any) -> Any:
     if x.dtype.kind == "c":
         raise Unusual
     return np.zeros(x.shape, x.dtype)
+
+
+def i0(x: Any) -> Any:
+    if np.asarray(x).dtype.char != "d":
+        raise Unusual
+    return np.i0(x).reshape(np.shape(x))
 
 
 def clip(arr: Any, min: Any = None, max: Any = None) -> Any:

@@ -184,7 +184,19 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     return bounds.searchsorted(values, "left" if right else "right")
 
 
-def histogram(a: Any, bins: Any = 10) -> Any:
+def _bins(x: Any, bins: Any) -> tuple[Any, Any]:
+    """The bin of each element of a vector, and the bounds."""
+    if x.dtype.char != "d" or type(bins) is not int or not x.size:
+        raise Unusual
+    edges = histogram_bin_edges(x, bins)
+    low, high = edges[0], edges[bins]
+    near = ((x - low) * (float(bins) / (high - low))).clip(0, bins - 1).astype(np.int32)
+    near -= (x < edges[near]) & (near > 0)
+    near += (x >= edges[near + 1]) & (near < bins - 1)
+    return near, edges
+
+
+def histogram_bin_edges(a: Any, bins: Any = 10) -> Any:
     x = numbers(a)
     if x.dtype.char != "d" or type(bins) is not int or not x.size:
         raise Unusual
@@ -193,11 +205,20 @@ def histogram(a: Any, bins: Any = 10) -> Any:
         raise Unusual
     edges = (high - low) / float(bins) * np.arange(bins + 1) + low
     edges[bins] = high
-    near = ((x.ravel() - low) * (float(bins) / (high - low))).clip(0, bins - 1).astype(np.int32)
-    values = x.ravel()
-    near -= (values < edges[near]) & (near > 0)
-    near += (values >= edges[near + 1]) & (near < bins - 1)
+    return edges
+
+
+def histogram(a: Any, bins: Any = 10) -> Any:
+    near, edges = _bins(numbers(a).ravel(), bins)
     return np.bincount(near, minlength=bins), edges
+
+
+def histogram2d(x: Any, y: Any, bins: Any = 10) -> Any:
+    if x.ndim != 1 or x.shape != y.shape:
+        raise Unusual
+    (rows, above), (columns, along) = _bins(x, bins), _bins(y, bins)
+    found = np.bincount(rows * np.int64(bins) + columns, minlength=bins * bins)
+    return found.reshape(bins, bins).astype(float), above, along
 
 
 def cov(m: Any) -> Any:
@@ -208,3 +229,11 @@ def cov(m: Any) -> Any:
     offset = x - np.add.reduce(x, 1, None, None, True) / x.dtype.type(x.shape[1])
     found = (offset @ offset.T) / x.dtype.type(x.shape[1] - 1)
     return found.squeeze() if found.shape[0] > 1 else found.reshape(())
+
+
+def corrcoef(x: Any) -> Any:
+    found = cov(x)
+    if not found.ndim:
+        return found / found
+    spread = np.sqrt(found.diagonal())
+    return np.minimum(np.maximum(found / spread[:, None] / spread, -1), 1)

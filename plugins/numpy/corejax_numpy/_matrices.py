@@ -34,8 +34,9 @@ def by_lapack(name: str) -> Callable[..., Any]:
         if function is None or any([x.dtype.char not in "fdFD" for x in operands]):
             raise Unusual
         out = function(*operands)
-        if not np.isfinite(out).all():
-            raise Unusual
+        for part in out if type(out) is tuple else (out,):
+            if not np.isfinite(part).all():
+                raise Unusual
         return out
     return call
 

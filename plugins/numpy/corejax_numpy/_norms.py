@@ -13,6 +13,7 @@ from corejax import lax
 from corejax.core import Array, ArrayLike, dtypes
 from corejax.errors import CorejaxValueError
 from corejax.plugin import directly, operators, public, refused, shaping
+from corejax_numpy import _in_memory_matrices as in_memory
 from corejax_numpy._arrays import array
 from corejax_numpy._factoring import svd, svdvals
 from corejax_numpy._matrices import floats, matrices, mismatch
@@ -138,7 +139,7 @@ def cond(x: ArrayLike, p: float | str | None = None) -> Array:
     return lax.select(singular, lax.full_like(found, np.inf), found)
 
 
-@public
+@directly(in_memory.matrix_rank)
 def matrix_rank(A: ArrayLike, tol: ArrayLike | None = None, hermitian: bool = False, *,
                 rtol: ArrayLike | None = None) -> Array:
     """How many singular values are larger than `tol`, or than `rtol` times the largest.

@@ -15,6 +15,7 @@ from corejax.core import Array, ArrayLike, aval_of, dtypes, is_concrete
 from corejax.errors import CorejaxTypeError
 from corejax.plugin import directly, failures_are_errors, operators, public, refused, shaping
 from corejax_linear_algebra import FailedFactorizationError
+from corejax_numpy import _in_memory_matrices as in_memory
 from corejax_numpy._arrays import array
 from corejax_numpy._factoring import svd
 from corejax_numpy._matrices import (
@@ -125,7 +126,7 @@ def _regular(name: str, out: Any) -> Any:
 
 # Least squares
 
-@public
+@directly(in_memory.pinv)
 def pinv(a: ArrayLike, rcond: ArrayLike | None = None, hermitian: bool = False, *, rtol: ArrayLike | None = None
          ) -> Array:
     """The pseudo-inverses: singular values up to `rcond` (or `rtol`) times the largest count as 0.
@@ -148,7 +149,7 @@ def pinv(a: ArrayLike, rcond: ArrayLike | None = None, hermitian: bool = False, 
     return _pseudo_inverse(x, limit, hermitian)
 
 
-@public
+@directly(in_memory.lstsq, arrays=2)
 def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
           ) -> tuple[Array, Array, Array, Array]:
     """The x for which the squares of a x - b are smallest; their sums, the rank of `a`, and its singular values.
@@ -227,7 +228,7 @@ def _pseudo_inverse(a: Any, limit: Any, hermitian: bool) -> Any:
 
 # Tensors
 
-@public
+@directly(in_memory.tensorinv)
 def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """The inverse of the linear map of tensors that `tensordot(a, ., ind)` is; `ind` axes of `a` come first.
 

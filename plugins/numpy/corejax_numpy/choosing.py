@@ -17,7 +17,7 @@ from corejax.plugin import calls_users, directly, operators, public, refused, sh
 from corejax_lax_basic import broadcast_together, of_one_dtype
 from corejax_numpy import _in_memory_elements as in_memory
 from corejax_numpy import _real_functions as reals
-from corejax_numpy._arrays import array, no_out
+from corejax_numpy._arrays import Unusual, array, no_out
 from corejax_numpy._picking import operand, pick
 
 __all__ = [
@@ -50,8 +50,13 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
     return pick(reals.truth(array(condition)), x, y)
 
 
-@calls_users
-@public
+def _selected_by_numpy(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    if type(condlist) is not list or type(choicelist) is not list:
+        raise Unusual
+    return np.select(condlist, choicelist, default)
+
+
+@directly(_selected_by_numpy, arrays=3)
 def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0) -> Array:
     """Each element from the first choice whose condition holds there; else the default.
 
@@ -123,7 +128,11 @@ def _case(function: Any, x: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> A
 
 # By indices
 
-@public
+def _chosen_by_numpy(a: Any, choices: Any) -> Any:
+    return np.choose(a, choices)
+
+
+@directly(_chosen_by_numpy, arrays=2)
 def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") -> Array:
     """Each element from the choice whose number is at its place in `a`.
 

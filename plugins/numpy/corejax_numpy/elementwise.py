@@ -264,7 +264,7 @@ def sinc(x: ArrayLike, /) -> Array:
     return reals.sinc(array(promoted((operand(x),), "f")[0]))
 
 
-@public
+@directly(in_memory.i0)
 def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind, of order 0.
 

@@ -13,7 +13,7 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, ArrayLike, DTypeLike, aval_of, dtypes
 from corejax.errors import CorejaxNotImplementedError, CorejaxValueError
-from corejax.plugin import directly, operators, public, refused, shaping
+from corejax.plugin import directly, operators, refused, shaping
 from corejax_numpy._arrays import array, no_out
 from corejax_numpy._missing import missing
 
@@ -187,7 +187,11 @@ def irfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (
 
 # Frequencies, and the order of a spectrum
 
-@public
+def _multiples(n: int) -> Any:
+    return np.concatenate((np.arange((n - 1) // 2 + 1), np.arange(-(n // 2), 0)))
+
+
+@directly(lambda n, d=1.0: _multiples(n) / (d * n), arrays=0)
 def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Any = None) -> Array:
     """The frequencies of a transform of `n` points, at a distance of `d` from each other.
 
@@ -195,10 +199,10 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, devic
     Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float64)
     """
     n = _points("fftfreq", n)
-    return _frequencies(np.concatenate((np.arange((n - 1) // 2 + 1), np.arange(-(n // 2), 0))), n, d, dtype, device)
+    return _frequencies(_multiples(n), n, d, dtype, device)
 
 
-@public
+@directly(lambda n, d=1.0: np.arange(n // 2 + 1) / (d * n), arrays=0)
 def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Any = None) -> Array:
     """The frequencies of half a spectrum: those of `rfft`.
 

@@ -12,7 +12,7 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, DTypeLike, aval_of, dtypes
 from corejax.errors import CorejaxValueError
-from corejax.plugin import directly, operators, public, refused, shaping
+from corejax.plugin import directly, operators, refused, shaping
 from corejax_lax_basic import promoted
 from corejax_numpy._arrays import array
 from corejax_numpy._asked import placed, promotable, static
@@ -124,7 +124,7 @@ def _as_asked(name: str, line: Any, dtype: DTypeLike | None, axis: int) -> Any:
     return lax.transpose(line, (*range(1, at + 1), 0, *range(at + 1, line.ndim))) if at else line
 
 
-@public
+@directly(lambda start, stop, num=50, endpoint=True, base=10.0: np.logspace(start, stop, num, endpoint, base), arrays=2)
 def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0,
              dtype: DTypeLike | None = None, axis: int = 0) -> Array:
     """Powers of a base, whose exponents are at equal distances.
@@ -141,7 +141,7 @@ def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: 
     return _as_asked("logspace", operators.pow(base, line), dtype, axis)
 
 
-@public
+@directly(lambda start, stop, num=50, endpoint=True: np.geomspace(start, stop, num, endpoint), arrays=2)
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: DTypeLike | None = None,
               axis: int = 0) -> Array:
     """Numbers each of which is the one before times the same factor.

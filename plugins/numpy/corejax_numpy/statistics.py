@@ -104,7 +104,7 @@ def _weights(x: Any, fweights: Any, aweights: Any) -> Any:
     return found
 
 
-@public
+@directly(_in_memory_order.corrcoef)
 def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None) -> Array:
     """The correlations of variables, each a row of observations, or a column unless `rowvar`.
 
@@ -202,7 +202,7 @@ def _counted(numbers: Any, weights: Any, size: int) -> Any:
 
 # Histograms
 
-@public
+@directly(_in_memory_order.histogram_bin_edges)
 def histogram_bin_edges(a: ArrayLike, bins: ArrayLike | str = 10, range: Sequence[ArrayLike] | None = None,
                         weights: ArrayLike | None = None) -> Array:
     """The bounds of the bins of a histogram: `bins` equal ones from the least element to the largest, or in a range.
@@ -261,7 +261,7 @@ def _weights_of(name: str, x: Any, weights: Any) -> Any:
     return found
 
 
-@public
+@directly(_in_memory_order.histogram2d, arrays=2)
 def histogram2d(x: ArrayLike, y: ArrayLike, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None,
                 density: bool | None = None) -> tuple[Array, Array, Array]:
     """A histogram of points in the plane, and the bounds along both axes.
