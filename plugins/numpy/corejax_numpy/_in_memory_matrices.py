@@ -15,7 +15,7 @@ import numpy as np
 from corejax_numpy._arrays import Unusual
 from corejax_numpy._matrices import by_lapack
 
-__all__ = ["cholesky", "eigh", "eigvalsh", "fitted", "lstsq", "matrix_power", "matrix_rank", "multi_dot", "pinv", "qr",
+__all__ = ["cholesky", "eigh", "eigvalsh", "eps_of", "lstsq", "matrix_power", "matrix_rank", "multi_dot", "pinv", "qr",
            "svd", "tensorinv"]
 
 _singular_values, _lower_factor = by_lapack("svd"), by_lapack("cholesky_lo")
@@ -90,11 +90,11 @@ def matrix_rank(A: Any) -> Any:
     if A.ndim < 2 or not A.size:
         raise Unusual
     s = _singular_values(A)
-    limit = s[..., :1] * (max(A.shape[-2:]) * _eps(s))
+    limit = s[..., :1] * (max(A.shape[-2:]) * eps_of(s))
     return np.add.reduce(s > limit, -1)
 
 
-def _eps(x: Any) -> float:
+def eps_of(x: Any) -> float:
     return _EPS[x.dtype.char.lower()]
 
 
@@ -105,7 +105,7 @@ def pinv(a: Any, rcond: Any = None) -> Any:
     if a.ndim < 2 or not a.size or type(rcond) not in (float, type(None)):
         raise Unusual
     u, s, vh = _few_vectors(a)
-    limit = 10.0 * max(a.shape[-2:]) * _eps(a) if rcond is None else rcond
+    limit = 10.0 * max(a.shape[-2:]) * eps_of(a) if rcond is None else rcond
     inverse = _inverted(s, s > s[..., :1] * limit)
     return (inverse[..., None, :] * vh.mT.conj()) @ u.mT.conj()
 
@@ -119,7 +119,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
             float, type(None)):
         raise Unusual
     u, s, vh = _few_vectors(a)
-    eps = _eps(a)
+    eps = eps_of(a)
     limit = eps * max(a.shape) if rcond is None else eps if rcond < 0 else rcond
     taken = (s > 0) & (s >= s[0] * s.dtype.type(limit))
     inverse, columns = _inverted(s, taken), b if b.ndim == 2 else b[:, None]
@@ -127,14 +127,3 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     rest = columns - a @ found
     squares = rest * rest if rest.dtype.kind != "c" else rest.real * rest.real + rest.imag * rest.imag
     return found if b.ndim == 2 else found[:, 0], np.add.reduce(squares, 0), np.add.reduce(taken), s
-
-
-def fitted(x: Any, y: Any, deg: int, rcond: float | None = None) -> Any:
-    """`polyfit`, with nothing but the coefficients."""
-    if x.dtype.char not in "fd" or x.dtype is not y.dtype or x.ndim != 1 or not x.size or deg < 0:
-        raise Unusual
-    matrix = np.vander(x, deg + 1)
-    scale = np.sqrt(np.add.reduce(matrix * matrix, 0))
-    found = lstsq(matrix / scale, y, x.size * _eps(x) if rcond is None else float(rcond))[0]
-    return found / (scale if y.ndim == 1 else scale[:, None])
-

@@ -12,7 +12,7 @@ from corejax import lax
 from corejax.core import Array, DTypeLike, dtypes
 from corejax.errors import CorejaxValueError
 from corejax.plugin import directly, operators, refused, shaping
-from corejax_numpy._arrays import array
+from corejax_numpy._arrays import Unusual, array
 from corejax_numpy._asked import checked_order, placed
 from corejax_numpy._asked import shape as sizes_of
 from corejax_numpy._values import spread
@@ -146,7 +146,13 @@ def diagflat(v: Any, k: int = 0) -> Array:
     return _with_diagonal(operators.ravel(array(v)), shaping.as_int("diagflat", "k", k))
 
 
-@directly(np.vander)
+def _powers_by_numpy(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+    if x.dtype.kind == "c":  # infinite numbers have other products
+        raise Unusual
+    return np.vander(x, N, increasing)
+
+
+@directly(_powers_by_numpy)
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     """Powers of the elements of a vector, from the highest to 1, or the other way round: one in each column.
 

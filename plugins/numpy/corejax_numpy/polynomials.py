@@ -13,14 +13,13 @@ from corejax.core import Array, ArrayLike, aval_of, dtypes, is_concrete
 from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax.plugin import directly, operators, public, refused, shaping
 from corejax_lax_basic import broadcast_shapes, of_one_dtype
-from corejax_numpy import _in_memory_matrices as in_memory
-from corejax_numpy._arrays import Unusual, array
+from corejax_numpy import _in_memory_polynomials as in_memory
+from corejax_numpy._arrays import array
 from corejax_numpy._fitting import fitted
 from corejax_numpy._matrices import floats
 from corejax_numpy.signals import convolve
 
 __all__ = ["poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval", "roots"]
-
 
 
 @directly(np.polyval, arrays=2)
@@ -46,19 +45,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     return lax.scan(lambda y, one: (y * t + one, None), start, c, unroll=max(unroll, 1))[0]
 
 
-def _sum_by_numpy(a1: Any, a2: Any) -> Any:
-    return np.add(*_padded_by_numpy(a1, a2))
-
-
-def _padded_by_numpy(a1: Any, a2: Any) -> tuple[Any, Any]:
-    missing = a1.size - a2.size
-    if not missing:
-        return a1, a2
-    zeros = np.zeros(abs(missing), (a2 if missing > 0 else a1).dtype)
-    return (a1, np.concatenate((zeros, a2))) if missing > 0 else (np.concatenate((zeros, a1)), a2)
-
-
-@directly(_sum_by_numpy, arrays=2)
+@directly(in_memory.polyadd, arrays=2)
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The sum of two polynomials.
 
@@ -69,7 +56,7 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     return x + y
 
 
-@directly(lambda a1, a2: np.subtract(*_padded_by_numpy(a1, a2)), arrays=2)
+@directly(in_memory.polysub, arrays=2)
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The difference of two polynomials.
 
@@ -119,13 +106,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
     return quotient, rest
 
 
-def _derived_by_numpy(p: Any, m: int = 1) -> Any:
-    if type(m) is not int or m != 1 or p.dtype.char not in "fd" or p.ndim != 1 or p.size < 2:
-        raise Unusual
-    return p[:-1] * np.arange(p.size - 1, 0, -1, p.dtype)
-
-
-@directly(_derived_by_numpy)
+@directly(in_memory.polyder)
 def polyder(p: ArrayLike, m: int = 1) -> Array:
     """The coefficients of the m-th derivative of a polynomial.
 
@@ -143,15 +124,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     return x[:x.size - m] * lax.convert_element_type(np.asarray(factors), x.dtype)
 
 
-def _integrated_by_numpy(p: Any, m: int = 1) -> Any:
-    if type(m) is not int or m != 1 or p.dtype.char not in "fd" or p.ndim != 1:
-        raise Unusual
-    found = np.zeros(p.size + 1, p.dtype)
-    np.divide(p, np.arange(p.size, 0, -1, p.dtype), found[:-1])
-    return found
-
-
-@directly(_integrated_by_numpy)
+@directly(in_memory.polyint)
 def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     """The coefficients of the m-th integral of a polynomial; `k` is the constant of each, or of all integrations.
 
@@ -172,18 +145,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     return lax.concatenate((x, constants), 0) / lax.convert_element_type(np.asarray(divisors), x.dtype)
 
 
-def _product_by_numpy(seq_of_zeros: Any) -> Any:
-    x = seq_of_zeros
-    if x.ndim != 1 or x.dtype.char not in "fdFD":
-        raise Unusual
-    found = np.zeros(x.size + 1, x.dtype)
-    found[0] = 1
-    for k in range(x.size):
-        found[1:k + 2] -= x[k] * found[:k + 1]
-    return found
-
-
-@directly(_product_by_numpy)
+@directly(in_memory.poly)
 def poly(seq_of_zeros: ArrayLike) -> Array:
     """The polynomial with these zeros; the characteristic polynomial, if it is a square matrix.
 
@@ -205,13 +167,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     return found
 
 
-def _roots_by_numpy(p: Any) -> Any:
-    if p.dtype.char != "d" or p.ndim != 1 or not np.isfinite(p).all():
-        raise Unusual
-    return np.roots(p).astype(complex)
-
-
-@directly(_roots_by_numpy, sizes_vary=True)
+@directly(in_memory.roots, sizes_vary=True)
 def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     """The zeros of a polynomial, in no order; always complex.
 
@@ -263,11 +219,7 @@ def _roots_and_nans(x: Any) -> Any:
 
 # Fits
 
-def _fitted_by_numpy(x: Any, y: Any, deg: int, rcond: float | None = None) -> Any:
-    return in_memory.fitted(x, y, deg, rcond)
-
-
-@directly(_fitted_by_numpy, arrays=2)
+@directly(in_memory.polyfit, arrays=2)
 def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, full: bool = False,
             w: ArrayLike | None = None, cov: bool | str = False) -> Array | tuple[Array, ...]:
     """The polynomial of degree `deg` for which the squares of p(x) - y are smallest; each weighted by `w`, if given.
