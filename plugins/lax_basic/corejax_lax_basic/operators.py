@@ -214,7 +214,7 @@ def pow(x: Any, y: Any) -> Any:
 integer_power = _bind(arithmetic.integer_pow)
 
 
-divmod, rdivmod = _pair("divmod", lambda x, y: (_floor_divide(x, y), _modulo(x, y)), at_least="i")
+divmod, rdivmod = _pair("divmod", lambda x, y: (floor_divide(x, y), modulo(x, y)), at_least="i")
 
 
 # Unary operators

@@ -13,7 +13,7 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, ArrayLike, DTypeLike, aval_of, dtypes
 from corejax.errors import CorejaxNotImplementedError, CorejaxValueError
-from corejax.plugin import directly, operators, refused, shaping
+from corejax.plugin import directly, operators, public, refused, shaping
 from corejax_numpy._arrays import array, no_out
 from corejax_numpy._missing import missing
 
