@@ -1,11 +1,14 @@
 """Random calls of `corejax.numpy` beside jax.numpy: values, dtypes, compiled, mapped, and derivatives.
 
-`JAX_ENABLE_X64=1 python -m tests.numpy_search --count 2000 --seed 0 [NAME ...]` prints what differs, shortest first.
+`JAX_ENABLE_X64=1 python -m tests.numpy_search --count 2000 --seed 0 [NAME ...]` prints what differs, shortest first, and
+fails if anything does but for what `KNOWN` says.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -276,6 +279,15 @@ DRAWS: dict[str, Draw] = {
 NO_GRADIENT = {"linalg.matrix_rank", "linalg.cond", "spacing", "nextafter", "linalg.eigvals"}
 
 
+#: Differences from jax that are meant: a pattern of how they are reported, and the reason.
+KNOWN: dict[str, tuple[tuple[str, str], ...]] = {
+    **dict.fromkeys(("searchsorted", "digitize"), (("dtype int64, int32", "places are int64, as in NumPy"),)),
+    "histogram": (("dtype int64, float", "numbers of elements are integers, as in NumPy"),),
+    **dict.fromkeys(("correlate", "convolve"), (("dtype u?int.., float", "of integers integers, as in NumPy"),)),
+    "polyfit": (("theirs .*nan", "jax's derivative is NaN where a point is 0"),),
+}
+
+
 # Comparing
 
 class Difference(NamedTuple):
@@ -411,16 +423,30 @@ def _derived(name: str, call: Call, ours: Any, theirs: Any, floats: list[int]) -
             yield Difference(name, f"{order}: {what}", call, found, wanted)
 
 
-def search(count: int, seed: int, names: list[str]) -> list[Difference]:
-    """What differs in `count` calls of each function."""
+def is_known(found: Difference) -> bool:
+    """Whether a difference is one of those that `KNOWN` has reasons for."""
+    return any([re.search(pattern, str(found), re.DOTALL) for pattern, _ in KNOWN.get(found.name, ())])
+
+
+def search(name: str, count: int, seed: int) -> list[Difference]:
+    """What differs in `count` calls of a function, but for what is known."""
     found: list[Difference] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name in names:
-            for i in range(count):
-                rng = np.random.default_rng([seed, i, sum(map(ord, name))])
-                found += differences(name, DRAWS[name](rng))
+        for i in range(count):
+            rng = np.random.default_rng([seed, i, sum(map(ord, name))])
+            found += [one for one in differences(name, DRAWS[name](rng)) if not is_known(one)]
     return found
+
+
+def forget() -> None:
+    """Drop all compiled programs, of which thousands would fill the memory."""
+    import jax
+
+    import corejax as cj
+
+    jax.clear_caches()
+    cj.clear_caches()
 
 
 if __name__ == "__main__":
@@ -430,9 +456,12 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--each", type=int, default=2, help="how many differences of one function are shown")
     options = parser.parse_args()
-    every = search(options.count, options.seed, options.names or [*DRAWS])
-    for name in dict.fromkeys([d.name for d in every]):
-        of_name = sorted([d for d in every if d.name == name], key=lambda d: len(str(d)))
-        print(f"== {name}: {len(of_name)}")
-        print(*of_name[: options.each], sep="\n")
-    print(f"{len(every)} differences")
+    total = 0
+    for name in options.names or DRAWS:
+        of_name = sorted(search(name, options.count, options.seed), key=lambda d: len(str(d)))
+        total += len(of_name)
+        if of_name:
+            print(f"== {name}: {len(of_name)}", *of_name[: options.each], sep="\n", flush=True)
+        forget()
+    print(f"{total} differences")
+    sys.exit(total > 0)
