@@ -123,7 +123,8 @@ def _slope(x_dot: Any, factor: Any) -> Any:
     x_dot = hermitian_of_lower(x_dot)
     inner = triangular_solve(factor, x_dot, left_side=False, transpose_a=True, conjugate_a=True, lower=True)
     inner = lower_part(triangular_solve(factor, inner, left_side=True, lower=True))
-    return product(factor, inner / (identity(factor.dtype, factor.shape[-1], batch=factor.shape[:-2]) + 1))
+    slope = product(factor, inner / (identity(factor.dtype, factor.shape[-1], batch=factor.shape[:-2]) + 1))
+    return lower_part(slope)  # zeros above it even where there is no factor
 
 
 cholesky: Any = define(Cholesky())

@@ -185,6 +185,11 @@ def test_singular_matrices_have_lu_decompositions_and_infinite_solutions() -> No
     assert np.isfinite(solved).all()
 
 
+def test_the_slope_of_a_factor_that_is_missing_is_zero_above_the_diagonal_too() -> None:
+    _, slope = cj.jvp(linalg.cholesky, (-np.eye(2),), (np.ones((2, 2)),))
+    assert_array_equal([[np.nan, 0.0], [np.nan, np.nan]], slope)
+
+
 # Conventions
 
 def test_only_the_lower_triangle_is_read_and_has_a_gradient() -> None:
