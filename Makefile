@@ -56,14 +56,16 @@ device-tests: $(filter .venv/stamp,$(IN)/stamp)
 test-matrix:
 	$(PYTHON) tools/matrix.py --workers $(WORKERS) --only $(ONLY)
 
-# Everything, in hours: all orderings, all mutants, all wheels, all that jax says, thousands of random programs beside it,
-# and the quick tests on every CPython and jaxlib that is found.
+# Everything, in hours: all orderings, all mutants, all wheels, all that jax says, thousands of random programs beside it and
+# so many calls of each function of corejax.numpy, and the quick tests on every CPython and jaxlib that is found.
 PROGRAMS ?= 20000
+CALLS ?= 20
 
 # With the code that the compiler usually writes, also where `make test` takes less: tests/quick_code.py.
 test-all: export COREJAX_TESTS_FULL_CODE = 1
 test-all: lint kernel-tests other-tests device-tests parity-all
 	$(TEST_ENV) JAX_ENABLE_X64=1 .venv-parity/bin/python -m tests.random_programs --count $(PROGRAMS) --processes $(WORKERS)
+	$(TEST_ENV) JAX_ENABLE_X64=1 .venv-parity/bin/python -m tests.numpy_search --count $(CALLS)
 	$(MAKE) --no-print-directory test-matrix
 
 # Every fault in tests/mutants against the conformance kit; `make test` runs a spread of them.
