@@ -284,7 +284,9 @@ KNOWN: dict[str, tuple[tuple[str, str], ...]] = {
     "any function": (("Python number -1 doesn't fit ~u", "beside unsigned integers it is refused, as in NumPy"),),
     **dict.fromkeys(("searchsorted", "digitize"), (("dtype int64, int32", "places are int64, as in NumPy"),)),
     "histogram": (("dtype int64, float", "numbers of elements are integers, as in NumPy"),),
-    **dict.fromkeys(("correlate", "convolve"), (("dtype u?int.., float", "of integers integers, as in NumPy"),)),
+    **dict.fromkeys(("correlate", "convolve", "polymul", "polyder"), (
+        ("dtype u?int.*, float", "of integers integers, as in NumPy"),
+        ("vmap: values.*theirs.*nan", "where jax multiplies infinities by the zeros around a vector"))),
     "partition": (("values", "elements on either side are in any order: here, sorted"),),
     "float_power": (("dtype (float64|complex128), ", "always in 64 bits, as in NumPy"),),
     "polyfit": (("theirs .*nan", "jax's derivative is NaN where a point is 0"),),

@@ -24,7 +24,7 @@ LEFT_OUT = {"gcd", "lcm", "float_power", "positive", "square"}
 OTHERS: dict[str, tuple[Callable[..., Any], str]] = {
     "modf": (lambda x: np.signbit(x) | ~np.isfinite(x), "the fraction has the sign of x, and of infinities is 0"),
     "pow": (lambda x, y: (x.dtype.kind in "iu") & ((y < 0) | (y > 63)),
-            "there, six bits of an integer exponent count; here all, and negative powers are 0, of 1 and -1 one of these"),
+            "there, six bits of an integer exponent count; here all, and negative powers are 0 but for 1 and -1"),
     "logaddexp2": (lambda x, y: x == y, "1 more than both, exactly"),
 }
 
