@@ -289,6 +289,7 @@ KNOWN: dict[str, tuple[tuple[str, str], ...]] = {
         ("vmap: values.*theirs.*nan", "where jax multiplies infinities by the zeros around a vector"))),
     "partition": (("values", "elements on either side are in any order: here, sorted"),),
     "float_power": (("dtype (float64|complex128), ", "always in 64 bits, as in NumPy"),),
+    "linalg.vector_norm": (("dtype float32, (float64|int)", "of integers, as linalg.norm: floats of their size"),),
     "polyfit": (("theirs .*nan", "jax's derivative is NaN where a point is 0"),),
 }
 
