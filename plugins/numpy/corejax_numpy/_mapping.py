@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from corejax.core import aval_of, call_user, to_dim, values, vmap_flat
-from corejax.plugin import refused
+from corejax.plugin import calls_users, refused
 from corejax_lax_basic import broadcast_shapes, squeeze
 from corejax_numpy._arrays import array
 
-__all__ = ["over_axes", "over_elements"]
+__all__ = ["following", "over_axes", "over_elements"]
 
 Function = Callable[..., Any]
+
+
+@calls_users
+def following(function: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Function:
+    """The user's function of arrays that these arguments follow; errors show the user's."""
+    def of_arrays(*xs: Any) -> Any:
+        return function(*xs, *args, **kwargs)
+    of_arrays.__wrapped__ = function  # type: ignore[attr-defined]
+    return of_arrays
 
 
 def over_elements(name: str, function: Function, args: Sequence[Any], nout: int) -> Any:

@@ -13,11 +13,12 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, ArrayLike, aval_of, call_user, dtypes, is_concrete
 from corejax.errors import ConcretizationError, CorejaxIndexError, CorejaxValueError
-from corejax.plugin import calls_users, directly, operators, public, refused, shaping
+from corejax.plugin import directly, operators, public, refused, shaping
 from corejax_lax_basic import broadcast_together, of_one_dtype
 from corejax_numpy import _in_memory_elements as in_memory
 from corejax_numpy import _real_functions as reals
 from corejax_numpy._arrays import Unusual, array, no_out
+from corejax_numpy._mapping import following
 from corejax_numpy._picking import operand, pick
 
 __all__ = [
@@ -82,7 +83,6 @@ def _check_truth(name: str, condition: Any) -> None:
                       todo="compare, for example x != 0")
 
 
-@calls_users
 @public
 def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
     """Each element by the function, or the constant, of the last condition that holds there; else by the default, or 0.
@@ -123,7 +123,7 @@ def _conditions(condlist: Any, x: Any) -> list[Any]:
 def _case(function: Any, x: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
     if not callable(function):
         return function
-    return call_user(lambda y: function(y, *args, **kw), (x,), "piecewise: a function")
+    return call_user(following(function, args, kw), (x,), "piecewise: a function")
 
 
 # By indices

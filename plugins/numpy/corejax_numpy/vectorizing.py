@@ -15,7 +15,7 @@ from corejax.errors import CorejaxValueError
 from corejax.plugin import calls_users, operators, public, refused, shaping
 from corejax_lax_basic import broadcast_shapes, expand_dims
 from corejax_numpy._arrays import array
-from corejax_numpy._mapping import over_axes, results
+from corejax_numpy._mapping import following, over_axes, results
 
 __all__ = ["apply_along_axis", "apply_over_axes", "fromfunction", "vectorize"]
 
@@ -57,6 +57,7 @@ def vectorize(pyfunc: Function, *, excluded: Collection[int | str] = frozenset()
                 whole[i] = x
             return pyfunc(*whole, **fixed, **dict(zip(names, xs[len(places):], strict=True)))
         mapped = [array(x) for x in [*[args[i] for i in places], *[kwargs[k] for k in names]]]
+        of_mapped.__wrapped__ = pyfunc  # type: ignore[attr-defined]  # which errors show
         return _vectorized(name, of_mapped, mapped, parsed)
 
     return update_wrapper(public(calls_users(call)), pyfunc, updated=())
@@ -128,7 +129,6 @@ def _parsed(signature: str) -> tuple[Core, Core]:
     return takes, gives
 
 
-@calls_users
 @public
 def apply_along_axis(func1d: Function, axis: int, arr: ArrayLike, *args: Any, **kwargs: Any) -> Array:
     """The function of each vector along an axis; its results' axes take the place of that axis.
@@ -144,7 +144,7 @@ def apply_along_axis(func1d: Function, axis: int, arr: ArrayLike, *args: Any, **
     shape = aval_of(vectors).shape[:-1]
 
     def of_one(x: Any) -> list[Any]:
-        found = call_user(lambda y: func1d(y, *args, **kwargs), (x,), "apply_along_axis: func1d")
+        found = call_user(following(func1d, args, kwargs), (x,), "apply_along_axis: func1d")
         return results("apply_along_axis: func1d", array(found), 1)
     (out,) = over_axes(of_one, [vectors], [len(shape)], shape)
     new = aval_of(out).ndim - len(shape)
@@ -153,7 +153,6 @@ def apply_along_axis(func1d: Function, axis: int, arr: ArrayLike, *args: Any, **
         out)
 
 
-@calls_users
 @public
 def apply_over_axes(func: Function, a: ArrayLike, axes: int | Sequence[int]) -> Array:
     """`func(a, axis)` for one axis after the other; an axis that it removes is kept with size 1.
@@ -164,7 +163,7 @@ def apply_over_axes(func: Function, a: ArrayLike, axes: int | Sequence[int]) -> 
     check_callable(func, "apply_over_axes")
     found: Any = array(a)
     for axis in shaping.canonical_axes("apply_over_axes", axes, found.aval.ndim):
-        out = array(func(found, axis))
+        out = array(call_user(func, (found, axis), "apply_over_axes: func"))
         ndim = aval_of(out).ndim
         if ndim == found.aval.ndim - 1:
             out = expand_dims(out, (axis,))
@@ -176,7 +175,6 @@ def apply_over_axes(func: Function, a: ArrayLike, axes: int | Sequence[int]) -> 
     return found
 
 
-@calls_users
 @public
 def fromfunction(function: Function, shape: int | Sequence[int], *, dtype: DTypeLike = float, **kwargs: Any) -> Any:
     """The function of the indices along each axis of an array of this shape, element by element.
@@ -193,7 +191,7 @@ def fromfunction(function: Function, shape: int | Sequence[int], *, dtype: DType
 
     def of_one(*xs: Any) -> list[Any]:
         nonlocal count
-        found = call_user(lambda *ys: function(*ys, **kwargs), xs, "fromfunction: the function")
+        found = call_user(following(function, (), kwargs), xs, "fromfunction: the function")
         count = len(found) if isinstance(found, (tuple, list)) else 0
         return [array(out) for out in (found if count else [found])]
     outs = over_axes(of_one, places, [len(sizes)] * len(sizes), sizes)
