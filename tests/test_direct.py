@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -24,6 +24,7 @@ class Counted:
             self.count += 1
             return numpy_function(*args, **kwargs)
 
+        self.counting = counted
         self.call = directly(counted, arrays)(function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -77,6 +78,28 @@ def test_a_result_of_another_type_is_not_taken() -> None:
     assert 1 == mean.count
 
 
+def test_numpy_is_not_asked_again_where_it_gave_another_type() -> None:
+    mean = Counted(lambda a: np.float32(np.mean(a)), lambda a: operators.mean(a))
+    assert [2.5] * 4 == [float(mean(X)) for _ in range(4)]
+    assert 1 == mean.count
+    narrow = lax.convert_element_type(X, np.float32)
+    assert [2.5] * 3 == [float(mean(narrow)) for _ in range(3)]
+    assert 3 == mean.count
+
+
+def test_sizes_of_results_may_depend_on_values_if_that_is_said() -> None:
+    def places(x: Any) -> Any:
+        return tuple([cj.core.from_array_like(p) for p in np.asarray(x).nonzero()])
+    fixed, free = Counted(np.nonzero, places), Counted(np.nonzero, places)
+    free.call = directly(free.counting, sizes_vary=True)(places)
+    for function in (fixed, free):
+        found = [function(lax.gt(X, bound)) for bound in (2.0, 4.0, -1.0, 9.0)]
+        assert [3, 1, 6, 0] == [len(rows) for rows, _ in found]
+        assert all([type(x) is cj.Array and x.aval is cj.core.ShapedArray(x.shape, np.int64)
+                    for pair in found for x in pair])
+    assert (1, 3) == (fixed.count, free.count)
+
+
 def test_what_numpy_refuses_is_reported_by_the_general_function(total: Counted) -> None:
     total(X, 0)
     for _ in range(2):
@@ -113,6 +136,38 @@ def test_several_operands_and_several_results() -> None:
     assert 1 == join.count
 
 
+class Pair(NamedTuple):
+    """What a function returns."""
+
+    least: Any
+    largest: Any
+
+
+@pytest.mark.parametrize("make", [tuple, list, Pair._make])
+def test_several_results_are_in_what_the_function_returns(make: Any) -> None:
+    ends = Counted(lambda x, y: [np.minimum(x, y), np.maximum(x, y)], lambda x, y: make([lax.min(x, y), lax.max(x, y)]),
+                   2)
+    first, second = ends(X, 2.0), ends(X, 2.0)
+    assert type(first) is type(second)
+    assert [x.tolist() for x in first] == [x.tolist() for x in second]
+    assert 1 == ends.count
+
+
+def test_none_among_operands_is_passed_on() -> None:
+    limited = Counted(lambda x, low, high: np.clip(x, low, high), lambda x, low, high: operators.clip(x, low, high), 3)
+    assert limited(X, None, 2.0).tolist() == limited(X, None, 2.0).tolist()
+    assert 1 == limited.count
+
+
+def test_integers_that_a_dtype_cannot_hold_are_other_operands() -> None:
+    small = lax.convert_element_type(X, np.uint8)
+    less = Counted(np.less, lambda x, y: lax.lt(x, y), 2)
+    assert [True] * 3 == [bool(less(small, 200)[0, 0]) for _ in range(3)]
+    for too_much in (256, -1):
+        with pytest.raises(OverflowError, match=f"{too_much} doesn't fit"):
+            less(small, too_much)
+
+
 def test_a_python_number_is_known_by_its_kind_not_its_value() -> None:
     power = Counted(np.power, lambda x, y: operators.pow(x, y), 2)
     assert [power(X, y).tolist() for y in (2, 3, 2.0)] == [(np.asarray(X) ** y).tolist() for y in (2, 3, 2.0)]
@@ -141,6 +196,59 @@ def test_calls_within_calls_and_from_many_threads() -> None:
         thread.join()
     assert {15.0} == set(found)
     assert 800 == len(found)
+
+
+# Operators, which NumPy brings together
+
+_SIGNED = [0.0, -0.0, 1.0, -1.0, 0.5, 7.5, -2.0, np.inf, -np.inf, np.nan, 1e300, 1e16]
+
+
+def _both_ways(monkeypatch: pytest.MonkeyPatch, function: Any, *operands: Any) -> tuple[list[Any], list[Any]]:
+    """The results by the general function, and by NumPy's."""
+    from corejax.eager import direct
+
+    def found() -> list[Any]:
+        out = function(*operands)
+        return list(out) if type(out) is tuple else [out]
+    with monkeypatch.context() as patch:
+        patch.setattr(direct, "EvalTrace", type(None))
+        general = found()
+    found()
+    return general, found()
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "pow", "eq", "lt", "ge"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int32", "uint8", "bool"])
+def test_operators_give_the_same_bits_either_way(monkeypatch: pytest.MonkeyPatch, name: str, dtype: str) -> None:
+    operate = getattr(operators, name)
+    if name == "sub" and dtype == "bool":
+        pytest.skip("booleans have no difference")
+    with np.errstate(all="ignore"):
+        values = np.array(_SIGNED if "float" in dtype else [0, 1, 2, 3, 7, 250]).astype(dtype)
+    x = cj.core.from_array_like(values)
+    for y in (lax.reshape(x, (values.size, 1)), 2, 0.5, True, cj.core.from_array_like(np.array([3, -2, 0])[:, None])):
+        general, direct = _both_ways(monkeypatch, operate, x, y)
+        for one, other in zip(general, direct, strict=True):
+            assert one.aval is other.aval
+            np.testing.assert_array_equal(one, other)
+            if one.dtype.kind == "f":
+                here = ~np.isnan(np.asarray(one))
+                np.testing.assert_array_equal(np.signbit(one)[here], np.signbit(other)[here])
+
+
+def test_large_quotients_are_rounded_down_as_they_are_without_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.uniform(0.1, 10.0, 500)
+    operands = [cj.core.from_array_like(part) for part in (y * rng.uniform(2.0**50, 2.0**53, 500), y)]
+    general, direct = _both_ways(monkeypatch, operators.floordiv, *operands)
+    np.testing.assert_array_equal(general[0], direct[0])
+
+
+def test_integers_divided_by_zero_are_xlas() -> None:
+    x, zero = (cj.core.from_array_like(np.array(part)) for part in ([7, 0, -7], [0, 0, 0]))
+    for _ in range(2):
+        assert cj.jit(operators.floordiv)(x, zero).tolist() == operators.floordiv(x, zero).tolist()
+        assert cj.jit(operators.mod)(x, zero).tolist() == operators.mod(x, zero).tolist()
 
 
 def test_it_has_the_name_signature_and_docstring_of_the_function() -> None:
