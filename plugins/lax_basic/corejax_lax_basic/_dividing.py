@@ -1,20 +1,16 @@
 """Division with the quotient rounded down, and its remainder: what `//` and `%` mean, as in Python and NumPy.
 
-NumPy computes them at once for arrays in host memory. Of zeros, too, the signs are NumPy's: a quotient has that of
-x / y, a remainder that of y.
+Of zeros, too, the signs are NumPy's: a quotient has that of x / y, a remainder that of y.
 """
 
 # mypy: no-warn-return-any
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from corejax.core import aval_of, dtypes
-from corejax.plugin import directly, families, refused
+from corejax.plugin import families, refused
 from corejax_lax_basic import arithmetic, comparison, logic, rounding, selection
 
 __all__ = ["floor_divide", "modulo"]
@@ -52,19 +48,6 @@ def modulo(x: Any, y: Any) -> Any:
     return selection.select_n(below, remainder, arithmetic.add(remainder, y))
 
 
-class _Narrow(Exception):
-    """NumPy computes in float32, where a program rounds after each operation."""
-
-
-def _of_wide(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
-    def compute(x: Any, y: Any) -> Any:
-        if x.dtype.itemsize < 4:
-            raise _Narrow
-        return ufunc(x, y)
-    return compute
-
-
-@directly(_of_wide(np.floor_divide), 2)
 def _whole_quotient(x: Any, y: Any) -> Any:
     remainder = arithmetic.rem(x, y)
     # a zero has the sign of x; at y = 0 the remainder is NaN, but the quotient should be infinite like x / y
@@ -74,7 +57,6 @@ def _whole_quotient(x: Any, y: Any) -> Any:
     return rounding.round(selection.select_n(below, quotient, arithmetic.sub(quotient, 1)))
 
 
-@directly(_of_wide(np.remainder), 2)
 def _remainder_of_floats(x: Any, y: Any) -> Any:
     side = arithmetic.sign(y)
     remainder = arithmetic.mul(arithmetic.rem(x, y), side)  # as if y were positive

@@ -53,43 +53,32 @@ _LARGE = {"d": 2.0**50, "f": 2.0**21}
 
 
 def _whole(found: Any, y: Any) -> Any:
-    """What `floor_divide` gives, with our signs of zeros; integers aren't divided by zero."""
+    """What `floor_divide` gives; integers aren't divided by zero."""
     char = found.dtype.char
     if char in _LARGE and not np.count_nonzero(np.abs(found) > _LARGE[char]):
-        return _zeros_signed(found, y)
+        return found
     if found.dtype.kind in "iu" and np.count_nonzero(y) == np.size(y):
         return found
     raise _Unusual
 
 
-def _rest(found: Any, x: Any) -> Any:
-    """What `remainder` gives, with our signs of zeros."""
-    if found.dtype.char in _LARGE:
-        return _zeros_signed(found, x)
-    if found.dtype.kind in "iu":
+def _rest(found: Any) -> Any:
+    """What `remainder` gives."""
+    if found.dtype.char in _LARGE or found.dtype.kind in "iu":
         return found
     raise _Unusual
 
 
-def _zeros_signed(found: Any, x: Any) -> Any:
-    """The result, whose zeros get the signs of x."""
-    if np.count_nonzero(found) == found.size:
-        return found
-    if not found.shape:
-        return np.copysign(found, x) if found == 0 else found
-    return np.copysign(found, x, found, where=found == 0)
-
-
 def _quotient_and_rest(x: Any, y: Any) -> tuple[Any, Any]:
     whole, rest = np.divmod(x, y)
-    return _whole(whole, y), _rest(rest, x)
+    return _whole(whole, y), _rest(rest)
 
 
 #: By the names of operators.
 FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": _quotient, "pow": _power,
     "floordiv": lambda x, y: _whole(np.floor_divide(x, y), y),
-    "mod": lambda x, y: _rest(np.remainder(x, y), x), "divmod": _quotient_and_rest,
+    "mod": lambda x, y: _rest(np.remainder(x, y)), "divmod": _quotient_and_rest,
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
     "lshift": np.left_shift, "rshift": np.right_shift, "matmul": lambda x, y: x @ y,
     "eq": _compared(np.equal), "ne": _compared(np.not_equal), "lt": _compared(np.less),
