@@ -16,6 +16,7 @@ __all__ = ["of_nested"]
 
 _NUMBERS = frozenset(dtypes.PYTHON_SCALARS)
 _INTEGERS = frozenset((int, bool))
+_FEW = 32
 
 
 def of_nested(name: str, x: Any, dtype: np.dtype | None) -> Any:
@@ -44,12 +45,15 @@ def of_nested(name: str, x: Any, dtype: np.dtype | None) -> Any:
 def _are_numbers(x: Any) -> bool:
     """Whether nested lists surely have nothing but Python's numbers: the sum of these is one, too.
 
-    Looking at each type takes as long as NumPy does. Where operations are traced, there must be no such sum.
+    Looking at each type of many takes as long as NumPy does. Where operations are traced, there must be no such sum.
     """
     try:
         if type(x[0]) in (list, tuple):
             return all([_are_numbers(part) for part in x])
-        return type(x[0]) in _NUMBERS and type(sum(x)) in _NUMBERS
+        if len(x) <= _FEW:
+            return _NUMBERS.issuperset(map(type, x))
+        with np.errstate(all="ignore"):
+            return type(x[0]) in _NUMBERS and type(sum(x)) in _NUMBERS
     except Exception:  # it is empty, or holds something else
         return False
 
