@@ -40,6 +40,8 @@ OTHERS: dict[str, tuple[Points, str]] = {
     "heaviside": (lambda x, y: np.isnan(x), "constant wherever it isn't 0"),
     "hypot": (lambda x, y: (abs(x) == abs(y)) | np.isinf(x + y) | np.isnan(x + y),
               "smooth where both are equal, 0 at 0, 0 or 1 at infinity: there, half of a kink, 0.5, NaN"),
+    **dict.fromkeys(("remainder", "divmod"), (
+        lambda x, y: (y == 0) | np.isnan(y), "NaN where the remainder is NaN; there 1, or infinities")),
     "logaddexp": (lambda x, y: np.isinf(x) | np.isinf(y), "0 or 1 beside infinities; there exp of the other, or NaN"),
     "logaddexp2": (lambda x, y: np.isinf(x) | np.isinf(y), "0 or 1 beside infinities; there exp2 of the other, or NaN"),
 }
