@@ -288,6 +288,10 @@ KNOWN: dict[str, tuple[tuple[str, str], ...]] = {
         ("dtype u?int.*, float", "of integers integers, as in NumPy"),
         ("vmap: values.*theirs.*nan", "where jax multiplies infinities by the zeros around a vector"))),
     "partition": (("values", "elements on either side are in any order: here, sorted"),),
+    **dict.fromkeys(("cumulative_sum", "cumulative_prod"), (
+        ("dtype u?int64, ", "sums of narrow integers are 64-bit, as the array API says"),)),
+    **dict.fromkeys(("divmod", "mod", "remainder"), (
+        (r"(False|\b0\b|\b0\.0\b).*(gradient|order 2): values", "at a divisor of 0, where the remainder is NaN"),)),
     "float_power": (("dtype (float64|complex128), ", "always in 64 bits, as in NumPy"),),
     "linalg.vector_norm": (("dtype float32, (float64|int)", "of integers, as linalg.norm: floats of their size"),),
     **{name: ((r"^[^\n]*\b(inf|nan)\b[^\n]*values", "which sums have an infinity depends on the algorithm"),)
