@@ -154,7 +154,7 @@ def _accumulated(name: str, reduce: Callable[..., Any], x: Any, identity: int, a
     if out is not None:
         _no_out(name, out)
     aval = aval_of(x)
-    if dtype is not None or not dtypes.is_inexact(aval.dtype):
+    if dtype is not None or aval.weak_type or not dtypes.is_inexact(aval.dtype):
         promote = promote if promote is True else shaping.as_flag(name, "promote_integers", promote)
         x = _converted(x, _summed_dtype(x, dtype, promote))
     if where is not None:
@@ -184,6 +184,8 @@ def _extreme(name: str, reduce: Callable[..., Any], choose: Callable[..., Any], 
         raise refused(name, "an array without elements has no extreme", got=str(aval),
                       wanted="a positive size along the axes",
                       todo="pass initial=..., or test the shape first", kind=CorejaxValueError)
+    if aval.weak_type:
+        x = _converted(x, aval.dtype)
     if where is not None:
         x = _masked(name, x, where, identity(aval.dtype))
     found = _kept(name, reduce(x, axes), aval.shape, axes, keepdims)
@@ -201,8 +203,7 @@ def _truth(name: str, reduce: Callable[..., Any], x: Any, identity: bool, axis: 
            where: Any) -> Any:
     _no_out(name, out)
     aval = aval_of(x)
-    if aval.dtype != dtypes.bool_:
-        x = lax.ne(x, 0)
+    x = _converted(x if aval.dtype == dtypes.bool_ else lax.ne(x, 0), dtypes.bool_)
     if where is not None:
         x = _masked(name, x, where, identity)
     axes = canonical_axes(name, axis, aval.ndim)
@@ -233,7 +234,10 @@ def _kept(name: str, x: Any, shape: tuple[int, ...], axes: tuple[int, ...], keep
 
 
 def _converted(x: Any, dtype: np.dtype) -> Any:
-    return x if aval_of(x).dtype == dtype and hasattr(x, "aval") else lax.convert_element_type(x, dtype)
+    """The operand in this dtype, and not weak: what is computed of many elements isn't a number in the program."""
+    aval = aval_of(x)
+    kept = aval.dtype == dtype and not aval.weak_type and hasattr(x, "aval")
+    return x if kept else lax.convert_element_type(x, dtype)
 
 
 def _summed_dtype(x: Any, dtype: Any, at_least_default: bool = True) -> np.dtype:

@@ -122,3 +122,14 @@ def test_wrong_arguments_are_refused_by_name(call, match):
 def test_the_derivative_of_a_median_of_all_that_is_not_nan():
     assert [0.0, 1.0, 0.0] == cj.grad(jnp.nanmedian)(np.array([3.0, 2.0, 1.0])).tolist()
     assert [0.5, 0.0, 0.5] == cj.jit(cj.grad(jnp.nanmedian))(np.array([3.0, np.nan, 1.0])).tolist()
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "mean", "var", "std", "ptp", "cumsum", "cumprod",
+                                  "average", "nansum", "median", "trapezoid"])
+def test_totals_of_numbers_in_the_program_have_their_type_for_good_as_in_jax(name):
+    """Else 300 elements, counted as where(x, 1, 0).sum(), would be int8 beside an array of int8."""
+    def beside(jnp, one, narrow):
+        return (getattr(jnp, name)(jnp.where(jnp.ones(300) > 0, one, 2 * one)) * jnp.ones(300, narrow)).dtype
+    for one, narrow in ((1.0, "float32"), (1, "int8")):
+        assert beside(jax.numpy, one, narrow) == beside(jnp, one, narrow)
+    assert 300 == (jnp.where(jnp.ones(300) > 0, 1, 0).sum() * jnp.int8(1)).item()
