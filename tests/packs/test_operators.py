@@ -408,3 +408,11 @@ def test_extremes_of_complex_numbers_are_numpys(name):
     wanted = getattr(np, f"{name}imum")(x, y)
     for function in (getattr(lax, name), cj.jit(getattr(lax, name))):
         np.testing.assert_array_equal(wanted.view(float), np.asarray(function(x, y)).view(float))
+
+
+@pytest.mark.parametrize("compare", [operator.lt, operator.le, operator.gt, operator.ge])
+def test_complex_numbers_are_ordered_by_the_real_parts_and_then_by_the_imaginary_ones(compare) -> None:
+    x = np.array([1.0, 1.0 + 1.0j, 2.0 - 1.0j, np.nan, 1.0 + 2.0j])
+    for y in (1.0 + 1.0j, 1.0, 1, x[::-1].copy()):
+        for call in (compare, cj.jit(compare)):
+            np.testing.assert_array_equal(np.asarray(call(lax.add(x, 0.0), y)), compare(x, y))

@@ -153,8 +153,23 @@ def _forward(name: str, together: Function, primitive: Primitive, direct: frozen
 
 
 def _comparison(name: str, function: Any, kinds: str, beyond: Callable[[int], bool]) -> Function:
-    together = _together(name, _bind(function), "b", promoted)
+    apply = _bind(function) if "c" in kinds else _by_parts(function)
+    together = _together(name, apply, "b", promoted)
     return _forward(name, together, _primitive(function), _dtypes_of(kinds), beyond)
+
+
+def _by_parts(function: Any) -> Function:
+    """A comparison that compares complex numbers by the real parts and then by the imaginary ones, as NumPy does."""
+    bind = _bind(function)
+    strict = {comparison.le: comparison.lt, comparison.ge: comparison.gt}.get(function, function)
+
+    def apply(x: Any, y: Any) -> Any:
+        if not dtypes.is_complex(aval_of(x).dtype):
+            return bind(x, y)
+        (a, b), (c, d) = [(complex_parts.real(z), complex_parts.imag(z)) for z in (x, y)]
+        same = logic.bitwise_and(comparison.eq(a, c), function(b, d))
+        return logic.bitwise_or(strict(a, c), same)
+    return apply
 
 
 def _dtypes_of(kinds: str) -> frozenset[np.dtype]:

@@ -6,14 +6,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from corejax import lax
 from corejax.core import aval_of
 from corejax.errors import CorejaxValueError
 from corejax.plugin import operators, refused, shaping
 from corejax_numpy._arrays import array
-from corejax_numpy._matrices import floats, product, swapped
+from corejax_numpy._matrices import epsilon, floats, product, swapped
 from corejax_numpy._solving import inv, lstsq
 
 __all__ = ["fitted"]
@@ -30,7 +28,7 @@ def fitted(x: Any, y: Any, deg: int, rcond: Any, full: Any, w: Any, cov: Any) ->
                       wanted="a vector x, as many rows of y and weights, and a degree of at least 0",
                       todo="apply cj.vmap for a batch")
     if rcond is None:
-        rcond = x.size * float(np.finfo(x.dtype).eps)
+        rcond = x.size * epsilon(x.dtype)
     matrix, right = _powers(x, order), y if y.ndim == 2 else array(lax.expand_dims(y, (1,)))
     for weight in weights:
         column = array(lax.expand_dims(weight, (1,)))

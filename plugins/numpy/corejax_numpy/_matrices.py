@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, wraps
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from corejax import lax
@@ -17,8 +18,14 @@ from corejax.plugin import refused, roles
 from corejax_lax_basic import of_one_dtype
 from corejax_numpy._arrays import Unusual, array
 
-__all__ = ["adjoint", "by_lapack", "conjugate", "eye", "floats", "matrices", "mismatch", "product", "real",
+__all__ = ["adjoint", "by_lapack", "conjugate", "epsilon", "eye", "floats", "matrices", "mismatch", "product", "real",
            "spread", "square_matrices", "swapped", "with_slope"]
+
+
+def epsilon(dtype: np.dtype) -> float:
+    """The relative distance of numbers of a dtype."""
+    return float(ml_dtypes.finfo(dtype).eps)  # type: ignore[no-untyped-call]
+
 
 _LAPACK = getattr(np.linalg, "_umath_linalg", None)
 

@@ -207,7 +207,7 @@ def ignoring_nan(first: Function) -> Function:
 
 def _ordered(x: Any, y: Any) -> tuple[Any, Any]:
     """The larger and the smaller one. At ties, each is still one of the operands, even in derivatives, not the mean."""
-    first = by_parts(operators.gt)(x, y)
+    first = operators.gt(x, y)
     return pick(first, x, y), pick(first, y, x)
 
 
@@ -261,18 +261,6 @@ def float_power(x: Any, y: Any) -> Any:
     """x to the power of y in the widest float dtype, or complex one."""
     wide = dtypes.default_dtype("c" if any([dtypes.is_complex(z.aval.dtype) for z in (x, y)]) else "f")
     return power(operators.astype(x, wide), operators.astype(y, wide))
-
-
-def by_parts(compare: Function) -> Function:
-    """A comparison that compares complex numbers by the real parts, and then by the imaginary ones."""
-    strict = {operators.le: operators.lt, operators.ge: operators.gt}.get(compare, compare)
-
-    def apply(x: Any, y: Any) -> Any:
-        if not dtypes.is_complex(x.aval.dtype):
-            return compare(x, y)
-        (a, b), (c, d) = [(operators.real(z), operators.imag(z)) for z in (x, y)]
-        return strict(a, c) | ((a == c) & compare(b, d))
-    return apply
 
 
 # Others

@@ -66,9 +66,9 @@ def _kept(found: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
 
 def _log_of_sums(a: Any, axes: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
     a = array(promoted((operand(a if dtype is None else operators.astype(a, dtype)),), "f")[0])
-    least = a.aval.dtype.type(-float("inf"))
-    a = a if where is None else pick(operators.ne(array(where), 0), a, least)
-    top = lax.stop_gradient(operators.max(a, axes, None, True, least))
+    a = a if where is None else pick(operators.ne(array(where), 0), a, a.aval.dtype.type(-float("inf")))
+    size = lax.real(a) if dtypes.is_complex(a.aval.dtype) else a
+    top = lax.stop_gradient(operators.max(size, axes, None, True, size.aval.dtype.type(-float("inf"))))
     top = pick(lax.is_finite(top), top, 0)
     total = lax.log(operators.sum(lax.exp(a - top), axes, None, None, keepdims))
     total = total + (top if keepdims else operators.reshape(top, total.aval.shape))

@@ -22,6 +22,7 @@ from corejax_numpy._matrices import (
     adjoint,
     by_lapack,
     conjugate,
+    epsilon,
     eye,
     floats,
     matrices,
@@ -145,7 +146,7 @@ def pinv(a: ArrayLike, rcond: ArrayLike | None = None, hermitian: bool = False, 
         return lax.full((*batch, n, m), 0, x.dtype)
     limit = rtol if rcond is None else rcond
     if limit is None:
-        limit = 10.0 * max(m, n) * float(np.finfo(x.dtype).eps)
+        limit = 10.0 * max(m, n) * epsilon(x.dtype)
     return _pseudo_inverse(x, limit, hermitian)
 
 
@@ -182,7 +183,7 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid
 
 def _least_squares(a: Any, b: Any, rcond: Any) -> tuple[Any, Any, Any]:
     u, s, vh = svd(a, full_matrices=False)
-    eps = float(np.finfo(a.dtype).eps)
+    eps = epsilon(a.dtype)
     if rcond is None:
         rcond = eps * max(a.shape)
     elif isinstance(rcond, (int, float)):

@@ -158,9 +158,9 @@ maximum = binary(np.maximum, lax.max, "The larger one; NaN if either is.", "maxi
 minimum = binary(np.minimum, lax.min, "The smaller one; NaN if either is.", "minimum(2, 3).item() -> 2",
                  fast=lax.min,
                  kinds="biufc", **reductions.MINIMA)
-fmax = binary(np.fmax, reals.ignoring_nan(reals.by_parts(operators.gt)), "The larger one; if one is NaN, the other.",
+fmax = binary(np.fmax, reals.ignoring_nan(operators.gt), "The larger one; if one is NaN, the other.",
               "fmax(jnp.nan, 3.0).item() -> 3.0", takes_numpy=in_memory.real(np.fmax))
-fmin = binary(np.fmin, reals.ignoring_nan(reals.by_parts(operators.lt)), "The smaller one; if one is NaN, the other.",
+fmin = binary(np.fmin, reals.ignoring_nan(operators.lt), "The smaller one; if one is NaN, the other.",
               "fmin(jnp.nan, 3.0).item() -> 3.0", takes_numpy=in_memory.real(np.fmin))
 
 # Comparisons
@@ -169,13 +169,13 @@ equal = binary(np.equal, by_operator(operators.eq, operators.eq), "x1 == x2.", "
                fast=operators.eq, promoting=False)
 not_equal = binary(np.not_equal, by_operator(operators.ne, operators.ne), "x1 != x2.",
                    "not_equal(2, 2.0).item() -> False", fast=operators.ne, promoting=False)
-less = binary(np.less, reals.by_parts(operators.lt), "x1 < x2.", "less(1, 2).item() -> True",
+less = binary(np.less, operators.lt, "x1 < x2.", "less(1, 2).item() -> True",
     fast=lax.lt, kinds="biuf", takes_numpy=in_memory.compared(np.less))
-less_equal = binary(np.less_equal, reals.by_parts(operators.le), "x1 <= x2.", "less_equal(2, 2).item() -> True",
+less_equal = binary(np.less_equal, operators.le, "x1 <= x2.", "less_equal(2, 2).item() -> True",
     fast=lax.le, kinds="biuf", takes_numpy=in_memory.compared(np.less_equal))
-greater = binary(np.greater, reals.by_parts(operators.gt), "x1 > x2.", "greater(1, 2).item() -> False",
+greater = binary(np.greater, operators.gt, "x1 > x2.", "greater(1, 2).item() -> False",
     fast=lax.gt, kinds="biuf", takes_numpy=in_memory.compared(np.greater))
-greater_equal = binary(np.greater_equal, reals.by_parts(operators.ge), "x1 >= x2.",
+greater_equal = binary(np.greater_equal, operators.ge, "x1 >= x2.",
                        "greater_equal(2, 2).item() -> True",
     fast=lax.ge, kinds="biuf", takes_numpy=in_memory.compared(np.greater_equal))
 
