@@ -9,7 +9,7 @@ from typing import Any
 
 from corejax.base.errors import CorejaxTypeError, suggestion
 
-__all__ = ["check_miscall"]
+__all__ = ["check_miscall", "is_miscall"]
 
 _UNEXPECTED = re.compile(r"unexpected keyword argument '(\w+)'")
 
@@ -29,8 +29,15 @@ def check_miscall(error: TypeError, function: Any, args: tuple[Any, ...], kwargs
     hint = suggestion(wrong[1], takes.parameters) if wrong else None
     if is_method:  # which Python counts the object for
         reason = re.sub(r"\d+(?= (to|positional|were|was)\b)", lambda count: str(int(count[0]) - 1), reason)
-    raise CorejaxTypeError(f"{name}: {reason}", got=_counted(len(args) - is_method, kwargs), wanted=f"{name}{takes}",
-                           todo=hint or "pass the arguments that it takes") from None
+    told = CorejaxTypeError(f"{name}: {reason}", got=_counted(len(args) - is_method, kwargs), wanted=f"{name}{takes}",
+                            todo=hint or "pass the arguments that it takes")
+    told._is_miscall = True  # type: ignore[attr-defined]
+    raise told from None
+
+
+def is_miscall(error: TypeError) -> bool:
+    """Whether `check_miscall` raised this error, which others may tell in terms of what the user called."""
+    return getattr(error, "_is_miscall", False)
 
 
 def _has_frames(error: TypeError) -> bool:

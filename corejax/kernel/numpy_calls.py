@@ -20,6 +20,7 @@ from corejax.arrays.datamodel import DataModel
 from corejax.base import dtypes
 from corejax.base.avals import aval_of
 from corejax.base.errors import CorejaxError, CorejaxTypeError, kind_of
+from corejax.base.miscalls import is_miscall
 from corejax.base.source import expression, here, place_here
 from corejax.base.tracebacks import as_entry, trim
 from corejax.installed import groups, registry
@@ -197,7 +198,7 @@ def _call(found: Function, function: object, args: Sequence[object], kwargs: Map
     try:
         return found(*args, **kwargs)
     except TypeError as error:
-        if isinstance(error, CorejaxError):
+        if isinstance(error, CorejaxError) and not is_miscall(error):
             raise
         try:
             known = inspect.signature(found)
