@@ -17,7 +17,7 @@ MUTANTS = (
     )),
     *mutants_of("log", EXP, "log", (
         ("jvp", "wrong function", "over(lambda out, x: x)", "lambda out, x: x"),
-        ("xla_translation", "wrong function", 'hlo="log"', 'hlo="log_plus_one"'),
+        ("xla_translation", "wrong function", '"stablehlo.log"', '"stablehlo.log_plus_one"'),
     )),
     *mutants_of("log1p", EXP, "log1p", (
         ("jvp", "dropped term", "add(x, 1)", "x"),
@@ -56,7 +56,7 @@ MUTANTS = (
     )),
     *mutants_of("sin", TRIG, "sin", (
         ("jvp", "sign", "cos(x)", "neg(cos(x))"),
-        ("xla_translation", "wrong function", 'hlo="sine"', 'hlo="cosine"'),
+        ("xla_translation", "wrong function", '"stablehlo.sine"', '"stablehlo.cosine"'),
     )),
     *mutants_of("cos", TRIG, "cos", (
         ("jvp", "sign", "neg(sin(x))", "sin(x)"),
