@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -117,6 +119,15 @@ def test_every_primitive_of_a_family_declares_what_it_is_not():
         assert primitive.vmap is not None and primitive.transpose is not None, name
     with pytest.raises(NotImplementedError, match="sin .* is not linear"):
         PRIMITIVES["sin"].transpose(np.ones(3), [Linear(aval_of(np.ones(3)))])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "complex64"])
+def test_a_number_beyond_a_float_dtype_is_infinite_without_a_warning(dtype):
+    x = np.ones(3, dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for found in (cj.device_put(x) * 1e300, cj.jit(lambda x: x * 1e300)(x)):
+            assert dtype == found.dtype and np.isinf(np.asarray(found)).all()
 
 
 def test_weak_scalar_refuses_kinds_beyond_the_dtype():

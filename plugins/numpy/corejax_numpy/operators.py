@@ -95,6 +95,8 @@ def searchsorted(x: Array, v: Any, side: str = "left", sorter: Any = None, *, me
     """Where to insert values into the rising elements of a vector to keep them so."""
     from corejax_numpy import searchsorted as function
 
+    if method == "scan":
+        return function(x, v, side, sorter)  # which NumPy may compute at once
     return function(x, v, side, sorter, method=method)
 
 
@@ -103,6 +105,8 @@ def take(x: Array, indices: Any, axis: int | None = None, out: None = None, mode
     """The parts at indices along an axis, or the elements at places in row-major order."""
     from corejax_numpy import take as function
 
+    if out is mode is fill_value is None and not unique_indices and not indices_are_sorted:
+        return function(x, indices, axis)  # which NumPy may compute at once
     return function(x, indices, axis, out, mode, unique_indices, indices_are_sorted, fill_value)
 
 
