@@ -11,9 +11,9 @@ from corejax.core import Array, ArrayLike, DTypeLike
 from corejax.errors import CorejaxValueError
 from corejax.plugin import directly, public, refused, shaping
 from corejax_lax_basic import PrecisionLike
-from corejax_numpy import _in_memory_matrices as in_memory
 from corejax_numpy import products
 from corejax_numpy._arrays import array, no_out
+from corejax_numpy._in_memory import matrices as in_memory
 from corejax_numpy._matrices import eye, mismatch, swapped
 from corejax_numpy._solving import inv
 

@@ -12,8 +12,8 @@ from corejax import lax
 from corejax.core import Array, ArrayLike
 from corejax.errors import CorejaxValueError
 from corejax.plugin import directly, operators, public, refused, shaping
-from corejax_numpy import _in_memory_matrices as in_memory
 from corejax_numpy._arrays import array
+from corejax_numpy._in_memory import matrices as in_memory
 from corejax_numpy._matrices import adjoint, by_lapack, matrices, square_matrices, swapped
 
 __all__ = ["EigResult", "EighResult", "QRResult", "SVDResult", "cholesky", "eig", "eigh", "eigvals", "eigvalsh", "qr",

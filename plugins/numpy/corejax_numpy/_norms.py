@@ -13,9 +13,9 @@ from corejax import lax
 from corejax.core import Array, ArrayLike, dtypes
 from corejax.errors import CorejaxValueError
 from corejax.plugin import directly, operators, public, refused, shaping
-from corejax_numpy import _in_memory_matrices as in_memory
 from corejax_numpy._arrays import array
 from corejax_numpy._factoring import svd, svdvals
+from corejax_numpy._in_memory import matrices as in_memory
 from corejax_numpy._matrices import floats, matrices, mismatch
 from corejax_numpy._solving import inv
 

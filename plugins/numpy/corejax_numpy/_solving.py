@@ -15,9 +15,9 @@ from corejax.core import Array, ArrayLike, aval_of, dtypes, is_concrete
 from corejax.errors import CorejaxTypeError
 from corejax.plugin import directly, failures_are_errors, operators, public, refused, shaping
 from corejax_linear_algebra import FailedFactorizationError
-from corejax_numpy import _in_memory_matrices as in_memory
 from corejax_numpy._arrays import array
 from corejax_numpy._factoring import svd
+from corejax_numpy._in_memory import matrices as in_memory
 from corejax_numpy._matrices import (
     adjoint,
     by_lapack,

@@ -15,9 +15,9 @@ from corejax.core import Array, ArrayLike, aval_of, call_user, dtypes, is_concre
 from corejax.errors import ConcretizationError, CorejaxIndexError, CorejaxValueError
 from corejax.plugin import directly, operators, public, refused, shaping
 from corejax_lax_basic import broadcast_together, of_one_dtype
-from corejax_numpy import _in_memory_elements as in_memory
 from corejax_numpy import _real_functions as reals
 from corejax_numpy._arrays import Unusual, array, no_out
+from corejax_numpy._in_memory import elements as in_memory
 from corejax_numpy._mapping import following
 from corejax_numpy._picking import operand, pick
 

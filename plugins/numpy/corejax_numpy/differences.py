@@ -16,9 +16,9 @@ from corejax.core import Array, ArrayLike, aval_of, dtypes
 from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax.plugin import directly, operators, refused, shaping
 from corejax_lax_basic import of_one_dtype
-from corejax_numpy import _in_memory_lines
 from corejax_numpy._arrays import array
 from corejax_numpy._choices import as_inexact, canonical_axes, flat, spread_to
+from corejax_numpy._in_memory import lines as in_memory_lines
 from corejax_numpy._picking import pick
 from corejax_numpy._searching import places_among
 
@@ -39,7 +39,7 @@ def _differences(x: Any, at: int) -> Any:
     return lax.ne(later, earlier) if aval_of(x).dtype == dtypes.bool_ else lax.sub(later, earlier)
 
 
-@directly(_in_memory_lines.diff)
+@directly(in_memory_lines.diff)
 def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None,
          append: ArrayLike | None = None) -> Array:
     """Each element less the one before it along an axis, `n` times; `prepend` and `append` are joined to it first.
@@ -74,7 +74,7 @@ def _beside(part: Any, x: Any, at: int) -> Any:
     return spread_to(part, tuple([1 if d == at else n for d, n in enumerate(aval_of(x).shape)]))
 
 
-@directly(_in_memory_lines.ediff1d)
+@directly(in_memory_lines.ediff1d)
 def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None) -> Array:
     """Each element of the flattened array less the one before it, between other elements.
 
@@ -103,7 +103,7 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike
 
 # Derivatives and integrals on a grid
 
-@directly(_in_memory_lines.gradient)
+@directly(in_memory_lines.gradient)
 def gradient(f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None = None,
              edge_order: int | None = None) -> Array | tuple[Array, ...]:
     """The derivative along an axis by central differences, at the ends by one-sided ones; a tuple for several axes.
@@ -169,7 +169,7 @@ def _one_sided(ends: Sequence[Any], one: Any, other: Any, sign: int) -> Any:
     return slope if sign > 0 else -slope
 
 
-@directly(_in_memory_lines.trapezoid)
+@directly(in_memory_lines.trapezoid)
 def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1) -> Array:
     """The integral along an axis by the trapezoidal rule, at coordinates `x` or at distances `dx`.
 
@@ -193,7 +193,7 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
 
 # Lines through points
 
-@directly(_in_memory_lines.interp, arrays=3)
+@directly(in_memory_lines.interp, arrays=3)
 def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: ArrayLike | str | None = None,
            right: ArrayLike | str | None = None, period: ArrayLike | None = None) -> Array:
     """The values at `x` of the line through the points (xp, fp), where `xp` rises; beyond its ends, as at them.
@@ -259,7 +259,7 @@ def _interpolated(x: Any, xp: Any, fp: Any, left: Any, right: Any) -> Any:
     return found
 
 
-@directly(_in_memory_lines.unwrap)
+@directly(in_memory_lines.unwrap)
 def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * pi) -> Array:
     """Angles without jumps: multiples of the period are added, so that no step is larger than half of it.
 

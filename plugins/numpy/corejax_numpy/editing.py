@@ -12,9 +12,9 @@ from corejax import lax
 from corejax.core import Array, Tracer, aval_of, dtypes
 from corejax.errors import CorejaxIndexError, CorejaxValueError
 from corejax.plugin import directly, operators, refused, shaping
-from corejax_numpy import _in_memory_sets
 from corejax_numpy._arrays import Unusual, array
 from corejax_numpy._asked import placed
+from corejax_numpy._in_memory import sets as in_memory_sets
 from corejax_numpy._values import spread
 
 __all__ = ["delete", "insert", "repeat", "tile"]
@@ -132,7 +132,7 @@ def _known_integers(name: str, x: np.ndarray) -> np.ndarray:
 
 # Deleted and inserted
 
-@directly(_in_memory_sets.delete, arrays=2, sizes_vary=True)
+@directly(in_memory_sets.delete, arrays=2, sizes_vary=True)
 def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
     """Without the elements at some indices along an axis: an integer, a slice, an array of indices, or a mask.
 
@@ -179,7 +179,7 @@ def _without(arr: Any, at: int, places: np.ndarray) -> Any:
     return _taken(arr, kept, at)
 
 
-@directly(_in_memory_sets.insert, arrays=3, sizes_vary=True)
+@directly(in_memory_sets.insert, arrays=3, sizes_vary=True)
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     """With values put before the elements at some indices along an axis; the indices count in the given array.
 

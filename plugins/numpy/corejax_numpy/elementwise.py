@@ -17,11 +17,11 @@ from corejax import lax
 from corejax.core import Array, ArrayLike, dtypes
 from corejax.plugin import directly, operators, public
 from corejax_lax_basic import promoted
-from corejax_numpy import _in_memory_elements as in_memory
 from corejax_numpy import _integer_functions as integers
 from corejax_numpy import _real_functions as reals
 from corejax_numpy import _reductions as reductions
 from corejax_numpy._arrays import array, no_out
+from corejax_numpy._in_memory import elements as in_memory
 from corejax_numpy._picking import operand
 from corejax_numpy._ufunc_rows import binary, by_operator, unary
 
@@ -153,11 +153,9 @@ logaddexp = binary(np.logaddexp, reals.log_of_sum, "log(exp(x1) + exp(x2)), with
 logaddexp2 = binary(np.logaddexp2, reals.log2_of_sum, "log2(2**x1 + 2**x2), without overflow.",
                     "logaddexp2(3.0, 3.0).item() -> 4.0", "f")
 maximum = binary(np.maximum, lax.max, "The larger one; NaN if either is.", "maximum(2, 3).item() -> 3",
-                 fast=lax.max,
-                 kinds="biufc", **reductions.MAXIMA)
+                 fast=lax.max, kinds="biufc", **reductions.MAXIMA)
 minimum = binary(np.minimum, lax.min, "The smaller one; NaN if either is.", "minimum(2, 3).item() -> 2",
-                 fast=lax.min,
-                 kinds="biufc", **reductions.MINIMA)
+                 fast=lax.min, kinds="biufc", **reductions.MINIMA)
 fmax = binary(np.fmax, reals.ignoring_nan(operators.gt), "The larger one; if one is NaN, the other.",
               "fmax(jnp.nan, 3.0).item() -> 3.0", takes_numpy=in_memory.real(np.fmax))
 fmin = binary(np.fmin, reals.ignoring_nan(operators.lt), "The smaller one; if one is NaN, the other.",
@@ -170,14 +168,14 @@ equal = binary(np.equal, by_operator(operators.eq, operators.eq), "x1 == x2.", "
 not_equal = binary(np.not_equal, by_operator(operators.ne, operators.ne), "x1 != x2.",
                    "not_equal(2, 2.0).item() -> False", fast=operators.ne, promoting=False)
 less = binary(np.less, operators.lt, "x1 < x2.", "less(1, 2).item() -> True",
-    fast=lax.lt, kinds="biuf", takes_numpy=in_memory.compared(np.less))
+              fast=lax.lt, kinds="biuf", takes_numpy=in_memory.compared(np.less))
 less_equal = binary(np.less_equal, operators.le, "x1 <= x2.", "less_equal(2, 2).item() -> True",
-    fast=lax.le, kinds="biuf", takes_numpy=in_memory.compared(np.less_equal))
+                    fast=lax.le, kinds="biuf", takes_numpy=in_memory.compared(np.less_equal))
 greater = binary(np.greater, operators.gt, "x1 > x2.", "greater(1, 2).item() -> False",
-    fast=lax.gt, kinds="biuf", takes_numpy=in_memory.compared(np.greater))
+                 fast=lax.gt, kinds="biuf", takes_numpy=in_memory.compared(np.greater))
 greater_equal = binary(np.greater_equal, operators.ge, "x1 >= x2.",
                        "greater_equal(2, 2).item() -> True",
-    fast=lax.ge, kinds="biuf", takes_numpy=in_memory.compared(np.greater_equal))
+                       fast=lax.ge, kinds="biuf", takes_numpy=in_memory.compared(np.greater_equal))
 
 # Logic and bits
 

@@ -13,10 +13,11 @@ from corejax import lax
 from corejax.core import Array, ArrayLike, aval_of, dtypes
 from corejax.errors import CorejaxIndexError, CorejaxTypeError, CorejaxValueError
 from corejax.plugin import directly, operators, public, refused, shaping
-from corejax_numpy import _in_memory_places, _in_memory_sets
 from corejax_numpy._arrays import array, no_out
 from corejax_numpy._choices import as_bool, flat, fresh, is_computed, known, plain_axis, size_of, spread_to
 from corejax_numpy._finding import count_of, first_places, unraveled
+from corejax_numpy._in_memory import places as in_memory_places
+from corejax_numpy._in_memory import sets as in_memory_sets
 
 __all__ = ["argwhere", "compress", "extract", "fill_diagonal", "flatnonzero", "nonzero", "place", "put",
            "put_along_axis", "take", "take_along_axis"]
@@ -24,7 +25,7 @@ __all__ = ["argwhere", "compress", "extract", "fill_diagonal", "flatnonzero", "n
 
 # Where elements are nonzero
 
-@directly(_in_memory_sets.nonzero, sizes_vary=True)
+@directly(in_memory_sets.nonzero, sizes_vary=True)
 def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None
             ) -> tuple[Array, ...]:
     """The places of nonzero elements along each axis; the first `size` of them, filled up, where that is given.
@@ -39,7 +40,7 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | tu
     return _nonzero("nonzero", x, size, fill_value)
 
 
-@directly(_in_memory_sets.argwhere, sizes_vary=True)
+@directly(in_memory_sets.argwhere, sizes_vary=True)
 def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The places of nonzero elements, a row for each; `size` and `fill_value` as in `nonzero`.
 
@@ -54,7 +55,7 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | N
     return lax.stack(_nonzero("argwhere", x, size, fill_value), 1)
 
 
-@directly(_in_memory_sets.flatnonzero, sizes_vary=True)
+@directly(in_memory_sets.flatnonzero, sizes_vary=True)
 def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The places of nonzero elements in the flattened array; `size` and `fill_value` as in `nonzero`.
 
@@ -80,7 +81,7 @@ def _nonzero(name: str, x: Any, size: Any, fill_value: Any) -> tuple[Any, ...]:
                   for found, fill in zip(places, fills, strict=True)])
 
 
-@directly(_in_memory_sets.compress, arrays=2, sizes_vary=True)
+@directly(in_memory_sets.compress, arrays=2, sizes_vary=True)
 def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, out: None = None, *, size: int | None = None,
              fill_value: ArrayLike = 0) -> Array:
     """The parts along an axis, or elements of the flattened array, for which the condition holds.
@@ -94,7 +95,7 @@ def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, out: N
     return _compressed("compress", array(condition), array(a), axis, size, fill_value)
 
 
-@directly(_in_memory_sets.extract, arrays=2, sizes_vary=True)
+@directly(in_memory_sets.extract, arrays=2, sizes_vary=True)
 def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0) -> Array:
     """The elements for which the condition holds, in one axis; `size` and `fill_value` as in `compress`.
 
@@ -130,7 +131,7 @@ def _scalar(value: Any, x: Any) -> Any:
 
 # Reading at places
 
-@directly(_in_memory_places.take, arrays=2)
+@directly(in_memory_places.take, arrays=2)
 def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = None, mode: str | None = None,
          unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: ArrayLike | None = None) -> Array:
     """The parts at indices along an axis, or elements of the flattened array. Negative ones count from the end.
@@ -178,7 +179,7 @@ def _as_places(name: str, indices: Any) -> Any:
     return places
 
 
-@directly(_in_memory_places.take_along_axis, arrays=2)
+@directly(in_memory_places.take_along_axis, arrays=2)
 def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1, mode: str | None = None,
                     fill_value: ArrayLike | None = None, *, wrap_negative_indices: bool | None = None) -> Array:
     """The elements at indices along an axis, each in the row of its index; the other axes broadcast.

@@ -14,9 +14,10 @@ from corejax import lax
 from corejax.core import Array, ArrayLike, DTypeLike, aval_of, dtypes
 from corejax.errors import CorejaxValueError
 from corejax.plugin import directly, operators, refused
-from corejax_numpy import _in_memory_nan, _in_memory_order
 from corejax_numpy._arrays import array, no_out
 from corejax_numpy._choices import with_nan
+from corejax_numpy._in_memory import nan as in_memory_nan
+from corejax_numpy._in_memory import order as in_memory_order
 from corejax_numpy.quantiles import at_shares, percent
 
 __all__ = ["nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin",
@@ -25,7 +26,7 @@ __all__ = ["nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanme
 Axes: TypeAlias = int | Sequence[int] | None
 
 
-@directly(_in_memory_nan.nansum)
+@directly(in_memory_nan.nansum)
 def nansum(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False,
            initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
     """The sum along axes of the elements that aren't NaN.
@@ -36,7 +37,7 @@ def nansum(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out:
     return operators.sum(_replaced(array(a), 0), axis, dtype, out, keepdims, initial, where)
 
 
-@directly(_in_memory_nan.nanprod)
+@directly(in_memory_nan.nanprod)
 def nanprod(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False,
             initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
     """The product along axes of the elements that aren't NaN.
@@ -54,7 +55,7 @@ def _replaced(x: Any, value: Any) -> Any:
     return lax.select(lax.ne(x, x), lax.full_like(x, value), x)
 
 
-@directly(_in_memory_nan.nanmax)
+@directly(in_memory_nan.nanmax)
 def nanmax(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
            where: ArrayLike | None = None) -> Array:
     """The largest element along axes that isn't NaN; NaN if there is none.
@@ -65,7 +66,7 @@ def nanmax(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = F
     return _extreme(operators.max, -np.inf, a, axis, out, keepdims, initial, where)
 
 
-@directly(_in_memory_nan.nanmin)
+@directly(in_memory_nan.nanmin)
 def nanmin(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
            where: ArrayLike | None = None) -> Array:
     """The smallest element along axes that isn't NaN; NaN if there is none.
@@ -88,7 +89,7 @@ def _extreme(find: Any, worst: float, a: Any, axis: Axes, out: Any, keepdims: bo
     return with_nan(operators.all(lax.ne(x, x), axis, None, keepdims, where=where), found)
 
 
-@directly(_in_memory_nan.nanmean)
+@directly(in_memory_nan.nanmean)
 def nanmean(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False,
             where: ArrayLike | None = None) -> Array:
     """The mean along axes of the elements that aren't NaN; NaN if there is none.
@@ -108,7 +109,7 @@ def _present(x: Any, where: Any) -> Any:
     return present if where is None else operators.and_(present, array(where))
 
 
-@directly(_in_memory_nan.nanvar)
+@directly(in_memory_nan.nanvar)
 def nanvar(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: None = None, ddof: float = 0,
            keepdims: bool = False, where: ArrayLike | None = None, mean: ArrayLike | None = None,
            correction: float | None = None) -> Array:
@@ -135,7 +136,7 @@ def nanvar(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out:
     return with_nan(few, squares * factor)
 
 
-@directly(_in_memory_nan.nanstd)
+@directly(in_memory_nan.nanstd)
 def nanstd(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: None = None, ddof: float = 0,
            keepdims: bool = False, where: ArrayLike | None = None, mean: ArrayLike | None = None,
            correction: float | None = None) -> Array:
@@ -147,7 +148,7 @@ def nanstd(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out:
     return lax.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean, correction))
 
 
-@directly(_in_memory_nan.nanargmax)
+@directly(in_memory_nan.nanargmax)
 def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The place of the largest element along an axis that isn't NaN; -1 if there is none.
 
@@ -157,7 +158,7 @@ def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims:
     return _position(operators.argmax, -np.inf, a, axis, out, keepdims)
 
 
-@directly(_in_memory_nan.nanargmin)
+@directly(in_memory_nan.nanargmin)
 def nanargmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The place of the smallest element along an axis that isn't NaN; -1 if there is none.
 
@@ -176,7 +177,7 @@ def _position(find: Any, worst: float, a: Any, axis: int | None, out: Any, keepd
     return lax.select(none, lax.full_like(found, -1), found)
 
 
-@directly(_in_memory_nan.nancumsum)
+@directly(in_memory_nan.nancumsum)
 def nancumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """Running sums along an axis, or of the flattened array, with NaN as 0.
 
@@ -186,7 +187,7 @@ def nancumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = N
     return operators.cumsum(_replaced(array(a), 0), axis, dtype, out)
 
 
-@directly(_in_memory_nan.nancumprod)
+@directly(in_memory_nan.nancumprod)
 def nancumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """Running products along an axis, or of the flattened array, with NaN as 1.
 
@@ -196,7 +197,7 @@ def nancumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = 
     return operators.cumprod(_replaced(array(a), 1), axis, dtype, out)
 
 
-@directly(_in_memory_order.nanmedian)
+@directly(in_memory_order.nanmedian)
 def nanmedian(a: ArrayLike, axis: Axes = None, out: None = None, overwrite_input: bool = False,
               keepdims: bool = False) -> Array:
     """The median along axes of the elements that aren't NaN; NaN if there is none.
@@ -208,7 +209,7 @@ def nanmedian(a: ArrayLike, axis: Axes = None, out: None = None, overwrite_input
     return at_shares("nanmedian", a, 0.5, axis, "linear", keepdims, None, True)
 
 
-@directly(_in_memory_order.nanquantile, arrays=2)
+@directly(in_memory_order.nanquantile, arrays=2)
 def nanquantile(a: ArrayLike, q: ArrayLike, axis: Axes = None, out: None = None, overwrite_input: bool = False,
                 method: str = "linear", keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
     """The quantiles along axes of the elements that aren't NaN; NaN if there is none.
@@ -220,7 +221,7 @@ def nanquantile(a: ArrayLike, q: ArrayLike, axis: Axes = None, out: None = None,
     return at_shares("nanquantile", a, q, axis, method, keepdims, weights, True)
 
 
-@directly(_in_memory_order.nanpercentile, arrays=2)
+@directly(in_memory_order.nanpercentile, arrays=2)
 def nanpercentile(a: ArrayLike, q: ArrayLike, axis: Axes = None, out: None = None, overwrite_input: bool = False,
                   method: str = "linear", keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
     """The percentiles along axes of the elements that aren't NaN; NaN if there is none.

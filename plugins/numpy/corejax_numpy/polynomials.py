@@ -13,9 +13,9 @@ from corejax.core import Array, ArrayLike, aval_of, dtypes, is_concrete
 from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax.plugin import directly, operators, public, refused, shaping
 from corejax_lax_basic import broadcast_shapes, of_one_dtype
-from corejax_numpy import _in_memory_polynomials as in_memory
 from corejax_numpy._arrays import array
 from corejax_numpy._fitting import fitted
+from corejax_numpy._in_memory import polynomials as in_memory
 from corejax_numpy._matrices import floats
 from corejax_numpy.signals import convolve
 

@@ -14,9 +14,9 @@ from corejax import lax
 from corejax.core import Array, ArrayLike, aval_of, dtypes, is_concrete
 from corejax.errors import CorejaxIndexError, CorejaxValueError
 from corejax.plugin import directly, operators, refused, shaping
-from corejax_numpy import _in_memory_order
 from corejax_numpy._arrays import array, no_out
 from corejax_numpy._choices import along_last, as_inexact, canonical_axes, spread_to, with_nan
+from corejax_numpy._in_memory import order as in_memory_order
 
 __all__ = ["median", "percentile", "quantile"]
 
@@ -30,7 +30,7 @@ _METHODS = (*_CONTINUOUS, "lower", "higher", "midpoint", "nearest", "inverted_cd
             "closest_observation")
 
 
-@directly(_in_memory_order.median)
+@directly(in_memory_order.median)
 def median(a: ArrayLike, axis: Axes = None, out: None = None, overwrite_input: bool = False,
            keepdims: bool = False) -> Array:
     """The middle element along axes, or the mean of the middle two; NaN if there is one.
@@ -42,7 +42,7 @@ def median(a: ArrayLike, axis: Axes = None, out: None = None, overwrite_input: b
     return at_shares("median", a, 0.5, axis, "linear", keepdims)
 
 
-@directly(_in_memory_order.quantile, arrays=2)
+@directly(in_memory_order.quantile, arrays=2)
 def quantile(a: ArrayLike, q: ArrayLike, axis: Axes = None, out: None = None, overwrite_input: bool = False,
              method: str = "linear", keepdims: bool = False, *, weights: ArrayLike | None = None,
              out_sharding: None = None) -> Array:
@@ -56,7 +56,7 @@ def quantile(a: ArrayLike, q: ArrayLike, axis: Axes = None, out: None = None, ov
     return at_shares("quantile", a, q, axis, method, keepdims, weights)
 
 
-@directly(_in_memory_order.percentile, arrays=2)
+@directly(in_memory_order.percentile, arrays=2)
 def percentile(a: ArrayLike, q: ArrayLike, axis: Axes = None, out: None = None, overwrite_input: bool = False,
                method: str = "linear", keepdims: bool = False, *, weights: ArrayLike | None = None,
                out_sharding: None = None) -> Array:

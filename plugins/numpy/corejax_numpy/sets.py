@@ -14,11 +14,12 @@ from corejax.core import Array, ArrayLike, aval_of, context, dtypes
 from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax.plugin import directly, operators, refused, shaping
 from corejax_lax_basic import of_one_dtype
-from corejax_numpy import _in_memory_order, _in_memory_sets
 from corejax_numpy._arrays import array
 from corejax_numpy._choices import flat, fresh, known, size_of, spread_to
 from corejax_numpy._distinct import Distinct, distinct, repeats
 from corejax_numpy._finding import count_of, first_places
+from corejax_numpy._in_memory import order as in_memory_order
+from corejax_numpy._in_memory import sets as in_memory_sets
 from corejax_numpy._searching import places_among
 
 __all__ = ["intersect1d", "isin", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all", "unique_counts",
@@ -48,7 +49,7 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Array
 
 
-@directly(_in_memory_sets.unique, sizes_vary=True)
+@directly(in_memory_sets.unique, sizes_vary=True)
 def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
            axis: int | None = None, *, equal_nan: bool = True, size: int | None = None,
            fill_value: ArrayLike | None = None, sorted: bool = True) -> Array | tuple[Array, ...]:
@@ -102,7 +103,7 @@ def _unique(name: str, x: Any, axis: Any, equal_nan: bool, size: Any, fill_value
                              for part in (index, inverse.reshape(values.shape), counts)])
 
 
-@directly(_in_memory_sets.unique_all, sizes_vary=True)
+@directly(in_memory_sets.unique_all, sizes_vary=True)
 def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueAll:
     """The distinct elements, their first places, each element's place among them, and counts; NaN is never equal.
 
@@ -112,7 +113,7 @@ def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLik
     return UniqueAll(*_unique("unique_all", array(x), None, False, size, fill_value))
 
 
-@directly(_in_memory_sets.unique_counts, sizes_vary=True)
+@directly(in_memory_sets.unique_counts, sizes_vary=True)
 def unique_counts(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueCounts:
     """The distinct elements, and how often each is there; NaN is never equal.
 
@@ -123,7 +124,7 @@ def unique_counts(x: ArrayLike, /, *, size: int | None = None, fill_value: Array
     return UniqueCounts(found.values, found.counts)
 
 
-@directly(_in_memory_sets.unique_inverse, sizes_vary=True)
+@directly(in_memory_sets.unique_inverse, sizes_vary=True)
 def unique_inverse(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueInverse:
     """The distinct elements, and the place among them of each element; NaN is never equal.
 
@@ -134,7 +135,7 @@ def unique_inverse(x: ArrayLike, /, *, size: int | None = None, fill_value: Arra
     return UniqueInverse(found.values, found.inverse)
 
 
-@directly(_in_memory_sets.unique_values, sizes_vary=True)
+@directly(in_memory_sets.unique_values, sizes_vary=True)
 def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The distinct elements; NaN is never equal.
 
@@ -146,7 +147,7 @@ def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: Array
 
 # Members
 
-@directly(_in_memory_order.isin, arrays=2)
+@directly(in_memory_order.isin, arrays=2)
 def isin(element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = False, invert: bool = False, *,
          kind: str | None = None, method: str = "auto") -> Array:
     """Whether each element is among the test elements; `invert` asks for the opposite.
@@ -186,7 +187,7 @@ def _is_among(x: Any, tests: Any, method: str = "auto") -> Any:
 
 # Of two sets
 
-@directly(_in_memory_sets.of_two(np.intersect1d), arrays=2, sizes_vary=True)
+@directly(in_memory_sets.of_two(np.intersect1d), arrays=2, sizes_vary=True)
 def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, return_indices: bool = False, *,
                 size: int | None = None, fill_value: ArrayLike | None = None) -> Array | tuple[Array, ...]:
     """The distinct elements that both arrays have, in rising order; `return_indices` gives their places in both.
@@ -246,7 +247,7 @@ def _first(x: Any, mask: Any, count: int, fill_value: Any) -> tuple[Any, Any, An
     return lax.select(beyond, spread_to(fill, (count,)), found), chosen, beyond
 
 
-@directly(_in_memory_sets.of_two(np.setdiff1d), arrays=2, sizes_vary=True)
+@directly(in_memory_sets.of_two(np.setdiff1d), arrays=2, sizes_vary=True)
 def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *, size: int | None = None,
               fill_value: ArrayLike | None = None) -> Array:
     """The distinct elements of the first array that the second one hasn't, in rising order.
@@ -271,7 +272,7 @@ def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *, si
     return found if aval_of(own).dtype == aval_of(found).dtype else operators.astype(found, aval_of(own).dtype)
 
 
-@directly(_in_memory_sets.of_two(np.setxor1d), arrays=2, sizes_vary=True)
+@directly(in_memory_sets.of_two(np.setxor1d), arrays=2, sizes_vary=True)
 def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *, size: int | None = None,
              fill_value: ArrayLike | None = None) -> Array:
     """The distinct elements that only one of both arrays has, in rising order.
@@ -301,7 +302,7 @@ def _chosen(name: str, x: Any, mask: Any, size: Any, fill_value: Any) -> Any:
     return _first(x, mask, count, fill_value)[0]
 
 
-@directly(_in_memory_sets.of_two(np.union1d), arrays=2, sizes_vary=True)
+@directly(in_memory_sets.of_two(np.union1d), arrays=2, sizes_vary=True)
 def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The distinct elements of both arrays, in rising order; `size` and `fill_value` as in `unique`.
 

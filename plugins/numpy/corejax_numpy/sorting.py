@@ -13,15 +13,15 @@ from corejax.core import Array, ArrayLike, DTypeLike, aval_of, dtypes
 from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax.plugin import directly, operators, refused, shaping
 from corejax_lax_basic import of_one_dtype
-from corejax_numpy import _in_memory_order
 from corejax_numpy._arrays import array
 from corejax_numpy._choices import plain_axis
+from corejax_numpy._in_memory import order as in_memory_order
 from corejax_numpy._searching import places_among
 
 __all__ = ["argpartition", "argsort", "lexsort", "partition", "searchsorted", "sort", "sort_complex"]
 
 
-@directly(_in_memory_order.sort)
+@directly(in_memory_order.sort)
 def sort(a: ArrayLike, axis: int | None = -1, kind: str | None = None, order: None = None, *,
          stable: bool | None = True,
          descending: bool = False) -> Array:
@@ -37,7 +37,7 @@ def sort(a: ArrayLike, axis: int | None = -1, kind: str | None = None, order: No
     return lax.rev(found, (_axis_of(found, axis),)) if falling else found
 
 
-@directly(_in_memory_order.argsort)
+@directly(in_memory_order.argsort)
 def argsort(a: ArrayLike, axis: int | None = -1, kind: str | None = None, order: None = None, *,
             stable: bool | None = True, descending: bool = False, dtype: DTypeLike | None = None) -> Array:
     """The places to take the elements from to have them in order, as by `sort`; those of equal elements rise.
@@ -61,7 +61,7 @@ def _axis_of(x: Any, axis: int | None) -> int:
     return shaping.canonical_axis("sort", 0 if axis is None else axis, aval_of(x).ndim)
 
 
-@directly(_in_memory_order.lexsort)
+@directly(in_memory_order.lexsort)
 def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1) -> Array:
     """The places in the order of the last key; of those that it leaves equal, in the order of the one before it.
 
@@ -83,7 +83,7 @@ def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1) -> Array:
     return lax.sort((*reversed(parts), places), at, num_keys=len(parts))[-1]
 
 
-@directly(_in_memory_order.partition)
+@directly(in_memory_order.partition)
 def partition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1, kind: str = "introselect",
               order: None = None) -> Array:
     """The elements with no larger one before the k-th of the sorted ones, and no smaller one after it; NaN comes last.
@@ -98,7 +98,7 @@ def partition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1, kin
     return operators.sort(x, at)
 
 
-@directly(_in_memory_order.argpartition)
+@directly(in_memory_order.argpartition)
 def argpartition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1, kind: str = "introselect",
                  order: None = None) -> Array:
     """The places to take the elements from to have them partitioned by the k-th of the sorted ones.
@@ -122,7 +122,7 @@ def _check_kth(name: str, kth: Any, x: Any, at: int, kind: Any, order: Any) -> N
                       wanted="kind='introselect', order=None", todo="leave them out", kind=CorejaxValueError)
 
 
-@directly(_in_memory_order.sort_complex)
+@directly(in_memory_order.sort_complex)
 def sort_complex(a: ArrayLike) -> Array:
     """The elements as complex numbers, sorted by their real parts, then by their imaginary parts.
 
@@ -139,7 +139,7 @@ def sort_complex(a: ArrayLike) -> Array:
     return operators.sort(operators.astype(x, dtype))
 
 
-@directly(_in_memory_order.searchsorted, arrays=2)
+@directly(in_memory_order.searchsorted, arrays=2)
 def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None, *,
                  method: str = "scan") -> Array:
     """Where elements of `v` would be inserted into the sorted vector `a`: before equal ones, or after if "right".

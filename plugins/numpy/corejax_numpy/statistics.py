@@ -16,10 +16,11 @@ from corejax.core import Array, ArrayLike, DTypeLike, aval_of, dtypes
 from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax.plugin import directly, operators, public, refused, shaping
 from corejax_lax_basic import of_one_dtype
-from corejax_numpy import _in_memory_order, _in_memory_sets
 from corejax_numpy._arrays import array
 from corejax_numpy._binning import bin_of, counted, edges_of
 from corejax_numpy._choices import as_inexact, flat, is_computed, known
+from corejax_numpy._in_memory import order as in_memory_order
+from corejax_numpy._in_memory import sets as in_memory_sets
 from corejax_numpy._picking import pick
 from corejax_numpy._searching import places_among
 
@@ -28,7 +29,7 @@ __all__ = ["bincount", "corrcoef", "cov", "digitize", "histogram", "histogram2d"
 
 # Covariances
 
-@directly(_in_memory_order.cov)
+@directly(in_memory_order.cov)
 def cov(m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None,
         fweights: ArrayLike | None = None, aweights: ArrayLike | None = None, dtype: DTypeLike | None = None) -> Array:
     """The covariances of variables, each a row of observations, or a column unless `rowvar`.
@@ -104,7 +105,7 @@ def _weights(x: Any, fweights: Any, aweights: Any) -> Any:
     return found
 
 
-@directly(_in_memory_order.corrcoef)
+@directly(in_memory_order.corrcoef)
 def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None) -> Array:
     """The correlations of variables, each a row of observations, or a column unless `rowvar`.
 
@@ -126,7 +127,7 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtyp
 
 # Counts
 
-@directly(_in_memory_order.digitize, arrays=2)
+@directly(in_memory_order.digitize, arrays=2)
 def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None) -> Array:
     """The bin of each element: how many of the rising bounds it reaches, or exceeds if `right`; bounds may also fall.
 
@@ -152,7 +153,7 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str 
     return operators.astype(pick(rises, up, down), default)
 
 
-@directly(_in_memory_sets.bincount, arrays=2, sizes_vary=True)
+@directly(in_memory_sets.bincount, arrays=2, sizes_vary=True)
 def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0, *, length: int | None = None,
              out_sharding: None = None) -> Array:
     """How often each of 0, 1, 2, ... is there, or the sum of its weights, in their dtype.
@@ -202,7 +203,7 @@ def _counted(numbers: Any, weights: Any, size: int) -> Any:
 
 # Histograms
 
-@directly(_in_memory_order.histogram_bin_edges)
+@directly(in_memory_order.histogram_bin_edges)
 def histogram_bin_edges(a: ArrayLike, bins: ArrayLike | str = 10, range: Sequence[ArrayLike] | None = None,
                         weights: ArrayLike | None = None) -> Array:
     """The bounds of the bins of a histogram: `bins` equal ones from the least element to the largest, or in a range.
@@ -213,7 +214,7 @@ def histogram_bin_edges(a: ArrayLike, bins: ArrayLike | str = 10, range: Sequenc
     return edges_of("histogram_bin_edges", flat(array(a)), bins, range, weights)
 
 
-@directly(_in_memory_order.histogram)
+@directly(in_memory_order.histogram)
 def histogram(a: ArrayLike, bins: ArrayLike | str = 10, range: Sequence[ArrayLike] | None = None,
               weights: ArrayLike | None = None, density: bool | None = None) -> tuple[Array, Array]:
     """How many elements are in each bin, or the sum of their weights, and the bounds; the last bin has both of its own.
@@ -261,7 +262,7 @@ def _weights_of(name: str, x: Any, weights: Any) -> Any:
     return found
 
 
-@directly(_in_memory_order.histogram2d, arrays=2)
+@directly(in_memory_order.histogram2d, arrays=2)
 def histogram2d(x: ArrayLike, y: ArrayLike, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None,
                 density: bool | None = None) -> tuple[Array, Array, Array]:
     """A histogram of points in the plane, and the bounds along both axes.

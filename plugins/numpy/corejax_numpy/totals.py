@@ -15,9 +15,9 @@ from corejax import lax
 from corejax.core import Array, ArrayLike, DTypeLike, aval_of, dtypes
 from corejax.errors import CorejaxValueError
 from corejax.plugin import directly, operators, refused, shaping
-from corejax_numpy import _in_memory
 from corejax_numpy._arrays import array, no_out
 from corejax_numpy._choices import as_bool, canonical_axes, spread_to
+from corejax_numpy._in_memory import totals as in_memory_totals
 
 __all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "average", "count_nonzero", "cumprod", "cumsum",
            "cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod", "ptp", "std", "sum", "var"]
@@ -25,7 +25,7 @@ __all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "average", "count_n
 Axes: TypeAlias = int | Sequence[int] | None
 
 
-@directly(_in_memory.sum)
+@directly(in_memory_totals.sum)
 def sum(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False,
         initial: ArrayLike | None = None, where: ArrayLike | None = None, promote_integers: bool = True) -> Array:
     """The sum along axes, plus `initial`; of integers in their own dtype unless `promote_integers`.
@@ -36,7 +36,7 @@ def sum(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: No
     return operators.sum(array(a), axis, dtype, out, keepdims, initial, where, promote_integers)
 
 
-@directly(_in_memory.prod)
+@directly(in_memory_totals.prod)
 def prod(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False,
          initial: ArrayLike | None = None, where: ArrayLike | None = None, promote_integers: bool = True) -> Array:
     """The product along axes, times `initial`; of integers in their own dtype unless `promote_integers`.
@@ -47,7 +47,7 @@ def prod(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: N
     return operators.prod(array(a), axis, dtype, out, keepdims, initial, where, promote_integers)
 
 
-@directly(_in_memory.max)
+@directly(in_memory_totals.max)
 def max(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
         where: ArrayLike | None = None) -> Array:
     """The largest element along axes, or `initial` if that is larger; NaN if there is one.
@@ -58,7 +58,7 @@ def max(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = Fals
     return operators.max(array(a), axis, out, keepdims, initial, where)
 
 
-@directly(_in_memory.min)
+@directly(in_memory_totals.min)
 def min(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
         where: ArrayLike | None = None) -> Array:
     """The smallest element along axes, or `initial` if that is smaller; NaN if there is one.
@@ -69,7 +69,7 @@ def min(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = Fals
     return operators.min(array(a), axis, out, keepdims, initial, where)
 
 
-@directly(_in_memory.max)
+@directly(in_memory_totals.max)
 def amax(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
          where: ArrayLike | None = None) -> Array:
     """The same as `max`.
@@ -80,7 +80,7 @@ def amax(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = Fal
     return operators.max(array(a), axis, out, keepdims, initial, where)
 
 
-@directly(_in_memory.min)
+@directly(in_memory_totals.min)
 def amin(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
          where: ArrayLike | None = None) -> Array:
     """The same as `min`.
@@ -91,7 +91,7 @@ def amin(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = Fal
     return operators.min(array(a), axis, out, keepdims, initial, where)
 
 
-@directly(_in_memory.ptp)
+@directly(in_memory_totals.ptp)
 def ptp(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = False) -> Array:
     """The largest element minus the smallest, along axes.
 
@@ -106,7 +106,7 @@ def ptp(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = Fals
     return operators.max(x, axis, None, keepdims) - operators.min(x, axis, None, keepdims)
 
 
-@directly(_in_memory.mean)
+@directly(in_memory_totals.mean)
 def mean(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, *,
          where: ArrayLike | None = None) -> Array:
     """The arithmetic mean along axes.
@@ -117,7 +117,7 @@ def mean(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: N
     return operators.mean(array(a), axis, dtype, out, keepdims, where=where)
 
 
-@directly(_in_memory.var)
+@directly(in_memory_totals.var)
 def var(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: None = None, ddof: float = 0,
         keepdims: bool = False, *, where: ArrayLike | None = None, mean: ArrayLike | None = None,
         correction: float | None = None) -> Array:
@@ -131,7 +131,7 @@ def var(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: No
     return operators.var(array(a), axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
 
 
-@directly(_in_memory.std)
+@directly(in_memory_totals.std)
 def std(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: None = None, ddof: float = 0,
         keepdims: bool = False, *, where: ArrayLike | None = None, mean: ArrayLike | None = None,
         correction: float | None = None) -> Array:
@@ -143,7 +143,7 @@ def std(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: No
     return operators.std(array(a), axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
 
 
-@directly(_in_memory.any)
+@directly(in_memory_totals.any)
 def any(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = False, *,
         where: ArrayLike | None = None) -> Array:
     """Whether any element along the axes is nonzero.
@@ -154,7 +154,7 @@ def any(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = Fals
     return operators.any(array(a), axis, out, keepdims, where=where)
 
 
-@directly(_in_memory.all)
+@directly(in_memory_totals.all)
 def all(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = False, *,
         where: ArrayLike | None = None) -> Array:
     """Whether all elements along the axes are nonzero.
@@ -165,7 +165,7 @@ def all(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = Fals
     return operators.all(array(a), axis, out, keepdims, where=where)
 
 
-@directly(_in_memory.argmax)
+@directly(in_memory_totals.argmax)
 def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The place of the largest element along an axis, or in the flattened array: the first one, or the first NaN.
 
@@ -175,7 +175,7 @@ def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bo
     return operators.argmax(array(a), axis, out, keepdims=False if keepdims is None else keepdims)
 
 
-@directly(_in_memory.argmin)
+@directly(in_memory_totals.argmin)
 def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The place of the smallest element along an axis, or in the flattened array: the first one, or the first NaN.
 
@@ -185,7 +185,7 @@ def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bo
     return operators.argmin(array(a), axis, out, keepdims=False if keepdims is None else keepdims)
 
 
-@directly(_in_memory.count_nonzero)
+@directly(in_memory_totals.count_nonzero)
 def count_nonzero(a: ArrayLike, axis: Axes = None, keepdims: bool = False) -> Array:
     """How many elements along the axes are nonzero.
 
@@ -197,7 +197,7 @@ def count_nonzero(a: ArrayLike, axis: Axes = None, keepdims: bool = False) -> Ar
 
 # Running
 
-@directly(_in_memory.cumsum)
+@directly(in_memory_totals.cumsum)
 def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """Running sums along an axis, or of the flattened array.
 
@@ -207,7 +207,7 @@ def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None
     return operators.cumsum(array(a), axis, dtype, out)
 
 
-@directly(_in_memory.cumprod)
+@directly(in_memory_totals.cumprod)
 def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """Running products along an axis, or of the flattened array.
 
@@ -217,7 +217,7 @@ def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = Non
     return operators.cumprod(array(a), axis, dtype, out)
 
 
-@directly(_in_memory.cumulative_sum)
+@directly(in_memory_totals.cumulative_sum)
 def cumulative_sum(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None,
                    include_initial: bool = False) -> Array:
     """Running sums along an axis, of at least the default integer dtype; they may begin with the sum of nothing, 0.
@@ -228,7 +228,7 @@ def cumulative_sum(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike
     return _cumulative("cumulative_sum", operators.cumsum, 0, array(x), axis, dtype, out, include_initial)
 
 
-@directly(_in_memory.cumulative_prod)
+@directly(in_memory_totals.cumulative_prod)
 def cumulative_prod(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None,
                     include_initial: bool = False) -> Array:
     """Running products along an axis, of at least the default integer dtype; they may begin with that of nothing, 1.
@@ -258,7 +258,7 @@ def _cumulative(name: str, running: Any, start: int, x: Any, axis: int | None, d
 
 # With weights
 
-@directly(_in_memory.average)
+@directly(in_memory_totals.average)
 def average(a: ArrayLike, axis: Axes = None, weights: ArrayLike | None = None, returned: bool = False,
             keepdims: bool = False) -> Array | tuple[Array, ...]:
     """The mean along axes by weights in the shape of `a`, or of those axes; `returned` gives their sum beside it.

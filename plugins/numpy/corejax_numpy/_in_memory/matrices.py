@@ -1,4 +1,4 @@
-"""What NumPy computes at once for arrays in host memory: decompositions, least squares and what is made of them.
+"""Decompositions, least squares and what is made of them.
 
 Results that aren't finite are left to the general functions, which know what settings say about them.
 """

@@ -1,4 +1,4 @@
-"""What NumPy computes at once for arrays in host memory: parts at places."""
+"""Parts at places."""
 
 # mypy: disable-error-code="call-overload"
 # What NumPy takes is passed on as it came.

@@ -1,4 +1,4 @@
-"""What NumPy computes at once for arrays in host memory: quantiles, and what else needs an order."""
+"""Quantiles, and what else needs an order."""
 
 # mypy: disable-error-code="call-overload"
 # What NumPy takes is passed on as it came.
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from corejax_numpy._arrays import Unusual
-from corejax_numpy._in_memory import numbers
+from corejax_numpy._in_memory.totals import numbers
 
 __all__ = ["median", "percentile", "quantile"]
 

@@ -1,4 +1,4 @@
-"""What NumPy computes at once for arrays in host memory: differences, lines through points, integrals."""
+"""Differences, lines through points, integrals."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from corejax_numpy._arrays import Unusual
-from corejax_numpy._in_memory import numbers
+from corejax_numpy._in_memory.totals import numbers
 
 __all__ = ["diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
 

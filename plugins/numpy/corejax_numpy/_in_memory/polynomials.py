@@ -1,4 +1,4 @@
-"""What NumPy computes at once for arrays in host memory: polynomials."""
+"""Polynomials."""
 
 # mypy: disable-error-code="call-overload"
 # What NumPy takes is passed on as it came.
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from corejax_numpy._arrays import Unusual
-from corejax_numpy._in_memory_matrices import eps_of, lstsq
+from corejax_numpy._in_memory.matrices import eps_of, lstsq
 
 __all__ = ["poly", "polyadd", "polyder", "polyfit", "polyint", "polysub", "roots"]
 

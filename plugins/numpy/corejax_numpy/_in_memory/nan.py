@@ -1,4 +1,4 @@
-"""What NumPy computes at once for arrays in host memory: totals without NaN."""
+"""Totals without NaN."""
 
 # mypy: disable-error-code="call-overload"
 # What NumPy takes is passed on as it came.
@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from corejax_numpy import _in_memory
 from corejax_numpy._arrays import Unusual
-from corejax_numpy._in_memory import numbers
+from corejax_numpy._in_memory import totals as in_memory_totals
+from corejax_numpy._in_memory.totals import numbers
 
 _add: Any = np.add.reduce
 
@@ -28,11 +28,11 @@ def _without_nan(a: Any, value: float) -> Any:
 
 
 def nansum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Any:
-    return _in_memory.sum(_without_nan(a, 0), axis, dtype, None, keepdims)
+    return in_memory_totals.sum(_without_nan(a, 0), axis, dtype, None, keepdims)
 
 
 def nanprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Any:
-    return _in_memory.prod(_without_nan(a, 1), axis, dtype, None, keepdims)
+    return in_memory_totals.prod(_without_nan(a, 1), axis, dtype, None, keepdims)
 
 
 def _extreme(reduce: Any, a: Any, axis: Any, keepdims: bool) -> Any:
@@ -103,8 +103,8 @@ def nanargmin(a: Any, axis: Any = None, out: None = None, keepdims: bool | None 
 
 
 def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Any:
-    return _in_memory.cumsum(_without_nan(a, 0), axis, dtype)
+    return in_memory_totals.cumsum(_without_nan(a, 0), axis, dtype)
 
 
 def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Any:
-    return _in_memory.cumprod(_without_nan(a, 1), axis, dtype)
+    return in_memory_totals.cumprod(_without_nan(a, 1), axis, dtype)

@@ -1,4 +1,4 @@
-"""What NumPy computes at once for arrays in host memory: the arithmetic of the functions of the same names.
+"""The arithmetic of the functions of the same names.
 
 Arguments that aren't here, and operands that they don't take, go to the general functions.
 """

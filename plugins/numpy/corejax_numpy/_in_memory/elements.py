@@ -1,4 +1,4 @@
-"""What NumPy computes at once for arrays in host memory: functions of elements."""
+"""Functions of elements."""
 
 # mypy: disable-error-code="call-overload"
 # What NumPy takes is passed on as it came.

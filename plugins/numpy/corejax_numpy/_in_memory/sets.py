@@ -1,4 +1,4 @@
-"""What NumPy computes at once for arrays in host memory: places and parts of which there are as many as values say."""
+"""Places and parts of which there are as many as values say."""
 
 # mypy: disable-error-code="call-overload"
 # What NumPy takes is passed on as it came.
