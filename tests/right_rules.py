@@ -111,9 +111,9 @@ class Fft(Seeded):
 
 def _log_sum_exp(x: Any) -> Any:
     """Shifted by the largest element, so that nothing overflows."""
-    top = x.max(-1)
+    top = lax.reduce_max(x, (x.ndim - 1,))
     top = lax.select(lax.is_finite(top), top, lax.full_like(top, 0.0))
-    return lax.log(lax.exp(x - lax.expand_dims(top, (x.ndim - 1,))).sum(-1)) + top
+    return lax.log(lax.reduce_sum(lax.exp(x - lax.expand_dims(top, (x.ndim - 1,))), (x.ndim - 1,))) + top
 
 
 class LogSumExp(Seeded):

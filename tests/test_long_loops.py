@@ -56,7 +56,8 @@ def lowered(f, n):
 def test_tracing_and_lowering_a_gradient_calls_as_many_functions_whatever_the_length(f):
     for n in (5, 6):
         lowered(f, n)()  # what is loaded or remembered at the first time
-    counts = {n: python_calls(lowered(f, n)) for n in (10, 1000, MANY)}
+    # The least of three: a cache that is full is emptied, and then filled again.
+    counts = {n: min([python_calls(lowered(f, n)) for _ in range(3)]) for n in (10, 1000, MANY)}
     assert counts[10] > 100
     assert max(counts.values()) <= 1.05 * min(counts.values()), counts
 
