@@ -26,6 +26,7 @@ __all__ = ["binary", "unary"]
 Function = Callable[..., Any]
 
 _SCALARS = dtypes.PYTHON_SCALARS
+_LISTS = frozenset([list, tuple])  # which functions take as arrays, but operators don't
 
 
 class _Row(ufunc):
@@ -68,7 +69,7 @@ class _Binary(_Row):
         if out is not None or where is not None:
             check_options(self.__name__, out, where)
         fast = self._fast
-        if fast is not None and (type(x1) is Array or isinstance(x1, Tracer)):
+        if fast is not None and (type(x1) is Array or isinstance(x1, Tracer)) and type(x2) not in _LISTS:
             found = fast(x1, x2)
             if found is not NotImplemented:
                 return found

@@ -167,15 +167,14 @@ equal = binary(np.equal, by_operator(operators.eq, operators.eq), "x1 == x2.", "
                fast=operators.eq, promoting=False)
 not_equal = binary(np.not_equal, by_operator(operators.ne, operators.ne), "x1 != x2.",
                    "not_equal(2, 2.0).item() -> False", fast=operators.ne, promoting=False)
-less = binary(np.less, operators.lt, "x1 < x2.", "less(1, 2).item() -> True",
-              fast=lax.lt, kinds="biuf", takes_numpy=in_memory.compared(np.less))
-less_equal = binary(np.less_equal, operators.le, "x1 <= x2.", "less_equal(2, 2).item() -> True",
-                    fast=lax.le, kinds="biuf", takes_numpy=in_memory.compared(np.less_equal))
-greater = binary(np.greater, operators.gt, "x1 > x2.", "greater(1, 2).item() -> False",
-                 fast=lax.gt, kinds="biuf", takes_numpy=in_memory.compared(np.greater))
-greater_equal = binary(np.greater_equal, operators.ge, "x1 >= x2.",
-                       "greater_equal(2, 2).item() -> True",
-                       fast=lax.ge, kinds="biuf", takes_numpy=in_memory.compared(np.greater_equal))
+less = binary(np.less, by_operator(operators.lt, operators.gt), "x1 < x2.", "less(1, 2).item() -> True",
+              fast=operators.lt, promoting=False)
+less_equal = binary(np.less_equal, by_operator(operators.le, operators.ge), "x1 <= x2.",
+                    "less_equal(2, 2).item() -> True", fast=operators.le, promoting=False)
+greater = binary(np.greater, by_operator(operators.gt, operators.lt), "x1 > x2.", "greater(1, 2).item() -> False",
+                 fast=operators.gt, promoting=False)
+greater_equal = binary(np.greater_equal, by_operator(operators.ge, operators.le), "x1 >= x2.",
+                       "greater_equal(2, 2).item() -> True", fast=operators.ge, promoting=False)
 
 # Logic and bits
 

@@ -85,7 +85,7 @@ def _pairs(what: str, value: Any, ndim: int) -> Pairs:
     try:
         given = np.asarray(value)
         if given.dtype.kind not in "iu" and given.size:
-            raise TypeError
+            raise TypeError("not integers")
         pairs = np.broadcast_to(given, (ndim, 2))
     except (TypeError, ValueError) as error:
         raise refused("pad", f"{what} must be integers", got=repr(value)[:80], kind=CorejaxValueError,

@@ -109,6 +109,15 @@ def test_lists_are_arrays(name: str) -> None:
                 assert not off(out, expected).any()
 
 
+@pytest.mark.parametrize("name", BINARY)
+def test_a_list_or_tuple_on_either_side_of_an_array_is_one(name: str) -> None:
+    f = getattr(jnp, name)
+    x, y = jnp.array([3, 1]), jnp.array([2, 2])
+    wanted = f(x, y)
+    for found in (f(x, [2, 2]), f(x, (2, 2)), f([3, 1], y), cj.jit(lambda x: f(x, [2, 2]))(x)):
+        np.testing.assert_allclose(np.asarray(found), np.asarray(wanted), rtol=1e-14)  # the compiler rounds differently
+
+
 def test_bfloat16_stays_beside_numbers() -> None:
     x = from_array_like(np.array([1.0, 2.0]).astype(ml_dtypes.bfloat16))
     for name in BINARY:

@@ -12,7 +12,7 @@ import numpy as np
 
 from corejax_numpy._arrays import Unusual
 
-__all__ = ["clip", "compared", "i0", "imag", "real", "reciprocal", "rounded"]
+__all__ = ["clip", "i0", "imag", "real", "reciprocal", "rounded"]
 
 
 def real(function: Any) -> Callable[[Any, Any], Any]:
@@ -22,15 +22,6 @@ def real(function: Any) -> Callable[[Any, Any], Any]:
         if found.dtype.kind == "c":
             raise Unusual
         return found
-    return call
-
-
-def compared(compare: Any) -> Callable[[Any, Any], Any]:
-    """A comparison of two arrays of one dtype: NumPy compares those of others without rounding them."""
-    def call(x1: Any, x2: Any) -> Any:
-        if x1.dtype is not x2.dtype:
-            raise Unusual
-        return compare(x1, x2)
     return call
 
 
