@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from corejax.base.avals import Linear, Zero
     from corejax.base.elements import ElementType
     from corejax.base.source import add_library_package
-    from corejax.eager.direct import directly
+    from corejax.eager.direct import NotDirectly, directly
     from corejax.installed.roles import operators, provide, roles
     from corejax.interpreters import carrying
     from corejax.kernel.declarations import (
@@ -61,7 +61,7 @@ _HOME = homes({
     "corejax.base.elements": "ElementType",
     "corejax.base.source": "add_library_package",
     "corejax.base.structures": "=structures",
-    "corejax.eager.direct": "directly",
+    "corejax.eager.direct": "NotDirectly directly",
     "corejax.installed.roles": "operators provide roles",
     "corejax.interpreters.carrying": "=carrying",
     "corejax.kernel.declarations":
@@ -79,10 +79,11 @@ _HOME = homes({
 })
 
 __all__ = [
-    "API_VERSION", "ElementType", "Kernel", "Linear", "Primitive", "Sample", "Zero", "add_library_package",
-    "calls_users", "carrying", "define", "devices", "directly", "elements", "extend", "factors", "failures_are_errors",
-    "families", "find", "hookimpl", "jit", "linear", "not_differentiable", "not_linear", "operators", "over",
-    "partials", "per_operand", "pjrt_client", "provide", "public", "refused", "roles", "shaping", "structures",
+    "API_VERSION", "ElementType", "Kernel", "Linear", "NotDirectly", "Primitive", "Sample", "Zero",
+    "add_library_package", "calls_users", "carrying", "define", "devices", "directly", "elements", "extend",
+    "factors", "failures_are_errors", "families", "find", "hookimpl", "jit", "linear", "not_differentiable",
+    "not_linear", "operators", "over", "partials", "per_operand", "pjrt_client", "provide", "public", "refused",
+    "roles", "shaping", "structures",
 ]
 
 

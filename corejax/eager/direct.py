@@ -6,8 +6,8 @@
 
 The decorated function is what it means. NumPy's function is only a faster way to the same: it is taken from the second
 call on with operands of the same types, and what it returns must have the types that the decorated function returned.
-Where it once hasn't, it isn't asked again. Whatever it raises, and whatever it doesn't take, goes to the decorated
-function.
+Where it once hasn't, it isn't asked again. For what it doesn't take it raises `NotDirectly`: that goes to the decorated
+function, as it does with whatever else NumPy raises.
 """
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ def _direct(numpy_function: Callable[..., Any], count: int, function: Callable[.
     return call
 
 
-class _Misfit(Exception):
-    """Operands that the direct way isn't for."""
+class NotDirectly(Exception):
+    """Raised by the function that is given to `directly`: what it was called with is for the decorated function."""
 
 
 class _OtherType(Exception):
@@ -140,7 +140,7 @@ def _operands(args: tuple[Any, ...]) -> tuple[Any, list[Any]]:
             data.append(inner_data)
             types.append((kind, inner_types))
         else:
-            raise _Misfit
+            raise NotDirectly
     return tuple(types), data
 
 

@@ -11,18 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from corejax.plugin import NotDirectly
+
 __all__ = ["FUNCTIONS"]
-
-
-class _Unusual(Exception):
-    """For the general function to compute."""
 
 
 def _compared(compare: Any) -> Callable[[Any, Any], Any]:
     """A comparison of two arrays of one dtype: NumPy compares those of others without rounding them."""
     def call(x: Any, y: Any) -> Any:
         if x.dtype is not y.dtype:
-            raise _Unusual
+            raise NotDirectly
         return compare(x, y)
     return call
 
@@ -30,14 +28,14 @@ def _compared(compare: Any) -> Callable[[Any, Any], Any]:
 def _quotient(x: Any, y: Any) -> Any:
     found = np.true_divide(x, y)
     if found.dtype.kind == "c":  # rounding differs from ours, and infinities
-        raise _Unusual
+        raise NotDirectly
     return found
 
 
 def _power(x: Any, y: Any) -> Any:
     found = np.power(x, y)
     if found.dtype.kind == "c" or _is_half(y):  # NumPy takes square roots, which differ at -inf and -0
-        raise _Unusual
+        raise NotDirectly
     return found
 
 
@@ -59,14 +57,14 @@ def _whole(found: Any, y: Any) -> Any:
         return found
     if found.dtype.kind in "iu" and np.count_nonzero(y) == np.size(y):
         return found
-    raise _Unusual
+    raise NotDirectly
 
 
 def _rest(found: Any) -> Any:
     """What `remainder` gives."""
     if found.dtype.char in _LARGE or found.dtype.kind in "iu":
         return found
-    raise _Unusual
+    raise NotDirectly
 
 
 def _quotient_and_rest(x: Any, y: Any) -> tuple[Any, Any]:

@@ -9,14 +9,10 @@ from corejax.core import Array, from_array_like
 from corejax.errors import CorejaxTypeError
 from corejax.plugin import refused
 
-__all__ = ["Unusual", "array", "no_out"]
+__all__ = ["array", "no_out"]
 
 #: Anything that NumPy takes as an array, as an array of ours; lists with traced values, too.
 array: Callable[[object], Array] = from_array_like
-
-
-class Unusual(Exception):
-    """Raised by a function that computes at once with NumPy: the general function is to do it."""
 
 
 def no_out(name: str, out: Any) -> None:

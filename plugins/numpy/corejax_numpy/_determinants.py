@@ -11,8 +11,8 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, ArrayLike, dtypes
 from corejax.errors import CorejaxNotImplementedError, CorejaxValueError
-from corejax.plugin import directly, operators, public, refused
-from corejax_numpy._arrays import Unusual, array
+from corejax.plugin import NotDirectly, directly, operators, public, refused
+from corejax_numpy._arrays import array
 from corejax_numpy._matrices import by_lapack, square_matrices, with_slope
 from corejax_numpy._solving import solved
 from corejax_numpy.products import diagonal
@@ -35,7 +35,7 @@ def _det_by_numpy(a: Any) -> Any:
     if size > 3:
         return _det_by_lapack(a)
     if not size or a.shape[-2] != size or a.dtype.char not in "fdFD":
-        raise Unusual
+        raise NotDirectly
     return _of_few([[a[..., i, j] for j in range(size)] for i in range(size)])
 
 

@@ -14,9 +14,9 @@ import numpy as np
 from corejax import lax
 from corejax.core import DTypeLike, ShapedArray, aval_of, dtypes
 from corejax.errors import CorejaxValueError
-from corejax.plugin import refused, roles
+from corejax.plugin import NotDirectly, refused, roles
 from corejax_lax_basic import of_one_dtype
-from corejax_numpy._arrays import Unusual, array
+from corejax_numpy._arrays import array
 
 __all__ = ["adjoint", "by_lapack", "conjugate", "epsilon", "eye", "floats", "matrices", "mismatch", "product", "real",
            "spread", "square_matrices", "swapped", "with_slope"]
@@ -39,11 +39,11 @@ def by_lapack(name: str) -> Callable[..., Any]:
 
     def call(*operands: Any) -> Any:
         if function is None or any([x.dtype.char not in "fdFD" for x in operands]):
-            raise Unusual
+            raise NotDirectly
         out = function(*operands)
         for part in out if type(out) is tuple else (out,):
             if not np.isfinite(part).all():
-                raise Unusual
+                raise NotDirectly
         return out
     return call
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import context, dtypes
-from corejax.plugin import directly, operators, refused
-from corejax_numpy._arrays import Unusual, array
+from corejax.plugin import NotDirectly, directly, operators, refused
+from corejax_numpy._arrays import array
 from corejax_numpy._picking import pick
 
 Function = Callable[..., Any]
@@ -88,7 +88,7 @@ def absolute_float(x: Any) -> Any:
 
 def _signs(x: Any) -> Any:
     if x.dtype.kind not in "iuf":
-        raise Unusual
+        raise NotDirectly
     return np.sign(x)
 
 

@@ -15,9 +15,9 @@ from typing import Any, cast
 import numpy as np
 
 from corejax.core import Array, ArrayLike, Primitive, Tracer, context, dtypes
-from corejax.plugin import directly, families, public
+from corejax.plugin import NotDirectly, directly, families, public
 from corejax_lax_basic import promoted
-from corejax_numpy._arrays import Unusual, array
+from corejax_numpy._arrays import array
 from corejax_numpy._picking import operand
 from corejax_numpy.ufuncs import check_options, ufunc
 
@@ -101,7 +101,7 @@ def _of_reals(numpy: np.ufunc) -> Function:
     """NumPy's function, but not of a complex number: branches and infinities are chosen by the primitive."""
     def call(x: Any) -> Any:
         if type(x) is complex:
-            raise Unusual
+            raise NotDirectly
         return numpy(x)
     return call
 

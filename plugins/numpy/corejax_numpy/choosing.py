@@ -13,10 +13,10 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, ArrayLike, aval_of, call_user, dtypes, is_concrete
 from corejax.errors import ConcretizationError, CorejaxIndexError, CorejaxValueError
-from corejax.plugin import directly, operators, public, refused, shaping
+from corejax.plugin import NotDirectly, directly, operators, public, refused, shaping
 from corejax_lax_basic import broadcast_together, of_one_dtype
 from corejax_numpy import _real_functions as reals
-from corejax_numpy._arrays import Unusual, array, no_out
+from corejax_numpy._arrays import array, no_out
 from corejax_numpy._in_memory import elements as in_memory
 from corejax_numpy._mapping import following
 from corejax_numpy._picking import operand, pick
@@ -53,7 +53,7 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
 
 def _selected_by_numpy(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     if type(condlist) is not list or type(choicelist) is not list:
-        raise Unusual
+        raise NotDirectly
     return np.select(condlist, choicelist, default)
 
 

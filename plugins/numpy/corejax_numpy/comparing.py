@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from corejax.core import Array, ArrayLike
-from corejax.plugin import directly, operators
+from corejax.plugin import NotDirectly, directly, operators
 from corejax_lax_basic import promoted
 from corejax_numpy import _real_functions as reals
-from corejax_numpy._arrays import Unusual, array
+from corejax_numpy._arrays import array
 from corejax_numpy._picking import operand
 
 __all__ = ["allclose", "array_equal", "array_equiv", "isclose"]
@@ -48,7 +48,7 @@ def _of_one_dtype(compare: Any) -> Any:
     """NumPy's function of two arrays of one dtype: it compares others without rounding them."""
     def call(a1: Any, a2: Any, *flags: Any) -> Any:
         if a1.dtype is not a2.dtype:
-            raise Unusual
+            raise NotDirectly
         return np.bool_(compare(a1, a2, *flags))
     return call
 

@@ -13,8 +13,7 @@ from corejax import lax
 from corejax.core import Array, DTypeLike, Tracer, aval_of, dtypes, from_array_like
 from corejax.core import from_dlpack as shared
 from corejax.errors import CorejaxTypeError, CorejaxValueError
-from corejax.plugin import directly, operators, public, refused, shaping
-from corejax_numpy._arrays import Unusual
+from corejax.plugin import NotDirectly, directly, operators, public, refused, shaping
 from corejax_numpy._asked import checked_order, placed
 from corejax_numpy._asked import shape as sizes_of
 from corejax_numpy._nested import of_nested
@@ -148,7 +147,7 @@ def _filled(name: str, shape: Any, value: int, dtype: DTypeLike | None, device: 
 
 def _full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
     if dtype is not None and type(fill_value) is not int and np.dtype(dtype).kind not in "fc":
-        raise Unusual  # NumPy converts NaN in another way
+        raise NotDirectly  # NumPy converts NaN in another way
     return np.full(shape, fill_value, dtype)
 
 
@@ -212,7 +211,7 @@ def empty_like(prototype: Any, dtype: DTypeLike | None = None, shape: Any = None
 def _filled_alike(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> Any:
     wanted = a.dtype if dtype is None else np.dtype(dtype)
     if np.result_type(wanted, fill_value) != wanted:
-        raise Unusual  # NumPy converts NaN in another way
+        raise NotDirectly  # NumPy converts NaN in another way
     return np.full(a.shape if shape is None else shape, fill_value, wanted)
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, Tracer, aval_of, dtypes
 from corejax.errors import CorejaxIndexError, CorejaxValueError
-from corejax.plugin import directly, operators, refused, shaping
-from corejax_numpy._arrays import Unusual, array
+from corejax.plugin import NotDirectly, directly, operators, refused, shaping
+from corejax_numpy._arrays import array
 from corejax_numpy._asked import placed
 from corejax_numpy._in_memory import sets as in_memory_sets
 from corejax_numpy._values import spread
@@ -51,7 +51,7 @@ def tile(A: Any, reps: Any) -> Array:
 
 def _repeated(a: Any, repeats: Any, axis: Any = None) -> Any:
     if isinstance(repeats, (Array, list, tuple)):  # the shape would depend on values
-        raise Unusual
+        raise NotDirectly
     return np.repeat(a, repeats, axis)
 
 

@@ -15,9 +15,9 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, ArrayLike, DTypeLike, aval_of
 from corejax.errors import CorejaxValueError
-from corejax.plugin import directly, public, refused
+from corejax.plugin import NotDirectly, directly, public, refused
 from corejax_lax_basic import PrecisionLike, of_one_dtype
-from corejax_numpy._arrays import Unusual, array, no_out
+from corejax_numpy._arrays import array, no_out
 from corejax_numpy._contracting import Names, contracted, no_sharding, ordered, total
 from corejax_numpy._subscripts import names_and_operands, sizes_of, with_dots
 from corejax_numpy.products import diagonal
@@ -76,7 +76,7 @@ def _by_subscripts(subscripts: str, count: int) -> Callable[..., Any]:
 
     def by_numpy(*operands: Any) -> Any:
         if count > 1 and sum([x.size for x in operands]) ** 1.5 > _FEW:
-            raise Unusual
+            raise NotDirectly
         return np.einsum(subscripts, *operands)
     return directly(by_numpy, arrays=count)(general)
 

@@ -20,8 +20,8 @@ from numpy import index_exp, s_
 from corejax import lax
 from corejax.core import Array, DTypeLike, Tracer, aval_of, dtypes
 from corejax.errors import CorejaxIndexError, CorejaxTypeError, CorejaxValueError
-from corejax.plugin import directly, operators, public, refused, shaping
-from corejax_numpy._arrays import Unusual, array
+from corejax.plugin import NotDirectly, directly, operators, public, refused, shaping
+from corejax_numpy._arrays import array
 from corejax_numpy._asked import checked_order
 from corejax_numpy._asked import shape as sizes_of
 from corejax_numpy._values import spread
@@ -60,7 +60,7 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: b
 def _open_by_numpy(*args: Any) -> Any:
     vectors = [np.asarray(x) for x in args]
     if any([x.dtype.kind == "b" or not x.size for x in vectors]):
-        raise Unusual
+        raise NotDirectly
     return np.ix_(*vectors)
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, DTypeLike, dtypes
 from corejax.errors import CorejaxValueError
-from corejax.plugin import directly, operators, refused, shaping
-from corejax_numpy._arrays import Unusual, array
+from corejax.plugin import NotDirectly, directly, operators, refused, shaping
+from corejax_numpy._arrays import array
 from corejax_numpy._asked import checked_order, placed
 from corejax_numpy._asked import shape as sizes_of
 from corejax_numpy._values import spread
@@ -148,7 +148,7 @@ def diagflat(v: Any, k: int = 0) -> Array:
 
 def _powers_by_numpy(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     if x.dtype.kind == "c":  # infinite numbers have other products
-        raise Unusual
+        raise NotDirectly
     return np.vander(x, N, increasing)
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, Tracer, aval_of, dtypes
 from corejax.errors import CorejaxValueError
-from corejax.plugin import directly, operators, refused, shaping
-from corejax_numpy._arrays import Unusual, array
+from corejax.plugin import NotDirectly, directly, operators, refused, shaping
+from corejax_numpy._arrays import array
 from corejax_numpy._values import broadcasts, constant, spread
 from corejax_numpy.ranges import linspace
 
@@ -32,7 +32,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 
 def _in_numpy(array: Any, pad_width: Any, mode: str = "constant") -> Any:
     if mode not in ("constant", "edge", "reflect", "symmetric", "wrap"):
-        raise Unusual
+        raise NotDirectly
     return np.pad(array, pad_width, mode)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax_numpy._arrays import Unusual
+from corejax.plugin import NotDirectly
 
 __all__ = ["clip", "i0", "imag", "real", "reciprocal", "rounded"]
 
@@ -20,7 +20,7 @@ def real(function: Any) -> Callable[[Any, Any], Any]:
     def call(x1: Any, x2: Any) -> Any:
         found = function(x1, x2)
         if found.dtype.kind == "c":
-            raise Unusual
+            raise NotDirectly
         return found
     return call
 
@@ -28,20 +28,20 @@ def real(function: Any) -> Callable[[Any, Any], Any]:
 def reciprocal(x: Any) -> Any:
     found = np.true_divide(1.0, x)
     if found.dtype.kind == "c":
-        raise Unusual
+        raise NotDirectly
     return found
 
 
 def imag(val: Any) -> Any:
     x = np.asarray(val)
     if x.dtype.kind == "c":
-        raise Unusual
+        raise NotDirectly
     return np.zeros(x.shape, x.dtype)
 
 
 def i0(x: Any) -> Any:
     if np.asarray(x).dtype.char != "d":
-        raise Unusual
+        raise NotDirectly
     return np.i0(x).reshape(np.shape(x))
 
 
@@ -52,5 +52,5 @@ def clip(arr: Any, min: Any = None, max: Any = None) -> Any:
 
 def rounded(a: Any, decimals: int = 0, out: None = None) -> Any:
     if np.asarray(a).dtype.kind != "f":
-        raise Unusual
+        raise NotDirectly
     return np.rint(a) if decimals == 0 else np.round(a, decimals)

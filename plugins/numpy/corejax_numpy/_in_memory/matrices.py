@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax_numpy._arrays import Unusual
+from corejax.plugin import NotDirectly
 from corejax_numpy._matrices import by_lapack
 
 __all__ = ["cholesky", "eigh", "eigvalsh", "eps_of", "lstsq", "matrix_power", "matrix_rank", "multi_dot", "pinv", "qr",
@@ -27,25 +27,25 @@ _lower_vectors, _upper_vectors = by_lapack("eigh_lo"), by_lapack("eigh_up")
 def _of_doubles(a: Any) -> Any:
     """An operand for functions that compute in double precision, and have no special case for empty matrices."""
     if a.dtype.char not in "dD" or not a.size or a.ndim < 2:
-        raise Unusual
+        raise NotDirectly
     return a
 
 
 def _finite(out: Any) -> Any:
     if not np.isfinite(out).all():
-        raise Unusual
+        raise NotDirectly
     return out
 
 
 def _symmetrized(a: Any) -> Any:
     if a.ndim < 2 or not a.size:
-        raise Unusual
+        raise NotDirectly
     return (a + a.mT.conj()) / 2 if a.dtype.kind == "c" else (a + a.mT) / 2
 
 
 def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Any:
     if upper is not False or symmetrize_input is not True:
-        raise Unusual
+        raise NotDirectly
     return _lower_factor(_symmetrized(a))
 
 
@@ -59,7 +59,7 @@ def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -
 
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     if a.ndim < 2 or not a.size:
-        raise Unusual
+        raise NotDirectly
     if not compute_uv:
         return _singular_values(a)
     return (_all_vectors if full_matrices else _few_vectors)(a)
@@ -67,7 +67,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
 
 def qr(a: Any, mode: str = "reduced") -> Any:
     if mode not in ("reduced", "complete", "r"):
-        raise Unusual
+        raise NotDirectly
     found = np.linalg.qr(_finite(_of_doubles(a)), mode)
     return found if mode == "r" else tuple(found)
 
@@ -78,7 +78,7 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
 
 def matrix_power(a: Any, n: int) -> Any:
     if n < 1 or a.dtype.kind == "b":
-        raise Unusual
+        raise NotDirectly
     return np.linalg.matrix_power(a, n)
 
 
@@ -88,7 +88,7 @@ def multi_dot(arrays: Any) -> Any:
 
 def matrix_rank(A: Any) -> Any:
     if A.ndim < 2 or not A.size:
-        raise Unusual
+        raise NotDirectly
     s = _singular_values(A)
     limit = s[..., :1] * (max(A.shape[-2:]) * eps_of(s))
     return np.add.reduce(s > limit, -1)
@@ -103,7 +103,7 @@ _EPS = {"f": float(np.finfo(np.float32).eps), "d": float(np.finfo(np.float64).ep
 
 def pinv(a: Any, rcond: Any = None) -> Any:
     if a.ndim < 2 or not a.size or type(rcond) not in (float, type(None)):
-        raise Unusual
+        raise NotDirectly
     u, s, vh = _few_vectors(a)
     limit = 10.0 * max(a.shape[-2:]) * eps_of(a) if rcond is None else rcond
     inverse = _inverted(s, s > s[..., :1] * limit)
@@ -117,7 +117,7 @@ def _inverted(s: Any, taken: Any) -> Any:
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     if a.dtype is not b.dtype or a.ndim != 2 or b.ndim not in (1, 2) or not a.size or type(rcond) not in (
             float, type(None)):
-        raise Unusual
+        raise NotDirectly
     u, s, vh = _few_vectors(a)
     eps = eps_of(a)
     limit = eps * max(a.shape) if rcond is None else eps if rcond < 0 else rcond

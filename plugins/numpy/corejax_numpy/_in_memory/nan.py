@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax_numpy._arrays import Unusual
+from corejax.plugin import NotDirectly
 from corejax_numpy._in_memory import totals as in_memory_totals
 from corejax_numpy._in_memory.totals import numbers
 
@@ -38,7 +38,7 @@ def nanprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepd
 def _extreme(reduce: Any, a: Any, axis: Any, keepdims: bool) -> Any:
     x = numbers(a)
     if not x.size or not x.ndim or x.dtype.kind == "c":
-        raise Unusual
+        raise NotDirectly
     return reduce(x, axis, None, None, keepdims)
 
 
@@ -53,7 +53,7 @@ def nanmin(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -
 def _floats(a: Any, dtype: Any) -> Any:
     x = numbers(a)
     if x.dtype.char not in "fd" or not x.size or not x.ndim or dtype is not None:
-        raise Unusual
+        raise NotDirectly
     return x
 
 
@@ -68,7 +68,7 @@ def nanvar(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: 
            keepdims: bool = False) -> Any:
     x = _floats(a, dtype)
     if ddof:
-        raise Unusual
+        raise NotDirectly
     present, zero = x == x, x.dtype.type(0)
     count = _add(present, axis, x.dtype, None, True)
     offset = x - _add(np.where(present, x, zero), axis, None, None, True) / count
@@ -86,7 +86,7 @@ def nanstd(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: 
 def _position(x: Any, find: str, worst: float, axis: Any, keepdims: Any) -> Any:
     x = numbers(x)
     if x.dtype.char not in "fd" or not x.size or not x.ndim or keepdims:
-        raise Unusual
+        raise NotDirectly
     missing = x != x
     if not missing.any():
         return getattr(x, find)(axis)

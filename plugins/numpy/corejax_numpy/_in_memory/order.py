@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax_numpy._arrays import Unusual
+from corejax.plugin import NotDirectly
 from corejax_numpy._in_memory.totals import numbers
 
 __all__ = ["median", "percentile", "quantile"]
@@ -29,12 +29,12 @@ def quantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input
              method: str = "linear", keepdims: bool = False) -> Any:
     x = _floats(a)
     if method != "linear" or not x.size or keepdims or type(axis) is tuple or not x.ndim:
-        raise Unusual
+        raise NotDirectly
     if type(q) is float or type(q) is int:
         return _quantile(x, float(q), axis)
     shares = np.asarray(q)
     if x.dtype.char != "d" or not shares.ndim or shares.dtype.kind not in "fiu":
-        raise Unusual
+        raise NotDirectly
     return _quantiles(x, shares.astype(float), axis)
 
 
@@ -43,7 +43,7 @@ def _floats(a: Any) -> Any:
     if x.dtype.kind == "f":
         return x
     if x.dtype.kind == "c":
-        raise Unusual
+        raise NotDirectly
     return x.astype("d" if x.dtype.itemsize == 8 else "f")
 
 
@@ -56,7 +56,7 @@ def _rising(x: Any, axis: Any) -> Any:
 
 def _quantile(x: Any, q: float, axis: Any) -> Any:
     if not 0.0 <= q <= 1.0:
-        raise Unusual
+        raise NotDirectly
     rising = _rising(x, axis)
     at = q * (rising.shape[-1] - 1)
     below = int(at)
@@ -73,7 +73,7 @@ def _quantile(x: Any, q: float, axis: Any) -> Any:
 
 def _quantiles(x: Any, q: Any, axis: Any) -> Any:
     if not ((q >= 0.0) & (q <= 1.0)).all():
-        raise Unusual
+        raise NotDirectly
     rising = _rising(x, axis)
     size = rising.shape[-1]
     at = q * (size - 1)
@@ -93,7 +93,7 @@ def nanmedian(a: Any, axis: Any = None, out: None = None, overwrite_input: bool 
 def nanpercentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
                   method: str = "linear", keepdims: bool = False) -> Any:
     if type(q) not in (int, float):
-        raise Unusual
+        raise NotDirectly
     return nanquantile(a, q / 100.0, axis, out, overwrite_input, method, keepdims)
 
 
@@ -101,15 +101,15 @@ def nanquantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_in
                 method: str = "linear", keepdims: bool = False) -> Any:
     x = _floats(a)
     if x.dtype.char != "d" or not x.size or not x.ndim or axis is not None and x.ndim > 1:
-        raise Unusual
+        raise NotDirectly
     present = x[x == x]
     if not present.size:
-        raise Unusual
+        raise NotDirectly
     return quantile(present, q if type(q) in (int, float) else _refuse(), None, None, False, method, keepdims)
 
 
 def _refuse() -> Any:
-    raise Unusual
+    raise NotDirectly
 
 
 # Sorting
@@ -117,37 +117,37 @@ def _refuse() -> Any:
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = True) -> Any:
     x = numbers(a)
     if x.dtype.kind == "c" or kind is not None or order is not None or not x.ndim:
-        raise Unusual
+        raise NotDirectly
     return np.sort(x, axis, kind="stable" if x.dtype.kind == "f" and x.size > 1 and not x.all() else None)
 
 
 def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = True) -> Any:
     x = numbers(a)
     if x.dtype.kind == "c" or kind is not None or order is not None or not x.ndim:
-        raise Unusual
+        raise NotDirectly
     return x.argsort(axis, kind="stable")
 
 
 def partition(a: Any, kth: Any, axis: Any = -1) -> Any:
     if type(kth) is not int or not -np.asarray(a).shape[axis or 0] <= kth or axis is None:
-        raise Unusual
+        raise NotDirectly
     if not kth < np.asarray(a).shape[axis]:
-        raise Unusual
+        raise NotDirectly
     return sort(a, axis)
 
 
 def argpartition(a: Any, kth: Any, axis: Any = -1) -> Any:
     if type(kth) is not int or not -np.asarray(a).shape[axis or 0] <= kth or axis is None:
-        raise Unusual
+        raise NotDirectly
     if not kth < np.asarray(a).shape[axis]:
-        raise Unusual
+        raise NotDirectly
     return argsort(a, axis)
 
 
 def lexsort(keys: Any, axis: Any = -1) -> Any:
     parts = [np.asarray(key) for key in keys]
     if not parts[0].ndim or [part for part in parts if part.dtype.kind not in "biuf"]:
-        raise Unusual
+        raise NotDirectly
     return np.lexsort(parts, axis)
 
 
@@ -159,16 +159,16 @@ def sort_complex(a: Any) -> Any:
 def searchsorted(a: Any, v: Any, side: str = "left", *, method: str = "scan") -> Any:
     a, v = numbers(a), v if type(v) in (int, float) else np.asarray(v)
     if type(v) is float and a.dtype.char != "d" or type(v) is int and a.dtype.kind not in "f":
-        raise Unusual
+        raise NotDirectly
     if isinstance(v, np.ndarray) and v.dtype != a.dtype or a.ndim != 1:
-        raise Unusual
+        raise NotDirectly
     return a.searchsorted(v, side)
 
 
 def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False) -> Any:
     x, tests = np.asarray(element), np.asarray(test_elements)
     if x.dtype != tests.dtype:
-        raise Unusual
+        raise NotDirectly
     if tests.size <= 16 and x.size <= 1000 and x.ndim == 1:
         found = (x == tests.reshape(-1, 1)).any(0)
         return ~found if invert else found
@@ -178,16 +178,16 @@ def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: 
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     values, bounds = np.asarray(x), numbers(bins)
     if values.dtype != bounds.dtype or values.dtype.kind not in "iuf" or not bounds.size or bounds.ndim != 1:
-        raise Unusual
+        raise NotDirectly
     if not bounds[0] <= bounds[-1]:
-        raise Unusual
+        raise NotDirectly
     return bounds.searchsorted(values, "left" if right else "right")
 
 
 def _bins(x: Any, bins: Any) -> tuple[Any, Any]:
     """The bin of each element of a vector, and the bounds."""
     if x.dtype.char != "d" or type(bins) is not int or not x.size:
-        raise Unusual
+        raise NotDirectly
     edges = histogram_bin_edges(x, bins)
     low, high = edges[0], edges[bins]
     near = ((x - low) * (float(bins) / (high - low))).clip(0, bins - 1).astype(np.int32)
@@ -199,10 +199,10 @@ def _bins(x: Any, bins: Any) -> tuple[Any, Any]:
 def histogram_bin_edges(a: Any, bins: Any = 10) -> Any:
     x = numbers(a)
     if x.dtype.char != "d" or type(bins) is not int or not x.size:
-        raise Unusual
+        raise NotDirectly
     low, high = x.min(), x.max()
     if not low < high or not np.isfinite(high - low):
-        raise Unusual
+        raise NotDirectly
     edges = (high - low) / float(bins) * np.arange(bins + 1) + low
     edges[bins] = high
     return edges
@@ -215,7 +215,7 @@ def histogram(a: Any, bins: Any = 10) -> Any:
 
 def histogram2d(x: Any, y: Any, bins: Any = 10) -> Any:
     if x.ndim != 1 or x.shape != y.shape:
-        raise Unusual
+        raise NotDirectly
     (rows, above), (columns, along) = _bins(x, bins), _bins(y, bins)
     found = np.bincount(rows * np.int64(bins) + columns, minlength=bins * bins)
     return found.reshape(bins, bins).astype(float), above, along
@@ -224,7 +224,7 @@ def histogram2d(x: Any, y: Any, bins: Any = 10) -> Any:
 def cov(m: Any) -> Any:
     x = numbers(m)
     if x.dtype.char not in "fd" or x.ndim not in (1, 2) or x.shape[-1] < 2 or not x.size:
-        raise Unusual
+        raise NotDirectly
     x = x.reshape(1, x.size) if x.ndim == 1 else x
     offset = x - np.add.reduce(x, 1, None, None, True) / x.dtype.type(x.shape[1])
     found = (offset @ offset.T) / x.dtype.type(x.shape[1] - 1)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax_numpy._arrays import Unusual
+from corejax.plugin import NotDirectly
 
 __all__ = ["take", "take_along_axis"]
 
@@ -18,7 +18,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: None = None, mode: str | N
     x: Any = np.asarray(a)
     places = np.asarray(indices)
     if mode == "fill" or places.dtype.kind not in "iu":
-        raise Unusual
+        raise NotDirectly
     found = x.take(places, axis, None, "raise" if mode is None else mode)
     return found.copy() if isinstance(found, np.ndarray) and found.base is not None else found
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax_numpy._arrays import Unusual
+from corejax.plugin import NotDirectly
 from corejax_numpy._in_memory.matrices import eps_of, lstsq
 
 __all__ = ["poly", "polyadd", "polyder", "polyfit", "polyint", "polysub", "roots"]
@@ -33,13 +33,13 @@ def _padded(a1: Any, a2: Any) -> tuple[Any, Any]:
 
 def polyder(p: Any, m: int = 1) -> Any:
     if type(m) is not int or m != 1 or p.dtype.char not in "fd" or p.ndim != 1 or p.size < 2:
-        raise Unusual
+        raise NotDirectly
     return p[:-1] * np.arange(p.size - 1, 0, -1, p.dtype)
 
 
 def polyint(p: Any, m: int = 1) -> Any:
     if type(m) is not int or m != 1 or p.dtype.char not in "fd" or p.ndim != 1:
-        raise Unusual
+        raise NotDirectly
     found = np.zeros(p.size + 1, p.dtype)
     np.divide(p, np.arange(p.size, 0, -1, p.dtype), found[:-1])
     return found
@@ -48,7 +48,7 @@ def polyint(p: Any, m: int = 1) -> Any:
 def poly(seq_of_zeros: Any) -> Any:
     x = seq_of_zeros
     if x.ndim != 1 or x.dtype.char not in "fd" or not np.isfinite(x).all():
-        raise Unusual
+        raise NotDirectly
     found = np.zeros(x.size + 1, x.dtype)
     found[0] = 1
     for k in range(x.size):
@@ -58,13 +58,13 @@ def poly(seq_of_zeros: Any) -> Any:
 
 def roots(p: Any) -> Any:
     if p.dtype.char != "d" or p.ndim != 1 or not np.isfinite(p).all():
-        raise Unusual
+        raise NotDirectly
     return np.roots(p).astype(complex)
 
 
 def polyfit(x: Any, y: Any, deg: int, rcond: float | None = None) -> Any:
     if x.dtype.char not in "fd" or x.dtype is not y.dtype or x.ndim != 1 or not x.size or deg < 0:
-        raise Unusual
+        raise NotDirectly
     matrix = np.vander(x, deg + 1)
     scale = np.sqrt(np.add.reduce(matrix * matrix, 0))
     found = lstsq(matrix / scale, y, x.size * eps_of(x) if rcond is None else float(rcond))[0]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax_numpy._arrays import Unusual
+from corejax.plugin import NotDirectly
 
 __all__ = ["argwhere", "bincount", "compress", "delete", "extract", "flatnonzero", "insert", "nonzero", "of_two",
            "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
@@ -25,7 +25,7 @@ def nonzero(a: Any) -> Any:
 def argwhere(a: Any) -> Any:
     x = np.asarray(a)
     if not x.ndim:
-        raise Unusual
+        raise NotDirectly
     return np.stack(x.nonzero(), 1)
 
 
@@ -44,7 +44,7 @@ def extract(condition: Any, arr: Any) -> Any:
 def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
     numbers = np.asarray(x)
     if weights is not None or numbers.dtype.kind not in "iu":
-        raise Unusual
+        raise NotDirectly
     return np.bincount(numbers, None, minlength)
 
 
@@ -53,7 +53,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
 def _sortable(x: Any) -> Any:
     x = np.asarray(x)
     if x.dtype.isbuiltin != 1:
-        raise Unusual
+        raise NotDirectly
     return x
 
 
@@ -82,7 +82,7 @@ def of_two(function: Any) -> Callable[..., Any]:
     def call(ar1: Any, ar2: Any, *flags: Any) -> Any:
         x, y = _sortable(ar1), _sortable(ar2)
         if x.dtype is not y.dtype:
-            raise Unusual
+            raise NotDirectly
         return function(x, y, *flags)
     return call
 
@@ -92,12 +92,12 @@ def of_two(function: Any) -> Callable[..., Any]:
 def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     places = np.asarray(obj)
     if places.dtype.kind not in "iub":
-        raise Unusual
+        raise NotDirectly
     return np.delete(np.asarray(arr), obj if type(obj) is int else places, axis)
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     x, places = np.asarray(arr), np.asarray(obj)
     if places.dtype.kind not in "iu" or np.result_type(x, values) is not x.dtype:
-        raise Unusual
+        raise NotDirectly
     return np.insert(x, obj if type(obj) is int else places, values, axis)

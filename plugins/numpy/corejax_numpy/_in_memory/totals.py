@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from corejax_numpy._arrays import Unusual
+from corejax.plugin import NotDirectly
 
 __all__ = ["all", "any", "argmax", "argmin", "average", "count_nonzero", "cumprod", "cumsum", "cumulative_prod",
            "cumulative_sum", "max", "mean", "min", "prod", "ptp", "std", "sum", "var"]
@@ -32,14 +32,14 @@ def numbers(x: Any) -> Any:
     """An operand as an ndarray of a dtype of NumPy's own of 32 bits or more, booleans or integers."""
     x = np.asarray(x)
     if x.dtype.char == "e" or x.dtype.isbuiltin != 1:
-        raise Unusual
+        raise NotDirectly
     return x
 
 
 def _reduced(reduce: Any, x: Any, axis: Any, dtype: Any, keepdims: bool) -> Any:
     x = numbers(x)
     if not x.size or x.ndim == 0 or dtype is not None:
-        raise Unusual
+        raise NotDirectly
     return reduce(x, axis, None, None, keepdims)
 
 
@@ -81,7 +81,7 @@ def _averaged(a: Any, dtype: Any) -> tuple[Any, Any]:
     x = numbers(a)
     char = x.dtype.char
     if dtype is not None or not x.size or not x.ndim:
-        raise Unusual
+        raise NotDirectly
     if char in _WIDE:
         return x, char
     return x, "d" if x.dtype.itemsize == 8 else "f"
@@ -98,11 +98,11 @@ def var(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: flo
     x, wanted = _averaged(a, dtype)
     if correction is not None:
         if ddof:
-            raise Unusual
+            raise NotDirectly
         ddof = correction
     wide, count = _WIDE.get(x.dtype.char, "d"), count_of(x, axis)
     if count <= ddof:
-        raise Unusual
+        raise NotDirectly
     if x.dtype.char != wide:
         x = x.astype(wide)
     offset = x - _add(x, axis, None, None, True) / x.dtype.type(count)
@@ -127,13 +127,13 @@ def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> A
 
 def argmax(a: Any, axis: Any = None, out: None = None, keepdims: bool | None = None) -> Any:
     if keepdims:
-        raise Unusual
+        raise NotDirectly
     return numbers(a).argmax(axis)
 
 
 def argmin(a: Any, axis: Any = None, out: None = None, keepdims: bool | None = None) -> Any:
     if keepdims:
-        raise Unusual
+        raise NotDirectly
     return numbers(a).argmin(axis)
 
 
@@ -147,7 +147,7 @@ def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
 def _running(accumulate: Any, a: Any, axis: Any, dtype: Any) -> Any:
     x = numbers(a)
     if dtype is not None or x.dtype.char == "?":
-        raise Unusual
+        raise NotDirectly
     return accumulate(x.ravel(), 0, x.dtype) if axis is None else accumulate(x, axis, x.dtype)
 
 
