@@ -17,7 +17,8 @@ from corejax.errors import CorejaxValueError
 from corejax.plugin import directly, operators, refused, shaping
 from corejax_numpy._arrays import array, no_out
 from corejax_numpy._choices import as_bool, canonical_axes, spread_to
-from corejax_numpy._in_memory import totals as in_memory_totals
+from corejax_numpy._in_memory import totals
+from corejax_reductions import in_memory
 
 __all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "average", "count_nonzero", "cumprod", "cumsum",
            "cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod", "ptp", "std", "sum", "var"]
@@ -25,7 +26,7 @@ __all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "average", "count_n
 Axes: TypeAlias = int | Sequence[int] | None
 
 
-@directly(in_memory_totals.sum)
+@directly(in_memory.sum)
 def sum(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False,
         initial: ArrayLike | None = None, where: ArrayLike | None = None, promote_integers: bool = True) -> Array:
     """The sum along axes, plus `initial`; of integers in their own dtype unless `promote_integers`.
@@ -36,7 +37,7 @@ def sum(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: No
     return operators.sum(array(a), axis, dtype, out, keepdims, initial, where, promote_integers)
 
 
-@directly(in_memory_totals.prod)
+@directly(in_memory.prod)
 def prod(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False,
          initial: ArrayLike | None = None, where: ArrayLike | None = None, promote_integers: bool = True) -> Array:
     """The product along axes, times `initial`; of integers in their own dtype unless `promote_integers`.
@@ -47,7 +48,7 @@ def prod(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: N
     return operators.prod(array(a), axis, dtype, out, keepdims, initial, where, promote_integers)
 
 
-@directly(in_memory_totals.max)
+@directly(in_memory.max)
 def max(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
         where: ArrayLike | None = None) -> Array:
     """The largest element along axes, or `initial` if that is larger; NaN if there is one.
@@ -58,7 +59,7 @@ def max(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = Fals
     return operators.max(array(a), axis, out, keepdims, initial, where)
 
 
-@directly(in_memory_totals.min)
+@directly(in_memory.min)
 def min(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
         where: ArrayLike | None = None) -> Array:
     """The smallest element along axes, or `initial` if that is smaller; NaN if there is one.
@@ -69,7 +70,7 @@ def min(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = Fals
     return operators.min(array(a), axis, out, keepdims, initial, where)
 
 
-@directly(in_memory_totals.max)
+@directly(in_memory.max)
 def amax(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
          where: ArrayLike | None = None) -> Array:
     """The same as `max`.
@@ -80,7 +81,7 @@ def amax(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = Fal
     return operators.max(array(a), axis, out, keepdims, initial, where)
 
 
-@directly(in_memory_totals.min)
+@directly(in_memory.min)
 def amin(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
          where: ArrayLike | None = None) -> Array:
     """The same as `min`.
@@ -91,7 +92,7 @@ def amin(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = Fal
     return operators.min(array(a), axis, out, keepdims, initial, where)
 
 
-@directly(in_memory_totals.ptp)
+@directly(totals.ptp)
 def ptp(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = False) -> Array:
     """The largest element minus the smallest, along axes.
 
@@ -106,7 +107,7 @@ def ptp(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = Fals
     return operators.max(x, axis, None, keepdims) - operators.min(x, axis, None, keepdims)
 
 
-@directly(in_memory_totals.mean)
+@directly(in_memory.mean)
 def mean(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, *,
          where: ArrayLike | None = None) -> Array:
     """The arithmetic mean along axes.
@@ -117,7 +118,7 @@ def mean(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: N
     return operators.mean(array(a), axis, dtype, out, keepdims, where=where)
 
 
-@directly(in_memory_totals.var)
+@directly(in_memory.var)
 def var(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: None = None, ddof: float = 0,
         keepdims: bool = False, *, where: ArrayLike | None = None, mean: ArrayLike | None = None,
         correction: float | None = None) -> Array:
@@ -131,7 +132,7 @@ def var(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: No
     return operators.var(array(a), axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
 
 
-@directly(in_memory_totals.std)
+@directly(in_memory.std)
 def std(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: None = None, ddof: float = 0,
         keepdims: bool = False, *, where: ArrayLike | None = None, mean: ArrayLike | None = None,
         correction: float | None = None) -> Array:
@@ -143,7 +144,7 @@ def std(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: No
     return operators.std(array(a), axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
 
 
-@directly(in_memory_totals.any)
+@directly(in_memory.any)
 def any(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = False, *,
         where: ArrayLike | None = None) -> Array:
     """Whether any element along the axes is nonzero.
@@ -154,7 +155,7 @@ def any(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = Fals
     return operators.any(array(a), axis, out, keepdims, where=where)
 
 
-@directly(in_memory_totals.all)
+@directly(in_memory.all)
 def all(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = False, *,
         where: ArrayLike | None = None) -> Array:
     """Whether all elements along the axes are nonzero.
@@ -165,7 +166,7 @@ def all(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = Fals
     return operators.all(array(a), axis, out, keepdims, where=where)
 
 
-@directly(in_memory_totals.argmax)
+@directly(in_memory.argmax)
 def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The place of the largest element along an axis, or in the flattened array: the first one, or the first NaN.
 
@@ -175,7 +176,7 @@ def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bo
     return operators.argmax(array(a), axis, out, keepdims=False if keepdims is None else keepdims)
 
 
-@directly(in_memory_totals.argmin)
+@directly(in_memory.argmin)
 def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The place of the smallest element along an axis, or in the flattened array: the first one, or the first NaN.
 
@@ -185,7 +186,7 @@ def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bo
     return operators.argmin(array(a), axis, out, keepdims=False if keepdims is None else keepdims)
 
 
-@directly(in_memory_totals.count_nonzero)
+@directly(totals.count_nonzero)
 def count_nonzero(a: ArrayLike, axis: Axes = None, keepdims: bool = False) -> Array:
     """How many elements along the axes are nonzero.
 
@@ -197,7 +198,7 @@ def count_nonzero(a: ArrayLike, axis: Axes = None, keepdims: bool = False) -> Ar
 
 # Running
 
-@directly(in_memory_totals.cumsum)
+@directly(in_memory.cumsum)
 def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """Running sums along an axis, or of the flattened array.
 
@@ -207,7 +208,7 @@ def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None
     return operators.cumsum(array(a), axis, dtype, out)
 
 
-@directly(in_memory_totals.cumprod)
+@directly(in_memory.cumprod)
 def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """Running products along an axis, or of the flattened array.
 
@@ -217,7 +218,7 @@ def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = Non
     return operators.cumprod(array(a), axis, dtype, out)
 
 
-@directly(in_memory_totals.cumulative_sum)
+@directly(totals.cumulative_sum)
 def cumulative_sum(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None,
                    include_initial: bool = False) -> Array:
     """Running sums along an axis, of at least the default integer dtype; they may begin with the sum of nothing, 0.
@@ -228,7 +229,7 @@ def cumulative_sum(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike
     return _cumulative("cumulative_sum", operators.cumsum, 0, array(x), axis, dtype, out, include_initial)
 
 
-@directly(in_memory_totals.cumulative_prod)
+@directly(totals.cumulative_prod)
 def cumulative_prod(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None,
                     include_initial: bool = False) -> Array:
     """Running products along an axis, of at least the default integer dtype; they may begin with that of nothing, 1.
@@ -258,7 +259,7 @@ def _cumulative(name: str, running: Any, start: int, x: Any, axis: int | None, d
 
 # With weights
 
-@directly(in_memory_totals.average)
+@directly(totals.average)
 def average(a: ArrayLike, axis: Axes = None, weights: ArrayLike | None = None, returned: bool = False,
             keepdims: bool = False) -> Array | tuple[Array, ...]:
     """The mean along axes by weights in the shape of `a`, or of those axes; `returned` gives their sum beside it.

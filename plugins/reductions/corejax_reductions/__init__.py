@@ -1,5 +1,9 @@
-"""Reductions: sums, products, extrema, logic, positions, running results; and the array methods built on them."""
+"""Reductions: sums, products, extrema, logic, positions, running results; and the array methods built on them.
 
+`in_memory` has what NumPy computes at once, for packs with functions of the same kind.
+"""
+
+from corejax_reductions import _in_memory as in_memory  # noqa: F401  # for other packs
 from corejax_reductions._combining import Combining as Combining
 from corejax_reductions._combining import Program as Program
 from corejax_reductions._combining import converted as converted

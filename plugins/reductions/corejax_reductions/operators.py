@@ -21,7 +21,8 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, ArrayLike, DTypeLike, aval_of, dtypes
 from corejax.errors import CorejaxTypeError, CorejaxValueError
-from corejax.plugin import refused, shaping
+from corejax.plugin import directly, refused, shaping
+from corejax_reductions import _in_memory as in_memory
 from corejax_reductions import cumulative, sums
 from corejax_reductions._reduction import accumulator, canonical_axes
 from corejax_reductions.extrema import greatest, least, reduce_max, reduce_min
@@ -35,6 +36,7 @@ __all__ = ["all", "any", "argmax", "argmin", "cumprod", "cumsum", "max", "mean",
 AxisSpec: TypeAlias = int | Sequence[int] | None
 
 
+@directly(in_memory.sum)
 def sum(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False,
         initial: ArrayLike | None = None, where: ArrayLike | None = None, promote_integers: bool = True) -> Array:
     """The sum along axes, plus `initial`; of integers in their own dtype unless `promote_integers`."""
@@ -42,6 +44,7 @@ def sum(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: No
     return total if initial is None else lax.add(total, _initial("sum", initial, total.dtype))
 
 
+@directly(in_memory.prod)
 def prod(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False,
          initial: ArrayLike | None = None, where: ArrayLike | None = None, promote_integers: bool = True) -> Array:
     """The product along axes, times `initial`; of integers in their own dtype unless `promote_integers`."""
@@ -49,18 +52,21 @@ def prod(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: N
     return total if initial is None else lax.mul(total, _initial("prod", initial, total.dtype))
 
 
+@directly(in_memory.max)
 def max(x: Array, axis: AxisSpec = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
         where: ArrayLike | None = None) -> Array:
     """The largest element along axes, or `initial` if that is larger."""
     return _extreme("max", reduce_max, lax.max, least, x, axis, out, keepdims, initial, where)
 
 
+@directly(in_memory.min)
 def min(x: Array, axis: AxisSpec = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
         where: ArrayLike | None = None) -> Array:
     """The smallest element along axes, or `initial` if that is smaller."""
     return _extreme("min", reduce_min, lax.min, greatest, x, axis, out, keepdims, initial, where)
 
 
+@directly(in_memory.mean)
 def mean(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, *,
          where: ArrayLike | None = None) -> Array:
     """The arithmetic mean along axes."""
@@ -74,6 +80,7 @@ def mean(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: N
 _mean = mean  # `var` has an argument of that name
 
 
+@directly(in_memory.var)
 def var(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: None = None, ddof: float = 0,
         keepdims: bool = False, *, where: ArrayLike | None = None, mean: ArrayLike | None = None,
         correction: float | None = None) -> Array:
@@ -108,6 +115,7 @@ def _missing(ddof: Any, correction: Any) -> float:
     return float(ddof if correction is None else correction)
 
 
+@directly(in_memory.std)
 def std(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: None = None, ddof: float = 0,
         keepdims: bool = False, *, where: ArrayLike | None = None, mean: ArrayLike | None = None,
         correction: float | None = None) -> Array:
@@ -115,33 +123,39 @@ def std(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: No
     return lax.sqrt(var(x, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction))
 
 
+@directly(in_memory.any)
 def any(x: Array, axis: AxisSpec = None, out: None = None, keepdims: bool = False, *,
         where: ArrayLike | None = None) -> Array:
     """Whether any element along the axes is nonzero."""
     return _truth("any", reduce_or, x, False, axis, out, keepdims, where)
 
 
+@directly(in_memory.all)
 def all(x: Array, axis: AxisSpec = None, out: None = None, keepdims: bool = False, *,
         where: ArrayLike | None = None) -> Array:
     """Whether all elements along the axes are nonzero."""
     return _truth("all", reduce_and, x, True, axis, out, keepdims, where)
 
 
+@directly(in_memory.argmax)
 def argmax(x: Array, axis: int | None = None, out: None = None, *, keepdims: bool = False) -> Array:
     """The position of the largest element along an axis, or in the flattened array: the first one, or the first NaN."""
     return _position("argmax", position_of_max, x, axis, out, keepdims)
 
 
+@directly(in_memory.argmin)
 def argmin(x: Array, axis: int | None = None, out: None = None, *, keepdims: bool = False) -> Array:
     """The position of the smallest element along an axis, or in the flattened array: the first, or the first NaN."""
     return _position("argmin", position_of_min, x, axis, out, keepdims)
 
 
+@directly(in_memory.cumsum)
 def cumsum(x: Array, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """Running sums along an axis, or of the flattened array."""
     return _running("cumsum", cumulative.cumsum, x, axis, dtype, out)
 
 
+@directly(in_memory.cumprod)
 def cumprod(x: Array, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """Running products along an axis, or of the flattened array."""
     return _running("cumprod", cumulative.cumprod, x, axis, dtype, out)

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from corejax.plugin import NotDirectly
-from corejax_numpy._in_memory.totals import numbers
+from corejax_reductions import in_memory
 
 __all__ = ["diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
 
 
 def diff(a: Any, n: Any = 1, axis: Any = -1) -> Any:
-    x = numbers(a)
+    x = in_memory.numbers(a)
     if n != 1 or type(axis) is not int or not x.ndim or x.dtype.char == "?":
         raise NotDirectly
     if axis == -1 or axis == x.ndim - 1:
@@ -23,14 +23,14 @@ def diff(a: Any, n: Any = 1, axis: Any = -1) -> Any:
 
 
 def ediff1d(ary: Any) -> Any:
-    x = numbers(ary).ravel()
+    x = in_memory.numbers(ary).ravel()
     if x.dtype.char == "?":
         raise NotDirectly
     return x[1:] - x[:-1]
 
 
 def gradient(f: Any, *, axis: Any = None, edge_order: Any = None) -> Any:
-    x = numbers(f)
+    x = in_memory.numbers(f)
     if x.ndim != 1 or x.dtype.kind not in "fc" or edge_order not in (None, 1) or x.size < 2 or axis not in (None, 0,
                                                                                                             -1):
         raise NotDirectly
@@ -42,7 +42,7 @@ def gradient(f: Any, *, axis: Any = None, edge_order: Any = None) -> Any:
 
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
-    y = numbers(y)
+    y = in_memory.numbers(y)
     if x is not None or type(dx) not in (int, float) or axis != -1 or y.ndim == 0 or y.dtype.kind not in "fc":
         raise NotDirectly
     if y.shape[-1] < 2:
@@ -63,7 +63,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any
 
 
 def unwrap(p: Any, discont: Any = None, axis: Any = -1, period: Any = 2 * pi) -> Any:
-    x = numbers(p)
+    x = in_memory.numbers(p)
     if x.dtype.kind != "f" or discont is not None or axis != -1 or type(period) not in (int, float) or not x.size:
         raise NotDirectly
     half, step = period / 2, x[..., 1:] - x[..., :-1]

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from corejax.plugin import NotDirectly
-from corejax_numpy._in_memory import totals as in_memory_totals
-from corejax_numpy._in_memory.totals import numbers
+from corejax_reductions import in_memory
 
 _add: Any = np.add.reduce
 
@@ -20,7 +19,7 @@ __all__ = ["nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanme
 
 
 def _without_nan(a: Any, value: float) -> Any:
-    x = numbers(a)
+    x = in_memory.numbers(a)
     if x.dtype.kind not in "fc":
         return x
     missing = x != x
@@ -28,15 +27,15 @@ def _without_nan(a: Any, value: float) -> Any:
 
 
 def nansum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Any:
-    return in_memory_totals.sum(_without_nan(a, 0), axis, dtype, None, keepdims)
+    return in_memory.sum(_without_nan(a, 0), axis, dtype, None, keepdims)
 
 
 def nanprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Any:
-    return in_memory_totals.prod(_without_nan(a, 1), axis, dtype, None, keepdims)
+    return in_memory.prod(_without_nan(a, 1), axis, dtype, None, keepdims)
 
 
 def _extreme(reduce: Any, a: Any, axis: Any, keepdims: bool) -> Any:
-    x = numbers(a)
+    x = in_memory.numbers(a)
     if not x.size or not x.ndim or x.dtype.kind == "c":
         raise NotDirectly
     return reduce(x, axis, None, None, keepdims)
@@ -51,7 +50,7 @@ def nanmin(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -
 
 
 def _floats(a: Any, dtype: Any) -> Any:
-    x = numbers(a)
+    x = in_memory.numbers(a)
     if x.dtype.char not in "fd" or not x.size or not x.ndim or dtype is not None:
         raise NotDirectly
     return x
@@ -84,7 +83,7 @@ def nanstd(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: 
 
 
 def _position(x: Any, find: str, worst: float, axis: Any, keepdims: Any) -> Any:
-    x = numbers(x)
+    x = in_memory.numbers(x)
     if x.dtype.char not in "fd" or not x.size or not x.ndim or keepdims:
         raise NotDirectly
     missing = x != x
@@ -103,8 +102,8 @@ def nanargmin(a: Any, axis: Any = None, out: None = None, keepdims: bool | None 
 
 
 def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Any:
-    return in_memory_totals.cumsum(_without_nan(a, 0), axis, dtype)
+    return in_memory.cumsum(_without_nan(a, 0), axis, dtype)
 
 
 def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Any:
-    return in_memory_totals.cumprod(_without_nan(a, 1), axis, dtype)
+    return in_memory.cumprod(_without_nan(a, 1), axis, dtype)

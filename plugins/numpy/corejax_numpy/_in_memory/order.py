@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from corejax.plugin import NotDirectly
-from corejax_numpy._in_memory.totals import numbers
+from corejax_reductions import in_memory
 
 __all__ = ["median", "percentile", "quantile"]
 
@@ -39,7 +39,7 @@ def quantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input
 
 
 def _floats(a: Any) -> Any:
-    x = numbers(a)
+    x = in_memory.numbers(a)
     if x.dtype.kind == "f":
         return x
     if x.dtype.kind == "c":
@@ -115,14 +115,14 @@ def _refuse() -> Any:
 # Sorting
 
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = True) -> Any:
-    x = numbers(a)
+    x = in_memory.numbers(a)
     if x.dtype.kind == "c" or kind is not None or order is not None or not x.ndim:
         raise NotDirectly
     return np.sort(x, axis, kind="stable" if x.dtype.kind == "f" and x.size > 1 and not x.all() else None)
 
 
 def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = True) -> Any:
-    x = numbers(a)
+    x = in_memory.numbers(a)
     if x.dtype.kind == "c" or kind is not None or order is not None or not x.ndim:
         raise NotDirectly
     return x.argsort(axis, kind="stable")
@@ -152,12 +152,12 @@ def lexsort(keys: Any, axis: Any = -1) -> Any:
 
 
 def sort_complex(a: Any) -> Any:
-    x = numbers(a)
+    x = in_memory.numbers(a)
     return np.sort(x.astype("D" if x.dtype.itemsize == 8 else "F"), kind="stable") if x.dtype.kind != "c" else sort(x)
 
 
 def searchsorted(a: Any, v: Any, side: str = "left", *, method: str = "scan") -> Any:
-    a, v = numbers(a), v if type(v) in (int, float) else np.asarray(v)
+    a, v = in_memory.numbers(a), v if type(v) in (int, float) else np.asarray(v)
     if type(v) is float and a.dtype.char != "d" or type(v) is int and a.dtype.kind not in "f":
         raise NotDirectly
     if isinstance(v, np.ndarray) and v.dtype != a.dtype or a.ndim != 1:
@@ -176,7 +176,7 @@ def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: 
 
 
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
-    values, bounds = np.asarray(x), numbers(bins)
+    values, bounds = np.asarray(x), in_memory.numbers(bins)
     if values.dtype != bounds.dtype or values.dtype.kind not in "iuf" or not bounds.size or bounds.ndim != 1:
         raise NotDirectly
     if not bounds[0] <= bounds[-1]:
@@ -197,7 +197,7 @@ def _bins(x: Any, bins: Any) -> tuple[Any, Any]:
 
 
 def histogram_bin_edges(a: Any, bins: Any = 10) -> Any:
-    x = numbers(a)
+    x = in_memory.numbers(a)
     if x.dtype.char != "d" or type(bins) is not int or not x.size:
         raise NotDirectly
     low, high = x.min(), x.max()
@@ -209,7 +209,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10) -> Any:
 
 
 def histogram(a: Any, bins: Any = 10) -> Any:
-    near, edges = _bins(numbers(a).ravel(), bins)
+    near, edges = _bins(in_memory.numbers(a).ravel(), bins)
     return np.bincount(near, minlength=bins), edges
 
 
@@ -222,7 +222,7 @@ def histogram2d(x: Any, y: Any, bins: Any = 10) -> Any:
 
 
 def cov(m: Any) -> Any:
-    x = numbers(m)
+    x = in_memory.numbers(m)
     if x.dtype.char not in "fd" or x.ndim not in (1, 2) or x.shape[-1] < 2 or not x.size:
         raise NotDirectly
     x = x.reshape(1, x.size) if x.ndim == 1 else x
