@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -60,6 +61,31 @@ def test_methods_agree_with_numpy(rng, case):
     x = (rng.standard_normal((3, 4, 2)) * 2).astype(dtype)
     kept = (AXES.index(axis) + METHODS.index(name) + DTYPES.index(dtype)) % 2
     check(x, name, axis=axis, **({"keepdims": True} if kept and name not in ("cumsum", "cumprod") else {}))
+
+
+@pytest.mark.parametrize("values", [
+    np.array([[2.5, np.nan, -0.0], [np.inf, -3.5, 1e300]]), np.array([[True, False], [True, True]]),
+    np.linspace(0.5, 1.5, 99, dtype=np.float32), np.array([[100, 100], [-100, 3]], np.int8), np.zeros((3, 0), np.int32),
+    np.array([2**63, 2**63 - 1], np.uint64), np.zeros((0, 3)), np.array(2.5), np.array([1 + 2j, complex(np.inf, -1)]),
+    np.array([[60000, 60000]], np.float16), np.array([1, 2.5, -3], ml_dtypes.bfloat16),
+], ids=lambda values: f"{values.dtype}{list(values.shape)}")
+@pytest.mark.parametrize("name", METHODS)
+def test_arrays_in_host_memory_give_what_tracers_give_at_every_call(name, values):
+    x = cj.core.from_array_like(values)
+    for options in ({}, {"axis": -1}, {"axis": 0, **({} if name.startswith("cum") else {"keepdims": True})}):
+        def method(y):
+            return getattr(y, name)(**options)  # noqa: B023
+        try:
+            wanted = cj.make_jaxpr(method)(x)
+        except CorejaxError as error:
+            for _ in range(2):
+                with pytest.raises(type(error)):
+                    method(x)
+            continue
+        for found in (method(x), method(x)):
+            assert wanted.out_avals[0] == found.aval
+            np.testing.assert_allclose(np.asarray(found).astype(complex), np.asarray(cj.jit(method)(x)).astype(complex),
+                                       rtol=1e-2 if values.dtype.itemsize == 2 else 1e-5)
 
 
 @pytest.mark.parametrize("name", ["sum", "prod", "mean", "cumsum", "var"])
