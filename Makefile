@@ -27,6 +27,7 @@ demo: .venv/stamp
 	.venv/bin/python examples/quickstart.py
 
 # What a change must pass, in minutes: all tests but those marked exhaustive, which leave a fixed sample of their kind.
+# Programs are compiled in half the time: tests/quick_code.py.
 test: WHICH = not exhaustive
 test: lint kernel-tests other-tests device-tests
 
@@ -62,7 +63,7 @@ PROGRAMS ?= 20000
 CALLS ?= 20
 
 # With the code that the compiler usually writes, also where `make test` takes less: tests/quick_code.py.
-test-all: export COREJAX_TESTS_FULL_CODE = 1
+test-all parity-all: export COREJAX_TESTS_FULL_CODE = 1
 test-all: lint kernel-tests other-tests device-tests parity-all
 	$(TEST_ENV) JAX_ENABLE_X64=1 .venv-parity/bin/python -m tests.random_programs --count $(PROGRAMS) --processes $(WORKERS)
 	$(TEST_ENV) JAX_ENABLE_X64=1 .venv-parity/bin/python -m tests.numpy_search --count $(CALLS)
@@ -87,7 +88,7 @@ lint: .venv/stamp
 # The tests that compare with jax, which the product's environment does not have: "jax" or "parity" is in their names.
 # parity-all has those marked exhaustive, too.
 parity: WHICH = not exhaustive
-# Both sides' programs compile in half the time, as in tests/quick_code.py. The flags are those of the pinned jaxlib.
+# jax's programs compile in half the time, too. The flags are those of the pinned jaxlib.
 parity: CODE = --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false
 parity parity-all: .venv-parity/stamp
 	$(TEST_ENV) JAX_ENABLE_X64=1 .venv-parity/bin/python $(PYTEST) -m "$(WHICH)" -k "jax or parity" \

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import seconds
+from exhaustive import leave_samples
 
 # Before jaxlib loads: several workers with a thread pool each would fight for the cores.
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
@@ -42,18 +43,35 @@ def _numbers_of_its_own(request: pytest.FixtureRequest) -> None:
         drawn.bit_generator.state = np.random.default_rng(zlib.crc32(request.node.name.encode())).bit_generator.state
 
 
-@pytest.fixture(scope="module", name="quickly_compiled")
-def _quickly_compiled() -> Iterator[None]:
-    """For modules whose tests are about rules and transformations, not about the code that the compiler writes."""
-    from quick_code import quickly_compiled  # it loads jaxlib, whose settings are made above
+@pytest.fixture(scope="session", autouse=True)
+def _quick_code() -> Iterator[None]:
+    """What the compiler's code has to do with is a small part of what tests are about."""
+    if os.environ.get("COREJAX_TESTS_FULL_CODE") or os.environ.get("COREJAX_PACKS") == "none":
+        yield
+        return
+    from quick_code import quick_code  # it loads jaxlib, whose settings are made above
 
-    with quickly_compiled():
+    with quick_code():
+        yield
+
+
+@pytest.fixture(scope="module", name="usual_code")
+def _usual_code() -> Iterator[None]:
+    """For modules whose tests are about values, which may depend on the code that the compiler writes."""
+    from quick_code import usual_code
+
+    with usual_code():
         yield
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """How long the conformance kit took."""
     seconds.show(terminalreporter)
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` leaves tests out
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    leave_samples(items)
 
 
 _files: list[Path] = []

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import zlib
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -16,6 +18,30 @@ Names = tuple[str, ...]
 def exhaustive_unless(keep: Callable[[Any], bool], cases: Iterable[Any]) -> list[Any]:
     """The cases of a parametrised test, those that aren't kept marked as exhaustive."""
     return [case if keep(case) else pytest.param(case, marks=pytest.mark.exhaustive) for case in cases]
+
+
+def leave_samples(tests: Iterable[Any]) -> None:
+    """Of a test that is marked `sample(n)`, mark all cases as exhaustive but n of those that aren't marked so."""
+    cases = defaultdict(list)
+    for test in tests:
+        marked, left_out = [test.get_closest_marker(name) for name in ("sample", "exhaustive")]
+        if marked and not left_out and hasattr(test, "callspec"):
+            cases[test.parent.nodeid, test.originalname].append(test)
+    for each in cases.values():
+        kept = sampled(each, *each[0].get_closest_marker("sample").args)
+        for test in each:
+            if test not in kept:
+                test.add_marker(pytest.mark.exhaustive)
+
+
+def sampled(cases: Iterable[Any], count: int) -> list[Any]:
+    """So many cases of one test, always the same: as far as they go, some with each value of each argument."""
+    kept, others, seen = [], [], set()
+    for case in sorted(cases, key=lambda case: zlib.crc32(case.name.encode())):
+        values = {*case.callspec.indices.items()}
+        (others if values <= seen else kept).append(case)
+        seen |= values
+    return [*kept, *others][:count]
 
 
 def orderings(kinds: Sequence[str], depth: int) -> list[Names]:

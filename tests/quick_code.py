@@ -2,15 +2,13 @@
 
 A small program takes XLA 24 to 40 ms of processor time. Half of that is spent in code that makes the program faster: in
 emitters that load dozens of dialects for each program, and in optimisations. What a rule means doesn't depend on them,
-so tests of rules do without. Tests of values keep them, and so do all tests in `make test-all`.
+so tests do without, but for those about values at the edges (`usual_code`), and for all in `make test-all`.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -22,14 +20,27 @@ from corejax.errors import CorejaxError
 #: Options of the compiler, by name.
 QUICK = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
 
-#: Set by `make test-all`.
-FULL = "COREJAX_TESTS_FULL_CODE"
+
+class _Options:
+    """Stands for `_jaxlib.compile_options`; `more` are the options that programs get that don't ask for others."""
+
+    def __init__(self) -> None:
+        self.usual = _jaxlib.compile_options
+        self.more: dict[str, Any] = {}
+
+    def __call__(self, ids: Any, overrides: Any = (), *others: Any) -> Any:
+        return self.usual(ids, tuple({**self.more, **dict(overrides)}.items()), *others)
 
 
-@cache
-def options() -> tuple[tuple[str, Any], ...]:
-    """Those of `QUICK` that this release of the compiler has; none if all tests are to keep the compiler's defaults."""
-    return () if os.environ.get(FULL) else tuple([(name, value) for name, value in QUICK.items() if _has(name, value)])
+@contextmanager
+def quick_code() -> Iterator[None]:
+    """Programs are compiled quickly within, as far as this release of the compiler can."""
+    options = _jaxlib.compile_options = _Options()
+    try:
+        options.more = {name: value for name, value in QUICK.items() if _has(name, value)}
+        yield
+    finally:
+        _jaxlib.compile_options = options.usual
 
 
 def _has(name: str, value: object) -> bool:
@@ -41,20 +52,15 @@ def _has(name: str, value: object) -> bool:
 
 
 @contextmanager
-def quickly_compiled() -> Iterator[None]:
-    """Programs are compiled quickly within; none of these is used outside."""
-    usual, more = _jaxlib.compile_options, options()
-    if not more:
+def usual_code() -> Iterator[None]:
+    """Programs are compiled as for users within, those from outside anew."""
+    options = _jaxlib.compile_options
+    if not isinstance(options, _Options):
         yield
         return
-    _jaxlib.compile_options = partial(_with, more, usual)
+    cj.clear_caches()
+    more, options.more = options.more, {}
     try:
         yield
     finally:
-        _jaxlib.compile_options = usual
-        cj.clear_caches()
-
-
-def _with(more: tuple[tuple[str, Any], ...], usual: Any, ids: Any, overrides: Any = (), *others: Any) -> Any:
-    """The options with more, of which those that a test asks for take precedence."""
-    return usual(ids, tuple({**dict(more), **dict(overrides)}.items()), *others)
+        options.more = more

@@ -35,6 +35,7 @@ def test_arrays_have_the_attribute(name: str) -> None:
         assert hasattr(type(array), name) or hasattr(array, name)
 
 
+@pytest.mark.sample(80)
 @pytest.mark.parametrize(("table", "name"), ROWS, ids=[f"{table}-{name}" for table, name in ROWS])
 def test_computes_what_array_api_strict_does(table: str, name: str) -> None:
     count, different = compare.compared(jnp, table, name)

@@ -128,6 +128,7 @@ def test_new_figures_take_the_place_of_old_ones_of_the_same_machine(bench: Any, 
         bench.main.joined(found, bench.report.Report("other cores.", found.effort))
 
 
+@pytest.mark.exhaustive
 def test_everyone_takes_a_turn_at_being_the_first(bench: Any) -> None:
     made: list[str] = []
 

@@ -20,8 +20,6 @@ from corejax.testing import ConformanceError, check_primitive
 from corejax.testing.running import chosen_checks
 from test_docs import PAGES, code_blocks, name_of, run_page
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
-
 RNG = np.random.default_rng(7)
 FLOATS = RNG.normal(size=(2, 3))
 DRAWN = Sample([FLOATS], domain=(-3.0, 3.0))
@@ -100,6 +98,7 @@ def defined_by(page: Path) -> dict[str, Primitive]:
     return {name: primitive for name, primitive in found.items() if primitive.pack is None}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("page", [page for page in PAGES if "define(" in page.read_text() and any(
     code_blocks(page.read_text()))], ids=name_of)
 def test_primitives_of_a_page_keep_the_laws(page: Path) -> None:

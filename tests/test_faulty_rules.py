@@ -22,6 +22,7 @@ def test_each_fault_has_its_own_name() -> None:
     assert len(CELLS) == len({cell.title for cell in CELLS})
 
 
+@pytest.mark.sample(200)
 @every_fault
 def test_fault_is_named_wherever_it_runs_in_words_for_people(fault: Fault) -> None:
     amiss = {cell.title: complaints(cell, run(cell)) for cell in fault.cells}

@@ -44,6 +44,7 @@ def environment(folder: Path) -> dict[str, str]:
     return kept | OFFLINE | {"PATH": f"{python.parent}{os.pathsep}{kept['PATH']}", "VIRTUAL_ENV": str(folder)}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="the page is written for a POSIX shell")
 def test_following_the_page_makes_a_wheel_that_works(tmp_path: Path) -> None:

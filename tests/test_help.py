@@ -59,6 +59,7 @@ def test_a_signature_has_real_names_and_types(name: str) -> None:
         assert signature.return_annotation not in (signature.empty, "Any")
 
 
+@pytest.mark.sample(200)  # those of modules run in test_docs.py, too
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_docstring_has_an_example_that_runs(name: str) -> None:
     function = FUNCTIONS[name]

@@ -182,6 +182,7 @@ def test_recursion_over_equations_would_be_found() -> None:
         on_low_stack(lambda: recursive(LARGE))
 
 
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_ten_times_the_equations_take_ten_times_the_calls_and_no_deeper_stack(name: str, shape: Function) -> None:

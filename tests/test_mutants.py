@@ -18,8 +18,6 @@ from mutants.mutant import HOOKS, KINDS, Mutant, source_of
 from mutants.results import frozen, known_law
 from mutants.running import run
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
-
 every_mutant = pytest.mark.parametrize("mutant", MUTANTS, ids=str)
 
 def spread() -> list[Mutant]:
@@ -82,6 +80,7 @@ def test_at_least_95_percent_are_killed() -> None:
     assert killed >= 0.95 * len(MUTANTS)
 
 
+@pytest.mark.sample(50)
 @pytest.mark.parametrize("mutant", exhaustive_unless(spread().__contains__, MUTANTS), ids=str)
 def test_mutant_is_killed_unless_a_reason_is_given(mutant: Mutant) -> None:
     # Whether it is killed doesn't depend on the law that comes first; how long it takes does.

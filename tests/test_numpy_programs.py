@@ -24,6 +24,7 @@ def test_compiled_and_mapped_it_gives_what_numpy_gives(name):
     np.testing.assert_allclose(np.asarray(rows), [program(row, *others) for row in batch], rtol=1e-12)
 
 
+@pytest.mark.sample(4)
 @every_program
 def test_its_gradient_agrees_with_differences(name):
     program, x, others = PROGRAMS[name]

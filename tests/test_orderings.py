@@ -16,8 +16,6 @@ import corejax as cj
 from corejax import lax
 from exhaustive import DEPTHS, SOME, spread, to_depth
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
-
 X = np.array([0.3, -0.7, 1.1])
 V = np.array([0.5, 0.25, -1.0])
 BATCH = np.stack([np.ones(3), 0.5 * np.ones(3)])

@@ -16,8 +16,6 @@ from corejax import lax
 from exhaustive import DEPTHS, SOME, spread, to_depth
 from structured_programs import PROGRAMS, Structured
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
-
 X = np.array([0.3, -0.7, 1.1])
 V = np.array([0.5, 0.25, -1.0])
 BATCH = np.stack([np.ones(3), 0.5 * np.ones(3), np.array([1.5, -1.0, 0.2])])
@@ -72,6 +70,7 @@ def array(x):
     return cj.device_put(x)
 
 
+@pytest.mark.sample(20)
 @pytest.mark.parametrize("depth", DEPTHS)
 @pytest.mark.parametrize("program", PROGRAMS, ids=str)
 def test_every_ordering_agrees_with_the_unrolled_program(program, depth):

@@ -107,6 +107,7 @@ def test_only_public_names_of_corejax_are_imported(name: str) -> None:
 
 # Installed together
 
+@pytest.mark.exhaustive
 def test_their_own_tests_pass(installed: Path) -> None:
     run_tests(installed, "-k", f"not test_rules or {' or '.join(f'{name}:' for name in SAMPLED)}")
 

@@ -200,6 +200,7 @@ def refused(name: str, function: Callable[..., Any], make: Callable[[Any], tuple
     return None
 
 
+@pytest.mark.sample(90)
 @each_turn
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.filterwarnings("ignore")
@@ -240,6 +241,7 @@ def methods() -> dict[str, Callable[..., Any]]:
 METHODS = methods()
 
 
+@pytest.mark.sample(50)
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.filterwarnings("ignore")
 def test_methods_refuse_nonsense_in_own_words(name: str) -> None:

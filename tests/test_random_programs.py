@@ -35,6 +35,7 @@ def assert_no_failures(seeds: range, against: str) -> None:
                         pytrace=False)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("first", exhaustive_unless(FIRST.__contains__, range(0, 200, TOGETHER)))
 def test_a_random_program_gives_the_same_without_compiling(first):
     assert_no_failures(range(first, first + TOGETHER), "itself")

@@ -392,6 +392,7 @@ def test_the_standard_stubs_tell_type_checkers_what_programs_may_do(check: Calla
     assert program(tmp_path, PROGRAM) == check(tmp_path)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_stubs_of_a_project_have_what_other_packs_bring(tmp_path: Path) -> None:
     list(write(tmp_path / "typings"))

@@ -81,7 +81,8 @@ def mypy(folder: Path, program: str, *options: str) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [["--strict"], []], ids=["strict", "default"])
+@pytest.mark.parametrize("options", [["--strict"], pytest.param([], marks=pytest.mark.exhaustive)],
+                         ids=["strict", "default"])
 def test_programs_with_arrays_pass_mypy(folder: Path, options: list[str]) -> None:
     assert "Success: no issues found in 1 source file\n" == mypy(folder, USES, *options)
 

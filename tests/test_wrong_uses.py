@@ -28,6 +28,7 @@ def test_there_are_many_and_each_has_its_own_name() -> None:
     assert len({case.title for case in CASES}) == len(CASES)
 
 
+@pytest.mark.sample(400)
 @every_case
 def test_error_is_of_the_class_that_one_expects(case: WrongUse) -> None:
     outcome = outcome_of(case.title)
@@ -35,6 +36,7 @@ def test_error_is_of_the_class_that_one_expects(case: WrongUse) -> None:
     assert case.error.__name__ in outcome.classes, outcome.message
 
 
+@pytest.mark.sample(400)
 @every_case
 def test_error_says_what_was_got_and_wanted_and_what_to_do(case: WrongUse) -> None:
     outcome = outcome_of(case.title)

@@ -36,6 +36,7 @@ def on_devices(subject: Program, check_vma: bool) -> Any:
     return cj.shard_map(part, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=check_vma)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("check_vma", [True, False])
 @pytest.mark.parametrize("which", exhaustive_unless(PROGRAMS[::24].__contains__, PROGRAMS))
 def test_devices_compute_what_maps_compute(which: tuple[int, bool], check_vma: bool) -> None:

@@ -13,6 +13,8 @@ import corejax as cj
 from corejax import lax
 from corejax.testing.comparing import ulps_apart
 
+pytestmark = pytest.mark.usefixtures("usual_code")
+
 #: The function in extended precision, the ranges to try, and how many ulps float32 and float64 may be apart.
 FUNCTIONS: dict[str, tuple[Callable[[Any], Any], list[tuple[float, float]], float, float]] = {
     "acosh": (np.arccosh, [(1, 1.01), (1, 1.6), (1, 4), (1, 1e30)], 2, 4),

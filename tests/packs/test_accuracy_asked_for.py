@@ -18,6 +18,7 @@ HIGHEST, DEFAULT = lax.AccuracyMode.HIGHEST, lax.AccuracyMode.DEFAULT
 ACCURACIES = [HIGHEST, DEFAULT, lax.Tolerance(ulps=2), lax.Tolerance(1e-30), lax.Tolerance(atol=1e-5, rtol=0.125)]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_values_and_derivatives_are_those_without(name: str) -> None:
     function: Any = getattr(lax, name)

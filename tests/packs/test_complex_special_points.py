@@ -11,6 +11,8 @@ import pytest
 import corejax as cj
 from corejax import lax
 
+pytestmark = pytest.mark.usefixtures("usual_code")
+
 UNARY = ["abs", "acos", "asin", "atan", "conj", "cos", "cosh", "exp", "expm1", "imag", "log", "log1p", "logistic",
          "neg", "real", "rsqrt", "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh"]
 BINARY = ["add", "div", "mul", "pow", "sub"]
@@ -26,6 +28,7 @@ def agree(wanted, got, tolerance):
     np.testing.assert_array_equal(np.signbit(wanted[zero]), np.signbit(got[zero]))
 
 
+@pytest.mark.sample(20)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("dtype", "tolerance"), [("complex128", 1e-13), ("complex64", 3e-6)])
 @pytest.mark.parametrize("name", UNARY + BINARY)
@@ -41,6 +44,7 @@ STANDARD = {"acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": 
     name: getattr(np, name) for name in ("cos", "cosh", "exp", "log", "log1p", "sin", "sinh", "sqrt", "tan", "tanh")}
 
 
+@pytest.mark.sample(12)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("dtype", "tolerance"), [("complex128", 1e-14), ("complex64", 1e-6)])
 @pytest.mark.parametrize("name", STANDARD)

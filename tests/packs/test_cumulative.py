@@ -151,6 +151,7 @@ def test_programs_do_not_grow_with_the_axis(name):
 
 # associative_scan
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 5, 6, 7, 8, 13, 32, 33])
 def test_a_scan_keeps_the_order_of_a_function_that_does_not_commute(size, reverse):

@@ -59,6 +59,7 @@ def test_the_solution_solves_the_system():
         np.testing.assert_allclose(solve(MATRIX, B), np.linalg.solve(MATRIX, B), rtol=1e-12)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("transform", [
     lambda f: cj.grad(f, (0, 1)), lambda f: cj.jacfwd(f, (0, 1)), lambda f: cj.jit(cj.grad(f, (0, 1))),
     lambda f: cj.grad(cj.jit(f), (0, 1)), lambda f: cj.grad(cj.checkpoint(f), (0, 1)),
@@ -189,6 +190,7 @@ def unrolled(mean, eccentricity):
     return x
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("transform", [
     lambda f: f, lambda f: cj.jit(f), lambda f: cj.grad(f, (0, 1)), lambda f: cj.jit(cj.grad(f, (0, 1))),
     lambda f: cj.hessian(f, (0, 1)), lambda f: cj.jacrev(cj.jacrev(f, 1), 0), lambda f: cj.jacrev(cj.jacfwd(f, 1), 0),

@@ -141,6 +141,7 @@ def _first_forward(ordering):
     return next((name for name in ordering if name in ("jvp", "grad")), None) == "jvp"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("which", range(5))
 @pytest.mark.parametrize("depth", [1, 2])
 def test_rules_that_say_the_truth_change_no_value(which, depth):

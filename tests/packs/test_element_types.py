@@ -57,6 +57,7 @@ def check(outs, kind, wanted):
             np.testing.assert_array_equal(got[(..., *at)], parts[i])
 
 
+@pytest.mark.sample(17)
 @pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.name)
 @pytest.mark.parametrize("name", MOVING)
 def test_each_part_is_moved_alike(name, kind):
@@ -167,6 +168,7 @@ class OneByOne:
 one_by_one = define(OneByOne())
 
 
+@pytest.mark.sample(15)
 @pytest.mark.filterwarnings("ignore::corejax.errors.CorejaxWarning")
 @pytest.mark.parametrize("name", LOOPS)
 @pytest.mark.parametrize("run", [lambda f: f, cj.jit, lambda f: lambda x: cj.vmap(f)(x[None])[0],

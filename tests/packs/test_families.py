@@ -16,8 +16,6 @@ from corejax.errors import CorejaxTypeError
 from corejax.plugin import define, factors, families, partials
 from corejax.testing import ConformanceError, check_primitive
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
-
 doubled = define(families.unary(
     "doubled_in_a_row", None, hlo=lambda ctx, args: ctx.op("stablehlo.add", [args[0], args[0]]), dtypes="f",
     jvp=factors(lambda out, x: x * 0.0 + 2.0), results={1.5: 3.0}, doc="2 x"))

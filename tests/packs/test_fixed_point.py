@@ -15,8 +15,6 @@ from corejax.errors import CorejaxTypeError
 from corejax.plugin import Sample
 from corejax.testing import check_primitive
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
-
 PAGE = Path(__file__).parents[2] / "docs/carrying-programs.md"
 
 

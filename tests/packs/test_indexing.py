@@ -86,6 +86,7 @@ def _as_written(index: Any, x: Any, value: Any, operation: str) -> Any:
     return expected
 
 
+@pytest.mark.sample(120)
 @pytest.mark.parametrize("operation", ["set", "add", "multiply", "min", "max", "subtract"])
 @pytest.mark.parametrize("index", BASIC + ADVANCED, ids=repr)
 def test_writing_equals_numpy(index: Any, operation: str) -> None:

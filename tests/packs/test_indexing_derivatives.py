@@ -77,6 +77,7 @@ def distinct(case: Indexing, mode: str | None) -> bool:
     return len(np.unique(positions[positions >= 0])) == (positions >= 0).sum()
 
 
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("seed", seeds(72))
 def test_derivatives_of_writing_are_differences(seed: int) -> None:
     rng, case, x, v = case_of(seed)

@@ -12,6 +12,8 @@ import pytest
 import corejax as cj
 from corejax import lax
 
+pytestmark = pytest.mark.usefixtures("usual_code")
+
 PROGRAMS = Path(__file__).with_name("integer_divisions.py")
 X, Y = np.array([-7, 8, 9], np.int32), np.array([2, 3, 0], np.int32)
 

@@ -14,8 +14,6 @@ from corejax.core import ShapedArray, eval_jaxpr
 from corejax.errors import NotLinearError, RuleError
 from corejax.plugin import define, hookimpl
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
-
 X = 0.5
 
 

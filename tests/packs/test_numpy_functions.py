@@ -197,6 +197,7 @@ CASES = {f"smooth {name}": case for name, case in SMOOTH.items()} | OTHERS
 OWN_DTYPES = ("stack of dtypes", "float32 + x", "average of uint8")
 
 
+@pytest.mark.sample(150)
 @pytest.mark.filterwarnings("ignore:Degrees of freedom")
 @pytest.mark.parametrize("name", CASES)
 def test_values_are_numpys(name):
@@ -217,6 +218,7 @@ def test_values_are_numpys(name):
                                    1e-6 if single else 1e-13, atol=1e-15)
 
 
+@pytest.mark.sample(80)
 @pytest.mark.parametrize("name", SMOOTH)
 def test_derivatives_agree_with_differences(name):
     function, x = SMOOTH[name]

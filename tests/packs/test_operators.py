@@ -348,6 +348,7 @@ class Rate(float, enum.Enum):
     LOW = 0.5
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("y", [Level.HIGH, Metres(1.5), Rate.LOW, type("Count", (int,), {})(3),
                                type("Phase", (complex,), {})(1j)], ids=lambda y: type(y).__name__)
 @pytest.mark.parametrize("dtype", ["float32", "int8", "complex64"])

@@ -184,6 +184,7 @@ def test_lines_within_a_param_are_indented_below_it_and_brackets_match(program: 
 
 # The text is the program
 
+@pytest.mark.sample(24)
 @pytest.mark.parametrize(("program", "mode"), WITHOUT_RULES, ids=str)
 def test_text_reads_back_as_the_same_program_and_runs(program: Structured, mode: str) -> None:
     closed = traced(program, mode)

@@ -54,6 +54,7 @@ def is_one_of_pairs(case):
     return dtype is np.float64 or axis == AXES[(DTYPES.index(dtype) + METHODS.index(name)) % 3]
 
 
+@pytest.mark.sample(50)
 @pytest.mark.parametrize("case", exhaustive_unless(is_one_of_pairs, CASES),
                          ids=[f"{name}-{dtype.__name__}-{axis}" for name, dtype, axis in CASES])
 def test_methods_agree_with_numpy(rng, case):
@@ -63,6 +64,7 @@ def test_methods_agree_with_numpy(rng, case):
     check(x, name, axis=axis, **({"keepdims": True} if kept and name not in ("cumsum", "cumprod") else {}))
 
 
+@pytest.mark.sample(50)
 @pytest.mark.parametrize("values", [
     np.array([[2.5, np.nan, -0.0], [np.inf, -3.5, 1e300]]), np.array([[True, False], [True, True]]),
     np.linspace(0.5, 1.5, 99, dtype=np.float32), np.array([[100, 100], [-100, 3]], np.int8), np.zeros((3, 0), np.int32),

@@ -52,6 +52,7 @@ def names(jaxpr):
 
 # Values
 
+@pytest.mark.sample(20)
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("unroll", [1, 2, 3, 5, 7, True, False])
 @pytest.mark.parametrize("length", [0, 1, 2, 5])

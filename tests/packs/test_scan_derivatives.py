@@ -103,6 +103,7 @@ def of(program, scan):
     return lambda *args: program(scan, *args)
 
 
+@pytest.mark.sample(4)
 @by_name
 def test_gradients_equal_those_of_the_unrolled_loop(program):
     argnums = tuple(range(5))

@@ -16,6 +16,8 @@ from corejax_lax_basic import creation, gathering, identity, joining, linear_alg
 from corejax_lax_basic.gathering import GatherDimensionNumbers
 from corejax_lax_basic.scattering import ScatterDimensionNumbers
 
+pytestmark = pytest.mark.usefixtures("usual_code")
+
 PRIMITIVES = [function.primitive for module in (creation, gathering, identity, joining, linear_algebra, scattering,
                                     shapes, slicing)
               for function in vars(module).values()

@@ -83,6 +83,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_derivatives_are_those_of_the_unmapped_program(name):
     check(PROGRAMS[name], [W, X])

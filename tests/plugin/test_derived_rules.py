@@ -13,8 +13,6 @@ from corejax.core import ShapedArray, Zero, instantiate, to_dim
 from corejax.ir.surgery import dce
 from corejax.plugin import define, factors, hookimpl, linear, not_differentiable, not_linear, partials
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
-
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(2, 4, 3))
 SCALE = 1.5

@@ -177,6 +177,7 @@ def test_full_adds_the_slow_checks(project: Project) -> None:
     assert set(re.findall("my-gauss::.*", quick)) < set(re.findall("my-gauss::.*", full))
 
 
+@pytest.mark.exhaustive
 def test_search_is_one_more_test_and_prints_a_program(project: Project) -> None:
     project.pack(replace=("return np.exp(-x * x)", "return np.exp(-x * x) + (max(x.shape, default=0) > 3)"))
     for options in (("--corejax-search-examples=100",), ("--corejax-search", "--corejax-search-seed=3")):

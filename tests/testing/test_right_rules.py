@@ -17,6 +17,7 @@ from exhaustive import exhaustive_unless
 from right_rules import RIGHT, Seeded, right
 
 
+@pytest.mark.sample(2)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("kind", RIGHT)
 @pytest.mark.parametrize("seeds", exhaustive_unless(lambda seeds: seeds.start == 0, [

@@ -91,6 +91,7 @@ def program_of(action: Any) -> str:
     return failure.program
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_smallest_input_is_found_and_its_program_repeats_the_failure(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:

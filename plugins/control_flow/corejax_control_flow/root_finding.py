@@ -77,8 +77,8 @@ class CustomRoot(Solved):
     ...     return lax.fori_loop(0, 6, lambda _, x: x - f(x) / (2.0 * x), x)
     >>> def square_root(a):
     ...     return lax.custom_root(lambda x: x * x - a, 1.0, newton, lambda g, y: y / g(1.0))
-    >>> square_root(2.0).item(), lax.custom_root.primitive.name
-    (1.4142135623730951, 'custom_root')
+    >>> square_root(9.0).item(), lax.custom_root.primitive.name
+    (3.0, 'custom_root')
     """
 
     name = "custom_root"

@@ -686,8 +686,8 @@ def custom_root(f: Callable[[Any], Any], initial_guess: Any, solve: Callable[...
     ...     return lax.fori_loop(0, 6, lambda _, x: x - f(x) / (2.0 * x), x)
     >>> def square_root(a):
     ...     return lax.custom_root(lambda x: x * x - a, 1.0, newton, lambda g, y: y / g(1.0))
-    >>> square_root(2.0).item(), lax.custom_root.primitive.name
-    (1.4142135623730951, 'custom_root')
+    >>> square_root(9.0).item(), lax.custom_root.primitive.name
+    (3.0, 'custom_root')
     """
 
 def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:

@@ -63,6 +63,7 @@ def test_eigh_reads_one_triangle(way, lower):
     close(np.asarray(v) * np.asarray(w) @ adjoint(v), x, 4)
 
 
+@pytest.mark.sample(8)
 @every_way
 @every_dtype
 @pytest.mark.parametrize("algorithm", [None, "QR", "DIVIDE_AND_CONQUER"])

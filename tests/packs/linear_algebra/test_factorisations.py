@@ -56,6 +56,7 @@ def test_factors_multiply_to_the_matrix(dtype: str, size: int) -> None:
         assert_array_equal(np.triu(factor, 1), 0)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("m", "n"), [(3, 3), (5, 2), (2, 5), (40, 30)])
 def test_lu_and_qr_multiply_to_the_matrix(dtype: str, m: int, n: int) -> None:
@@ -91,6 +92,7 @@ def test_reflections_are_lapacks(dtype: str) -> None:
     near(linalg.ormqr(raw, taus, c, left=False), c @ q, 5)
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("dtype", [*DTYPES, "float16", cj.bfloat16])
 @pytest.mark.parametrize("lower", [False, True])
 @pytest.mark.parametrize("transposed", ["N", "T", "C"])

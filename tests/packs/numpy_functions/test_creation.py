@@ -14,8 +14,6 @@ import corejax.numpy as jnp
 from corejax.core import from_array_like
 from corejax.errors import CorejaxError
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
-
 Call = Callable[[Any], Any]
 
 X = np.array([[1.5, -2.0, np.nan], [np.inf, 0.0, -np.inf]])

@@ -13,7 +13,6 @@ import corejax.numpy as jnp
 
 jax = pytest.importorskip("jax")
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
 
 Program = Callable[[Any, Any], Any]  # of a namespace and an array
 

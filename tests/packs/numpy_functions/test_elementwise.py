@@ -15,8 +15,6 @@ from corejax.errors import CorejaxError
 
 from .elementwise_points import BINARY, DTYPES, UNARY, is_subnormal, many, off, pairs, report, special
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
-
 Operands = tuple[np.ndarray, ...]
 
 #: Whose zeros may have the other sign: of two zeros, either is the larger.

@@ -15,7 +15,6 @@ from .elementwise_points import many
 
 jax = pytest.importorskip("jax")
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
 
 POINTS = np.array([0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 0.3, 2.7, -2.7, 1.5, 2.5, 30.0, -30.0, 1e-3, np.inf, -np.inf,
                    np.nan])

@@ -15,7 +15,6 @@ from .elementwise_points import BINARY, UNARY, is_subnormal, many, off, pairs, r
 
 jax = pytest.importorskip("jax")
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
 
 #: What jax doesn't take, or never returns from; and what has another dtype there.
 LEFT_OUT = {"gcd", "lcm", "float_power", "positive", "square"}

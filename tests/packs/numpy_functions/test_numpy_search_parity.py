@@ -13,7 +13,6 @@ from tests import numpy_search
 
 jax = pytest.importorskip("jax")
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
 
 
 @pytest.fixture(autouse=True)

@@ -16,8 +16,6 @@ from corejax.errors import CorejaxError
 
 from .elementwise_points import BINARY, PLAIN, UNARY, many, off
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
-
 Forms = dict[str, tuple[Any, ...]]
 
 DTYPES = ["int8", "uint16", "int64", "float16", "bfloat16", "float32", "float64", "complex64"]

@@ -128,6 +128,7 @@ LINALG: dict[str, tuple[Shapes, Function]] = {
 }
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", LINALG)
 def test_linalg_is_numpys(name: str) -> None:
     for dtype in ("float64", "complex128", "float32"):

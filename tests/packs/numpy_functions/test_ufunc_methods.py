@@ -15,8 +15,6 @@ from corejax.errors import CorejaxError
 
 from .elementwise_points import BINARY, off
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
-
 #: NumPy's own reductions of these are wrong where processors compute several at once: `np.power.reduce([0.25, 3.0])`.
 STEPWISE = ["pow", "float_power", "arctan2"]
 

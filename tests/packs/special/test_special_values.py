@@ -18,6 +18,8 @@ from imports import ROOT
 from special import Table, tables
 from special.references import DIGITS, FUNCTIONS
 
+pytestmark = pytest.mark.usefixtures("usual_code")
+
 NAMES = ("erf", "erfc", "erf_inv", "bessel_i0e", "bessel_i1e", "lgamma", "digamma", "zeta", "polygamma", "igamma",
          "igammac", "igamma_grad_a", "random_gamma_grad", "betainc")
 UNARY = NAMES[:7]
@@ -56,6 +58,7 @@ LIMITS = {
 }
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", NAMES)
 def test_values_are_as_accurate_as_promised(name, dtype):
@@ -68,6 +71,7 @@ def test_values_are_as_accurate_as_promised(name, dtype):
     assert shares[worst] <= 1.0, f"{name}{where}: {got[worst]!r}, {table.in_ulps(got)[worst]:.2f} ulps off"
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", NAMES)
 def test_poles_limits_and_zeros(name):
     points = [*LIMITS[name], (*[nan] * len(LIMITS[name][0][:-1]), nan)]
