@@ -11,7 +11,7 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import Array, ArrayLike, DTypeLike, Linear, ShapedArray, aval_of
-from corejax.plugin import Sample, define, hookimpl, partials, public, refused, shaping
+from corejax.plugin import Sample, define, hookimpl, itself, partials, public, refused, shaping
 from corejax_lax_basic._axes import Shape, all_weak, canonical_dtype, dtype_kind, inverse, same_dtype, shape_of
 from corejax_lax_basic._lowering import axis_numbers
 from corejax_lax_basic.precision import (
@@ -110,8 +110,7 @@ class DotGeneral:
                 *[rhs.shape[d] for d in free_axes(rhs.ndim, rc, rb)])
         return ShapedArray(axes, dtype, all_weak(avals))
 
-    jvp = partials(lambda x_dot, out, x, y, **params: _dot_tangent(x_dot, y, params),
-                   lambda y_dot, out, x, y, **params: _dot_tangent(x, y_dot, params))
+    jvp = partials(itself, itself)
 
     @hookimpl
     def transpose(self, cotangents: Any, args: Any, *, dimension_numbers: DotNumbers, precision: Canonical) -> Any:
@@ -223,10 +222,6 @@ def _contract(lhs: Any, rhs: Any, plan: Plan) -> Any:
     left = lhs.reshape((*batch, prod(l_free), shared))
     right = rhs.reshape((*batch, shared, prod(r_free)))
     return np.matmul(left, right).reshape((*batch, *l_free, *r_free))
-
-
-def _dot_tangent(x: Any, y: Any, params: dict[str, Any]) -> Any:
-    return dot_general.primitive.bind(x, y, **params)
 
 
 def _operand_cotangent(ct: Any, wanted: ShapedArray, other: Any, dimension_numbers: DotNumbers, precision: Canonical,
