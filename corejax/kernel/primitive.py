@@ -182,7 +182,8 @@ class Primitive:
         try:
             if len(params) == 1:
                 for value in params.values():
-                    key = (avals, context.axes, value if type(value) in _PLAIN else atom(value))
+                    known = type(value) in _PLAIN or plain_tuples.get(id(value)) is value
+                    key = (avals, context.axes, value if known else atom(value))
             else:
                 atoms: list[Any] = [avals, context.axes, *params]
                 for value in params.values():

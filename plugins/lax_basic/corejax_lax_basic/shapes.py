@@ -6,6 +6,7 @@ All are linear, so each only needs its transpose for both modes of differentiati
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -71,10 +72,9 @@ class BroadcastInDim:
     @hookimpl
     def transpose(self, cotangents: Any, args: Any, *, shape: Shape, broadcast_dimensions: Shape) -> Any:
         sizes = args[0].aval.shape
-        kept = [d for size, d in zip(sizes, broadcast_dimensions, strict=True) if size == shape[d]]
-        summed = tuple([d for d in range(len(shape)) if d not in kept])
+        summed = _repeated_axes(sizes, shape, broadcast_dimensions)
         ct = lax.reduce_sum(cotangents, summed) if summed else cotangents
-        return [ct if len(kept) == len(sizes) else reshape(ct, sizes)]
+        return [ct if len(shape) - len(summed) == len(sizes) else reshape(ct, sizes)]
 
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, shape: Shape, broadcast_dimensions: Shape) -> Any:
@@ -105,6 +105,13 @@ class BroadcastInDim:
             yield Sample([rng.standard_normal(sizes)], {"shape": shape, "broadcast_dimensions": dims})
         yield Sample([np.arange(3, dtype=np.int32)], {"shape": (3, 2), "broadcast_dimensions": (0,)})
         yield Sample([np.ones(3)], {"shape": (4,), "broadcast_dimensions": (0,)}, error=TypeError)
+
+
+@lru_cache(maxsize=4096)
+def _repeated_axes(sizes: Shape, shape: Shape, dims: Shape) -> Shape:
+    """The axes along which broadcasting repeats."""
+    kept = [d for size, d in zip(sizes, dims, strict=True) if size == shape[d]]
+    return tuple([d for d in range(len(shape)) if d not in kept])
 
 
 class Reshape:
