@@ -114,17 +114,19 @@ class LinearizeTrace(JVPTrace):
     def _by_itself(self, primitive: Primitive, args: Sequence[object], primals: Sequence[Any],
                    unknowns: Sequence[Linear | None], params: Params) -> Any:
         """For a primitive that is linear in each operand with a tangent: apply it to one tangent at a time."""
-        linear_in = primitive.linear_in
+        linear_in, by_rule = primitive.linear_in, primitive.multiple_results or primitive.partial_eval is not None
         for i, unknown in enumerate(unknowns):
-            # Where tangents have the types of their primals, so has the result: nothing is left to be checked.
+            # Where tangents have the types of their primals, so has the result's: nothing is left to be checked.
             if unknown is not None and (i not in linear_in or unknown.aval is not primals[i].aval):
-                return self._by_rule(primitive, args, params)
+                by_rule = True
+        if by_rule:
+            return self._by_rule(primitive, args, params)
         context.trace = base = self.base
         try:
             out = base.process(primitive, primals, params)
         finally:
             context.trace = self
-        if primitive.multiple_results or primitive.partial_eval is not None or out.aval.tangent is not out.aval:
+        if out.aval.tangent is not out.aval:
             return self._by_rule(primitive, args, params)
         tape = self.parent
         operands = tuple([tape.operand(x) for x in primals])
