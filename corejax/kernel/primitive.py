@@ -72,9 +72,8 @@ class Primitive:
     _FROZEN = ("abstract_eval", "impl", "jvp", "transpose", "vmap", "xla_translation", "decompose", "samples",
                "evaluate", "partial_eval", "dce", "effects", "typecheck", "pretty", "linearize", "linear", "factors",
                "symbolic_zeros", "jvp_binds_itself", "multiple_results", "cheap", "linear_in", "not_linear_in",
-               "lowerings",
-               "lowered_params", "providers", "open_params", "structural", "tracks_varying", "element_types",
-               "of_one", "of_two", "beside", "params")
+               "lowerings", "lowered_params", "providers", "open_params", "structural", "tracks_varying",
+               "element_types", "of_one", "of_two", "beside", "params")
     __slots__ = (*_IDENTITY, *_FROZEN, "__weakref__")
 
     name: str
