@@ -15,7 +15,7 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, ArrayLike, ShapedArray
 from corejax.plugin import Sample, define, hookimpl, public, refused, shaping
-from corejax_lax_basic._axes import Shape, check_shape, inverse, shape_of
+from corejax_lax_basic._axes import Shape, check_shape, inverse, last_axes, shape_of
 from corejax_lax_basic._lowering import i64s
 
 __all__ = ["broadcast", "broadcast_in_dim", "collapse", "expand_dims", "reshape", "rev", "squeeze", "transpose"]
@@ -45,13 +45,12 @@ class BroadcastInDim:
     def impl(self, args: Any, *, shape: Shape, broadcast_dimensions: Shape) -> Any:
         (x,) = args
         out = np.empty(shape, x.dtype)
-        if not x.ndim:
-            out[...] = x
-            return out
-        spread = [1] * len(shape)
-        for size, dim in zip(x.shape, broadcast_dimensions, strict=True):
-            spread[dim] = size
-        out[...] = x.reshape(spread)
+        if broadcast_dimensions != last_axes(x.ndim, len(shape)):
+            spread = [1] * len(shape)
+            for size, dim in zip(x.shape, broadcast_dimensions, strict=True):
+                spread[dim] = size
+            x = x.reshape(spread)
+        out[...] = x
         return out
 
     @hookimpl
