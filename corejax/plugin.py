@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         Sample,
         factors,
         hookimpl,
+        itself,
         linear,
         not_differentiable,
         not_linear,
@@ -65,7 +66,7 @@ _HOME = homes({
     "corejax.installed.roles": "operators provide roles",
     "corejax.interpreters.carrying": "=carrying",
     "corejax.kernel.declarations":
-        "Sample factors hookimpl linear not_differentiable not_linear over partials per_operand",
+        "Sample factors hookimpl itself linear not_differentiable not_linear over partials per_operand",
     "corejax.kernel.hookspecs": "API_VERSION",
     "corejax.kernel.primitive": "Primitive",
     "corejax.packs.define": "define find",
@@ -81,7 +82,7 @@ _HOME = homes({
 __all__ = [
     "API_VERSION", "ElementType", "Kernel", "Linear", "NotDirectly", "Primitive", "Sample", "Zero",
     "add_library_package", "calls_users", "carrying", "define", "devices", "directly", "elements", "extend",
-    "factors", "failures_are_errors", "families", "find", "hookimpl", "jit", "linear", "not_differentiable",
+    "factors", "failures_are_errors", "families", "find", "hookimpl", "itself", "jit", "linear", "not_differentiable",
     "not_linear", "operators", "over", "partials", "per_operand", "pjrt_client", "provide", "public", "refused",
     "roles", "shaping", "structures",
 ]

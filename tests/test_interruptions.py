@@ -40,6 +40,7 @@ def assert_untouched():
     assert () == context.axes
     assert () == context.names
     assert (None, None) == (at_hand.eqn, at_hand.around)
+    assert (None, None) == at_hand.inside
 
 
 @pytest.mark.parametrize("name", TRANSFORMED)

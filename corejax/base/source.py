@@ -93,18 +93,6 @@ def is_users(frame: FrameType) -> bool:
     return verdict
 
 
-def user_frame(depth: int = 1) -> FrameType | None:
-    """The innermost frame of the user's code, starting `depth` frames above the caller."""
-    frame: FrameType | None = sys._getframe(depth)
-    known_files = _is_users
-    while frame is not None:
-        known = known_files.get(frame.f_code.co_filename)
-        if known or (known is None and is_users(frame)):
-            return frame
-        frame = frame.f_back
-    return None
-
-
 def error_without(module: str, name: str, depth: int = 1) -> type[CorejaxError]:
     """The class of the error for a missing name of a module, looked up `depth` frames above the caller.
 
@@ -116,10 +104,28 @@ def error_without(module: str, name: str, depth: int = 1) -> type[CorejaxError]:
     return CorejaxImportError if imports else CorejaxAttributeError
 
 
-def location() -> Location:
-    """The place in the user's code that is running now."""
-    frame = user_frame(2)
-    return None if frame is None else (frame.f_code, frame.f_lasti)
+def location(depth: int = 0) -> Location:
+    """The place in the user's code that is running now, looked for from `depth` frames above the caller outward."""
+    frame: FrameType | None = sys._getframe(depth + 1)
+    inside, beyond = at_hand.inside
+    known_files = _is_users
+    met = False
+    while frame is not None:
+        try:
+            found = known_files[frame.f_code.co_filename]
+        except KeyError:
+            found = is_users(frame)
+        if found:
+            place = frame.f_code, frame.f_lasti
+            if met:
+                at_hand.inside = inside, place
+            return place
+        if frame is inside:
+            if beyond is not None:
+                return beyond
+            met = True
+        frame = frame.f_back
+    return None
 
 
 def describe(place: Location) -> str | None:
@@ -189,6 +195,8 @@ class _AtHand(threading.local):
 
     eqn: Placed | None = None
     around: tuple[FrameType, Placed | None, Any] | None = None
+    inside: tuple[FrameType | None, Location] = None, None
+    """A frame of the library's that runs now, and the user's place seen from there once that is known: it stays."""
 
 
 at_hand = _AtHand()

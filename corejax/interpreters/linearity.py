@@ -116,8 +116,8 @@ def _not_linear(applied: Any, operands: Sequence[object], unknown: Sequence[int]
         for i in set(jointly).difference(unknown):
             if i < len(operands) and _is_nonzero(operands[i], nans):
                 return f"{applied.name} of a tangent and a constant"
-    elif (factors is not None and len(unknown) > 1) or getattr(applied.transpose, "refuses", False) or (
-            not applied.not_linear_in.isdisjoint(unknown)):
+    elif (len(unknown) > 1 and (factors is not None or applied.linear_in.issuperset(unknown))) or (
+            getattr(applied.transpose, "refuses", False) or not applied.not_linear_in.isdisjoint(unknown)):
         return f"{applied.name} of {'a tangent' if len(unknown) == 1 else 'two tangents'}"
     return None
 

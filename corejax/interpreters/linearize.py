@@ -70,7 +70,8 @@ class LinearizeTrace(JVPTrace):
 
     def process(self, primitive: Primitive, args: Sequence[object], params: Params) -> Any:
         factors = primitive.factors
-        if (factors is None and primitive.linear is None) or primitive.linearize is not None:
+        if primitive.linearize is not None or (
+                factors is None and primitive.linear is None and not primitive.linear_in):
             return self._by_rule(primitive, args, params)
         primals: list[Any] = []
         unknowns: list[Linear | None] = []
@@ -84,9 +85,12 @@ class LinearizeTrace(JVPTrace):
             else:
                 primals.append(x)
                 unknowns.append(None)
-        if active and (_spreads(primals, unknowns) if factors is not None
-                       else active < len(args) or primitive.multiple_results):
-            return self._by_rule(primitive, args, params)
+        if active:
+            if primitive.linear_in:
+                return self._by_itself(primitive, args, primals, unknowns, params)
+            if _spreads(primals, unknowns) if factors is not None else (
+                    active < len(args) or primitive.multiple_results):
+                return self._by_rule(primitive, args, params)
         context.trace = base = self.base
         try:
             out = base.process(primitive, primals, params)
@@ -106,6 +110,36 @@ class LinearizeTrace(JVPTrace):
         finally:
             context.trace = self
         return self._taped(primitive, tuple(operands), params, out)
+
+    def _by_itself(self, primitive: Primitive, args: Sequence[object], primals: Sequence[Any],
+                   unknowns: Sequence[Linear | None], params: Params) -> Any:
+        """For a primitive that is linear in each operand with a tangent: apply it to one tangent at a time."""
+        linear_in, by_rule = primitive.linear_in, primitive.multiple_results or primitive.partial_eval is not None
+        for i, unknown in enumerate(unknowns):
+            # Where tangents have the types of their primals, so has the result's: nothing is left to be checked.
+            if unknown is not None and (i not in linear_in or unknown.aval is not primals[i].aval):
+                by_rule = True
+        if by_rule:
+            return self._by_rule(primitive, args, params)
+        context.trace = base = self.base
+        try:
+            out = base.process(primitive, primals, params)
+        finally:
+            context.trace = self
+        if out.aval.tangent is not out.aval:
+            return self._by_rule(primitive, args, params)
+        tape = self.parent
+        operands = tuple([tape.operand(x) for x in primals])
+        terms: list[Any] = []
+        for i, unknown in enumerate(unknowns):
+            if unknown is not None:
+                applied = (*operands[:i], unknown, *operands[i + 1:])
+                term = Linear(out.aval)
+                self.eqns.append((primitive, applied, params, (term,)))
+                terms += [term, 1]
+        if len(terms) > 2:
+            return self._taped(weighted_sum, tuple(terms), _no_params, out)
+        return JVPTracer(self, out, terms[0])
 
     def process_one(self, primitive: Primitive, x: object) -> Any:
         factors = primitive.factors

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from corejax.arrays.array import Array
 from corejax.base.avals import Linear, ShapedArray, Zero, aval_of
 from corejax.base.caches import WeakCache
 from corejax.base.errors import CorejaxNotImplementedError, RuleError
+from corejax.base.source import at_hand
 from corejax.installed.roles import roles
 from corejax.interpreters.linearize import LinearMap, linearize, weighted_sum
 from corejax.interpreters.partial_eval import PartOf, TapeEqn, record
@@ -33,7 +35,12 @@ def vjp(fun: Callable[..., Sequence[Any]], primals: Sequence[object]
 
 def pull_back(linear_map: LinearMap, cotangents: Sequence[object]) -> list[Any]:
     """One cotangent for each input: `Zero` where nothing flows, None for an input without tangents."""
-    found = backward(linear_map.eqns, linear_map.outs, cotangents)
+    outer = at_hand.inside
+    try:
+        at_hand.inside = sys._getframe(), None
+        found = backward(linear_map.eqns, linear_map.outs, cotangents)
+    finally:
+        at_hand.inside = outer
     return [None if var is None else found.get(var, Zero(var.aval)) for var in linear_map.ins]
 
 

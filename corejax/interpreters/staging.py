@@ -74,10 +74,10 @@ class StagingTrace(Trace):
                 self.effects = self.effects | effects
         if type(out) is tuple:
             outvars = [Var(aval) for aval in out]
-            self.eqns.append(JaxprEqn(primitive, atoms, outvars, params, effects, location(), context.names))
+            self.eqns.append(JaxprEqn(primitive, atoms, outvars, params, effects, location(1), context.names))
             return [StagingTracer(self, var) for var in outvars]
         var = Var(out)
-        self.eqns.append(JaxprEqn(primitive, atoms, (var,), params, effects, location(), context.names))
+        self.eqns.append(JaxprEqn(primitive, atoms, (var,), params, effects, location(1), context.names))
         return StagingTracer(self, var)
 
     def process_one(self, primitive: Primitive, x: object) -> Any:
@@ -86,7 +86,7 @@ class StagingTrace(Trace):
             return super().process_one(primitive, x)
         atom = x._var if type(x) is StagingTracer and x._trace is self else self._atom(primitive, 0, x)
         var = Var(primitive.infer((atom.aval,), {}))
-        self.eqns.append(JaxprEqn(primitive, (atom,), (var,), {}, no_effects, location(), context.names))
+        self.eqns.append(JaxprEqn(primitive, (atom,), (var,), {}, no_effects, location(1), context.names))
         return StagingTracer(self, var)
 
     def process_two(self, primitive: Primitive, x: object, y: object, alike: ShapedArray | None = None) -> Any:
@@ -95,7 +95,7 @@ class StagingTrace(Trace):
         left = x._var if type(x) is StagingTracer and x._trace is self else self._atom(primitive, 0, x)
         right = y._var if type(y) is StagingTracer and y._trace is self else self._atom(primitive, 1, y)
         var = Var(primitive.infer((left.aval, right.aval), {}))
-        self.eqns.append(JaxprEqn(primitive, (left, right), (var,), {}, no_effects, location(), context.names))
+        self.eqns.append(JaxprEqn(primitive, (left, right), (var,), {}, no_effects, location(1), context.names))
         return StagingTracer(self, var)
 
     def _atom(self, primitive: Primitive, i: int, x: object) -> Atom:

@@ -18,10 +18,13 @@ from corejax.kernel.jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal, Var
 from corejax.kernel.varying import varied
 
 
-def location() -> source.Location:
-    """The place in the user's code that is running now, or that the equation being evaluated came from."""
+def location(depth: int = 0) -> source.Location:
+    """The place in the user's code that is running now, or that the equation being evaluated came from.
+
+    The first is looked for from `depth` frames above the caller outward.
+    """
     place: source.Location = getattr(at_hand.eqn, "source", None)
-    return source.location() if place is None else place
+    return source.location(depth + 1) if place is None else place
 
 
 class _Plan:

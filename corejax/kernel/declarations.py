@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import pluggy
 
@@ -34,18 +34,31 @@ class Declaration:
 
 
 class Partials(Declaration):
-    """A derivative for each operand: `f_i(tangent_i, out, *args, **params)`, None where it is zero, or a refusal."""
+    """A derivative for each operand: `f_i(tangent_i, out, *args, **params)`, `itself`, None for zero, or a refusal."""
 
     __slots__ = ("functions",)
     hook = "jvp"
 
-    functions: tuple[Function | NotDifferentiable | None, ...]
+    functions: tuple[Partial, ...]
 
-    def __init__(self, functions: Sequence[Function | NotDifferentiable | None]) -> None:
+    def __init__(self, functions: Sequence[Partial]) -> None:
         self.functions = tuple(functions)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__.lower()}(...)"
+
+
+class Itself:
+    """The derivative of a primitive that is linear in an operand: the primitive, with the tangent in its place."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "itself"
+
+
+#: Stands for the function of an operand in `partials`: see there.
+itself = Itself()
 
 
 class Factors(Partials):
@@ -86,6 +99,7 @@ class NotDifferentiable(Declaration):
 
 
 Factor = Function | NotDifferentiable | int | None
+Partial: TypeAlias = Function | Itself | NotDifferentiable | None
 
 
 class NotLinear(Declaration):
@@ -110,12 +124,16 @@ def _times(factor: Function | int) -> Function:
     return partial
 
 
-def partials(*functions: Function | NotDifferentiable | None) -> Partials:
+def partials(*functions: Partial) -> Partials:
     """`jvp = partials(f0, f1, ...)`: the derivative with respect to each operand.
 
     `f_i(tangent_i, out, *args, **params)` returns what the operand's tangent contributes to the output's; it is linear
     in the tangent, and only called where that isn't zero. None stands for a derivative of zero, and
     `not_differentiable(reason)` for one that doesn't exist: differentiating with respect to this operand is refused.
+
+    `itself` stands for the primitive with the tangent in the operand's place, as is right for an operand in which it is
+    linear while the others are fixed: a product has `partials(itself, itself)`. Reverse mode records these without
+    running a rule on the tangents.
     """
     return Partials(functions)
 

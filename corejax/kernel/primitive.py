@@ -71,9 +71,9 @@ class Primitive:
                  "remember")
     _FROZEN = ("abstract_eval", "impl", "jvp", "transpose", "vmap", "xla_translation", "decompose", "samples",
                "evaluate", "partial_eval", "dce", "effects", "typecheck", "pretty", "linearize", "linear", "factors",
-               "symbolic_zeros", "jvp_binds_itself", "multiple_results", "cheap", "not_linear_in", "lowerings",
-               "lowered_params", "providers", "open_params", "structural", "tracks_varying", "element_types",
-               "of_one", "of_two", "beside", "params")
+               "symbolic_zeros", "jvp_binds_itself", "multiple_results", "cheap", "linear_in", "not_linear_in",
+               "lowerings", "lowered_params", "providers", "open_params", "structural", "tracks_varying",
+               "element_types", "of_one", "of_two", "beside", "params")
     __slots__ = (*_IDENTITY, *_FROZEN, "__weakref__")
 
     name: str
@@ -104,6 +104,8 @@ class Primitive:
     # Declarations, and what is derived from them
     linear: tuple[int, ...] | None
     factors: tuple[Any, ...] | None
+    linear_in: frozenset[int]
+    """The operands in each of which it is linear while the others are fixed: those whose partial is `itself`."""
     not_linear_in: frozenset[int]
     symbolic_zeros: bool
     jvp_binds_itself: bool
@@ -179,7 +181,8 @@ class Primitive:
         try:
             if len(params) == 1:
                 for value in params.values():
-                    key = (avals, context.axes, value if type(value) in _PLAIN else atom(value))
+                    known = type(value) in _PLAIN or plain_tuples.get(id(value)) is value
+                    key = (avals, context.axes, value if known else atom(value))
             else:
                 atoms: list[Any] = [avals, context.axes, *params]
                 for value in params.values():

@@ -14,6 +14,7 @@ from corejax.kernel.declarations import (
     NotLinear,
     Partials,
     factors,
+    itself,
     linear,
     not_differentiable,
     not_linear,
@@ -164,7 +165,8 @@ def _check_partials(source: Source, declared: Partials) -> None:
     of_factors = isinstance(declared, Factors)
     given = ("out",) if of_factors else ("tangent", "out")
     for i, function in enumerate(declared.factors if isinstance(declared, Factors) else declared.functions):
-        if function is None or isinstance(function, NotDifferentiable) or (of_factors and type(function) is int):
+        if function is None or isinstance(function, NotDifferentiable) or (
+                type(function) is int if of_factors else function is itself):
             continue
         if not callable(function) or not takes(function, len(given) + count):
             what = "factor" if of_factors else "partial"
@@ -190,9 +192,15 @@ def check_together(source: Source) -> None:
                                got=f"{operands}, and transpose = {declared['transpose']!r}",
                                wanted="a transpose rule, or no linearity",
                                todo="write transpose; reverse mode needs it for what is linear")
-    if isinstance(declared.get("jvp"), NotDifferentiable) and "linearize" in rules:
+    jvp = declared.get("jvp")
+    if isinstance(jvp, Partials) and itself in jvp.functions and isinstance(declared.get("transpose"), NotLinear):
+        raise source.error("it is declared both linear and not linear", "transpose",
+                           got=f"itself in partials(...), and transpose = {declared['transpose']!r}",
+                           wanted="a transpose rule, or other partials",
+                           todo="write transpose; reverse mode needs it for what is linear")
+    if isinstance(jvp, NotDifferentiable) and "linearize" in rules:
         raise source.error("it is declared not differentiable, but has a linearize rule", "linearize",
-                           got=f"jvp = {declared['jvp']!r}, and a linearize rule", wanted="one of the two",
+                           got=f"jvp = {jvp!r}, and a linearize rule", wanted="one of the two",
                            todo="leave one of them out")
     if not source.is_owner and not source.found and not declared and source.linear is None:
         raise source.error("it provides no rules", got=f"{kind_of(source.plugin)}, without a hook or a declaration",

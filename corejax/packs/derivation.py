@@ -18,7 +18,7 @@ from corejax.base.source import here
 from corejax.installed.roles import operators, roles
 from corejax.kernel import checks
 from corejax.kernel.context import context
-from corejax.kernel.declarations import NotDifferentiable, NotLinear, Partials
+from corejax.kernel.declarations import NotDifferentiable, NotLinear, Partials, itself
 from corejax.kernel.factors import instantiate, weighted
 from corejax.kernel.primitive import Primitive, Rule
 from corejax.packs.fallbacks import CALLBACK, SEQUENTIAL, Note, callback, missing, refused, sequential_vmap
@@ -64,6 +64,8 @@ def _fill_jvp(slots: SimpleNamespace, primitive: Primitive, derived: tuple[Rule,
         slots.jvp = refused(primitive, "jvp", declared.reason)
     elif isinstance(declared, Partials):
         functions = _with_refusals(primitive, declared.functions)
+        slots.linear_in = frozenset([i for i, f in enumerate(functions) if f is itself])
+        functions = tuple([_itself(primitive, i) if f is itself else f for i, f in enumerate(functions)])
         slots.factors = None if slots.factors is None else _with_refusals(primitive, slots.factors)
         slots.jvp = _jvp_of_partials(primitive, functions, slots.factors)
         slots.symbolic_zeros = slots.jvp_binds_itself = True
@@ -130,6 +132,13 @@ def _jvp_of_partials(primitive: Primitive, functions: Sequence[Rule | None], fac
             out_dot = term if out_dot is None else roles.accumulate(out_dot, term)
         return out, Zero(out.aval.tangent) if out_dot is None else out_dot
     return jvp
+
+
+def _itself(primitive: Primitive, position: int) -> Rule:
+    """The partial of an operand in which the primitive is linear."""
+    def partial(x_dot: Any, out: Any, *primals: Any, **params: Any) -> Any:
+        return primitive.bind(*primals[:position], x_dot, *primals[position + 1:], **params)
+    return partial
 
 
 def _times(primitive: Primitive, factor: Rule) -> Rule:

@@ -56,6 +56,8 @@ __all__ = ["as_flag", "as_int", "as_ints", "canonical_axes", "canonical_axis", "
            "shifted", "without"]
 
 Ints = tuple[int, ...]
+
+_INTEGERS = frozenset((int,))
 T = TypeVar("T")
 
 
@@ -101,7 +103,7 @@ def as_ints(primitive: str, what: str, values: Any) -> Ints:
     >>> as_ints("reshape", "shape", [2, 3]), as_ints("reshape", "shape", 6)
     ((2, 3), (6,))
     """
-    if type(values) is tuple and all([type(v) is int for v in values]):
+    if type(values) is tuple and _INTEGERS.issuperset(map(type, values)):
         return values
     if (isinstance(values, Sequence) and not isinstance(values, str)) or getattr(values, "ndim", 0) == 1:
         entry = what if what.startswith("a") else f"an entry of {what}"

@@ -116,6 +116,7 @@ def _merge(resolution: Resolution) -> dict[str, Any]:
         "structural": getattr(owner.plugin, "structural", False),
         "tracks_varying": getattr(owner.plugin, "tracks_varying", False),
         "element_types": tuple(getattr(owner.plugin, "element_types", ())),
+        "linear_in": frozenset(),
         "not_linear_in": frozenset(getattr(owner.plugin, "not_linear_in", ())),
         "providers": providers, "jvp_binds_itself": False,
         "lowered_params": _lowered_params([*offers["xla_translation"], *resolution.wrappers["xla_translation"]])}
@@ -165,6 +166,7 @@ def _wrap(slots: SimpleNamespace, hook: str, offer: Offer, params: Signature) ->
     slots.providers[hook] += mark
     if hook == "jvp":
         slots.linear = slots.factors = None  # reverse mode would use these in place of the rule
+        slots.linear_in = frozenset()
 
 
 def _signature(source: Source, rule: Rule) -> Signature:

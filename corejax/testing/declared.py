@@ -96,13 +96,18 @@ def integers_have_no_tangents(case: Case) -> None:
 
 @check("jvp")
 def declared_linear_operands_are_linear(case: Case) -> None:
-    """f(a x + b y) = a f(x) + b f(y) in the operands that `linear` names, jointly, with the others fixed."""
-    linear = case.primitive.linear
-    if not linear:
+    """f(a x + b y) = a f(x) + b f(y) in all operands that `linear` names, or in one whose partial is `itself`."""
+    linear, alone = case.primitive.linear, case.primitive.linear_in
+    if not linear and not alone:
         raise NotApplicable("it declares no linear operands")
-    positions = [i for i in linear if i < len(case.args) and i in case.doubles]
-    if len(positions) < len([i for i in linear if i < len(case.args)]):
-        raise NotApplicable("a linear operand is not float64 or complex128")
+    for declared in [linear] if linear else [(i,) for i in sorted(alone)]:
+        positions = [i for i in declared if i < len(case.args)]
+        if not set(positions) <= set(case.doubles):
+            raise NotApplicable("a linear operand is not float64 or complex128")
+        _check_linear_in(case, positions, "`linear` names" if linear else "have `itself` among the partials")
+
+
+def _check_linear_in(case: Case, positions: Sequence[int], declared: str) -> None:
     function = case.function_of(positions)
     xs, ys = [[case.direction(case.args[i]) for i in positions] for _ in range(2)]
     a, b = 1.7, -0.6
@@ -111,7 +116,7 @@ def declared_linear_operands_are_linear(case: Case) -> None:
         inexact = dtypes.is_inexact(aval_of(out).dtype)
         problem = off(a * host(fx) + b * host(fy), host(out), 1e-9, case.atol) if inexact else None
         if problem:
-            raise case.fail("jvp", f"result {k} is not linear in the operands {tuple(linear)} that `linear` names",
+            raise case.fail("jvp", f"result {k} is not linear in the operands {tuple(positions)} that {declared}",
                             got=f"f(a x + b y) is {problem}", wanted="a f(x) + b f(y)",
                             todo="name only operands in which it is linear jointly, or write jvp")
 

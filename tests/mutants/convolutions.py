@@ -10,8 +10,7 @@ LOWERING = "corejax_windows._conv_lowering"
 
 MUTANTS = (
     *mutants_of("conv_general_dilated", CONV, "ConvGeneralDilated", (
-        ("jvp", "dropped term",
-         "lambda y_dot, out, x, y, **params: conv_general_dilated.primitive.bind(x, y_dot, **params)", "None"),
+        ("jvp", "dropped term", "partials(itself, itself)", "partials(itself, None)"),
     )),
     *mutants_of("conv_general_dilated", CONV, "_by_lhs", (
         ("transpose", "missing case", "lax.rev(rhs, window)", "rhs"),

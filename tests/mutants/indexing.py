@@ -144,8 +144,8 @@ MUTANTS = (
         ("impl", "missing case", "np.minimum", "np.fmin"),
     )),
     *mutants_of("scatter_mul", SCATTERING, "ScatterMul", (
-        ("jvp", "swapped operands", "scatter_mul.primitive.bind(t, indices, y, **params), None,",
-         "scatter_mul.primitive.bind(t, indices, x, **params), None,"),
+        ("jvp", "swapped operands", "partials(itself, None,",
+         "partials(lambda t, out, x, indices, y, **params: scatter_mul.primitive.bind(t, indices, x, **params), None,"),
         ("transpose", "dropped term", "scatter_mul.primitive.bind(cotangents, indices, updates,",
          "scatter_add.primitive.bind(cotangents, indices, updates,"),
     )),

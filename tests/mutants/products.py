@@ -26,8 +26,9 @@ MUTANTS = (
          "axes = (*[lhs.shape[d] for d in free_axes(lhs.ndim, lc, lb)], *[lhs.shape[d] for d in lb],"),
     )),
     *mutants_of("dot_general", LINEAR, "DotGeneral", (
-        ("jvp", "dropped term", "lambda y_dot, out, x, y, **params: _dot_tangent(x, y_dot, params)", "None"),
-        ("jvp", "swapped operands", "_dot_tangent(x, y_dot, params)", "_dot_tangent(y_dot, x, params)"),
+        ("jvp", "dropped term", "partials(itself, itself)", "partials(itself, None)"),
+        ("jvp", "swapped operands", "partials(itself, itself)",
+         "partials(itself, lambda y_dot, out, x, y, **params: dot_general.primitive.bind(y_dot, x, **params))"),
         ("xla_translation", "swapped operands", '"lhs_batching_dimensions": lb, "rhs_batching_dimensions": rb',
          '"lhs_batching_dimensions": rb, "rhs_batching_dimensions": lb'),
         ("xla_translation", "swapped operands", '"lhs_contracting_dimensions": lc, "rhs_contracting_dimensions": rc',

@@ -11,8 +11,8 @@ CUMULATIVE, REDUCING = "corejax_reductions.cumulative", "corejax_reductions.redu
 SHAPING = "corejax.packs.shaping"
 
 MUTANTS = (
-    *mutants_of("reduce_sum", SUMS, "spread", (
-        ("transpose", "axis", "if d not in axes", "if d < len(shape) - len(axes)"),
+    *mutants_of("reduce_sum", SUMS, "_other_axes", (
+        ("transpose", "axis", "if d not in axes", "if d < ndim - len(axes)"),
     )),
     *mutants_of("reduce_sum", SUMS, "ReduceSum", (
         ("transpose", "lost cotangent", "return [spread(cotangents, shape, axes)]", "return [None]"),

@@ -15,7 +15,8 @@ SUMS, PRODUCTS, EXTREMA, POSITIONS, SHARED, LOWERING = (
 
 MUTANTS = (
     *mutants_of("broadcast_in_dim", SHAPES, "BroadcastInDim", (
-        ("transpose", "shape", "return [ct if len(kept) == len(sizes) else reshape(ct, sizes)]", "return [ct]"),
+        ("transpose", "shape", "return [ct if len(shape) - len(summed) == len(sizes) else reshape(ct, sizes)]",
+         "return [ct]"),
         ("vmap", "axis", "shaping.insert(shape, at, axis.size)", "shaping.insert(shape, dim, axis.size)"),
         ("xla_translation", "missing case", "placed[dim] = size", "placed[dim] = shape[dim]"),
     )),

@@ -38,8 +38,12 @@ MUTANTS = (
         ("impl", "permutation", "x.reshape(spread)", "x.reshape(spread[::-1])"),
         ("abstract_eval", "weak type", "ShapedArray(shape, x.dtype, x.weak_type)", "ShapedArray(shape, x.dtype)"),
         ("abstract_eval", "refusal", "if any([size not in (1, shape[dim])", "if any([size > shape[dim]"),
+    )),
+    *mutants_of("broadcast_in_dim", SHAPES, "_repeated_axes", (
         ("transpose", "broadcast sum", "if size == shape[d]]", "if size]"),
-        ("transpose", "broadcast sum", "if d not in kept])", "if d not in broadcast_dimensions])"),
+        ("transpose", "broadcast sum", "if d not in kept])", "if d not in dims])"),
+    )),
+    *mutants_of("broadcast_in_dim", SHAPES, "BroadcastInDim", (
         ("vmap", "off by one", "broadcast_dimensions[dim - 1] + 1 if dim else 0",
          "broadcast_dimensions[dim - 1] if dim else 0"),
         ("vmap", "axis", "shaping.insert(shaping.shifted(broadcast_dimensions, at), dim, at)",

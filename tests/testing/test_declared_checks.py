@@ -12,7 +12,7 @@ import pytest
 from corejax import lax
 from corejax.core import ShapedArray, Zero
 from corejax.errors import CorejaxTypeError, CorejaxValueError
-from corejax.plugin import define, hookimpl, not_differentiable, not_linear, partials
+from corejax.plugin import define, hookimpl, itself, not_differentiable, not_linear, partials
 from corejax.testing import CHECKS, Failure, Sample
 from corejax.testing.running import run_check
 
@@ -250,6 +250,28 @@ def test_operands_that_are_linear_each_alone_and_not_jointly_are_found() -> None
         linear = (0,)
 
     assert [] == failures(Scaled(), "declared linear operands are linear", [Sample([np.ones(3), np.ones(3)])])
+
+
+def test_an_operand_whose_partial_is_itself_and_in_which_it_is_not_linear_is_found() -> None:
+    class Product:
+        name = "product"
+        jvp = partials(itself, itself)
+
+        @hookimpl
+        def decompose(self, args: Any) -> Any:
+            return lax.mul(*args)
+
+    assert [] == failures(Product(), "declared linear operands are linear", [Sample([np.ones(3), np.ones(3)])])
+
+    class Power(Product):
+        name = "power"
+
+        @hookimpl
+        def decompose(self, args: Any) -> Any:
+            return args[0] * args[1] ** 2
+
+    (found,) = failures(Power(), "declared linear operands are linear", [Sample([np.ones(3), np.ones(3)])])
+    assert "result 0 is not linear in the operands (1,) that have `itself` among the partials" == found.problem
 
 
 # Integers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -36,13 +37,23 @@ def broadcast_shape(shapes: Sequence[Shape]) -> Shape | None:
     for shape in shapes:
         if not common:
             common = shape
-        elif shape != common:
+        elif not shape or shape == common[-len(shape):]:
+            continue
+        elif common == shape[-len(common):]:
+            common = shape
+        else:
             rank = max(len(common), len(shape))
             pairs = [*zip((1,) * (rank - len(common)) + common, (1,) * (rank - len(shape)) + shape, strict=True)]
             if any([m != n and m != 1 and n != 1 for m, n in pairs]):
                 return None
             common = tuple([m if n == 1 else n for m, n in pairs])
     return common
+
+
+@lru_cache(maxsize=1024)
+def last_axes(count: int, ndim: int) -> Shape:
+    """The last axes of an array."""
+    return tuple(range(ndim - count, ndim))
 
 
 def same_dtype(primitive: str, avals: Sequence[ShapedArray]) -> None:

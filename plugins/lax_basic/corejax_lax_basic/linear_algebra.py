@@ -11,8 +11,17 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import Array, ArrayLike, DTypeLike, Linear, ShapedArray, aval_of
-from corejax.plugin import Sample, define, hookimpl, partials, public, refused, shaping
-from corejax_lax_basic._axes import Shape, all_weak, canonical_dtype, dtype_kind, inverse, same_dtype, shape_of
+from corejax.plugin import Sample, define, hookimpl, itself, partials, public, refused, shaping
+from corejax_lax_basic._axes import (
+    Shape,
+    all_weak,
+    broadcast_shape,
+    canonical_dtype,
+    dtype_kind,
+    inverse,
+    same_dtype,
+    shape_of,
+)
 from corejax_lax_basic._lowering import axis_numbers
 from corejax_lax_basic.precision import (
     Canonical,
@@ -110,8 +119,7 @@ class DotGeneral:
                 *[rhs.shape[d] for d in free_axes(rhs.ndim, rc, rb)])
         return ShapedArray(axes, dtype, all_weak(avals))
 
-    jvp = partials(lambda x_dot, out, x, y, **params: _dot_tangent(x_dot, y, params),
-                   lambda y_dot, out, x, y, **params: _dot_tangent(x, y_dot, params))
+    jvp = partials(itself, itself)
 
     @hookimpl
     def transpose(self, cotangents: Any, args: Any, *, dimension_numbers: DotNumbers, precision: Canonical) -> Any:
@@ -223,10 +231,6 @@ def _contract(lhs: Any, rhs: Any, plan: Plan) -> Any:
     left = lhs.reshape((*batch, prod(l_free), shared))
     right = rhs.reshape((*batch, shared, prod(r_free)))
     return np.matmul(left, right).reshape((*batch, *l_free, *r_free))
-
-
-def _dot_tangent(x: Any, y: Any, params: dict[str, Any]) -> Any:
-    return dot_general.primitive.bind(x, y, **params)
 
 
 def _operand_cotangent(ct: Any, wanted: ShapedArray, other: Any, dimension_numbers: DotNumbers, precision: Canonical,
@@ -367,7 +371,6 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None
 
 
 _bind = dot_general.primitive.bind
-_PLAIN = (((0,), (0,)), ((), ())), (((1,), (0,)), ((), ()))  # vector or matrix, times either
 
 
 def matmul(lhs: Any, rhs: Any) -> Any:
@@ -376,40 +379,43 @@ def matmul(lhs: Any, rhs: Any) -> Any:
     >>> matmul(np.ones((5, 1, 2, 3)), np.ones((4, 3, 2))).shape
     (5, 4, 2, 2)
     """
-    left, right = shape_of(lhs), shape_of(rhs)
-    if 0 < len(left) <= 2 and 0 < len(right) <= 2 and left[-1] == right[0]:
-        return _bind(lhs, rhs, dimension_numbers=_PLAIN[len(left) - 1], precision=None, preferred_element_type=None)
-    fits = left and right and left[-1] == right[-2 if len(right) > 1 else 0]
-    lead = _broadcast(left[:-2], right[:-2]) if fits else None
-    if lead is None:
+    layout = _matmul_layout(shape_of(lhs), shape_of(rhs))
+    if layout is None:
         raise refused("matmul", "the shapes of the operands don't fit together",
                       got=f"{aval_of(lhs)} and {aval_of(rhs)}",
                       wanted="(..., n, k) @ (..., k, m), with leading axes that broadcast",
                       todo="multiply scalars with *; transpose or reshape the others")
-    l_axes, lhs = _leading(lhs, left, lead)
-    r_axes, rhs = _leading(rhs, right, lead)
+    l_dropped, r_dropped, numbers, order = layout
+    out = _bind(lax.squeeze(lhs, l_dropped) if l_dropped else lhs, lax.squeeze(rhs, r_dropped) if r_dropped else rhs,
+                dimension_numbers=numbers, precision=None, preferred_element_type=None)
+    return out if order is None else transpose(out, order)
+
+
+@lru_cache(maxsize=4096)
+def _matmul_layout(left: Shape, right: Shape) -> tuple[Shape, Shape, DotNumbers, Shape | None] | None:
+    """The axes to drop of each operand, what to contract then, and how to transpose the product, if at all.
+
+    None if the shapes don't fit together.
+    """
+    fits = left and right and left[-1] == right[-2 if len(right) > 1 else 0]
+    lead = broadcast_shape((left[:-2], right[:-2])) if fits else None
+    if lead is None:
+        return None
+    (l_axes, l_dropped), (r_axes, r_dropped) = _leading(left, lead), _leading(right, lead)
     shared = [a for a in l_axes if a in r_axes]
     batch = tuple([l_axes.index(a) for a in shared]), tuple([r_axes.index(a) for a in shared])
-    contract = (len(shape_of(lhs)) - 1,), (len(r_axes),)
-    out = dot_general(lhs, rhs, (contract, batch))
+    contract = (len(left) - len(l_dropped) - 1,), (len(r_axes),)
     # its axes: shared leading axes, those only of lhs and its rows, those only of rhs and its columns
     names = [*shared, *[a for a in l_axes if a not in shared], *([-2] if len(left) > 1 else []),
              *[a for a in r_axes if a not in shared], *([-1] if len(right) > 1 else [])]
     wanted = [*range(len(lead)), *[a for a in (-2, -1) if a in names]]  # each leading axis comes from an operand
-    return out if names == wanted else transpose(out, tuple([names.index(a) for a in wanted]))
+    order = None if names == wanted else tuple([names.index(a) for a in wanted])
+    return l_dropped, r_dropped, (contract, batch), order
 
 
-def _broadcast(left: Shape, right: Shape) -> Shape | None:
-    try:
-        return np.broadcast_shapes(left, right)
-    except ValueError:
-        return None
-
-
-def _leading(x: Any, shape: Shape, lead: Shape) -> tuple[list[int], Any]:
-    """Which of the result's leading axes an operand has, and the operand without those of size 1 that broadcast."""
+def _leading(shape: Shape, lead: Shape) -> tuple[list[int], Shape]:
+    """Which of the result's leading axes an operand has, and the axes of size 1 that broadcast, which it is to drop."""
     mine = shape[:-2]
     offset = len(lead) - len(mine)
     dropped = tuple([d for d, size in enumerate(mine) if size == 1 and lead[offset + d] != 1])
-    axes = [offset + d for d in range(len(mine)) if d not in dropped]
-    return axes, lax.squeeze(x, dropped) if dropped else x
+    return [offset + d for d in range(len(mine)) if d not in dropped], dropped

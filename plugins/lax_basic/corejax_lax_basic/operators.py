@@ -187,7 +187,7 @@ def _primitive(function: Any) -> Primitive:
 
 
 def _bind(function: Any) -> Function:
-    return _primitive(function).bind
+    return _primitive(function).bind_two
 
 
 def _unless_bool(function: Any, on_bool: Any) -> Function:
@@ -226,7 +226,7 @@ def pow(x: Any, y: Any) -> Any:
     return integer_power(x, y=y) if type(y) is int and x.aval.dtype != _bool else _power(x, y)
 
 
-integer_power = _bind(arithmetic.integer_pow)
+integer_power = _primitive(arithmetic.integer_pow).bind
 
 
 divmod, rdivmod = _pair("divmod", lambda x, y: (floor_divide(x, y), modulo(x, y)), at_least="i")

@@ -8,7 +8,7 @@ from typing import Any
 from corejax.core import aval_of, dtypes
 from corejax.plugin import families, refused
 from corejax_lax_basic import shapes
-from corejax_lax_basic._axes import broadcast_shape
+from corejax_lax_basic._axes import broadcast_shape, last_axes
 from corejax_lax_basic.conversion import convert_element_type
 
 _SCALARS = dtypes.PYTHON_SCALARS
@@ -58,5 +58,5 @@ def broadcast_together(operands: list[Any]) -> list[Any]:
                               todo="reshape one of the operands, or index it with None to add an axis")
             common = found
     return [x if not size or size == common else shapes.broadcast_in_dim.primitive.bind(
-        x, shape=common, broadcast_dimensions=tuple(range(len(common) - len(size), len(common))))
+        x, shape=common, broadcast_dimensions=last_axes(len(size), len(common)))
         for x, size in zip(operands, sizes, strict=True)]

@@ -15,7 +15,7 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, ArrayLike, DTypeLike, Linear, ShapedArray, aval_of, dtypes, to_dim
 from corejax.errors import CorejaxNotImplementedError
-from corejax.plugin import Sample, define, hookimpl, partials, public, refused, shaping
+from corejax.plugin import Sample, define, hookimpl, itself, partials, public, refused, shaping
 from corejax_lax_basic._axes import Shape, all_weak, canonical_dtype, inverse, shape_of
 from corejax_lax_basic._ragged_layout import ends_of, in_loop, layout_of, of_all_groups, prefix_axes
 from corejax_lax_basic.linear_algebra import (
@@ -129,8 +129,7 @@ class RaggedDotGeneral:
         how = layout_of(ragged_dot_dimension_numbers, lhs.shape, rhs.shape, group_sizes.shape)
         return ShapedArray(how.result, dtype, all_weak((lhs, rhs)))
 
-    jvp = partials(lambda t, out, x, y, sizes, **params: ragged_dot_general.primitive.bind(t, y, sizes, **params),
-                   lambda t, out, x, y, sizes, **params: ragged_dot_general.primitive.bind(x, t, sizes, **params), None)
+    jvp = partials(itself, itself, None)
 
     @hookimpl
     def transpose(self, cotangents: Any, args: Any, *, ragged_dot_dimension_numbers: Numbers,

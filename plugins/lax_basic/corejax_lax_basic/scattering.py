@@ -13,7 +13,7 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import Array, ArrayLike, Linear, ShapedArray, aval_of, stage, to_dim
-from corejax.plugin import Sample, define, hookimpl, not_linear, partials, refused, shaping
+from corejax.plugin import Sample, define, hookimpl, itself, not_linear, partials, refused, shaping
 from corejax_lax_basic._axes import Shape, dtype_kind, same_dtype, shape_of
 from corejax_lax_basic._lowering import axis_numbers
 from corejax_lax_basic._placing import (
@@ -260,7 +260,7 @@ class ScatterMul(_Scatter):
     _operation = "stablehlo.multiply"
     _ufunc = np.multiply
     _exempt_of_overlaps = {"extreme numbers agree": "whether a product under- or overflows depends on its order"}
-    jvp = partials(lambda t, out, x, indices, y, **params: scatter_mul.primitive.bind(t, indices, y, **params), None,
+    jvp = partials(itself, None,
                    lambda t, out, x, indices, y, **params: _product_tangent(t, x, indices, y, params))
 
     @hookimpl

@@ -6,6 +6,7 @@ All are linear, so each only needs its transpose for both modes of differentiati
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, ArrayLike, ShapedArray
 from corejax.plugin import Sample, define, hookimpl, public, refused, shaping
-from corejax_lax_basic._axes import Shape, check_shape, inverse, shape_of
+from corejax_lax_basic._axes import Shape, check_shape, inverse, last_axes, shape_of
 from corejax_lax_basic._lowering import i64s
 
 __all__ = ["broadcast", "broadcast_in_dim", "collapse", "expand_dims", "reshape", "rev", "squeeze", "transpose"]
@@ -44,13 +45,12 @@ class BroadcastInDim:
     def impl(self, args: Any, *, shape: Shape, broadcast_dimensions: Shape) -> Any:
         (x,) = args
         out = np.empty(shape, x.dtype)
-        if not x.ndim:
-            out[...] = x
-            return out
-        spread = [1] * len(shape)
-        for size, dim in zip(x.shape, broadcast_dimensions, strict=True):
-            spread[dim] = size
-        out[...] = x.reshape(spread)
+        if broadcast_dimensions != last_axes(x.ndim, len(shape)):
+            spread = [1] * len(shape)
+            for size, dim in zip(x.shape, broadcast_dimensions, strict=True):
+                spread[dim] = size
+            x = x.reshape(spread)
+        out[...] = x
         return out
 
     @hookimpl
@@ -71,10 +71,9 @@ class BroadcastInDim:
     @hookimpl
     def transpose(self, cotangents: Any, args: Any, *, shape: Shape, broadcast_dimensions: Shape) -> Any:
         sizes = args[0].aval.shape
-        kept = [d for size, d in zip(sizes, broadcast_dimensions, strict=True) if size == shape[d]]
-        summed = tuple([d for d in range(len(shape)) if d not in kept])
+        summed = _repeated_axes(sizes, shape, broadcast_dimensions)
         ct = lax.reduce_sum(cotangents, summed) if summed else cotangents
-        return [ct if len(kept) == len(sizes) else reshape(ct, sizes)]
+        return [ct if len(shape) - len(summed) == len(sizes) else reshape(ct, sizes)]
 
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, shape: Shape, broadcast_dimensions: Shape) -> Any:
@@ -105,6 +104,13 @@ class BroadcastInDim:
             yield Sample([rng.standard_normal(sizes)], {"shape": shape, "broadcast_dimensions": dims})
         yield Sample([np.arange(3, dtype=np.int32)], {"shape": (3, 2), "broadcast_dimensions": (0,)})
         yield Sample([np.ones(3)], {"shape": (4,), "broadcast_dimensions": (0,)}, error=TypeError)
+
+
+@lru_cache(maxsize=4096)
+def _repeated_axes(sizes: Shape, shape: Shape, dims: Shape) -> Shape:
+    """The axes along which broadcasting repeats."""
+    kept = [d for size, d in zip(sizes, dims, strict=True) if size == shape[d]]
+    return tuple([d for d in range(len(shape)) if d not in kept])
 
 
 class Reshape:

@@ -9,7 +9,7 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import Array, ArrayLike, ShapedArray, aval_of, dtypes, to_dim
-from corejax.plugin import Sample, define, hookimpl, partials, shaping
+from corejax.plugin import Sample, define, hookimpl, itself, partials, shaping
 from corejax_linear_algebra import _lapack
 from corejax_linear_algebra._matrices import (
     INEXACT,
@@ -80,8 +80,7 @@ class TriangularSolve:
                            "a vector b is taken as it is; left_side says which of the two equations is solved")
         return typed(b, b.shape, b.dtype, all_weak(avals))
 
-    jvp = partials(lambda a_dot, out, a, b, **params: _by_matrix(a_dot, out, a, b, **params),
-                   lambda b_dot, out, a, b, **params: triangular_solve.primitive.bind(a, b_dot, **params))
+    jvp = partials(lambda a_dot, out, a, b, **params: _by_matrix(a_dot, out, a, b, **params), itself)
 
     @hookimpl
     def transpose(self, cotangents: Any, args: Any, *, left_side: bool, lower: bool, transpose_a: bool,

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from corejax import lax
@@ -29,19 +30,31 @@ def contracted(x: Any, x_names: Names, y: Any, y_names: Names, out: Names, preci
     (x, x_names), (y, y_names) = _fitting(x, x_names, y, y_names), _fitting(y, y_names, x, x_names)
     x, x_names = total(x, x_names, {*out, *y_names}, preferred)
     y, y_names = total(y, y_names, {*out, *x_names}, preferred)
+    numbers, names, swapped = _product_of_names(x_names, y_names, out)
+    if not numbers[0][0] and preferred is None:
+        return _elementwise(x, x_names, y, y_names, out)
+    if swapped:
+        x, y = y, x
+        precision = precision[::-1] if type(precision) is tuple and len(precision) == 2 else precision
+    return ordered(lax.dot_general(x, y, numbers, precision, preferred), names, out)
+
+
+@lru_cache(maxsize=1024)
+def _product_of_names(x_names: Names, y_names: Names, out: Names) -> tuple[Any, Names, bool]:
+    """By what axes to contract, the names that the product's axes then have, and whether y is to come first.
+
+    It is if then nothing is to be transposed.
+    """
     shared = {*x_names} & {*y_names}
     batch, contract = [n for n in out if n in shared], [n for n in x_names if n in shared and n not in out]
-    if not contract and preferred is None:
-        return _elementwise(x, x_names, y, y_names, out)
     x_free, y_free = [[n for n in names if n not in shared] for names in (x_names, y_names)]
-    if (*batch, *y_free, *x_free) == out:  # then nothing is to be transposed
-        x, x_names, y, y_names, x_free, y_free = y, y_names, x, x_names, y_free, x_free
-        precision = precision[::-1] if type(precision) is tuple and len(precision) == 2 else precision
+    swapped = (*batch, *y_free, *x_free) == out
+    if swapped:
+        x_names, y_names, x_free, y_free = y_names, x_names, y_free, x_free
     contract.sort(key=y_names.index)
     numbers = tuple([tuple([tuple([names.index(n) for n in group]) for names in (x_names, y_names)])
                      for group in (contract, batch)])
-    found = lax.dot_general(x, y, numbers, precision, preferred)
-    return ordered(found, (*batch, *x_free, *y_free), out)
+    return numbers, (*batch, *x_free, *y_free), swapped
 
 
 def ordered(x: Any, names: Names, out: Names) -> Any:
@@ -61,7 +74,10 @@ def total(x: Any, names: Names, kept: Collection[Hashable], dtype: DTypeLike | N
 
 def _fitting(x: Any, x_names: Names, y: Any, y_names: Names) -> tuple[Any, Names]:
     """x without axes of size 1 that are longer in y."""
-    own, other = aval_of(x).shape, dict(zip(y_names, aval_of(y).shape, strict=True))
+    own = aval_of(x).shape
+    if 1 not in own:
+        return x, x_names
+    other = dict(zip(y_names, aval_of(y).shape, strict=True))
     short = tuple([i for i, (n, size) in enumerate(zip(x_names, own, strict=True)) if size == 1 != other.get(n, 1)])
     if not short:
         return x, x_names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from corejax.core import ShapedArray
@@ -22,7 +23,8 @@ def names_and_operands(operands: Sequence[Any]) -> tuple[list[Names], Names | No
     Names are letters, or the integers of lists that alternate with operands.
     """
     if isinstance(operands[0], str):
-        return *_from_text(operands[0], len(operands) - 1), list(operands[1:])
+        terms, result = _from_text(str(operands[0]), len(operands) - 1)
+        return list(terms), result, list(operands[1:])
     if len(operands) < 2:
         raise refused("einsum", "there are no subscripts", got="one operand", todo="pass jnp.einsum('ij->ji', x)",
                       wanted="subscripts and operands, or operands and lists of axes", kind=CorejaxTypeError)
@@ -30,14 +32,15 @@ def names_and_operands(operands: Sequence[Any]) -> tuple[list[Names], Names | No
     return [_from_list(axes) for axes in operands[1::2]], out, list(operands[:len(operands) // 2 * 2:2])
 
 
-def _from_text(text: str, count: int) -> tuple[list[Names], Names | None]:
+@lru_cache(maxsize=1024)
+def _from_text(text: str, count: int) -> tuple[tuple[Names, ...], Names | None]:
     left, arrow, right = text.replace(" ", "").partition("->")
     terms = left.split(",")
     if len(terms) != count:
         raise refused("einsum", f"there are subscripts of {len(terms)} operands", got=f"{text!r} and {count} operands",
                       wanted="a term for each operand, with commas between", kind=CorejaxValueError,
                       todo="correct the subscripts, or pass the missing operand")
-    return [_letters(term, text) for term in terms], _letters(right, text) if arrow else None
+    return tuple([_letters(term, text) for term in terms]), _letters(right, text) if arrow else None
 
 
 def _letters(term: str, text: str) -> Names:

@@ -50,9 +50,9 @@ def matmul(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
            [4., 3.]], dtype=float64)
     """
     no_sharding("matmul", out_sharding)
-    a, b = of_one_dtype((array(a), array(b)))
     if precision is None and preferred_element_type is None:
-        return operators.matmul(array(a), b)
+        return operators.matmul(array(a), array(b))
+    a, b = of_one_dtype((array(a), array(b)))
     return _batched("matmul", a, "nk"[aval_of(a).ndim < 2:], b, "km"[:aval_of(b).ndim], precision,
                     preferred_element_type)
 

@@ -15,12 +15,15 @@ from corejax_reductions import _lowering
 Axes = tuple[int, ...]
 
 _ALL_AXES = tuple([tuple(range(ndim)) for ndim in range(5)])
+_ONE_AXIS = tuple([(axis,) for axis in range(5)])
 
 
 def canonical_axes(primitive: str, axes: Any, ndim: int) -> Axes:
     """Sorted axes from 0 to ndim - 1; None stands for all of them, a single integer for one."""
     if axes is None:
         return _ALL_AXES[ndim] if ndim < len(_ALL_AXES) else tuple(range(ndim))
+    if type(axes) is int and -ndim <= axes < ndim <= len(_ONE_AXIS):
+        return _ONE_AXIS[axes % ndim]
     if type(axes) is tuple and len(axes) == 1 and type(axes[0]) is int and 0 <= axes[0] < ndim:
         return axes
     found = shaping.canonical_axes(primitive, axes, ndim)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from math import prod as product_of
 from typing import Any, TypeAlias
 
@@ -244,7 +245,12 @@ def _kept(name: str, x: Any, shape: tuple[int, ...], axes: tuple[int, ...], keep
     """The result, with the reduced axes kept at size 1 if `keepdims` is set."""
     if not shaping.as_flag(name, "keepdims", keepdims) or not axes:
         return x
-    return lax.reshape(x, tuple([1 if d in axes else n for d, n in enumerate(shape)]))
+    return lax.reshape(x, _with_ones(shape, axes))
+
+
+@lru_cache(maxsize=4096)
+def _with_ones(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple([1 if d in axes else n for d, n in enumerate(shape)])
 
 
 def _converted(x: Any, dtype: np.dtype) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,12 @@ class ReduceSum(Reduction):
 
 def spread(x: Any, shape: Axes, axes: Axes) -> Any:
     """A reduction's result, repeated along the axes that were reduced."""
-    return lax.broadcast_in_dim(x, shape, tuple([d for d in range(len(shape)) if d not in axes]))
+    return lax.broadcast_in_dim(x, shape, _other_axes(len(shape), axes))
+
+
+@lru_cache(maxsize=1024)
+def _other_axes(ndim: int, axes: Axes) -> Axes:
+    return tuple([d for d in range(ndim) if d not in axes])
 
 
 reduce_sum = defined(ReduceSum())

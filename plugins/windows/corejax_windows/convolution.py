@@ -14,7 +14,7 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, ArrayLike, DTypeLike, Linear, ShapedArray, aval_of, dtypes
 from corejax.errors import CorejaxValueError
-from corejax.plugin import Sample, define, hookimpl, jit, partials, refused
+from corejax.plugin import Sample, define, hookimpl, itself, jit, partials, refused
 from corejax_lax_basic import PrecisionLike
 from corejax_windows import _conv_grouped, _conv_host, _conv_lowering, _conv_maps, _conv_samples
 from corejax_windows._conv_axes import merged, split
@@ -134,8 +134,7 @@ class ConvGeneralDilated:
                              (outs, ins, *dilated(window, apart)), strides, pads, batch_group_count)
         return ShapedArray(reordered(shape, dimension_numbers[2]), dtype, lhs.weak_type and rhs.weak_type)
 
-    jvp = partials(lambda x_dot, out, x, y, **params: conv_general_dilated.primitive.bind(x_dot, y, **params),
-                   lambda y_dot, out, x, y, **params: conv_general_dilated.primitive.bind(x, y_dot, **params))
+    jvp = partials(itself, itself)
 
     @hookimpl
     def transpose(self, cotangents: Any, args: Any, *, window_strides: Shape, padding: Pads, lhs_dilation: Shape,

@@ -16,7 +16,7 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, ArrayLike, Primitive, ShapedArray, dtypes, to_dim
 from corejax.errors import CorejaxTypeError, CorejaxValueError
-from corejax.plugin import Sample, hookimpl, jit, partials, refused
+from corejax.plugin import Sample, hookimpl, itself, jit, partials, refused
 from corejax_windows._doubling import doubled
 from corejax_windows._numbers import bound, keeps
 from corejax_windows._windowing import (
@@ -50,7 +50,7 @@ class SelectAndGatherAdd:
 
     name = "select_and_gather_add"
     operands = ("tangents", "operand")
-    jvp = partials(lambda t_dot, out, t, x, **params: select_and_gather_add.primitive.bind(t_dot, x, **params), None)
+    jvp = partials(itself, None)
     not_linear_in = (1,)
 
     def function(self, bind: Callable[..., Array]) -> Any:
@@ -149,7 +149,7 @@ class SelectAndScatterAdd:
 
     name = "select_and_scatter_add"
     operands = ("source", "operand")
-    jvp = partials(lambda s_dot, out, s, x, **params: select_and_scatter_add.primitive.bind(s_dot, x, **params), None)
+    jvp = partials(itself, None)
     not_linear_in = (1,)
 
     def function(self, bind: Callable[..., Array]) -> Any:
