@@ -108,7 +108,7 @@ class TriangularSolve:
                         conjugate_a: bool, unit_diagonal: bool) -> Any:
         (a, b), (a_aval, b_aval) = args, ctx.avals_in
         if conjugate_a and not transpose_a:
-            a, conjugate_a = ctx.lower(lax.conj, a), False
+            a, conjugate_a = ctx.lower(conjugate, a), False
         if ctx.platform == "cpu" and a_aval.dtype in INEXACT:
             choices = {"side": "L" if left_side else "R", "uplo": "L" if lower else "U",
                        "trans_x": ("C" if conjugate_a else "T") if transpose_a else "N",
@@ -139,7 +139,8 @@ class TriangularSolve:
             "rows of a map do not touch each other": "blocks are multiplied"}}
         a, b = operands((3, 3), (3, 2))
         yield Sample([a, b], params("11000"), results=np.linalg.solve(np.tril(a), b), **apart)
-        for word, shapes in [("00100", ((2, 2), (3, 2))), ("10001", ((2, 2, 2), (2, 2, 3)))]:
+        for word, shapes in [("00100", ((2, 2), (3, 2))), ("10001", ((2, 2, 2), (2, 2, 3))),
+                             ("11010", ((2, 2), (2, 1)))]:
             yield Sample(operands(*shapes), params(word), **apart)
         for word in ("01111", "10010"):
             yield Sample(operands((2, 2), (2, 2), imaginary=True), params(word), **apart)
