@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
+from zlib import crc32
 
 import pytest
 
@@ -68,7 +70,8 @@ SIBLINGS = frozenset("""
 MARGIN = 6.0
 
 
-#: The checks about the machine code that the compiler writes. The others are about rules, and take any code.
+#: The checks about the machine code that the compiler writes: of a third of the primitives it is the usual code.
+#: The others are about rules, and take any code. `make test-all` takes the usual code for all.
 ABOUT_CODE = ("impl and the compiled program agree", "results are those that the sample knows",
               "empty arrays and scalars work", "nans and infinities agree", "zeros keep their signs",
               "extreme numbers agree", "subnormal numbers agree or count as zero", "extreme integers agree",
@@ -76,13 +79,16 @@ ABOUT_CODE = ("impl and the compiled program agree", "results are those that the
               "every dtype that is accepted works", "values do not depend on how many there are")
 ABOUT_RULES = [name for name, each in CHECKS.items() if name not in ABOUT_CODE and not each.full]
 
+#: What quick code refuses, or computes in another way: extremes of complex numbers, extreme powers and roots.
+NEED_USUAL_CODE = ("min", "max", "cbrt", "pow")
+
 
 # One test for each primitive and not for each check: the checks of a primitive share what they compile.
 @pytest.mark.parametrize("primitive", exhaustive_unless(lambda name: name not in SIBLINGS, PRIMITIVES))
 def test_rules_keep_the_laws_within_the_seconds_allowed(
         primitive: str, record_property: Callable[[str, object], None]) -> None:
     begun = seconds.spent()
-    with usual_code():
+    with usual_code() if primitive in NEED_USUAL_CODE or crc32(primitive.encode()) % 3 == 0 else nullcontext():
         found = list(outcomes(primitive, checks=ABOUT_CODE))
     found += outcomes(primitive, checks=ABOUT_RULES)
     assert "" == "\n\n".join([str(failure) for outcome in found for failure in outcome.failures])
