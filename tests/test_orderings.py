@@ -133,6 +133,7 @@ def test_each_ordering_is_tried_on_some_programs():
             names for program in PROGRAMS for names in to_depth(KINDS, depth, program, PROGRAMS)])
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("depth", DEPTHS)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_orderings_agree_with_jax(program, depth):

@@ -102,6 +102,7 @@ def test_first_derivatives_agree_with_differences_of_the_unrolled_program(progra
             np.testing.assert_allclose(got, numeric, rtol=1e-8, atol=1e-8, err_msg=name)
 
 
+@pytest.mark.sample(20)
 @pytest.mark.parametrize("depth", DEPTHS)
 @pytest.mark.parametrize("program", PROGRAMS, ids=str)
 def test_orderings_of_control_flow_agree_with_jax(program, depth):

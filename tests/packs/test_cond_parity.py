@@ -96,6 +96,7 @@ def count_in_jax(jaxpr: Any) -> int:
     return total
 
 
+@pytest.mark.sample(50)
 @pytest.mark.parametrize("transformation", TRANSFORMATIONS)
 @pytest.mark.parametrize("program", programs(lax))
 def test_values_are_those_of_jax_and_equations_no_more(program, transformation):

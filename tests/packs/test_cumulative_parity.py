@@ -172,6 +172,7 @@ def assert_same(got: Any, wanted: Any, tolerance: float, name: str) -> None:
                         atol=tolerance, err_msg=name)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", range(len(KINDS)), ids=[kind.__name__ for kind in KINDS])
 def test_a_few_random_calls_are_in_parity_with_jax(kind):
     for case in cases(1, 2 * len(KINDS))[kind::len(KINDS)]:

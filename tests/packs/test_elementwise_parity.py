@@ -82,6 +82,7 @@ def operands(name, dtype):
 
 
 # One program for all dtypes: each by itself would be compiled twice, by jax and by corejax.
+@pytest.mark.sample(30)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", UNARY + BINARY)
 def test_values_agree_with_jax_and_what_it_refuses_is_refused(name):

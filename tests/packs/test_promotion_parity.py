@@ -58,6 +58,7 @@ def result_of_jax(f, *args):
         return None
 
 
+@pytest.mark.sample(10)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", OPERATORS)
 def test_operators_give_the_dtypes_of_jax(name, bits):

@@ -15,6 +15,7 @@ from corejax.errors import CorejaxNotImplementedError, CorejaxValueError
 KEY = np.array([12, 34], np.uint64)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("algorithm", lax.RandomAlgorithm, ids=str)
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "uint64"])
 def test_parity_of_keys_and_bits(dtype: str, algorithm: Any) -> None:

@@ -380,6 +380,7 @@ def compare(drawn: Drawn, rng: Rng) -> None:
         same(run(*map(cj.device_put, rows)), mapped)
 
 
+@pytest.mark.sample(12)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", DRAWS)

@@ -76,6 +76,7 @@ def _double_precision():
         yield
 
 
+@pytest.mark.sample(4)
 @every_program
 def test_values_tangents_and_batches_are_those_of_jax(ours, theirs):
     references = transformed(jax, theirs)

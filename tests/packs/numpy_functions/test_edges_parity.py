@@ -90,6 +90,7 @@ def _close(found: Any, wanted: Any) -> None:
         np.testing.assert_allclose(np.asarray(ours), np.asarray(theirs), rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.sample(30)
 @pytest.mark.parametrize("name", [name for name in EDGES if name not in OTHERS])
 def test_derivatives_at_edges_are_those_of_jax(name: str) -> None:
     program, x = EDGES[name]

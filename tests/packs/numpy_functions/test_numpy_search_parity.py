@@ -21,6 +21,7 @@ def _wide() -> Any:
         yield
 
 
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("name", [*numpy_search.DRAWS][::10])
 def test_a_random_call_agrees_with_jax(name: str) -> None:
     assert [] == [str(found) for found in numpy_search.search(name, 1, 0)]
