@@ -58,7 +58,8 @@ test-matrix:
 	$(PYTHON) tools/matrix.py --workers $(WORKERS) --only $(ONLY)
 
 # Everything, in hours: all orderings, all mutants, all wheels, all that jax says, thousands of random programs beside it and
-# so many calls of each function of corejax.numpy, and the quick tests on every CPython and jaxlib that is found.
+# so many calls of each function of corejax.numpy, and the quick tests on every CPython and jaxlib that is found. If
+# ARRAY_API_SUITE is a checkout of the array API's test suite, which isn't part of this repository, so is that.
 PROGRAMS ?= 20000
 CALLS ?= 20
 
@@ -67,6 +68,7 @@ test-all parity-all: export COREJAX_TESTS_FULL_CODE = 1
 test-all: lint kernel-tests other-tests device-tests parity-all
 	$(TEST_ENV) JAX_ENABLE_X64=1 .venv-parity/bin/python -m tests.random_programs --count $(PROGRAMS) --processes $(WORKERS)
 	$(TEST_ENV) JAX_ENABLE_X64=1 .venv-parity/bin/python -m tests.numpy_search --count $(CALLS)
+	$(if $(ARRAY_API_SUITE),$(TEST_ENV) .venv/bin/python -m tests.array_api --suite $(ARRAY_API_SUITE) --processes $(WORKERS))
 	$(MAKE) --no-print-directory test-matrix
 
 # Every fault in tests/mutants against the conformance kit; `make test` runs a spread of them.
