@@ -98,7 +98,7 @@ def defined_by(page: Path) -> dict[str, Primitive]:
     return {name: primitive for name, primitive in found.items() if primitive.pack is None}
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("page", [page for page in PAGES if "define(" in page.read_text() and any(
     code_blocks(page.read_text()))], ids=name_of)
 def test_primitives_of_a_page_keep_the_laws(page: Path) -> None:

@@ -99,6 +99,7 @@ def derivatives(names):
     return sum(MEANINGS[name] is directional for name in names)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 @pytest.mark.parametrize("depth", DEPTHS)
 def test_orderings_agree_with_each_other_and_with_differences(program, depth):

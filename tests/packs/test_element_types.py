@@ -437,6 +437,7 @@ def _moves(rng, depth=0):
     ][rng.integers(25)]
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("seed", [
     *range(30), *[pytest.param(i, marks=pytest.mark.exhaustive) for i in range(30, 1000)]])
 def test_random_programs_move_elements_as_they_move_numbers(seed):

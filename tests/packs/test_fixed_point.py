@@ -263,5 +263,6 @@ def samples():
                  1e-16, 1000)
 
 
+@pytest.mark.exhaustive
 def test_the_primitive_keeps_the_laws_of_the_conformance_kit():
     check_primitive(fixed_point, list(samples()))

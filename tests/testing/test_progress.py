@@ -79,6 +79,7 @@ def test_one_line_is_rewritten_and_cleared() -> None:
     assert "1" == out.strip()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("environ", [{"TERM": "dumb"}, {"PYTEST_CURRENT_TEST": "test_mine.py::test (call)"}])
 def test_nothing_is_written_to_dumb_terminals_and_under_pytest(environ: dict[str, str]) -> None:
     assert ("", "1") == tuple([text.strip() for text in on_a_terminal(sized(70) + RUNS, **environ)])
