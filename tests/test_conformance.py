@@ -80,7 +80,7 @@ ABOUT_CODE = ("impl and the compiled program agree", "results are those that the
 ABOUT_RULES = [name for name, each in CHECKS.items() if name not in ABOUT_CODE and not each.full]
 
 #: What quick code refuses, or computes in another way: extremes of complex numbers, extreme powers and roots.
-NEED_USUAL_CODE = ("min", "max", "cbrt", "pow")
+NEED_USUAL_CODE = ("min", "max", "scatter_min", "scatter_max", "cbrt", "pow")
 
 
 # One test for each primitive and not for each check: the checks of a primitive share what they compile.

@@ -55,10 +55,10 @@ class _Maker:
         deep = ["jit", "jit_one", "checkpoint", "scan", "scan_xs", "fori", "cond", "cond", "cond_closed", "switch",
                 "vmap", "composite", "solve", "pytree_scan"]
         deep += ["custom_vjp", "custom_vjp"] if self.program.backward_only else ["custom_jvp", "jvp", "linearize"]
-        if not diverged:
-            deep += ["grad", "grad", "vjp", "grad_scan"]
         if self.program.forward_only:
             deep += ["while", "while"]
+        elif not diverged:
+            deep += ["grad", "grad", "vjp", "grad_scan"]
         what = rng.choice(simple if not depth or rng.random() < 0.3 else deep)
         return getattr(self, what)(known, a, b, names, depth - 1, diverged)
 
