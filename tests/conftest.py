@@ -45,7 +45,7 @@ def _numbers_of_its_own(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _quick_code() -> Iterator[None]:
-    """What the compiler's code has to do with is a small part of what tests are about."""
+    """Few tests are about the code that the compiler writes, so for most it is written quickly."""
     if os.environ.get("COREJAX_TESTS_FULL_CODE") or os.environ.get("COREJAX_PACKS") == "none":
         yield
         return

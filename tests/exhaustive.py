@@ -28,20 +28,19 @@ def leave_samples(tests: Iterable[Any]) -> None:
         if marked and not left_out and hasattr(test, "callspec"):
             cases[test.parent.nodeid, test.originalname].append(test)
     for each in cases.values():
-        kept = sampled(each, *each[0].get_closest_marker("sample").args)
-        for test in each:
-            if test not in kept:
-                test.add_marker(pytest.mark.exhaustive)
+        (count,) = each[0].get_closest_marker("sample").args
+        for test in by_turns(each)[count:]:
+            test.add_marker(pytest.mark.exhaustive)
 
 
-def sampled(cases: Iterable[Any], count: int) -> list[Any]:
-    """So many cases of one test, always the same: as far as they go, some with each value of each argument."""
-    kept, others, seen = [], [], set()
+def by_turns(cases: Iterable[Any]) -> list[Any]:
+    """The cases of one test in an order that is always the same, first those with values that none before had."""
+    first, others, seen = [], [], set()
     for case in sorted(cases, key=lambda case: zlib.crc32(case.name.encode())):
         values = {*case.callspec.indices.items()}
-        (others if values <= seen else kept).append(case)
+        (others if values <= seen else first).append(case)
         seen |= values
-    return [*kept, *others][:count]
+    return [*first, *others]
 
 
 def orderings(kinds: Sequence[str], depth: int) -> list[Names]:

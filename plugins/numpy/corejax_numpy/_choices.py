@@ -18,7 +18,7 @@ from corejax_lax_basic import of_one_dtype
 from corejax_numpy._arrays import array
 
 __all__ = ["along_last", "as_bool", "as_inexact", "canonical_axes", "flat", "fresh", "is_computed", "known",
-           "plain_axis", "size_of", "spread_to", "with_nan"]
+           "plain_axis", "size_of", "with_nan"]
 
 
 def known(name: str, x: Any, todo: str = "") -> np.ndarray:
@@ -90,12 +90,6 @@ def as_inexact(x: Any) -> Any:
 def with_nan(mask: Any, x: Any) -> Any:
     """NaN where the mask holds."""
     return lax.select(mask, lax.full_like(x, np.nan), x)
-
-
-def spread_to(x: Any, shape: tuple[int, ...]) -> Any:
-    """`x` broadcast to a shape that it fits."""
-    own = aval_of(x).shape
-    return x if own == shape else lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - len(own), len(shape))))
 
 
 def along_last(x: Any, axes: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:

@@ -15,8 +15,9 @@ from corejax.core import aval_of, dtypes
 from corejax.errors import CorejaxValueError
 from corejax.plugin import operators, refused, shaping
 from corejax_numpy._arrays import array
-from corejax_numpy._choices import flat, spread_to
+from corejax_numpy._choices import flat
 from corejax_numpy._finding import first_places
+from corejax_numpy._values import spread_to
 
 __all__ = ["Distinct", "distinct", "repeats"]
 

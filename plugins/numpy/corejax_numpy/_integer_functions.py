@@ -11,6 +11,7 @@ from corejax.core import dtypes
 from corejax.plugin import operators, refused
 from corejax_lax_basic import broadcast_shapes
 from corejax_numpy._picking import pick
+from corejax_numpy._values import spread_to
 
 __all__ = ["bit_count", "greatest_divisor", "least_multiple", "remainder_of_dividend"]
 
@@ -43,7 +44,7 @@ def greatest_divisor(x: Any, y: Any) -> Any:
     """The greatest common divisor, by Euclid's algorithm; 0 for two zeros."""
     _integers("gcd", x)
     shape = broadcast_shapes(x.aval.shape, y.aval.shape)
-    x, y = [lax.broadcast_in_dim(z, shape, tuple(range(len(shape) - z.aval.ndim, len(shape)))) for z in (x, y)]
+    x, y = spread_to(x, shape), spread_to(y, shape)
 
     def step(pair: tuple[Any, Any]) -> tuple[Any, Any]:
         a, b = pair

@@ -17,6 +17,7 @@ from corejax.errors import CorejaxValueError
 from corejax.plugin import NotDirectly, refused, roles
 from corejax_lax_basic import of_one_dtype
 from corejax_numpy._arrays import array
+from corejax_numpy._values import spread_to
 
 __all__ = ["adjoint", "by_lapack", "conjugate", "epsilon", "eye", "floats", "matrices", "mismatch", "product", "real",
            "spread", "square_matrices", "swapped", "with_slope"]
@@ -113,9 +114,7 @@ def eye(dtype: DTypeLike, size: int, batch: tuple[int, ...] = ()) -> Any:
 def spread(x: Any, batch: tuple[int, ...], core: int = 2) -> Any:
     """The array with these axes before its last ones; axes that it has there are repeated to those sizes."""
     aval: ShapedArray = aval_of(x)
-    shape = (*batch, *aval.shape[aval.ndim - core:])
-    return x if aval.shape == shape else lax.broadcast_in_dim(
-        x, shape, tuple(range(len(shape) - aval.ndim, len(shape))))
+    return spread_to(x, (*batch, *aval.shape[aval.ndim - core:]))
 
 
 def with_slope(rule: Callable[..., Any], nondiff: Sequence[int] = ()) -> Callable[[Callable[..., Any]], Any]:

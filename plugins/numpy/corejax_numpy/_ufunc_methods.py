@@ -14,6 +14,7 @@ from corejax.errors import CorejaxIndexError, CorejaxValueError
 from corejax.plugin import operators, refused, shaping
 from corejax_numpy._arrays import array
 from corejax_numpy._picking import pick
+from corejax_numpy._values import spread_to
 
 __all__ = ["accumulate", "at", "outer", "reduce", "reduceat"]
 
@@ -32,7 +33,7 @@ def reduce(f: Any, short: Function | None, a: Any, axis: Any, dtype: Any, keepdi
     if short is not None:
         return short(a, axes, dtype, keepdims, initial, where)
     moved, shape = _flattened(a, axes), a.aval.shape
-    mask = None if where is None else _flattened(_broadcast(operators.ne(array(where), 0), shape), axes)
+    mask = None if where is None else _flattened(spread_to(operators.ne(array(where), 0), shape), axes)
     out = _combined(f, name, moved, dtype, initial, mask)
     return operators.reshape(out, tuple([1 if d in axes else n for d, n in enumerate(shape)])) if keepdims else out
 
@@ -47,13 +48,6 @@ def _flattened(a: Any, axes: tuple[int, ...]) -> Any:
     return operators.reshape(moved, (count, *shaping.without(a.aval.shape, axes)))
 
 
-def _broadcast(x: Any, shape: tuple[int, ...]) -> Any:
-    own = x.aval.shape
-    if own == shape:
-        return x
-    return lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - len(own), len(shape))))
-
-
 def _combined(f: Any, name: str, a: Any, dtype: Any, initial: Any, mask: Any) -> Any:
     """The elements along the first axis, combined from the first to the last."""
     size, rest = a.aval.shape[0], a.aval.shape[1:]
@@ -65,7 +59,7 @@ def _combined(f: Any, name: str, a: Any, dtype: Any, initial: Any, mask: Any) ->
     if start is None:
         carry, a = a[0], a[1:]
     else:
-        carry = _broadcast(operators.astype(array(start), a.aval.dtype), rest)
+        carry = spread_to(operators.astype(array(start), a.aval.dtype), rest)
 
     def step(found: Any, item: Any) -> tuple[Any, None]:
         x, kept = item if mask is not None else (item, None)
@@ -150,7 +144,7 @@ def at(f: Any, short: Function | None, a: Any, indices: Any, b: Any) -> Any:
     if b is None:
         flat, _ = lax.scan(changed, flat, places)
     else:
-        values = operators.reshape(_broadcast(array(b), shape_there), (count,))
+        values = operators.reshape(spread_to(array(b), shape_there), (count,))
         flat, _ = lax.scan(lambda found, item: changed(found, *item), flat, (places, values))
     return operators.reshape(flat, shape)
 

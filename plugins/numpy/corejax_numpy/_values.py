@@ -13,7 +13,7 @@ from corejax.core import Array, ShapedArray, aval_of, dtypes, from_array_like
 from corejax.errors import CorejaxValueError
 from corejax.plugin import operators, refused
 
-__all__ = ["broadcasts", "constant", "spread"]
+__all__ = ["broadcasts", "constant", "spread", "spread_to"]
 
 
 def constant(name: str, value: Any, dtype: np.dtype) -> Any:
@@ -43,4 +43,10 @@ def spread(name: str, value: Any, sizes: tuple[int, ...]) -> Any:
     if not broadcasts(shape, sizes):
         raise refused(name, f"{aval_of(value)} doesn't fit this shape", got=sizes, kind=CorejaxValueError,
                       wanted="along each axis, counted from the last, equal sizes or 1", todo="reshape it first")
-    return lax.broadcast_in_dim(value, sizes, tuple(range(len(sizes) - len(shape), len(sizes))))
+    return spread_to(value, sizes)
+
+
+def spread_to(x: Any, shape: tuple[int, ...]) -> Any:
+    """An array broadcast to a shape that it fits."""
+    own = aval_of(x).shape
+    return x if own == shape else lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - len(own), len(shape))))

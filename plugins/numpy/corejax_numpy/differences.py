@@ -17,10 +17,11 @@ from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax.plugin import directly, operators, refused, shaping
 from corejax_lax_basic import of_one_dtype
 from corejax_numpy._arrays import array
-from corejax_numpy._choices import as_inexact, canonical_axes, flat, spread_to
+from corejax_numpy._choices import as_inexact, canonical_axes, flat
 from corejax_numpy._in_memory import lines as in_memory_lines
 from corejax_numpy._picking import pick
 from corejax_numpy._searching import places_among
+from corejax_numpy._values import spread_to
 
 __all__ = ["diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
 

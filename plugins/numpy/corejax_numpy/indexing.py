@@ -14,10 +14,11 @@ from corejax.core import Array, ArrayLike, aval_of, dtypes
 from corejax.errors import CorejaxIndexError, CorejaxTypeError, CorejaxValueError
 from corejax.plugin import directly, operators, public, refused, shaping
 from corejax_numpy._arrays import array, no_out
-from corejax_numpy._choices import as_bool, flat, fresh, is_computed, known, plain_axis, size_of, spread_to
+from corejax_numpy._choices import as_bool, flat, fresh, is_computed, known, plain_axis, size_of
 from corejax_numpy._finding import count_of, first_places, unraveled
 from corejax_numpy._in_memory import places as in_memory_places
 from corejax_numpy._in_memory import sets as in_memory_sets
+from corejax_numpy._values import spread_to
 
 __all__ = ["argwhere", "compress", "extract", "fill_diagonal", "flatnonzero", "nonzero", "place", "put",
            "put_along_axis", "take", "take_along_axis"]

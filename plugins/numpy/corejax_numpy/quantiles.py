@@ -15,8 +15,9 @@ from corejax.core import Array, ArrayLike, aval_of, dtypes, is_concrete
 from corejax.errors import CorejaxIndexError, CorejaxValueError
 from corejax.plugin import directly, operators, refused, shaping
 from corejax_numpy._arrays import array, no_out
-from corejax_numpy._choices import along_last, as_inexact, canonical_axes, spread_to, with_nan
+from corejax_numpy._choices import along_last, as_inexact, canonical_axes, with_nan
 from corejax_numpy._in_memory import order as in_memory_order
+from corejax_numpy._values import spread_to
 
 __all__ = ["median", "percentile", "quantile"]
 

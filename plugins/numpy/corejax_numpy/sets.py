@@ -15,12 +15,13 @@ from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax.plugin import directly, operators, refused, shaping
 from corejax_lax_basic import of_one_dtype
 from corejax_numpy._arrays import array
-from corejax_numpy._choices import flat, fresh, known, size_of, spread_to
+from corejax_numpy._choices import flat, fresh, known, size_of
 from corejax_numpy._distinct import Distinct, distinct, repeats
 from corejax_numpy._finding import count_of, first_places
 from corejax_numpy._in_memory import order as in_memory_order
 from corejax_numpy._in_memory import sets as in_memory_sets
 from corejax_numpy._searching import places_among
+from corejax_numpy._values import spread_to
 
 __all__ = ["intersect1d", "isin", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all", "unique_counts",
            "unique_inverse", "unique_values"]

@@ -16,8 +16,9 @@ from corejax.core import Array, ArrayLike, DTypeLike, aval_of, dtypes
 from corejax.errors import CorejaxValueError
 from corejax.plugin import directly, operators, refused, shaping
 from corejax_numpy._arrays import array, no_out
-from corejax_numpy._choices import as_bool, canonical_axes, spread_to
+from corejax_numpy._choices import as_bool, canonical_axes
 from corejax_numpy._in_memory import totals
+from corejax_numpy._values import spread_to
 from corejax_reductions import in_memory
 
 __all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "average", "count_nonzero", "cumprod", "cumsum",
