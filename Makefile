@@ -57,17 +57,22 @@ device-tests: $(filter .venv/stamp,$(IN)/stamp)
 test-matrix:
 	$(PYTHON) tools/matrix.py --workers $(WORKERS) --only $(ONLY)
 
-# Everything, in hours: all orderings, all mutants, all wheels, all that jax says, thousands of random programs beside it and
-# so many calls of each function of corejax.numpy, and the quick tests on every CPython and jaxlib that is found. If
-# ARRAY_API_SUITE is a checkout of the array API's test suite, which isn't part of this repository, so is that.
+# Everything, in hours: all orderings, all mutants, all wheels, all that jax says, thousands of random programs beside it, of
+# each mode, and so many calls of each function of corejax.numpy, and the quick tests on every CPython and jaxlib that is
+# found. If ARRAY_API_SUITE is a checkout of the array API's test suite, which isn't part of this repository, so is that.
 PROGRAMS ?= 20000
+MODES := closures bits32 bits64 types clashes
+PROGRAMS_OF_A_MODE ?= 5000
+RANDOM_PROGRAMS = $(TEST_ENV) JAX_ENABLE_X64=1 .venv-parity/bin/python -m tests.random_programs --processes $(WORKERS)
 CALLS ?= 20
 
 # With the code that the compiler usually writes, also where `make test` takes less: tests/quick_code.py.
 test-all parity-all: export COREJAX_TESTS_FULL_CODE = 1
 test-all: lint kernel-tests other-tests device-tests parity-all
-	$(TEST_ENV) JAX_ENABLE_X64=1 .venv-parity/bin/python -m tests.random_programs --count $(PROGRAMS) --processes $(WORKERS)
+	$(RANDOM_PROGRAMS) --count $(PROGRAMS)
+	$(foreach mode,$(MODES),$(RANDOM_PROGRAMS) --mode $(mode) --count $(PROGRAMS_OF_A_MODE) &&) true
 	$(TEST_ENV) JAX_ENABLE_X64=1 .venv-parity/bin/python -m tests.numpy_search --count $(CALLS)
+	$(TEST_ENV) .venv/bin/python -m tests.same_bits --count $(CALLS)
 	$(if $(ARRAY_API_SUITE),$(TEST_ENV) .venv/bin/python -m tests.array_api --suite $(ARRAY_API_SUITE) --processes $(WORKERS))
 	$(MAKE) --no-print-directory test-matrix
 

@@ -15,7 +15,8 @@ def pytest_addoption(parser: Any) -> None:
     group.addoption("--corejax-pack", action="append", default=[], metavar="NAME", dest="corejax_packs",
                     help="add a test for each primitive of this installed pack and check of the conformance kit; "
                          "may be repeated")
-    group.addoption("--corejax-full", action="store_true", help="run the slow checks, too")
+    group.addoption("--corejax-full", action="store_true",
+                    help="run the slow checks, too: of packs that options name, and those of pack_tests in test files")
     group.addoption("--corejax-search", action="store_true",
                     help="search for inputs that break a law, too, which needs hypothesis")
     for name, kind, what in (("examples", int, "try at most N inputs for each primitive"),
@@ -27,11 +28,21 @@ def pytest_addoption(parser: Any) -> None:
 def pytest_configure(config: Any) -> None:
     """Add the marker, and the tests of the requested packs."""
     config.addinivalue_line("markers", "corejax: a check of a primitive by the conformance kit of corejax")
-    packs = list(dict.fromkeys(config.option.corejax_packs))
+    packs, search = list(dict.fromkeys(config.option.corejax_packs)), _search(config.option)
+    if not packs and search is None:
+        return
+    kit = import_module("corejax.testing.pytest_plugin")
+    asked = kit.asked_by_options(config.option.corejax_full, search)
     if packs:
-        kit = import_module("corejax.testing.pytest_plugin")
-        config.pluginmanager.register(kit.Packs(packs, config.option.corejax_full, _search(config.option)),
-                                      "corejax_packs")
+        config.pluginmanager.register(kit.Packs(packs, asked), "corejax_packs")
+
+
+def pytest_generate_tests(metafunc: Any) -> None:
+    """Make the tests of what `corejax.testing.pack_tests` returned, now that the options are known."""
+    wanted = getattr(metafunc.function, "corejax_pack_tests", None)
+    if wanted is not None:
+        options = metafunc.config.option
+        wanted.parametrize(metafunc, options.corejax_full, _search(options))
 
 
 def _search(options: Any) -> dict[str, Any] | None:

@@ -6,6 +6,8 @@ Array(6., dtype=float64, weak_type=True)
 """
 
 from difflib import get_close_matches
+from sys import _getframe
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 # Before all else, while the stack is shallow. CPython keeps frames in chunks, and a call that crosses the end of one
@@ -15,6 +17,7 @@ import numpy as _numpy  # noqa: F401
 from corejax import core, errors, lax, plugins, tree
 from corejax.arrays.array import Array
 from corejax.arrays.devices import run_by
+from corejax.base import ending
 from corejax.base.caches import generation
 from corejax.base.dtypes import bfloat16, float0, load_by
 from corejax.base.errors import CorejaxError
@@ -25,6 +28,7 @@ from corejax.base.tracebacks import trim
 from corejax.config import config
 from corejax.eager.evaluate import EvalTrace
 from corejax.installed import groups, namespaces, registry
+from corejax.installed.meanings import Meanings
 from corejax.kernel.context import named_scope, stand_on
 from corejax.kernel.primitive import freeze_by
 
@@ -61,10 +65,12 @@ if TYPE_CHECKING:
     from corejax.arrays.partitions import P
     from corejax.arrays.shardings import NamedSharding
     from corejax.arrays.shards import Shard
+    from corejax.installed.distributions import Entry
 
 __version__ = "0.1.0"
 
 # Whatever lower rooms need from higher ones is handed in here, and nowhere else.
+ending.serve()
 stand_on(EvalTrace)
 run_by(late("corejax.xla.runtime.client", keep=True), late("corejax.eager.moving", keep=True))
 freeze_by(late("corejax.packs.define"))
@@ -101,27 +107,37 @@ __all__ = [
 _kept: set[str] = set()
 
 
+def _load(entry: "Entry", name: str) -> Any:
+    """The object that an entry gives to a name that several packs have."""
+    return registry.load_once(entry)
+
+
+_meanings = Meanings(__name__, _load)
+
+
 def __getattr__(name: str) -> Any:
     try:
-        return _find(name)
+        return _find(name, _getframe(1))
     except Exception as error:
         trim(error)
         raise
 
 
-def _find(name: str) -> Any:
+def _find(name: str, frame: FrameType) -> Any:
     if name.startswith("_"):
         raise AttributeError(name)
     if name in _HOME:
         return find_in(_HOME, __name__, name)
     # `from corejax import testing` asks here first, so the lookup of a module must not read what is installed.
     if not namespaces.is_reserved(name):
-        if namespaces.is_provided(name):
+        since, entries = generation(), registry.installed().at_top(name)
+        if len(entries) > 1:
+            return _meanings.find(name, entries, frame)
+        if entries and entries[0].group == groups.NAMESPACES:
             return namespaces.load(name)
-        if registry.installed().providers(groups.FUNCTIONS, groups.AT_TOP + name):
-            since = generation()
+        if entries:
             _kept.add(name)
-            return registry.keep(registry.load(groups.FUNCTIONS, groups.AT_TOP + name), globals(), name, since)
+            return registry.keep(registry.load_once(entries[0]), globals(), name, since)
     raise _unknown(name)
 
 
@@ -135,17 +151,21 @@ registry.also_forget(_forget)
 
 def _unknown(name: str) -> CorejaxError:
     kind = error_without(__name__, name, 3)
-    return kind(f"corejax has no {name!r}", got=f"cj.{name}", wanted=f"one of: {', '.join(__all__)}", where=here(),
-                todo=_instead_of(name))
+    names = __all__ if namespaces.is_reserved(name) else __dir__()  # for those, what is installed must not be read
+    return kind(f"corejax has no {name!r}", got=f"cj.{name}", where=here(), todo=_instead_of(name),
+                wanted=f"one of: {', '.join([each for each in names if not each.startswith('_')])}")
 
 
 def _instead_of(name: str) -> str:
     """What to do about a name that isn't there."""
     names, hint = __all__, "look in cj.lax, which has what the packs provide"
-    if not namespaces.is_reserved(name):  # else what is installed must not be read
+    if not namespaces.is_reserved(name):
         for group, there in ((groups.NAMESPACES, name), (groups.FUNCTIONS, groups.AT_TOP + name)):
             if registry.installed().hidden_provider((group,), there) is not None:
                 return registry.install_hint(there, (group,))
+        known = registry.brought_by(name)
+        if known is not None:
+            return known
         if name in dir(lax):
             return f"write cj.lax.{name}"
         names, hint = __dir__(), f"{hint}; or {registry.install_hint(name, (groups.NAMESPACES,))}"

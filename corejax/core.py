@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from corejax.base.caches import WeakCache
     from corejax.base.dtypes import DTypeLike
     from corejax.base.keypaths import keystr
-    from corejax.base.source import here
+    from corejax.base.source import here, warn
     from corejax.base.trees import flatten, paths_of
     from corejax.eager.evaluate import EvalTrace
     from corejax.interpreters.batching import Axis, BatchTrace, to_dim, vmap_jaxpr
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from corejax.interpreters.functions import Staged, stage_function
     from corejax.interpreters.leaves import call_user, check_callable, name_of, namer, not_an_array, values
     from corejax.interpreters.partial_eval import TapeTrace, partial_eval_jaxpr
+    from corejax.interpreters.rebinding import rebound
     from corejax.interpreters.reverse import transpose_jaxpr
     from corejax.interpreters.splitting import Split, split_jaxpr
     from corejax.interpreters.staging import StagingTrace, is_staging, stage
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from corejax.kernel.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
     from corejax.kernel.numpy_calls import from_array_like
     from corejax.kernel.primitive import Primitive
-    from corejax.kernel.trace import Trace, Tracer, leak_error
+    from corejax.kernel.trace import Trace, Tracer, belongs, forget_when_done, leak_error
     from corejax.xla.runtime.placement import array_at, in_memory, platform_of
 
 _HOME = homes({
@@ -55,7 +56,7 @@ _HOME = homes({
     "corejax.base.caches": "WeakCache",
     "corejax.base.dtypes": "DTypeLike",
     "corejax.base.keypaths": "keystr",
-    "corejax.base.source": "here",
+    "corejax.base.source": "here warn",
     "corejax.base.trees": "flatten paths_of",
     "corejax.eager.evaluate": "EvalTrace",
     "corejax.interpreters.batching": "Axis BatchTrace to_dim vmap_jaxpr vmap=vmap_flat",
@@ -64,6 +65,7 @@ _HOME = homes({
     "corejax.interpreters.functions": "Staged stage_function",
     "corejax.interpreters.leaves": "call_user check_callable name_of namer not_an_array values",
     "corejax.interpreters.partial_eval": "TapeTrace partial_eval_jaxpr",
+    "corejax.interpreters.rebinding": "rebound",
     "corejax.interpreters.reverse": "transpose_jaxpr",
     "corejax.interpreters.splitting": "Split split_jaxpr",
     "corejax.interpreters.staging": "StagingTrace is_staging stage",
@@ -73,7 +75,7 @@ _HOME = homes({
     "corejax.kernel.jaxpr": "Atom ClosedJaxpr Jaxpr JaxprEqn Literal Var subjaxprs",
     "corejax.kernel.numpy_calls": "from_array_like",
     "corejax.kernel.primitive": "Primitive",
-    "corejax.kernel.trace": "Trace Tracer leak_error",
+    "corejax.kernel.trace": "Trace Tracer belongs forget_when_done leak_error",
     "corejax.xla.runtime.placement": "array_at in_memory platform_of",
 })
 
@@ -81,12 +83,12 @@ __all__ = [
     "AnyMesh", "Array", "ArrayLike", "Atom", "Axis", "BatchTrace", "ClosedJaxpr", "DTypeLike", "EvalTrace",
     "JVPTrace", "Jaxpr", "JaxprEqn", "Linear", "Literal", "Mesh", "NamedAxis", "NamedSharding", "PartitionSpec",
     "Primitive", "ShapedArray", "Sharding", "Split", "Staged", "StagingTrace", "TapeTrace", "Trace", "Tracer",
-    "Var", "WeakCache", "Zero", "array_at", "aval_of", "binding", "bound_axis", "call_user", "check_callable",
-    "context", "current_mesh", "dtypes", "eval_jaxpr", "flatten", "from_array_like", "from_dlpack", "here", "in_memory",
-    "instantiate", "is_concrete", "is_foreign", "is_staging", "jaxpr_as_fun", "jvp_jaxpr", "keystr", "leak_error",
-    "name_of", "named_scope", "namer", "not_an_array", "partial_eval_jaxpr", "paths_of", "platform_of",
-    "split_jaxpr", "stage", "stage_function", "subjaxprs", "to_dim", "tracing", "transpose_jaxpr", "values",
-    "vmap_flat", "vmap_jaxpr",
+    "Var", "WeakCache", "Zero", "array_at", "aval_of", "belongs", "binding", "bound_axis", "call_user",
+    "check_callable", "context", "current_mesh", "dtypes", "eval_jaxpr", "flatten", "forget_when_done",
+    "from_array_like", "from_dlpack", "here", "in_memory", "instantiate", "is_concrete", "is_foreign", "is_staging",
+    "jaxpr_as_fun", "jvp_jaxpr", "keystr", "leak_error", "name_of", "named_scope", "namer", "not_an_array",
+    "partial_eval_jaxpr", "paths_of", "platform_of", "rebound", "split_jaxpr", "stage", "stage_function",
+    "subjaxprs", "to_dim", "tracing", "transpose_jaxpr", "values", "vmap_flat", "vmap_jaxpr", "warn",
 ]
 
 

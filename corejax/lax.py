@@ -3,20 +3,29 @@
 `lax.sin` is the function `sin` of whichever pack provides it, or else the primitive `sin` as a function. A name is
 looked up, and its pack imported, when it is first used; `dir(lax)` lists all names without importing a pack.
 
+A name that several packs have means in a pack's modules what the packs have that it requires. In users' own modules it
+is an error, until they prefer a pack.
+
 `lax.sin_p` is the primitive itself, as in jaxprs. A pack may give one further names of this kind.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from sys import _getframe
+from types import FrameType
+from typing import TYPE_CHECKING, Any
 
 from corejax.base.caches import generation
-from corejax.base.errors import CorejaxAttributeError, suggestion
+from corejax.base.errors import CorejaxAttributeError, CorejaxError, PackError, suggestion
 from corejax.base.late import late
 from corejax.base.source import error_without, here
 from corejax.base.tracebacks import trim
 from corejax.installed import groups, namespaces, registry
 from corejax.installed.groups import ITSELF
+from corejax.installed.meanings import Meanings
+
+if TYPE_CHECKING:
+    from corejax.installed.distributions import Entry
 
 __path__: list[str] = []  # a package to Python, so that packs may bring `corejax.lax.NAME`
 _define = late("corejax.packs.define")
@@ -25,41 +34,70 @@ _kept: set[str] = set()
 
 def __getattr__(name: str) -> Any:
     try:
-        return _find(name)
+        return _find(name, _getframe(1))
     except Exception as error:
         trim(error)
         raise
 
 
-def _find(name: str) -> Any:
+def _find(name: str, frame: FrameType) -> Any:
     if name == "__all__":  # for `from corejax.lax import *`
-        return __dir__()
+        return _all(frame)
     if name.startswith("__"):
         raise CorejaxAttributeError(f"module 'corejax.lax' has no attribute {name!r}")
     since = generation()
-    entry = registry.installed().choose_function(name)
-    if entry is None and namespaces.is_provided(f"lax.{name}"):
+    entries = registry.installed().in_lax(name)
+    if not entries:
+        raise _unknown(name)
+    if len(entries) > 1:
+        return _meanings.find(name, entries, frame)
+    if entries[0].group == groups.NAMESPACES:
         return namespaces.load(f"lax.{name}")
-    if entry is None and name.endswith(ITSELF) and registry.installed().choose_function(name.removesuffix(ITSELF)):
-        found = _primitive(name)
-    elif entry is None:
-        below = _below(name)
-        hints = (below,) if below else (
-            suggestion(name, __dir__()), registry.install_hint(name, (groups.FUNCTIONS, groups.PRIMITIVES)))
-        if registry.installed().hidden_provider((groups.NAMESPACES,), f"lax.{name}"):
-            hints = (registry.install_hint(f"lax.{name}", (groups.NAMESPACES,)),)
-        kind = error_without(__name__, name, 2)
-        raise kind(
-            f"no installed pack provides lax.{name}", got=registry.packs_in_use(), where=here(),
-            wanted="a function or primitive of one of these: dir(lax) lists them",
-            todo=" otherwise ".join([hint for hint in hints if hint]))
-    elif entry.group == groups.PRIMITIVES:
-        found = _define.find(name).function
-    else:
-        found = registry.load(entry.group, name)
-        found = getattr(found, "primitive", found) if name.endswith(ITSELF) else found
     _kept.add(name)
-    return registry.keep(found, globals(), name, since)
+    return registry.keep(_load(entries[0], name), globals(), name, since)
+
+
+def _load(entry: Entry, name: str) -> Any:
+    """The object that an entry gives to a name."""
+    if entry.group == groups.PRIMITIVES:
+        primitive = _define.of_entry(entry)
+        return primitive if name != entry.name else primitive.function
+    found = registry.load_once(entry)
+    return getattr(found, "primitive", found) if name.endswith(ITSELF) else found
+
+
+_meanings = Meanings(__name__, _load)
+
+
+def _all(frame: FrameType) -> list[str]:
+    """The names for `from corejax.lax import *`: without those of which nobody can tell what they mean there."""
+    found, names = registry.installed(), []
+    for name in __dir__():
+        try:
+            if len(entries := found.in_lax(name)) > 1:
+                _meanings.find(name, entries, frame)
+            names.append(name)
+        except PackError as error:
+            groups.report(("__all__", name), f"`from corejax.lax import *` leaves out {name!r}: {error.message}: "
+                                             f"{error.got}. {error.todo}")
+    return names
+
+
+def _unknown(name: str) -> CorejaxError:
+    kind, bare = error_without(__name__, name, 3), name.removesuffix(ITSELF)
+    if bare != name and registry.installed().in_lax(bare):  # a function that is computed by others
+        return kind(f"there is no lax.{name}, as lax.{bare} isn't a primitive", got=f"a function, lax.{bare}",
+                    wanted="the name of a primitive and _p", where=here(),
+                    todo=f"call lax.{bare}: programs show the primitives that it is computed by")
+    below = _below(name)
+    hints = (below,) if below else (
+        suggestion(name, __dir__()), registry.install_hint(name, (groups.FUNCTIONS, groups.PRIMITIVES)))
+    if registry.installed().hidden_provider((groups.NAMESPACES,), f"lax.{name}"):
+        hints = (registry.install_hint(f"lax.{name}", (groups.NAMESPACES,)),)
+    return kind(
+        f"no installed pack provides lax.{name}", got=registry.packs_in_use(), where=here(),
+        wanted="a function or primitive of one of these: dir(lax) lists them",
+        todo=" otherwise ".join([hint for hint in hints if hint]))
 
 
 def _below(name: str) -> str:
@@ -67,17 +105,6 @@ def _below(name: str) -> str:
     providers = registry.installed().providers(groups.PRIMITIVES, name.removesuffix(ITSELF))
     found = [space for entry in providers for space in entry.pack.below_lax()]
     return f"write cj.{found[0]}.{name}" if found else ""
-
-
-def _primitive(name: str) -> Any:
-    """The primitive that `NAME_p` stands for, if NAME is one rather than a function that is computed by others."""
-    bare = name.removesuffix(ITSELF)
-    if bare not in registry.installed().names(groups.PRIMITIVES):
-        kind = error_without(__name__, name, 3)
-        raise kind(f"there is no lax.{name}, as lax.{bare} isn't a primitive", got=f"a function, lax.{bare}",
-                   wanted="the name of a primitive and _p", where=here(),
-                   todo=f"call lax.{bare}: programs show the primitives that it is computed by")
-    return _define.find(bare)
 
 
 def _forget(function: str | None) -> None:

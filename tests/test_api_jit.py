@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import functools
 import gc
+import os
+import subprocess
+import sys
 import threading
 import weakref
 
@@ -303,6 +306,59 @@ def test_donated_arrays_are_gone():
         f(x, y)
     with pytest.raises(CorejaxRuntimeError, match="deleted, or donated"):
         np.asarray(x)
+
+
+USES_OF_DONATED = """
+import pickle, sys
+import numpy as np
+import corejax as cj
+
+def donated():
+    x = cj.device_put(np.ones(4))
+    cj.jit(lambda x: x * 2, donate_argnums=0)(x)
+    yield x
+    x = cj.device_put(np.ones(4))
+    cj.jit(lambda *, x: x * 2, donate_argnames="x")(x=x)
+    yield x
+    x = cj.device_put(np.ones(4))
+    cj.jit(lambda x, y: (x * 2, y), donate_argnums=0)(x, 1.0)
+    yield x
+    x = cj.device_put(np.ones(4))
+    cj.jit(lambda t: {"a": t["a"] * 2}, donate_argnums=0)({"a": x})
+    yield x
+    x = cj.device_put(np.ones(4))
+    cj.jit(lambda x: x * 2, donate_argnums=0).lower(x).compile()(x)
+    yield x
+    x = cj.device_put(np.ones(4), cj.devices()[0])
+    cj.jit(lambda x: x * 2, donate_argnums=0)(x)
+    yield x
+
+live = cj.device_put(np.ones(4))
+f, g, donating = cj.jit(lambda x: x + 1), cj.jit(lambda x, y: (x + y, x)), cj.jit(lambda x: x + 1, donate_argnums=0)
+compiled = f.lower(live).compile()
+uses = [
+    f, lambda x: g(live, x), lambda x: g(np.ones(4), x), lambda x: f(x=x), compiled, donating, lambda x: x + 1,
+    lambda x: live == x, lambda x: x[0], lambda x: x.at[0].set(1.0), lambda x: -x, cj.lax.sin, np.asarray, np.sin,
+    cj.device_get, cj.vmap(lambda x: x * x), cj.grad(lambda x: (x * x).sum()), lambda x: x.sum().item(),
+    lambda x: cj.jvp(lambda y: y * y, (live,), (x,)), lambda x: cj.vjp(lambda y: y * 2, live)[1](x),
+    lambda x: cj.jit(lambda y: y + x)(live), lambda x: cj.tree.map(lambda y: y + 1, {"a": x}), pickle.dumps,
+    lambda x: cj.lax.scan(lambda c, y: (c + y, c), 0.0, x), lambda x: cj.device_put(x, cj.devices()[0])]
+for i, use in enumerate(uses):
+    for x in donated():
+        repr(x)
+        try:
+            use(x)
+        except cj.errors.CorejaxRuntimeError as error:
+            assert "deleted, or donated" in str(error), (i, error)
+        else:
+            raise AssertionError(i)
+"""
+
+
+def test_a_use_of_a_donated_array_writes_nothing_to_stderr():
+    env = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}  # which would hide it
+    done = subprocess.run([sys.executable, "-c", USES_OF_DONATED], env=env, capture_output=True, text=True, check=False)
+    assert (0, "", "") == (done.returncode, done.stdout, done.stderr)
 
 
 def test_donation_reaches_the_leaves_by_position_and_name():

@@ -97,6 +97,23 @@ def test_a_new_public_name_is_drift_until_it_is_written(pack: Pack, capsys: pyte
             "corejax.functions": {"four": "PACK:four", "twice": "PACK:twice"}} == written(folder)
 
 
+def test_names_that_standard_packs_have_are_warned_of(pack: Pack, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = pack(init=PRIMITIVE.replace("twice", "sin") + """
+__all__ = ['four', 'full', 'pmap', 'sin']
+AT_TOP = ('pmap',)
+def four(x): return sin(x)
+def full(x): return sin(x)
+def pmap(x): return sin(x)
+""")
+    assert 0 == cli.main(["entry-points", "--write", str(folder)])
+    capsys.readouterr()
+    assert 0 == cli.main(["entry-points", "--check", str(folder)])
+    first, second, last = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"warning: {folder / 'pyproject.toml'}: corejax-collectives has cj.pmap, too. ")
+    assert "corejax-lax-basic has lax.full, lax.sin, too. To users these names are an error" in second
+    assert "the entry points are up to date" == last
+
+
 def test_what_the_package_re_exports_belongs_to_its_module_and_private_modules_are_left_out(pack: Pack) -> None:
     folder = pack(init="", ops=PRIMITIVE + "__all__ = ['twice']", _more="__all__ = ['f']\ndef f(): ...")
     (folder / folder.name / "__init__.py").write_text(

@@ -199,11 +199,48 @@ def test_packs_depend_on_the_basic_one_never_the_reverse() -> None:
     basic, standard = {"corejax_lax_basic"}, {"corejax_lax_basic", "corejax_reductions", "corejax_control_flow"}
     assert {"corejax_lax_basic": set(), "corejax_reductions": basic, "corejax_control_flow": basic,
             "corejax_sorting": basic, "corejax_special": standard,
-            "corejax_collectives": standard, "corejax_fft": basic, "corejax_linear_algebra": standard,
+            "corejax_collectives": standard, "corejax_fft": basic,
+            "corejax_linear_algebra": standard | {"corejax_sorting"},
             "corejax_windows": {"corejax_lax_basic", "corejax_reductions"},
             "corejax_numpy": standard | {"corejax_special", "corejax_sorting", "corejax_windows",
                                          "corejax_linear_algebra", "corejax_fft"}} == {
                 pack: declared_packs(d) for pack, d in PACKS.items()}
+
+
+def names_of_lax(path: Path) -> Iterator[tuple[int, str]]:
+    """Each `lax.NAME` of a module, `cj.lax.NAME` and `from corejax.lax import NAME`, with its line."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value).rpartition(".")[2] == "lax":
+            yield node.lineno, node.attr
+        elif isinstance(node, ast.ImportFrom) and node.module == "corejax.lax":
+            yield from ((node.lineno, name.name) for name in node.names)
+
+
+def owners_in_lax() -> dict[str, set[str]]:
+    """The packs that provide each name of `lax`."""
+    found: dict[str, set[str]] = {}
+    for pack, directory in PACKS.items():
+        tables = tomllib.loads((directory / "pyproject.toml").read_text())["project"]["entry-points"]
+        for group in ("primitives", "functions", "namespaces"):
+            for name in tables.get(f"corejax.{group}", ()):
+                found.setdefault(name.removeprefix("lax."), set()).add(pack)
+    return found
+
+
+@pytest.mark.parametrize("pack", PACKS)
+def test_packs_require_whoever_provides_the_names_of_lax_that_they_use(pack: str) -> None:
+    required, owners = {pack}, owners_in_lax()
+    for each in (todo := [pack]):  # grows as requirements are found
+        todo += declared_packs(PACKS[each]) - required
+        required |= declared_packs(PACKS[each])
+    undeclared = [f"{path.name}:{line} lax.{name}, of {found}" for path in modules(PACKS[pack] / pack).values()
+                  for line, name in names_of_lax(path)
+                  if not (found := owners.get(name) or owners.get(name.removesuffix("_p"), set())) & required]
+    assert [] == undeclared
+
+
+def test_no_two_standard_packs_have_one_name_in_lax() -> None:
+    assert {} == {name: packs for name, packs in owners_in_lax().items() if len(packs) > 1}
 
 
 def test_packs_ask_traces_for_capabilities_never_for_their_class() -> None:
@@ -226,6 +263,7 @@ OTHER_MEANINGS = {
     "corejax.arrays.datamodel": "Python's own operator names, each a role",
     "corejax.base.tree_functions": "`tree.reduce`, which is no primitive",
     "corejax.kernel.numpy_calls": "the same, for the ufuncs that are operators",
+    "corejax.installed.markers": "words of environment markers: `or`, `and`, `not`",
 }
 
 

@@ -54,7 +54,11 @@ def test_no_public_signature_shows_a_private_name() -> None:
 
 IMPORTS = [("from corejax.lax import sni", "did you mean 'sin'"), ("from corejax import gradd", "did you mean 'grad'"),
            ("from corejax import sin", "write cj.lax.sin"), ("from corejax import lag", "did you mean 'lax'"),
-           ("from corejax.plugin import hookimp", "did you mean 'hookimpl'")]
+           ("from corejax.plugin import hookimp", "did you mean 'hookimpl'"),
+           ("from corejax import pmpa", "did you mean 'pmap'"), ("from corejax import nunpy", "did you mean 'numpy'"),
+           ("from corejax.tree import mapp", "did you mean 'map'"),
+           ("from corejax.errors import CorejaxEror", "did you mean 'CorejaxError'"),
+           ("from corejax import random", "corejax-random brings it: pip install 'corejax[random]'")]
 
 
 @pytest.mark.parametrize(("statement", "hint"), IMPORTS)
@@ -64,6 +68,52 @@ def test_an_import_of_a_name_that_is_not_there_keeps_the_hint(statement: str, hi
     error: Any = caught.value
     assert isinstance(error, CorejaxError) and hint in str(error.todo)
     assert None not in (error.got, error.wanted, error.where, error.todo)
+
+
+NAMES = {
+    "cj.pmpa": "did you mean 'pmap'?", "cj.shard_mapp": "did you mean 'shard_map'?",
+    "cj.nunpy": "did you mean 'numpy'?", "cj.Grad": "did you mean 'grad'?", "cj.lax.snih": "did you mean 'sinh'",
+    "cj.lax.linlag": "did you mean 'linalg'", "cj.lax.linalg.qrr": "did you mean 'qr'",
+    "cj.numpy.sinn": "did you mean sin?", "cj.numpy.linalg.slove": "did you mean solve?",
+    "cj.numpy.fft.ftt": "did you mean fft?", "cj.tree.mapp": "did you mean 'map'?",
+    "cj.errors.CorejaxEror": "did you mean 'CorejaxError'?",
+    "cj.random": "corejax-random brings it: pip install 'corejax[random]'",
+    "cj.nn": "corejax-nn brings it: pip install 'corejax[nn]'",
+    "cj.scipy.special": "corejax-scipy brings it: pip install 'corejax[scipy]'",
+    "cj.test": "look in cj.lax",  # an extra that isn't a pack
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_that_is_not_there_says_what_to_write_or_to_install(name: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        eval(name, {"cj": cj})
+    error: Any = caught.value
+    assert isinstance(error, CorejaxError) and error.todo.startswith(NAMES[name])
+
+
+def test_the_names_that_there_are_include_those_of_packs() -> None:
+    with pytest.raises(CorejaxError) as caught:
+        getattr(cj, "nonsense")  # noqa: B009
+    names = str(caught.value.wanted).removeprefix("one of: ").split(", ")
+    assert {"grad", "jit", "numpy", "pmap", "shard_map"} <= {*names}
+
+
+@pytest.mark.parametrize(("name", "todo"), [
+    ("random", "corejax-random brings it: pip install 'corejax[random]'"),
+    ("random.keys", "corejax-random brings it: pip install 'corejax[random]'"),
+    ("nunpy", "did you mean 'numpy'?"), ("lax.linlag", "did you mean 'lax.linalg'?")])
+def test_an_import_of_a_namespace_that_is_not_there_says_what_brings_it(name: str, todo: str) -> None:
+    with pytest.raises(ModuleNotFoundError) as caught:
+        importlib.import_module(f"corejax.{name}")
+    error: Any = caught.value
+    assert isinstance(error, CorejaxError) and todo == error.todo
+
+
+def test_a_namespace_is_not_said_to_be_brought_by_a_pack_that_is_installed() -> None:
+    assert "corejax-numpy" == manifest.bringing("numpy")
+    assert registry.brought_by("numpy") is None
+    assert registry.brought_by("std") is None and registry.brought_by("test") is None
 
 
 @pytest.mark.parametrize("name", ["gradd", "random"])

@@ -16,7 +16,7 @@ from corejax import lax
 from corejax.core import eval_jaxpr
 from corejax.ir import parse_jaxpr, typecheck
 from exhaustive import exhaustive_unless
-from random_programs import check, oracle, program, running, shrink
+from random_programs import MODES, Oracle, check, program, running, shrink
 from random_programs.comparing import leaf
 
 TOGETHER = 10
@@ -25,14 +25,15 @@ TOGETHER = 10
 FIRST = (10, 20, 50, 100, 180)
 
 
-def assert_no_failures(seeds: range, against: str) -> None:
-    using = oracle(against)
+def assert_no_failures(seeds: range, against: str, name: str = "usual") -> None:
+    mode = MODES[name]
+    using = mode.oracle(against)
     for seed in seeds:
-        failure = check(program(seed), using)
+        failure = check(mode.program(seed), using)
         if failure:
             smaller = shrink(failure, lambda made: check(made, using), attempts=60)
-            pytest.fail(f"{smaller}\n\npython -m tests.random_programs --against {against} --seed {seed} --shrink",
-                        pytrace=False)
+            pytest.fail(f"{smaller}\n\npython -m tests.random_programs --mode {name} --against {against} --seed {seed} "
+                        "--shrink", pytrace=False)
 
 
 @pytest.mark.sample(2)
@@ -74,7 +75,7 @@ def test_a_seed_stands_for_one_program():
     assert 20 == len({str(program(seed)) for seed in range(20)})
 
 
-class ButSquares:
+class ButSquares(Oracle):
     """An oracle that finds every `lax.square` wrong."""
 
     name = "planted"
@@ -94,8 +95,8 @@ def test_what_fails_is_made_as_small_as_it_goes():
 
 
 def test_a_program_that_ends_its_process_is_reported_and_the_rest_run(monkeypatch):
-    monkeypatch.setattr(running, "command", lambda against: [sys.executable, "-c", DYING])
-    reports = {report["seed"]: report for report in running.run(range(4), "itself", processes=1)}
+    monkeypatch.setattr(running, "command", lambda mode, against: [sys.executable, "-c", DYING])
+    reports = {report["seed"]: report for report in running.run(range(4), "usual", "itself", processes=1)}
     assert {0: "passed", 1: "passed", 2: "died", 3: "passed"} == {seed: r["kind"] for seed, r in reports.items()}
     assert "signal SIGFPE" == reports[2]["what"]
 

@@ -305,14 +305,37 @@ def test_namespaces_and_functions_of_corejax_itself_are_written(monkeypatch: pyt
     assert "def toy(x: int) -> int: ..." in files["__init__.pyi"] and "def toy(" in files["lax/__init__.pyi"]
 
 
-def test_primitives_in_a_namespace_have_signatures(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_primitives_in_a_namespace_have_signatures(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "py.typed").touch()
     module = ModuleType("of_a_pack")
-    module.__dict__.update(__all__=["Path", "sin"], sin=cj.lax.sin, Path=Path)
+    module.__dict__.update(__all__=["Path", "sin"], sin=cj.lax.sin, Path=Path, __path__=[str(tmp_path)])
     monkeypatch.setitem(sys.modules, "of_a_pack", module)
     _install(monkeypatch, {"corejax.namespaces": ["lax.toys"]}, {"lax.toys": module})
-    text = Stubs().files["lax/toys.pyi"]
+    text = Stubs().files["lax/toys/__init__.pyi"]
     assert "from of_a_pack import Path as Path\n" in text and "import *" not in text
     assert "def sin(x: ArrayLike" in text and ">>> " in text
+
+
+def test_stubs_name_nothing_of_packs_that_type_checkers_do_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("untyped_pack")
+    exec(textwrap.dedent("""
+        from __future__ import annotations
+        __all__ = ["Mode", "blur", "limit"]
+        limit = 3
+        class Mode:
+            pass
+        def blur(x: Mode | None, sizes: int = 3) -> list[Mode]:
+            'Blur.'
+    """), vars(module))
+    lines = "from __future__ import annotations\nclass Mode: ...\n"
+    monkeypatch.setattr("corejax.inspect.annotations.inspect.getsource", lambda loaded: lines)
+    monkeypatch.setitem(sys.modules, "untyped_pack", module)
+    _install(monkeypatch, {"corejax.namespaces": ["toys"], "corejax.functions": ["cj/blur", "blur"]},
+             {"toys": module, "cj/blur": vars(module)["blur"], "blur": vars(module)["blur"]})
+    files = Stubs().files
+    assert not [path for path, text in files.items() if "untyped_pack" in text]
+    assert ["from typing import Any", "", "Mode: Any", "", "def blur(x: Any, sizes: int = 3) -> Any:",
+            '    """Blur."""', "", "limit: Any"] == files["toys.pyi"].splitlines()[-8:]
 
 
 # Writing them

@@ -45,7 +45,10 @@ def device_put(x: object, device: object = None) -> Any:
 
     def put(leaf: object) -> Any:
         if isinstance(leaf, Tracer):
-            return roles.constrain(leaf, device) if isinstance(device, NamedSharding) else leaf
+            if not isinstance(device, NamedSharding):
+                return leaf
+            device.shard_shape(leaf.aval.shape)  # raises if it doesn't fit
+            return roles.constrain(leaf, device)
         return arrays.device_put(leaf, device)
     return _on_leaves(put, x, "device_put")
 

@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from corejax.api.arguments import wraps
 from corejax.base import trees
-from corejax.base.errors import CorejaxIndexError, CorejaxTypeError, CorejaxValueError
+from corejax.base.errors import CorejaxAxisError, CorejaxTypeError, CorejaxValueError
 from corejax.base.keypaths import keystr
 from corejax.base.prefixes import broadcast_prefix
 from corejax.base.source import here
@@ -114,7 +114,7 @@ def _axis_of(x: Any, axis: int, i: int, name: Namer) -> int:
             raise CorejaxValueError(f"vmap: {name(i)} is a scalar, which has no axis to map", got=str(x.aval),
                                     wanted=f"an array with an axis {axis}", where=here(),
                                     todo="pass in_axes=None for it, so that all share it")
-        raise CorejaxIndexError(f"vmap: {name(i)} has no axis {axis}", got=str(x.aval), where=here(),
+        raise CorejaxAxisError(f"vmap: {name(i)} has no axis {axis}", got=str(x.aval), where=here(),
                                 wanted=f"an axis from {-ndim} to {ndim - 1} in in_axes",
                                 todo="map another axis, or pass None not to map the argument")
     return int(axis + ndim if axis < 0 else axis)
@@ -164,7 +164,7 @@ def _place(x: Any, dim: int | None, wanted: Any, size: int, i: int, flat: FlatFu
     ndim = len(x.aval.shape) + (dim is None)
     axis = operator.index(wanted)
     if not -ndim <= axis < ndim:
-        raise CorejaxIndexError(f"vmap: out_axes puts the mapped axis of {_result_name(flat, i)} at {axis}",
+        raise CorejaxAxisError(f"vmap: out_axes puts the mapped axis of {_result_name(flat, i)} at {axis}",
                                 got=f"a result that has {ndim} ax{'es' if ndim > 1 else 'is'}, the mapped one included",
                                 where=here(),
                                 wanted=f"{-ndim} to {ndim - 1}",

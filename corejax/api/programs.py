@@ -209,8 +209,8 @@ def _donating(inner: Run, donated: Sequence[bool]) -> Run:
                 raise deleted_error(x)  # raised here since the runtime would first write to stderr
         out = inner(leaves)
         for x, gone in zip(leaves, donated, strict=True):
-            if gone and type(x) is Array and not x.is_deleted():
-                x.delete()
+            if gone and type(x) is Array:
+                x.delete()  # even if the runtime took it: at its next use, that would write to stderr
         return out
     return run
 
@@ -286,6 +286,7 @@ def table_of(fun: Callable[..., Any], options: object) -> Table:
         return Table()  # a callable without hash or weak references has its own
 
 
+@client.after_fork  # since programs from a table run without checking for it
 @client.when_there_are_more
 def clear_programs() -> None:
     """Forget all traced programs."""
@@ -293,6 +294,3 @@ def clear_programs() -> None:
     for table in list(_tables):
         table.clear()
 
-
-# Programs from a table run without checking whether this process was forked, so a forked child empties the tables.
-client.refuse_after_fork(clear_programs, lambda _: clear_programs())

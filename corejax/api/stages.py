@@ -225,8 +225,7 @@ class Compiled(Stage):
                 raise deleted_error(x)  # raised here since the runtime would first write to stderr
         outs = self._flat(*[leaves[i] for i in self._kept])
         for x in gone:
-            if not x.is_deleted():
-                x.delete()
+            x.delete()  # even if the runtime took it: at its next use, that would write to stderr
         return self.out_tree.unflatten(outs)
 
     def _dynamic(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> Any:

@@ -23,15 +23,17 @@ from corejax.arrays.storage import (
     check_has_value,
     element,
     home_of,
+    in_order,
     is_on_device,
     live,
     numbers,
+    put_in_order,
     read_only,
     scalar,
     scalar_error,
     to_numpy,
 )
-from corejax.base import dtypes, elements
+from corejax.base import dtypes, elements, ending
 from corejax.base.avals import ShapedArray, aval_of, is_foreign
 from corejax.base.errors import CorejaxError, CorejaxIndexError, CorejaxTypeError, CorejaxValueError
 from corejax.base.late import late
@@ -87,6 +89,23 @@ class Array(Stored, DataModel, Methods, metaclass=ArrayType):
         self.aval = aval
         self._host = host
         return self
+
+    @staticmethod
+    def from_view(host: Host, aval: ShapedArray) -> Array:
+        """The same, of an ndarray that may be in another order than row-major."""
+        self: Array = _new(Array)
+        self.aval = aval
+        if type(host) is not np.ndarray or host.flags.c_contiguous:
+            self._host = host
+        else:
+            self._view = host
+        return self
+
+    if not TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Any:
+            if name == "_buffer":
+                raise AttributeError(name)
+            return put_in_order(self) if name == "_host" else DataModel.__getattr__(self, name)
 
     @staticmethod
     def from_device(buffer: Buffer, aval: ShapedArray) -> Array:
@@ -344,11 +363,9 @@ def as_array(value: object, *, copy: bool) -> Array:
     if type(value) is np.ndarray and value.dtype is aval.dtype:
         if not aval.shape:
             return Array.from_host(as_scalar(value), aval)
-        return Array.from_host(read_only(value.copy()) if copy else value, aval)
+        return Array.from_host(read_only(value.copy()) if copy else in_order(value), aval)
     if type(value) in dtypes.PYTHON_SCALARS:
-        if type(value) is int:
-            dtypes.check_python_int(value, aval.dtype)
-        return Array.from_host(aval.dtype.type(value), aval)
+        return Array.from_host(dtypes.number(value, aval.dtype), aval)  # type: ignore[arg-type]
     check_has_value(value, aval)
     number = dtypes.plain_scalar(value)
     if number is not None:
@@ -358,8 +375,10 @@ def as_array(value: object, *, copy: bool) -> Array:
     host = np.asarray(value)
     if host.dtype.num != aval.dtype.num or not host.dtype.isnative:
         # Swapped bytes, or another name of the same type: the runtime would misread such memory.
-        return Array.from_host(host.astype(aval.dtype), aval)
-    return Array.from_host(host.copy() if copy and host is value else host, aval)
+        host = host.astype(aval.dtype, order="C")
+    if not aval.shape:
+        return Array.from_host(as_scalar(host), aval)
+    return Array.from_host(host.copy() if copy and host is value else in_order(host), aval)
 
 
 def _of_another_library(value: Any, aval: ShapedArray, copy: bool) -> Array:
@@ -416,3 +435,7 @@ def from_dlpack(x: object) -> Array:
         return x
     host = exchange.from_dlpack(x)
     return Array.from_host(host, aval_of(host))
+
+
+ending.doors(Array, "block_until_ready")
+ending.freeing_takes_part(Array)

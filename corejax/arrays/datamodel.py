@@ -12,6 +12,8 @@ from functools import update_wrapper
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
+import numpy as np
+
 from corejax.base.avals import ShapedArray
 from corejax.base.errors import (
     CorejaxAttributeError,
@@ -27,8 +29,6 @@ from corejax.installed import groups, registry
 from corejax.installed.roles import operators, roles
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from corejax.arrays.array import Array
 
 UNARY = ("neg", "pos", "abs", "invert")
@@ -44,10 +44,6 @@ _OFTEN_ABSENT = frozenset(["_host", "_buffer", "__array_struct__", "__array_inte
 _ABSENT = frozenset(["device", "devices", "to_device", "is_ready", "block_until_ready", "delete", "is_deleted",
                      "addressable_shards", "global_shards", "addressable_data", "is_fully_addressable",
                      "is_fully_replicated", "__dlpack__", "__dlpack_device__"])
-
-
-#: The operands of an array's operators: arrays, traced or NumPy's, and numbers (to type checkers, an int is a complex).
-ArrayLike: TypeAlias = "DataModel | np.ndarray | np.generic | complex"
 
 
 class ArrayType(type):
@@ -204,6 +200,10 @@ class DataModel:
         raise CorejaxTypeError("arrays are immutable", got=f"del x[{_written(index)}]", where=here(),
                                wanted="an array of the elements to keep",
                                todo="index the elements to keep, as in x[keep], or join them with lax.concatenate")
+
+
+#: The operands of an array's operators: arrays, traced or NumPy's, and numbers.
+ArrayLike: TypeAlias = DataModel | np.ndarray | np.generic | complex | float | int
 
 
 def _absent(x: Any, name: str) -> CorejaxAttributeError:

@@ -1,8 +1,10 @@
-"""DLPack: sharing memory with other libraries, without a copy where that is safe.
+"""DLPack: memory for other libraries, and of theirs.
 
-An array never changes, so its memory is exported as read-only. Only version 1 of the protocol can express that: a
-consumer of an older version gets its own copy, which it may write to. Memory lives until its last user is gone, even if
-the array is deleted.
+An array never changes. The protocol has a flag for memory that is read-only, which consumers don't heed: what torch
+makes of it is a tensor that can be written to. So memory of the host, devices that compute there included, is exported
+as a copy unless the caller says `copy=False`, and with it that nobody writes. Memory of other devices is exported
+itself, as by other libraries: whoever takes it must not write to it. It lives until its last user is gone, even if the
+array is deleted.
 """
 
 from __future__ import annotations
@@ -58,7 +60,10 @@ def to_dlpack(array: Array, stream: object, max_version: tuple[int, int] | None,
     if stream is not None:
         raise CorejaxValueError("host memory has no streams", got=f"stream={stream!r}"[:80], where=here(),
                                 wanted="stream=None", todo="leave it out")
-    return _of_host(array, max_version, copy if kind == CPU else False if copy is False else None)
+    if copy is False and kind != CPU:
+        raise _refused(array, "its memory isn't the host's", f"copy=False, dl_device={dl_device}", "a copy",
+                       "allow a copy, or leave out dl_device")
+    return _of_host(array, max_version, copy)
 
 
 def _of_host(array: Array, max_version: tuple[int, int] | None, copy: bool | None) -> Any:
@@ -67,20 +72,20 @@ def _of_host(array: Array, max_version: tuple[int, int] | None, copy: bool | Non
         raise _refused(array, "DLPack has no such dtype", str(array.aval), "numbers or booleans",
                        "make an array of another dtype")
     ours = dtype.isbuiltin != 1  # the small floats, which NumPy doesn't export
-    mutable = max_version is None or tuple(max_version) < (1, 0)
-    if copy is False and (mutable or ours):
-        raise _refused(array, "without a copy its consumer could write to it", f"copy=False, max_version={max_version}",
-                       "max_version=(1, 0), and a dtype of NumPy's own", "allow a copy")
+    old = max_version is None or tuple(max_version) < (1, 0)  # without the flag
+    if copy is False:
+        if old or ours:
+            raise _refused(array, "without a copy its consumer could write to it",
+                           f"copy=False, max_version={max_version}", "max_version=(1, 0), and a dtype of NumPy's own",
+                           "allow a copy")
+        if any([step < 0 for step in view.strides]):  # other libraries don't support negative strides
+            raise _refused(array, "its elements are stored backward", "copy=False", "steps forward", "allow a copy")
+        return view.__dlpack__(max_version=max_version)
     if ours:
         home = devices.runtime.home_for("cpu", array.aval.ndim)
         return _jaxlib.buffer_to_dlpack(home.put_copy(array.aval, view), None)
-    if mutable:
-        return view.copy().__dlpack__()
-    if any([step < 0 for step in view.strides]):  # other libraries don't support negative strides
-        if copy is False:
-            raise _refused(array, "its elements are stored backward", "copy=False", "steps forward", "allow a copy")
-        view = read_only(np.ascontiguousarray(view))
-    return (view.copy() if copy else view).__dlpack__(max_version=max_version)
+    own = view.copy()
+    return own.__dlpack__() if old else own.__dlpack__(max_version=max_version)
 
 
 def _refused(array: Array, problem: str, got: str, wanted: str, todo: str) -> CorejaxBufferError:

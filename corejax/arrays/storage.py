@@ -1,10 +1,14 @@
 """Where an array's value is stored, and how to read it.
 
-`_host` holds an ndarray (or, for rank 0, perhaps a NumPy scalar), `_buffer` a buffer of the runtime; one is unset.
+`_host` holds an ndarray (or, for rank 0, perhaps a NumPy scalar), `_buffer` a buffer of the runtime; one is unset. The
+elements of `_host` are one after the other in memory, in row-major order: NumPy's loops over others round otherwise,
+and equal values shall have equal results. What moves elements without computing leaves an ndarray in another order, in
+the slot `_view`, until something computes with it: reading `_host` then copies it there.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
@@ -35,14 +39,16 @@ Host: TypeAlias = np.ndarray | np.generic
 class Stored:
     """The slots for an array's value. Exactly one of them is filled."""
 
-    __slots__ = ("_host", "_buffer")
+    __slots__ = ("_host", "_buffer", "_view")
     _host: Host
+    _view: np.ndarray
     _buffer: Buffer
 
 
 # For an unset slot, this takes half as long as `array._host`, since arrays look up missing attributes in packs.
 host_of = vars(Stored)["_host"].__get__
 buffer_of = vars(Stored)["_buffer"].__get__
+_view_of = vars(Stored)["_view"].__get__
 
 
 class _Deleted:
@@ -60,8 +66,30 @@ def is_on_device(array: object) -> bool:
     try:
         host_of(array)
     except AttributeError:
-        return True
+        return host_in_any_order(array) is None
     return False
+
+
+def host_in_any_order(array: object) -> Host | None:
+    """The value of an array in host memory, perhaps in another order than row-major; None for one on a device."""
+    for slot in (host_of, _view_of, host_of):  # another thread may put it in order in between
+        try:
+            return slot(array)  # type: ignore[no-any-return]
+        except AttributeError:
+            pass
+    return None
+
+
+def put_in_order(array: Stored) -> Host:
+    """Fill the slot `_host` of an array that is a view; raises AttributeError for one on a device."""
+    found = host_in_any_order(array)
+    if found is None:
+        raise AttributeError("_host")
+    if type(found) is np.ndarray and not found.flags.c_contiguous:
+        array._host = found = read_only(found.copy())
+        with suppress(AttributeError):
+            del array._view
+    return found
 
 
 def live(array: Array) -> Buffer:
@@ -91,6 +119,15 @@ def read_only(host: np.ndarray) -> np.ndarray:
     return host
 
 
+def in_order(host: np.ndarray) -> np.ndarray:
+    """The same ndarray; or a copy, if its elements aren't one after the other in memory, in row-major order.
+
+    NumPy computes with others in loops of another kind, whose last bits differ.
+    """
+    flags = host.flags
+    return host if flags.c_contiguous and flags.aligned else host.copy()
+
+
 def as_scalar(host: np.ndarray) -> Host:
     """An ndarray of rank 0 as a NumPy scalar, which is immutable and takes half the time to compute with."""
     return host if host.dtype.type is np.void else host[()]
@@ -98,9 +135,8 @@ def as_scalar(host: np.ndarray) -> Host:
 
 def to_numpy(array: Array) -> np.ndarray:
     """Its value as a read-only ndarray that shares its memory where possible; waits until it is computed."""
-    try:
-        host = host_of(array)
-    except AttributeError:  # it is on a device, or another thread has just deleted it
+    host = host_in_any_order(array)
+    if host is None:  # it is on a device, or another thread has just deleted it
         devices.runtime.check_not_forked()
         try:
             return from_buffer(live(array), array.aval)

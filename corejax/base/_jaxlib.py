@@ -15,6 +15,7 @@ import ctypes
 import importlib
 import os
 import re
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 from io import BytesIO
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from corejax.base import ending
 from corejax.base.errors import CorejaxAttributeError, CorejaxImportError
 
 if TYPE_CHECKING:  # the stubs that jaxlib ships; it has none for the runtime
@@ -442,3 +444,7 @@ def buffer_to_numpy(buffer: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.
         out = np.asarray(_Memory(_load("buffer_to_dlpack")(buffer), shape, dtype.itemsize)).view(dtype)
     out.flags.writeable = False
     return out
+
+
+ending.doors(sys.modules[__name__], "buffer_to_numpy", "compile_module", "executable_bytes", "load_executable",
+             "portable_bytes")

@@ -260,11 +260,59 @@ def inexact(dtype: np.dtype, weak: bool = False) -> np.dtype:
     return default_dtype("f") if weak or dtype.itemsize == 8 else float32
 
 
+# Python's numbers in a dtype
+
+@cache
+def maker(dtype: np.dtype) -> Callable[[Any], Any]:
+    """The function that makes scalars of a dtype of Python numbers, of no higher kind than the dtype's.
+
+    It raises an OverflowError for integers that the dtype can't hold. Floats become infinite, without a warning.
+    """
+    make: Callable[[Any], Any] = dtype.type
+    if dtype.isbuiltin != 1 and is_float(dtype):  # which take no integers of more than 64 bits
+        return lambda value: make(float(value))
+    if dtype.char not in "efF":
+        return make
+    quietly = np.errstate(over="ignore")(make)
+    if dtype.char == "F":
+        return quietly
+    largest = float(np.finfo(dtype).max)
+    return lambda value: make(value) if -largest <= value <= largest else quietly(value)
+
+
+def number(value: complex, dtype: np.dtype) -> Any:
+    """A Python number as a scalar of a dtype that holds its kind; an integer out of its range is an error.
+
+    >>> number(2 ** 63, np.dtype("uint64")), number(2 ** 63, np.dtype("float32"))
+    (np.uint64(9223372036854775808), np.float32(9.223372e+18))
+    """
+    try:
+        return maker(dtype)(value)
+    except OverflowError as error:
+        raise _misfit(value, dtype) from error
+
+
 def check_python_int(value: int, dtype: np.dtype) -> None:
     """Raise if `dtype` can't hold a Python integer."""
     if not is_integer(dtype):
         return
     info = np.iinfo(dtype)
     if not info.min <= value <= info.max:
-        raise CorejaxOverflowError(f"the Python integer {value} doesn't fit {short_name(dtype)}", got=value,
-                                   wanted=f"{info.min} to {info.max}", todo="use a wider dtype or a float")
+        raise _misfit(value, dtype)
+
+
+def shown(value: object) -> str:
+    """A Python number in a message: of a huge integer, which Python may refuse to print, about how much it is."""
+    if not isinstance(value, int) or value.bit_length() <= 256:
+        return str(value)
+    return f"{'-' if value < 0 else ''}2**{value.bit_length() - 1}..."
+
+
+def _misfit(value: complex, dtype: np.dtype) -> CorejaxOverflowError:
+    if is_integer(dtype):
+        info = np.iinfo(dtype)
+        wanted, todo = f"{info.min} to {info.max}", "use a wider dtype or a float"
+    else:
+        wanted, todo = "a number in the range of float64", "compute with it in Python"
+    return CorejaxOverflowError(f"the Python integer {shown(value)} doesn't fit {short_name(dtype)}", got=shown(value),
+                                wanted=wanted, todo=todo, where=here())

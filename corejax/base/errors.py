@@ -18,11 +18,11 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 __all__ = [
-    "ConcretizationError", "CorejaxAttributeError", "CorejaxError", "CorejaxImportError", "CorejaxIndexError",
-    "CorejaxKeyError", "CorejaxModuleNotFoundError", "CorejaxNameError", "CorejaxNotImplementedError",
-    "CorejaxOverflowError", "CorejaxRecursionError", "CorejaxRuntimeError", "CorejaxTypeError", "CorejaxValueError",
-    "CorejaxWarning", "LeakedTracerError", "LostDerivativeError", "MissingRuleError", "NotLinearError", "PackError",
-    "PluginError", "RuleError",
+    "ConcretizationError", "CorejaxAttributeError", "CorejaxAxisError", "CorejaxError", "CorejaxImportError",
+    "CorejaxIndexError", "CorejaxKeyError", "CorejaxModuleNotFoundError", "CorejaxNameError",
+    "CorejaxNotImplementedError", "CorejaxOverflowError", "CorejaxRecursionError", "CorejaxRuntimeError",
+    "CorejaxTypeError", "CorejaxValueError", "CorejaxWarning", "LeakedTracerError", "LostDerivativeError",
+    "MissingRuleError", "NotLinearError", "PackError", "PluginError", "RuleError",
 ]
 
 
@@ -56,7 +56,11 @@ class CorejaxValueError(CorejaxError, ValueError):
 
 
 class CorejaxIndexError(CorejaxError, IndexError):
-    """An index or axis outside its range."""
+    """An index outside its range."""
+
+
+class CorejaxAxisError(CorejaxIndexError, CorejaxValueError):
+    """An axis that an array doesn't have; both an IndexError and a ValueError, as NumPy's AxisError is."""
 
 
 class CorejaxKeyError(CorejaxError, KeyError):

@@ -247,10 +247,10 @@ def users_place(traceback: TracebackType | None) -> Location:
     return found
 
 
-def warn(message: str) -> None:
+def warn(message: str, kind: type[Warning] = CorejaxWarning) -> None:
     """Warn, at the line of the user's code that led here."""
     place = place_here()
     if place is None:
-        warnings.warn(message, CorejaxWarning, stacklevel=2)
+        warnings.warn(message, kind, stacklevel=2)
     else:
-        warnings.warn_explicit(message, CorejaxWarning, place[0].co_filename, line_of(place))
+        warnings.warn_explicit(message, kind, place[0].co_filename, line_of(place))

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import copyreg
 import dataclasses
+import sys
 import threading
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NoReturn, Protocol, TypeAlias, TypeVar
+from types import SimpleNamespace
+from typing import Any, NoReturn, Protocol, TypeAlias, TypeVar, cast
 
-from corejax.base import _jaxlib
+from corejax.base import _jaxlib, ending
 from corejax.base.errors import CorejaxTypeError, CorejaxValueError
 from corejax.base.keypaths import DictKey, Path, Root, keystr, own_key
 from corejax.base.source import here
@@ -73,33 +75,44 @@ class _Registry(Protocol):
 # The registry
 
 _lock = threading.RLock()
+#: The C++ registry, and what is asked to flatten: the same until the interpreter ends.
+_made: _Registry | None = None
 _registry: _Registry | None = None
+_FLATTENING = ("flatten", "flatten_one_level_with_keys", "flatten_with_path")
 _registered: dict[type, Callable[[_Registry], None]] = {}
 _BUILTIN = (dict, list, tuple, type(None))
 
 
 def registry() -> _Registry:
     """The C++ registry, made when the first tree is flattened."""
-    global _registry
+    global _registry, _made
     with _lock:
         if _registry is None:
             made: _Registry = _jaxlib.pytree.PyTreeRegistry()
             for enter in _registered.values():
                 enter(made)
-            _registry = made
+            _registry = _made = made
             copyreg.pickle(_jaxlib.pytree.PyTreeDef, _reduced)
+            ending.exchange(_exchange)  # it calls the functions of registered classes
         return _registry
+
+
+def _exchange(by: ending.By) -> None:
+    global _registry
+    if _made is not None:
+        _registry = cast("_Registry", SimpleNamespace(**{name: by(getattr(_made, name)) for name in _FLATTENING}))
 
 
 def _reduced(treedef: TreeDef) -> Any:
     """A structure in a form that can be pickled and copied: its root, and the structures below."""
-    if treedef.__getstate__()[0] is not _registry:  # another library's
+    if treedef.__getstate__()[0] is not _made:  # another library's
         return object.__reduce_ex__(treedef, 2)
     return _rebuilt, (treedef.node_data(), treedef.children())
 
 
 def _rebuilt(node: object, children: Sequence[TreeDef]) -> TreeDef:
-    rebuilt: TreeDef = _jaxlib.pytree.PyTreeDef.from_node_data_and_children(registry(), node, children)
+    registry()
+    rebuilt: TreeDef = _jaxlib.pytree.PyTreeDef.from_node_data_and_children(_made, node, children)
     return rebuilt
 
 
@@ -113,8 +126,8 @@ def _register(cls: object, enter: Callable[[_Registry], None]) -> None:
             raise CorejaxValueError(f"{cls.__qualname__} is already a pytree node", got=f"{cls.__qualname__} again",
                                     wanted="a class that is not registered", where=here(),
                                     todo="register each class once, next to its definition")
-        if _registry is not None:
-            enter(_registry)
+        if _made is not None:
+            enter(_made)
         _registered[cls] = enter
 
 
@@ -283,3 +296,7 @@ def _explain_failure(tree: object, is_leaf: IsLeaf, error: Exception, root: Root
             break
         stack.extend([((*path, key), child) for key, child in reversed(level[0])] if level else ())
     raise error
+
+
+
+ending.doors(sys.modules[__name__], "unflatten")

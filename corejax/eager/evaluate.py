@@ -188,7 +188,14 @@ class EvalTrace(Trace):
         if out.shape == expected.shape and (out.dtype is expected.dtype or out.dtype == expected.dtype):
             array = _new_array()
             array.aval = expected
-            array._host = out if expected.shape or type(out) is not ndarray else as_scalar(out)
+            if type(out) is not ndarray:
+                array._host = out
+            elif not expected.shape:
+                array._host = as_scalar(out)
+            elif out.base is None or out.flags.c_contiguous:
+                array._host = out
+            else:
+                array._view = out
             return array
         raise checks.wrong_host_array(primitive, out, expected)
 
@@ -272,7 +279,9 @@ def _boxed(primitive: Primitive, out: Any, expected: ShapedArray) -> Array:
         out = _as_ndarray(primitive, out, expected)
     if out.shape != expected.shape or out.dtype != expected.dtype:
         raise checks.wrong_host_array(primitive, out, expected)
-    return Array.from_host(out if expected.shape or type(out) is not ndarray else as_scalar(out), expected)
+    if type(out) is ndarray and expected.shape:
+        return Array.from_view(out, expected)
+    return Array.from_host(as_scalar(out) if type(out) is ndarray else out, expected)
 
 
 def _box_all(primitive: Primitive, outs: object, expected: tuple[ShapedArray, ...]) -> list[Array]:

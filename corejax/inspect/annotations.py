@@ -14,6 +14,7 @@ import typing
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from importlib.util import resolve_name
+from pathlib import Path
 
 #: A module and a name in it; no name stands for the module itself.
 Origin = tuple[str, str | None]
@@ -55,6 +56,20 @@ def origins_in(module: str) -> Mapping[str, Origin]:
         return origins(inspect.getsource(loaded), module, getattr(loaded, "__package__", None) or "")
     except (KeyError, OSError, TypeError, SyntaxError):
         return {}
+
+
+@lru_cache(maxsize=256)
+def is_typed(module: str) -> bool:
+    """Whether type checkers read a module, as PEP 561 has it: a package that is marked, or one with stubs.
+
+    Stubs must not name what is in another one, as that is an error to strict checkers.
+    """
+    top = module.partition(".")[0]
+    if top in sys.stdlib_module_names:
+        return True
+    folders = [Path(folder) for folder in getattr(sys.modules.get(top), "__path__", ())]
+    return any([(folder / "py.typed").is_file() for folder in folders]) or any(
+        [Path(folder, f"{top}-stubs").is_dir() for folder in sys.path])
 
 
 class Scope:
@@ -128,18 +143,23 @@ class _Rename(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.expr:
         origin = next((names[node.id] for names in self._known if node.id in names), None)
         if origin is not None:
+            if not is_typed(origin[0]):
+                raise LookupError(node.id)
             return ast.Name(self._scope.name(origin))
         if node.id in vars(builtins):
             if node.id not in self._scope._taken:
                 return node
             return ast.Attribute(ast.Name(self._scope.name(("builtins", None))), node.id)
-        if node.id in sys.modules:  # an annotation that was an object is written with whole module names
+        # An annotation that was an object is written with whole module names.
+        if node.id in sys.modules and is_typed(node.id):
             return ast.Name(self._scope.name((node.id, None)))
         raise LookupError(node.id)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         dotted = ast.unparse(node)
         if dotted in sys.modules and not any([dotted.partition(".")[0] in names for names in self._known]):
+            if not is_typed(dotted):
+                raise LookupError(dotted)
             return ast.parse(self._scope.name((dotted, None)), mode="eval").body
         return ast.Attribute(self.visit(node.value), node.attr)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from keyword import iskeyword
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,8 @@ import numpy as np
 from corejax.arrays.array import Array
 from corejax.arrays.storage import Stored
 from corejax.base import _jaxlib, dtypes
-from corejax.base.errors import CorejaxImportError, suggestion
-from corejax.inspect import explain, outdated, rows
+from corejax.base.errors import CorejaxError, CorejaxImportError, suggestion
+from corejax.inspect import explain, exports, needs, outdated, rows
 from corejax.inspect.answers import Problem
 from corejax.installed import groups, manifest, namespaces, registry
 from corejax.installed.isolation import Modules
@@ -24,33 +25,81 @@ from corejax.packs.resolution import Resolution
 from corejax.xla.runtime import backends, kernels
 
 if TYPE_CHECKING:
-    from corejax.installed.distributions import Entry
+    from corejax.installed.distributions import Entry, Pack
     from corejax.installed.manifest import Manifest
 
 
-def checkup(looks_at: Callable[[str], object] = str) -> Iterator[Problem]:
+_MOST = 8  # names that are shown
+
+#: Steps, beside those of packs, which have their names.
+_BEFORE, _RULES_FOR, _STUBS = "what is installed", "rules for", "the stubs"
+
+
+def checkup(begin: Callable[[str], object] = str, without: Collection[str] = ()) -> Iterator[Problem]:
     """Everything that is wrong with packs in use, in order; a broken pack counts once.
 
-    `looks_at` is called with the name of each pack before anything of it is run.
+    `begin` is called with the name of each step, a pack's for what comes of its own code; those in `without` are left
+    out.
     """
+    def begins(step: str) -> bool:
+        if step not in without:
+            begin(step)
+        return step not in without
+
+    installed = manifest.read()
+    if begins(_BEFORE):
+        yield from _before(installed)
+    for pack in installed.packs.values():
+        if begins(pack.name):
+            threads = set(threading.enumerate())
+            yield from dict.fromkeys([problem for entry in pack.entries for problem in _problems(installed, entry)])
+            yield from _of_exports(pack)
+            yield from _of_threads(pack.name, threads)
+    yield from [Problem(whose.partition(" ")[0], f"its rule for {target} does nothing: {why}")
+                for target, whose, why in (foreign.orphans() if begins(f"{_RULES_FOR} nobody") else ())]
+    for owner in installed.rule_owners():
+        if begins(f"{_RULES_FOR} {owner}"):
+            yield from _of_rules(installed, owner)
+    if begins(_STUBS):
+        yield from [Problem(*found) for found in outdated.outdated()]
+
+
+def _before(installed: Manifest) -> Iterator[Problem]:
+    """What is wrong without looking at a pack's code."""
     try:
         assert _jaxlib.ir is not None
     except CorejaxImportError as error:
         yield Problem("jaxlib", error.message, error.todo or "")
-    installed = manifest.read()
     for name, why in installed.broken.items():
         yield Problem(name, f"left out: its metadata is broken: {why}")
     yield from [Problem(*fault) for fault in (*installed.several_versions(), *installed.misspelled_rules())]
-    for pack in installed.packs.values():
-        told = set()
-        looks_at(pack.name)
-        for entry in pack.entries:
-            for problem in _problems(installed, entry):
-                if problem not in told:
-                    told.add(problem)
-                    yield problem
-    yield from _of_rules(installed)
-    yield from [Problem(*found) for found in outdated.outdated()]
+    for name, pack in installed.packs.items():
+        yield from needs.unmet(name, pack.distribution)
+
+
+def _of_threads(name: str, before: Collection[threading.Thread]) -> Iterator[Problem]:
+    for thread in threading.enumerate():
+        if thread not in before and not thread.daemon and thread.is_alive():
+            yield Problem(name, f"its import starts a thread that keeps the process from ending: {thread.name}",
+                          "make it a daemon, or start it at the first use")
+
+
+def _of_exports(pack: Pack) -> Iterator[Problem]:
+    """What the modules of a pack export, and its metadata doesn't say."""
+    if pack.name in registry.broken():
+        return
+    try:
+        missing = exports.missing(pack)
+    except CorejaxError as error:
+        yield _of_error(pack.name, error)
+        return
+    for group in dict.fromkeys([group for group, _ in missing]):
+        names = [name for of, name in missing if of == group]
+        shown = ", ".join(names[:_MOST]) + (f" and {len(names) - _MOST} more" if len(names) > _MOST else "")
+        yield Problem(pack.name, f"its modules export what has no entry point, so that nobody finds it: "
+                      f"{groups.counted([group] * len(names))}, {shown}",
+                      "install it again if its pyproject.toml has them; else python -m corejax entry-points --write "
+                      "adds them")
 
 
 def _problems(installed: Manifest, entry: Entry) -> Iterator[Problem]:
@@ -172,21 +221,14 @@ def _of_error(pack: str, error: BaseException) -> Problem:
     return Problem(pack, getattr(error, "message", None) or registry.words(error), getattr(error, "todo", None) or "")
 
 
-def _of_rules(installed: Manifest) -> Iterator[Problem]:
-    """What is wrong with rules for the primitives of others, as it would be found when those are used."""
-    for target, whose, why in foreign.orphans():
-        yield Problem(whose.partition(" ")[0], f"its rule for {target} does nothing: {why}")
-    for owner in installed.rule_owners():
-        pack = installed.packs.get(owner)
-        provided = [entry.name for entry in pack.entries if entry.group == groups.PRIMITIVES] if pack else []
-        concerned = {target.primitive for target, _ in installed.rules(owner)}
-        told = set()
-        for name in provided if EVERY in concerned else [name for name in provided if name in concerned]:
-            for problem in _of_rules_for(name):
-                if problem not in told:
-                    told.add(problem)
-                    yield problem
-        yield from _of_tables(installed, owner, provided)
+def _of_rules(installed: Manifest, owner: str) -> Iterator[Problem]:
+    """What is wrong with rules for a distribution's primitives, as it would be found when those are used."""
+    pack = installed.packs.get(owner)
+    provided = [entry.name for entry in pack.entries if entry.group == groups.PRIMITIVES] if pack else []
+    concerned = {target.primitive for target, _ in installed.rules(owner)}
+    chosen = provided if EVERY in concerned else [name for name in provided if name in concerned]
+    yield from dict.fromkeys([problem for name in chosen for problem in _of_rules_for(name)])
+    yield from _of_tables(installed, owner, provided)
 
 
 def _of_rules_for(name: str) -> Iterator[Problem]:

@@ -1,9 +1,10 @@
-"""What `python -m corejax doctor` runs in processes of their own, since others' code may hang or end a process.
+"""What `check` and `doctor` run in processes of their own, since others' code may hang or end a process.
 
-    python -m corejax.inspect.child FILE packs
+    python -m corejax.inspect.child FILE packs [STEP ...]
     python -m corejax.inspect.child FILE backend NAME
 
-It writes JSON into the file, a line as soon as it is known: {"at": ...}, what is being done now, or what was found.
+It writes JSON into the file, a line as soon as it is known: {"at": ...}, what is being done now,
+{"step": ...}, which step of several has begun, or what was found.
 """
 
 from __future__ import annotations
@@ -38,9 +39,18 @@ Say = Callable[..., None]
 _PACKS = "packs"
 
 
-def packs(say: Say) -> None:
-    """Say everything that is wrong with packs, and before that which one is looked at."""
-    for problem in checkup(lambda pack: say(at=pack)):
+def packs(say: Say, *without: str) -> None:
+    """Say everything that is wrong with packs, and before that which one is looked at; some steps are left out."""
+    now = ""
+
+    def begin(step: str) -> None:
+        nonlocal now
+        now = "" if " " in step else step
+        say(step=step)
+        say(at=now)
+
+    registry.tell_of_imports(lambda pack: say(at=pack or now))
+    for problem in checkup(begin, without):
         say(**problem._asdict())
 
 
@@ -97,11 +107,14 @@ def main(file: str, command: str, *arguments: str) -> None:
         faulthandler.register(signal.SIGUSR1)
     with open(file, "a", encoding="utf-8") as lines:
         def say(**found: object) -> None:
+            if os.getpid() != me:  # what is being checked has forked the process, and goes on in both
+                os._exit(0)
             print(json.dumps(found), file=lines, flush=True)
 
+        me = os.getpid()
         try:
             if command == _PACKS:
-                packs(say)
+                packs(say, *arguments)
             else:
                 backend(say, *arguments)
         except CorejaxError as error:
@@ -109,6 +122,8 @@ def main(file: str, command: str, *arguments: str) -> None:
         except (Exception, SystemExit) as error:
             say(error=registry.words(error), todo="")
         say(at="")
+    if command == _PACKS:
+        os._exit(0)  # whatever threads there are: those that keep a process from ending have been told
 
 
 if __name__ == "__main__":

@@ -13,16 +13,19 @@ import importlib_metadata
 
 from corejax.base.errors import CorejaxError
 from corejax.base.late import late
+from corejax.inspect import checking
 from corejax.inspect import doctor as examining
+from corejax.inspect.answers import Problem
+from corejax.installed import manifest
 
 if TYPE_CHECKING:
-    from corejax.inspect import checkup, scaffold
     from corejax.inspect import entry_points as entering
     from corejax.inspect import explain as explaining
+    from corejax.inspect import scaffold
     from corejax.inspect import stubs as stubbing
 else:  # the doctor can't do without what is imported here, so it is little
-    checkup, explaining = late("corejax.inspect.checkup"), late("corejax.inspect.explain")
-    entering, scaffold = late("corejax.inspect.entry_points"), late("corejax.inspect.scaffold")
+    entering, explaining = late("corejax.inspect.entry_points"), late("corejax.inspect.explain")
+    scaffold = late("corejax.inspect.scaffold")
     stubbing = late("corejax.inspect.stubs")
 
 
@@ -31,21 +34,26 @@ def plugins() -> Iterator[str]:
     yield str(explaining.packs())
 
 
-def check() -> Iterator[str]:
+def check(seconds: float) -> Iterator[str]:
     """Import every pack and validate what it provides; prints what is broken, and exits with 1 if anything is."""
-    problems = list(checkup.checkup())
+    problems = _problems(seconds)
     if problems:
         raise CorejaxError("\n".join(map(str, problems)),
                            todo="fix or uninstall them; COREJAX_DISABLE_PACKS leaves packs out")
     yield "nothing is broken"
 
 
-def check_as_json() -> Iterator[str]:
+def check_as_json(seconds: float) -> Iterator[str]:
     """The same as a list of objects with `pack`, `problem` and `todo`."""
-    problems = list(checkup.checkup())
+    problems = _problems(seconds)
     yield json.dumps([problem._asdict() for problem in problems], indent=1)
     if problems:
         raise SystemExit(1)
+
+
+def _problems(seconds: float) -> list[Problem]:
+    manifest.read()  # variables may name what isn't there
+    return list(checking.problems(seconds))
 
 
 def doctor(seconds: float) -> Iterator[str]:
@@ -115,8 +123,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                                 help=check_as_json.__doc__)
     parsers[doctor].add_argument("--json", dest="run", action="store_const", const=doctor_as_json,
                                  help=doctor_as_json.__doc__)
-    parsers[doctor].add_argument("--seconds", type=float, default=examining.SECONDS,
-                                 help="how long packs, or a backend, may take (default: %(default)s)")
+    for command in (check, doctor):
+        parsers[command].add_argument("--seconds", type=float, default=checking.SECONDS,
+                                      help="how long packs, or a backend, may take (default: %(default)s)")
     parsers[explain].add_argument("name")
     parsers[stubs].add_argument("directory", nargs="?", default="typings", help="where to (default: %(default)s)")
     parsers[stubs].add_argument("--partial", action="store_true", help="as a package to be installed, corejax-stubs")

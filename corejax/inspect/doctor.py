@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from corejax.base.config import SETTINGS, config
 from corejax.base.errors import CorejaxError
-from corejax.inspect import surroundings, watching
+from corejax.inspect import checking, surroundings, watching
 from corejax.inspect.answers import Problem
 from corejax.installed import groups, manifest
 from corejax.xla.cache.persistent_files import Directory, Fault
@@ -24,9 +24,6 @@ from corejax.xla.runtime import backends
 if TYPE_CHECKING:
     from corejax.installed.distributions import Pack
     from corejax.installed.manifest import Manifest
-
-#: How long a process may take, in seconds.
-SECONDS = 60.0
 
 #: Environment variables that aren't of settings.
 VARIABLES = ("COREJAX_DISABLE_PACKS", "COREJAX_PACKS", "COREJAX_PREFER", "COREJAX_SLOW_IMPORT")
@@ -57,7 +54,7 @@ class Diagnosis:
         yield from [f"  {problem}" for problem in self.problems] or ["  none"]
 
 
-def examine(seconds: float = SECONDS) -> Diagnosis:
+def examine(seconds: float = checking.SECONDS) -> Diagnosis:
     """Look at everything. No process that is started for it may take longer than this."""
     problems = [*surroundings.unsupported()]
     sections: dict[str, Facts] = {"versions": surroundings.versions(), "packs": {}, "backends": {},
@@ -72,7 +69,7 @@ def examine(seconds: float = SECONDS) -> Diagnosis:
     else:
         packs = installed.packs
         sections["packs"], sections["duplicates"] = _packs(installed), _choices(installed)
-        problems += _checked(seconds)
+        problems += checking.problems(seconds)
         sections["backends"] = {name: _smoke(installed, name, seconds, problems) for name in backends.known()}
     sections["duplicates"] |= _copies(packs, problems)
     return Diagnosis(sections, tuple(dict.fromkeys([*_hidden(packs), *problems])))  # those first, as others may follow
@@ -125,23 +122,8 @@ def _choices(installed: Manifest) -> Facts:
     return found
 
 
-def _checked(seconds: float) -> Iterator[Problem]:
-    """What `python -m corejax check` finds."""
-    ended = watching.run(["packs"], seconds)
-    for each in ended.found:
-        yield Problem(**each) if "problem" in each else Problem("corejax", each["error"], each["todo"])
-    if ended.why:
-        yield Problem(ended.at or "corejax", f"checking {'it' if ended.at else 'packs'} {ended.why}{_where(ended)}",
-                      _leave_out(ended.at, ended.why))
-
-
 def _where(ended: watching.Ended) -> str:
     return f": {ended.place}" if ended.place else ""
-
-
-def _leave_out(pack: str, why: str) -> str:
-    patience = "; --seconds gives it more time" if why.startswith("takes") else ""
-    return (f"COREJAX_DISABLE_PACKS={pack} leaves it out" if pack else "python -m corejax check says more") + patience
 
 
 # Backends

@@ -1,19 +1,5 @@
 """The entry points of a pack, written into its pyproject.toml from what its modules export.
-
-- A name in a module's `__all__` is public. A function with a `.primitive` is that primitive's entry point, and every
-  public function is in `corejax.functions`. An `ElementType` is an element type, wherever it is.
-- The public names of `roles.py` are roles, those of `operators.py` operators and array methods (`and_` fills the role
-  `operators.and`), those of `numpy_tables.py` tables of NumPy functions, which are roles too, and those of `kernels.py`
-  native kernels, named after the distribution.
-- `RULES = {"corejax-special/erf:vmap": map_erf}` in a module says which of its rules are for primitives of other packs.
-- `AT_TOP = ("pmap",)` in a module says which of its functions are `cj.NAME` rather than `cj.lax.NAME`. A primitive that
-  is exported as `NAME_p` is no function: another one applies it. If NAME isn't its own, that is another name of the
-  primitive: `while_p = while_loop` makes `lax.while_p` the primitive that `lax.while_loop_p` is.
-- `NAMESPACE = "special"` makes a module `cj.special`; its functions are there, and not in `cj.lax`. If that module is
-  the package, this goes for the functions of all of its modules.
-
-Modules whose names start with an underscore are private; a name that the package re-exports belongs to the module that
-it comes from.
+`corejax.inspect.exports` says which they are.
 """
 
 from __future__ import annotations
@@ -27,14 +13,14 @@ from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import Any, Final
+from typing import Final
 
-from corejax.base.elements import ElementType
-from corejax.base.errors import CorejaxError, CorejaxValueError, PackError, PluginError
+from corejax.base.errors import CorejaxError, CorejaxValueError, PackError
 from corejax.base.source import here
-from corejax.installed import registry
-from corejax.installed.groups import AT_TOP, DTYPES, FUNCTIONS, ITSELF, KERNELS, NAMESPACES, PRIMITIVES, ROLES, RULES
-from corejax.installed.targets import Target
+from corejax.inspect.exports import Tables, tables
+from corejax.installed import manifest, registry
+from corejax.installed.groups import AT_TOP, FUNCTIONS, NAMESPACES, PRIMITIVES
+from corejax.installed.requirements import canonical
 
 BEGIN: Final = "# entry points: written by `python -m corejax entry-points --write`"
 END: Final = "# entry points end"
@@ -42,17 +28,6 @@ MARKED: Final = re.compile(r"^# entry points: written by .*\n(?:.*\n)*?# entry p
 
 #: Folders of a repository that may be packages, and aren't what is distributed.
 BESIDE: Final = ("tests", "test", "docs", "examples", "benchmarks")
-
-#: The modules whose public names are members of one group, with what each is called there.
-MODULES: Final = {
-    "roles": (ROLES, "{name}"),
-    "numpy_tables": (ROLES, "{name}"),
-    "operators": (ROLES, "operators.{bare}"),
-    "kernels": (KERNELS, "{distribution}.{name}"),
-}
-
-#: For each group, the names with what they lead to, `module:attribute`.
-Tables = dict[str, dict[str, str]]
 
 
 def update(directories: Iterable[str], write: bool) -> Iterator[str]:
@@ -62,7 +37,9 @@ def update(directories: Iterable[str], write: bool) -> Iterator[str]:
         path = Path(directory) / "pyproject.toml"
         project = _project(path)
         text = path.read_text()
-        wanted = updated(text, collect(path.parent, project), path)
+        found = tables(list(_modules(path.parent, project)), project)
+        yield from _shared(path, project, found)
+        wanted = updated(text, found, path)
         if wanted == text:
             continue
         stale.append(str(path))
@@ -76,6 +53,24 @@ def update(directories: Iterable[str], write: bool) -> Iterator[str]:
         yield "the entry points are up to date"
 
 
+def _shared(path: Path, distribution: str, found: Tables) -> Iterator[str]:
+    """A warning about names that standard packs have: to users, `lax.NAME` of two packs is an error."""
+    installed, standard = registry.installed(), set(manifest.standard()) - {canonical(distribution)}
+    owners: dict[str, set[str]] = {}
+    below_lax = any([name.startswith("lax.") for name in found.get(NAMESPACES, ())])  # where primitives are, then
+    for group in (FUNCTIONS,) if below_lax else (PRIMITIVES, FUNCTIONS):
+        for name in found.get(group, ()):
+            top = name.startswith(AT_TOP)
+            others = installed.at_top(name.removeprefix(AT_TOP)) if top else installed.in_lax(name)
+            for entry in others:
+                if entry.pack.name in standard:
+                    public = f"cj.{name.removeprefix(AT_TOP)}" if top else f"lax.{name}"
+                    owners.setdefault(entry.pack.name, set()).add(public)
+    for owner, names in sorted(owners.items()):
+        yield (f"warning: {path}: {owner} has {', '.join(sorted(names))}, too. To users these names are an error until "
+               "they prefer a pack (COREJAX_PREFER): choose other names, or put the module in a namespace: NAMESPACE")
+
+
 def _project(path: Path) -> str:
     """The name of the distribution."""
     try:
@@ -87,74 +82,6 @@ def _project(path: Path) -> str:
         raise CorejaxValueError(f"{path}: this can't be read", got=registry.words(error), where=str(path),
                                 wanted="TOML with a name in the table [project]", todo="correct it") from None
     return str(name)
-
-
-# What modules export
-
-def collect(directory: Path, distribution: str) -> Tables:
-    """The tables of a pack, from its modules."""
-    modules = list(_modules(directory, distribution))
-    tables: Tables = {group: {} for group in (PRIMITIVES, FUNCTIONS, NAMESPACES, ROLES, RULES, KERNELS, DTYPES)}
-    elsewhere: set[int] = set()  # what is no function of cj.lax, though it is public
-    at_top: set[int] = set()
-    all_elsewhere = "NAMESPACE" in vars(modules[-1])
-    for module in modules:
-        for target, rule in vars(module).get("RULES", {}).items():
-            tables[RULES][target] = f"{module.__name__}:{_name_of_rule(module, target, rule)}"
-            elsewhere.add(id(rule))
-        namespace = vars(module).get("NAMESPACE")
-        if namespace is not None:
-            tables[NAMESPACES][namespace] = module.__name__
-            elsewhere |= {id(value) for _, value in _exports(module)}
-        at_top |= {id(getattr(module, name)) for name in vars(module).get("AT_TOP", ())}
-    for module in sorted(modules, key=lambda module: "NAMESPACE" in vars(module)):  # what is elsewhere belongs there
-        for name, value in _exports(module):
-            for group, member in _members(module, name, value, distribution):
-                if group == FUNCTIONS and id(value) in at_top:
-                    member = f"{AT_TOP}{member}"
-                if group != FUNCTIONS or not (all_elsewhere or id(value) in elsewhere):
-                    tables[group].setdefault(member, f"{module.__name__}:{name}")
-    return {group: dict(sorted(table.items())) for group, table in tables.items() if table}
-
-
-def _members(module: ModuleType, name: str, value: Any, distribution: str) -> Iterator[tuple[str, str]]:
-    """The groups that a public name belongs to, with its name there."""
-    kind = module.__name__.rpartition(".")[2]
-    if kind in MODULES:
-        group, form = MODULES[kind]
-        yield group, form.format(name=name, bare=name.rstrip("_"), distribution=distribution)
-    elif isinstance(value, ElementType):
-        yield DTYPES, value.name
-    elif callable(value):
-        primitive = getattr(value, "primitive", None)
-        means_itself = primitive is not None and name.endswith(ITSELF)
-        if primitive is not None and (not means_itself or name == f"{primitive.name}{ITSELF}"):
-            yield PRIMITIVES, primitive.name
-        if primitive is None or name != f"{primitive.name}{ITSELF}":
-            yield FUNCTIONS, name
-
-
-def _exports(module: ModuleType) -> Iterator[tuple[str, Any]]:
-    for name in getattr(module, "__all__", ()):
-        try:
-            yield name, getattr(module, name)
-        except AttributeError:
-            raise PackError(f"{module.__name__}: __all__ names what isn't there", got=repr(name), where=module.__file__,
-                            wanted="names of the module", todo="correct __all__") from None
-
-
-def _name_of_rule(module: ModuleType, target: str, rule: object) -> str:
-    """What the module calls a rule, so that an entry point can lead to it."""
-    if Target.parse(target) is None:
-        raise PluginError(f"{module.__name__}: RULES has a key that isn't the name of a rule", got=repr(target),
-                          where=module.__file__, wanted="distribution/primitive:hook, or distribution/*:hook",
-                          todo="say whose primitive the rule is for, and which hook it is")
-    for name, value in vars(module).items():
-        if value is rule:
-            return name
-    raise PluginError(f"{module.__name__}: RULES has a rule without a name", got=repr(target), where=module.__file__,
-                      wanted="a function or an object that the module has a name for",
-                      todo="assign it to a name first: an entry point leads to a name")
 
 
 # Where modules are
@@ -207,24 +134,24 @@ def _imported(name: str, folder: Path) -> ModuleType:
 
 # The file
 
-def updated(text: str, tables: Tables, path: Path) -> str:
+def updated(text: str, wanted: Tables, path: Path) -> str:
     """A pyproject.toml with new tables between the marks; without marks, at its end."""
-    by_hand = tomllib.loads(MARKED.sub("", text)).get("project", {}).get("entry-points", {}).keys() & tables.keys()
+    by_hand = tomllib.loads(MARKED.sub("", text)).get("project", {}).get("entry-points", {}).keys() & wanted.keys()
     if by_hand:
         raise CorejaxValueError(
             f"{path}: these tables would be there twice", got=", ".join(sorted(by_hand)), where=str(path),
             wanted="groups of corejax between the marks only",
             todo="delete them: what your modules export is written instead (rules: RULES; namespaces: NAMESPACE)")
-    marked = f"{BEGIN}\n{render(tables)}\n{END}\n"
+    marked = f"{BEGIN}\n{render(wanted)}\n{END}\n"
     if MARKED.search(text):
         return MARKED.sub(lambda _: marked, text)
-    return f"{text.rstrip()}\n\n{marked}" if tables else text
+    return f"{text.rstrip()}\n\n{marked}" if wanted else text
 
 
-def render(tables: Tables) -> str:
+def render(wanted: Tables) -> str:
     """The tables as TOML."""
     lines = []
-    for group, table in tables.items():
+    for group, table in wanted.items():
         lines.append(f'\n[project.entry-points."{group}"]\n')
         for name, target in table.items():
             key = name if re.fullmatch(r"[\w-]+", name, re.ASCII) else f'"{name}"'

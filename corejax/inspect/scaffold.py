@@ -23,7 +23,7 @@ from typing import Final
 from corejax.base import elements
 from corejax.base.errors import CorejaxRuntimeError, CorejaxValueError, suggestion
 from corejax.installed import namespaces, registry
-from corejax.installed.groups import DTYPES, NAMESPACES, RULES, noun
+from corejax.installed.groups import DTYPES, FUNCTIONS, NAMESPACES, PRIMITIVES, RULES, noun
 
 TEMPLATES: Final = Path(__file__).with_name("templates")
 SUFFIX: Final = ".tmpl"
@@ -87,19 +87,22 @@ def _refuse_taken_names(names: Mapping[str, str], kind: str, pyproject: str) -> 
                                 todo="choose another name, such as one of two words")
     for group, table in tomllib.loads(pyproject)["project"]["entry-points"].items():
         for name in table if group != RULES else ():
-            owner = _owner(group, name)
-            if owner is not None:
-                raise CorejaxValueError(f"{owner} provides the {noun(group)} {name!r} already", got=repr(name),
+            taken = _taken(group, name)
+            if taken is not None:
+                raise CorejaxValueError(f"{taken} {name!r} already", got=repr(name),
                                         wanted="a name that no pack has", todo="choose another name for yours")
 
 
-def _owner(group: str, name: str) -> str | None:
-    """Who has this name already."""
+def _taken(group: str, name: str) -> str | None:
+    """Who provides this name already, and as what."""
     if group == NAMESPACES and namespaces.is_reserved(name):
-        return "corejax"
+        return f"corejax provides the {noun(group)}"
     if group == DTYPES and elements.is_reserved(name):
-        return "corejax or NumPy"
-    return next((str(entry.pack) for entry in registry.installed().providers(group, name)), None)
+        return f"corejax or NumPy provides the {noun(group)}"
+    installed = registry.installed()
+    in_lax = installed.in_lax(name) if group in (PRIMITIVES, FUNCTIONS) else ()
+    return next((f"{entry.pack} provides the {noun(entry.group)}" for entry in (
+        *installed.providers(group, name), *in_lax)), None)
 
 
 def _used_otherwise(names: Mapping[str, str], kind: str) -> set[str]:

@@ -23,7 +23,7 @@ from typing import Any
 from corejax.arrays.datamodel import BINARY, UNARY, ArrayType
 from corejax.base.errors import CorejaxRuntimeError, CorejaxValueError
 from corejax.base.source import here
-from corejax.inspect.annotations import Origin, Scope, origins
+from corejax.inspect.annotations import Origin, Scope, is_typed, origins
 from corejax.installed import groups, manifest, registry
 from corejax.packs.define import find
 
@@ -106,6 +106,8 @@ class Stubs:
         exported = {each: self._loaded(f"cj.{name}.{each}", getattr, module, each)
                     for each in getattr(module, "__all__", ())}
         made = {each: value for each, value in exported.items() if hasattr(value, "primitive")}
+        if not is_typed(real):
+            return self._untyped_namespace(name, module, exported)
         if not made and "__getattr__" not in vars(module):
             return f"{MARK}\n\nfrom {real} import *\n"
         scope, body = Scope(exported, self._public), []
@@ -116,12 +118,23 @@ class Stubs:
             body += ["", *self._defined(f"{name}.{each}", function, scope)]
         return _file(_quoted(inspect.getdoc(module) or ""), [*scope.imports(), *body])
 
+    def _untyped_namespace(self, name: str, module: Any, exported: Mapping[str, Any]) -> str:
+        """What is in a module that type checkers don't read: all is defined here."""
+        scope, body = Scope(exported, self._public), []
+        for each, value in sorted(exported.items()):
+            if isinstance(value, ModuleType):
+                scope.export(each, (f"corejax.{name}", each))
+            else:
+                body += ["", *self._defined(f"{name}.{each}", None if _is_type(value) else value, scope)]
+        return _file(_quoted(inspect.getdoc(module) or ""), [*scope.imports(), *body])
+
     def _functions(self) -> str:
         """`corejax.lax`: the functions of all packs, and primitives that have no other function."""
         provided = {*self._names(groups.FUNCTIONS), *self._names(groups.PRIMITIVES)}
         names = [name for name in registry.installed().names_in_lax() if name in provided and _is_name(name)]
         found = {name: self._loaded(f"lax.{name}", _function, name) for name in names}
-        types = {name: _place(name, value) for name, value in found.items() if _is_type(value)}
+        types = {name: place for name, value in found.items() if _is_type(value)
+                 and is_typed((place := _place(name, value))[0])}
         functions = {name: value for name, value in found.items() if value is not None and name not in types}
         scope, body = Scope(functions, self._public), []
         for name, place in types.items():
@@ -223,7 +236,7 @@ def _function(name: str) -> Any:
 def defined(name: str, value: Any, scope: Scope, method: bool = False) -> list[str]:
     """The definition of a function, as lines."""
     lines: list[str] = []
-    signatures = _signatures(value)
+    signatures = [] if _is_type(value) else _signatures(value)
     if not signatures:
         return [f"{name}: {scope.name(('typing', 'Any'))}"]
     doc = inspect.getdoc(value)

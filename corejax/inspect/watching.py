@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -23,15 +24,20 @@ _PYTHON = str(Path(os.__file__).parent) + os.sep
 _STACK = re.compile(r"^Current thread .*\n((?:  .*\n)*)", re.MULTILINE)
 _FRAME = re.compile(r'^ +File "(.*)", line (\d+) in (.*)$', re.MULTILINE)
 _MOMENT, _PATIENCE = 1.0, 5.0  # seconds for a process to say where it is, and for its end
+_PAUSE = 0.1  # seconds between looking at what it takes
+_MOST_SAID, _TAIL = 1 << 26, 1 << 20  # bytes that it may write, and of which the last are read
 
 
 class Ended(NamedTuple):
-    """What a process found; and if it didn't come to its end, why, what it was doing, and on which line."""
+    """What a process found; and if it didn't come to its end, why, what it was doing, on which line, and all steps that
+    it had begun.
+    """
 
     found: list[dict[str, Any]]
     why: str = ""
     at: str = ""
     place: str = ""
+    steps: tuple[str, ...] = ()
 
 
 def run(arguments: Sequence[str], seconds: float) -> Ended:
@@ -46,30 +52,57 @@ def run(arguments: Sequence[str], seconds: float) -> Ended:
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                                        env={**os.environ, "PYTHONPATH": path}, start_new_session=True)
         try:
-            why = _ended(process, seconds)
+            why = _ended(process, seconds, said)
         finally:
             _end(process)
         found = [json.loads(line) for line in lines.read_text("utf-8").splitlines() if line.endswith("}")]
         at = next((each["at"] for each in reversed(found) if "at" in each), "")
-        rest = [each for each in found if "at" not in each]
+        steps = tuple([each["step"] for each in found if "step" in each])
+        rest = [each for each in found if "at" not in each and "step" not in each]
         if not why and found and not at:
             return Ended(rest)
-        text = said.read_text("utf-8", "replace")
-        return Ended(rest, why or f"ends with exit code {process.returncode}", at, _place(text) or _last(text))
+        text = _tail(said)
+        return Ended(rest, why or f"ends with exit code {process.returncode}", at, _place(text) or _last(text), steps)
 
 
-def _ended(process: subprocess.Popen[bytes], seconds: float) -> str:
+def _ended(process: subprocess.Popen[bytes], seconds: float, said: Path) -> str:
     """Wait for a process to end by itself; if it doesn't, why."""
-    try:
-        code = process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        if _POSIX:
-            process.send_signal(signal.SIGUSR1)  # so it says where it is
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(_MOMENT)
-        return f"takes more than {seconds:g} s"
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            code = process.wait(min(_PAUSE, max(end - time.monotonic(), 0.0)))
+            break
+        except subprocess.TimeoutExpired:
+            why = _too_much(process.pid, said)
+            if time.monotonic() >= end:
+                why = f"takes more than {seconds:g} s"
+        if why:
+            if _POSIX:
+                process.send_signal(signal.SIGUSR1)  # so it says where it is
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_MOMENT)
+            return why
     by = next((each.name for each in signal.Signals if each == -code), f"signal {-code}")
     return f"is ended by {by}" if code < 0 else ""
+
+
+def _too_much(pid: int, said: Path) -> str:
+    """What a process has taken too much of, as far as the system tells it."""
+    if said.stat().st_size > _MOST_SAID:
+        return f"writes more than {_MOST_SAID >> 20} MB"
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        most = os.sysconf("SC_PHYS_PAGES") // 2
+    except (OSError, ValueError, IndexError):
+        return ""
+    return "takes more than half of the memory" if pages > most else ""
+
+
+def _tail(said: Path) -> str:
+    """The end of what a process wrote."""
+    with open(said, "rb") as file:
+        file.seek(max(0, said.stat().st_size - _TAIL))
+        return file.read().decode("utf-8", "replace")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -11,6 +11,9 @@ from corejax.installed.groups import GROUPS, NAMESPACES, PREFIX, PRIMITIVES
 
 _VALUE = re.compile(r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*)\s*(:\s*(?P<attr>[^\W\d]\w*(\.[^\W\d]\w*)*)\s*)?(\[.*\])?")
 
+_FOLD = re.compile(r"\n[ \t]+")
+_REQUIRES = re.compile(r"^Requires-Dist:[ \t]*(.*?)[ \t\r]*$", re.MULTILINE | re.IGNORECASE)
+
 
 class Distribution(Protocol):
     """The attributes of distributions that are used here; the library's own class has changed between releases."""
@@ -63,13 +66,19 @@ class Pack:
                 self._version = "of unknown version"
         return self._version
 
+    @property
+    def distribution(self) -> Distribution:
+        """What its metadata is read from."""
+        return self._distribution
+
+    @property
+    def requires(self) -> list[str]:
+        """The lines of its metadata that say what it requires; none if its metadata is broken."""
+        return requires(self._distribution)
+
     def requirement(self, distribution: str) -> requirements.Requirement | None:
         """What it requires of another distribution; None if it requires nothing of it, or its metadata is broken."""
-        try:
-            found = requirements.parse(self._distribution.requires or ())
-        except Exception:  # broken metadata must not hide what is being described
-            return None
-        of_it = [each for each in found if each.name == distribution]
+        of_it = [each for each in requirements.parse(self.requires) if each.name == distribution]
         return min(of_it, key=lambda each: each.optional) if of_it else None
 
     def below_lax(self) -> list[str]:
@@ -78,6 +87,18 @@ class Pack:
 
     def __str__(self) -> str:
         return f"{self.name} {self.version}"
+
+
+def requires(distribution: Distribution) -> list[str]:
+    """The lines of metadata that say what a distribution requires; none if its metadata is broken."""
+    try:
+        text = distribution.read_text("METADATA")
+        if not text:
+            return list(distribution.requires or ())
+        head = _FOLD.sub(" ", text.partition("\n\n")[0])  # parsing all of it takes a hundred times as long
+        return _REQUIRES.findall(head)
+    except Exception:  # broken metadata must not hide what is being described
+        return []
 
 
 # Reading entry points

@@ -13,24 +13,25 @@ from collections.abc import Iterable, Iterator
 
 import importlib_metadata
 
-from corejax.base.errors import PackError
 from corejax.base.source import add_library_package
 from corejax.installed import preferences
 from corejax.installed.distributions import Distribution, Entry, Pack, parse
-from corejax.installed.groups import AT_TOP, FUNCTIONS, ITSELF, PREFIX, PRIMITIVES, RULES, noun, report
+from corejax.installed.groups import AT_TOP, FUNCTIONS, ITSELF, NAMESPACES, PREFIX, PRIMITIVES, RULES, report
 from corejax.installed.requirements import canonical
+from corejax.installed.scopes import Scopes, several
 from corejax.installed.targets import EVERY, Choice, Target
 
 _REST = "(and all after it)"
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 
-_STANDARD = re.compile(r"""([\w.-]+).*;.*\bextra\s*==\s*['"]std['"]""")
+_OF_EXTRA = re.compile(r"""(?P<name>[\w.-]+).*;.*\bextra\s*==\s*['"](?P<extra>[\w.-]+)['"]""")
+_KERNEL = "corejax"
 
 
 class Manifest:
     """All packs in use, and who provides what; `broken` maps distributions to what is wrong with their metadata."""
 
-    __slots__ = ("_groups", "_preferred", "_rules", "broken", "hidden", "misspelled", "packs", "shadowed")
+    __slots__ = ("_groups", "_preferred", "_rules", "broken", "hidden", "misspelled", "packs", "scopes", "shadowed")
 
     def __init__(self, packs: Iterable[Pack], broken: dict[str, str] | None = None,
                  shadowed: dict[str, Pack] | None = None) -> None:
@@ -45,6 +46,7 @@ class Manifest:
         for name, pack in found.items():
             (self.hidden if name in out else self.packs)[name] = pack
         self.broken = {name: why for name, why in self.broken.items() if name not in out or name == _REST}
+        self.scopes = Scopes(found, distribution)
         self._groups: dict[str, dict[str, list[Entry]]] = {}
         self._rules: dict[str, list[tuple[Target, Entry]]] = {}
         self.misspelled: list[Entry] = []
@@ -93,11 +95,26 @@ class Manifest:
 
     def choose_function(self, name: str) -> Entry | None:
         """The entry for a public function, or for a primitive of a pack that has no function of that name."""
-        functions = self.providers(FUNCTIONS, name)
+        entries = self._functions(name)
+        return self.one_of(FUNCTIONS if self.providers(FUNCTIONS, name) else PRIMITIVES, name, entries)
+
+    def in_lax(self, name: str) -> list[Entry]:
+        """The entries of which `lax.NAME` is one, at most one of each pack; for NAME_p, those of primitives."""
+        entries = _first_of_each([*self._functions(name), *self.providers(NAMESPACES, f"lax.{name}")])
+        if not name.endswith(ITSELF):
+            return entries
+        bare = name.removesuffix(ITSELF)
+        packs = [entry.pack for entry in self._functions(bare)]
+        return _first_of_each(
+            [*entries, *[entry for entry in self.providers(PRIMITIVES, bare) if entry.pack in packs]])
+
+    def at_top(self, name: str) -> list[Entry]:
+        """The entries of which `cj.NAME` is one, at most one of each pack."""
+        return _first_of_each([*self.providers(NAMESPACES, name), *self.providers(FUNCTIONS, AT_TOP + name)])
+
+    def _functions(self, name: str) -> list[Entry]:
         primitives = [entry for entry in self.providers(PRIMITIVES, name) if not entry.pack.below_lax()]
-        packs = [entry.pack for entry in functions]
-        entries = [*functions, *[entry for entry in primitives if entry.pack not in packs]]
-        return self.one_of(FUNCTIONS if functions else PRIMITIVES, name, entries)
+        return _first_of_each([*self.providers(FUNCTIONS, name), *primitives])
 
     def names_in_lax(self) -> list[str]:
         """Every function of `lax`, and every primitive that is one."""
@@ -107,22 +124,28 @@ class Manifest:
             [entry.pack.below_lax() for entry in self.providers(PRIMITIVES, name)])]
         return sorted({*functions, *primitives})
 
-    def one_of(self, group: str, name: str, entries: list[Entry]) -> Entry | None:
-        """The winner among several entries for the same name; raises if the user made no choice."""
+    def one_of(self, group: str, name: str, entries: list[Entry], user: Pack | None = None) -> Entry | None:
+        """The winner among several entries for the same name; raises if packs conflict and the user made no choice.
+
+        In the modules of a pack, the `user` of the name, only those count that it requires if any of them has the name.
+        """
         if len(entries) < 2:
             return entries[0] if entries else None
-        now = self.preferences
-        degrees = [now.of(entry.pack.name, name).degree for entry in entries]
-        preferred = [entry for entry, degree in zip(entries, degrees, strict=True) if degree and degree == max(degrees)]
-        if len(preferred) == 1:
-            return preferred[0]
-        packs = sorted({entry.pack for entry in preferred or entries}, key=lambda pack: pack.name)
-        raise PackError(
-            f"the {noun(group)} {name!r} is provided more than once", pack=", ".join(map(str, packs)),
-            got="; ".join(sorted(f"{entry.pack} ({entry.module}:{entry.attr})" for entry in entries)),
-            wanted="one provider",
-            todo=f"choose with COREJAX_PREFER={packs[0].name}, or uninstall all but one of them" if len(packs) > 1 else
-            f"correct the entry points of {packs[0].name}, or leave it out with COREJAX_DISABLE_PACKS={packs[0].name}")
+        for required in self.scopes.tiers(user) if user is not None else ():
+            found = [entry for entry in entries if entry.pack.name in required]
+            if found:
+                return self._preferred_of(group, name, found, user, True)
+        return self._preferred_of(group, name, entries, user, False)
+
+    def _preferred_of(self, group: str, name: str, entries: list[Entry], user: Pack | None, required: bool) -> Entry:
+        """The only entry, or the one that the user prefers."""
+        if len(entries) > 1:
+            now = self.preferences
+            degrees = [now.of(entry.pack.name, name).degree for entry in entries]
+            entries = [entry for entry, degree in zip(entries, degrees, strict=True) if degree == max(degrees)]
+        if len(entries) > 1:
+            raise several(group, name, entries, user, required)
+        return entries[0]
 
     def hidden_provider(self, groups: Iterable[str], name: str) -> Pack | None:
         """A pack that provides the name but is excluded by the environment."""
@@ -154,6 +177,15 @@ class Manifest:
             if pack is not None and pack.version != other.version:
                 yield name, (f"two versions of {name} are installed: {pack.version} is used, as it comes first on the "
                              f"path, and {other.version} isn't. Uninstall both, and install one")
+
+
+def _first_of_each(entries: Iterable[Entry]) -> list[Entry]:
+    """Of each pack the entries of the first group in which it has any."""
+    found: list[Entry] = []
+    for entry in entries:
+        if all([other.group == entry.group for other in found if other.pack is entry.pack]):
+            found.append(entry)
+    return found
 
 
 def _names(variable: str, packs: Iterable[str], none: bool = False) -> list[str] | None:
@@ -248,9 +280,20 @@ def copies(name: str) -> list[Distribution]:
 
 def standard() -> list[str]:
     """The packs that the kernel's extra `std` names; stubs, which it names too, are for type checkers only."""
-    requires = getattr(distribution("corejax"), "requires", None) or ()
-    names = [canonical(found[1]) for found in map(_STANDARD.match, requires) if found]
-    return [name for name in names if not name.endswith("-stubs")]
+    return [name for name in _of_extra("std") if not name.endswith("-stubs")]
+
+
+def bringing(namespace: str) -> str | None:
+    """The distribution that the kernel's extra of this name says brings a namespace, if there is such an extra."""
+    found = _of_extra(namespace)
+    return found[0] if len(found) == 1 and found[0].startswith(f"{_KERNEL}-") else None
+
+
+def _of_extra(extra: str) -> list[str]:
+    """What the kernel's extra of this name brings."""
+    requires = getattr(distribution(_KERNEL), "requires", None) or ()
+    return [canonical(found["name"]) for found in map(_OF_EXTRA.match, requires)
+            if found and found["extra"] == extra]
 
 
 _kept: dict[str, Manifest] = {}

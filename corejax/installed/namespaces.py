@@ -110,11 +110,11 @@ def _real_name(fullname: str) -> str:
 
 
 def _unknown(name: str) -> CorejaxModuleNotFoundError:
-    near = suggestion(name, registry.installed().names(NAMESPACES))
+    todo = (registry.brought_by(name) or suggestion(name, registry.installed().names(NAMESPACES)) or
+            registry.install_hint(name, (NAMESPACES,)))
     error = CorejaxModuleNotFoundError(
         f"no installed pack provides the namespace corejax.{name}", got=registry.packs_in_use(), where=_importer(),
-        wanted="a module of corejax, or a namespace of one of these",
-        todo=near or registry.install_hint(name, (NAMESPACES,)))
+        wanted="a module of corejax, or a namespace of one of these", todo=todo)
     error.name = _ROOT + name
     return error
 

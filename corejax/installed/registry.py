@@ -55,12 +55,16 @@ class Failure(NamedTuple):
 
 
 _objects: dict[tuple[str, str], Any] = {}
+_of_entries: dict[Entry, Any] = {}
 _broken: dict[str, Failure] = {}
 _MISSING = object()
 _to_forget: list[Callable[[str | None], None]] = []
 
 
 _thread = threading.local()
+
+#: Called with the name of a pack that begins to be imported, and with that of the one outside, or None, after it.
+_told_of_imports: list[Callable[[str | None], None]] = []
 
 
 # Loading
@@ -69,9 +73,7 @@ def importing(module: str = "") -> Pack | None:
     """The pack that this thread is importing now; or the one whose this module is, if that is being imported."""
     found: Pack | None = getattr(_thread, "importing", None)
     if found is None and _is_importing(sys.modules.get(module)):
-        package = module.partition(".")[0]
-        found = next((pack for pack in installed().packs.values()
-                      if any([entry.module.partition(".")[0] == package for entry in pack.entries])), None)
+        found = installed().scopes.pack_of(module)
     return found
 
 
@@ -80,6 +82,7 @@ def forget() -> None:
     """Choose anew at the next use of each name: the user prefers something else now, or a module was reloaded."""
     new_generation()
     _objects.clear()
+    _of_entries.clear()
     for drop in _to_forget:
         drop(None)
 
@@ -89,8 +92,15 @@ def forget_function(name: str) -> None:
     new_generation()
     for group in (PRIMITIVES, FUNCTIONS):
         _objects.pop((group, name), None)
+        for entry in installed().providers(group, name):
+            _of_entries.pop(entry, None)
     for drop in _to_forget:
         drop(name)
+
+
+def tell_of_imports(tell: Callable[[str | None], None]) -> None:
+    """Call this with the name of each pack that begins to be imported; and after it with the one outside, or None."""
+    _told_of_imports.append(tell)
 
 
 def also_forget(drop: Callable[[str | None], None]) -> None:
@@ -122,7 +132,13 @@ def load(group: str, name: str) -> Any:
     entry = installed().choose(group, name)
     if entry is None:
         raise unknown(group, name)
-    return keep(load_entry(entry), _objects, (group, name), since)
+    return keep(load_once(entry), _objects, (group, name), since)
+
+
+def load_once(entry: Entry) -> Any:
+    """The entry's object, as it was when it was first asked for."""
+    found, since = _of_entries.get(entry, _MISSING), generation()
+    return found if found is not _MISSING else keep(load_entry(entry), _of_entries, entry, since)
 
 
 def load_dtype(name: str) -> object:
@@ -202,6 +218,8 @@ def _is_importing(module: object) -> bool:
 def _import(entry: Entry) -> Any:
     package, before, watch = entry.module.partition(".")[0], Modules(), Watch(entry.pack, entry.module)
     outer, _thread.importing = getattr(_thread, "importing", None), entry.pack
+    for tell in _told_of_imports:
+        tell(entry.pack.name)
     try:
         # Without our own lock: a module that is being imported by another thread may be waiting for us. If two wait for
         # each other, Python's `import` continues with one half done, while `import_module` raises.
@@ -218,6 +236,8 @@ def _import(entry: Entry) -> Any:
         raise failed from failed.__cause__  # perhaps found by another thread first
     finally:
         _thread.importing = outer
+        for tell in _told_of_imports:
+            tell(outer.name if outer else None)
     if entry.pack.name in _broken:  # by another thread, meanwhile
         before.forget(package)
         raise _broken_error(entry)
@@ -331,12 +351,23 @@ def install_hint(name: str, groups: Iterable[str]) -> str:
     pack = found.hidden_provider(groups, name)
     if pack is not None:
         return f"{pack} provides it, and COREJAX_PACKS or COREJAX_DISABLE_PACKS excludes that pack"
+    known = brought_by(name) if NAMESPACES in groups else None
+    if known is not None:
+        return known
     if not found.packs:
         return "no pack is in use: pip install 'corejax[std]' brings the standard ones"
     missing = [pack for pack in manifest.standard() if pack not in found.packs.keys() | found.hidden]
     if missing:
         return f"pip install 'corejax[std]' brings {', '.join(missing)}; or install the pack that provides it"
     return "install the pack that provides it, if there is one"
+
+
+def brought_by(namespace: str) -> str | None:
+    """How to install the distribution that is known to bring a namespace; None if that is unknown, or is installed."""
+    pack, found = manifest.bringing(namespace), installed()
+    if pack is None or pack in found.packs or pack in found.hidden or pack in found.broken:
+        return None
+    return f"{pack} brings it: pip install 'corejax[{namespace}]'"
 
 
 def packs_in_use() -> str:

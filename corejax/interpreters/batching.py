@@ -66,7 +66,7 @@ class BatchTrace(Trace):
                 dims.append(x.dim)
                 batched = True
             else:
-                vals.append(x)
+                vals.append(x if type(x) is Array else self.rule_operand(primitive, len(vals), x))
                 dims.append(None)
         parent, axis = self.parent, self.axis
         context.trace = parent

@@ -28,7 +28,7 @@ from corejax.kernel.context import context
 from corejax.kernel.factors import instantiate
 from corejax.kernel.jaxpr import Jaxpr, Params
 from corejax.kernel.primitive import Primitive
-from corejax.kernel.trace import Trace, Tracer, check_belongs, derivative_error, leak_error
+from corejax.kernel.trace import Trace, Tracer, as_value, check_belongs, derivative_error, leak_error
 from corejax.kernel.varying import in_order, varied
 
 
@@ -106,7 +106,10 @@ class JVPTrace(Trace):
             keep_zeros = primitive.symbolic_zeros
             for i, t in enumerate(tangents):
                 if t is None:
-                    tangents[i] = zero = Zero(aval_of(primals[i]).tangent)
+                    x = primals[i]
+                    if type(x) is not Array and not isinstance(x, Tracer):
+                        primals[i] = x = parent.rule_operand(primitive, i, x)
+                    tangents[i] = zero = Zero(x.aval.tangent)
                     if not keep_zeros:
                         tangents[i] = instantiate(zero)
             try:
@@ -189,8 +192,9 @@ def jvp(fun: Callable[..., Sequence[Any]], primals: Sequence[object], tangents: 
 def run_jvp(fun: Callable[..., Sequence[Any]], trace: JVPTrace, caller: Trace, primals: Sequence[object],
          tangents: Sequence[object]) -> tuple[list[Any], list[Any]]:
     """`jvp` with the given trace; makes `caller` current again afterwards."""
-    args = [p if type(t) is Zero else JVPTracer(trace, p, t if type(t) is Linear else tangent_of(t, aval_of(p)))
-            for p, t in zip(primals, tangents, strict=True)]
+    args = [p if type(t) is Zero else JVPTracer(
+        trace, as_value(p), t if type(t) is Linear else tangent_of(as_value(t), aval_of(p)))
+        for p, t in zip(primals, tangents, strict=True)]
     context.trace = trace
     try:
         results = fun(*args)

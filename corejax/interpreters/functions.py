@@ -50,6 +50,8 @@ def stage_function(fun: Callable[..., Any], in_avals: Sequence[ShapedArray], in_
     key = closed.jaxpr.name, getattr(fun, "__code__", None), structural_key(closed.jaxpr)
     found = _programs.get(key)
     if found is None:
-        found = _programs.put(key, (closed.jaxpr, consts_to_operands(closed)[0]))
+        found = closed.jaxpr, consts_to_operands(closed)[0]
+        if not closed.jaxpr.is_passing:
+            found = _programs.put(key, found)
     jaxpr, of_operands = found
     return Staged(ClosedJaxpr(jaxpr, closed.consts), out_tree, of_operands, tuple(closed.consts))

@@ -91,6 +91,8 @@ class LinearizeTrace(JVPTrace):
             if _spreads(primals, unknowns) if factors is not None else (
                     active < len(args) or primitive.multiple_results):
                 return self._by_rule(primitive, args, params)
+            if active < len(args):  # factors are rules
+                primals = [self.rule_operand(primitive, i, x) for i, x in enumerate(primals)]
         context.trace = base = self.base
         try:
             out = base.process(primitive, primals, params)
@@ -184,10 +186,17 @@ class LinearizeTrace(JVPTrace):
             out = base.process_two(primitive, p, q, alike)
             operands: Any = ()
             if t is not None and (f := factors[0]) is not None:
-                operands = t, f if type(f) is int else self._weight(primitive, f, out, (p, q), _no_params)
+                if type(f) is not int:
+                    if u is None and type(q) is not Array:
+                        q = self.rule_operand(primitive, 1, q)
+                    f = self._weight(primitive, f, out, (p, q), _no_params)
+                operands = t, f
             if u is not None and (f := factors[1]) is not None:
-                w = f if type(f) is int else self._weight(primitive, f, out, (p, q), _no_params)
-                operands = (*operands, u, w)
+                if type(f) is not int:
+                    if t is None and type(p) is not Array:
+                        p = self.rule_operand(primitive, 0, p)
+                    f = self._weight(primitive, f, out, (p, q), _no_params)
+                operands = (*operands, u, f)
         finally:
             context.trace = self
         return self._taped(weighted_sum, operands, _no_params, out) if operands else out
@@ -296,7 +305,11 @@ class LinearizeTrace(JVPTrace):
             zero = TapeTracer(self.parent, Linear(aval_of(args[i]).tangent))
             zeros.add(zero._var)
             active[i] = JVPTracer(self, as_value(args[i]), zero)
-        return JVPTrace.process(self, primitive, active, params), zeros
+        supposed, self.parent.supposes = self.parent.supposes, True
+        try:
+            return JVPTrace.process(self, primitive, active, params), zeros
+        finally:
+            self.parent.supposes = supposed
 
     def _may_be_unknown(self, primitive: Primitive, args: Sequence[object], params: Params, position: int) -> bool:
         """Whether the rule accepts a tangent for this operand. The tape stays as it is."""
@@ -314,9 +327,10 @@ class LinearizeTrace(JVPTrace):
     def _by_linearize(self, primitive: Primitive, rule: Rule, args: Sequence[Any], params: Params) -> Any:
         """Run the primitive's own linearize rule on the primals, and the function that it returns on the tape."""
         own = [type(x) is JVPTracer and x._trace is self for x in args]
-        primals = [x.primal if o else x for x, o in zip(args, own, strict=True)]
         if True not in own:
             return JVPTrace.process(self, primitive, args, params)
+        primals = [x.primal if o else self.rule_operand(primitive, i, x)
+                   for i, (x, o) in enumerate(zip(args, own, strict=True))]
         tangents = [x.tangent if o else Zero(aval_of(x).tangent) for x, o in zip(args, own, strict=True)]
         try:
             context.trace = self.base
@@ -401,9 +415,12 @@ def linearize(fun: Callable[..., Sequence[Any]], primals: Sequence[object]) -> t
         var = Linear(aval) if aval.dtype is not float0 else None
         ins.append(var)
         tangents.append(Zero(aval) if var is None else var)
+    trace, eqns = LinearizeTrace(tape), tape.eqns
     try:
-        outs, dots = run_jvp(fun, LinearizeTrace(tape), caller, primals, tangents)
+        outs, dots = run_jvp(fun, trace, caller, primals, tangents)
         ends = [x if type(x) is Zero else tape.operand(x) for x in dots]
     finally:
         tape.live = False
-    return outs, LinearMap(tape.eqns, ins, ends)
+    if trace.forgets:
+        tape.eqns = trace.eqns = []
+    return outs, LinearMap(eqns, ins, ends)

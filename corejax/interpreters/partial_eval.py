@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
-from corejax.arrays.array import Array, as_array
+from corejax.arrays.array import Array
 from corejax.base.avals import Linear, ShapedArray, aval_of
 from corejax.base.caches import WeakCache
 from corejax.base.source import at_hand
@@ -69,13 +69,14 @@ class TapeTracer(Tracer):
 class TapeTrace(Trace):
     """Passes primitives whose operands are all known to its parent, and records the others."""
 
-    __slots__ = ("eqns",)
+    __slots__ = ("eqns", "supposes")
     is_recording = True
     parent: Trace
 
     def __init__(self, parent: Trace) -> None:
         super().__init__(parent)
         self.eqns: list[TapeEqn] = []
+        self.supposes = False
 
     def unknown(self, aval: ShapedArray) -> TapeTracer:
         return TapeTracer(self, Linear(aval))
@@ -111,7 +112,7 @@ class TapeTrace(Trace):
         if isinstance(x, Tracer):
             check_belongs(x, self, "linearizing")
             return x
-        return as_array(x, copy=True)
+        return self.held(x)
 
     def _split(self, primitive: Primitive, rule: Rule, args: Sequence[object], params: Params) -> list[Any]:
         """Let the primitive split itself: evaluate its known equation, record its staged one."""

@@ -14,13 +14,14 @@ import numpy as np
 
 from corejax.arrays.array import Array, as_array
 from corejax.base.avals import ShapedArray, aval_of
-from corejax.base.errors import CorejaxTypeError
+from corejax.base.errors import CorejaxTypeError, LeakedTracerError
+from corejax.base.source import here
 from corejax.ir.interpret import location
 from corejax.ir.surgery import substitute
 from corejax.kernel.context import context
 from corejax.kernel.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Params, Var, no_effects
 from corejax.kernel.primitive import Primitive
-from corejax.kernel.trace import Trace, Tracer, check_belongs, leak_error, operand_error
+from corejax.kernel.trace import Trace, Tracer, check_belongs, history, leak_error, operand_error
 
 if TYPE_CHECKING:
     from corejax.base.source import Location
@@ -44,7 +45,7 @@ class StagingTracer(Tracer):
 class StagingTrace(Trace):
     """Records every primitive as an equation."""
 
-    __slots__ = ("eqns", "effects", "constvars", "constvals", "_const_of")
+    __slots__ = ("eqns", "effects", "constvars", "constvals", "_const_of", "_held")
     stages = True
 
     def __init__(self, parent: Trace) -> None:
@@ -54,6 +55,7 @@ class StagingTrace(Trace):
         self.constvars: list[Var] = []
         self.constvals: list[Any] = []
         self._const_of: dict[int, Var] = {}
+        self._held: dict[int, tuple[object, Array]] = {}
 
     def process(self, primitive: Primitive, args: Sequence[object], params: Params) -> Any:
         atoms: list[Atom] = []
@@ -118,23 +120,30 @@ class StagingTrace(Trace):
         if isinstance(x, Tracer):
             check_belongs(x, self, "tracing")
             return self._constvar(x)
-        key = id(x)
-        if key in self._const_of:
-            return self._const_of[key]
-        array = x if type(x) is Array else as_array(x, copy=True)
+        array = x if type(x) is Array else self.held(x)
+        if id(array) in self._const_of:
+            return self._const_of[id(array)]
         aval = array.aval
         if not aval.shape and hasattr(array, "_host") and aval.dtype.type is not _VOID:
             return Literal(array, aval)
-        return self._constvar(array, original=x)
+        return self._constvar(array)
 
-    def _constvar(self, value: Any, original: object = None) -> Var:
-        # Keyed by identity, so the const list holds `original`; otherwise its id could be reused later.
-        holder = value if original is None else original
-        var = self._const_of.get(id(holder))
+    def held(self, x: object) -> Array:
+        # By identity, so that a constant is one, however often and by whomever it is used; that keeps the id its own.
+        found = self._held.get(id(x))
+        if found is None:
+            array = as_array(x, copy=True)
+            if not array.aval.shape:
+                return array
+            found = self._held[id(x)] = x, array
+        return found[1]
+
+    def _constvar(self, value: Any) -> Var:
+        var = self._const_of.get(id(value))  # the list holds the value, so its id isn't reused
         if var is None:
-            var = self._const_of[id(holder)] = Var(value.aval)
+            var = self._const_of[id(value)] = Var(value.aval)
             self.constvars.append(var)
-            self.constvals.append((holder, value))
+            self.constvals.append(value)
         return var
 
 
@@ -172,7 +181,10 @@ def stage(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray], na
         context.trace = previous
         trace.live = False
     jaxpr = Jaxpr(trace.constvars, [t._var for t in tracers], outs, trace.eqns, trace.effects, name)
-    return ClosedJaxpr(jaxpr, [value for _, value in trace.constvals])
+    closed = ClosedJaxpr(jaxpr, trace.constvals)
+    if trace.forgets:
+        trace.eqns, trace.constvals, trace._const_of, trace._held = [], [], {}, {}
+    return closed
 
 
 def stage_closed(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray], name: str = "",
@@ -186,6 +198,13 @@ def stage_closed(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArr
         return closed.jaxpr
     for const in closed.consts:
         if isinstance(const, Tracer):
-            raise leak_error(const, f"{name or 'a rule'} closes over a traced value")
+            if not const._trace.live:
+                raise leak_error(const, f"{name or 'a rule'} closes over a traced value")
+            raise LeakedTracerError(
+                f"a rule applied to the program {name or 'being transformed'} reads a traced value that isn't an "
+                "operand of that program", got=history(const), where=here(),
+                wanted="a rule whose traced values are arguments, or variables in its closure",
+                todo="pass the value as an argument, or have the rule close over it, instead of fetching it from a "
+                     "global, an attribute of a class, or a generator")
     literals = {v: Literal(c, c.aval) for v, c in zip(closed.jaxpr.constvars, closed.consts, strict=True)}
     return substitute(closed.jaxpr, literals)

@@ -142,6 +142,14 @@ class Jaxpr(Printed, _Immutable):
     def out_avals(self) -> list[ShapedArray]:
         return [v.aval for v in self.outvars]
 
+    @property
+    def is_passing(self) -> bool:
+        """Whether a param of an equation holds traced values, in a Python function: no cache may keep these alive."""
+        found = self._memo.get("passing")
+        if found is None:
+            found = self._memo["passing"] = any([passes(eqn.params) for eqn in self.eqns])
+        return found
+
     def replace(self, **fields: Any) -> Jaxpr:
         """The same jaxpr with these fields replaced."""
         names = ("constvars", "invars", "outvars", "eqns", "effects", "name")
@@ -193,3 +201,12 @@ def subjaxprs(params: Mapping[str, object]) -> Iterator[Jaxpr]:
             yield value
         elif type(value) is tuple:
             yield from (item for item in value if isinstance(item, Jaxpr))
+
+
+def passes(params: Mapping[str, object]) -> bool:
+    """Whether params hold traced values, which end with their transformation: an object has `__corejax_passing__`."""
+    for value in params.values():
+        for item in value if type(value) is tuple else (value,):
+            if item.is_passing if type(item) is Jaxpr else getattr(item, "__corejax_passing__", False):
+                return True
+    return False

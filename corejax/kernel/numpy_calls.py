@@ -19,6 +19,7 @@ from corejax.arrays.array import Array, as_array
 from corejax.arrays.datamodel import DataModel
 from corejax.base import dtypes
 from corejax.base.avals import aval_of
+from corejax.base.config import config
 from corejax.base.errors import CorejaxError, CorejaxTypeError, kind_of
 from corejax.base.miscalls import is_miscall
 from corejax.base.source import expression, here, place_here
@@ -181,7 +182,18 @@ def from_array_like(x: object) -> Any:
         return x
     if not isinstance(x, (list, tuple)):
         return as_array(x, copy=True)
-    return roles.stack([from_array_like(part) for part in x]) if _is_traced(x) else as_array(np.asarray(x), copy=False)
+    if _is_traced(x):
+        return roles.stack([from_array_like(part) for part in x])
+    host = np.asarray(x)
+    narrow = config.default_bits == 32 and host.dtype.kind in "ifc" and _are_numbers(x)
+    return as_array(host.astype(dtypes.default_dtype(host.dtype.kind)) if narrow else host, copy=False)
+
+
+def _are_numbers(x: object) -> bool:
+    """Whether there are only Python's numbers, and integers of the default dtype."""
+    if isinstance(x, (list, tuple)):
+        return all(map(_are_numbers, x))
+    return type(x) in dtypes.PYTHON_SCALARS and (type(x) is not int or -2 ** 31 <= x < 2 ** 31)
 
 
 def _is_traced(x: object) -> bool:

@@ -4,16 +4,16 @@
     binder    ::=  name:type                                  `_` names what nothing uses
     type      ::=  f64[3]  |  ~f64[]                          `~` is a weak type
     equation  ::=  binder+ = primitive[name=value ...] operand*  with {effect, ...}
-    primitive ::=  sin  |  distribution/sin                   with its owner only beside others of its name
+    primitive ::=  sin  |  distribution/sin                   with its owner only where others have its name
     operand   ::=  name  |  3.0:~f64[]
     value     ::=  None  True  3  -0.0  nan  inf  (1.0+2.0j)  'text'  f64  (value, ...)  jaxpr  closed jaxpr
                 |  P(value, ...)  UNCONSTRAINED  <opaque>     `<text>` for those that have no text to parse back
 
 An equation without outputs starts with `() =`; `#` starts a comment; line breaks count as spaces. Names are local to
 each jaxpr. All numbers are printed exactly, a NaN with a payload as `nan(0x7ff8000000000001)`. Where different
-primitives of one name are in a program, each has its owner in front, as in the names of rules: the distribution that
-brings it, or the module that defined it. `corejax.plugin.find` reads such names. Several of one owner are
-numbered, and only told apart: there is nothing by which they could be found.
+primitives of one name are in a program, or another installed pack has one, each has its owner in front, as in the names
+of rules: the distribution that brings it, or the module that defined it. `corejax.plugin.find` reads such names.
+Several of one owner are numbered, and only told apart: there is nothing by which they could be found.
 
 This module only uses the attributes of jaxprs, not their classes, since those import it.
 """
@@ -32,6 +32,8 @@ import numpy as np
 from corejax.arrays.interned import Interned
 from corejax.base import dtypes
 from corejax.base.source import describe
+from corejax.installed import registry
+from corejax.installed.groups import PRIMITIVES
 from corejax.kernel.scalars import number_text
 
 if TYPE_CHECKING:
@@ -54,11 +56,12 @@ class _Named(Protocol):
 
 
 class _Spelling(dict[_Named, str]):
-    """What to write for the primitives of a program: their names, until it is known which of these are ambiguous."""
+    """What to write for the primitives of a program: their names, or with owners where these are ambiguous."""
 
     def __missing__(self, primitive: _Named) -> str:
-        name = self[primitive] = primitive.name
-        return name
+        name = primitive.name
+        text = self[primitive] = f"{_owner(primitive)}/{name}" if _has_rivals(primitive) else name
+        return text
 
     def tell_apart(self) -> bool:
         """Write the owners of ambiguous names from now on. Are there any?"""
@@ -70,6 +73,14 @@ class _Spelling(dict[_Named, str]):
         for i, (primitive, text) in enumerate(zip(several, owned, strict=True)):
             self[primitive] = f"{text}.{owned[:i].count(text) + 1}" if owned.count(text) > 1 else text
         return True
+
+
+def _has_rivals(primitive: _Named) -> bool:
+    """Does another pack have a primitive of this name? Of one that is known by its name only, nobody can tell."""
+    if not hasattr(primitive, "pack"):
+        return False
+    return any([entry.pack.name != primitive.pack
+                for entry in registry.installed().providers(PRIMITIVES, primitive.name)])
 
 
 def _owner(primitive: _Named) -> str:

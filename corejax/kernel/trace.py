@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from corejax.arrays.array import Array, as_array
 from corejax.arrays.datamodel import DataModel
-from corejax.arrays.storage import as_scalar, read_only, scalar_error
+from corejax.arrays.storage import as_scalar, in_order, read_only, scalar_error
 from corejax.base.avals import ShapedArray, aval_of
 from corejax.base.errors import ConcretizationError, CorejaxTypeError, LeakedTracerError, LostDerivativeError
 from corejax.base.source import Location, describe, expression, here, is_subscript, location, place_here
@@ -37,18 +37,28 @@ class Trace:
     - `is_mapping`: its values have one more axis than they show;
     - `is_recording`: whatever depends on unknown values is put off, to be run or transposed later;
     - `is_staging`: what is bound ends up in a jaxpr, its own or that of a trace around it;
-    - `may_differentiate`: what is bound could be differentiated, by it or by a trace around it, now or later.
+    - `may_differentiate`: what is bound could be differentiated, by it or by a trace around it, now or later;
+    - `is_supposing`: tangents known to be zero are taken for unknown ones, to see what becomes of them, so whatever
+      can't have a tangent says so now rather than when that is needed.
     """
 
-    __slots__ = ("parent", "live", "begun", "knows_values", "__weakref__")
+    __slots__ = ("parent", "live", "begun", "knows_values", "forgets", "__weakref__")
     is_mapping: ClassVar[bool] = False
     is_recording: ClassVar[bool] = False
     stages: ClassVar[bool] = False
     """Whether it turns what is bound into equations of a jaxpr. `is_staging` considers the traces around it too."""
+    supposes: bool = False
+    """The same for `is_supposing`."""
+    is_transparent: ClassVar[bool] = False
+    """Whether it only exchanges operands and has no values of its own: those of its parent are its, too."""
+    stand_ins: Mapping[int, Any] = {}
+    """The values, by id, of tracers that don't belong to it or to traces around it but may be used as if they did."""
     parent: Trace | None
     """The trace that was current when this one started, under which its rules run; None at the bottom."""
     live: bool
     knows_values: bool
+    forgets: bool
+    """Whether it drops its equations once it has ended: its tracers may live longer, and would keep these alive."""
     begun: Location
     """Where in the user's code it started, for errors about tracers that outlive it."""
 
@@ -56,6 +66,7 @@ class Trace:
         self.parent = parent
         self.live = True
         self.begun = None if parent is None else location()
+        self.forgets = False
         self.knows_values = False  # read at every index into an array: a slot takes half as long
 
     def __init_subclass__(cls) -> None:
@@ -83,6 +94,19 @@ class Trace:
             primitive.check_params({})
         return self.process(primitive, (x, y), {})
 
+    def rule_operand(self, primitive: Primitive, i: int, x: object) -> Value:
+        """The i-th operand of a primitive as its rules get it: an `Array` or a tracer. An error names the operand."""
+        if type(x) is Array or isinstance(x, Tracer):
+            return x
+        try:
+            return self.held(x)
+        except CorejaxTypeError as error:
+            raise operand_error(primitive, i, error) from None
+
+    def held(self, x: object) -> Array:
+        """What was passed in an array's place, as an `Array` that doesn't change when the user writes to an ndarray."""
+        return as_array(x, copy=True) if self.parent is None else self.parent.held(x)
+
     def origin(self, tracer: Tracer) -> Location:
         """Where in the user's code this trace boxed a value, if known."""
         return None
@@ -100,7 +124,16 @@ class Trace:
     def may_differentiate(self) -> bool:
         trace: Trace | None = self
         while trace is not None:
-            if not (trace.knows_values or trace.is_mapping):
+            if not (trace.knows_values or trace.is_mapping or trace.is_transparent):
+                return True
+            trace = trace.parent
+        return False
+
+    @property
+    def is_supposing(self) -> bool:
+        trace: Trace | None = self
+        while trace is not None:
+            if trace.supposes:
                 return True
             trace = trace.parent
         return False
@@ -156,7 +189,7 @@ class Tracer(DataModel):
         called, doing = expression(place), "an ndarray's index" if is_subscript(place) else wanted
         raise ConcretizationError(
             (f"{called}: " if called else "")
-            + f"{wanted} needs the value of an array, but only its type is known here", got=_history(self),
+            + f"{wanted} needs the value of an array, but only its type is known here", got=history(self),
             wanted="a concrete value", where=here(), todo=next(
                 (todo for start, todo in _INSTEAD.items() if doing.startswith(start)), _INSTEAD["else"]))
 
@@ -243,6 +276,17 @@ _INSTEAD = {
 Value: TypeAlias = Array | Tracer
 
 
+def forget_when_done(tracer: Tracer) -> None:
+    """Let nothing be reached from this tracer, once its transformation has ended, but traces that have ended, too.
+
+    For a tracer that equations refer to, by a Python function among their params. They would keep themselves alive.
+    """
+    trace: Trace | None = tracer._trace
+    while trace is not None and not trace.forgets:
+        trace.forgets = True
+        trace = trace.parent
+
+
 def as_value(x: object) -> Value:
     """`x` if it is an `Array` or a tracer, else a new `Array`: rules may return raw NumPy arrays."""
     return x if type(x) is Array or isinstance(x, Tracer) else as_array(x, copy=True)
@@ -258,6 +302,8 @@ def belongs(x: object, trace: Trace | None) -> bool:
     while trace is not None:
         if trace is x._trace:
             return x._trace.live
+        if id(x) in trace.stand_ins:
+            return True
         trace = trace.parent
     return False
 
@@ -275,7 +321,7 @@ def as_operand(primitive: Primitive, i: int, x: object) -> Array:
         if type(x) is np.ndarray:
             aval = aval_of(x)
             if x.dtype is aval.dtype:
-                return Array.from_host(read_only(x.view()) if aval.shape else as_scalar(x), aval)
+                return Array.from_host(read_only(in_order(x).view()) if aval.shape else as_scalar(x), aval)
         return as_array(read_only(x.view()) if isinstance(x, np.ndarray) else x, copy=False)
     except CorejaxTypeError as error:
         raise operand_error(primitive, i, error) from None
@@ -294,7 +340,7 @@ def derivative_error(tracer: Tracer, wanted: str) -> LostDerivativeError:
     called = expression(place_here())
     return LostDerivativeError(
         ("" if called in (None, wanted) else f"{called}: ") + f"{wanted} would lose the derivative of x",
-        got=_history(tracer).replace("traced", "differentiated", 1), where=here(),
+        got=history(tracer).replace("traced", "differentiated", 1), where=here(),
         wanted="functions that can be differentiated: cj.lax, operators, array methods, and the NumPy functions "
                "that packs provide",
         todo="use these instead (np.stack makes an array from several values); or, if the value alone is wanted, "
@@ -305,16 +351,16 @@ def leak_error(tracer: Tracer, doing: str) -> LeakedTracerError:
     """The error for a tracer that turns up where it isn't valid."""
     if tracer._trace.live:
         return LeakedTracerError(
-            f"{doing}: a traced value reached code that runs outside of its transformation", got=_history(tracer),
+            f"{doing}: a traced value reached code that runs outside of its transformation", got=history(tracer),
             wanted="a value of this transformation, or of one around it", where=here(),
             todo="pass it as an argument instead of closing over it")
     return LeakedTracerError(
-        f"{doing}: a traced value is used after the transformation that made it ended", got=_history(tracer),
+        f"{doing}: a traced value is used after the transformation that made it ended", got=history(tracer),
         wanted="a value that was returned from the transformed function", where=here(),
         todo="return the value from the function instead of storing it in a global, an attribute or a list")
 
 
-def _history(tracer: Tracer) -> str:
+def history(tracer: Tracer) -> str:
     """A tracer, with where it was made if that is known."""
     trace = tracer._trace
     made, begun = describe(trace.origin(tracer)), describe(trace.begun)

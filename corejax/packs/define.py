@@ -32,7 +32,9 @@ from corejax.base.errors import (
 from corejax.base.source import add_library_package, here
 from corejax.base.tracebacks import public, trim
 from corejax.installed import groups, registry
+from corejax.installed.distributions import Entry
 from corejax.installed.requirements import canonical
+from corejax.installed.scopes import module_of
 from corejax.kernel.primitive import Function, Primitive, Unfrozen
 from corejax.packs.freeze import freeze as freeze
 from corejax.packs.public_functions import public_function as public_function
@@ -50,19 +52,21 @@ _last: weakref.WeakValueDictionary[tuple[int, str], Primitive] = weakref.WeakVal
 
 def place(primitive: Primitive) -> tuple[str | None, str]:
     """The pack of a primitive made by `define`: the one with an entry point that leads to its module."""
-    package = (primitive.module or "").partition(".")[0]
-    for entry in registry.installed().providers(groups.PRIMITIVES, primitive.name):
-        if entry.module.partition(".")[0] == package:
-            add_library_package(package, entry.pack)
-            return entry.pack.name, str(entry.pack)
-    return None, f"defined in {primitive.module}"
+    module, pack = primitive.module or "", None
+    package = module.partition(".")[0]
+    packs = [entry.pack for entry in registry.installed().providers(groups.PRIMITIVES, primitive.name)
+             if entry.module.partition(".")[0] == package]
+    if packs:
+        owner = registry.installed().scopes.pack_of(module) if len(packs) > 1 else None
+        pack = owner if owner in packs else packs[0]
+        add_library_package(package, pack)
+    return (pack.name, str(pack)) if pack is not None else (None, f"defined in {module}")
 
 
 def pickled(primitive: Primitive) -> tuple[object, ...]:
-    """Pickle a pack's primitive by its name (and its pack, if others use the name), any other by its place."""
+    """Pickle a pack's primitive by its pack and name, any other by its place."""
     if primitive.pack is not None:
-        rivals = registry.installed().providers(groups.PRIMITIVES, primitive.name)
-        return (find, (primitive.name,)) if len(rivals) == 1 else (_of_pack, (primitive.pack, primitive.name))
+        return _of_pack_or_fork, (primitive.pack, primitive.name)
     return _primitive_at, (primitive.module, _place_of(primitive))
 
 
@@ -97,14 +101,29 @@ def find(name: str) -> Primitive:
     owner, _, bare = name.rpartition("/")
     if owner:
         return _defined_in(owner, bare) or _of_pack(owner, bare)
-    found = registry.load(groups.PRIMITIVES, name)
+    installed = registry.installed()
+    entries = installed.providers(groups.PRIMITIVES, name)
+    user = installed.scopes.pack_of(module_of(sys._getframe(1))) if len(entries) > 1 else None
+    try:
+        entry = installed.one_of(groups.PRIMITIVES, name, entries, user)
+    except PackError as error:
+        error.todo = f"{error.todo}; or name its owner: {entries[0].pack.name}/{name}"
+        raise
+    if entry is None:
+        raise registry.unknown(groups.PRIMITIVES, name)
+    return of_entry(entry)
+
+
+def of_entry(entry: Entry) -> Primitive:
+    """The primitive that an entry point leads to, as a handle or as a plugin."""
+    found = registry.load_once(entry)
     if not isinstance(found, Primitive):
         primitive = getattr(found, "primitive", None)
-        found = primitive if isinstance(primitive, Primitive) else _primitive_of(found, None, name)
-    if found.name != name:
-        raise PluginError(f"the entry point {name!r} leads to the primitive {found.name!r}", primitive=name,
-                          pack=found.origin, got=f"{found.name!r} of {_whose(name)}", wanted=repr(name), where=here(),
-                          todo="give both the same name")
+        found = primitive if isinstance(primitive, Primitive) else _primitive_of(found, None, entry)
+    if found.name != entry.name:
+        raise PluginError(f"the entry point {entry.name!r} leads to the primitive {found.name!r}", primitive=entry.name,
+                          pack=found.origin, got=f"{found.name!r} of {entry.pack}, by `{entry}`",
+                          wanted=repr(entry.name), where=here(), todo="give both the same name")
     return found
 
 
@@ -118,27 +137,27 @@ def _of_pack(pack: str, name: str) -> Primitive:
     """The primitive of this pack, whatever the user prefers."""
     for entry in registry.installed().providers(groups.PRIMITIVES, name):
         if entry.pack.name == canonical(pack):
-            found = registry.load_entry(entry)
-            primitive = getattr(found, "primitive", found)
-            return primitive if isinstance(primitive, Primitive) else _primitive_of(found, None, name)
+            return of_entry(entry)
     raise PackError(f"the primitive {name!r} of {pack} isn't installed", primitive=name, pack=pack, where=here(),
                     got=registry.packs_in_use(), wanted=pack,
                     todo=f"install {pack}, or import the module that defines it")
 
 
-def _whose(name: str) -> str:
-    entry = registry.installed().choose(groups.PRIMITIVES, name)
-    return f"{entry.pack}, by `{entry}`" if entry else "no pack"
+def _of_pack_or_fork(pack: str, name: str) -> Primitive:
+    """For unpickling: the primitive of this pack, or where it isn't installed, what has the name there."""
+    packs = [entry.pack.name for entry in registry.installed().providers(groups.PRIMITIVES, name)]
+    return find(name) if packs and pack not in packs else _of_pack(pack, name)
 
 
-def _primitive_of(plugin: Any, module: str | None, entry: str | None = None) -> Primitive:
-    """The unique primitive of a plugin object; `entry` is the name of the entry point that led to it, if any."""
+def _primitive_of(plugin: Any, module: str | None, entry: Entry | None = None) -> Primitive:
+    """The unique primitive of a plugin object; `entry` is the entry point that led to it, if any."""
     name = getattr(plugin, "name", None)
     if isinstance(plugin, type) or not isinstance(name, str) or not name.isidentifier():
         is_class = isinstance(plugin, type)
         got = f"the class {plugin.__name__}" if is_class else f"an object of {type(plugin).__name__}, named {name!r}"
-        raise PluginError("a plugin must be an object whose name is an identifier", where=here(), primitive=entry,
-                          got=f"{got}, of {_whose(entry)}" if entry else got,
+        raise PluginError("a plugin must be an object whose name is an identifier", where=here(),
+                          primitive=entry.name if entry else None,
+                          got=f"{got}, of {entry.pack}, by `{entry}`" if entry else got,
                           wanted='an instance of a class with `name = "..."`',
                           todo="make an instance: define(MyPrimitive())" if is_class else "give it a name")
     with _lock:

@@ -23,6 +23,9 @@ _ABSENT = object()
 #: What was imported so far for a primitive, by entry; `_ABSENT` where a table has nothing for it.
 _met: weakref.WeakKeyDictionary[Primitive, dict[Entry, Any]] = weakref.WeakKeyDictionary()
 
+#: Rules that don't count for a primitive for now: see `freeze.without`.
+ignored: weakref.WeakKeyDictionary[Primitive, frozenset[Foreign]] = weakref.WeakKeyDictionary()
+
 
 class Foreign(NamedTuple):
     """A rule that may not be imported yet."""
@@ -55,10 +58,12 @@ def rules_for(primitive: Primitive) -> Iterator[Foreign]:
     """The rules of other packs for a primitive: those for its distribution's, and for that which it substitutes."""
     if primitive.pack is None:
         return
-    installed = manifest.read()
+    installed, left_out = manifest.read(), ignored.get(primitive, ())
     for owner in filter(None, dict.fromkeys([primitive.pack, substituted(primitive)[0]])):
         for target, entry in installed.rules(owner, primitive.name):
-            yield Foreign(target, entry)
+            rule = Foreign(target, entry)
+            if rule not in left_out:
+                yield rule
 
 
 def substituted(primitive: Primitive) -> tuple[str | None, str]:

@@ -1,12 +1,14 @@
 """Freezing: a primitive gets its rules at its first use, and the user is told what was left out of them.
 
-`extend` adds rules before that; `choose_anew` has every primitive frozen anew.
+`extend` adds rules before that. `choose_anew` has every primitive frozen anew, `without` one without some rules.
 """
 
 from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from corejax.base import caches
@@ -57,6 +59,18 @@ def choose_anew() -> None:
         used = list(_fixed)
     thaw(used)
     caches.clear_all()
+
+
+@contextmanager
+def without(primitive: Primitive, rules: Iterable[Foreign]) -> Iterator[None]:
+    """Without some rules of other packs for a primitive, as if these weren't installed."""
+    foreign.ignored[primitive] = frozenset(rules)
+    try:
+        choose_anew()
+        yield
+    finally:
+        del foreign.ignored[primitive]
+        choose_anew()
 
 
 @reloads.when_reloaded

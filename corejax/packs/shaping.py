@@ -35,7 +35,7 @@ takes anything; `vmap` moves it out of the way of the batch axis.
 >>> total(x, (0, 2))
 Traceback (most recent call last):
   ...
-corejax.errors.CorejaxIndexError: total: axis 2 is out of bounds for 2 dimensions
+corejax.errors.CorejaxAxisError: total: axis 2 is out of bounds for 2 dimensions
   ...
 
 A batch axis of a value is moved by `corejax.core.to_dim(x, dim, wanted, size)`, which adds it where there is none.
@@ -49,7 +49,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from corejax.base.errors import CorejaxError, CorejaxIndexError, CorejaxTypeError
+from corejax.base.errors import CorejaxAxisError, CorejaxError, CorejaxTypeError
 from corejax.base.source import here
 
 __all__ = ["as_flag", "as_int", "as_ints", "canonical_axes", "canonical_axis", "check_axes", "dim_without", "insert",
@@ -136,7 +136,7 @@ def canonical_axis(primitive: str, axis: Any, ndim: int) -> int:
         return number + ndim if number < 0 else number
     raise refused(primitive, f"axis {number} is out of bounds for {ndim} dimensions", got=number,
                   wanted=f"an axis from {-ndim} to {ndim - 1}" if ndim else "no axis: the operand is a scalar",
-                  todo="pass an axis that the operand has", kind=CorejaxIndexError)
+                  todo="pass an axis that the operand has", kind=CorejaxAxisError)
 
 
 def canonical_axes(primitive: str, axes: Any, ndim: int) -> Ints:
@@ -149,7 +149,8 @@ def canonical_axes(primitive: str, axes: Any, ndim: int) -> Ints:
         return (canonical_axis(primitive, axes, ndim),)
     found = tuple([canonical_axis(primitive, axis, ndim) for axis in as_ints(primitive, "an axis", axes)])
     if len(set(found)) != len(found):
-        raise refused(primitive, "an axis appears twice", got=axes, wanted="distinct axes", todo="name each axis once")
+        raise refused(primitive, "an axis appears twice", got=axes, wanted="distinct axes", todo="name each axis once",
+                      kind=CorejaxAxisError)
     return found
 
 
@@ -164,7 +165,7 @@ def check_axes(primitive: str, what: str, axes: Any, ndim: int) -> None:
             [type(axis) is not int or not 0 <= axis < ndim for axis in axes]):
         raise refused(primitive, f"{what}={axes!r} are not distinct axes of an operand of {ndim} dimensions", got=axes,
                       wanted=f"a tuple of distinct integers from 0 to {ndim - 1}" if ndim else "(): it is a scalar",
-                      todo="name each axis once, within the operand's dimensions", kind=CorejaxIndexError)
+                      todo="name each axis once, within the operand's dimensions", kind=CorejaxAxisError)
 
 
 def shifted(axes: Sequence[int], batch_dim: int) -> Ints:

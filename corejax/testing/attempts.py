@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeAlias
 
 import numpy as np
 
 from corejax.base.errors import CorejaxError, CorejaxWarning
 from corejax.inspect.explain import place_of_rule
 from corejax.kernel.checks import whose
+from corejax.packs import foreign
+from corejax.packs.freeze import without
 from corejax.testing.case import Case
+from corejax.testing.catalogue import CHECKS
 from corejax.testing.check import Check
-from corejax.testing.report import Failure, Mismatch
+from corejax.testing.report import Failure, Mismatch, NotApplicable
+
+#: For a hook that a check names, with the problem, the hook to blame: what was found out by experiment.
+Culprits: TypeAlias = dict[tuple[str, str], str]
+
+#: Laws that nearly each wrong rule breaks.
+_BASIC = ("the decomposition agrees", "impl and the compiled program agree", "jvp agrees with differences",
+          "a map is a loop")
 
 
 def attempt(each: Check, case: Case) -> BaseException | None:
@@ -41,15 +52,66 @@ def exemption(each: Check, case: Case) -> str:
     return exempt.get(each.name) or (exempt.get(each.departure, "") if each.departure else "")
 
 
-def failed(each: Check, case: Case, error: BaseException) -> Failure:
+def failed(each: Check, case: Case, error: BaseException, culprits: Culprits | None = None) -> Failure:
     """The failure of a case for which a check raised this."""
     if isinstance(error, Mismatch):
-        return failure(each, case, error)
-    hook = error.hook if isinstance(error, CorejaxError) and error.hook else each.hook
-    raised = Mismatch(hook, f"it raised {type(error).__name__}", got=str(error).replace("\n", "\n          "),
-                      wanted="the law to hold: " + each.doc.partition("\n")[0],
-                      todo="fix the rule; or exempt the sample from this check, with the reason")
-    return failure(each, case, raised, error)
+        mismatch, cause = error, None
+    else:
+        hook, cause = error.hook if isinstance(error, CorejaxError) and error.hook else each.hook, error
+        mismatch = Mismatch(hook, f"it raised {type(error).__name__}", got=str(error).replace("\n", "\n          "),
+                            wanted="the law to hold: " + each.doc.partition("\n")[0],
+                            todo="fix the rule; or exempt the sample from this check, with the reason")
+    culprits = {} if culprits is None else culprits
+    key = mismatch.hook, mismatch.problem
+    if key not in culprits:
+        culprits[key] = _culprit(each, case, mismatch.hook)
+    mismatch.hook = culprits[key]
+    return failure(each, case, mismatch, cause)
+
+
+def _culprit(each: Check, case: Case, hook: str) -> str:
+    """The rule to blame where rules of several packs broke a law: one of others' without which the owner's keep it.
+
+    The owner's rules contradict such a rule, and which of them a check names is an accident.
+    """
+    rules = [rule for rule in foreign.rules_for(case.primitive) if foreign.is_met(case.primitive, rule)]
+    slots = [rule.slot for rule in rules]
+    if not rules or hook == "samples" or slots == [hook]:
+        return hook
+    guilty = [rule.slot for rule in rules if _is_guilty(each, case, [rule])]
+    if not guilty and len(rules) > 1 and _is_guilty(each, case, rules):
+        guilty = slots
+    return hook if hook in guilty or not guilty else guilty[0]
+
+
+def _is_guilty(each: Check, case: Case, rules: Sequence[foreign.Foreign]) -> bool:
+    """Whether the law that is broken with the rules isn't without them."""
+    found = _holds_without(rules, each, case)
+    if found is not None:
+        return found
+    others = [CHECKS[name] for name in _BASIC]
+    return any([broken(law, case) and _holds_without(rules, law, case) is True for law in others])
+
+
+def _holds_without(rules: Sequence[foreign.Foreign], each: Check, case: Case) -> bool | None:
+    """Whether a case keeps a law without some rules; None if it can't be checked, though not for want of these."""
+    with without(case.primitive, rules):
+        error = attempt(each, _for(each, case))
+        missing = each.hook not in case.primitive.providers
+    if isinstance(error, NotApplicable):
+        return True if missing else None
+    return error is None
+
+
+def broken(each: Check, case: Case) -> bool:
+    """Whether a case breaks a law."""
+    error = attempt(each, _for(each, case))
+    return error is not None and not isinstance(error, NotApplicable)
+
+
+def _for(each: Check, case: Case) -> Case:
+    """The case, fresh, for another check."""
+    return type(case)(case.primitive, case.sample, case.number, each.name, case.full, case.samples)
 
 
 def failure(each: Check, case: Case, mismatch: Mismatch, cause: BaseException | None = None) -> Failure:

@@ -7,7 +7,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from corejax.api import jvp, make_jaxpr
@@ -42,12 +41,6 @@ class Batch:
     def loop(self, dims: Dims) -> list[list[Any]]:
         """The results of each slice, computed one by one."""
         return [self.case.apply(*self.row(k, dims)) for k in range(self.size)]
-
-
-def eps_of(dtype: np.dtype) -> float:
-    """The relative precision of a floating or complex dtype."""
-    info: Any = ml_dtypes.finfo(np.empty(0, dtype).real.dtype)  # type: ignore[no-untyped-call]
-    return float(info.eps)
 
 
 def carries_programs(case: Case) -> bool:

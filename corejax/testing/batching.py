@@ -14,10 +14,10 @@ from corejax.base.avals import ShapedArray, aval_of
 from corejax.base.errors import CorejaxNotImplementedError
 from corejax.interpreters.batching import with_axis
 from corejax.ir.interpret import jaxpr_as_fun
-from corejax.testing.batches import Batch, Dims, another, carries_programs, eps_of, layouts, random_dims, stacked
+from corejax.testing.batches import Batch, Dims, another, carries_programs, layouts, random_dims, stacked
 from corejax.testing.case import Case, of_some
 from corejax.testing.check import check
-from corejax.testing.comparing import host, off, ulps_apart, worst, wrong_type
+from corejax.testing.comparing import eps_of, host, off, ulps_apart, worst, wrong_type
 from corejax.testing.report import NotApplicable, no_derivative
 from corejax.testing.tolerances import ULPS, slack
 from corejax.testing.transposes import linear_parts

@@ -8,13 +8,16 @@ from zlib import crc32
 
 import numpy as np
 
+from corejax.arrays.array import Array
+from corejax.arrays.storage import is_on_device
 from corejax.base import dtypes
 from corejax.base.avals import ShapedArray, aval_of
 from corejax.base.errors import CorejaxError
 from corejax.kernel.declarations import NotDifferentiable, Partials, Sample
 from corejax.kernel.primitive import Primitive
-from corejax.testing.comparing import host
+from corejax.testing.comparing import contents, host
 from corejax.testing.report import Mismatch, NotApplicable, clipped
+from corejax.xla.runtime.client import default_platform
 
 #: The dtypes that a double-precision sample is also tried with, if `abstract_eval` accepts them.
 _NARROWER = {np.dtype(np.float64): (dtypes.float32, dtypes.bfloat16), np.dtype(np.complex128): (dtypes.complex64,)}
@@ -43,6 +46,7 @@ class Case:
         self.check = check
         self.args = sample.args
         self.params = sample.params
+        self.alone: bool | None = None  # whether it is elementwise, once that is known
         self.rng = np.random.default_rng(crc32(f"{primitive.name} {number} {check}".encode()))
 
     def __repr__(self) -> str:
@@ -123,12 +127,44 @@ class Case:
             "derived", self.primitive.origin)]
         return (found or slots)[0]
 
+    @property
+    def lowering(self) -> str:
+        """The slot of the rule that compiles it here: for this platform, if there is one."""
+        slot = f"xla_translation@{default_platform()}"
+        return slot if slot in self.primitive.providers else "xla_translation"
+
     # What it does
 
     def apply(self, *args: Any) -> list[Any]:
-        """The results of binding the primitive to these operands, always as a list."""
+        """The results of binding the primitive to these operands, always as a list. Fails if it writes to one."""
+        before = [contents(x) for x in args]
         out = self.primitive.bind(*args, **self.params)
-        return list(out) if self.primitive.multiple_results else [out]
+        outs = list(out) if self.primitive.multiple_results else [out]
+        self.check_unchanged(args, before, outs)
+        return outs
+
+    def check_unchanged(self, args: Sequence[Any], before: Sequence[Any], outs: Sequence[Any], hook: str = "",
+                        how: str = "") -> None:
+        """Fail if operands don't hold what they held before. `hook` is blamed, or else what evaluates them."""
+        if not any(before):  # it is traced
+            return
+        for out in outs:
+            if type(out) is Array:
+                out.block_until_ready()
+        changed = [i for i, (x, content) in enumerate(zip(args, before, strict=True)) if contents(x) != content]
+        if not changed:
+            return
+        got = clipped(host(args[changed[0]]).tolist())
+        for i in changed:
+            if isinstance(args[i], np.ndarray) and args[i].flags.writeable:  # other checks need the sample as it was
+                shape, dtype, held = before[i]
+                args[i][...] = np.frombuffer(held, dtype).reshape(shape)
+        compiled = self.primitive.impl is None or any([is_on_device(x) for x in args if type(x) is Array])
+        raise self.fail(
+            hook or (self.lowering if compiled else "impl"), f"it writes to operand {changed[0]}{how}", got=got,
+            wanted="the values as they were", todo="let a native function write to its results alone, or to operands "
+            "that results share their memory with (aliases=)" if compiled else
+            "compute into a new array: no out=, no augmented assignment")
 
     def function_of(self, positions: Sequence[int], args: Sequence[Any] | None = None) -> Callable[..., list[Any]]:
         """The primitive as a function of some operands, returning a list of results; the others are fixed."""

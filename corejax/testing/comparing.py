@@ -25,9 +25,23 @@ def host(x: object) -> np.ndarray:
     return to_numpy(x) if type(x) is Array else np.asarray(x)
 
 
+def contents(x: object) -> tuple[object, ...] | None:
+    """What an array holds, to the last bit; None for anything else, a traced value included."""
+    if not (isinstance(x, np.ndarray) or type(x) is Array):
+        return None
+    held = host(x)
+    return held.shape, held.dtype, held.tobytes()
+
+
 def numbers(x: object) -> np.ndarray:
     """A result as an ndarray of numbers, such as are stored of elements of a pack's own type."""
     return np.asarray(elements.of_stored(host(x)))
+
+
+def eps_of(dtype: np.dtype) -> float:
+    """The relative precision of a floating or complex dtype."""
+    info: Any = ml_dtypes.finfo(np.empty(0, dtype).real.dtype)  # type: ignore[no-untyped-call]
+    return float(info.eps)
 
 
 def ulps_apart(wanted: object, got: object) -> np.ndarray:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
+from corejax.api import device_put, jit
 from corejax.arrays.array import Array
 from corejax.base import dtypes
 from corejax.base.avals import Linear, Zero, aval_of
@@ -14,7 +16,9 @@ from corejax.base.errors import CorejaxError, CorejaxRuntimeError
 from corejax.interpreters.batching import Axis
 from corejax.testing.case import Case
 from corejax.testing.check import check
-from corejax.testing.comparing import host, worst
+from corejax.testing.comparing import contents, host, worst
+from corejax.testing.probing import is_native, lowered
+from corejax.testing.programs import Transformed, transformed
 from corejax.testing.report import NotApplicable
 from corejax.testing.tolerances import ULPS, distances, ulps_of
 
@@ -77,24 +81,58 @@ _LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 @check("impl")
 def no_rule_writes_to_its_operands(case: Case) -> None:
-    """No rule changes the arrays and sequences that it gets."""
+    """No rule, and nothing native that a program calls, changes the arrays and sequences that it gets."""
     if not case.representative:
         raise NotApplicable("another sample represents this one")
     for hook, call, sequences in _calls(case):
-        before = [(list(sequence), [_bytes(x) for x in sequence]) for sequence in sequences]
+        before = [(list(sequence), [contents(x) for x in sequence]) for sequence in sequences]
         try:
             call(*sequences, **case.params)
         except (CorejaxError, TypeError, ValueError, NotImplementedError):
             continue  # whether it can be called like this is up to other checks
-        for sequence, (items, contents) in zip(sequences, before, strict=True):
+        for sequence, (items, held) in zip(sequences, before, strict=True):
             if len(sequence) != len(items) or any([x is not y for x, y in zip(sequence, items, strict=True)]):
                 raise case.fail(hook, "it changes the sequence that it gets", got=f"{len(sequence)} other entries",
                                 wanted="the sequence as it was", todo="build a new list")
-            for i, (x, content) in enumerate(zip(sequence, contents, strict=True)):
-                if _bytes(x) != content:
+            for i, (x, content) in enumerate(zip(sequence, held, strict=True)):
+                if contents(x) != content:
                     raise case.fail(hook, f"it writes to operand {i}", got=str(host(x).tolist())[:80],
                                     wanted="the values as they were",
                                     todo="compute into a new array: no out=, no augmented assignment")
+    _programs_hold(case)
+
+
+def _programs_hold(case: Case) -> None:
+    """Check the programs that call something native, which can write to whatever it gets."""
+    for name, hook, fun, args in _native_programs(case):
+        hook = case.lowering if name == "it" else hook
+        placed = [device_put(x) if isinstance(x, np.ndarray) else x for x in args]
+        for how, function in (("", fun), (" when it is compiled", jit(fun)))[:2 if case.full or name == "it" else 1]:
+            before = [contents(x) for x in placed]
+            try:
+                outs = function(*placed)
+            except (CorejaxError, TypeError, ValueError, NotImplementedError):
+                break
+            case.check_unchanged(placed, before, outs, hook, f" of {name}{how}" if name != "it" else how)
+        if name == "it" or case.full:
+            program = jit(lambda fun=fun, args=args: fun(*args))
+            first, second = [[contents(out) for out in program()] for _ in range(2)]
+            if first != second:
+                raise case.fail(hook, f"it writes to a constant of the program of {name}", got="other results when the "
+                                "program runs again", wanted="the same bits",
+                                todo="let a native function write to its results alone")
+
+
+def _native_programs(case: Case) -> list[Transformed]:
+    """The primitive and its transformations as functions: those of which programs call something native."""
+    found = list[Transformed]()
+    with suppress(Exception):  # other checks say what is wrong
+        for each in transformed(case):
+            if is_native(lowered(each.fun, [aval_of(x) for x in each.args], case.primitive.name)):
+                found.append(each)
+            elif not found:  # the primitive itself, which comes first: others are about primitives of their own
+                break
+    return found
 
 
 def _calls(case: Case) -> Calls:
@@ -131,10 +169,6 @@ def _single(transpose: Callable[..., Any]) -> Callable[..., Any]:
 def _arrays(values: Sequence[object]) -> list[Any]:
     """Arrays in host memory that could be written to."""
     return [x if isinstance(x, Zero) else Array.from_host(np.array(host(x)), aval_of(x)) for x in values]
-
-
-def _bytes(x: object) -> tuple[object, ...] | None:
-    return (x.shape, x.dtype, host(x).tobytes()) if isinstance(x, np.ndarray) or type(x) is Array else None
 
 
 @check("impl")

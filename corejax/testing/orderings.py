@@ -21,10 +21,10 @@ import numpy as np
 from corejax.api import jit, jvp, linearize, vjp, vmap
 from corejax.base import dtypes
 from corejax.base.errors import CorejaxNotImplementedError
-from corejax.testing.batches import carries_programs, compiles_programs, eps_of
+from corejax.testing.batches import carries_programs, compiles_programs
 from corejax.testing.case import DERIVATIVE, Case
 from corejax.testing.check import check
-from corejax.testing.comparing import host, off
+from corejax.testing.comparing import eps_of, host, off
 from corejax.testing.differences import along, vector
 from corejax.testing.report import NotApplicable, no_derivative
 from corejax.testing.tolerances import slack

@@ -11,16 +11,17 @@ import numpy as np
 from corejax.api import jit
 from corejax.base import dtypes
 from corejax.base.avals import aval_of
-from corejax.testing.batches import Batch, eps_of, layouts, random_dims
+from corejax.testing.batches import Batch, layouts, random_dims
 from corejax.testing.batching import compare, mapped_function, out_axes_of
 from corejax.testing.case import DERIVATIVE, Case
 from corejax.testing.check import check
-from corejax.testing.comparing import host, off, worst
+from corejax.testing.comparing import eps_of, host, off, worst
 from corejax.testing.derivatives import agrees
+from corejax.testing.elementwise import is_alike_everywhere, is_elementwise
 from corejax.testing.probing import is_one_of
 from corejax.testing.report import NotApplicable
 from corejax.testing.tangents import chosen, refuse_refusals, smooth
-from corejax.testing.tolerances import distances, is_elementwise, ulps_of
+from corejax.testing.tolerances import distances, ulps_of
 
 #: The sizes of batches, and the numbers of axes, in the quick and in the full mode.
 _BATCHES = {False: (17,), True: (9, 17, 33)}
@@ -82,16 +83,22 @@ def values_do_not_depend_on_how_many_there_are(case: Case) -> None:
     """At lengths from 1 to 1025, elementwise functions give what they give for each element; others what impl gives."""
     if not is_one_of(case, 1) or not case.args:
         raise NotApplicable("another sample represents this one" if case.args else "it has no operands")
-    if is_elementwise(case):
-        _pieces_hold(case)
-    elif case.primitive.impl is None:
+    if _is_the_same_for_each(case) and _pieces_hold(case):
+        return
+    if case.primitive.impl is None:
         raise NotApplicable("there is nothing to compare with")
-    else:
-        _axes_hold(case)
+    _axes_hold(case)
 
 
-def _pieces_hold(case: Case) -> None:
-    """Check an elementwise function of operands with any number of elements: those of the sample, repeated."""
+def _is_the_same_for_each(case: Case) -> bool:
+    return is_elementwise(case) and is_alike_everywhere(case)
+
+
+def _pieces_hold(case: Case) -> bool:
+    """Check a function of single elements on any number of them: those of the sample, repeated.
+
+    False if it turns out to be none: the elements of a sample may be too few, or too small, to show that they mix.
+    """
     shape = max([aval.shape for aval in case.avals], key=len)
     size = math.prod(shape)
     if not size:
@@ -106,8 +113,9 @@ def _pieces_hold(case: Case) -> None:
         if not variant.is_accepted() or any([aval.shape != (length,) for aval in variant.out_avals]):
             continue
         variants[length] = variant
-        if case.primitive.impl is not None:
-            _same(variant, "impl", length, [out[places] for out in plain], variant.apply(*args))
+        if case.primitive.impl is not None and not _same(
+                variant, "impl", length, [out[places] for out in plain], variant.apply(*args)):
+            return False
     compiled = [length for length in _COMPILED[case.full] if length in variants]
     if not variants:
         raise NotApplicable("it takes no operands of one axis")
@@ -119,16 +127,22 @@ def _pieces_hold(case: Case) -> None:
     results = program([list(variants[length].args) for length in compiled])
     for length, outs in zip(compiled, results, strict=True):
         places = np.arange(length) * size // length if length > size else np.arange(length)
-        _same(variants[length], "xla_translation", length, [out[places] for out in plain], outs)
+        if not _same(variants[length], "xla_translation", length, [out[places] for out in plain], outs):
+            return False
+    return True
 
 
-def _same(case: Case, hook: str, length: int, wanted: Sequence[np.ndarray], got: Sequence[object]) -> None:
+def _same(case: Case, hook: str, length: int, wanted: Sequence[np.ndarray], got: Sequence[object]) -> bool:
+    """Whether each element is as wanted. Fails if one isn't, unless so many mix after all or depend on their places."""
     for i, (x, y) in enumerate(zip(wanted, got, strict=True)):
         distance = distances(case, x, y)
         if distance.size and float(distance.max()) > ulps_of(case):
+            if not _is_the_same_for_each(case):
+                return False
             raise case.fail(hook, f"result {i} of {length} elements isn't what each element gives",
                             got=worst(x, y, distance), wanted=f"at most {ulps_of(case):g} ulps apart",
                             todo="compute each element in the same way, whatever their number")
+    return True
 
 
 def _axes_hold(case: Case) -> None:

@@ -33,7 +33,8 @@ class Subject(NamedTuple):
 
     @property
     def primitive(self) -> Primitive:
-        return find(self.name)
+        owner, _, bare = self.name.rpartition("/")
+        return find(f"{owner or self.pack}/{bare}")  # others may have one of that name
 
     def chosen(self) -> AbstractContextManager[object]:
         """The context in which the pack's rules for it count, whatever the user prefers."""

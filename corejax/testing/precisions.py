@@ -17,14 +17,15 @@ from corejax.base import dtypes
 from corejax.base.avals import aval_of
 from corejax.base.errors import CorejaxNotImplementedError
 from corejax.kernel.trace import as_value
-from corejax.testing.batches import another, eps_of, random_dims, stacked
+from corejax.testing.batches import another, random_dims, stacked
 from corejax.testing.batching import mapped_function
 from corejax.testing.case import Case, of_some
 from corejax.testing.check import check
-from corejax.testing.comparing import host
+from corejax.testing.comparing import eps_of, host
+from corejax.testing.elementwise import LARGEST, is_elementwise
 from corejax.testing.report import NotApplicable
 from corejax.testing.tangents import beyond, chosen, finite, operands, points, regular, smooth, subsets, tangible
-from corejax.testing.tolerances import ULPS, is_elementwise
+from corejax.testing.tolerances import ULPS
 
 #: One list of numbers for each call: the operands, and what else goes in.
 Rows = Sequence[Sequence[Any]]
@@ -35,9 +36,6 @@ _LOOSE = 16.0
 
 #: By how many units operands move: all in one direction, which shows jumps, and at random, which shows cancellation.
 _MOVES = (4.0, -4.0, 0.0, 0.0, 0.0)
-
-#: Operands count as at most this large: see `tolerances`.
-_LARGEST = 100.0
 
 
 @check("impl", costly=True)
@@ -254,5 +252,5 @@ def _size(rows: Rows, shape: tuple[int, ...] | None) -> np.ndarray:
         inner = shape if len(rows) == 1 else shape[1:]
         alike = [[np.broadcast_to(x, inner) for x in row if x.shape in ((), inner)] for row in sizes]
         if all(alike):
-            return np.asarray(np.minimum([np.max(row, axis=0) for row in alike], _LARGEST)).reshape(shape)
-    return np.asarray(min(max([float(np.sqrt(sum([np.square(x).sum() for x in row]))) for row in sizes]), _LARGEST))
+            return np.asarray(np.minimum([np.max(row, axis=0) for row in alike], LARGEST)).reshape(shape)
+    return np.asarray(min(max([float(np.sqrt(sum([np.square(x).sum() for x in row]))) for row in sizes]), LARGEST))

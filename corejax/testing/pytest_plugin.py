@@ -6,13 +6,14 @@ The module `corejax_pytest`, which pytest always loads, defines the options and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
 from corejax.base.errors import CorejaxError
 from corejax.testing.effort import NO_COUNTEREXAMPLE, Search, Searched, effort_of
-from corejax.testing.packs import RULES_ARE_USED, Subject, contents_of, hooks_of
+from corejax.testing.packs import RULES_ARE_USED, Contents, Subject, contents_of, hooks_of
 from corejax.testing.report import ConformanceError, Outcome, by_provider
 from corejax.testing.running import check_hypothesis, chosen_checks, outcome_of
 from corejax.testing.specification import HAS_SAMPLES
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 #: The names of the properties of a test's report that are listed at the end: exemptions, and who provides which hook.
 EXEMPTION, PROVIDERS = "corejax exemption", "corejax providers"
 
+#: Where a test that `pack_tests` made keeps what it is about.
+ATTRIBUTE = "corejax_pack_tests"
+
 Record = Callable[[str, object], None]
 
 
@@ -32,21 +36,37 @@ def pack_tests(pack: str, *, full: bool = False, search: Searched = False) -> Ca
     >>> test_rules = pack_tests("corejax-reductions")
 
     The primitives are those that an installed pack provides, and those that it has rules for. `full` adds the slow
-    checks, `search` a search for counterexamples: True, or a `Search` that says how much to try.
+    checks, `search` a search for counterexamples: True, or a `Search` that says how much to try. So do the options
+    `--corejax-full` and `--corejax-search` of pytest, for all such tests.
     """
-    contents, mode = contents_of(pack), Mode(full, effort_of(search))
-    if mode.effort:
+    wanted = PackTests(contents_of(pack), pack, Mode(full, effort_of(search)))
+    if wanted.mode.effort:
         check_hypothesis()
-    whole = contents.outcome(pack)
-    cases = [pytest.param(whole, "", id=f"{pack}: {RULES_ARE_USED}")] if whole else []
-    cases += [pytest.param(subject, check, id=f"{subject.name}: {check}")
-              for subject in contents.subjects for check in check_names(subject, mode)]
 
     @pytest.mark.corejax
-    @pytest.mark.parametrize(("subject", "check"), cases)
-    def test(subject: Subject | Outcome, check: str, record_property: Record) -> None:
-        run(subject, check, mode, record_property)
+    def test(subject: Subject | Outcome, check: str, corejax_mode: Mode, record_property: Record) -> None:
+        run(subject, check, corejax_mode, record_property)
+    setattr(test, ATTRIBUTE, wanted)
     return test
+
+
+class PackTests(NamedTuple):
+    """What a test that `pack_tests` made is about. Which tests it becomes depends on the options of the session."""
+
+    contents: Contents
+    pack: str
+    mode: Mode
+
+    def parametrize(self, metafunc: pytest.Metafunc, full: bool, search: Mapping[str, Any] | None) -> None:
+        """Make a test of each primitive and check: of what the file and the options ask for, all."""
+        asked = asked_by_options(full, search)
+        effort = self.mode.effort and asked.effort and replace(self.mode.effort, **search or {})
+        mode = Mode(self.mode.full or asked.full, effort or self.mode.effort or asked.effort)
+        whole = self.contents.outcome(self.pack)
+        cases = [pytest.param(whole, "", mode, id=f"{self.pack}: {RULES_ARE_USED}")] if whole else []
+        cases += [pytest.param(subject, check, mode, id=f"{subject.name}: {check}")
+                  for subject in self.contents.subjects for check in check_names(subject, mode)]
+        metafunc.parametrize(("subject", "check", "corejax_mode"), cases)
 
 
 class Mode(NamedTuple):
@@ -54,6 +74,17 @@ class Mode(NamedTuple):
 
     full: bool
     effort: Search | None
+
+
+def asked_by_options(full: bool, search: Mapping[str, Any] | None) -> Mode:
+    """The mode that options of pytest ask for: `search` has the fields of a `Search`, or is None if there is none."""
+    try:
+        mode = Mode(full, None if search is None else Search(**search))
+        if mode.effort:
+            check_hypothesis()
+    except CorejaxError as error:
+        raise pytest.UsageError(str(error)) from None
+    return mode
 
 
 def check_names(subject: Subject, mode: Mode) -> list[str]:
@@ -94,13 +125,10 @@ def reasons_of(outcome: Outcome) -> Sequence[str]:
 class Packs:
     """The pytest plugin that adds the tests of some packs to a session."""
 
-    def __init__(self, packs: Sequence[str], full: bool, search: Mapping[str, float] | None = None) -> None:
-        """`search` has the fields of a `Search` that aren't those by default; None is for no search."""
+    def __init__(self, packs: Sequence[str], mode: Mode) -> None:
+        self.mode = mode
         try:
             self.contents = {pack: contents_of(pack) for pack in packs}
-            self.mode = Mode(full, None if search is None else Search(**search))  # type: ignore[arg-type]
-            if self.mode.effort:
-                check_hypothesis()
         except CorejaxError as error:
             raise pytest.UsageError(str(error)) from None
 

@@ -14,7 +14,7 @@ from corejax.base.tracebacks import public
 from corejax.kernel.declarations import Sample
 from corejax.kernel.primitive import Function, Primitive
 from corejax.packs.define import find
-from corejax.testing.attempts import attempt, exemption, failed, failure, quiet
+from corejax.testing.attempts import Culprits, attempt, broken, exemption, failed, failure, quiet
 from corejax.testing.batches import compiles_programs
 from corejax.testing.case import DEPARTURES, Case
 from corejax.testing.catalogue import CHECKS
@@ -170,10 +170,11 @@ def run_check(each: Check, primitive: Primitive, samples: Sequence[Sample], full
              if (sample.error is not None) is each.errors]
     exempt = [case for case in cases if exemption(each, case)]
     raised = _raised(each, [case for case in cases if not exemption(each, case)])
-    failures = [failed(each, case, error) for case, error in raised
+    culprits: Culprits = {}
+    failures = [failed(each, case, error, culprits) for case, error in raised
                 if error is not None and not isinstance(error, NotApplicable)]
     sharp = full or each.decisive
-    if sharp and exempt and _shows_departure(each, exempt) and not any([_is_broken(each, case) for case in exempt]):
+    if sharp and exempt and _shows_departure(each, exempt) and not any([broken(each, case) for case in exempt]):
         failures.append(failure(each, exempt[0], _stale(exemption(each, exempt[0]))))
     reasons = dict.fromkeys([exemption(each, case) for case in exempt])
     not_applicable = dict.fromkeys([str(error) for _, error in raised if isinstance(error, NotApplicable)])
@@ -211,11 +212,6 @@ def _raised_by_few(each: Check, cases: Sequence[Case]) -> list[tuple[Case, BaseE
         if sum([error is None for _, error in raised.values()]) == FEW:
             break
     return [raised[place] for place in sorted(raised)]
-
-
-def _is_broken(each: Check, case: Case) -> bool:
-    error = attempt(each, case)
-    return error is not None and not isinstance(error, NotApplicable)
 
 
 def _stale(reason: str) -> Mismatch:

@@ -23,11 +23,10 @@ from corejax.base.avals import aval_of
 from corejax.kernel.declarations import Sample
 from corejax.kernel.primitive import Primitive
 from corejax.testing.attempts import attempt, exemption, failed, quiet
-from corejax.testing.batches import eps_of
 from corejax.testing.case import Case
 from corejax.testing.catalogue import CHECKS
 from corejax.testing.check import Check
-from corejax.testing.comparing import host, numbers
+from corejax.testing.comparing import eps_of, host, numbers
 from corejax.testing.effort import NO_COUNTEREXAMPLE, Search
 from corejax.testing.forms import Form
 from corejax.testing.inputs import Inputs

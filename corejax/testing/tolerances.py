@@ -17,12 +17,10 @@ from corejax.base import dtypes
 from corejax.base.avals import aval_of
 from corejax.testing.case import Case
 from corejax.testing.comparing import numbers, ulps_apart
+from corejax.testing.elementwise import LARGEST, is_elementwise, size_of, sizes_of
 
 #: How many units in the last place two ways of computing may be apart, unless a sample says more.
 ULPS = 8.0
-
-#: Elements count as at most this large: elementwise functions of larger ones, such as tanh, needn't have large results.
-_LARGEST = 100.0
 
 
 def ulps_of(case: Case) -> float:
@@ -32,7 +30,7 @@ def ulps_of(case: Case) -> float:
 
 def slack(case: Case, *values: object) -> float:
     """The absolute tolerance of derivatives and pairings, for values of these precisions: from the operands' norm."""
-    return case.atol + ULPS * _eps(*values) * min(_norm(case.args), _LARGEST)
+    return case.atol + ULPS * _eps(*values) * min(_norm(case.args), LARGEST)
 
 
 def distances(case: Case, wanted: object, got: object, calls: Sequence[Sequence[object]] | None = None) -> np.ndarray:
@@ -54,46 +52,12 @@ def distances(case: Case, wanted: object, got: object, calls: Sequence[Sequence[
 
 def _sizes(case: Case, args: Sequence[object]) -> np.ndarray:
     """The size of what went into each element of a result."""
-    if is_elementwise(case):
-        return np.asarray(np.minimum(np.max(np.broadcast_arrays(*map(_size, args)), axis=0), _LARGEST))
-    return np.asarray(_norm(args))
-
-
-def is_elementwise(case: Case) -> bool:
-    """Whether each element of the results depends, by experiment, on the elements at its place alone."""
-    shapes = {aval.shape for aval in (*case.avals, *case.out_avals)} - {()}
-    if len(shapes) > 1 or any([not aval.shape for aval in case.out_avals]) and shapes or not case.args:
-        return False
-    try:
-        moved = case.apply(*[_with_another_first(x) for x in case.args])
-        same = [ulps_apart(a, b).ravel()[1:] for a, b in zip(case.apply(*case.args), moved, strict=True)]
-    except Exception:  # other checks say what is wrong with it
-        return True
-    return not any([(found > 0).any() for found in same])
-
-
-def _with_another_first(x: Any) -> Any:
-    """An operand whose first element is another number of about its size."""
-    if not isinstance(x, np.ndarray) or not x.ndim or not x.size or not dtypes.is_inexact(x.dtype):
-        return x
-    changed = x.copy()
-    changed.flat[0] = (0.75 * x.flat[-1]).astype(x.dtype) if x.flat[-1] != x.flat[0] else (0.75 * x.flat[0]).astype(
-        x.dtype)
-    return changed
-
-
-def _size(x: object) -> np.ndarray:
-    """The absolute values of floating numbers that are finite; 0 for others."""
-    aval = aval_of(x)
-    if not dtypes.is_inexact(aval.dtype):
-        return np.zeros(aval.shape)
-    sizes = np.abs(numbers(x).astype(np.complex128 if dtypes.is_complex(aval.dtype) else np.float64))
-    return np.where(np.isfinite(sizes), sizes, 0.0)
+    return sizes_of(args) if is_elementwise(case) else np.asarray(_norm(args))
 
 
 def _norm(args: Sequence[object]) -> float:
     """The root of the sum of squares, scaled so that these don't overflow."""
-    sizes = np.concatenate([np.zeros(1), *[_size(x).ravel() for x in args]])
+    sizes = np.concatenate([np.zeros(1), *[size_of(x).ravel() for x in args]])
     largest = sizes.max()
     return float(largest * np.sqrt(np.square(sizes / largest).sum())) if largest else 0.0
 

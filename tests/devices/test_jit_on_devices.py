@@ -54,6 +54,40 @@ def test_a_constraint_within_a_program(grid, rng):
     np.testing.assert_allclose(2 * np.stack([x, x]), np.asarray(cj.vmap(f)(np.stack([x, x]))))
 
 
+@pytest.mark.parametrize("size", [0, 1, 3, 7, 9, 10, 17])
+def test_a_constraint_within_a_program_takes_any_size(line, grid, rng, size):
+    x = rng.standard_normal(size)
+
+    def f(x):
+        return lax.with_sharding_constraint(x * x, on(line, "x"))
+
+    for out in (cj.jit(f)(x), cj.jit(lambda x: f(x) * 1.0)(x), cj.vmap(f)(x[None])[0], cj.jit(cj.vmap(f))(x[None])[0]):
+        np.testing.assert_allclose(x * x, np.asarray(out))
+        assert {(size,)} == {shard.data.shape for shard in out.addressable_shards}  # parts of one size, so all have all
+    np.testing.assert_allclose(2 * x, np.asarray(cj.jit(cj.grad(lambda x: f(x).sum()))(x)))
+    np.testing.assert_allclose(x ** 8, np.asarray(cj.jit(lambda x: lax.scan(
+        lambda c, _: (f(c), None), x, None, length=3)[0])(x)))
+    both = cj.jit(lambda x: lax.with_sharding_constraint(x * 2.0, on(grid, ("x", "y"), None)).sum(1))
+    np.testing.assert_allclose(6 * x, np.asarray(both(np.stack([x, x, x], 1))))
+
+
+@pytest.mark.parametrize("put", [
+    lambda x, on_line: lax.with_sharding_constraint(x, on_line),
+    lambda x, on_line: cj.grad(lambda x: lax.with_sharding_constraint(x, on_line).sum())(x),
+    cj.device_put, lambda x, on_line: cj.jit(lambda x: cj.device_put(x, on_line))(x),
+    lambda x, on_line: cj.grad(lambda x: cj.device_put(x, on_line).sum())(x),
+    lambda x, on_line: cj.jit(lambda x: x, in_shardings=on_line)(x),
+    lambda x, on_line: cj.jit(lambda x: x, out_shardings=on_line)(x)])
+def test_arrays_are_divided_evenly_or_not_at_all(line, put):
+    with pytest.raises(CorejaxValueError, match="dimension 0 can't be divided evenly over mesh axis 'x' of size 8"):
+        put(np.arange(10.0), on(line, "x"))
+
+
+def test_a_constraint_of_too_many_dimensions_is_refused(line):
+    with pytest.raises(CorejaxValueError, match="leaf 0: .*more entries than the array has dimensions"):
+        cj.jit(lambda x: lax.with_sharding_constraint(x, on(line, None, "x")))(np.ones(8))
+
+
 def test_shardings_of_inner_jits_are_constraints(grid, rng):
     x = rng.standard_normal((8, 8))
     inner = cj.jit(lambda x: x + 1.0, in_shardings=on(grid, "x"), out_shardings=on(grid, None, "y"))

@@ -58,7 +58,8 @@ def program(seed: int) -> Program:
     rng = np.random.default_rng(seed)
     mesh = MESHES[rng.integers(len(MESHES))]
     places = (rng.permutation(8) if rng.random() < 0.3 else np.arange(8))[:prod(mesh.values())].tolist()
-    shapes = [((16, 16, 8) if rng.random() < 0.7 else (8, 8, 8))[:rng.integers(1, 4)]
+    uneven = rng.random() < 0.3
+    shapes = [((10, 6, 3) if uneven else (16, 16, 8) if rng.random() < 0.7 else (8, 8, 8))[:rng.integers(1, 4)]
               for _ in range(rng.integers(1, 4))]
     values = [(f"a{i}", shape) for i, shape in enumerate(shapes)]
     lines: list[str] = []
@@ -78,14 +79,15 @@ def program(seed: int) -> Program:
                    put, wanted, _entries(rng, mesh, shape) if rng.random() < 0.3 else None, dict(mesh), places)
 
 
-def _entries(rng: Any, mesh: dict[str, int], shape: Shape, opens: bool = False) -> Entries:
-    """How to divide an array of this shape: random axes where they fit."""
+def _entries(rng: Any, mesh: dict[str, int], shape: Shape, within: bool = False) -> Entries:
+    """How to divide an array of this shape: random axes where they fit; within a program, now and then anywhere."""
     found: list[list[str]] = [[] for _ in shape]
     for axis in rng.permutation(list(mesh)):
         i = int(rng.integers(len(shape) + 1))
-        if i < len(shape) and shape[i] % prod([mesh[name] for name in (*found[i], axis)]) == 0:
+        parts = prod([mesh[name] for name in (*(found[i] if i < len(shape) else ()), axis)])
+        if i < len(shape) and (within and rng.random() < 0.2 or shape[i] % parts == 0):
             found[i].append(str(axis))
-    return [tuple(names) if names else "open" if opens and rng.random() < 0.3 else None for names in found]
+    return [tuple(names) if names else "open" if within and rng.random() < 0.3 else None for names in found]
 
 
 def _operation(rng: Any, mesh: dict[str, int], x: str, shape: Shape, values: list[tuple[str, Shape]]

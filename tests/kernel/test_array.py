@@ -123,12 +123,15 @@ def test_a_view_outlives_its_array(place):
     assert 499500.0 == view.sum()
 
 
-def test_dlpack_to_numpy_shares_memory_and_is_read_only(place):
+def test_dlpack_shares_memory_only_if_asked_to_and_read_only(place):
     x = place(np.arange(4.0))
     out = np.from_dlpack(x)
-    assert np.shares_memory(out, np.asarray(x))
-    assert not out.flags.writeable
+    out[0] = 9.0
+    assert [0.0, 1.0, 2.0, 3.0] == x.tolist()
     assert (1, 0) == x.__dlpack_device__()
+    if np.__version__ >= "2.1":  # older versions have no `copy`
+        shared = np.from_dlpack(x, copy=False)
+        assert np.shares_memory(shared, np.asarray(x)) and not shared.flags.writeable
 
 
 def test_dlpack_of_the_first_version_gets_a_copy_of_its_own(place):

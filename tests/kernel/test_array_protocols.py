@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import copy
+import ctypes
 import gc
 import pickle
 import re
@@ -51,13 +52,14 @@ class Consumer:
 
 @pytest.mark.parametrize("dtype", PLAIN, ids=lambda d: np.dtype(d).name)
 @pytest.mark.parametrize("shape", [(), (3,), (0, 2), (2, 3)], ids=str)
-def test_numpy_takes_every_dtype_of_its_own_read_only(place, dtype, shape):
+def test_numpy_takes_every_dtype_of_its_own(place, dtype, shape):
     host = (np.arange(np.prod(shape, dtype=int)).reshape(shape) + 1).astype(dtype)
     x = place(host)
-    out = np.from_dlpack(x)
-    np.testing.assert_array_equal(host, out)
-    assert (host.dtype, False) == (out.dtype, out.flags.writeable)
-    assert np.may_share_memory(out, to_numpy(x)) or not out.size
+    for shared, keywords in ((False, {}), (True, {"copy": False})):
+        out = np.from_dlpack(Consumer(x, max_version=(1, 0), **keywords))
+        np.testing.assert_array_equal(host, out)
+        assert (host.dtype, not shared) == (out.dtype, out.flags.writeable)
+        assert shared == np.may_share_memory(out, to_numpy(x)) or not out.size or not out.ndim
 
 
 @pytest.mark.parametrize("name", VALUES)
@@ -70,12 +72,50 @@ def test_memory_of_any_layout_is_exported(place, name):
 
 def test_what_may_be_written_to_is_a_copy(place):
     x = place(np.arange(4.0))
-    for keywords in ({}, {"max_version": (0, 8)}, {"max_version": (1, 0), "copy": True}):
+    for keywords in ({}, {"max_version": (0, 8)}, {"max_version": (1, 0)}, {"max_version": (1, 0), "copy": True},
+                     {"max_version": (1, 1), "dl_device": (1, 0), "copy": None}):
         out = np.from_dlpack(Consumer(x, **keywords))
         assert not np.shares_memory(out, to_numpy(x))
     shared = np.from_dlpack(Consumer(x, max_version=(1, 0), copy=False))
     assert np.shares_memory(shared, to_numpy(x))
     assert not shared.flags.writeable
+
+
+def written_to(capsule, name):
+    """Write to memory as torch does, which asks for version 1.0 and doesn't look at the flags."""
+    pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    start = pointer_of(capsule, name)
+    if name == b"dltensor_versioned":  # version, manager_ctx, deleter, flags
+        start += 8 + 8 + 8 + 8
+    ctypes.memset(ctypes.c_void_p.from_address(start).value, 0xFF, 8)
+
+
+@pytest.mark.parametrize("keywords", [
+    {}, {"max_version": (1, 0)}, {"max_version": (1, 0), "dl_device": (1, 0), "copy": None},
+    {"max_version": (1, 0), "copy": True}])
+@pytest.mark.parametrize("dtype", [np.float64, np.int32, ml_dtypes.bfloat16])
+def test_consumers_that_write_whatever_the_flags_say_change_no_array(place, dtype, keywords):
+    host = np.arange(1.0, 9.0).astype(dtype)
+    x = place(host.copy())
+    parts = [x, *x.addressable_shards[:1]]
+    before = np.asarray(x).copy()
+    for each in (x, parts[1].data):
+        capsule = each.__dlpack__(**keywords)
+        versioned = "max_version" in keywords and dtype is not ml_dtypes.bfloat16
+        written_to(capsule, b"dltensor_versioned" if versioned else b"dltensor")
+    np.testing.assert_array_equal(before, np.asarray(x))
+    np.testing.assert_array_equal(host, np.asarray(x))
+
+
+def test_protocols_of_numpy_make_no_copies_and_their_memory_cannot_be_written_to(place):
+    x = place(as_array(np.arange(4.0), copy=True))
+    for view in (np.asarray(x), np.array(x, copy=False), np.asarray(memoryview(np.asarray(x)))):
+        assert np.shares_memory(view, to_numpy(x))
+        with pytest.raises(ValueError, match="read-only"):
+            view[0] = 9.0
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            view.flags.writeable = True
 
 
 def test_exports_that_would_break_a_promise_are_buffer_errors(place):
@@ -90,7 +130,7 @@ def test_exports_that_would_break_a_promise_are_buffer_errors(place):
         x.__dlpack__(stream=1, max_version=(1, 0))
     with pytest.raises(BufferError, match="no such dtype"):
         Array.from_host(np.zeros(2, dtypes.float0), ShapedArray((2,), dtypes.float0)).__dlpack__(max_version=(1, 0))
-    backward = as_array(np.arange(4.0)[::-1], copy=False)
+    backward = Array.from_host(np.arange(4.0)[::-1], ShapedArray((4,), np.float64))
     with pytest.raises(BufferError, match="backward"):
         backward.__dlpack__(max_version=(1, 0), copy=False)
 
@@ -111,7 +151,8 @@ def test_exported_memory_outlives_the_array_in_any_order_of_letting_go(place):
         expected = np.arange(1000).astype(dtype)
         x = place(expected.copy())
         ref = weakref.ref(x)
-        held = [Consumer(x, max_version=(1, 0)) if dtype is np.float64 else Consumer(x) for _ in range(2)]
+        shared = {"max_version": (1, 0), "copy": False}
+        held = [Consumer(x, **shared) if dtype is np.float64 else Consumer(x) for _ in range(2)]
         first, second = [from_dlpack(c) for c in held]
         del held
         x.delete()
@@ -135,7 +176,7 @@ def test_a_capsule_that_nobody_takes_is_let_go():
     raw = Memory((1000,))
     ref = weakref.ref(raw)
     x = Array.from_host(raw, ShapedArray((1000,), np.float64))
-    capsule = x.__dlpack__(max_version=(1, 0))
+    capsule = x.__dlpack__(max_version=(1, 0), copy=False)
     del x, raw
     gc.collect()
     assert ref() is not None
@@ -152,7 +193,7 @@ def test_what_comes_in_shares_memory_keeps_it_alive_and_is_not_written_to():
     view = np.asarray(x)
     assert np.shares_memory(raw, view)
     assert not view.flags.writeable
-    assert not np.from_dlpack(x).flags.writeable
+    assert not np.from_dlpack(Consumer(x, max_version=(1, 0), copy=False)).flags.writeable
     assert raw.flags.writeable
     del raw
     gc.collect()
@@ -186,15 +227,16 @@ def test_what_is_no_array_of_the_host_is_refused():
         assert None not in (info.value.got, info.value.wanted, info.value.where, info.value.todo)
 
 
-def test_torch_and_arrays_share_memory_both_ways(place):
+def test_torch_gets_copies_and_its_tensors_are_shared(place):
     torch = pytest.importorskip("torch")
     for dtype in (np.float32, np.int64, np.bool_, np.complex64, ml_dtypes.bfloat16):
         host = np.arange(6).reshape(2, 3).astype(dtype)
         x = place(host)
         tensor = torch.from_dlpack(x)
         assert (tuple(host.shape), x.tolist()) == (tuple(tensor.shape), tensor.tolist())
-        if dtype is not ml_dtypes.bfloat16:
-            assert to_numpy(x).ctypes.data == tensor.data_ptr()
+        tensor.zero_()
+        np.testing.assert_array_equal(host, np.asarray(x))
+        tensor = torch.from_dlpack(x)
         back = from_dlpack(tensor)
         assert (host.dtype, tensor.data_ptr()) == (back.dtype, to_numpy(back).ctypes.data)
         strided = torch.arange(12).reshape(3, 4).to(tensor.dtype).T[1:]

@@ -14,7 +14,7 @@ class Toy:
     """What the compile path asks of a primitive."""
 
     origin = "toys 1.0"
-    effects = None
+    effects = dce = None
 
     def __init__(self, name: str, lowering: Callable[..., Any], infer: Callable[..., Any] | None = None,
                  multiple_results: bool = False) -> None:

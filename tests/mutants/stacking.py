@@ -24,7 +24,7 @@ MUTANTS = (
         ("impl", "axis", "np.moveaxis(args[0], dimension, 0)", "args[0]"),
     )),
     *mutants_of("tile", TILING, "Tile", (
-        ("transpose", "broadcast sum", "tuple(range(0, 2 * len(shape), 2))", "tuple(range(1, 2 * len(shape), 2))"),
+        ("transpose", "broadcast sum", "range(0, 2 * len(shape), 2)", "range(1, 2 * len(shape), 2)"),
         ("vmap", "off by one", "shaping.insert(reps, dims[0], 1)", "shaping.insert(reps, 0, 1)"),
         ("xla_translation", "order", "range(1, 2 * aval.ndim, 2)", "range(0, 2 * aval.ndim, 2)"),
     )),

@@ -129,8 +129,8 @@ MUTANTS = (
         ("impl", "off by one", "step = interior + 1", "step = interior or 1"),
         ("impl", "missing case", "max(0, -(lo // step))", "max(0, -lo)"),
         ("transpose", "swapped operands", "(-lo, -hi, 0)", "(-hi, -lo, 0)"),
-        ("transpose", "dropped term", "lax.sub(lax.reduce_sum(ct, tuple(range(len(sizes)))), "
-         "lax.reduce_sum(kept, tuple(range(len(sizes)))))", "lax.reduce_sum(ct, tuple(range(len(sizes))))"),
+        ("transpose", "dropped term", "lax.sub(roles.sum_axes(ct, every), roles.sum_axes(kept, every))",
+         "roles.sum_axes(ct, every)"),
         ("transpose", "lost cotangent", "return [kept if type(x) is Linear else None, rest]", "return [None, rest]"),
         ("transpose", "missing case", "if any(\n            [lo or hi for lo, hi, _ in padding_config])",
          "if any(\n            [lo > 0 or hi > 0 for lo, hi, _ in padding_config])"),

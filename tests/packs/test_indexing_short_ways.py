@@ -57,6 +57,7 @@ def numbers_of(rng: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return np.abs(x * 20).astype(dtype)
 
 
+@pytest.mark.filterwarnings("ignore:.*converted to:FutureWarning")
 @pytest.mark.parametrize("seed", seeds(200))
 def test_every_update_has_the_bits_of_the_long_way(seed: int, long_way: Any) -> None:
     rng = np.random.default_rng(seed)
@@ -85,6 +86,7 @@ def test_every_part_has_the_bits_of_the_long_way(seed: int, long_way: Any) -> No
         assert_same(long_way(use), outcome(use))
 
 
+@pytest.mark.filterwarnings("ignore:.*converted to:FutureWarning")
 @pytest.mark.parametrize("seed", seeds(60))
 def test_modes_have_the_bits_of_the_long_way(seed: int, long_way: Any) -> None:
     rng = np.random.default_rng(seed)
@@ -215,10 +217,11 @@ def test_names_of_fields_are_no_indices(index: Any, long_way: Any) -> None:
     assert isinstance(outcome(lambda: x[index]), CorejaxError)
 
 
-def test_an_operation_of_booleans_is_refused_as_it_was(long_way: Any) -> None:
+def test_sums_and_products_of_booleans_are_theirs(long_way: Any) -> None:
     x = host(np.array([True, False]))
     for index in (0, slice(None), np.array([True, False])):
-        def use(index: Any = index) -> Any:
-            return x.at[index].add(True)
-        assert isinstance(outcome(use), CorejaxTypeError)
-        assert_same(long_way(use), outcome(use))
+        for operation in ("add", "multiply"):
+            def use(index: Any = index, operation: str = operation) -> Any:
+                return getattr(x.at[index], operation)(operation == "add")
+            assert [operation == "add", type(index) is slice and operation == "add"] == use().tolist()
+            assert_same(long_way(use), outcome(use))

@@ -8,7 +8,7 @@ import pytest
 import corejax as cj
 from corejax import lax
 from corejax.core import ShapedArray, aval_of
-from corejax.errors import CorejaxError, CorejaxIndexError, CorejaxTypeError, CorejaxValueError
+from corejax.errors import CorejaxAxisError, CorejaxError, CorejaxIndexError, CorejaxTypeError, CorejaxValueError
 from corejax.plugin import Sample, define, hookimpl, refused, shaping
 from corejax.testing import check_primitive
 
@@ -22,7 +22,7 @@ def test_axes_are_canonical_in_the_order_given(given, expected):
 @pytest.mark.parametrize(("given", "kind", "message"), [
     (3, CorejaxIndexError, "f: axis 3 is out of bounds for 3 dimensions"),
     ((0, -4), CorejaxIndexError, "f: axis -4 is out of bounds"),
-    ((0, -3), CorejaxTypeError, "f: an axis appears twice"),
+    ((0, -3), CorejaxAxisError, "f: an axis appears twice"),
     (1.0, CorejaxTypeError, "f: an axis must be an integer"),
     ("01", CorejaxTypeError, "f: an axis must be an integer"),
     (None, CorejaxTypeError, "f: an axis must be an integer")])

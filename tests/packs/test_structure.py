@@ -13,7 +13,14 @@ from value_checks import check_value
 import corejax as cj
 from corejax import lax
 from corejax.base import _jaxlib
-from corejax.errors import CorejaxError, CorejaxIndexError, CorejaxOverflowError, CorejaxTypeError, CorejaxValueError
+from corejax.errors import (
+    CorejaxAxisError,
+    CorejaxError,
+    CorejaxIndexError,
+    CorejaxOverflowError,
+    CorejaxTypeError,
+    CorejaxValueError,
+)
 
 RNG = np.random.default_rng(0)
 
@@ -173,7 +180,7 @@ V, M = np.ones(3), np.ones((2, 3))
     (lambda: lax.squeeze(M, (0,)), CorejaxTypeError, "squeeze: .*size 1"),
     (lambda: lax.squeeze(M, (2,)), CorejaxIndexError, "squeeze: axis 2 is out of bounds"),
     (lambda: lax.expand_dims(V, (5,)), CorejaxIndexError, "expand_dims: axis 5"),
-    (lambda: lax.expand_dims(V, (0, 0)), CorejaxTypeError, "expand_dims: an axis appears twice"),
+    (lambda: lax.expand_dims(V, (0, 0)), CorejaxAxisError, "expand_dims: an axis appears twice"),
     (lambda: lax.transpose(M, (0, 0)), CorejaxTypeError, "transpose: permutation"),
     (lambda: lax.rev(M, (2,)), CorejaxIndexError, "rev: axis 2"),
     (lambda: lax.iota(bool, 3), CorejaxTypeError, "iota: .*bool"),

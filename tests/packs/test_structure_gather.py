@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("usual_code")
 PRIMITIVES = [function.primitive for module in (creation, gathering, identity, joining, linear_algebra, scattering,
                                     shapes, slicing)
               for function in vars(module).values()
-              if hasattr(function, "primitive") and function.__module__ == module.__name__]
+              if getattr(function, "__module__", None) == module.__name__ and hasattr(function, "primitive")]
 
 
 @pytest.mark.parametrize("primitive", PRIMITIVES, ids=str)

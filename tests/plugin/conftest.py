@@ -44,12 +44,12 @@ class Site:
         self.names: list[str] = []
 
     def pack(self, name: str, entries: Mapping[str, Mapping[str, str]] | str, modules: Mapping[str, str] | None = None,
-             version: str = "1.0", requires: Sequence[str] = ()) -> None:
+             version: str = "1.0", requires: Sequence[str] = (), python: str = "") -> None:
         """A distribution with these entry points ({group: {name: value}}, or the text itself) and modules."""
         info = self.folder / f"{name.replace('-', '_')}-{version}.dist-info"
         info.mkdir(parents=True)
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n" + "".join(
-            f"Requires-Dist: {line}\n" for line in requires))
+            f"Requires-Dist: {line}\n" for line in requires) + (f"Requires-Python: {python}\n" if python else ""))
         if not isinstance(entries, str):
             entries = "".join(f"[corejax.{group}]\n" + "".join(f"{key} = {value}\n" for key, value in table.items())
                               for group, table in entries.items())

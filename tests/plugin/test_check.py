@@ -259,3 +259,151 @@ def test_a_reader_that_has_seen_enough_is_no_error(site):
     done = subprocess.run(f"{sys.executable} -m corejax primitives | head -n 1", shell=True, capture_output=True,
                           text=True, check=False)
     assert "" == done.stderr and 1 == len(done.stdout.splitlines())
+
+
+# What packs need
+
+def problems(found):
+    return {f"{each['pack']}: {each['problem']}; {each['todo']}" for each in json.loads(found.stdout)}
+
+
+def test_requirements_that_are_not_met_are_found(site):
+    requires = {
+        "corejax>=9": "it requires corejax>=9, and 0.1.0 is installed; pip install 'corejax>=9'; or install another "
+                      "version of needy-pack",
+        "lost-pack (>=1.2,<2)": "it requires lost-pack>=1.2,<2, which isn't installed; pip install 'lost-pack>=1.2,<2'",
+        "Lost_Other": "it requires lost-other, which isn't installed; pip install 'lost-other'",
+        "lost-tree @ https://example.org/tree.zip ; python_version >= '3'":
+            "it requires lost-tree from https://example.org/tree.zip, which isn't installed; "
+            "pip install 'lost-tree @ https://example.org/tree.zip'",
+        "early-pack>=2": "it requires early-pack>=2, and 2.0rc1 is installed; pip install 'early-pack>=2'; or install "
+                         "another version of needy-pack",
+        "extra-pack[Fast,slow]": "it requires extra-pack[Fast], and that requires lost-speed>=3, which isn't "
+                                 "installed; pip install 'lost-speed>=3'",
+        "lost-here; sys_platform in 'linux darwin win32' and not_a_name == 'x'":
+            "its metadata has a line that can't be read: Requires-Dist: lost-here; sys_platform in 'linux darwin "
+            "win32' and not_a_name == 'x'; correct the requirement in the metadata of needy-pack, or install another "
+            "version",
+        "numpy>=two": "its metadata has a line that can't be read: Requires-Dist: numpy>=two; correct the requirement "
+                      "in the metadata of needy-pack, or install another version",
+        # Met, or for something else
+        "numpy>=1.21": "", "early-pack>=2.0rc1,!=3.*": "", "corejax": "", "lost-test; extra == 'test'": "",
+        "lost-windows; sys_platform == 'amiga' or (os_name == 'nt' and python_version < '3')": "",
+        "lost-python; python_version < '3.9'": "", "numpy @ file:///somewhere": "",
+    }
+    site.toy("early-pack", "early", version="2.0rc1")
+    site.pack("extra-pack", {}, requires=["lost-speed>=3; extra == 'fast'", "lost-rest; extra == 'rest'"])
+    site.pack("needy-pack", {"functions": {"f": "needy_pack:f"}}, {"needy_pack": "def f(x):\n    return x\n"},
+              requires=list(requires), python=">=3.99")
+    site.names.remove("extra-pack")  # which isn't a pack
+    found = command(site, "check", "--json")
+    python = ".".join(map(str, sys.version_info[:3]))
+    expected = {f"needy-pack: {said}" for said in requires.values() if said} | {
+        f"needy-pack: it requires Python >=3.99, and this is {python}; use another Python, or install a version of "
+        "needy-pack that is for this one"}
+    assert (expected, 1) == (problems(found), found.returncode), found.stderr
+
+
+# What packs do to whoever checks them
+
+HOSTILE = {
+    "aborting": ("import os\nos.abort()", r"checking it is ended by SIGABRT: .*aborting.py:2 \(<module>\)"),
+    "computing": ("while True: pass", r"checking it takes more than 4 s: .*computing.py:1 \(<module>\)"),
+    "crashing": ("import ctypes\nctypes.string_at(0)", r"checking it is ended by SIGSEGV: .*crashing.py:2"),
+    "exiting": ("import os\nos._exit(0)", "checking it ends with exit code 0"),
+    "forking": ("import os\nos.fork()\ndef f(x):\n    return x\n", None),
+    "interrupting": ("raise KeyboardInterrupt", "checking it is ended by SIGINT: KeyboardInterrupt"),
+    "closing": ("import os, sys\nsys.stdout.close()\nos.close(1)\nos.close(2)\ndef f(x):\n    return x\n", None),
+    "leaving": ("raise SystemExit(0)", "exits the process when it is imported: SystemExit: 0"),
+    "printing": ("import sys\nsys.stdout.buffer.write(bytes(range(256)) * 99)\ndef f(x):\n    return x\n", None),
+    "sleeping": ("import time\ntime.sleep(99)", r"checking it takes more than 4 s: .*sleeping.py:2 \(<module>\)"),
+    "threading_on": ("import threading, time\nthreading.Thread(target=time.sleep, args=(99,), name='on').start()\n"
+                     "def f(x):\n    return x\n", "its import starts a thread that keeps the process from ending: on"),
+    "using": ("import crashing\ndef f(x):\n    return x\n", r"checking it is ended by SIGSEGV: .*crashing.py:2"),
+}
+
+
+def test_whatever_packs_do_each_that_is_wrong_is_named_and_the_others_are_checked(site):
+    for name, (code, _) in HOSTILE.items():
+        site.pack(f"{name.replace('_', '-')}-pack", {"functions": {name: f"{name}:f"}}, {name: code})
+    site.pack("zealous-pack", {"functions": {"z": "zealous_pack:z"}}, {"zealous_pack": "1 / 0"})
+    found = command(site, "check", "--json", "--seconds", "4")
+    assert 1 == found.returncode, found.stderr
+    said = sorted(problems(found))
+    for name, (_, expected) in HOSTILE.items():
+        own = [each for each in said if each.startswith(f"{name.replace('_', '-')}-pack: ")]
+        if expected is None:
+            assert [] == own
+        else:
+            assert 1 == len(own) and re.search(expected, own[0]), (expected, own)
+    assert any("zealous-pack: can't be imported: ZeroDivisionError" in each for each in said)
+    done = command(site, "check", "--seconds", "4", COREJAX_PACKS="exiting-pack,zealous-pack")
+    assert 1 == done.returncode and "" == done.stdout
+    assert "exiting-pack: checking it ends with exit code 0" in done.stderr and "zealous-pack: " in done.stderr
+
+
+def test_a_pack_that_uses_one_that_ends_the_process_is_told_apart_from_it(site):
+    site.pack("deadly-pack", {"functions": {"deadly": "deadly_pack:f"}}, {"deadly_pack": "import os\nos._exit(0)\n"})
+    site.pack("able-pack", {"functions": {"able": "able_pack:f"}},
+              {"able_pack": "from corejax import lax\nlax.deadly\ndef f(x):\n    return x\n"})
+    said = problems(command(site, "check", "--json"))
+    assert {"deadly-pack: checking it ends with exit code 0; COREJAX_DISABLE_PACKS=deadly-pack leaves it out",
+            "able-pack: can't be checked, since it uses deadly-pack: that ends with exit code 0; "} == said
+
+
+def test_an_environment_that_names_what_is_not_there_is_told_as_ever(site):
+    site.toy("toy-pack")
+    done = command(site, "check", COREJAX_PACKS="tyo-pack")
+    assert 1 == done.returncode and "COREJAX_PACKS" in done.stderr and "'toy-pack'" in done.stderr
+
+
+# What packs export
+
+EXPORTING = """
+from corejax.plugin import ElementType
+import numpy as np
+
+__all__ = ["told", "untold", "half", "thrice", "double"]
+
+def told(x):
+    return x
+
+def untold(x):
+    return x
+
+def double(x):
+    return x
+
+double_twice = double
+half = define(Toy("half", 0.5))
+thrice = define(Toy("thrice", 3.0))
+RULES = {"toy-pack/toy:vmap": double, "toy-pack/toy:dce": double}
+"""
+
+
+def test_what_modules_export_and_no_entry_point_leads_to_is_found(site):
+    site.toy("toy-pack")
+    site.pack("stale-pack", {"functions": {"told": "stale_pack:told"}, "primitives": {"half": "stale_pack:half"},
+                             "rules": {"toy-pack/toy:vmap": "stale_pack:double"}},
+              {"stale_pack": site.TOY + EXPORTING})
+    found = command(site, "check", "--json")
+    text = "\n".join(sorted(problems(found)))
+    for said in ("stale-pack: its modules export what has no entry point, so that nobody finds it: 1 primitive, "
+                 "thrice; install it again if its pyproject.toml has them; else python -m corejax entry-points "
+                 "--write adds them",
+                 "so that nobody finds it: 2 functions, thrice, untold;",
+                 "so that nobody finds it: 1 rule, toy-pack/toy:dce;"):
+        assert said in text, (said, text)
+
+
+@pytest.mark.parametrize("own", ["RULES = ['a', 'b']", "RULES = {'one': 1, 2: 'two'}",
+                                 "RULES = {'term': print, 'a factor': print}", "RULES = None",
+                                 "NAMESPACE = 3", "AT_TOP = True", "NAMESPACE = 'a b'"])
+def test_a_modules_own_names_are_no_matter_of_entry_points(tmp_path, own):
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'own-pack'\n")
+    (tmp_path / "own_pack").mkdir()
+    (tmp_path / "own_pack/__init__.py").write_text(f"__all__ = ['f']\n{own}\ndef f(x):\n    return x\n")
+    done = subprocess.run([sys.executable, "-m", "corejax", "entry-points", "--write", str(tmp_path)], text=True,
+                          capture_output=True, check=False)
+    assert (0, "") == (done.returncode, done.stderr)
+    assert 'f = "own_pack:f"' in (tmp_path / "pyproject.toml").read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import textwrap
 
@@ -10,7 +11,7 @@ import pytest
 OWNER = """
     import numpy as np
     from corejax import lax
-    from corejax.plugin import Sample, define, hookimpl, not_linear
+    from corejax.plugin import Sample, define, factors, hookimpl, not_linear
 
     class Wave:
         name = "wave"
@@ -24,11 +25,16 @@ OWNER = """
         @hookimpl
         def samples(self, rng):
             yield Sample([rng.normal(size=(2, 3))], domain=(-2.0, 2.0))
+            yield Sample([np.array(0.5)], results=np.array(0.479425538604203))
 
     class Flat(Wave):
         name = "flat"
 
-    wave, flat = define(Wave()), define(Flat())
+    class Bad(Wave):
+        name = "bad"
+        jvp = factors(lambda out, x: -lax.cos(x))
+
+    wave, flat, bad = define(Wave()), define(Flat()), define(Bad())
 """
 
 RULES = """
@@ -40,7 +46,7 @@ RULES = """
     wrong_slope = factors(lambda out, x: -lax.cos(x))
 
     def evaluated(args):
-        return np.sin(args[0])
+        return np.sin(args[0], dtype=args[0].dtype)
 
     def wrongly(args):
         return np.cos(args[0])
@@ -59,6 +65,10 @@ RULES = """
     def wrongly_around(args):
         return 2.0 * (yield)
 
+    @hookimpl
+    def unmoved(axis, args, dims):
+        return lax.sin(args[0]), 0
+
     table, wrong_table, misspelled_table = {"wave": evaluated}, {"flat": wrongly}, {"wavee": evaluated}
 """
 
@@ -72,6 +82,16 @@ CHECK = """
             print(error)
 """
 
+FAILURES = """
+    from corejax.testing import check_pack
+
+    try:
+        check_pack("rules")
+    except AssertionError as error:
+        for each in error.failures:
+            print((each.hook, each.origin, each.where))
+"""
+
 PACKS = "owner, rules, corejax-lax-basic, corejax-reductions, corejax-control-flow, corejax-sorting"
 
 QUICK = ["impl and the compiled program agree", "jvp agrees with differences"]
@@ -80,8 +100,9 @@ QUICK = ["impl and the compiled program agree", "jvp agrees with differences"]
 @pytest.fixture
 def checked(site):
     """What the kit says to a pack `rules` of these entry points, beside the pack `owner`."""
-    def run(entries, name="rules", checks=QUICK, requires=("owner",)):
-        site.pack("owner", {"primitives": {"wave": "owner:wave", "flat": "owner:flat"}}, {"owner": OWNER})
+    def run(entries, name="rules", checks=QUICK, requires=("owner",), also=()):
+        primitives = {name: f"owner:{name}" for name in ("wave", "flat", *also)}
+        site.pack("owner", {"primitives": primitives}, {"owner": OWNER})
         site.pack("rules", entries if isinstance(entries, str) else {"rules": entries}, {"ruling": RULES},
                   requires=requires)
         return site.run(textwrap.dedent(CHECK) + f"check({name!r}, {checks!r})", COREJAX_PACKS=PACKS)
@@ -105,6 +126,27 @@ def test_a_wrong_rule_is_found_though_it_counts_only_by_consent(checked, target,
                if re.search(rf"(def )?\b{rule}\b", text) and "table" not in text]
     assert "failed check" in said and "rules 1.0), check '" in said
     assert re.search(rf"(where: +|wrapped at )\S+ruling.py:{line - ('around' in rule)} \({rule}\)", said), said
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("target, rule", [
+    ("owner/wave:impl", "wrongly"), ("owner/wave:jvp", "wrong_slope"), ("owner/wave:vmap", "unmoved"),
+    ("owner/wave:xla_translation", "wrongly_on_cpu"), ("corejax-lax-basic/sin:xla_translation@cpu", "wrongly_on_cpu"),
+    ("corejax-lax-basic/sin:impl", "wrongly_around"), ("owner/*:impl", "wrong_table")])
+def test_every_failure_blames_the_wrong_rule_and_its_file(checked, site, target, rule):
+    checked({target: f"ruling:{rule}"}, name="owner", checks=[])
+    said = site.run(FAILURES, COREJAX_PACKS=PACKS)
+    slot = target.rpartition(":")[2]
+    assert {(slot, "rules 1.0", True)} == {
+        (hook, origin.rpartition(" by ")[2], "ruling.py" in where)
+        for hook, origin, where in map(ast.literal_eval, said.splitlines())}, said
+
+
+def test_a_fault_of_the_owner_is_blamed_on_the_owner_though_others_have_rules(checked, site):
+    checked({"owner/bad:impl": "ruling:evaluated"}, name="owner", checks=[], also=("bad",))
+    said = site.run(FAILURES, COREJAX_PACKS=PACKS)
+    assert {("jvp", "owner 1.0", False)} == {
+        (hook, origin, "ruling.py" in where) for hook, origin, where in map(ast.literal_eval, said.splitlines())}, said
 
 
 def test_right_rules_pass(checked):

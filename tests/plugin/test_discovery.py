@@ -209,7 +209,7 @@ def test_printed_programs_name_the_packs_of_primitives_of_one_name_and_are_read_
         with cj.plugins.prefer("pack-b"):
             print(find("toy") is find("pack-b/toy") is find("Pack_B/toy") is not find("pack-a/toy"))
     """).splitlines()
-    assert "{ lambda ; a:~f64[]. let b:~f64[] = toy a in (b,) }" == out[0]
+    assert "{ lambda ; a:~f64[]. let b:~f64[] = pack-b/toy a in (b,) }" == out[0]
     assert "pack-a/toy a pack-b/toy b a_module/toy c" == out[1]
     assert out[2].startswith("True [") and "30." in out[2] and "[2.0, 3.0]" == out[3]
     assert "PackError: the primitive 'toy' of pack-c isn't installed" == out[4]

@@ -73,6 +73,17 @@ twofold.add("a function of one pack, a primitive of another", (
         "has_function.py": "def crossed(x):\n    return x\n"}),
     Pack("has-primitive", primitives(crossed="has_primitive:crossed"), {"has_primitive.py": twice("crossed")})),
     "lax.crossed(1.0)", "PackError", f"the function 'crossed' {DOUBLE}", "has-function 1.0", "has-primitive 1.0")
+for _way, _requires, _words in (
+        ("required", ("left-required", "right-required"), "which more than one of the packs that it requires provides"),
+        ("undeclared", (), "add 'left-undeclared' or 'right-undeclared' to the requirements of uses-undeclared")):
+    _sides = [Pack(f"{side}-{_way}", functions(**{f"{_way}_name": f"{side}_{_way}:{_way}_name"}), {
+        f"{side}_{_way}.py": f"def {_way}_name(x):\n    return x\n"}) for side in ("left", "right")]
+    _user = Pack(f"uses-{_way}", functions(**{f"uses_{_way}": f"uses_{_way}:uses_{_way}"}).encode(), {  # which stays
+        f"uses_{_way}.py": f"from corejax import lax\ndef uses_{_way}(x):\n    return lax.{_way}_name(x)\n"},
+        metadata=f"Metadata-Version: 2.1\nName: uses-{_way}\nVersion: 1.0\n" + "".join(
+            f"Requires-Dist: {each}\n" for each in _requires))
+    twofold.add(f"a function of two packs, {_way}", (*_sides, _user), f"lax.uses_{_way}(1.0)", "PackError",
+                f"uses-{_way} 1.0 uses the function '{_way}_name'", _words, left=(f"uses_{_way}",))
 twofold.add("a primitive twice in one pack", (Pack("stutters", primitives(stutter="stutters:stutter") +
                                                    "stutter = stutters:other\n", {"stutters.py": twice("stutter")}),),
             "lax.stutter(1.0)", "PackError", f"the primitive 'stutter' {DOUBLE}", "stutters:other",

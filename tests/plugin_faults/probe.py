@@ -79,10 +79,11 @@ def probe(fault: dict[str, Any], number: int, site: str) -> dict[str, Any]:
     found["strangers"] = sorted(
         name for name, module in list(sys.modules.items()) if name not in before and name not in own
         and str(getattr(module, "__file__", "")).startswith(site))
-    found["kept"] = sorted(f"{group} {name}" for group, name in registry._objects
+    kept = registry._objects | {entry[:2]: value for entry, value in registry._of_entries.items()}
+    found["kept"] = sorted(f"{group} {name}" for group, name in kept
                            if any(entry.split(" = ")[0] == name for entry in fault["entries"]))
     found["frozen"] = sorted(
-        name for (group, name), value in registry._objects.items() if group == groups.PRIMITIVES
+        name for (group, name), value in kept.items() if group == groups.PRIMITIVES
         and f"corejax.primitives {name}" in found["kept"] and type(getattr(value, "primitive", None)) is Primitive)
     found["beside"] = float(getattr(lax, f"beside_{number}")(1.0))
     found["good"] = float(lax.good(1.0)), float(cj.grad(cj.jit(lax.best))(1.0))

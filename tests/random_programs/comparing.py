@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from .programs import Program
-from .slots import SLOTS
 
 ROUNDINGS = 500.0
 
@@ -71,8 +70,12 @@ class Failure:
 
 def leaf(x: Any) -> Leaf:
     value = np.asarray(x)
-    weak = getattr(x, "weak_type", type(x) in (bool, int, float, complex))
-    return Leaf(value, _name(value), bool(weak))
+    return Leaf(value, _name(value), _weak(value, getattr(x, "weak_type", type(x) in (int, float, complex))))
+
+
+def _weak(value: Any, weak: bool) -> bool:
+    """Whether a boolean is weak makes no difference: no type is weaker."""
+    return bool(weak) and value.dtype.kind != "b"
 
 
 def _name(value: Any) -> str:
@@ -83,6 +86,17 @@ def _name(value: Any) -> str:
 def outcome(run: Callable[[], Any], leaves: Callable[[Any], list[Any]]) -> Outcome:
     try:
         return [leaf(x) for x in leaves(run())]
+    except Exception as error:
+        return Refused(error)
+
+
+def types(run: Callable[[], Any], leaves: Callable[[Any], list[Any]]) -> Outcome:
+    """What has a shape and a dtype, and may be weak, as zeros of that type."""
+    def zero(like: Any) -> Leaf:
+        value = np.zeros(like.shape, np.dtype(like.dtype))
+        return Leaf(value, _name(value), _weak(value, getattr(like, "weak_type", False)))
+    try:
+        return [zero(x) for x in leaves(run())]
     except Exception as error:
         return Refused(error)
 
@@ -141,7 +155,7 @@ def rounding(program: Program, wanted: Outcome) -> Callable[[int], float]:
 
 
 def narrowest(program: Program) -> float:
-    return max(SLOTS[key].precision for key in program.slots if key != "a")
+    return max(program.types[key].precision for key in program.slots if key != "a")
 
 
 def moved(program: Program, draw: int) -> dict[str, Any]:

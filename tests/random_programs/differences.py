@@ -41,6 +41,14 @@ def product_with_a_boolean(failure: Failure) -> bool:
     return converts is not None and wanted.count("nan") > got.count("nan")
 
 
+def weak_in_a_branch(failure: Failure) -> bool:
+    return re.search(r"lax\.(cond|switch)\(", failure.program.text) is not None and "wanted ~" in failure.what
+
+
+def too_large_for_jax(failure: Failure) -> bool:
+    return "OverflowError: An overflow was encountered while parsing an argument to a jitted" in failure.what
+
+
 CONSTANT_COTANGENT = re.compile(r"(1\.0|1\.0\)|s[0-9]+), None$", re.MULTILINE)
 DERIVATIVE = re.compile(r"api\.(grad|value_and_grad|jvp|vjp|linearize)\(|custom_jvp|custom_vjp")
 
@@ -85,6 +93,16 @@ KNOWN: list[Known] = [
           ("accepted", "shape"), lambda failure: "custom_jvp" in failure.program.text and failure.maps),
     Known("A result of vmap that no operand is mapped in keeps its weak type, as under jit; jax loses it.", "jax",
           ("weak",), lambda failure: failure.maps and "got ~" in failure.what),
+    Known("A function whose two rules are both None has tangents of zero; jax fails on the zeros that it makes.", "jax",
+          ("accepted",), lambda failure: "defjvps(None, None)" in failure.program.text and "Zero[" in failure.what),
+    Known("A rule may close over a traced value; where nothing uses its tangent, jax can't compile what it accepted.",
+          "jax", ("accepted",), lambda failure: "No constant handler for type" in failure.what),
+    Known("A ShapeDtypeStruct that is weak stays so; jax forgets it in types of what is lowered and in lax.full_like.",
+          "jax", ("weak",), lambda failure: failure.what.startswith(("lower: ", "likes: "))),
+    Known("A result of a cond or switch is weak if it is in all branches; jax asks one, that for False.", "jax",
+          ("weak",), weak_in_a_branch),
+    Known("A Python integer that is too large for the default integer has the type of the words that it meets; jax"
+          " looks at it before, where a function of jnp is compiled.", "jax", ("accepted",), too_large_for_jax),
     Known("What a rule makes of zero tangents is part of a compiled program, where zero times an infinity is a nan, as"
           " in jax; uncompiled, linearize leaves it out.", "itself", ("value",), nan_of_a_zero_tangent_in_a_program),
     Known("XLA makes a selection of a product with a converted boolean: zero times an infinity is zero.", "itself",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from .expressions import DIVISION, ORDINARY, SINGULAR, rows
-from .slots import ALWAYS, SOMETIMES, UNTYPED
+from .slots import ALWAYS, RARELY, SOMETIMES, UNTYPED
 from .writing import Block, Keys, Statement, Writer, differentiable, typed
 
 Make = Callable[["Maker", int], Statement]
@@ -28,24 +28,44 @@ class Kind:
 KINDS: dict[str, Kind] = {}
 
 
-def kind(weight: float = 1.0, stops: str = "") -> Callable[[Make], Make]:
+def kind(weight: float = 1.0, stops: str = "", among: dict[str, Kind] = KINDS) -> Callable[[Make], Make]:
     """Enter a function as the maker of a kind of statement; `stops` is "reverse" or "forward"."""
     def enter(make: Make) -> Make:
-        KINDS[make.__name__] = Kind(make, weight, stops)
+        among[make.__name__] = Kind(make, weight, stops)
         return make
     return enter
+
+
+@dataclass(frozen=True)
+class Flavour:
+    """What the programs of a mode have beyond the usual ones: slots, expressions, kinds of statements.
+
+    `bits` is the width of numbers by default; so many transformations are nested at most.
+    """
+
+    slots: Keys = ()
+    tables: tuple[dict[str, list[str]], ...] = ()
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    bits: int = 64
+    transformations: int = 3
+
+
+USUAL = Flavour()
 
 
 class Maker:
     """Makes up statements; `needs` are the derivatives that must go through all of them."""
 
-    def __init__(self, rng: np.random.Generator, needs: frozenset[str], singular: bool = True) -> None:
+    def __init__(self, rng: np.random.Generator, needs: frozenset[str], flavour: Flavour = USUAL) -> None:
         self.rng, self.needs = rng, needs
+        self.kinds = [*KINDS.values(), *flavour.kinds.values()]
         extra = [str(key) for key in rng.permutation(SOMETIMES)[:int(self.choice([0, 1, 1, 2, 3]))]]
         self.divides = self.chance(0.08)
-        self.slots: Keys = (*ALWAYS, *[key for key in SOMETIMES if key in extra or key == "i" and self.divides])
-        tables = [ORDINARY, ORDINARY]
-        if singular and self.chance(0.4):
+        extra += [key for key in flavour.slots if key not in extra]
+        self.slots: Keys = (*ALWAYS, *[key for key in (*SOMETIMES, *RARELY)
+                                       if key in extra or key == "i" and self.divides])
+        tables = [ORDINARY, ORDINARY, *flavour.tables]
+        if self.chance(0.4):
             tables.append(SINGULAR)
         if self.divides:
             tables += [DIVISION] * 4
@@ -86,7 +106,7 @@ class Maker:
 
     def statement(self, depth: int) -> Statement:
         if depth and self.chance(0.55 if depth > 1 else 0.4):
-            kinds = [k for k in KINDS.values() if k.stops not in self.needs]
+            kinds = [k for k in self.kinds if k.stops not in self.needs]
             weights = np.array([k.weight for k in kinds])
             return kinds[int(self.rng.choice(len(kinds), p=weights / weights.sum()))].make(self, depth - 1)
         return self.expression()

@@ -30,12 +30,15 @@ class Plain(Uncompiled):
         return fun
 
     @staticmethod
-    def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name: Any = None) -> Any:
+    def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name: Any = None,
+             axis_size: Any = None) -> Any:
         def mapped(*args: Any) -> Any:
             axes = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
-            size = next(np.shape(x)[axis] for x, axis in zip(args, axes) if axis is not None)
+            size = axis_size or next(np.shape(x)[axis] for x, axis in zip(args, axes) if axis is not None)
             outs = [fun(*[x if axis is None else element(x, i, axis) for x, axis in zip(args, axes)])
                     for i in range(size)]
+            if out_axes is None:
+                return outs[0]
             if not isinstance(out_axes, tuple):
                 return cj.tree.map(lambda *ys: stack(ys, out_axes), *outs)
             return tuple([stack(ys, axis) for ys, axis in zip(zip(*outs), out_axes)])

@@ -6,15 +6,15 @@ import itertools
 import linecache
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-from . import calls, control_flow, custom_rules  # noqa: F401  they fill the table of kinds
-from .making import Maker
-from .slots import CONSTANTS, SLOTS
+from . import calls, closures, control_flow, custom_rules  # noqa: F401  they fill the table of kinds
+from .making import USUAL, Flavour, Maker
+from .slots import Slot, constants, of_width
 from .transforming import MATRIX, NAMES, NEEDS, Transformations
 from .writing import Block, Keys, differentiable, text
 
@@ -34,24 +34,43 @@ class Program:
     mapped: tuple[bool, ...]
     ordinary: bool
     divides: bool
+    bits: int = 64
+    #: The text of a program that came from another process, where statements can't go.
+    written: str = ""
 
     @property
     def text(self) -> str:
-        return text(self.block, self.slots)
+        return self.written or narrowed(text(self.block, self.slots), self.bits)
+
+    @property
+    def types(self) -> dict[str, Slot]:
+        """What the slots are."""
+        return of_width(self.bits)
+
+    def for_another_process(self) -> Program:
+        """The same, of its text alone."""
+        return replace(self, block=(), written=self.text)
 
     def function(self, api: Any, lax: Any) -> Callable[..., Any]:
         """The program itself, of that library."""
         source, name = self.text, f"<random program {self.seed}>"
         linecache.cache[name] = len(source), None, source.splitlines(keepends=True), name
-        space = {**CONSTANTS, "MATRIX": MATRIX, "api": api, "lax": lax, "np": np, "bfloat16": ml_dtypes.bfloat16}
+        space = {**constants(self.bits), "MATRIX": MATRIX.astype(self.types["u"].dtype), "api": api, "lax": lax,
+                 "np": np, "bfloat16": ml_dtypes.bfloat16}
+        if "jnp." in source:
+            space["jnp"] = api.numpy
         exec(compile(source, name, "exec"), space)
         return space["program"]  # type: ignore[no-any-return]
 
     def run(self, api: Any, lax: Any, put: Callable[[Any], Any], inputs: dict[str, Any] | None = None) -> Any:
         """Its results under the transformations; `put` makes a value of the library of one of Python or NumPy."""
-        table = Transformations(api, lax, self.slots, self.argnums, self.mapped)
         given = inputs or self.inputs
-        return table.apply(self.transformations, self.function(api, lax))(*[put(given[key]) for key in self.slots])
+        return self.transformed(api, lax)(*[put(given[key]) for key in self.slots])
+
+    def transformed(self, api: Any, lax: Any) -> Callable[..., Any]:
+        """The function of its slots that it is under the transformations."""
+        table = Transformations(api, lax, [self.types[key] for key in self.slots], self.argnums, self.mapped)
+        return table.apply(self.transformations, self.function(api, lax))
 
     def __str__(self) -> str:
         wrt = ", ".join([self.slots[k] for k in self.argnums])
@@ -66,38 +85,55 @@ def shown(x: Any) -> str:
 
 
 #: What derivatives may be needed: of the programs of a seed, half go through both.
-MODES = [("reverse", "forward"), ("reverse", "forward"), ("forward",), ("reverse",)]
+DERIVATIVES = [("reverse", "forward"), ("reverse", "forward"), ("forward",), ("reverse",)]
 EMPTY_LOOP = re.compile(r"fori_loop\((-?\d), \1,|None, 0")
 SPECIAL = [0.0, -0.0, 0.0, np.inf, -np.inf, np.nan, 1.0, -1.5, 1e300, 0.25]
 
 
-def program(seed: int, depth: int = 2) -> Program:
+def program(seed: int, depth: int = 2, flavour: Flavour = USUAL) -> Program:
     """The program of a seed."""
     rng = np.random.default_rng(seed)
-    needs = frozenset(MODES[seed % len(MODES)])
-    make = Maker(rng, needs)
+    needs = frozenset(DERIVATIVES[seed % len(DERIVATIVES)])
+    make = Maker(rng, needs, flavour)
     block = make.block(depth, int(rng.integers(1, 4)))
     ordinary = not make.chance(0.35)
-    inputs = {key: given(make, key, ordinary) for key in make.slots}
-    orderings = [names for names in ORDERINGS if {NEEDS[n] for n in names if n in NEEDS} <= needs]
+    types = of_width(flavour.bits)
+    inputs = {key: given(make, types[key], ordinary) for key in make.slots}
+    orderings = [names for names in ORDERINGS if {NEEDS[n] for n in names if n in NEEDS} <= needs
+                 and len(names) <= flavour.transformations]
     floats = [make.slots.index(key) for key in differentiable(make.slots)]
     argnums = tuple(sorted(int(k) for k in rng.permutation(floats)[:int(rng.integers(1, len(floats) + 1))]))
     transformations = make.choice(orderings)
     if EMPTY_LOOP.search(text(block, make.slots)) and make.chance(0.5):  # what it doesn't compute may be infinite
-        inputs["s"], ordinary = np.float64(0.0), False
+        inputs["s"], ordinary = types["s"].dtype.type(0.0), False
         transformations = ("jit", *transformations[:2])
     if make.divides and "jit" not in transformations:
         transformations = ("jit", *transformations[:2])
-    while "grad" in transformations and any(SLOTS[make.slots[k]].dtype.kind == "c" for k in argnums):
-        argnums = tuple(k for k in argnums if SLOTS[make.slots[k]].dtype.kind != "c") or (0,)
+    while "grad" in transformations and any(types[make.slots[k]].dtype.kind == "c" for k in argnums):
+        argnums = tuple(k for k in argnums if types[make.slots[k]].dtype.kind != "c") or (0,)
     mapped = [make.chance(0.5) for _ in make.slots]
     mapped[int(rng.integers(len(mapped)))] = True
-    return Program(seed, block, make.slots, inputs, transformations, argnums, tuple(mapped), ordinary, make.divides)
+    return Program(seed, block, make.slots, inputs, transformations, argnums, tuple(mapped), ordinary, make.divides,
+                   flavour.bits)
 
 
-def given(make: Maker, key: str, ordinary: bool) -> Any:
+def narrowed(source: str, bits: int) -> str:
+    """The text with 32 bits where it says 64, and with NumPy's own arrays as narrow."""
+    if bits == 64:
+        return source
+    source = WIDE.sub(lambda found: f"{found[1]}{int(found[2]) // 2}", source)
+    return source.replace("np.array([1.0, 0.5])", "np.array([1.0, 0.5], np.float32)").replace(
+        "np.arange(2)", "np.arange(2, dtype=np.int32)")
+
+
+WIDE = re.compile(r"(?<=np\.)(float|int|uint|complex)(64|128)\b")
+
+
+def given(make: Maker, slot: Slot, ordinary: bool) -> Any:
     """A value for a slot: one near one, or one at which functions are special; scalars may be weak."""
-    slot = SLOTS[key]
+    key = slot.name
+    if key == "d":
+        return make.rng.integers(0, np.iinfo(slot.dtype).max, slot.shape, slot.dtype, endpoint=True)
     if slot.dtype.kind == "b":
         return np.array(make.rng.random(slot.shape) < 0.5)
     if slot.dtype.kind in "iu":

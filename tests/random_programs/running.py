@@ -17,6 +17,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from .modes import Mode
+from .oracles import check
+
 LIMIT = 240.0  # seconds for one program
 PROGRAMS_OF_A_WORKER = 200  # compiled programs stay in memory
 
@@ -26,6 +29,7 @@ class Worker:
     """A process that runs the programs of some seeds."""
 
     seeds: list[int]
+    mode: str
     against: str
     process: subprocess.Popen[bytes] | None = None
     current: int | None = None
@@ -36,7 +40,7 @@ class Worker:
     def start(self) -> None:
         seeds = [seed for seed in self.seeds if seed not in set(self.done)][:PROGRAMS_OF_A_WORKER]
         self.process = subprocess.Popen(
-            command(self.against), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment())
+            command(self.mode, self.against), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment())
         assert self.process.stdin
         self.process.stdin.write(json.dumps(seeds).encode())
         self.process.stdin.close()
@@ -74,8 +78,9 @@ class Worker:
             self.start()
 
 
-def command(against: str) -> list[str]:
-    return [sys.executable, "-W", "ignore", "-m", "tests.random_programs", "--worker", "--against", against]
+def command(mode: str, against: str) -> list[str]:
+    return [sys.executable, "-W", "ignore", "-m", "tests.random_programs", "--worker", "--mode", mode,
+            "--against", against]
 
 
 def environment() -> dict[str, str]:
@@ -83,10 +88,10 @@ def environment() -> dict[str, str]:
             "JAX_ENABLE_X64": "1", "TF_CPP_MIN_LOG_LEVEL": "3", **os.environ}
 
 
-def run(seeds: Iterable[int], against: str, processes: int = 2) -> Iterator[dict[str, Any]]:
+def run(seeds: Iterable[int], mode: str, against: str, processes: int = 2) -> Iterator[dict[str, Any]]:
     """A report for each program as it is done: kind "passed", "died" or that of a failure; seed; what."""
     seeds = list(seeds)
-    workers = [Worker(seeds[k::processes], against) for k in range(processes) if seeds[k::processes]]
+    workers = [Worker(seeds[k::processes], mode, against) for k in range(processes) if seeds[k::processes]]
     for worker in workers:
         worker.start()
     try:
@@ -103,12 +108,9 @@ def run(seeds: Iterable[int], against: str, processes: int = 2) -> Iterator[dict
                 worker.process.kill()
 
 
-def work(against: str) -> None:
+def work(mode: Mode, against: str) -> None:
     """What a worker does."""
-    from .oracles import check, oracle
-    from .programs import program
-
-    seeds, using = json.load(sys.stdin), oracle(against)
+    seeds, using = json.load(sys.stdin), mode.oracle(against)
     out = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
 
@@ -117,7 +119,7 @@ def work(against: str) -> None:
 
     for seed in seeds:
         tell(kind="begin", seed=seed)
-        failure = check(program(seed), using)
+        failure = check(mode.program(seed), using)
         if failure:
             tell(kind=failure.kind, seed=seed, what=str(failure), signature=failure.signature)
         else:

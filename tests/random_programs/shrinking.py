@@ -78,6 +78,8 @@ def smaller_statements(statement: Statement) -> Iterator[Statement]:
     for i, block in enumerate(statement.blocks):
         for inner in fewer(block):
             yield replace(statement, blocks=(*statement.blocks[:i], inner, *statement.blocks[i + 1:]))
+    for k in range(len(statement.parts)):
+        yield replace(statement, parts=statement.parts[:k] + statement.parts[k + 1:])
     for name in ("args", "outs"):
         keys = getattr(statement, name)
         if len(keys) > 1 and statement.droppable:

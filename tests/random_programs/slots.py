@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import ml_dtypes
@@ -30,11 +30,11 @@ class Slot:
         return float(ml_dtypes.finfo(self.dtype).eps)  # type: ignore[no-untyped-call]
 
 
-DIFFERENTIABLE = [np.dtype(t) for t in ("float64", "float32", "complex128", "bfloat16")]
+DIFFERENTIABLE = [np.dtype(t) for t in ("float64", "float32", "complex128", "complex64", "bfloat16")]
 
 
 def _slot(name: str, dtype: str, *constant: Any) -> Slot:
-    value = np.array(constant if len(constant) != 1 else constant[0]).astype(dtype)
+    value = np.array(constant if len(constant) != 1 else constant[0], np.dtype(dtype))
     return Slot(name, np.dtype(dtype), value.shape, value)
 
 
@@ -54,11 +54,32 @@ SLOTS = {slot.name: slot for slot in [
     _slot("o", "float64"),
     # Of any dtype: what mixed operands give. It goes through nothing that wants to know its type.
     _slot("a", "float64", 1.0, 2.0, 3.0),
+    # The words that are hashed, as wide as numbers are by default; in programs of some modes.
+    _slot("d", "uint64", 0x9E3779B97F4A7C15, 1, 2**64 - 1),
 ]}
 
 ALWAYS = ("u", "v", "s", "n", "b")
 SOMETIMES = ("w", "z", "i", "q", "h", "m", "o", "a")
+RARELY = ("d",)
 UNTYPED = "a"
 
-#: The names under which the text of a program knows the constants: `U` is that of `u`.
-CONSTANTS = {name.upper(): slot.constant for name, slot in SLOTS.items()}
+
+def of_width(bits: int) -> dict[str, Slot]:
+    """The slots of programs whose numbers have so many bits by default: where 64 are too many, those have 32."""
+    return SLOTS if bits == 64 else {name: _narrow(slot) for name, slot in SLOTS.items()}
+
+
+def _narrow(slot: Slot) -> Slot:
+    dtype = NARROWED.get(slot.dtype, slot.dtype)
+    value = slot.constant >> 32 if slot.name == "d" else slot.constant
+    return replace(slot, dtype=dtype, constant=value.astype(dtype))
+
+
+#: What there is instead of 64 bits where numbers have 32.
+NARROWED = {np.dtype(f"{kind}{bits}"): np.dtype(f"{kind}{bits // 2}")
+            for kind, bits in (("float", 64), ("int", 64), ("uint", 64), ("complex", 128))}
+
+
+def constants(bits: int) -> dict[str, Any]:
+    """By the names under which the text of a program knows them: `U` is that of `u`."""
+    return {name.upper(): slot.constant for name, slot in of_width(bits).items()}

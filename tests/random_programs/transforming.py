@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .slots import SLOTS
+from .slots import NARROWED, Slot
 
 Function = Callable[..., Any]
 
@@ -21,10 +21,11 @@ MATRIX = np.linspace(-1, 1, 300).reshape(100, 3)
 class Transformations:
     """Those of one library, for functions of these slots, differentiable in those at `argnums`."""
 
-    def __init__(self, api: Any, lax: Any, slots: Sequence[str], argnums: Sequence[int], mapped: Sequence[bool]
+    def __init__(self, api: Any, lax: Any, slots: Sequence[Slot], argnums: Sequence[int], mapped: Sequence[bool]
                  ) -> None:
         self.api, self.lax = api, lax
         self.slots, self.argnums, self.mapped = slots, tuple(argnums), tuple(mapped)
+        self.real = slots[0].dtype  # that of `u`
 
     def apply(self, names: Sequence[str], fun: Function) -> Function:
         """The function under all of these, outermost first."""
@@ -82,13 +83,15 @@ class Transformations:
         return lambda *xs: self.inexact(fun(*self.put(args, xs)))
 
     def dots(self) -> tuple[Any, ...]:
-        return tuple([SLOTS[self.slots[k]].constant * SLOTS[self.slots[k]].dtype.type(0.5) for k in self.argnums])
+        return tuple([self.slots[k].constant * self.slots[k].dtype.type(0.5) for k in self.argnums])
 
     def inexact(self, tree: Any) -> list[Any]:
         return [x for x in self.api.tree.leaves(tree) if self.kind(x) in "fcV"]
 
     def dtype(self, x: Any) -> Any:
-        return np.dtype(x.dtype if hasattr(x, "dtype") else type(x))
+        if hasattr(x, "dtype"):
+            return np.dtype(x.dtype)
+        return np.dtype(type(x)) if self.real.itemsize == 8 else NARROWED.get(np.dtype(type(x)), np.dtype(type(x)))
 
     def kind(self, x: Any) -> str:
         """A letter for the kind of dtype; V is bfloat16, for float0 there is none."""
@@ -108,12 +111,12 @@ class Transformations:
 
     def total(self, tree: Any) -> Any:
         """A scalar that depends on all inexact leaves."""
-        found = np.float64(0.0)
+        found = self.real.type(0.0)
         for i, x in enumerate(self.inexact(tree)):
-            weights = (1.0 + 0.25 * np.cos(np.arange(np.size(x)) + i)).reshape(np.shape(x))
+            weights = (1.0 + 0.25 * np.cos(np.arange(np.size(x)) + i)).reshape(np.shape(x)).astype(self.real)
             if self.kind(x) == "c":
                 x = self.lax.real(x) - 0.5 * self.lax.imag(x)
-            found = found + (self.lax.convert_element_type(x, np.float64) * weights).sum()
+            found = found + (self.lax.convert_element_type(x, self.real) * weights).sum()
         return found
 
 

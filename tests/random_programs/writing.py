@@ -26,6 +26,8 @@ class Statement:
     blocks: tuple[Block, ...] = ()
     args: Keys = ()
     outs: Keys = ()
+    #: Words that stand for more that may be left out; `write` knows them.
+    parts: tuple[str, ...] = ()
     #: May `args` and `outs` be fewer, when a failing program is made smaller?
     droppable: bool = True
 

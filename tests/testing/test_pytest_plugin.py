@@ -264,6 +264,21 @@ def test_forty_lines_of_pack_are_checked_by_ten_lines_of_tests(project: Project)
     assert "failed" not in counts(text) and counts(text)["passed"] > 20
 
 
+def test_options_hold_for_the_tests_of_a_file_and_of_a_pack_alike(project: Project) -> None:
+    project.pack().file("test_rules.py", TESTS)
+    slow, searched = "gauss: orderings to depth three agree", "gauss: no counterexample is found"
+    for options, added in (((), set()), (("--corejax-full",), {slow}), (("--corejax-search",), {searched}),
+                           (("--corejax-full", "--corejax-search-seed=3"), {slow, searched})):
+        text = project.pytest("--collect-only", "-q", *options)
+        assert added == {slow, searched} & {*re.findall(r"test_rules\[(.*)\]", text)}
+        by_option = project.pytest("--collect-only", "-q", "--corejax-pack=my-gauss", *options)
+        of_pack = re.findall("^my-gauss::gauss::(.*)$", by_option, re.MULTILINE)
+        assert {*re.findall(r"test_rules\[gauss: (.*)\]", text)} == {*of_pack}
+    project.file("test_rules.py", TESTS.replace('("my-gauss")', '("my-gauss", full=True)'))
+    assert slow in project.pytest("--collect-only", "-q")
+    assert "max_examples of a search must be" in project.pytest("--corejax-search-examples=0", code=4)
+
+
 @pytest.mark.parametrize("fault, blamed", [(WRONG_SIGN, "gauss.jvp"), (WRONG_AXIS, "gauss.vmap")])
 def test_planted_fault_is_found_by_the_test_file(project: Project, fault: tuple[str, str], blamed: str) -> None:
     text = project.pack(replace=fault).file("test_rules.py", TESTS).pytest(code=1)

@@ -14,7 +14,7 @@ from corejax.testing import ConformanceError, check_primitive
 from corejax.testing.case import Case
 from corejax.testing.tolerances import distances, slack
 from exhaustive import exhaustive_unless
-from right_rules import RIGHT, Seeded, right
+from right_rules import MIXING, RIGHT, Seeded, right
 
 
 @pytest.mark.sample(2)
@@ -30,6 +30,23 @@ def test_right_rules_pass_at_every_seed(kind: type[Seeded], seeds: range) -> Non
         except ConformanceError as error:
             wrong[seed] = str(error)
     assert {} == wrong
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("kind", exhaustive_unless(lambda kind: MIXING.index(kind) % 3 == 2, MIXING))
+def test_right_rules_pass_whatever_elements_depend_on(kind: type[Seeded]) -> None:
+    check_primitive(right(kind, 0))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("kind", exhaustive_unless(lambda kind: kind.__name__ in ("SumFromTheEnd", "Counted"),
+                                                   [*MIXING, *RIGHT]))
+def test_right_rules_pass_in_the_full_mode(kind: type[Seeded]) -> None:
+    check_primitive(right(kind, 0), full=True)
+
+
+def test_primitive_without_results_passes() -> None:
+    assert check_primitive("dce_sink", checks=["values do not depend on how many there are"])
 
 
 class Noisy:

@@ -32,12 +32,10 @@ add("an update without an index", "x.at.set(0.0)", AttributeError, "x.at[")
 add("assigning to an indexed part", "x.at[0] = 1.0", TypeError, ".set(value)")
 add("an unknown option of an update", "x.at[0].set(0.0, uniq_indices=True)", TypeError, "uniq_indices",
     "'unique_indices'")
-add("a value of another kind", "x.at[0].set(1j)", TypeError, "c128", "float64", ".astype")
 add("a list of lists that isn't an array", "x[[[0], [1, 2]]]", TypeError, "list")
 add("a computed index into an empty axis", "cj.jit(lambda i: x[:0][i])(1)", IndexError, "empty", "fill", jax=None)
 add("a negative index where none wraps", "x.at[-1].get(wrap_negative_indices=False)", IndexError, "-1", "0 to 1",
     jax=None)
-add("quotients in an array of integers", "x.astype(int).at[0].divide(2)", TypeError, "i64[2,3]", "float", jax=None)
 add("text for a flag", "x.at[0].set(0.0, unique_indices='yes')", TypeError, "unique_indices", "'yes'", "True or False")
 add("an unknown mode", "x.at[0].set(0.0, mode='wrap around')", ValueError, "wrap around")
 

@@ -35,7 +35,7 @@ def weak_scalar(value: object, dtype: np.dtype) -> Array | None:
     """
     found = _weak.get(dtype)
     if found is None:
-        found = _weak[dtype] = _RANK_OF_KIND[dtypes.kind(dtype)], _maker(dtype), ShapedArray((), dtype, True)
+        found = _weak[dtype] = _RANK_OF_KIND[dtypes.kind(dtype)], dtypes.maker(dtype), ShapedArray((), dtype, True)
     rank, make, aval = found
     if _RANK[type(value)] > rank:
         return None
@@ -45,21 +45,10 @@ def weak_scalar(value: object, dtype: np.dtype) -> Array | None:
         array._host = make(value)
         return array
     except OverflowError as error:
-        raise CorejaxOverflowError(f"the Python number {value} doesn't fit {aval}", got=value,
+        shown = dtypes.shown(value)
+        raise CorejaxOverflowError(f"the Python number {shown} doesn't fit {aval}", got=shown,
                                    wanted=f"a number in the range of {aval.dtype}", where=here(),
                                    todo="convert the array to a wider dtype first") from error
-
-
-def _maker(dtype: np.dtype) -> Callable[[Any], Any]:
-    """A function that makes a scalar of a Python number, without a warning if it becomes infinite."""
-    make: Callable[[Any], Any] = dtype.type
-    if dtype.char not in "efF":
-        return make
-    quietly = np.errstate(over="ignore")(make)
-    if dtype.char == "F":
-        return quietly
-    largest = float(np.finfo(dtype).max)
-    return lambda value: make(value) if -largest <= value <= largest else quietly(value)
 
 
 def match_scalars(operands: Sequence[object]) -> Sequence[Any]:

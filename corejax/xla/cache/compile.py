@@ -15,7 +15,7 @@ import numpy as np
 
 from corejax.arrays.array import Array, as_array
 from corejax.arrays.storage import is_on_device, to_numpy
-from corejax.base import _jaxlib, dtypes
+from corejax.base import _jaxlib, dtypes, ending
 from corejax.base.avals import ShapedArray
 from corejax.base.caches import SharedCache, generation
 from corejax.kernel.checks import failed_lowering
@@ -100,6 +100,7 @@ class _OncePerKey:
         self._pending: dict[Any, tuple[int, threading.Event]] = {}
         self._lock = threading.Lock()
 
+    @ending.holds_lock
     def get(self, key: Hashable, compute: Callable[[], Any]) -> Any:
         me = threading.get_ident()
         while True:
@@ -121,6 +122,9 @@ class _OncePerKey:
                 self._pending.pop(key, None)
             done.set()
 
+
+ending.doors(_OncePerKey, "get")
+ending.doors(Executable, "as_text", "memory_analysis")
 
 #: Programs die with the functions that use them. The newest are kept a while, for functions made anew in a loop.
 _executables = _OncePerKey(128)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from corejax.arrays.storage import read_only
+from corejax.base import ending
 from corejax.base.avals import ShapedArray
 from corejax.base.errors import RuleError
 from corejax.kernel import checks
@@ -38,7 +39,9 @@ def checked_callback(function: Callable[..., Sequence[Any]], out_avals: tuple[Sh
         error.where = where
         return error
 
+    @ending.called_back
     def called(*operands: Any) -> tuple[Any, ...]:
+        ending.stop_if_too_late()
         try:
             try:
                 outs = function(*map(_read_only_copy, operands))
@@ -48,6 +51,8 @@ def checked_callback(function: Callable[..., Sequence[Any]], out_avals: tuple[Sh
         except BaseException as error:
             _raised.append((called, error))
             raise
+        finally:
+            ending.stop_if_too_late()
     called.before = before  # type: ignore[attr-defined]
     return called
 

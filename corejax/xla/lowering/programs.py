@@ -24,6 +24,7 @@ from corejax.base.source import at_hand, describe, tell_where
 from corejax.base.tracebacks import is_from_beneath
 from corejax.interpreters.staging import stage_closed
 from corejax.interpreters.stored import moved, on_stored
+from corejax.ir.surgery import dce
 from corejax.kernel.checks import (
     check_open,
     failed_lowering,
@@ -435,8 +436,20 @@ def lower_module(jaxpr: Jaxpr, consts: Sequence[object], name: str, platform: st
                  located: bool = False, wanted: Wanted | None = None) -> Lowering:
     """Lower a jaxpr to a module. A const that isn't None is baked in; the other constvars are leading arguments.
 
-    `wanted` says how the program is divided among several devices.
+    `wanted` says how the program is divided among several devices. An equation that can't be lowered is no matter if
+    nothing needs its results, such as a derivative that doesn't exist.
     """
+    try:
+        return _lower_module(jaxpr, consts, name, platform, donated, located, wanted)
+    except CorejaxError:
+        needed = dce(jaxpr, (True,) * len(jaxpr.outvars), instantiate=True)[0]
+        if needed is jaxpr:
+            raise
+    return _lower_module(needed, consts, name, platform, donated, located, wanted)
+
+
+def _lower_module(jaxpr: Jaxpr, consts: Sequence[object], name: str, platform: str, donated: Sequence[int],
+                  located: bool, wanted: Wanted | None) -> Lowering:
     ctx = Lowering(platform, f"jit_{name}")
     if located:
         ctx._rules = LocatedRules(ctx)

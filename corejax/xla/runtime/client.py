@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from corejax.arrays.shardings import NamedSharding, SingleDeviceSharding
-from corejax.base import _jaxlib
+from corejax.base import _jaxlib, ending
 from corejax.base.config import AUTO, config
 from corejax.base.errors import CorejaxRuntimeError, CorejaxValueError
 from corejax.base.source import here
@@ -40,8 +40,9 @@ class _State:
         self.by_backend: dict[str, list[Place]] = {}
         self.starting = False
         self.forked = False
-        self.on_fork: weakref.WeakKeyDictionary[Any, Callable[[Callable[..., Any]], None]] = (
-            weakref.WeakKeyDictionary())
+        #: By their owners: what exchanges functions that start programs; and what is to be done in a forked child.
+        self.exchanges: weakref.WeakKeyDictionary[Any, Callable[[ending.By], None]] = weakref.WeakKeyDictionary()
+        self.on_fork: list[Callable[[], None]] = []
         self.on_more: list[Callable[[], None]] = []
 
 
@@ -53,8 +54,10 @@ def _after_fork() -> None:
         return
     _state.lock = threading.RLock()
     _state.forked = True
-    for refuse in list(_state.on_fork.values()):
-        refuse(fork_error)
+    for change in list(_state.exchanges.values()):
+        change(lambda _: fork_error)
+    for forget in _state.on_fork:
+        forget()
 
 
 def fork_error(*_: Any, **__: Any) -> Any:
@@ -65,9 +68,26 @@ def fork_error(*_: Any, **__: Any) -> Any:
         todo="start processes with multiprocessing's 'spawn' or 'forkserver' method, or fork before first use")
 
 
-def refuse_after_fork(function: Callable[..., Any], refuse: Callable[[Callable[..., Any]], None]) -> None:
-    """Call `refuse(fork_error)` in forked children if `function` is still alive, so its hot path needs no check."""
-    _state.on_fork[function] = refuse
+def exchangeable(owner: object, change: Callable[[ending.By], None]) -> None:
+    """Call `change(by)` to exchange a function by another one while its owner is alive, in forked children and when the
+    interpreter ends: so the hot path needs no check.
+    """
+    _state.exchanges[owner] = change
+    ending.exchange_now(change)
+
+
+def after_fork(forget: Callable[[], None]) -> Callable[[], None]:
+    """Call `forget` in forked children."""
+    _state.on_fork.append(forget)
+    return forget
+
+
+def _exchange(by: ending.By) -> None:
+    """Exchange whatever starts programs or puts arrays somewhere."""
+    for change in list(_state.exchanges.values()):
+        change(by)
+    for home in list(_state.by_sharding.values()):
+        home.put = by(home.put)
 
 
 def check_not_forked() -> None:
@@ -121,6 +141,7 @@ def _add(backend: str, made: list[Place]) -> list[Place]:
         _state.by_sharding[id(place.twin.sharding)] = place.twin
     if _state.places is None:
         os.register_at_fork(after_in_child=_after_fork)
+        ending.exchange(_exchange)
         _state.places = made
     else:
         _state.places = [*_state.places, *made]

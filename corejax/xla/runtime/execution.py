@@ -11,7 +11,7 @@ import numpy as np
 
 from corejax.arrays.array import Array
 from corejax.arrays.storage import deleted_error, is_on_device
-from corejax.base import _jaxlib, dtypes
+from corejax.base import _jaxlib, dtypes, ending
 from corejax.base.avals import ShapedArray
 from corejax.base.errors import CorejaxError, CorejaxValueError
 from corejax.base.source import here
@@ -116,11 +116,6 @@ def make_calls(loaded: Any, at: Place | Division, in_avals: Sequence[ShapedArray
     def failure(error: Exception, args: Sequence[object]) -> BaseException:
         return _failure(error, args, at, donated, callbacks)
 
-    def refuse(function: Callable[..., Any]) -> None:
-        nonlocal execute
-        execute = function
-
-    client.refuse_after_fork(direct, refuse)
     start, finish = transfers.start, transfers.finish
 
     def call(args: Sequence[object]) -> list[Array]:
@@ -137,9 +132,17 @@ def make_calls(loaded: Any, at: Place | Division, in_avals: Sequence[ShapedArray
             finish(box, array._buffer)
         return array
 
-    if consts or without_elements or len(out_avals) != 1:
-        return Calls(call, call_for_one, None)
-    return Calls(call, call_for_one, Plain(start, execute, handlers, only_aval, failure, finish))
+    in_parts = not (consts or without_elements) and len(out_avals) == 1
+    plain = Plain(start, execute, handlers, only_aval, failure, finish) if in_parts else None
+
+    def change(by: ending.By) -> None:
+        nonlocal execute
+        execute = by(execute)
+        if plain is not None:
+            plain.execute = execute
+
+    client.exchangeable(direct, change)
+    return Calls(call, call_for_one, plain)
 
 
 def _waiting(loaded: Any, callbacks: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:

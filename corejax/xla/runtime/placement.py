@@ -13,7 +13,7 @@ import numpy as np
 from corejax.arrays.array import Array
 from corejax.arrays.meshes import Mesh
 from corejax.arrays.shardings import NamedSharding
-from corejax.arrays.storage import Host, buffer_of, from_buffer, host_of, to_numpy
+from corejax.arrays.storage import Host, buffer_of, from_buffer, host_in_any_order, host_of, to_numpy
 from corejax.base import _jaxlib
 from corejax.base.avals import ShapedArray
 from corejax.base.caches import WeakCache
@@ -36,7 +36,10 @@ def in_memory(x: Array) -> tuple[Any, Place | None] | None:
     try:
         return host_of(x), None
     except AttributeError:
-        buffer = x._buffer
+        host = host_in_any_order(x)
+    if host is not None:
+        return host, None
+    buffer = x._buffer
     client.check_not_forked()
     if buffer.is_deleted() or buffer.platform() != "cpu" or not buffer.is_ready():
         return None
@@ -52,7 +55,7 @@ def in_memory(x: Array) -> tuple[Any, Place | None] | None:
 def array_at(place: Place | None, host: Host, aval: ShapedArray) -> Array:
     """An array of these elements, which nobody else may write to, at this place."""
     if place is None:
-        return Array.from_host(host, aval)
+        return Array.from_view(host, aval)
     return Array.from_device(place.put_shared(aval, np.asarray(host)), aval)
 
 

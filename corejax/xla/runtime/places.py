@@ -12,7 +12,7 @@ import numpy as np
 from corejax.arrays.partitions import PartitionSpec
 from corejax.arrays.shardings import Index, NamedSharding, SingleDeviceSharding
 from corejax.arrays.storage import Host
-from corejax.base import _jaxlib, elements
+from corejax.base import _jaxlib, elements, ending
 from corejax.base.avals import ShapedArray
 from corejax.xla.runtime import backends
 
@@ -208,6 +208,8 @@ class Spread(_Home):
         whole.flags.writeable = False
         return whole
 
+
+ending.doors(Spread, "read")
 
 Home: TypeAlias = Place | Spread
 

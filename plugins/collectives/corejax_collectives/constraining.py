@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from corejax import lax, tree
-from corejax.core import Mesh, NamedSharding, PartitionSpec, ShapedArray, context, keystr
+from corejax.core import Mesh, NamedSharding, PartitionSpec, ShapedArray, Trace, aval_of, context, keystr
 from corejax.errors import CorejaxError, CorejaxValueError
 from corejax.plugin import Sample, define, devices, hookimpl, public, refused
 from corejax_collectives import _specs
@@ -37,7 +37,7 @@ class ShardingConstraint:
     def abstract_eval(self, avals: Any, *, sharding: NamedSharding) -> ShapedArray:
         (x,) = avals
         try:
-            sharding.shard_shape(x.shape)
+            sharding.tiling(x.ndim)  # sizes needn't be multiples: the compiler pads
         except CorejaxError as error:
             error.rephrase(f"{self.name}: {error.message}")
             raise
@@ -85,7 +85,8 @@ def with_sharding_constraint(x: Tree, shardings: Any) -> Tree:
     """The same arrays, divided among devices as `shardings` says: one for all, or a prefix of the pytree `x`.
 
     A `PartitionSpec` stands for a sharding on the mesh of `with mesh:`. `P.UNCONSTRAINED` leaves a dimension to the
-    compiler. Outside of `jit`, arrays are moved.
+    compiler. Within `jit`, sizes needn't be multiples of those of the mesh: 10 over 8 is fine. Outside of it, arrays
+    are moved, and all parts of an array have one size.
 
     >>> import numpy as np, corejax as cj
     >>> sharding = cj.NamedSharding(cj.make_mesh((1,), ("x",)), cj.P("x"))
@@ -117,6 +118,16 @@ def _named(leaf: Any, what: str) -> NamedSharding | None:
     return NamedSharding(mesh, leaf)
 
 
+def _is_moved() -> bool:
+    """Whether values are moved at once, to where a sharding says, rather than by a program that is being made."""
+    trace: Trace | None = context.trace
+    while trace is not None:
+        if trace.stages or trace.is_mapping:  # a mapped axis may be divided in any way
+            return False
+        trace = trace.parent
+    return True
+
+
 def _constrained(x: Any, sharding: NamedSharding, i: int) -> Any:
     for axis in context.axes:
         if axis.mesh is not None and axis.name in sharding.spec.all_names():
@@ -125,6 +136,8 @@ def _constrained(x: Any, sharding: NamedSharding, i: int) -> Any:
                           wanted="axes that the compiler divides along", todo="leave it out of the spec",
                           kind=CorejaxValueError)
     try:
+        if _is_moved():
+            sharding.shard_shape(aval_of(x).shape)
         return lax.sharding_constraint(x, sharding=sharding)
     except CorejaxError as error:
         if error.primitive is None:

@@ -33,7 +33,7 @@ from corejax.core import (
     values,
     vmap_flat,
 )
-from corejax.errors import CorejaxIndexError, CorejaxValueError
+from corejax.errors import CorejaxAxisError, CorejaxValueError
 from corejax.plugin import Sample, carrying, define, devices, hookimpl, jit, public, refused, shaping
 from corejax_collectives.shard_mapping import shard_map_p
 
@@ -330,7 +330,7 @@ def _counted(aval: ShapedArray, axis: Any, what: str) -> int | None:
         return None
     ndim, position = len(aval.shape), int(axis.__index__())
     if not -ndim <= position < ndim:
-        raise refused("pmap", f"{what} of rank {ndim} has no axis {position}", got=str(aval), kind=CorejaxIndexError,
+        raise refused("pmap", f"{what} of rank {ndim} has no axis {position}", got=str(aval), kind=CorejaxAxisError,
                       wanted="an axis that it has, or None", todo="map another axis; None is for what all devices have "
                       "alike, such as scalars")
     return position % ndim

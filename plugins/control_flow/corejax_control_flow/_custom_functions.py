@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from functools import update_wrapper
-from types import MethodType
+from functools import partial, update_wrapper
 from typing import Any
 
 from corejax.core import (
+    Jaxpr,
+    Trace,
+    Var,
     Zero,
     aval_of,
+    belongs,
     check_callable,
     context,
     flatten,
+    forget_when_done,
     here,
     instantiate,
     name_of,
@@ -22,13 +26,13 @@ from corejax.core import (
     values,
 )
 from corejax.errors import CorejaxAttributeError, CorejaxIndexError, CorejaxTypeError, kind_of
-from corejax.plugin import public, roles, shaping
-from corejax_control_flow.custom_derivatives import Rules, UserCall, closes_over_tracers, custom_call, holds_tracers
+from corejax.plugin import roles, shaping
+from corejax_control_flow._closures import Reached, reached, reached_at_once
+from corejax_control_flow.custom_derivatives import Rules, UserCall, custom_call
 
 
-@public
 class CustomDerivatives:
-    """A function with custom derivatives, as returned by `custom_jvp` and `custom_vjp`.
+    """A function with custom derivatives: what `custom_jvp` and `custom_vjp` call.
 
     Its `rules` are set by `defjvp`, `defjvps` and `defvjp`. If it has both kinds, forward mode uses the jvp rule and
     reverse mode the vjp rules.
@@ -40,13 +44,11 @@ class CustomDerivatives:
         self.fun, self.kind, self.nondiff = fun, kind, tuple(sorted(nondiff))
         self.rules = Rules(fun, name_of(fun))
         self._signature, self._arity = _signature(fun)
+        self._n_inputs = _n_inputs(fun)
+        if self._n_inputs is not None:
+            self._arity = self._n_inputs
 
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
-        """Set the rule `jvp(*nondiff_args, primals, tangents) -> (output, its tangent)`; usable as a decorator.
-
-        Primals and tangents are tuples of arguments. With `symbolic_zeros`, a tangent that is known to be zero is a
-        `cj.core.Zero`, which only has a shape and a dtype.
-        """
         _check_rule(jvp, "defjvp")
         sees_zeros = shaping.as_flag("defjvp", "symbolic_zeros", symbolic_zeros)
         rules = self._changed()
@@ -54,10 +56,6 @@ class CustomDerivatives:
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
-        """Set one rule for each argument: `jvp(tangent, output, *primals)` is what it adds to the output's tangent.
-
-        None for an argument that adds nothing.
-        """
         if self.nondiff:
             raise CorejaxTypeError("defjvps needs a function whose arguments are all differentiated", where=here(),
                                    got=f"nondiff_argnums={self.nondiff}", wanted="a rule for all arguments",
@@ -65,15 +63,9 @@ class CustomDerivatives:
         for jvp in jvps:
             if jvp is not None:
                 _check_rule(jvp, "defjvps")
-        self.defjvp(_Sum(self, jvps), symbolic_zeros=True)
+        self.defjvp(_Sum(self, jvps), True)
 
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any], symbolic_zeros: bool = False) -> None:
-        """Set the rules `fwd(*args) -> (output, residuals)`, `bwd(*nondiff_args, residuals, ct) -> cotangents`.
-
-        `bwd` returns a tuple with a cotangent for each differentiated argument; None stands for zeros. With
-        `symbolic_zeros`, `fwd` gets an object with a `.value` and a flag `.perturbed` for each array, and `ct` may
-        contain `cj.core.Zero`s.
-        """
         _check_rule(fwd, "defvjp")
         _check_rule(bwd, "defvjp")
         sees_zeros = shaping.as_flag("defvjp", "symbolic_zeros", symbolic_zeros)
@@ -87,17 +79,18 @@ class CustomDerivatives:
                                         got="no rule for its derivative", wanted=f"{missing} before the first call",
                                         todo="define the rule next to the function")
         xs, call = self._prepared(args, kwargs)
-        sees_tracers = not context.trace.knows_values and (
-            closes_over_tracers(self.fun) or any(map(holds_tracers, call.fixed.values())))
-        if context.trace.is_staging or sees_tracers:  # traced values that aren't arguments become operands
-            call, staged = self._staged(xs, call)
-            outs = custom_call.primitive.bind(*staged.consts, *xs, call=call, jaxpr=staged.jaxpr)
-        else:
+        trace = context.trace
+        if trace.is_staging:
+            call, jaxpr, consts = self._staged(xs, call)
+            outs = custom_call.primitive.bind(*consts, *xs, call=call, jaxpr=jaxpr)
+        elif trace.knows_values:
             outs = custom_call.primitive.bind(*xs, call=call, jaxpr=None)
+        else:
+            traced = self._reached(call, trace).tracers
+            consts = [x for x, _ in traced]
+            call = call.closing_over(consts, [name for _, name in traced]) if traced else call
+            outs = custom_call.primitive.bind(*consts, *xs, call=call, jaxpr=None)
         return call.out_tree.unflatten(outs)
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else MethodType(self, instance)
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.rules.name}>"
@@ -133,7 +126,8 @@ class CustomDerivatives:
             except TypeError as error:
                 raise CorejaxTypeError(f"{self.kind}: {name} doesn't take these arguments", got=str(error),
                                        wanted=f"arguments for {name}{signature}", where=here()) from None
-            bound.apply_defaults()
+            if self._n_inputs is None or len(bound.arguments) > self._n_inputs:
+                bound.apply_defaults()
             given = [each for each in bound.kwargs if each in kwargs]
             if not given:  # others have their defaults
                 return bound.args
@@ -142,10 +136,37 @@ class CustomDerivatives:
                                got=problem, wanted=f"positional arguments for {name}{signature or '(...)'}",
                                where=here(), todo="take them by position; close over what is always the same")
 
-    def _staged(self, xs: Sequence[Any], call: UserCall) -> tuple[UserCall, Any]:
+    def _staged(self, xs: Sequence[Any], call: UserCall) -> tuple[UserCall, Jaxpr, list[Any]]:
+        """The call with a program, and values that the function or its rules close over, which become operands."""
         staged = stage_function(call.function(), [x.aval for x in xs], call.in_tree, call.name)
         call.out_tree = staged.out_tree
-        return call.as_program(staged.jaxpr, len(staged.consts)), staged
+        found = self._reached(call, context.trace)
+        names = {id(x): name for x, name in found.tracers}
+        known = {id(x) for x in staged.consts}
+        more = [x for x, _ in found.tracers if id(x) not in known]
+        jaxpr, consts = staged.jaxpr, [*more, *staged.consts]
+        if more:  # only its rules read these
+            jaxpr = jaxpr.replace(invars=[*[Var(x.aval) for x in more], *jaxpr.invars])
+        if consts:
+            call = call.closing_over(consts, [names.get(id(x), "") for x in consts])
+        return call.as_program(jaxpr, found.key), jaxpr, consts
+
+    def _reached(self, call: UserCall, trace: Trace) -> Reached:
+        """What the function and its rules can read; of traced values, those that are valid here."""
+        rules = self.rules
+        roots = [f for f in (rules.fun, rules.jvp, rules.fwd, rules.bwd) if f is not None]
+        if not call.fixed:
+            at_once = reached_at_once(roots, self, with_key=trace.is_staging)
+            if at_once is not None:
+                return at_once
+        tracers, key = reached(*roots, *call.fixed.values(), owner=self)
+        found = [(x, name) for x, name in tracers if belongs(x, trace)]
+        for x, _ in found:
+            forget_when_done(x)
+        return Reached(found, key)
+
+    def __corejax_reads__(self) -> list[Any]:
+        return [self.rules.fun, self.rules.jvp, self.rules.fwd, self.rules.bwd]
 
 
 class _Sum:
@@ -187,3 +208,19 @@ def _signature(fun: Callable[..., Any]) -> tuple[inspect.Signature | None, int |
     plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     kinds = [p.kind for p in signature.parameters.values()]
     return signature, len(kinds) if all([kind in plain for kind in kinds]) else -1
+
+
+def _n_inputs(fun: Any) -> int | None:
+    """The number of inputs of a universal function, whose further parameters (`out`, `where`) are rarely passed.
+
+    None for other functions: rules get the defaults of their parameters, too.
+    """
+    bound = 0
+    while getattr(fun, "nin", None) is None:
+        if isinstance(fun, partial) and not fun.keywords:
+            fun, bound = fun.func, bound + len(fun.args)
+        elif hasattr(fun, "__wrapped__"):
+            fun = fun.__wrapped__
+        else:
+            return None
+    return fun.nin - bound if isinstance(fun.nin, int) else None

@@ -11,13 +11,15 @@ What is called is an object of the form
     fwd(primals, nonzero) -> outs, residuals, pullback    `nonzero`: which primals have a tangent
     pullback.bwd(residuals, cotangents) -> cotangents of the primals, `Zero` among them
 
-that knows the types of its results, `out_avals`, once it has run: a `UserCall`, or a transformed one.
+that knows the types of its results, `out_avals`, once it has run: a `UserCall`, or a transformed one. The first
+`n_consts` of its arguments are values that the function and its rules close over. They have no tangent: where one
+would have to be known, a `NoRule` says that there is no rule for it.
 """
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -41,7 +43,9 @@ from corejax.core import (
     flatten,
     here,
     instantiate,
+    jvp_jaxpr,
     namer,
+    rebound,
     stage,
     to_dim,
     values,
@@ -52,6 +56,7 @@ from corejax.errors import CorejaxError, CorejaxTypeError, CorejaxValueError, Le
 from corejax.ir import atom
 from corejax.ir.surgery import consts_to_operands, dce
 from corejax.plugin import Sample, carrying, define, hookimpl, roles, structures
+from corejax_control_flow._closures import HashedOnce, has_no_variables, reached
 
 __all__ = ["custom_call", "custom_pullback"]
 
@@ -97,16 +102,15 @@ class CustomCall:
         return _run(args, call, jaxpr)
 
     @hookimpl
-    def jvp(self, primals: Any, tangents: Any, *, call: Any) -> Any:
-        n = call.n_consts
-        if True in carrying.nonzero(tangents[:n]):
-            aval = next(x.aval for x, t in zip(primals, tangents, strict=False) if type(t) is not Zero)
-            raise CorejaxTypeError(
-                f"{call.name} is differentiated with respect to a value that it closes over", where=here(),
-                got=f"a closed-over {aval} that depends on what is differentiated", primitive="custom_call",
-                wanted="arguments only: its rules say nothing about other values",
-                todo=f"make the value an argument of {call.name}, and of its rules; or stop_gradient it")
-        primals, tangents = primals[n:], tangents[n:]
+    def jvp(self, primals: Any, tangents: Any, *, call: Any, jaxpr: Jaxpr | None) -> Any:
+        closed = carrying.nonzero(tangents[:call.n_consts])
+        if True in closed:
+            own = [*[Zero(aval_of(x).tangent) for x in primals[:call.n_consts]], *tangents[call.n_consts:]]
+            outs, dots = self.jvp(primals, own, call=call, jaxpr=jaxpr)
+            return outs, _without_rule(dots, primals, tangents, closed, call, jaxpr)
+        if True not in carrying.nonzero(tangents):
+            outs = _bind(*primals, call=call, jaxpr=jaxpr)
+            return outs, [Zero(x.aval.tangent) for x in outs]
         # a staged equation may yet be transposed, so the rules that serve both modes are chosen then
         if call.has_vjp and (not call.has_jvp or context.trace.is_staging or context.trace.is_recording):
             return _by_pullback(call, primals, tangents)
@@ -114,16 +118,15 @@ class CustomCall:
 
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, call: Any, jaxpr: Jaxpr | None) -> Any:
-        own_dims = dims[call.n_consts:]
         if jaxpr is None:
-            mapped = MappedCall(call, axis, own_dims)
+            mapped = MappedCall(call, axis, dims)
             outs = _bind(*args, call=mapped, jaxpr=None)
             return outs, mapped.out_dims
         program, out_dims = vmap_jaxpr(jaxpr, axis.size, axis.name, dims)
         if None in out_dims:  # their tangents and cotangents may be batched
             program, out_dims = vmap_jaxpr(jaxpr, axis.size, axis.name, dims,
                                            [0 if d is None else None for d in out_dims])
-        return _bind(*args, call=MappedCall(call, axis, own_dims, out_dims), jaxpr=program), out_dims
+        return _bind(*args, call=MappedCall(call, axis, dims, out_dims), jaxpr=program), out_dims
 
     @hookimpl
     def xla_translation(self, ctx: Any, args: Any, *, jaxpr: Jaxpr) -> Any:
@@ -140,7 +143,7 @@ class CustomCall:
             closed = stage(lambda *xs: call.primal(xs), [x.aval for x in eqn.invars], call.name)
             jaxpr, consts = consts_to_operands(closed)
             eqn = eqn.replace(invars=[*[Literal(c, aval_of(c)) for c in consts], *eqn.invars], effects=jaxpr.effects,
-                              params={"call": call.as_program(jaxpr, len(consts)), "jaxpr": jaxpr})
+                              params={"call": call.closing_over(consts).as_program(jaxpr), "jaxpr": jaxpr})
             unknown_in = (*[False] * len(consts), *unknown_in)
         unknown_out = carrying.split_jaxpr(jaxpr, unknown_in).unknown_out
         if all(unknown_out) or jaxpr.effects:
@@ -178,7 +181,7 @@ class CustomCall:
         def sample(rules: Rules, *args: Any, **wrong: Any) -> Sample:
             call = UserCall(rules, flatten(args)[1], len(args), {})
             jaxpr = stage(lambda *xs: call.primal(xs), [aval_of(x) for x in args], call.name).jaxpr
-            return Sample([*args], {"call": call.as_program(jaxpr, 0), "jaxpr": jaxpr}, **wrong)
+            return Sample([*args], {"call": call.as_program(jaxpr), "jaxpr": jaxpr}, **wrong)
 
         by_jvp = Rules(lambda x, y: (lax.sin(x), lax.mul(x, y)), "f")
         by_jvp.jvp = lambda xs, dots: (by_jvp.fun(*xs), (
@@ -235,10 +238,7 @@ class CustomPullback:
     def decompose(self, args: Any, *, pullback: Any, nonzero: tuple[bool, ...]) -> Any:
         call = pullback.call
         if not call.has_jvp:
-            raise CorejaxTypeError(
-                f"{call.name} has no rule for forward mode", primitive="custom_pullback", where=here(),
-                got="jvp, jacfwd, hessian or the result of linearize, of a function with a fwd and a bwd rule",
-                wanted="reverse mode: grad, vjp, jacrev", todo=f"use these; or give it a rule: {call.name}.defjvp(...)")
+            raise pullback.backward_only()
         _check_values(args, pullback, nonzero)
         _, primals, tangents = _parts(args, pullback, nonzero)
         dots = [Zero(aval_of(x).tangent) if t is None else t for x, t in zip(primals, tangents, strict=True)]
@@ -334,6 +334,44 @@ def _by_pullback(call: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> 
     return outs, carrying.with_zeros(dots, inexact, [aval.tangent for aval in pullback.out_avals])
 
 
+def _without_rule(dots: Sequence[Any], primals: Sequence[Any], tangents: Sequence[Any], closed: Sequence[bool],
+                  call: Any, jaxpr: Jaxpr | None) -> list[Any]:
+    """The results' tangents `dots` with what nobody knows: how they depend on the tangents of closed-over values.
+
+    That may not matter: the derivative by an argument alone may be wanted, or another result. So it is an error only
+    where these tangents are computed, or their cotangents.
+    """
+    flags = (*closed, *[False] * (len(primals) - len(closed)))
+    depend = _depend(call, jaxpr, primals, flags)
+    if True not in depend:
+        return [*dots]
+    lost = carrying.without_zeros(tangents[:len(closed)])
+    pullback = NoRule(call.name, call.names_of(closed), [aval_of(t) for t in lost],
+                      [t.aval for t in carrying.marked(dots, depend)])
+    if context.trace.is_supposing:
+        raise pullback.unknown()
+    found = iter(custom_pullback.primitive.bind(*lost, pullback=pullback, nonzero=(True,) * len(lost)))
+    return [dot if not d else next(found) if type(dot) is Zero else roles.accumulate(dot, next(found))
+            for dot, d in zip(dots, depend, strict=True)]
+
+
+def _depend(call: Any, jaxpr: Jaxpr | None, primals: Sequence[Any], nonzero: tuple[bool, ...]) -> Sequence[bool]:
+    """Which results have a tangent if these arguments have one, by what the function does and not by its rules."""
+    avals = [aval_of(x) for x in primals]
+    try:
+        if jaxpr is None:
+            twin = call.twin()  # which may come to know other things of its results
+            jaxpr = stage(lambda *xs: twin.primal(xs), avals, call.name).jaxpr
+            nonzero = (*[False] * len(jaxpr.constvars), *nonzero)
+            jaxpr = jaxpr.replace(constvars=(), invars=[*jaxpr.constvars, *jaxpr.invars])
+        return jvp_jaxpr(jaxpr, nonzero)[1]
+    except CorejaxError:  # it looks at values, or has no derivative: that is why it has rules
+        if jaxpr is None:
+            return [dtypes.is_inexact(aval.dtype) for aval in call.out_avals]
+        unknown = carrying.split_jaxpr(jaxpr, nonzero).unknown_out
+        return [u and dtypes.is_inexact(aval.dtype) for u, aval in zip(unknown, jaxpr.out_avals, strict=True)]
+
+
 def _check_values(values: Sequence[Any], pullback: Any, nonzero: Sequence[bool]) -> None:
     wanted = pullback.n_residuals + len(nonzero) * pullback.call.has_jvp + sum(nonzero)
     if len(values) != wanted:
@@ -379,7 +417,7 @@ def _rules_at(module: Any, path: Any) -> Rules:
     found: Any = import_module(module)
     for name in path.split("."):
         found = getattr(found, name)
-    while not isinstance(rules := getattr(found, "rules", None), Rules):
+    while not isinstance(rules := getattr(getattr(found, "implementation", None), "rules", None), Rules):
         if not hasattr(found, "__wrapped__"):
             raise CorejaxValueError(f"{path} in {module} has no custom derivatives, but had some when it was pickled",
                                     got=kind_of(found), wanted="a function made by custom_jvp or custom_vjp",
@@ -401,9 +439,11 @@ class PerturbedPrimal:
 
 
 class UserCall:
-    """A call of the user's function with arguments of a given structure; `fixed` are the arguments that aren't data."""
+    """A call of the user's function with arguments of a given structure; `fixed` are the arguments that aren't data.
 
-    n_consts = 0
+    `originals` are the traced values that the operands before the arguments stand for, None where there was none, each
+    with the name of its variable.
+    """
 
     def __init__(self, rules: Rules, in_tree: Any, n_args: int, fixed: Mapping[int, Any]) -> None:
         self.rules, self.name = rules, rules.name
@@ -411,21 +451,58 @@ class UserCall:
         self.has_jvp, self.has_vjp = rules.jvp is not None, rules.fwd is not None
         self.out_tree: Any = None
         self.out_avals: Sequence[ShapedArray] | None = None
+        self.n_consts = 0
+        self.originals: tuple[tuple[weakref.ref[Tracer] | None, str], ...] = ()
         self._is_traced = False
         self._key: Any = object()
 
     def __corejax_key__(self) -> Any:
         return self._key
 
+    @property
+    def __corejax_passing__(self) -> bool:
+        return True in self.is_traced_at
+
     def __corejax_rule__(self, hook: str) -> str:
         return f"the {hook} rule of {self.name}"
 
-    def as_program(self, jaxpr: Jaxpr, n_consts: int) -> UserCall:
-        """The same call with a program; its rules have to return outputs of the program's types."""
-        call = copy(self)
-        call.out_avals, call.n_consts, call._is_traced = jaxpr.out_avals, n_consts, True
-        call._key = _key_of((self.rules.identity, self.in_tree), self.fixed.items())
+    def __getstate__(self) -> dict[str, Any]:
+        originals = tuple([(None, name) for _, name in self.originals])  # nothing of them is left elsewhere
+        return {**self.__dict__, "originals": originals, "_key": object()}
+
+    def twin(self) -> UserCall:
+        """A copy."""
+        call = object.__new__(UserCall)
+        call.__dict__.update(self.__dict__)
         return call
+
+    def as_program(self, jaxpr: Jaxpr, key: Any = None) -> UserCall:
+        """The same call with a program; its rules have to return outputs of the program's types.
+
+        `key` says what its Python functions read; there may be no other call that reads the same.
+        """
+        call = self.twin()
+        call.out_avals, call._is_traced = jaxpr.out_avals, True
+        if key is not None:
+            call._key = _key_of((self.rules.identity, self.in_tree, key), self.fixed.items())
+        return call
+
+    def closing_over(self, values: Sequence[Any], names: Sequence[str] | None = None) -> UserCall:
+        """The same call with more operands before the others, for these closed-over values."""
+        call = self.twin()
+        refs = [weakref.ref(x) if isinstance(x, Tracer) else None for x in values]
+        call.originals = (*zip(refs, names or [""] * len(refs), strict=True), *self.originals)
+        call.n_consts += len(refs)
+        return call
+
+    def names_of(self, flags: Sequence[bool]) -> list[str]:
+        """The names of closed-over values, as far as they are known."""
+        return sorted({name for (_, name), flag in zip(self.originals, flags, strict=True) if flag and name})
+
+    @property
+    def is_traced_at(self) -> list[bool]:
+        """Which of the closed-over operands stand for traced values."""
+        return [ref is not None for ref, _ in self.originals]
 
     # Calls
 
@@ -435,14 +512,16 @@ class UserCall:
         return fun if not self.fixed else lambda *args: fun(*self._with_fixed(args))
 
     def primal(self, args: Sequence[Any]) -> list[Any]:
-        out = _call(self.rules.fun, self._with_fixed(self.in_tree.unflatten(args)), self.name)
+        n = self.n_consts
+        out = self._run(args[:n], self.rules.fun, self._with_fixed(self.in_tree.unflatten(args[n:])), self.name)
         return self._outputs(out, self.name)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        what = f"the jvp rule of {self.name}"
-        dots = tangents if self.rules.jvp_sees_zeros else [_array(t) for t in tangents]
-        args = (*self.fixed.values(), self.in_tree.unflatten(primals), self.in_tree.unflatten(dots))
-        out, out_dot = _pair(_call(self.rules.jvp, args, what), what, "(output, tangent of the output)")
+        what, n = f"the jvp rule of {self.name}", self.n_consts
+        dots = tangents[n:] if self.rules.jvp_sees_zeros else [_array(t) for t in tangents[n:]]
+        args = (*self.fixed.values(), self.in_tree.unflatten(primals[n:]), self.in_tree.unflatten(dots))
+        out, out_dot = _pair(self._run(primals[:n], self.rules.jvp, args, what), what,
+                             "(output, tangent of the output)")
         outs = self._outputs(out, what)
         leaves, tree = flatten(out_dot)
         other = structures.tree_difference(tree, self.out_tree)
@@ -456,17 +535,25 @@ class UserCall:
         return outs, _fitted(leaves, [x.aval.tangent for x in outs], paths, f"{what} returns a tangent", "its output")
 
     def fwd(self, primals: Sequence[Any], nonzero: Sequence[bool]) -> tuple[list[Any], list[Any], UserPullback]:
-        what = f"the fwd rule of {self.name}"
-        leaves: Sequence[Any] = primals
+        what, n = f"the fwd rule of {self.name}", self.n_consts
+        leaves = primals[n:]
         if self.rules.vjp_sees_zeros:
-            leaves = [PerturbedPrimal(x, bool(nz)) for x, nz in zip(primals, nonzero, strict=True)]
-        result = _call(self.rules.fwd, self._with_fixed(self.in_tree.unflatten(leaves)), what)
+            leaves = [PerturbedPrimal(x, bool(nz)) for x, nz in zip(leaves, nonzero[n:], strict=True)]
+        result = self._run(primals[:n], self.rules.fwd, self._with_fixed(self.in_tree.unflatten(leaves)), what)
         out, kept = _pair(result, what, "(output, residuals)")
         outs = self._outputs(out, what)
-        pullback = UserPullback(self, kept, [x.aval.tangent for x in primals], [x.aval for x in outs])
-        return outs, pullback.residuals_of(kept), pullback
+        pullback = UserPullback(self, kept, [aval_of(x).tangent for x in primals], [x.aval for x in outs])
+        closed = carrying.marked(primals[:n], self.is_traced_at)  # for bwd, which may run when they are gone
+        return outs, [*pullback.residuals_of(kept), *closed], pullback
 
     # Arguments and results
+
+    def _run(self, consts: Sequence[Any], fun: Any, args: Sequence[Any], what: str) -> Any:
+        """Call one of the user's functions, with these values for what it closes over."""
+        if not self.originals:
+            return _call(fun, args, what)
+        tracers = [None if ref is None else ref() for ref, _ in self.originals]
+        return rebound(lambda: _call(fun, args, what), tracers, consts)
 
     def _with_fixed(self, args: Sequence[Any]) -> tuple[Any, ...]:
         rest = iter(args)
@@ -508,15 +595,25 @@ class UserPullback:
         self.in_avals, self.out_avals, self.out_tree = in_avals, tuple(out_avals), call.out_tree
         leaves, self._tree = flatten(kept)
         self._statics = [None if _is_array(x) else (x,) for x in leaves]
-        self.n_residuals = self._statics.count(None)
+        self._closed = call.is_traced_at
+        self.n_residuals = self._statics.count(None) + self._closed.count(True)
         self._key: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_key": None}
 
     def __corejax_key__(self) -> Any:
         if self._key is None:
             call = self.call
-            self._key = _key_of((call.rules.identity, call.in_tree, call._is_traced, self.out_tree, self._tree,
+            rules = [f for f in (call.rules.fun, call.rules.fwd, call.rules.bwd, call.rules.jvp) if f is not None]
+            key = None if all(map(has_no_variables, rules)) else reached(*rules).key
+            self._key = _key_of((call.rules.identity, call.in_tree, call._is_traced, key, self.out_tree, self._tree,
                                  *self.in_avals, *self.out_avals), [*call.fixed.items(), *self._statics])
         return self._key
+
+    @property
+    def __corejax_passing__(self) -> bool:
+        return self.call.__corejax_passing__
 
     def __corejax_rule__(self, hook: str) -> str:
         return f"the {'bwd' if hook == 'transpose' else hook} rule of {self.name}"
@@ -530,9 +627,10 @@ class UserPullback:
         call, what = self.call, f"the bwd rule of {self.name}"
         arrays = iter(residuals)
         kept = self._tree.unflatten([next(arrays) if s is None else s[0] for s in self._statics])
+        consts = [next(arrays) if traced else None for traced in self._closed]
         cts = cotangents if call.rules.vjp_sees_zeros else [_array(ct) for ct in cotangents]
         args = (*call.fixed.values(), kept, self.out_tree.unflatten(cts))
-        back = _call(call.rules.bwd, args, what)
+        back = call._run(consts, call.rules.bwd, args, what)
         trees = call.in_tree.children()
         if not isinstance(back, (tuple, list)) or len(back) != len(trees):
             got = f" of {len(back)}" if isinstance(back, (tuple, list)) else ""
@@ -541,8 +639,56 @@ class UserPullback:
                 wanted=f"a tuple of {len(trees)}", where=here(),
                 todo="return (ct,)" if len(trees) == 1 else "return None for an argument whose cotangent is zero")
         leaves = [x for i, (ct, tree) in enumerate(zip(back, trees, strict=True)) for x in _up_to(tree, ct, i, what)]
-        return _fitted(leaves, self.in_avals, [f"args{path}" for path in structures.leaf_paths(call.in_tree)],
-                       f"{what} returns a cotangent", "its argument")
+        n = call.n_consts
+        return [*map(Zero, self.in_avals[:n]), *_fitted(
+            leaves, self.in_avals[n:], [f"args{path}" for path in structures.leaf_paths(call.in_tree)],
+            f"{what} returns a cotangent", "its argument")]
+
+    def backward_only(self) -> CorejaxError:
+        """The error for computing it forward."""
+        return CorejaxTypeError(
+            f"{self.name} has no rule for forward mode", primitive="custom_pullback", where=here(),
+            got="jvp, jacfwd, hessian or the result of linearize, of a function with a fwd and a bwd rule",
+            wanted="reverse mode: grad, vjp, jacrev", todo=f"use these; or give it a rule: {self.name}.defjvp(...)")
+
+
+class NoRule:
+    """What stands on a tape for the derivatives by values that a function closes over: nothing is known of them.
+
+    It is its own call, too.
+    """
+
+    n_residuals = n_consts = 0
+    has_jvp = has_vjp = __corejax_passing__ = False
+
+    def __init__(self, name: str, variables: Sequence[str], in_avals: Sequence[ShapedArray],
+                 out_avals: Sequence[ShapedArray]) -> None:
+        self.call, self.name, self.variables = self, name, tuple(variables)
+        self.in_avals, self.out_avals = in_avals, tuple(out_avals)
+        self._where = here()
+
+    def __corejax_key__(self) -> Any:
+        return self.name, self.variables, *self.in_avals, *self.out_avals
+
+    def __corejax_rule__(self, hook: str) -> str:
+        return f"the {hook} rule of {self.name}"
+
+    def bwd(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+        raise self.unknown()
+
+    def backward_only(self) -> CorejaxError:
+        """The error for computing it forward."""
+        return self.unknown()
+
+    def unknown(self) -> CorejaxTypeError:
+        """The error where its tangents or cotangents would have to be known."""
+        types = ", ".join(map(str, self.in_avals))
+        which = f"{', '.join(self.variables)} ({types})" if self.variables else f"a closed-over {types}"
+        return CorejaxTypeError(
+            f"{self.name} is differentiated with respect to a value that it closes over", where=self._where,
+            got=f"{which}, which depends on what is differentiated", primitive="custom_call",
+            wanted="arguments only: its rules say nothing about other values",
+            todo=f"make the value an argument of {self.name}, and of its rules; or stop_gradient it")
 
 
 # Transformed calls
@@ -552,8 +698,6 @@ class MappedCall:
 
     Unless `out_dims` says where the axis is in the results, that is known once the call has run.
     """
-
-    n_consts: int
 
     def __init__(self, call: Any, axis: Axis, dims: Dims, out_dims: Dims | None = None) -> None:
         self.call, self.axis, self.dims = call, axis, tuple(dims)
@@ -571,14 +715,33 @@ class MappedCall:
         """How it is mapped."""
         return self.axis.size, _name_key(self.axis.name), self.dims, tuple(self.out_dims)
 
+    @property
+    def __corejax_passing__(self) -> bool:
+        return self.call.__corejax_passing__  # type: ignore[no-any-return]
+
     def __corejax_rule__(self, hook: str) -> str:
         return self.call.__corejax_rule__(hook)  # type: ignore[no-any-return]
 
-    def as_program(self, jaxpr: Jaxpr, n_consts: int) -> MappedCall:
-        """The same call with a program."""
-        call = MappedCall(self.call, self.axis, self.dims, self.out_dims)
-        call.n_consts = n_consts
+    def twin(self) -> MappedCall:
+        """A copy."""
+        call = MappedCall(self.call.twin(), self.axis, self.dims)
+        call.out_dims, call.out_avals, call._places = self.out_dims, self.out_avals, self._places
         return call
+
+    def as_program(self, jaxpr: Jaxpr) -> MappedCall:
+        """The same call with a program."""
+        return MappedCall(self.call, self.axis, self.dims, self.out_dims)
+
+    def closing_over(self, values: Sequence[Any]) -> MappedCall:
+        """The same call with more operands before the others, for these closed-over values."""
+        call = self.twin()
+        call.call, call.dims = self.call.closing_over(values), (*[None] * len(values), *self.dims)
+        call.n_consts += len(values)
+        return call
+
+    def names_of(self, flags: Sequence[bool]) -> list[str]:
+        """The names of closed-over values, as far as they are known."""
+        return self.call.names_of(flags)  # type: ignore[no-any-return]
 
     def primal(self, args: Sequence[Any]) -> list[Any]:
         outs, dims = self._map(lambda *xs: self.call.primal(xs), args, self.dims)
@@ -648,6 +811,10 @@ class MappedPullback:
     def __corejax_key__(self) -> Any:
         return self.pullback.__corejax_key__(), *self.call.mapping, self.residual_dims
 
+    @property
+    def __corejax_passing__(self) -> bool:
+        return self.pullback.__corejax_passing__  # type: ignore[no-any-return]
+
     def __corejax_rule__(self, hook: str) -> str:
         return self.pullback.__corejax_rule__(hook)  # type: ignore[no-any-return]
 
@@ -668,6 +835,10 @@ class MappedPullback:
         return [self._of_argument(*next(pairs), dim) if nz else Zero(aval)
                 for nz, dim, aval in zip(nonzero, call.dims, self.in_avals, strict=True)]
 
+    def backward_only(self) -> CorejaxError:
+        """The error for computing it forward."""
+        return self.pullback.backward_only()  # type: ignore[no-any-return]
+
     def _of_argument(self, ct: Any, found: int | None, dim: int | None) -> Any:
         """A cotangent with the axis where its argument has it; summed over the axis if the argument has none."""
         if dim is not None:
@@ -686,8 +857,16 @@ class SelectedCall:
     def __corejax_key__(self) -> Any:
         return self.call.__corejax_key__(), self.used
 
+    @property
+    def __corejax_passing__(self) -> bool:
+        return self.call.__corejax_passing__  # type: ignore[no-any-return]
+
     def __corejax_rule__(self, hook: str) -> str:
         return self.call.__corejax_rule__(hook)  # type: ignore[no-any-return]
+
+    def names_of(self, flags: Sequence[bool]) -> list[str]:
+        """The names of closed-over values, as far as they are known."""
+        return self.call.names_of(flags)  # type: ignore[no-any-return]
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         outs, dots = self.call.jvp(primals, tangents)
@@ -712,12 +891,20 @@ class SelectedPullback:
     def __corejax_key__(self) -> Any:
         return self.pullback.__corejax_key__(), self.call.used
 
+    @property
+    def __corejax_passing__(self) -> bool:
+        return self.pullback.__corejax_passing__  # type: ignore[no-any-return]
+
     def __corejax_rule__(self, hook: str) -> str:
         return self.pullback.__corejax_rule__(hook)  # type: ignore[no-any-return]
 
     def bwd(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
         cts = carrying.with_zeros(cotangents, self.call.used, [aval.tangent for aval in self.pullback.out_avals])
         return self.pullback.bwd(residuals, cts)  # type: ignore[no-any-return]
+
+    def backward_only(self) -> CorejaxError:
+        """The error for computing it forward."""
+        return self.pullback.backward_only()  # type: ignore[no-any-return]
 
 
 # Helpers
@@ -733,39 +920,23 @@ def _with_axis(aval: ShapedArray, dim: int | None, size: int) -> ShapedArray:
 def _key_of(known: tuple[Any, ...], values: Iterable[Any]) -> Any:
     """A key made from these parts and from users' values; a unique one if those can't be compared."""
     try:
-        return *known, *[atom(x) for x in values]
+        return HashedOnce((*known, *[atom(x) for x in values]))
     except CorejaxTypeError:
         return object()
 
 
 def _call(fun: Any, args: Sequence[Any], what: str) -> Any:
-    """Call a user's function; if it uses a traced value that it wasn't given, the error says so."""
+    """Call a user's function; if it uses a traced value that is no longer one, the error says how it got there."""
     try:
         return call_user(fun, args, what)
     except LeakedTracerError as error:
-        if not closes_over_tracers(fun):
+        gone = [name for x, name in reached(fun).tracers if not x._trace.live]
+        if not gone:
             raise
         raise LeakedTracerError(
-            f"{what} closes over a value that is being transformed", got=error.got, where=error.where,
+            f"{what} closes over a value of a transformation that has ended", got=error.got, where=error.where,
             wanted="values that it is given", todo="make it an argument of the function: rules then get it as a "
                                                    "primal, or may keep it as a residual") from error
-
-
-def closes_over_tracers(fun: Any) -> bool:
-    """Whether a function reads traced values from enclosing scopes or from its defaults."""
-    seen = [*(getattr(fun, "__defaults__", None) or ())]
-    for cell in getattr(fun, "__closure__", None) or ():
-        try:
-            seen.append(cell.cell_contents)
-        except ValueError:  # a variable that isn't set yet
-            continue
-    return any([holds_tracers(value) for value in seen])
-
-
-def holds_tracers(value: Any) -> bool:
-    """Whether it is a traced value, or a tuple or list that contains one."""
-    leaves = flatten(value)[0] if isinstance(value, (tuple, list)) else [value]
-    return any([isinstance(x, Tracer) for x in leaves])
 
 
 def _up_to(tree: Any, ct: Any, i: int, what: str) -> list[Any]:

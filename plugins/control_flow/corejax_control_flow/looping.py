@@ -319,8 +319,7 @@ def _converted(x: Any, aval: ShapedArray) -> Any:
 
 
 def _constant(value: Any, aval: ShapedArray) -> Array:
-    dtypes.check_python_int(value, aval.dtype)
-    return Array.from_host(np.asarray(value, aval.dtype), aval)
+    return Array.from_host(dtypes.number(value, aval.dtype), aval)
 
 
 class _Counting(NamedTuple):

@@ -1,4 +1,4 @@
-"""What the kernel needs from primitives that carry programs. Each name here is that of a role."""
+"""What the kernel and other packs need from primitives that carry programs. Each name here is that of a role."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from corejax_control_flow._custom_functions import CustomDerivatives
 from corejax_control_flow.call import xla_call
 from corejax_control_flow.checkpointing import call_checkpointed
 from corejax_control_flow.exporting import exported_call as bind_exported
+from corejax_control_flow.looping import while_loop
 from corejax_control_flow.scanning import map as map_by_scan
+from corejax_control_flow.scanning import scan
 
-__all__ = ["checkpoint", "custom_jvp", "custom_vjp", "exported_call", "sequential_map", "staged_call"]
+__all__ = ["checkpoint", "custom_jvp", "custom_vjp", "exported_call", "scan", "sequential_map", "staged_call",
+           "while_loop"]
 
 #: The primitive behind `jit`.
 staged_call = xla_call

@@ -23,6 +23,7 @@ from corejax_lax_basic.bits import bitcast_convert_type, clz, mulhi, nextafter, 
 from corejax_lax_basic.comparison import eq, eq_to, ge, gt, le, le_to, lt, lt_to, ne
 from corejax_lax_basic.complex_parts import complex, conj, imag, real
 from corejax_lax_basic.conversion import convert_element_type, dtype
+from corejax_lax_basic.creation import as_dtype as as_dtype
 from corejax_lax_basic.creation import broadcasted_iota, empty, full, full_like, iota
 from corejax_lax_basic.exponential import cbrt, exp, exp2, expm1, log, log1p, logistic, pow, rsqrt, sqrt
 from corejax_lax_basic.gathering import GatherDimensionNumbers, GatherScatterMode, gather

@@ -27,7 +27,7 @@ _SCALARS = np.integer, np.bool_
 _IN_PLACE = {operator.add: np.add, operator.mul: np.multiply}
 
 #: The kinds of numbers, in order: values are never converted to a lower kind.
-KINDS = {"E": -1, "b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
+_KINDS = {"E": -1, "b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
 
 _PYTHON = {bool: 0, int: 1, float: 2}
 
@@ -59,7 +59,7 @@ def read(x: Array, index: Any) -> Array | None:
     except Exception:  # the general code reports what is wrong, and clamps computed indices
         return None
     if type(out) is np.ndarray:
-        out.setflags(write=False)
+        out.setflags(0)  # type: ignore[call-arg,arg-type]  # read-only: faster by position
     part = _part_of(x.aval, out.shape)
     return array_at(place, out, part) if part is not None else None
 
@@ -161,7 +161,7 @@ def _values(values: Any, dtype: np.dtype, place: Any) -> Any:
     kind = type(values)
     rank = _PYTHON.get(kind)
     if rank is not None:
-        return as_dtype(values, dtype)._host if rank <= KINDS[dtype_kind(dtype)] else None
+        return as_dtype(values, dtype)._host if rank <= _KINDS[dtype_kind(dtype)] else None
     if kind is Array and values.aval.dtype == dtype:
         found = in_memory(values)
         return None if found is None or found[1] not in (None, place) else found[0]

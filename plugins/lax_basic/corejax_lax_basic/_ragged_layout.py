@@ -16,6 +16,7 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import aval_of
+from corejax.plugin import roles
 from corejax_lax_basic._axes import Shape, dtype_kind
 from corejax_lax_basic.creation import as_dtype, full
 from corejax_lax_basic.linear_algebra import dot_general, free_axes
@@ -116,12 +117,12 @@ def _traced_bounds(how: Layout, sizes: Any) -> tuple[Any, Any]:
     counts = lax.convert_element_type(lax.clamp(zero, sizes, largest), np.int32)
     counts = broadcast_in_dim(counts, shape, (1,)) if counts.ndim == 1 else reshape(counts, shape)
     if how.groups > _FEW:
-        ends = lax.cumsum(counts, axis=1)
+        ends = roles.running_sum(counts, 1)
     else:  # all in one operation
         pairs = (*shape, how.groups)
         before = lax.le(lax.broadcasted_iota(np.int32, pairs, 1), lax.broadcasted_iota(np.int32, pairs, 2))
         those = lax.select(before, broadcast_in_dim(counts, pairs, (0, 1)), full(pairs, 0, np.int32))
-        ends = lax.reduce_sum(those, axes=(1,))
+        ends = roles.sum_axes(those, (1,))
     starts, ends = [lax.min(bound, np.int32(how.ragged)) for bound in (ends - counts, ends)]
     return (starts * np.int32(how.inner), ends * np.int32(how.inner)) if how.inner > 1 else (starts, ends)
 
@@ -146,7 +147,7 @@ def _of_all_rows(how: Layout, left: Any, right: Any, bounds: Any, precision: Can
         precision=precision, preferred_element_type=dtype)
     shape = (batch * how.outer, rows, groups)
     past = lax.ge(lax.broadcasted_iota(np.int32, shape, 1), broadcast_in_dim(bounds[1], shape, (0, 2)))
-    group = reshape(lax.reduce_sum(lax.convert_element_type(past, np.int32), axes=(2,)), (batch, per_batch))
+    group = reshape(roles.sum_axes(lax.convert_element_type(past, np.int32), (2,)), (batch, per_batch))
     inside = broadcast_in_dim(reshape(group, (count,)) < np.int32(groups), (count, n), (0,))
     products = reshape(products, (batch * groups * per_batch, n))
     if groups > 1:
@@ -196,8 +197,8 @@ def in_loop(how: Layout, lhs: Any, rhs: Any, sizes: Any, precision: Canonical, d
 
     def at(row: Any) -> tuple[Any, Any, Any, Any]:
         """The end of the group that a row is in, its batch, its group, and whether it is in any."""
-        k = lax.reduce_sum(lax.convert_element_type(lax.le(ends, broadcast_in_dim(row, ends.shape, ())), np.int32),
-                           axes=(0,))
+        past = lax.le(ends, broadcast_in_dim(row, ends.shape, ()))
+        k = roles.sum_axes(lax.convert_element_type(past, np.int32), (0,))
         end = lax.dynamic_index_in_dim(ends, k, keepdims=False)
         prefix, group = lax.div(k, np.int32(how.groups + 1)), lax.rem(k, np.int32(how.groups + 1))
         last = np.int32(how.groups - 1)
@@ -235,7 +236,7 @@ def in_loop(how: Layout, lhs: Any, rhs: Any, sizes: Any, precision: Canonical, d
     else:
         step, shape = products, (rows + tile, how.flat_rhs[-1])
     start = full(shape, 0, wide if how.contracted else dtype)
-    _, out = lax.while_loop(lambda c: c[0] < np.int32(rows), lambda c: step(*c), (none, start))
+    _, out = roles.while_loop(lambda c: c[0] < np.int32(rows), lambda c: step(*c), (none, start))
     if how.contracted:
         return reshape(lax.convert_element_type(out, dtype), how.result)
     shape = (prefixes, per_prefix)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-from corejax import lax
 from corejax.core import Array, ArrayLike, ShapedArray, Staged, aval_of, flatten, stage_function, vmap_jaxpr
 from corejax.plugin import carrying, public, refused, roles, shaping
 from corejax_lax_basic._axes import Shape, shape_of
@@ -55,7 +54,7 @@ def scatter_apply(operand: ArrayLike, scatter_indices: ArrayLike, func: Callable
         return _applied(staged, operand, indices, sizes, numbers, fixed)
     (places, part), one = one_by_one(indices, (full(sizes, 0, aval.dtype),), numbers)
     within = shape_of(part)[1:]
-    out, _ = lax.scan(lambda x, place: (_applied(staged, x, place, within, one, fixed), None), operand, places)
+    out, _ = roles.scan(lambda x, place: (_applied(staged, x, place, within, one, fixed), None), operand, places)
     return out  # type: ignore[no-any-return]
 
 

@@ -40,6 +40,12 @@ def _to_integer(x: Any, new_dtype: np.dtype) -> Any:
     return np.where(inside | np.isnan(wide), out, np.where(wide < 0, info.min, info.max).astype(new_dtype))
 
 
+def _fits_default(value: int) -> bool:
+    """Whether it is a number of the default integers, whose low bits are taken; others have no bits to take."""
+    info = np.iinfo(dtypes.default_dtype("i"))
+    return bool(info.min <= value <= info.max)
+
+
 def _tangent(tangent: Any, out: Any, x: Any, *, new_dtype: np.dtype) -> Any:
     return _to(tangent, new_dtype) if dtypes.is_inexact(new_dtype) else Zero(out.aval.tangent)
 
@@ -57,7 +63,10 @@ class ConvertElementType:
 
     def function(self, bind: Callable[..., Array]) -> Callable[..., Any]:
         def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
-            return bind(operand, new_dtype=dtypes.canonical(new_dtype), weak_type=False)
+            wanted = dtypes.canonical(new_dtype)
+            if type(operand) is int and not _fits_default(operand):
+                return Array.from_host(dtypes.number(operand, wanted), ShapedArray((), wanted))
+            return bind(operand, new_dtype=wanted, weak_type=False)
         return convert_element_type
 
     @hookimpl

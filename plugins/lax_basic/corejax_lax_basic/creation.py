@@ -113,7 +113,7 @@ def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = 
 def as_dtype(value: Any, dtype: np.dtype) -> Any:
     """The scalar in a (strong) dtype; a Python number that an integer dtype can't hold is an error."""
     kind: Any = type(value)
-    if kind is float or kind is int or kind is bool:
+    if kind is int or kind is bool or (kind is float and dtypes.is_inexact(dtype)):
         return _constant(kind, value, copysign(1.0, value) if kind is float else 0.0, dtype)
     aval = aval_of(value)
     return lax.convert_element_type(value, dtype) if aval.dtype != dtype or aval.weak_type else value
@@ -122,11 +122,9 @@ def as_dtype(value: Any, dtype: np.dtype) -> Any:
 @lru_cache(maxsize=1024)
 def _constant(kind: Any, value: Any, sign: float, dtype: np.dtype) -> Array:
     # kind and sign are part of the key: True is not 1, and -0.0 is not 0.0
-    if kind is int:
-        dtypes.check_python_int(value, dtype)
     if dtypes.kind(dtype) == "E":
         return lax.convert_element_type(kind(value), dtype)  # type: ignore[no-any-return]  # which refuses them
-    return Array.from_host(np.asarray(value).astype(dtype), ShapedArray((), dtype))
+    return Array.from_host(dtypes.number(value, dtype), ShapedArray((), dtype))
 
 
 @lru_cache(maxsize=64)

@@ -11,17 +11,29 @@ to both.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.exceptions import ComplexWarning
 
 from corejax import lax
-from corejax.core import Array, ArrayLike, aval_of, check_callable, dtypes, here, is_concrete
+from corejax.core import (
+    Array,
+    ArrayLike,
+    ShapedArray,
+    aval_of,
+    check_callable,
+    dtypes,
+    from_array_like,
+    here,
+    is_concrete,
+    warn,
+)
 from corejax.errors import CorejaxAttributeError, CorejaxError, CorejaxTypeError, suggestion
-from corejax.plugin import calls_users, public, refused, shaping
+from corejax.plugin import calls_users, public, refused, roles, shaping
 from corejax_lax_basic import _in_memory
 from corejax_lax_basic._axes import Shape, dtype_kind, shape_of
-from corejax_lax_basic._in_memory import KINDS
 from corejax_lax_basic._index_plan import Along, At, Bounds, Entry, New, resolve, spread
 from corejax_lax_basic._placing import ScatterDimensionNumbers, canonical_mode
 from corejax_lax_basic._reading import Layout, common_shape, index_shape, is_array, join, read, span
@@ -103,12 +115,10 @@ class Part:
         return self._write(lax.scatter_mul, lax.mul, values, options)
 
     def divide(self, values: ArrayLike, **options: Any) -> Array:
-        """The array with the part divided by values."""
-        divisor = self._ones().multiply(values, **options)
-        if dtype_kind(aval_of(divisor).dtype) not in "fc":
-            raise refused("indexing", "an array of integers can't hold quotients", got=str(aval_of(divisor)),
-                          wanted="a float or complex dtype", todo="convert the array first: x.astype(float).at[...]")
-        return lax.div(self._x, divisor)
+        """The array with the part divided by values; floats, if the elements were integers."""
+        aval, divisor = aval_of(self._x), self._ones().multiply(values, **options)
+        dtype = dtypes.inexact(aval.dtype, aval.weak_type)
+        return lax.div(as_dtype(self._x, dtype), as_dtype(divisor, dtype))
 
     def power(self, values: ArrayLike, **options: Any) -> Array:
         """The array with the part raised to values."""
@@ -145,7 +155,7 @@ class Part:
             return part.set(lax.select(counts > times, function(before), before), **options)
 
         if not is_concrete(named):
-            return lax.while_loop(lambda state: state[0] < named.max(), lambda state: (
+            return roles.while_loop(lambda state: state[0] < named.max(), lambda state: (
                 state[0] + 1, again(*state)), (1, once))[1]
         for times in range(1, int(np.asarray(named).max())):
             once = again(times, once)
@@ -171,6 +181,8 @@ class Part:
     def _write(self, scatter: Any, combine: Any, values: Any, options: dict[str, Any]) -> Any:
         """Write with a scatter for sums and products, and for extremes if places may repeat; else read and replace."""
         x = self._x
+        if combine in (lax.add, lax.mul) and aval_of(x).dtype == dtypes.bool_:  # of truth values: or, and
+            scatter, combine = (lax.scatter_max, lax.max) if combine is lax.add else (lax.scatter_min, lax.min)
         out = None if options else _in_memory.changed(x, self._index, values, combine)
         if out is not None:
             return out
@@ -180,7 +192,7 @@ class Part:
         if 0 in shape_of(x):
             spread(values, Layout(entries).result_shape(), "the value")
             return x
-        sums = combine in (lax.add, lax.mul) and aval_of(x).dtype.kind != "b"  # booleans aren't numbers
+        sums = combine in (lax.add, lax.mul)
         arrays = [e for e in entries if is_array(e)]
         if sums and _is_window(entries):
             return _into_window(scatter, x, entries, values, bounds)
@@ -232,14 +244,31 @@ at.is_property = True  # type: ignore[attr-defined]
 
 
 def _fitting(values: Any, x: Any) -> Any:
-    """The values in the array's dtype; raises if that would lose their kind."""
+    """The values in the array's dtype, with a warning if it can't hold all of theirs."""
+    if isinstance(values, (list, tuple)):
+        values = from_array_like(values)
     have, want = aval_of(values), aval_of(x)
-    if KINDS[dtype_kind(have.dtype)] > KINDS[dtype_kind(want.dtype)]:
-        raise refused("indexing", f"{have} can't be stored in {want} without changing its kind", got=str(have),
-                      wanted=dtypes.long_name(want.dtype), todo="convert one of them with .astype(...)")
     if have.dtype == want.dtype and (want.weak_type or not have.weak_type):
         return values
+    if "E" in (dtype_kind(have.dtype), dtype_kind(want.dtype)):
+        raise refused("indexing", f"{have} can't be stored in {want}", got=str(have),
+                      wanted=dtypes.long_name(want.dtype), todo="use functions of the pack that brings the elements")
+    if _loses(have, want):
+        name = dtypes.long_name(want.dtype)
+        warn(f"x.at[...]: values of type {have} are converted to {name}, which can't hold all of them. This will be"
+             f" an error: convert them first, with .astype({name!r})", FutureWarning)
+    if dtypes.is_complex(have.dtype) and not dtypes.is_complex(want.dtype):
+        warn("x.at[...]: the imaginary part of complex values is lost in an array of real numbers", ComplexWarning)
     return as_dtype(values, want.dtype)
+
+
+@lru_cache(maxsize=1024)
+def _loses(have: ShapedArray, want: ShapedArray) -> bool:
+    """Whether values of one dtype beside those of another have a wider one in common."""
+    try:
+        return dtypes.promote((want.dtype, want.weak_type), (have.dtype, have.weak_type))[0] != want.dtype
+    except CorejaxTypeError:  # small floats of two formats have none
+        return True
 
 
 def _distinct(x: Any, entries: Sequence[Entry]) -> bool:

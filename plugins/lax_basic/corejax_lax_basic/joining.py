@@ -10,7 +10,7 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, ArrayLike, Linear, ShapedArray, Zero, aval_of, dtypes, instantiate, to_dim
 from corejax.errors import CorejaxValueError
-from corejax.plugin import Sample, define, hookimpl, refused, shaping
+from corejax.plugin import Sample, define, hookimpl, refused, roles, shaping
 from corejax_lax_basic._axes import Shape, all_weak, as_list, same_dtype, shape_of
 from corejax_lax_basic._lowering import i64, i64s
 from corejax_lax_basic.creation import as_dtype, full
@@ -168,7 +168,8 @@ class Pad:
         kept = cut if shape_of(cut) == sizes else lax.slice(cut, (0,) * len(sizes), shape_of(cut), steps)
         if type(value) is not Linear:
             return [kept, None]
-        rest = lax.sub(lax.reduce_sum(ct, tuple(range(len(sizes)))), lax.reduce_sum(kept, tuple(range(len(sizes)))))
+        every = range(len(sizes))
+        rest = lax.sub(roles.sum_axes(ct, every), roles.sum_axes(kept, every))
         return [kept if type(x) is Linear else None, rest]
 
     @hookimpl

@@ -13,7 +13,7 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import Array, ArrayLike, Linear, ShapedArray, aval_of, stage, to_dim
-from corejax.plugin import Sample, define, hookimpl, itself, not_linear, partials, refused, shaping
+from corejax.plugin import Sample, define, hookimpl, itself, not_linear, partials, refused, roles, shaping
 from corejax_lax_basic._axes import Shape, dtype_kind, same_dtype, shape_of
 from corejax_lax_basic._lowering import axis_numbers
 from corejax_lax_basic._placing import (
@@ -289,7 +289,7 @@ def _product_tangent(t: Any, x: Any, indices: Any, y: Any, params: dict[str, Any
         return (scatter_mul.primitive.bind(product, i, factor, **alone),
                 scatter_add.primitive.bind(tangent, i, lax.mul(factor_t, before), **alone)), None
 
-    return lax.scan(step, (x, zeros), windows)[0][1]
+    return roles.scan(step, (x, zeros), windows)[0][1]
 
 
 def one_by_one(indices: Any, updates: Any, numbers: Numbers) -> tuple[Any, Numbers]:

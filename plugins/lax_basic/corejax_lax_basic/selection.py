@@ -29,8 +29,8 @@ def _choose(which: Any, *cases: Any) -> Any:
 class SelectN(families.Elementwise):
     """`select_n(which, *cases)`: each element comes from the case that `which` selects at its place.
 
-    `which` is boolean for one or two cases (False is the first), else int32, clamped to the number of cases. It is a
-    scalar, or has the cases' shape.
+    `which` is boolean for one or two cases (False is the first), or an integer, clamped to the number of cases. It is
+    a scalar, or has the cases' shape.
 
     >>> select_n(np.array([True, False]), np.zeros(2), np.ones(2)).tolist()
     [1.0, 0.0]
@@ -55,10 +55,10 @@ class SelectN(families.Elementwise):
             raise families.refused(self.name, "there is nothing to choose from", avals,
                                    "an index and at least one case", "pass the cases after the index")
         which, cases = avals[0], len(avals) - 1
-        if which.dtype != dtypes.int32 and (which.dtype != dtypes.bool_ or cases > 2):
+        if not dtypes.is_integer(which.dtype) and (which.dtype != dtypes.bool_ or cases > 2):
             raise families.refused(self.name, "the first operand must be the index of a case", avals,
-                                   "int32" if cases > 2 else "bool, or int32",
-                                   "compare to get a boolean, or convert with x.astype('int32')")
+                                   "an integer dtype" if cases > 2 else "bool, or an integer dtype",
+                                   "compare to get a boolean, or convert with x.astype(int)")
         return self._type(avals)
 
     @hookimpl
@@ -97,6 +97,9 @@ class SelectN(families.Elementwise):
         yield Sample([np.array(False), *arrays((), (2, 3))])
         yield Sample([np.array([True, False]), *arrays((), ())])
         yield Sample([np.array([1, 0], np.int32), np.array([1, 2]), np.array([3, 4])])
+        yield Sample([np.array([2 ** 40, -2 ** 40, 1, 0]), *arrays((4,), (4,), (4,))])
+        yield Sample([np.array([255, 0, 1], np.uint8), *arrays((3,), (3,), (3,))])
+        yield Sample([np.array([2 ** 63, 1], np.uint64), *arrays((2,), (2,))])
         yield Sample([np.array([1.0, 0.0]), *arrays((2,), (2,))], error=TypeError)
         yield Sample([np.array([True, False]), *arrays((2,), (2,), (2,))], error=TypeError)
 
@@ -109,13 +112,15 @@ def _lower_select(ctx: Any, args: Sequence[Any]) -> Any:
     x = ctx.avals_in[0]
     if x.dtype == dtypes.bool_:
         return ctx.op("stablehlo.select", [which, cases[1], cases[0]])
-    aval = ShapedArray(ctx.avals_out[0].shape, dtypes.int32)
+    aval, largest = ShapedArray(ctx.avals_out[0].shape, x.dtype), np.iinfo(x.dtype).max
     below = ctx.ir.Attribute.parse("#stablehlo<comparison_direction LT>")
 
     def choose(first: int, values: list[Any]) -> Any:
         if len(values) == 1:
             return values[0]
         middle = len(values) // 2
+        if first + middle > largest:  # no index says so
+            return choose(first, values[:middle])
         bound = families.constant_like(ctx, first + middle, aval)
         is_below = ctx.op("stablehlo.compare", [which, bound], {"comparison_direction": below},
                           [ctx.type_of(ShapedArray(aval.shape, dtypes.bool_))])

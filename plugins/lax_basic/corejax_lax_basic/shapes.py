@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from corejax import lax
 from corejax.core import Array, ArrayLike, ShapedArray
-from corejax.plugin import Sample, define, hookimpl, public, refused, shaping
+from corejax.plugin import Sample, define, hookimpl, public, refused, roles, shaping
 from corejax_lax_basic._axes import Shape, check_shape, inverse, last_axes, shape_of
 from corejax_lax_basic._lowering import i64s
 
@@ -72,7 +71,7 @@ class BroadcastInDim:
     def transpose(self, cotangents: Any, args: Any, *, shape: Shape, broadcast_dimensions: Shape) -> Any:
         sizes = args[0].aval.shape
         summed = _repeated_axes(sizes, shape, broadcast_dimensions)
-        ct = lax.reduce_sum(cotangents, summed) if summed else cotangents
+        ct = roles.sum_axes(cotangents, summed)
         return [ct if len(shape) - len(summed) == len(sizes) else reshape(ct, sizes)]
 
     @hookimpl

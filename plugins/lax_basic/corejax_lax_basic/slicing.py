@@ -11,7 +11,7 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, ArrayLike, Linear, ShapedArray, aval_of, to_dim
 from corejax.errors import CorejaxIndexError
-from corejax.plugin import Sample, define, hookimpl, public, refused, shaping
+from corejax.plugin import Sample, define, families, hookimpl, public, refused, shaping
 from corejax_lax_basic._axes import Shape, as_list, dtype_kind, same_dtype, shape_of
 from corejax_lax_basic._lowering import i64s
 from corejax_lax_basic.creation import as_dtype
@@ -431,6 +431,7 @@ def dynamic_update_index_in_dim(operand: ArrayLike, update: ArrayLike, index: Ar
     """
     shape = shape_of(operand)
     at = shaping.canonical_axis("dynamic_update_index_in_dim", axis, len(shape))
+    _, update = families.match_scalars((operand, update))
     if len(shape_of(update)) != len(shape):
         update = expand_dims(update, (at,))
     return dynamic_update_slice_in_dim(operand, update, index, at, allow_negative_indices=allow_negative_indices)

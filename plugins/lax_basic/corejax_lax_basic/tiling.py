@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from corejax import lax
 from corejax.core import Array, ArrayLike, ShapedArray, Zero, instantiate
 from corejax.errors import CorejaxValueError
-from corejax.plugin import Sample, define, hookimpl, refused, shaping
+from corejax.plugin import Sample, define, hookimpl, refused, roles, shaping
 from corejax_lax_basic._axes import Shape, check_shape, shape_of
 from corejax_lax_basic._lowering import i64s
 from corejax_lax_basic.joining import concatenate
@@ -55,7 +54,7 @@ class Tile:
     def transpose(self, cotangents: Any, args: Any, *, reps: Shape) -> Any:
         shape = args[0].aval.shape
         between = [size for pair in zip(reps, shape, strict=True) for size in pair]
-        return [lax.reduce_sum(reshape(cotangents, between), tuple(range(0, 2 * len(shape), 2)))]
+        return [roles.sum_axes(reshape(cotangents, between), range(0, 2 * len(shape), 2))]
 
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, reps: Shape) -> Any:

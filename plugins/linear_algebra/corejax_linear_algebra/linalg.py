@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from corejax.errors import CorejaxAttributeError
+from corejax.errors import CorejaxAttributeError, suggestion
 from corejax_linear_algebra import *  # noqa: F403
 from corejax_linear_algebra import __all__ as __all__
 from corejax_linear_algebra import _primitives
@@ -20,7 +20,8 @@ def __getattr__(name: str) -> Any:
     if found is None:
         raise CorejaxAttributeError(
             f"module 'corejax.lax.linalg' has no attribute {name!r}", got=f"lax.linalg.{name}",
-            wanted="a function, or the name of a primitive and _p", todo="dir(lax.linalg) lists them")
+            wanted="a function, or the name of a primitive and _p",
+            todo=suggestion(name, __dir__()) or "dir(lax.linalg) lists them")
     return found
 
 

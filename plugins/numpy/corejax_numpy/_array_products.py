@@ -155,7 +155,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
         square = square @ square
 
 
-@directly(in_memory.multi_dot)
+@directly(in_memory.multi_dot, sequences=1)
 def multi_dot(arrays: Sequence[ArrayLike], *, out: None = None, precision: PrecisionLike = None) -> Array:
     """The product of matrices, the first and last of which may be vectors, in the order that needs fewest products.
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from corejax.core import Array, from_array_like
 from corejax.errors import CorejaxTypeError
 from corejax.plugin import refused
+from corejax_numpy._nested import of_nested
 
 __all__ = ["array", "no_out"]
 
-#: Anything that NumPy takes as an array, as an array of ours; lists with traced values, too.
-array: Callable[[object], Array] = from_array_like
+
+def array(x: Any) -> Any:
+    """Anything that NumPy takes as an array, as an array of ours; lists with traced values, too."""
+    if isinstance(x, Array):
+        return x
+    return of_nested("an array", x, None, as_numpy=True) if isinstance(x, (list, tuple)) else from_array_like(x)
 
 
 def no_out(name: str, out: Any) -> None:

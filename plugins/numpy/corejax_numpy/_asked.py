@@ -36,7 +36,7 @@ def dtype_of(x: Any, allow_types: bool = True) -> np.dtype:
         from corejax_numpy._arrays import array
 
         return aval_of(array(x)).dtype
-    return aval_of(x).dtype
+    return x.dtype if is_struct(x) else aval_of(x).dtype
 
 
 def promotable(x: Any) -> tuple[np.dtype, bool]:
@@ -47,8 +47,15 @@ def promotable(x: Any) -> tuple[np.dtype, bool]:
         return dtypes.canonical(x), False
     if isinstance(x, (list, tuple)):
         return dtype_of(x), False
+    if is_struct(x):
+        return x.dtype, x.weak_type
     aval = aval_of(x)
     return aval.dtype, aval.weak_type
+
+
+def is_struct(x: Any) -> bool:
+    """Whether it is the type of an array in place of one."""
+    return hasattr(x, "weak_type") and not hasattr(x, "aval") and not hasattr(x, "__dlpack__")
 
 
 def shape(name: str, value: Any) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ from corejax.plugin import operators, refused, shaping
 from corejax_numpy._arrays import array
 from corejax_numpy._choices import as_inexact, is_computed, known
 from corejax_numpy._searching import places_among
+from corejax_numpy._values import constant
 
 __all__ = ["bin_of", "counted", "edges_of"]
 
@@ -64,7 +65,7 @@ def _ends(name: str, x: Any, between: Any) -> tuple[Any, Any]:
         if all([is_concrete(end) for end in ends]) and not float(ends[0]) <= float(ends[1]):
             raise refused(name, "the ends of the range are in the wrong order", got=str(between)[:60],
                           wanted="(least, largest)", todo="exchange them", kind=CorejaxValueError)
-        low, high = [operators.astype(array(end), dtype) for end in ends]
+        low, high = [constant(name, end, dtype) for end in ends]
     elif aval_of(x).size:
         low, high = operators.min(x), operators.max(x)
     else:

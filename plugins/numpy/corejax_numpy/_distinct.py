@@ -14,10 +14,9 @@ from corejax import lax
 from corejax.core import aval_of, dtypes
 from corejax.errors import CorejaxValueError
 from corejax.plugin import operators, refused, shaping
-from corejax_numpy._arrays import array
 from corejax_numpy._choices import flat
 from corejax_numpy._finding import first_places
-from corejax_numpy._values import spread_to
+from corejax_numpy._values import constant, spread_to
 
 __all__ = ["Distinct", "distinct", "repeats"]
 
@@ -93,7 +92,7 @@ def _filled(values: Any, beyond: Any, fill_value: Any, size: int) -> Any:
     if fill_value is None or not size:  # the places beyond read the first element
         return values
     shape = aval_of(values).shape
-    fill = operators.astype(array(fill_value), aval_of(values).dtype)
+    fill = constant("unique", fill_value, aval_of(values).dtype)
     if aval_of(fill).ndim:
         fill = flat(fill)
     return lax.select(lax.broadcast_in_dim(beyond, shape, (0,)), spread_to(fill, shape), values)

@@ -17,6 +17,7 @@ from corejax.errors import CorejaxValueError
 from corejax.plugin import NotDirectly, refused, roles
 from corejax_lax_basic import of_one_dtype
 from corejax_numpy._arrays import array
+from corejax_numpy._picking import operand
 from corejax_numpy._values import spread_to
 
 __all__ = ["adjoint", "by_lapack", "conjugate", "epsilon", "eye", "floats", "matrices", "mismatch", "product", "real",
@@ -51,7 +52,7 @@ def by_lapack(name: str) -> Callable[..., Any]:
 
 def floats(*operands: Any) -> list[Any]:
     """The operands as arrays of one inexact dtype."""
-    return [array(x) for x in of_one_dtype([array(x) for x in operands], "f")]
+    return [array(x) for x in of_one_dtype([operand(x) for x in operands], "f")]
 
 
 def matrices(name: str, a: Any) -> Any:

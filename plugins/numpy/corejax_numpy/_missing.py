@@ -37,5 +37,5 @@ def _hint(name: str, names: Collection[str]) -> str:
 def _near(name: str, names: Collection[str]) -> str | None:
     """The name that this is in other capitals or with a few other letters."""
     known = {each.lower(): each for each in names}
-    near = get_close_matches(name.lower(), known, 1, 0.75)
+    near = get_close_matches(name.lower(), known, 1, 0.65)
     return known[near[0]] if near else None

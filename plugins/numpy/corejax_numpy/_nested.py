@@ -11,35 +11,80 @@ from corejax import lax
 from corejax.core import Array, ShapedArray, aval_of, context, dtypes, from_array_like
 from corejax.errors import CorejaxError, CorejaxOverflowError, CorejaxValueError
 from corejax.plugin import operators, refused
+from corejax_lax_basic import as_dtype
 
 __all__ = ["of_nested"]
 
 _NUMBERS = frozenset(dtypes.PYTHON_SCALARS)
-_INTEGERS = frozenset((int, bool))
 _FEW = 32
+_EXACT = 2 ** 53  # floats hold all integers up to this one
+_WIDE = dtypes.int64, np.dtype(np.uint64)
 
 
-def of_nested(name: str, x: Any, dtype: np.dtype | None) -> Any:
+def of_nested(name: str, x: Any, dtype: np.dtype | None, as_numpy: bool = False) -> Any:
     """The array of a list or tuple, in a dtype or else in the common one of its elements; never weak.
 
-    Unlike in NumPy, that one isn't widened by Python's numbers beside arrays and NumPy's scalars.
+    Unlike in NumPy, that one isn't widened by Python's numbers beside arrays and NumPy's scalars. A Python integer that
+    it can't hold is an error; or if `as_numpy`, and all are Python's integers, they are as wide as NumPy makes them.
     """
     if dtype is None and context.trace.knows_values and _are_numbers(x):
         host = _in_memory(name, x)
-        if host.dtype.kind in "bifc" and host.dtype is dtypes.default_dtype(host.dtype.kind):
+        kind = host.dtype.kind
+        if kind in "bifc" and host.dtype is dtypes.default_dtype(kind) and (kind != "f" or _has_float(x)):
             return _array(host)
     leaves: list[Any] = []
     kinds = _take_leaves(x, leaves)
-    if kinds <= _NUMBERS:
-        return _of_numbers(name, x, kinds, dtype)
     if dtype is None:
-        avals = [aval_of(leaf) for leaf in leaves]
-        dtype = dtypes.promote(*[(aval.dtype, aval.weak_type) for aval in avals])[0]
-    if all([kind in _NUMBERS or issubclass(kind, (np.ndarray, np.generic)) for kind in kinds]):
+        dtype = _common(kinds, leaves, as_numpy)
+    ends = _ends(leaves) if int in kinds else (0, 0)
+    if not _holds(dtype, *ends):
+        raise _misfit(name, x, dtype)
+    known = all([kind in _NUMBERS or issubclass(kind, (np.ndarray, np.generic)) for kind in kinds])
+    if not known or dtypes.kind(dtype) not in "biufc":
+        return _stacked(name, x, iter([_leaf(leaf, dtype) for leaf in leaves]))
+    if not dtypes.is_integer(dtype):
         host = _in_memory(name, x)
-        if host.dtype in dtypes.ALL:
-            return operators.astype(_array(host), dtype)
-    return _stacked(name, x, iter([operators.astype(from_array_like(leaf), dtype) for leaf in leaves]))
+        if host.dtype not in dtypes.ALL:  # NumPy keeps integers of more than 64 bits as they are
+            is_complex = any([dtypes.is_complex(aval_of(leaf).dtype) for leaf in leaves])
+            host = _in_memory(name, x, np.dtype(complex if is_complex else float))
+    elif all([aval_of(leaf).dtype.kind in "biu" for leaf in leaves]):
+        host = _in_memory(name, x, dtype)  # floats would round them
+    elif max(-ends[0], ends[1]) <= _EXACT:
+        host = _in_memory(name, x)
+    else:
+        return _stacked(name, x, iter([_leaf(leaf, dtype) for leaf in leaves]))
+    return operators.astype(_array(host), dtype)
+
+
+def _common(kinds: set[type], leaves: list[Any], as_numpy: bool) -> np.dtype:
+    """The dtype of these elements together."""
+    if not leaves:
+        return dtypes.default_dtype("f")
+    if not kinds <= _NUMBERS:
+        avals = [aval_of(leaf) for leaf in leaves]
+        return dtypes.promote(*[(aval.dtype, aval.weak_type) for aval in avals])[0]
+    kind = "c" if complex in kinds else "f" if float in kinds else "i" if int in kinds else "b"
+    own = dtypes.default_dtype(kind)
+    if kind == "i" and as_numpy:
+        return next((dtype for dtype in (own, *_WIDE) if _holds(dtype, *_ends(leaves))), own)
+    return own
+
+
+def _ends(leaves: list[Any]) -> tuple[int, int]:
+    """The smallest and the largest of Python's integers."""
+    numbers = [leaf for leaf in leaves if type(leaf) is int]
+    return min(numbers), max(numbers)
+
+
+def _holds(dtype: np.dtype, low: int, high: int) -> bool:
+    if not dtypes.is_integer(dtype):
+        return True
+    info = np.iinfo(dtype)
+    return bool(info.min <= low and high <= info.max)
+
+
+def _leaf(x: Any, dtype: np.dtype) -> Any:
+    return as_dtype(x, dtype) if type(x) in _NUMBERS else operators.astype(from_array_like(x), dtype)
 
 
 def _are_numbers(x: Any) -> bool:
@@ -58,6 +103,11 @@ def _are_numbers(x: Any) -> bool:
         return False
 
 
+def _has_float(x: Any) -> bool:
+    """Whether there is a float among numbers; NumPy makes floats of some integers, too."""
+    return any(map(_has_float, x)) if type(x[0]) in (list, tuple) else float in map(type, x)
+
+
 def _take_leaves(x: Any, leaves: list[Any]) -> set[type]:
     """Add all that isn't a list or tuple to `leaves`; the types of these."""
     kinds = set(map(type, x))
@@ -74,32 +124,26 @@ def _take_leaves(x: Any, leaves: list[Any]) -> set[type]:
     return found
 
 
-def _of_numbers(name: str, x: Any, kinds: set[type], dtype: np.dtype | None) -> Any:
-    """The array of nested lists of Python's numbers."""
-    if dtype is not None and dtypes.is_integer(dtype) and kinds <= _INTEGERS:
-        return _array(_in_memory(name, x, dtype))
-    host = _in_memory(name, x)
-    if host.dtype.kind not in "bifc":
-        raise _misfit(name, x, "Python's integers are taken as int64")
-    if dtype is not None:
-        return operators.astype(_array(host), dtype)
-    own = dtypes.default_dtype(host.dtype.kind)
-    return _array(host if host.dtype == own else _in_memory(name, x, own))
-
-
 def _in_memory(name: str, x: Any, dtype: np.dtype | None = None) -> np.ndarray:
     try:
         return np.array(x, dtype)
     except (OverflowError, ValueError, TypeError) as error:
         if isinstance(error, OverflowError):
-            raise _misfit(name, x, str(error)) from error
+            raise _misfit(name, x, dtype or dtypes.float64) from error
         raise refused(name, "the lists don't have one shape", got=repr(x)[:80], kind=CorejaxValueError,
                       wanted="at each depth, parts of one shape", todo=f"NumPy says: {error}") from error
 
 
-def _misfit(name: str, x: Any, why: str) -> CorejaxError:
-    return refused(name, "an integer doesn't fit the dtype", got=repr(x)[:80], wanted=why,
+def _misfit(name: str, x: Any, dtype: np.dtype) -> CorejaxError:
+    return refused(name, "an integer doesn't fit the dtype", got=_shown(x), wanted=f"integers that {dtype.name} holds",
                    todo="give a dtype that holds it: dtype=float, or an unsigned one", kind=CorejaxOverflowError)
+
+
+def _shown(x: Any) -> str:
+    try:
+        return repr(x)[:80]
+    except ValueError:  # Python refuses to print huge integers
+        return "huge integers"
 
 
 def _array(host: np.ndarray) -> Array:

@@ -16,7 +16,7 @@ import ml_dtypes
 import numpy as np
 
 from corejax import lax
-from corejax.core import context, dtypes
+from corejax.core import aval_of, context, dtypes
 from corejax.plugin import NotDirectly, directly, operators, refused
 from corejax_numpy._arrays import array
 from corejax_numpy._picking import pick
@@ -27,8 +27,8 @@ Function = Callable[..., Any]
 def real_only(name: str, *xs: Any) -> None:
     """Refuse complex numbers."""
     for x in xs:
-        if dtypes.is_complex(x.aval.dtype):
-            raise refused(name, "only real numbers are supported", got=str(x.aval), wanted="a real dtype",
+        if dtypes.is_complex(aval_of(x).dtype):
+            raise refused(name, "only real numbers are supported", got=str(aval_of(x)), wanted="a real dtype",
                           todo="take the real and imaginary parts first")
 
 

@@ -13,6 +13,7 @@ from corejax.plugin import operators, refused
 from corejax_lax_basic import promoted
 from corejax_numpy._arrays import array
 from corejax_numpy._picking import operand, pick
+from corejax_numpy._values import constant
 
 Function = Callable[..., Any]
 
@@ -55,7 +56,7 @@ def bitwise(name: str) -> Function:
             a = pick(operators.ne(array(where), 0), a, neutral)
         found = getattr(lax, f"reduce_{name}")(a, axes)
         if initial is not None:
-            found = getattr(lax, f"bitwise_{name}")(found, operators.astype(array(initial), a.aval.dtype))
+            found = getattr(lax, f"bitwise_{name}")(found, constant(f"bitwise_{name}.reduce", initial, a.aval.dtype))
         return _kept(found, a.aval.shape, axes) if keepdims else found
     return reduce
 

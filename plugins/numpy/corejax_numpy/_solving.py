@@ -256,7 +256,7 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
     """
     x, y = floats(a, b)
     if axes is not None:
-        moved = shaping.canonical_axes("tensorsolve", tuple(axes), x.ndim)
+        moved = shaping.canonical_axes("tensorsolve", axes, x.ndim)
         x = array(lax.transpose(x, (*[d for d in range(x.ndim) if d not in moved], *moved)))
     rest = x.shape[y.ndim:]
     if x.shape[:y.ndim] != y.shape or prod(rest) != y.size:

@@ -14,7 +14,7 @@ from corejax.errors import CorejaxIndexError, CorejaxValueError
 from corejax.plugin import operators, refused, shaping
 from corejax_numpy._arrays import array
 from corejax_numpy._picking import pick
-from corejax_numpy._values import spread_to
+from corejax_numpy._values import constant, spread_to
 
 __all__ = ["accumulate", "at", "outer", "reduce", "reduceat"]
 
@@ -59,7 +59,7 @@ def _combined(f: Any, name: str, a: Any, dtype: Any, initial: Any, mask: Any) ->
     if start is None:
         carry, a = a[0], a[1:]
     else:
-        carry = spread_to(operators.astype(array(start), a.aval.dtype), rest)
+        carry = spread_to(constant(name, start, a.aval.dtype), rest)
 
     def step(found: Any, item: Any) -> tuple[Any, None]:
         x, kept = item if mask is not None else (item, None)

@@ -98,9 +98,10 @@ def unary(numpy: np.ufunc, meaning: Any, doc: str, example: str, at_least: str =
 
 
 def _of_reals(numpy: np.ufunc) -> Function:
-    """NumPy's function, but not of a complex number: branches and infinities are chosen by the primitive."""
+    """NumPy's function, but not of complex numbers: branches and infinities are chosen by the primitive."""
     def call(x: Any) -> Any:
-        if type(x) is complex:
+        kind = type(x)
+        if kind is complex or kind not in _SCALARS and x.dtype.kind == "c":
             raise NotDirectly
         return numpy(x)
     return call

@@ -9,22 +9,25 @@ from typing import Any
 import numpy as np
 
 from corejax import lax
-from corejax.core import Array, ShapedArray, aval_of, dtypes, from_array_like
+from corejax.core import aval_of, dtypes, from_array_like
 from corejax.errors import CorejaxValueError
 from corejax.plugin import operators, refused
+from corejax_lax_basic import as_dtype
+from corejax_numpy._nested import of_nested
 
 __all__ = ["broadcasts", "constant", "spread", "spread_to"]
 
 
 def constant(name: str, value: Any, dtype: np.dtype) -> Any:
-    """A number or array without axes in a dtype; not weak. An integer that the dtype can't hold is an error."""
-    if type(value) is int:
-        dtypes.check_python_int(value, dtype)
-    elif type(value) is complex and not dtypes.is_complex(dtype):
+    """Anything array-like in a dtype; not weak. A Python integer that the dtype can't hold is an error."""
+    kind = type(value)
+    if kind is complex and not dtypes.is_complex(dtype):
         raise refused(name, "a complex number would lose its imaginary part", got=value, wanted="a complex dtype",
                       todo="pass x.real")
-    if type(value) in (int, float) and dtypes.is_float(dtype):
-        return Array.from_host(dtype.type(value), ShapedArray((), dtype))
+    if kind is int or kind is float:
+        return as_dtype(value, dtype)
+    if kind is list or kind is tuple:
+        return of_nested(name, value, dtype)
     return operators.astype(from_array_like(value), dtype)
 
 

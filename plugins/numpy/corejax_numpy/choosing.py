@@ -20,6 +20,7 @@ from corejax_numpy._arrays import array, no_out
 from corejax_numpy._in_memory import elements as in_memory
 from corejax_numpy._mapping import following
 from corejax_numpy._picking import operand, pick
+from corejax_numpy._values import constant
 
 __all__ = [
     "around", "choose", "clip", "fix", "nan_to_num", "packbits", "piecewise", "round", "select", "unpackbits", "where",
@@ -57,7 +58,7 @@ def _selected_by_numpy(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     return np.select(condlist, choicelist, default)
 
 
-@directly(_selected_by_numpy, arrays=3)
+@directly(_selected_by_numpy, arrays=3, sequences=1)
 def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0) -> Array:
     """Each element from the first choice whose condition holds there; else the default.
 
@@ -102,7 +103,7 @@ def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, 
         raise refused("piecewise", "each condition needs a function", kind=CorejaxValueError, wanted="as many, or one "
                       "more for the default", got=f"{len(conditions)} conditions, {len(functions)} functions",
                       todo="pass a function or a constant for each")
-    *cases, found = [operators.astype(array(_case(function, values, args, kw)), values.aval.dtype)
+    *cases, found = [constant("piecewise", _case(function, values, args, kw), values.aval.dtype)
                      for function in functions]
     for condition, case in zip(conditions, cases, strict=True):
         found = pick(reals.truth(condition), case, found)
@@ -132,7 +133,7 @@ def _chosen_by_numpy(a: Any, choices: Any) -> Any:
     return np.choose(a, choices)
 
 
-@directly(_chosen_by_numpy, arrays=2)
+@directly(_chosen_by_numpy, arrays=2, sequences=1)
 def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") -> Array:
     """Each element from the choice whose number is at its place in `a`.
 
@@ -196,11 +197,9 @@ def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None, max: Arr
     if x is None:
         raise refused("clip", "there is nothing to clip", got="no array", wanted="an array", todo="pass one")
     x = array(x)
-    for bound in (low, high):
-        if bound is not None:
-            reals.real_only("clip", array(bound))
-    reals.real_only("clip", x)
-    return operators.clip(x, *[bound if bound is None else operand(bound) for bound in (low, high)])
+    bounds = [bound if bound is None else operand(bound) for bound in (low, high)]
+    reals.real_only("clip", x, *[bound for bound in bounds if bound is not None])
+    return operators.clip(x, *bounds)
 
 
 def _given(name: str, new: Any, old: Any) -> Any:
@@ -227,7 +226,7 @@ def nan_to_num(x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0, posinf: Ar
     most, least = reals.largest(dtype)
     for mask, value in ((reals.is_nan(out), nan), (out == np.inf, most if posinf is None else posinf),
                         (out == -np.inf, least if neginf is None else neginf)):
-        out = pick(mask, operators.astype(array(value), dtype), out)
+        out = pick(mask, constant("nan_to_num", value, dtype), out)
     return out
 
 

@@ -15,13 +15,13 @@ from corejax import lax
 from corejax.core import Array, ArrayLike, aval_of, dtypes
 from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax.plugin import directly, operators, refused, shaping
-from corejax_lax_basic import of_one_dtype
+from corejax_lax_basic import as_dtype, of_one_dtype
 from corejax_numpy._arrays import array
 from corejax_numpy._choices import as_inexact, canonical_axes, flat
 from corejax_numpy._in_memory import lines as in_memory_lines
-from corejax_numpy._picking import pick
+from corejax_numpy._picking import operand, pick
 from corejax_numpy._searching import places_among
-from corejax_numpy._values import spread_to
+from corejax_numpy._values import constant, spread_to
 
 __all__ = ["diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
 
@@ -69,6 +69,8 @@ def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = N
 
 def _beside(part: Any, x: Any, at: int) -> Any:
     """What is joined to an array: a number becomes one element along the axis."""
+    if type(part) in dtypes.PYTHON_SCALARS:
+        part = of_one_dtype([part, x])[0]
     part = array(part)
     if aval_of(part).ndim:
         return part
@@ -91,7 +93,7 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike
     for name, end in (("to_end", to_end), ("to_begin", to_begin)):
         if end is None:
             continue
-        found = flat(array(end))
+        found = flat(as_dtype(end, dtype) if type(end) is int else array(end))
         if np.promote_types(dtype, dtype) != dtype or "biufc".index(dtypes.kind(aval_of(found).dtype).replace(
                 "u", "i")) > "biufc".index(dtypes.kind(dtype).replace("u", "i")):
             raise refused("ediff1d", f"{name} can't be stored beside the differences", got=str(aval_of(found)),
@@ -213,13 +215,16 @@ def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: ArrayLike | str | N
         if isinstance(side, str) and side != "extrapolate":
             raise refused("interp", f"{name} has no such meaning", got=f"{name}={side!r}", kind=CorejaxValueError,
                           wanted="a value, 'extrapolate' or None", todo="leave it out")
-    x, xp = of_one_dtype([array(x), xp], "f")
+    x, xp = of_one_dtype([operand(x), xp], "f")
     fp = as_inexact(fp)
     if dtypes.is_complex(aval_of(x).dtype):
         raise refused("interp", "places must be real", got=str(aval_of(x)), wanted="real numbers",
                       todo="interpolate along the real axis")
-    x, xp, *fps = of_one_dtype([x, xp, *([] if dtypes.is_complex(aval_of(fp).dtype) else [fp])])
-    fp = fps[0] if fps else fp
+    if dtypes.is_complex(aval_of(fp).dtype):  # as wide as the places
+        fp = of_one_dtype([fp, lax.full((), 0, aval_of(xp).dtype)])[0]
+        x, xp = of_one_dtype([x, xp])
+    else:
+        x, xp, fp = of_one_dtype([x, xp, fp])
     if period is not None:
         if type(period) in dtypes.PYTHON_SCALARS and period == 0:
             raise refused("interp", "the period can't be zero", got="period=0", wanted="another number",
@@ -229,7 +234,7 @@ def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: ArrayLike | str | N
 
 
 def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
-    period = operators.abs(operators.astype(array(period), aval_of(xp).dtype))
+    period = operators.abs(constant("interp", period, aval_of(xp).dtype))
     x, xp = x % period, xp % period
     xp, fp = lax.sort((xp, fp), 0, num_keys=1)
     size = aval_of(xp).size

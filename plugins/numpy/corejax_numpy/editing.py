@@ -15,7 +15,7 @@ from corejax.plugin import NotDirectly, directly, operators, refused, shaping
 from corejax_numpy._arrays import array
 from corejax_numpy._asked import placed
 from corejax_numpy._in_memory import sets as in_memory_sets
-from corejax_numpy._values import spread
+from corejax_numpy._values import constant, spread
 
 __all__ = ["delete", "insert", "repeat", "tile"]
 
@@ -187,7 +187,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     (Array([1, 9, 2, 3], dtype=int64), Array([7, 1, 2, 8, 3], dtype=int64))
     """
     arr, at = _flat_unless("insert", arr, axis)
-    size, values = arr.shape[at], operators.astype(array(values), arr.dtype)
+    size, values = arr.shape[at], constant("insert", values, arr.dtype)
     if isinstance(obj, slice):
         obj = np.arange(size)[obj]
     if not _is_traced(obj):

@@ -298,7 +298,7 @@ def _axes_and_sizes(name: str, kind: str, x: Any, s: Any, axes: Any) -> tuple[tu
     """The axes to transform, and the number of points of each."""
     given = None if s is None else tuple([-1 if n is None else shaping.as_int(name, "a size", n) for n in s])
     if axes is not None:
-        at = shaping.canonical_axes(name, tuple(axes), x.ndim)
+        at = shaping.canonical_axes(name, shaping.as_ints(name, "axes", axes), x.ndim)
     elif given is not None:
         at = tuple(range(x.ndim))[max(x.ndim - len(given), 0):]
     else:

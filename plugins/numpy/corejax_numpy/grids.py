@@ -296,7 +296,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ..
     return tuple(found if backward else reversed(found))
 
 
-@directly(_ravelled_by_numpy)
+@directly(_ravelled_by_numpy, sequences=1)
 def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C", *,
                       dtype: DTypeLike | None = None) -> Array:
     """The places in an array of this shape, counted in row-major order, of indices along each axis.

@@ -18,7 +18,8 @@ from corejax_numpy._choices import as_bool, flat, fresh, is_computed, known, pla
 from corejax_numpy._finding import count_of, first_places, unraveled
 from corejax_numpy._in_memory import places as in_memory_places
 from corejax_numpy._in_memory import sets as in_memory_sets
-from corejax_numpy._values import spread_to
+from corejax_numpy._picking import operand
+from corejax_numpy._values import constant, spread_to
 
 __all__ = ["argwhere", "compress", "extract", "fill_diagonal", "flatnonzero", "nonzero", "place", "put",
            "put_along_axis", "take", "take_along_axis"]
@@ -78,7 +79,7 @@ def _nonzero(name: str, x: Any, size: Any, fill_value: Any) -> tuple[Any, ...]:
         raise refused(name, "there must be a fill value for each axis", got=f"{len(fills)} of them",
                       wanted=f"a number, or {len(shape)} of them", todo="pass one for all", kind=CorejaxValueError)
     beyond = lax.ge(lax.iota(dtype, number), spread_to(operators.astype(count_of(mask), dtype), (number,)))
-    return tuple([lax.select(beyond, spread_to(operators.astype(array(fill), dtype), (number,)), found)
+    return tuple([lax.select(beyond, spread_to(constant(name, fill, dtype), (number,)), found)
                   for found, fill in zip(places, fills, strict=True)])
 
 
@@ -127,7 +128,7 @@ def _compressed(name: str, condition: Any, x: Any, axis: Any, size: Any, fill_va
 
 def _scalar(value: Any, x: Any) -> Any:
     """A value to fill in, in the dtype of `x`."""
-    return value if type(value) in dtypes.PYTHON_SCALARS else operators.astype(array(value), aval_of(x).dtype)
+    return value if type(value) in dtypes.PYTHON_SCALARS else constant("a fill value", value, aval_of(x).dtype)
 
 
 # Reading at places
@@ -254,6 +255,8 @@ def _rows_at(x: Any, places: Any, at: int, mode: str, fill_value: Any) -> Any:
                           wanted="a positive size along the axis", todo="test the shape first", kind=CorejaxIndexError)
         value = np.nan if fill_value is None and dtypes.is_inexact(aval_of(x).dtype) else fill_value or 0
         return lax.full(aval_of(places).shape, value, aval_of(x).dtype)
+    if not aval_of(places).size:
+        return lax.full(aval_of(places).shape, 0, aval_of(x).dtype)
     return lax.gather(x, lax.expand_dims(places, (ndim,)), numbers, (1,) * ndim, mode=mode,
                       fill_value=None if fill_value is None else _scalar(fill_value, x))
 
@@ -267,9 +270,9 @@ def _not_in_place(name: str, inplace: Any) -> None:
                       todo=f"pass inplace=False, and use the changed array that jnp.{name} returns")
 
 
-def _repeated(name: str, values: Any, count: int) -> Any:
+def _repeated(name: str, values: Any, count: int, dtype: np.dtype) -> Any:
     """As many values as that: they start anew where there are fewer."""
-    found = flat(array(values))
+    found = flat(constant(name, values, dtype))
     size = aval_of(found).size
     if size == count or not count:
         return found if size == count else lax.slice_in_dim(found, 0, 0)
@@ -308,7 +311,7 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, 
         places = places % size
     else:
         places = operators.clip(places, 0, size - 1)
-    values = operators.astype(_repeated("put", v, aval_of(places).size), aval_of(x).dtype)
+    values = _repeated("put", v, aval_of(places).size, aval_of(x).dtype)
     return operators.reshape(operators.at(flat(x))[places].set(values, mode="drop"), aval_of(x).shape)
 
 
@@ -330,7 +333,8 @@ def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: 
     rows: list[Any] = [np.arange(n).reshape([-1 if d == k else 1 for k in range(len(shape))])
                        for d, n in enumerate(shape)]
     rows[at] = places
-    written = operators.at(x)[tuple(rows)].set(operators.astype(array(values), aval_of(x).dtype), mode=mode or "drop")
+    values = constant("put_along_axis", values, aval_of(x).dtype)
+    written = operators.at(x)[tuple(rows)].set(values, mode=mode or "drop")
     return operators.reshape(written, aval_of(original).shape)
 
 
@@ -342,7 +346,8 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     Array([8., 2., 9.], dtype=float64)
     """
     _not_in_place("place", inplace)
-    x, where, values = array(arr), array(mask), flat(array(vals))
+    x, where = array(arr), array(mask)
+    values = flat(constant("place", vals, aval_of(x).dtype))
     if aval_of(where).size != aval_of(x).size:
         raise refused("place", "the mask must be as large as the array", got=f"{aval_of(x)} and {aval_of(where)}",
                       wanted="equally many elements", todo="broadcast the mask", kind=CorejaxValueError)
@@ -353,7 +358,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
                       todo="pass a value", kind=CorejaxValueError)
     holds = flat(as_bool(where))
     before = lax.cumsum(lax.convert_element_type(holds, np.int64), 0) - 1
-    written = operators.getitem(operators.astype(values, aval_of(x).dtype), before % aval_of(values).size)
+    written = operators.getitem(values, before % aval_of(values).size)
     return operators.reshape(lax.select(holds, written, flat(x)), aval_of(x).shape)
 
 
@@ -380,8 +385,8 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
     places = np.arange(0, end, step)
     if not places.size:
         return x
-    if dtypes.is_complex(aval_of(array(val)).dtype) and not dtypes.is_complex(aval_of(x).dtype):
-        raise refused("fill_diagonal", "complex values don't fit real elements", got=str(aval_of(array(val))),
+    if dtypes.is_complex(aval_of(operand(val)).dtype) and not dtypes.is_complex(aval_of(x).dtype):
+        raise refused("fill_diagonal", "complex values don't fit real elements", got=str(aval_of(operand(val))),
                       wanted=str(aval_of(x)), todo="convert one of them", kind=CorejaxTypeError)
-    values = operators.astype(_repeated("fill_diagonal", val, places.size), aval_of(x).dtype)
+    values = _repeated("fill_diagonal", val, places.size, aval_of(x).dtype)
     return operators.reshape(operators.at(flat(x))[places].set(values), shape)

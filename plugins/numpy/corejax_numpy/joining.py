@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from corejax import lax
-from corejax.core import Array, DTypeLike
+from corejax.core import Array, DTypeLike, dtypes
 from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax.plugin import directly, operators, public, refused, shaping
 from corejax_lax_basic import of_one_dtype
 from corejax_numpy._arrays import array, no_out
+from corejax_numpy._picking import operand
+from corejax_numpy._values import constant
 from corejax_numpy.shaping import atleast_1d, atleast_2d, atleast_3d
 
 __all__ = ["append", "block", "column_stack", "concat", "concatenate", "dstack", "hstack", "stack", "unstack", "vstack"]
@@ -29,15 +31,19 @@ def _operands(name: str, arrays: Any, dtype: DTypeLike | None = None, casting: s
     if not isinstance(arrays, (list, tuple)) and not isinstance(arrays, Sequence):
         raise refused(name, "a sequence of arrays is needed", got=type(arrays).__name__,
                       wanted="a list or tuple of arrays", todo="put them in a list", kind=CorejaxTypeError)
-    operands = [prepare(x) for x in arrays]
+    operands = [operand(x) for x in arrays]
     if not operands:
         raise refused(name, "there is nothing to join", got="no arrays", wanted="at least one array",
                       todo="pass a non-empty sequence", kind=CorejaxValueError)
-    operands = [x if isinstance(x, Array) else array(x) for x in of_one_dtype(operands)]
-    return operands if dtype is None else [_cast(name, x, dtype, casting) for x in operands]
+    # Each is converted to the dtype asked for from its own: their common one may be wider than both.
+    operands = of_one_dtype(operands) if dtype is None else [_cast(name, x, dtype, casting) for x in operands]
+    return [prepare(x) for x in operands]
 
 
 def _cast(name: str, x: Any, dtype: DTypeLike, casting: str) -> Any:
+    if type(x) is int:
+        return constant(name, x, dtypes.canonical(dtype))
+    x = array(x)
     if casting != "unsafe":
         from corejax_numpy.types import can_cast
 
@@ -49,7 +55,7 @@ def _cast(name: str, x: Any, dtype: DTypeLike, casting: str) -> Any:
 
 # Along an axis
 
-_joined = directly(lambda arrays, axis=0: np.concatenate(arrays, axis))
+_joined = directly(lambda arrays, axis=0: np.concatenate(arrays, axis), sequences=1)
 
 
 @_joined
@@ -104,7 +110,7 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Array:
 
 # By what they look like
 
-@directly(lambda tup: np.vstack(tup))
+@directly(lambda tup: np.vstack(tup), sequences=1)
 def _vstacked(tup: Any) -> Any:
     return _along(_operands("vstack", tup, prepare=atleast_2d), 0)
 
@@ -120,7 +126,7 @@ def vstack(tup: Any, dtype: DTypeLike | None = None, *, casting: str = "same_kin
     return _vstacked(tup) if dtype is None else _along(_operands("vstack", tup, dtype, casting, atleast_2d), 0)
 
 
-@directly(lambda tup: np.hstack(tup))
+@directly(lambda tup: np.hstack(tup), sequences=1)
 def _hstacked(tup: Any) -> Any:
     operands = _operands("hstack", tup, prepare=atleast_1d)
     return _along(operands, 0 if operands[0].ndim == 1 else 1)
@@ -139,7 +145,7 @@ def hstack(tup: Any, dtype: DTypeLike | None = None, *, casting: str = "same_kin
     return _along(operands, 0 if operands[0].ndim == 1 else 1)
 
 
-@directly(lambda tup: np.dstack(tup))
+@directly(lambda tup: np.dstack(tup), sequences=1)
 def dstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     """Arrays one behind the other, along the third axis.
 
@@ -150,7 +156,7 @@ def dstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     return _along(_operands("dstack", tup, dtype, prepare=atleast_3d), 2)
 
 
-@directly(lambda tup: np.column_stack(tup))
+@directly(lambda tup: np.column_stack(tup), sequences=1)
 def column_stack(tup: Any) -> Array:
     """Arrays side by side; vectors are columns.
 
@@ -168,7 +174,7 @@ def _column(x: Any) -> Any:
 
 # Along a new axis
 
-@directly(lambda arrays, axis=0: np.stack(arrays, axis))
+@directly(lambda arrays, axis=0: np.stack(arrays, axis), sequences=1)
 def _stacked(arrays: Any, axis: int = 0) -> Any:
     return _along_new(_operands("stack", arrays), axis)
 
@@ -204,7 +210,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
 
 # From blocks
 
-@directly(lambda arrays: np.block(arrays))
+@directly(lambda arrays: np.block(arrays), sequences=32)
 def block(arrays: Any) -> Array:
     """Blocks joined as nested lists say: the innermost along the last axis, those around along the one before it.
 

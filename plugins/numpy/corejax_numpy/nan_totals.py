@@ -106,7 +106,7 @@ def _present(x: Any, where: Any) -> Any:
     if not dtypes.is_inexact(aval_of(x).dtype):
         return where
     present = lax.eq(x, x)
-    return present if where is None else operators.and_(present, array(where))
+    return present if where is None else present & array(where)
 
 
 @directly(in_memory_nan.nanvar)
@@ -126,14 +126,15 @@ def nanvar(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out:
         raise refused("nanvar", "ddof and correction are the same thing", got=f"ddof={ddof}, correction={correction}",
                       wanted="only one of them", todo="leave out ddof", kind=CorejaxValueError)
     missing = float(ddof if correction is None else correction)
-    squares = operators.var(x, axis, dtype, out, 0, keepdims, where=present, mean=mean)
+    found = operators.var(x, axis, dtype, out, 0, keepdims, where=present, mean=mean)
     if not missing:
-        return squares
+        return found
+    squares = operators.real(found)
     count = operators.sum(operators.astype(present, aval_of(squares).dtype), axis, None, None, keepdims)
     left = count - missing
     few = lax.le(left, lax.full_like(left, 0))
     factor = count / lax.select(few, lax.full_like(left, 1), left)
-    return with_nan(few, squares * factor)
+    return operators.astype(with_nan(few, squares * factor), found.dtype)
 
 
 @directly(in_memory_nan.nanstd)
@@ -145,7 +146,10 @@ def nanstd(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out:
     >>> jnp.nanstd(jnp.array([1.0, jnp.nan, 3.0]))
     Array(1., dtype=float64)
     """
-    return lax.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean, correction))
+    x = array(a)
+    if not dtypes.is_inexact(aval_of(x).dtype):
+        return operators.std(x, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
+    return lax.sqrt(nanvar(x, axis, dtype, out, ddof, keepdims, where, mean, correction))
 
 
 @directly(in_memory_nan.nanargmax)

@@ -17,6 +17,7 @@ from corejax_numpy._arrays import array
 from corejax_numpy._fitting import fitted
 from corejax_numpy._in_memory import polynomials as in_memory
 from corejax_numpy._matrices import floats
+from corejax_numpy._picking import operand
 from corejax_numpy.signals import convolve
 
 __all__ = ["poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval", "roots"]
@@ -31,7 +32,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     >>> jnp.polyval(jnp.array([1.0, 0.0, 2.0]), jnp.array([1.0, 3.0]))
     Array([ 3., 11.], dtype=float64)
     """
-    c, t = [array(v) for v in of_one_dtype((array(p), array(x)))]
+    c, t = [array(v) for v in of_one_dtype((operand(p), operand(x)))]
     if not c.ndim:
         raise refused("polyval", "there is no axis of coefficients", got=str(c.aval), wanted="at least one axis",
                       todo="pass [p] for a constant", kind=CorejaxValueError)
@@ -147,7 +148,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
 
 @directly(in_memory.poly)
 def poly(seq_of_zeros: ArrayLike) -> Array:
-    """The polynomial with these zeros; the characteristic polynomial, if it is a square matrix.
+    """The polynomial with these zeros; the characteristic polynomial, if it is a square matrix. Without zeros, it is 1.
 
     >>> jnp.poly(jnp.array([1.0, 2.0]))
     Array([ 1., -3.,  2.], dtype=float64)
@@ -158,6 +159,8 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
         x = array(lax.linalg.eig(x, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0])
         found = poly(x)
         return found if real is None else lax.real(found)  # zeros come in conjugate pairs
+    if x.ndim == 1 and not x.size:
+        return lax.full((), 1, x.dtype)
     x = _vector("poly", x)
     found = array(lax.full((1,), 1, x.dtype))
     zero = np.zeros((), x.dtype)
@@ -243,7 +246,7 @@ def _vector(name: str, p: Any) -> Any:
 
 
 def _of_one_length(name: str, a1: Any, a2: Any) -> list[Any]:
-    parts = [_vector(name, a) for a in of_one_dtype((array(a1), array(a2)))]
+    parts = [_vector(name, a) for a in of_one_dtype((operand(a1), operand(a2)))]
     size = max([x.size for x in parts])
     return [x if x.size == size else array(lax.pad(x, np.zeros((), x.dtype), [(size - x.size, 0, 0)])) for x in parts]
 

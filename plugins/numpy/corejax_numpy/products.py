@@ -16,6 +16,7 @@ from corejax.plugin import directly, operators, refused, shaping
 from corejax_lax_basic import PrecisionLike, of_one_dtype
 from corejax_numpy._arrays import array, no_out
 from corejax_numpy._contracting import Names, contracted, no_sharding
+from corejax_numpy._picking import operand
 
 __all__ = ["cross", "diagonal", "dot", "inner", "kron", "matmul", "matvec", "outer", "tensordot", "trace", "vdot",
            "vecdot", "vecmat"]
@@ -31,7 +32,7 @@ def dot(a: ArrayLike, b: ArrayLike, out: None = None, *, precision: PrecisionLik
     """
     no_out("dot", out)
     no_sharding("dot", out_sharding)
-    a, b = of_one_dtype((array(a), array(b)))
+    a, b = of_one_dtype((operand(a), operand(b)))
     a_ndim, b_ndim = aval_of(a).ndim, aval_of(b).ndim
     if not a_ndim or not b_ndim:
         return _times(a, b, preferred_element_type)
@@ -52,7 +53,7 @@ def matmul(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
     no_sharding("matmul", out_sharding)
     if precision is None and preferred_element_type is None:
         return operators.matmul(array(a), array(b))
-    a, b = of_one_dtype((array(a), array(b)))
+    a, b = of_one_dtype((operand(a), operand(b)))
     return _batched("matmul", a, "nk"[aval_of(a).ndim < 2:], b, "km"[:aval_of(b).ndim], precision,
                     preferred_element_type)
 
@@ -115,7 +116,7 @@ def inner(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
     >>> jnp.inner(jnp.array([[1.0, 2.0], [3.0, 4.0]]), jnp.array([1.0, 10.0]))
     Array([21., 43.], dtype=float64)
     """
-    a, b = of_one_dtype((array(a), array(b)))
+    a, b = of_one_dtype((operand(a), operand(b)))
     a_ndim, b_ndim = aval_of(a).ndim, aval_of(b).ndim
     if not a_ndim or not b_ndim:
         return _times(a, b, preferred_element_type)
@@ -147,7 +148,7 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[int] | Sequence[S
     Array([12., 12.], dtype=float64)
     """
     no_sharding("tensordot", out_sharding)
-    a, b = of_one_dtype((array(a), array(b)))
+    a, b = of_one_dtype((operand(a), operand(b)))
     left, right = _paired_axes(axes, aval_of(a).ndim, aval_of(b).ndim)
     _check_sizes("tensordot", a, b, left, right)
     return lax.dot_general(a, b, ((left, right), ((), ())), precision, preferred_element_type)

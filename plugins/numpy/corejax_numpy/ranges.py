@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from corejax import lax
-from corejax.core import Array, DTypeLike, aval_of, dtypes
+from corejax.core import Array, DTypeLike, aval_of, dtypes, is_concrete
 from corejax.errors import CorejaxValueError
 from corejax.plugin import directly, operators, refused, shaping
 from corejax_lax_basic import promoted
 from corejax_numpy._arrays import array
 from corejax_numpy._asked import placed, promotable, static
+from corejax_numpy._picking import operand
 from corejax_numpy._values import constant, spread
 
 __all__ = ["arange", "geomspace", "linspace", "logspace"]
@@ -59,7 +60,11 @@ def _counted(start: Any, stop: Any, step: Any = 1, *, dtype: np.dtype) -> Any:
     if length != length or abs(length) == np.inf:
         raise refused("arange", "that many numbers can't be counted", got=f"{start}, {stop}, {step}",
                       wanted="finite numbers", kind=CorejaxValueError, todo="check the bounds")
-    counted = lax.iota(dtype, max(0, ceil(length)))
+    size = max(0, ceil(length))
+    for number in (start, start + step)[:size]:  # as far as NumPy looks
+        if type(number) is int:
+            dtypes.check_python_int(number, dtype)
+    counted = lax.iota(dtype, size)
     if _are_whole(start, stop, step):
         by: Any = int(step)
     else:  # as NumPy: all steps are as the first one is rounded
@@ -99,7 +104,7 @@ def _line(name: str, start: Any, stop: Any, num: Any, endpoint: bool) -> tuple[A
     if count < 0:
         raise refused(name, "there can't be so many numbers", got=f"num={count}", wanted="num of 0 or more",
                       todo="check the count", kind=CorejaxValueError)
-    start, stop = [operators.astype(x, aval_of(x).dtype) for x in promoted((array(start), array(stop)), "f")]
+    start, stop = [operators.astype(x, aval_of(x).dtype) for x in promoted((operand(start), operand(stop)), "f")]
     gaps = count - 1 if endpoint else count
     dtype = aval_of(start).dtype
     whole = operators.sub(stop, start)
@@ -118,10 +123,18 @@ def _as_asked(name: str, line: Any, dtype: DTypeLike | None, axis: int) -> Any:
     """The numbers in the dtype that was asked for, along the axis that was."""
     if dtype is not None:
         wanted = dtypes.canonical(dtype)
-        whole = dtypes.is_integer(wanted) and name == "linspace" and not dtypes.is_complex(line.dtype)
-        line = operators.astype(lax.floor(line) if whole else line, wanted)
+        if dtypes.is_integer(wanted) and not dtypes.is_complex(line.dtype):
+            line = lax.floor(line) if name == "linspace" else _snapped(line)
+        line = operators.astype(line, wanted)
     at = shaping.canonical_axis(name, axis, line.ndim)
     return lax.transpose(line, (*range(1, at + 1), 0, *range(at + 1, line.ndim))) if at else line
+
+
+def _snapped(powers: Any) -> Any:
+    """Powers, with those that miss an integer by rounding errors at that integer: as integers they'd lose one."""
+    nearest = lax.round(powers, lax.RoundingMethod.TO_NEAREST_EVEN)
+    near = operators.abs(powers - nearest) <= operators.abs(nearest) * (32 * float(np.finfo(powers.dtype).eps))
+    return lax.select(near, nearest, powers)
 
 
 @directly(lambda start, stop, num=50, endpoint=True, base=10.0: np.logspace(start, stop, num, endpoint, base), arrays=2)
@@ -146,10 +159,17 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
               axis: int = 0) -> Array:
     """Numbers each of which is the one before times the same factor.
 
-    >>> geomspace(1, 8, 4)
-    Array([1., 2., 4., 8.], dtype=float64)
+    >>> geomspace(1, 8, 4), geomspace(1, 1000, 4, dtype=int)
+    (Array([1., 2., 4., 8.], dtype=float64), Array([   1,   10,  100, 1000], dtype=int64))
     """
-    start, stop = [operators.astype(x, aval_of(x).dtype) for x in promoted((array(start), array(stop)), "f")]
+    whole = dtype is not None and dtypes.is_integer(dtypes.canonical(dtype))
+    if whole and is_concrete(start) and is_concrete(stop):  # powers that miss an integer by a bit would lose all of it
+        ends = [np.asarray(end) for end in (start, stop)]
+        count, to_end = shaping.as_int("geomspace", "a count", num), shaping.as_flag("geomspace", "endpoint", endpoint)
+        if count >= 0 and all([end.dtype.char in "ldilq?bBhHILQ" for end in ends]):
+            with np.errstate(all="ignore"):
+                return _as_asked("geomspace", array(np.geomspace(*ends, count, to_end)), dtype, axis)
+    start, stop = [operators.astype(x, aval_of(x).dtype) for x in promoted((operand(start), operand(stop)), "f")]
     shape = np.broadcast_shapes(aval_of(start).shape, aval_of(stop).shape)
     start, stop = spread("geomspace", start, shape), spread("geomspace", stop, shape)
     sign = lax.sign(start)  # of complex numbers, the number divided by its size

@@ -20,8 +20,9 @@ from corejax_numpy._distinct import Distinct, distinct, repeats
 from corejax_numpy._finding import count_of, first_places
 from corejax_numpy._in_memory import order as in_memory_order
 from corejax_numpy._in_memory import sets as in_memory_sets
+from corejax_numpy._picking import operand
 from corejax_numpy._searching import places_among
-from corejax_numpy._values import spread_to
+from corejax_numpy._values import constant, spread_to
 
 __all__ = ["intersect1d", "isin", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all", "unique_counts",
            "unique_inverse", "unique_values"]
@@ -168,7 +169,7 @@ def isin(element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = Fal
 
 
 def _of_one_kind(*arrays: Any) -> list[Any]:
-    return [array(x) for x in of_one_dtype([array(x) for x in arrays])]
+    return [array(x) for x in of_one_dtype([operand(x) for x in arrays])]
 
 
 def _is_among(x: Any, tests: Any, method: str = "auto") -> Any:
@@ -241,7 +242,7 @@ def _first(x: Any, mask: Any, count: int, fill_value: Any) -> tuple[Any, Any, An
         first = operators.getitem(found, 0)
         fill = lax.select(none, lax.full_like(first, 0), first)
     else:
-        fill = operators.astype(array(0 if fill_value is None else fill_value), aval_of(x).dtype)
+        fill = constant("a fill value", 0 if fill_value is None else fill_value, aval_of(x).dtype)
     if aval_of(fill).ndim:
         raise refused("sets", "the fill value must be a number", got=str(aval_of(fill)), wanted="a scalar",
                       todo="pass a number", kind=CorejaxTypeError)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from corejax import lax
-from corejax.core import Array, Tracer
+from corejax.core import Array, Tracer, dtypes
 from corejax.errors import CorejaxValueError
 from corejax.plugin import directly, operators, public, refused
 from corejax.plugin import shaping as checks
@@ -31,6 +31,8 @@ Axes = int | Sequence[int]
 # What the shape is
 
 def _shape(a: Any) -> tuple[int, ...]:
+    if type(a) in dtypes.PYTHON_SCALARS:  # of any size
+        return ()
     found = getattr(a, "shape", None)
     return tuple(found) if found is not None else array(a).shape
 

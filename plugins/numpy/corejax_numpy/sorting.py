@@ -16,6 +16,7 @@ from corejax_lax_basic import of_one_dtype
 from corejax_numpy._arrays import array
 from corejax_numpy._choices import plain_axis
 from corejax_numpy._in_memory import order as in_memory_order
+from corejax_numpy._picking import operand
 from corejax_numpy._searching import places_among
 
 __all__ = ["argpartition", "argsort", "lexsort", "partition", "searchsorted", "sort", "sort_complex"]
@@ -61,7 +62,7 @@ def _axis_of(x: Any, axis: int | None) -> int:
     return shaping.canonical_axis("sort", 0 if axis is None else axis, aval_of(x).ndim)
 
 
-@directly(in_memory_order.lexsort)
+@directly(in_memory_order.lexsort, sequences=1)
 def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1) -> Array:
     """The places in the order of the last key; of those that it leaves equal, in the order of the one before it.
 
@@ -150,7 +151,7 @@ def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLi
     >>> jnp.searchsorted(jnp.array([1.0, 2.0, 2.0, 3.0]), jnp.array([2.0, 5.0]))
     Array([1, 4], dtype=int64)
     """
-    a, v = [array(x) for x in of_one_dtype([array(a), array(v)])]
+    a, v = [array(x) for x in of_one_dtype([array(a), operand(v)])]
     if aval_of(a).ndim != 1:
         raise refused("searchsorted", "what is searched must be a vector", got=str(aval_of(a)), wanted="one axis",
                       todo="map over the other axes with cj.vmap", kind=CorejaxValueError)

@@ -21,7 +21,7 @@ from corejax_numpy._binning import bin_of, counted, edges_of
 from corejax_numpy._choices import as_inexact, flat, is_computed, known
 from corejax_numpy._in_memory import order as in_memory_order
 from corejax_numpy._in_memory import sets as in_memory_sets
-from corejax_numpy._picking import pick
+from corejax_numpy._picking import operand, pick
 from corejax_numpy._searching import places_among
 
 __all__ = ["bincount", "corrcoef", "cov", "digitize", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
@@ -134,7 +134,7 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str 
     >>> jnp.digitize(jnp.array([0.5, 1.0, 2.5]), jnp.array([1.0, 2.0]))
     Array([0, 1, 2], dtype=int64)
     """
-    values, bounds = [array(part) for part in of_one_dtype([array(x), array(bins)])]
+    values, bounds = [array(part) for part in of_one_dtype([operand(x), array(bins)])]
     if aval_of(bounds).ndim != 1:
         raise refused("digitize", "bins must be a vector", got=str(aval_of(bounds)), wanted="one axis",
                       todo="map over other axes with cj.vmap", kind=CorejaxValueError)

@@ -28,6 +28,8 @@ def _shared_by_ties(x_dot: Any, out: Any, x: Any, *, axes: Axes) -> Any:
     ties = lax.eq(x, beside)
     chosen = lax.convert_element_type(ties, x.dtype)
     total = reduce_sum(lax.mul(x_dot, chosen), axes)
+    if 0 in [x.shape[d] for d in axes]:  # a constant, the result for no elements
+        return total
     if x.dtype.itemsize >= 4:
         return lax.div(total, reduce_sum(chosen, axes))
     count = reduce_sum(lax.convert_element_type(ties, dtypes.float32), axes)  # narrow floats don't count far

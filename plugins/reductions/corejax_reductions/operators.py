@@ -18,11 +18,12 @@ from math import prod as product_of
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.exceptions import ComplexWarning
 
 from corejax import lax
-from corejax.core import Array, ArrayLike, DTypeLike, aval_of, dtypes
+from corejax.core import Array, ArrayLike, DTypeLike, aval_of, dtypes, warn
 from corejax.errors import CorejaxTypeError, CorejaxValueError
-from corejax.plugin import directly, refused, shaping
+from corejax.plugin import directly, families, refused, shaping
 from corejax_reductions import _in_memory as in_memory
 from corejax_reductions import cumulative, sums
 from corejax_reductions._reduction import accumulator, canonical_axes
@@ -42,7 +43,10 @@ def sum(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: No
         initial: ArrayLike | None = None, where: ArrayLike | None = None, promote_integers: bool = True) -> Array:
     """The sum along axes, plus `initial`; of integers in their own dtype unless `promote_integers`."""
     total = _accumulated("sum", sums.reduce_sum, x, 0, axis, dtype, out, keepdims, where, promote_integers)
-    return total if initial is None else lax.add(total, _initial("sum", initial, total.dtype))
+    if initial is None:
+        return total
+    combine = lax.bitwise_or if total.dtype == dtypes.bool_ else lax.add
+    return combine(total, _initial("sum", initial, total.dtype))
 
 
 @directly(in_memory.prod)
@@ -50,7 +54,10 @@ def prod(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: N
          initial: ArrayLike | None = None, where: ArrayLike | None = None, promote_integers: bool = True) -> Array:
     """The product along axes, times `initial`; of integers in their own dtype unless `promote_integers`."""
     total = _accumulated("prod", reduce_prod, x, 1, axis, dtype, out, keepdims, where, promote_integers)
-    return total if initial is None else lax.mul(total, _initial("prod", initial, total.dtype))
+    if initial is None:
+        return total
+    combine = lax.bitwise_and if total.dtype == dtypes.bool_ else lax.mul
+    return combine(total, _initial("prod", initial, total.dtype))
 
 
 @directly(in_memory.max)
@@ -74,6 +81,8 @@ def mean(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: N
     _no_out("mean", out)
     keepdims = shaping.as_flag("mean", "keepdims", keepdims)
     wanted, wide = _averaged_dtypes(x, dtype)
+    if dtype is not None:
+        x = _warned_of("mean", x, wanted)
     total = sum(x, axis, wide, None, keepdims, where=where)
     return _converted(lax.div(total, _count(x, axis, keepdims, where, wide)), wanted)
 
@@ -89,9 +98,21 @@ def var(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: No
 
     `correction` is another name for `ddof`; a `mean` that is given isn't computed again.
     """
-    _no_out("var", out)
-    keepdims = shaping.as_flag("var", "keepdims", keepdims)
+    spread, wanted = _about_mean("var", x, axis, dtype, out, ddof, keepdims, where, mean, correction)
+    return _converted(spread, wanted)
+
+
+def _about_mean(name: str, x: Any, axis: AxisSpec, dtype: Any, out: Any, ddof: Any, keepdims: bool, where: Any,
+                mean: Any, correction: Any) -> tuple[Any, np.dtype]:
+    """The variance, in the dtype that it is computed in, and the dtype of the result."""
+    _no_out(name, out)
+    keepdims = shaping.as_flag(name, "keepdims", keepdims)
     wanted, wide = _averaged_dtypes(x, dtype)
+    real_mean = dtypes.is_complex(aval_of(x).dtype) and not dtypes.is_complex(wide)
+    if real_mean and mean is None:
+        mean = _mean(x, axis, wide, keepdims=True, where=where)
+    if real_mean:  # as in NumPy: distances in the plane, from a mean in the dtype that was asked for
+        wide = dtypes.promote((aval_of(x).dtype, False), (wide, False))[0]
     values = _converted(x, wide)
     shape = values.shape
     centre = _mean(values, axis, keepdims=True, where=where) if mean is None else _converted(mean, wide)
@@ -104,8 +125,11 @@ def var(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: No
     missing = _missing(ddof, correction)
     divisor = (builtins.max(count - missing, 0.0) if isinstance(count, float) else
                lax.max(lax.sub(count, missing), 0.0))  # with too few elements left, this is NaN or infinite
-    spread = lax.div(total, divisor)
-    return spread if dtypes.is_complex(wide) else _converted(spread, wanted)
+    return lax.div(total, divisor), _real_dtype(wanted) if dtype is None else wanted
+
+
+def _real_dtype(dtype: np.dtype) -> np.dtype:
+    return np.dtype(f"f{dtype.itemsize // 2}") if dtypes.is_complex(dtype) else dtype
 
 
 def _missing(ddof: Any, correction: Any) -> float:
@@ -121,7 +145,9 @@ def std(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: No
         keepdims: bool = False, *, where: ArrayLike | None = None, mean: ArrayLike | None = None,
         correction: float | None = None) -> Array:
     """The standard deviation along axes: the square root of `var`."""
-    return lax.sqrt(var(x, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction))
+    spread, wanted = _about_mean("std", x, axis, dtype, out, ddof, keepdims, where, mean, correction)
+    real = _real_dtype(wanted)
+    return _converted(lax.sqrt(_converted(spread, real) if dtypes.is_inexact(real) else spread), wanted)
 
 
 @directly(in_memory.any)
@@ -171,7 +197,12 @@ def _accumulated(name: str, reduce: Callable[..., Any], x: Any, identity: int, a
     aval = aval_of(x)
     if dtype is not None or aval.weak_type or not dtypes.is_inexact(aval.dtype):
         promote = promote if promote is True else shaping.as_flag(name, "promote_integers", promote)
-        x = _converted(x, _summed_dtype(x, dtype, promote))
+        wanted = _summed_dtype(x, dtype, promote)
+        if dtype is not None:
+            x = _warned_of(name, x, wanted)
+        x = _converted(x, wanted)
+        if wanted == dtypes.bool_:  # sums and products of truth values are theirs, too
+            reduce = reduce_and if identity else reduce_or
     if where is not None:
         x = _masked(name, x, where, identity)
     axes = canonical_axes(name, axis, len(aval.shape))
@@ -181,9 +212,15 @@ def _accumulated(name: str, reduce: Callable[..., Any], x: Any, identity: int, a
 
 def _running(name: str, accumulate: Callable[..., Any], x: Any, axis: int | None, dtype: Any, out: Any) -> Any:
     _no_out(name, out)
-    x = _converted(x, _summed_dtype(x, dtype, at_least_default=False))
+    wanted = _summed_dtype(x, dtype, at_least_default=False)
+    if dtype is not None:
+        x = _warned_of(name, x, wanted)
+    x = _converted(x, wanted)
     if axis is None:
         x, axis = lax.reshape(x, (aval_of(x).size,)), 0
+    if wanted == dtypes.bool_:  # sums and products of truth values are theirs, too
+        accumulate = {cumulative.cumsum: cumulative.cummax, cumulative.cumprod: cumulative.cummin}[accumulate]
+        return lax.ne(accumulate(lax.convert_element_type(x, np.int8), axis), 0)
     return accumulate(x, axis)
 
 
@@ -211,7 +248,8 @@ def _initial(name: str, initial: Any, dtype: np.dtype) -> Any:
     if aval_of(initial).shape:
         raise refused(name, "the initial value must be a number", got=str(aval_of(initial)), wanted="a scalar",
                       todo="combine an array with the result instead", kind=CorejaxValueError)
-    return lax.convert_element_type(initial, dtype)
+    scalar = families.weak_scalar(initial, dtype) if type(initial) in dtypes.PYTHON_SCALARS else None
+    return _converted(initial if scalar is None else scalar, dtype)
 
 
 def _truth(name: str, reduce: Callable[..., Any], x: Any, identity: bool, axis: AxisSpec, out: Any, keepdims: bool,
@@ -270,6 +308,14 @@ def _summed_dtype(x: Any, dtype: Any, at_least_default: bool = True) -> np.dtype
     if at_least_default and dtypes.is_integer(own) and own.itemsize < default.itemsize:
         return np.dtype(f"{own.kind}{default.itemsize}")
     return own
+
+
+def _warned_of(name: str, x: Any, dtype: np.dtype) -> Any:
+    """The operand, without its imaginary parts if that dtype can't hold them: there is a warning of this, once."""
+    if not dtypes.is_complex(aval_of(x).dtype) or dtypes.is_complex(dtype) or dtype == dtypes.bool_:
+        return x
+    warn(f"{name}: with dtype={dtypes.long_name(dtype)}, the imaginary parts are lost", ComplexWarning)
+    return lax.real(x)
 
 
 def _averaged_dtypes(x: Any, dtype: Any) -> tuple[np.dtype, np.dtype]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import Array, ArrayLike, ShapedArray, Zero, aval_of, dtypes, to_dim
-from corejax.errors import CorejaxIndexError, CorejaxValueError
+from corejax.errors import CorejaxAxisError, CorejaxValueError
 from corejax.plugin import Sample, define, hookimpl, not_linear, public, refused, shaping
 from corejax_sorting import _host, _lowering
 from corejax_sorting._elements import place_dtype, taken
@@ -59,7 +59,7 @@ class Sort:
             if together and not aval_of(operands[0]).ndim:
                 raise refused("sort", "a sequence of arrays is sorted along an axis, and these have none",
                               got=f"a {type(operand).__name__} of {len(operands)}, of which the first is "
-                              f"{aval_of(operands[0])}", wanted="arrays with at least one axis", kind=CorejaxIndexError,
+                              f"{aval_of(operands[0])}", wanted="arrays with at least one axis", kind=CorejaxAxisError,
                               todo="to sort numbers, make one array of them: sort(np.array([...]))")
             keys = shaping.as_int("sort", "num_keys", num_keys)
             stable = shaping.as_flag("sort", "is_stable", is_stable)

@@ -1728,8 +1728,8 @@ def select_and_scatter_add(source: ArrayLike, operand: ArrayLike, select_prim: P
 def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     """`select_n(which, *cases)`: each element comes from the case that `which` selects at its place.
 
-    `which` is boolean for one or two cases (False is the first), else int32, clamped to the number of cases. It is a
-    scalar, or has the cases' shape.
+    `which` is boolean for one or two cases (False is the first), or an integer, clamped to the number of cases. It is
+    a scalar, or has the cases' shape.
 
     >>> select_n(np.array([True, False]), np.zeros(2), np.ones(2)).tolist()
     [1.0, 0.0]
@@ -2000,7 +2000,8 @@ def with_sharding_constraint(x: ______Tree, shardings: Any) -> ______Tree:
     """The same arrays, divided among devices as `shardings` says: one for all, or a prefix of the pytree `x`.
 
     A `PartitionSpec` stands for a sharding on the mesh of `with mesh:`. `P.UNCONSTRAINED` leaves a dimension to the
-    compiler. Outside of `jit`, arrays are moved.
+    compiler. Within `jit`, sizes needn't be multiples of those of the mesh: 10 over 8 is fine. Outside of it, arrays
+    are moved, and all parts of an array have one size.
 
     >>> import numpy as np, corejax as cj
     >>> sharding = cj.NamedSharding(cj.make_mesh((1,), ("x",)), cj.P("x"))

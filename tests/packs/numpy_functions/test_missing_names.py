@@ -14,7 +14,7 @@ from corejax.errors import CorejaxAttributeError
 @pytest.mark.parametrize(("module", "name", "hint"), [
     (jnp, "sinn", "did you mean sin?"), (jnp, "NaN", "did you mean nan?"), (jnp, "trapz", "did you mean trapezoid?"),
     (jnp, "in1d", "did you mean isin?"), (jnp, "random", "NumPy's own is for arrays in host memory: np.random"),
-    (jnp, "softmax", "write it with what is there; docs/numpy.md says what is left out"),
+    (jnp, "one_hot", "write it with what is there; docs/numpy.md says what is left out"),
     (jnp.linalg, "norn", "did you mean norm?"), (jnp.fft, "rftt", "did you mean rfft?"),
 ])
 def test_a_name_that_is_missing_gets_a_hint(module: Any, name: str, hint: str) -> None:

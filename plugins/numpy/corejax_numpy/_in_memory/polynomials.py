@@ -49,6 +49,8 @@ def poly(seq_of_zeros: Any) -> Any:
     x = seq_of_zeros
     if x.ndim != 1 or x.dtype.char not in "fd" or not np.isfinite(x).all():
         raise NotDirectly
+    if not x.size:
+        return x.dtype.type(1)
     found = np.zeros(x.size + 1, x.dtype)
     found[0] = 1
     for k in range(x.size):

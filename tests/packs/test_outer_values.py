@@ -1,0 +1,295 @@
+"""Custom rules that close over values traced outside: every place, every way between, every transformation around."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from functools import partial
+
+import numpy as np
+import pytest
+from outer_values import Case, cases
+
+import corejax as cj
+from corejax import lax
+from corejax.core import eval_jaxpr
+from corejax.errors import CorejaxTypeError, LeakedTracerError
+
+REFUSAL = "is differentiated with respect to a value that it closes over"
+
+
+def evaluate(closed, *args):
+    return eval_jaxpr(closed.jaxpr, closed.consts, *args)[0]
+
+
+def check(case: Case) -> None:
+    for asked in case.asked():
+        wanted = case.expected(asked)
+        if wanted is None:
+            with pytest.raises(CorejaxTypeError, match=REFUSAL):
+                case.run(cj, asked, evaluate)
+            continue
+        try:
+            found = [case.run(cj, asked, evaluate) for _ in range(2)]
+        except CorejaxTypeError as error:
+            if case.may_be_refused(asked) and REFUSAL in error.message:
+                continue
+            raise AssertionError(f"{case}, {asked}: {error}") from error
+        np.testing.assert_allclose(np.array(found, float), wanted, rtol=1e-4, atol=1e-5, err_msg=f"{case}, {asked}")
+
+
+@pytest.mark.sample(60)
+@pytest.mark.parametrize("case", cases(), ids=str)
+def test_rules_read_values_that_are_traced_outside(case):
+    check(case)
+
+
+@pytest.mark.sample(40)
+@pytest.mark.parametrize("case", cases(), ids=str)
+def test_what_jax_accepts_comes_out_as_by_hand(case):
+    """Also the case's refusals: jax takes such derivatives for zero, or refuses too."""
+    jax = pytest.importorskip("jax")
+    jax.config.update("jax_enable_x64", True)
+
+    def run(closed, *xs):
+        return jax.core.eval_jaxpr(closed.jaxpr, closed.consts, *xs)[0]
+
+    for asked in case.asked():
+        try:
+            theirs = float(case.run(jax, asked, run))
+        except Exception:  # theirs may refuse what ours takes, in many words
+            continue
+        wanted = case.expected(asked)
+        if wanted is None or (theirs == 0.0 and case.is_differentiated):
+            assert theirs == 0.0, (asked, theirs)
+        else:
+            np.testing.assert_allclose(theirs, wanted, rtol=1e-4, atol=1e-5, err_msg=f"{case}, {asked}")
+
+
+# How a function reads a value
+
+class Holder:
+    __slots__ = ("y",)
+
+    def __init__(self, y):
+        self.y = y
+
+    def rule(self, xs, dots):
+        return 2.0 * xs[0], self.y * dots[0]
+
+
+GLOBAL = Holder(None)
+
+
+class Kept:
+    y = None
+
+
+def of_global(xs, dots):
+    return 2.0 * xs[0], GLOBAL.y * dots[0]
+
+
+def by_global(y):
+    GLOBAL.y = y
+    return of_global
+
+
+def by_attribute(y):
+    holder = Holder(y)
+    return lambda xs, dots: (2.0 * xs[0], holder.y * dots[0])
+
+
+def by_default(y):
+    return lambda xs, dots, y=y: (2.0 * xs[0], y * dots[0])
+
+
+def by_keyword(y):
+    return lambda xs, dots, *, y=y: (2.0 * xs[0], y * dots[0])
+
+
+def by_container(y):
+    table = {"rates": [y]}
+    return lambda xs, dots: (2.0 * xs[0], table["rates"][0] * dots[0])
+
+
+def by_helper(y):
+    def helper(dot):
+        return y * dot
+    return lambda xs, dots: (2.0 * xs[0], helper(dots[0]))
+
+
+def by_jitted_helper(y):
+    helper = cj.jit(lambda dot: y * dot)
+    return lambda xs, dots: (2.0 * xs[0], helper(dots[0]))
+
+
+def by_linear_function(y):
+    back = cj.vjp(lambda z: z * y, 1.0)[1]
+    return lambda xs, dots: (2.0 * xs[0], back(dots[0])[0])
+
+
+def by_class(y):
+    class Rule:
+        @staticmethod
+        def apply(xs, dots):
+            return 2.0 * xs[0], y * dots[0]
+
+    return lambda xs, dots: Rule.apply(xs, dots)
+
+
+WAYS = [by_global, by_attribute, by_default, by_keyword, by_container, by_helper, by_jitted_helper, by_linear_function,
+        by_class, lambda y: Holder(y).rule, lambda y: partial(lambda y, xs, dots: (2.0 * xs[0], y * dots[0]), y),
+        lambda y: cj.jit(lambda xs, dots: (2.0 * xs[0], y * dots[0]))]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_rule_may_reach_a_traced_value_in_many_ways(way):
+    def program(y):
+        f = cj.custom_jvp(lambda x: 2.0 * x)
+        f.defjvp(way(y))
+        return cj.grad(cj.jit(f))(1.0)
+
+    assert 3.0 == cj.jit(program)(3.0)
+    assert 1.0 == cj.grad(program)(3.0)
+    np.testing.assert_array_equal([3.0, 4.0], cj.vmap(program)(np.array([3.0, 4.0])))
+
+
+def test_a_value_that_cannot_be_found_beforehand_is_told_truly():
+    def program(y):
+        Kept.y = y
+        f = cj.custom_jvp(lambda x: 2.0 * x)
+        f.defjvp(lambda xs, dots: (2.0 * xs[0], Kept.y * dots[0]))
+        return cj.grad(cj.jit(f))(1.0)
+
+    with pytest.raises(LeakedTracerError, match="reads a traced value that isn't an operand of that program") as caught:
+        cj.jit(program)(3.0)
+    assert "instead of fetching it from" in caught.value.todo
+
+
+def test_a_function_that_outlives_what_it_closes_over_is_told_so():
+    kept = []
+
+    def program(y):
+        f = cj.custom_jvp(lambda x: 2.0 * x)
+        f.defjvp(lambda xs, dots: (2.0 * xs[0], y * dots[0]))
+        kept.append(f)
+        return y
+
+    cj.jit(program)(1.0)
+    for transform in (cj.grad, lambda f: cj.jit(cj.grad(cj.jit(f)))):
+        with pytest.raises(LeakedTracerError, match="the jvp rule of <lambda> closes over a value of a tr"):
+            transform(kept[0])(1.0)
+
+
+def test_the_refusal_names_the_variable_the_function_and_its_line():
+    def scaled(x):
+        return x * rate
+
+    f = cj.custom_jvp(scaled)
+    f.defjvp(lambda xs, dots: (f(*xs), dots[0]))
+
+    def program(y):
+        nonlocal rate
+        rate = y
+        return cj.jit(f)(1.0)
+
+    rate = 1.0
+    with pytest.raises(CorejaxTypeError, match=f"scaled {REFUSAL}") as caught:
+        cj.grad(program)(2.0)
+    assert "rate (f64[])" in caught.value.got or "rate (~f64[])" in caught.value.got
+    assert __file__ in caught.value.where
+    assert "scaled" in caught.value.todo
+
+
+# What stays behind
+
+def twice(f):
+    return lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0]
+
+
+@pytest.mark.parametrize("values", [(1.0, 2.0), (np.float64(1.0), np.float64(2.0)), (np.ones(1), 2 * np.ones(1)),
+                                    (cj.device_put(1.0), cj.device_put(2.0)), ([1.0], [2.0])])
+def test_the_same_function_reads_what_its_variables_are_now(values):
+    rate = None
+    f = cj.custom_jvp(lambda x: lax.sin(x))
+    f.defjvp(lambda xs, dots: (f(*xs), dots[0] * (rate[0] if isinstance(rate, list) else rate.sum()
+                                                  if hasattr(rate, "sum") else rate)))
+    for carried, power in ((twice, 2), (cj.checkpoint, 1), (lambda f: lambda x: lax.cond(x > 0.0, f, f, x), 1)):
+        for value, wanted in zip(values, (1.0, 2.0), strict=True):
+            rate = value
+            assert wanted ** power == float(cj.grad(carried(f))(1.0))
+    array = np.ones(1)
+    rate = array
+    assert 1.0 == cj.grad(twice(f))(1.0)
+    array[0] = 3.0
+    assert 9.0 == cj.grad(twice(f))(1.0)
+
+
+def test_no_cache_keeps_a_traced_value_alive():
+    refs = []
+
+    def program(y):
+        z = 2.0 * y
+        refs.append(weakref.ref(z))
+        f = cj.custom_jvp(lambda x: x + 0.0)
+        f.defjvp(lambda xs, dots: (f(*xs), dots[0] * z))
+        return cj.grad(twice(f))(1.5)
+
+    cj.vmap(program)(np.arange(3.0))
+    cj.vmap(lambda y: cj.jit(lambda y: program(y))(y))(np.arange(3.0))
+    cj.grad(program)(1.0)
+    gc.collect()
+    assert 3 == len(refs)
+    assert [None] * 3 == [ref() for ref in refs]
+
+
+def test_pullbacks_take_what_their_rules_read_with_them():
+    def pullback(y):
+        f = cj.custom_vjp(lambda x: x * 2.0)
+        f.defvjp(lambda x: (x * 2.0, None), lambda _, ct: (ct * y,))
+        return cj.vjp(cj.jit(f), 1.0)[1]
+
+    assert 5.0 == cj.jit(pullback)(5.0)(1.0)[0]
+    backs = cj.vmap(pullback)(np.array([2.0, 3.0]))
+    np.testing.assert_array_equal([2.0, 3.0], cj.vmap(lambda back: back(1.0)[0])(backs))
+
+
+def test_functions_that_look_at_values_may_close_over_traced_ones():
+    def program(y):
+        f = cj.custom_jvp(lambda x: x * y if x > 0.0 else x)
+        f.defjvp(lambda xs, dots: (f(*xs), dots[0] * (y if xs[0] > 0.0 else 1.0)))
+        return cj.grad(f)(1.0)
+
+    np.testing.assert_array_equal([2.0, 3.0], cj.vmap(program)(np.array([2.0, 3.0])))
+    assert 1.0 == cj.grad(program)(2.0)
+
+
+def test_a_derivative_that_nobody_needs_is_no_error():
+    def program(y):
+        f = cj.custom_vjp(lambda x: (x * y, 3.0 * x))
+        f.defvjp(lambda x: (f(x), None), lambda _, cts: (5.0 * cts[0] + 3.0 * cts[1],))
+        return f
+
+    for carried in (lambda f: f, cj.jit, cj.checkpoint):
+        assert 2.0 == cj.grad(lambda y: carried(program(y))(1.0)[1] + 2.0 * y)(1.0)  # noqa: B023
+        assert 0.0 == cj.grad(lambda y: cj.grad(lambda x: carried(program(y))(x)[0])(1.0))(1.0)  # noqa: B023
+        with pytest.raises(CorejaxTypeError, match=REFUSAL):
+            cj.grad(lambda y: carried(program(y))(1.0)[0])(1.0)  # noqa: B023
+
+
+def test_forward_mode_within_jit_leaves_out_what_nobody_needs():
+    def program(y):
+        f = cj.custom_jvp(lambda x: x * y)
+        f.defjvp(lambda xs, dots: (f(*xs), dots[0] * 3.0))
+        return cj.grad(twice(f))(1.5)
+
+    assert (9.0, 0.0) == cj.jit(lambda y: cj.jvp(program, (y,), (1.0,)))(2.0)
+    with pytest.raises(CorejaxTypeError, match=REFUSAL):
+        cj.jit(lambda y: cj.jvp(lambda y: program(y) * twice(lambda x: x * y)(1.0) * 0.0 + _custom(y)(1.0),
+                                (y,), (1.0,)))(2.0)
+
+
+def _custom(y):
+    f = cj.custom_jvp(lambda x: x * y)
+    f.defjvp(lambda xs, dots: (f(*xs), dots[0]))
+    return f
