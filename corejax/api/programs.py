@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from corejax.arrays.array import Array
 from corejax.arrays.meshes import Mesh
@@ -52,6 +52,7 @@ class Program:
 
     __slots__ = ("closed", "out_tree", "name", "donated", "inline", "keep_unused", "options", "in_shardings",
                  "out_shardings", "run", "plain", "plain_by_homes", "executables", "_call")
+    run: Run
 
     def __init__(self, closed: ClosedJaxpr, out_tree: TreeDef | None, name: str, donated: tuple[bool, ...],
                  inline: bool, keep_unused: bool, options: Mapping[str, Any] | None = None,
@@ -59,11 +60,16 @@ class Program:
         self.closed, self.out_tree, self.name = closed, out_tree, name
         self.donated, self.inline, self.keep_unused, self.options = donated, inline, keep_unused, options or {}
         self.in_shardings, self.out_shardings = in_shardings, out_shardings  # empty if there are none
-        self.run: Run = self._first_run
         self.plain: Plain | None = None
         self.plain_by_homes: dict[Whereabouts, Plain] = {}
         self.executables: list[Executable] = []  # only held here: what runs them doesn't refer to them
         self._call: tuple[Jaxpr, tuple[Any, ...]] | None = None
+
+    if not TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Any:
+            if name == "run":  # which is set by the first run: an attribute before that would be a cycle
+                return self._first_run
+            raise AttributeError(name)
 
     @property
     def cacheable(self) -> bool:

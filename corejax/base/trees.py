@@ -298,5 +298,4 @@ def _explain_failure(tree: object, is_leaf: IsLeaf, error: Exception, root: Root
     raise error
 
 
-
 ending.doors(sys.modules[__name__], "unflatten")

@@ -51,7 +51,7 @@ def stage_function(fun: Callable[..., Any], in_avals: Sequence[ShapedArray], in_
     found = _programs.get(key)
     if found is None:
         found = closed.jaxpr, consts_to_operands(closed)[0]
-        if not closed.jaxpr.is_passing:
+        if not closed.jaxpr.is_unique:
             found = _programs.put(key, found)
     jaxpr, of_operands = found
     return Staged(ClosedJaxpr(jaxpr, closed.consts), out_tree, of_operands, tuple(closed.consts))

@@ -415,12 +415,11 @@ def linearize(fun: Callable[..., Sequence[Any]], primals: Sequence[object]) -> t
         var = Linear(aval) if aval.dtype is not float0 else None
         ins.append(var)
         tangents.append(Zero(aval) if var is None else var)
-    trace, eqns = LinearizeTrace(tape), tape.eqns
+    trace = LinearizeTrace(tape)
     try:
         outs, dots = run_jvp(fun, trace, caller, primals, tangents)
         ends = [x if type(x) is Zero else tape.operand(x) for x in dots]
     finally:
-        tape.live = False
-    if trace.forgets:
-        tape.eqns = trace.eqns = []
+        eqns = tape.end()
+        trace.eqns = tape.eqns
     return outs, LinearMap(eqns, ins, ends)

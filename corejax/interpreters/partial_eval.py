@@ -20,7 +20,7 @@ from corejax.ir.arguments import check_each, for_each_output
 from corejax.ir.interpret import eval_jaxpr
 from corejax.kernel.axes import AxisEnv
 from corejax.kernel.context import context
-from corejax.kernel.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Params, Var, no_effects
+from corejax.kernel.jaxpr import Atom, Jaxpr, JaxprEqn, Literal, Params, Var, are_unique, no_effects
 from corejax.kernel.primitive import Primitive, Rule
 from corejax.kernel.trace import Trace, Tracer, check_belongs
 from corejax.kernel.varying import varied
@@ -77,6 +77,14 @@ class TapeTrace(Trace):
         super().__init__(parent)
         self.eqns: list[TapeEqn] = []
         self.supposes = False
+
+    def end(self) -> list[TapeEqn]:
+        """The equations, when it ends."""
+        self.live = False
+        eqns = self.eqns
+        if self.forgets:
+            self.eqns = [eqn for eqn in eqns if not are_unique(eqn[2])]
+        return eqns
 
     def unknown(self, aval: ShapedArray) -> TapeTracer:
         return TapeTracer(self, Linear(aval))
@@ -155,8 +163,8 @@ def record(fun: Callable[..., Sequence[Any]], args: Sequence[object]) -> tuple[l
         outs = [trace.operand(x) for x in fun(*boxed)]
     finally:
         context.trace = caller
-        trace.live = False
-    return trace.eqns, outs
+        eqns = trace.end()
+    return eqns, outs
 
 
 def replay(eqns: Sequence[TapeEqn], env: dict[Linear, Any]) -> None:

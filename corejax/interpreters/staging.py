@@ -19,7 +19,7 @@ from corejax.base.source import here
 from corejax.ir.interpret import location
 from corejax.ir.surgery import substitute
 from corejax.kernel.context import context
-from corejax.kernel.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Params, Var, no_effects
+from corejax.kernel.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Params, Var, are_unique, no_effects
 from corejax.kernel.primitive import Primitive
 from corejax.kernel.trace import Trace, Tracer, check_belongs, history, leak_error, operand_error
 
@@ -180,11 +180,11 @@ def stage(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray], na
     finally:
         context.trace = previous
         trace.live = False
-    jaxpr = Jaxpr(trace.constvars, [t._var for t in tracers], outs, trace.eqns, trace.effects, name)
-    closed = ClosedJaxpr(jaxpr, trace.constvals)
-    if trace.forgets:
-        trace.eqns, trace.constvals, trace._const_of, trace._held = [], [], {}, {}
-    return closed
+        eqns = trace.eqns
+        if trace.forgets:
+            trace.eqns = [eqn for eqn in eqns if not are_unique(eqn.params)]
+    jaxpr = Jaxpr(trace.constvars, [t._var for t in tracers], outs, eqns, trace.effects, name)
+    return ClosedJaxpr(jaxpr, trace.constvals)
 
 
 def stage_closed(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray], name: str = "",

@@ -143,11 +143,11 @@ class Jaxpr(Printed, _Immutable):
         return [v.aval for v in self.outvars]
 
     @property
-    def is_passing(self) -> bool:
-        """Whether a param of an equation holds traced values, in a Python function: no cache may keep these alive."""
-        found = self._memo.get("passing")
+    def is_unique(self) -> bool:
+        """Whether no other jaxpr can be known to be equal, see `are_unique`. So no cache by structure keeps it."""
+        found = self._memo.get("unique")
         if found is None:
-            found = self._memo["passing"] = any([passes(eqn.params) for eqn in self.eqns])
+            found = self._memo["unique"] = any([are_unique(eqn.params) for eqn in self.eqns])
         return found
 
     def replace(self, **fields: Any) -> Jaxpr:
@@ -203,10 +203,13 @@ def subjaxprs(params: Mapping[str, object]) -> Iterator[Jaxpr]:
             yield from (item for item in value if isinstance(item, Jaxpr))
 
 
-def passes(params: Mapping[str, object]) -> bool:
-    """Whether params hold traced values, which end with their transformation: an object has `__corejax_passing__`."""
+def are_unique(params: Mapping[str, object]) -> bool:
+    """Whether params equal no others: an object with a true `__corejax_unique__` is among them.
+
+    By a Python function, it refers to traced values, which end with their transformation, or to what can't be compared.
+    """
     for value in params.values():
         for item in value if type(value) is tuple else (value,):
-            if item.is_passing if type(item) is Jaxpr else getattr(item, "__corejax_passing__", False):
+            if item.is_unique if type(item) is Jaxpr else getattr(item, "__corejax_unique__", False):
                 return True
     return False

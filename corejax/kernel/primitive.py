@@ -17,7 +17,7 @@ from corejax.base.source import here
 from corejax.base.standins import StandIn, replaced
 from corejax.kernel import checks
 from corejax.kernel.context import context
-from corejax.kernel.jaxpr import Jaxpr, passes
+from corejax.kernel.jaxpr import Jaxpr, are_unique
 from corejax.kernel.keys import atom, param_key, plain_tuples
 from corejax.kernel.varying import along, joint, says_itself
 
@@ -235,7 +235,7 @@ class Primitive:
         checks.check_made(self, found)
         if not as_they_are:
             found = tuple([along(aval, axes) for aval in found]) if isinstance(found, tuple) else along(found, axes)
-        return found if params and passes(params) else self._cache.put(key, found, since)
+        return found if params and are_unique(params) else self._cache.put(key, found, since)
 
     def check_params(self, params: Mapping[str, object]) -> None:
         wanted = self.params

@@ -58,7 +58,8 @@ class Trace:
     live: bool
     knows_values: bool
     forgets: bool
-    """Whether it drops its equations once it has ended: its tracers may live longer, and would keep these alive."""
+    """Whether it drops equations that are unique once it has ended: its tracers may live longer, and keep these alive.
+    """
     begun: Location
     """Where in the user's code it started, for errors about tracers that outlive it."""
 

@@ -436,16 +436,19 @@ def lower_module(jaxpr: Jaxpr, consts: Sequence[object], name: str, platform: st
                  located: bool = False, wanted: Wanted | None = None) -> Lowering:
     """Lower a jaxpr to a module. A const that isn't None is baked in; the other constvars are leading arguments.
 
-    `wanted` says how the program is divided among several devices. An equation that can't be lowered is no matter if
-    nothing needs its results, such as a derivative that doesn't exist.
+    `wanted` says how the program is divided among several devices. An equation that can't be lowered, such as a
+    derivative that doesn't exist, is left out if nothing needs its results.
     """
     try:
         return _lower_module(jaxpr, consts, name, platform, donated, located, wanted)
-    except CorejaxError:
+    except CorejaxError as error:
         needed = dce(jaxpr, (True,) * len(jaxpr.outvars), instantiate=True)[0]
-        if needed is jaxpr:
+        if len(needed.eqns) == len(jaxpr.eqns):
             raise
-    return _lower_module(needed, consts, name, platform, donated, located, wanted)
+        try:
+            return _lower_module(needed, consts, name, platform, donated, located, wanted)
+        except CorejaxError:
+            raise error from None
 
 
 def _lower_module(jaxpr: Jaxpr, consts: Sequence[object], name: str, platform: str, donated: Sequence[int],

@@ -1,16 +1,28 @@
 """What Python functions can read besides their arguments: the traced values, and a key for the rest.
 
 A function reads variables of enclosing scopes, defaults, globals, and what these refer to: other functions, containers,
-objects with attributes. Nothing is run to find that out, so it may be more than the function really uses.
+objects with attributes, classes. Nothing is run to find that out, so it may be more than the function really uses.
+Functions, classes and modules of libraries are taken to be always the same: they are followed only if they belong to
+the packages of the functions that are asked about.
 """
 
 from __future__ import annotations
 
 import gc
+import hashlib
 import weakref
-from collections.abc import Hashable, Iterable, Iterator
+from array import array
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from functools import partial
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,10 +31,10 @@ from corejax.core import Array, Trace, Tracer, flatten
 from corejax.errors import CorejaxError
 from corejax.ir import atom
 
-#: So many objects are looked at. What refers to more (a whole application) is taken to be different each time.
+#: So many objects are looked at. What refers to more (a whole application) is like nothing else.
 MOST = 10_000
-#: Longer arrays of NumPy aren't compared.
-LONGEST = 65_536
+#: Of NumPy's arrays, larger ones are compared by a digest, and these not at all: in bytes.
+LONG, LONGEST = 1024, 2 ** 27
 
 _PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None)})
 _OWN = "corejax"
@@ -31,7 +43,7 @@ _OWN = "corejax"
 class Reached(NamedTuple):
     """The traced values that functions can read, each with the name of the variable that leads to it (or "").
 
-    `key` is equal for two findings only if the functions would read the same values.
+    `key` is equal for two findings only if the functions would read the same values; None is like nothing else.
     """
 
     tracers: list[tuple[Tracer, str]]
@@ -39,16 +51,13 @@ class Reached(NamedTuple):
 
 
 class _Same:
-    """Represents an object in a key: equal to itself while the object lives, which it doesn't prolong if it can."""
+    """Represents an object in a key: equal to itself while the object lives, which it doesn't prolong."""
 
     __slots__ = ("held", "number")
 
     def __init__(self, held: object) -> None:
         self.number = id(held)
-        try:
-            self.held: Any = weakref.ref(held)
-        except TypeError:
-            self.held = lambda: held
+        self.held = weakref.ref(held)
 
     def __hash__(self) -> int:
         return self.number
@@ -58,9 +67,6 @@ class _Same:
             return False
         held = self.held()
         return held is not None and held is other.held()
-
-
-_NOTHING = Reached([], ())
 
 
 class HashedOnce:
@@ -80,17 +86,14 @@ class HashedOnce:
             type(other) is HashedOnce and self._hash == other._hash and self._parts == other._parts)
 
 
-def has_no_variables(fun: object) -> bool:
-    """Whether a function certainly reads arguments and globals alone."""
-    return type(fun) is FunctionType and not (
-        fun.__closure__ or fun.__defaults__ or fun.__kwdefaults__ or fun.__dict__)
+_NOTHING = Reached([], ())
 
 
 def reached_at_once(functions: Iterable[object], owner: object, with_key: bool) -> Reached | None:
-    """What these functions can read, if that is just numbers and their `owner`; else None. A quick answer for most.
+    """What these functions can read, if that is just numbers, libraries and their `owner`; else None.
 
-    `owner` is an object that has only these functions; what has it as its `implementation` stands for it. The key, with
-    which globals count too, says nothing of the functions themselves.
+    `owner` is an object that has only these functions; what has it as its `implementation` stands for it. Only for a
+    key do globals count, too. It says nothing of the functions themselves.
     """
     parts: list[Hashable] = []
     for fun in functions:
@@ -103,23 +106,26 @@ def reached_at_once(functions: Iterable[object], owner: object, with_key: bool) 
             except ValueError:  # a variable that isn't set yet
                 return None
         if with_key:
-            space = fun.__globals__
-            values += [space[used] for used in fun.__code__.co_names if used in space]
+            space, code = fun.__globals__, fun.__code__
+            if CodeType in map(type, code.co_consts):  # of functions within this one
+                return None
+            values += [space[used] for used in code.co_names if used in space]
         for value in values:
             kind = type(value)
             if kind in _PLAIN:
-                if with_key:
-                    parts.append(atom(value) if kind is float or kind is complex else (kind, value))
-            elif kind is ModuleType or _belongs_to(value, owner):
+                parts.append(_number(value) if with_key else None)
+            elif _belongs_to(value, owner):
                 parts.append(None)
-            elif with_key or not has_no_variables(value):
+            elif (kind is ModuleType or kind is FunctionType) and _is_of_library(value):
+                parts.append(value)
+            elif with_key or kind is not FunctionType or not _has_no_variables(value):
                 return None
     return Reached([], HashedOnce(tuple(parts))) if with_key else _NOTHING
 
 
-def reached(*roots: object, owner: object = None) -> Reached:
+def reached(*roots: object, owner: object = None, with_key: bool = True) -> Reached:
     """What these functions can read. They may refer to their `owner`, see `reached_at_once`."""
-    return _Search(owner).run(roots)
+    return _Search(owner, with_key).run(roots)
 
 
 def _belongs_to(x: object, owner: object) -> bool:
@@ -130,13 +136,52 @@ def _belongs_to(x: object, owner: object) -> bool:
         return False
 
 
+def _is_of_library(x: FunctionType | ModuleType) -> bool:
+    """Whether this belongs to corejax, a pack of that name, or NumPy, and refers to nothing of the user's."""
+    if type(x) is FunctionType:
+        return _is_library(x.__module__) and _has_no_variables(x)
+    return _is_library(x.__name__)
+
+
+def _is_library(module: object) -> bool:
+    name = _package(module)
+    return name == "numpy" or name.startswith(_OWN)
+
+
+def _package(module: object) -> str:
+    return module.partition(".")[0] if isinstance(module, str) else ""
+
+
+def _has_no_variables(fun: FunctionType) -> bool:
+    """Whether a function certainly reads arguments and globals alone."""
+    return not (fun.__closure__ or fun.__defaults__ or fun.__kwdefaults__ or fun.__dict__)
+
+
+def _number(x: Any) -> Hashable:
+    """A number or text in a key: -0.0 isn't 0.0 there, nor True 1."""
+    kind = type(x)
+    return atom(x) if kind is float or kind is complex else (kind, x)
+
+
+def _numbers(items: Collection[Any]) -> Hashable:
+    """Numbers and texts in a key; None if there is something else among them."""
+    kinds = {*map(type, items)}
+    if not kinds <= _PLAIN:
+        return None
+    return array("d", items).tobytes() if kinds == {float} else tuple(map(_number, items))
+
+
 class _Search:
-    def __init__(self, owner: object) -> None:
-        self.owner = owner
+    """A search from some functions, through all that they refer to; the nearest objects first."""
+
+    def __init__(self, owner: object, with_key: bool) -> None:
+        self.owner, self.with_key = owner, with_key
         self.seen: dict[int, object] = {}  # holds the objects, so that no id is used twice
         self.tracers: list[tuple[Tracer, str]] = []
         self.parts: list[Hashable] = []
+        self.packages: set[str] = set()  # whose functions and classes are followed
         self.queue: list[tuple[Any, str]] = []
+        self.has_key = with_key
 
     def run(self, roots: tuple[object, ...]) -> Reached:
         queue = self.queue
@@ -147,62 +192,95 @@ class _Search:
             done += 1
             kind = type(x)
             if kind in _PLAIN:
-                self.parts.append((kind, x) if kind is not float and kind is not complex else atom(x))
+                self.parts.append(_number(x))
             elif id(x) in self.seen:
                 self.parts.append(None)
             else:
                 self.seen[id(x)] = x
                 self._visit(x, kind, name)
         # traced values are new each time, so nothing that reads them is ever the same
-        return Reached(self.tracers, object() if self.tracers or done < len(queue) else HashedOnce(tuple(self.parts)))
+        if self.tracers or done < len(queue) or not self.has_key:
+            return Reached(self.tracers, None)
+        return Reached(self.tracers, HashedOnce(tuple(self.parts)))
 
     def _visit(self, x: Any, kind: type, name: str) -> None:
-        parts, queue = self.parts, self.queue
+        queue = self.queue
         if issubclass(kind, Tracer):
             self.tracers.append((x, name))
         elif kind is FunctionType:
             self._function(x, name)
-        elif kind in (tuple, list, set, frozenset):
-            parts.append((kind.__name__, len(x)))
-            queue += [(item, name) for item in x]
+        elif issubclass(kind, (tuple, list, set, frozenset)):
+            self._items(x, kind, name)
+            if kind.__module__ != "builtins":  # a subclass, which may have attributes
+                queue += [(each, name) for each in getattr(x, "__dict__", {}).items()]
         elif kind is dict:
-            parts.append(("dict", len(x)))
-            queue += [(item, name) for pair in x.items() for item in pair]
+            self._items(x.keys(), kind, name)
+            self._items(x.values(), kind, name)
         elif kind is MethodType:
             queue += [(x.__self__, name), (x.__func__, name)]
         elif kind is partial:
             queue += [(x.func, name), (x.args, name), (x.keywords, name)]
         elif issubclass(kind, (np.ndarray, np.generic)):
-            parts.append((kind, x.dtype, x.shape, x.tobytes()) if x.nbytes <= LONGEST and not x.dtype.hasobject
-                         else object())
+            self._ndarray(x, kind)
+        elif issubclass(kind, (ModuleType, CodeType, BuiltinFunctionType, Trace)) or kind is Array:
+            self._identity(x, kind)
         elif issubclass(kind, type):
-            parts.append(_Same(x))
-            if "<locals>" in x.__qualname__:
-                queue += [(item, name) for item in vars(x).values()]
+            self._identity(x, kind)
+            if self._is_followed(x) or "<locals>" in x.__qualname__:
+                queue += [(item, name) for item in vars(x).values() if not isinstance(item, _PYTHONS_OWN)]
         else:
-            parts.append(_Same(x))
-            if kind is not Array and not issubclass(kind, (ModuleType, CodeType, BuiltinFunctionType, Trace)):
-                queue += [(item, name) for item in _parts_of(x, kind)]
+            self._identity(x, kind)
+            queue += [(item, name) for item in _parts_of(x, kind)]
+            if self._is_followed(kind):
+                queue.append((kind, name))
+
+    def _items(self, items: Collection[Any], kind: type, name: str) -> None:
+        numbers = _numbers(items)
+        self.parts.append((kind, len(items), numbers))
+        if numbers is None:
+            self.queue += [(item, name) for item in items]
+
+    def _ndarray(self, x: Any, kind: type) -> None:
+        if not self.has_key:
+            return
+        if x.nbytes > LONGEST or x.dtype.hasobject:
+            self.has_key = False
+            return
+        data = x.tobytes()
+        self.parts.append((kind, x.dtype, x.shape, data if len(data) <= LONG else hashlib.sha256(data).digest()))
+
+    def _identity(self, x: Any, kind: type) -> None:
+        """Put into the key which object this is, if that matters besides what it refers to."""
+        if not self.has_key:
+            return
+        try:
+            self.parts.append(_Same(x))
+        except TypeError:  # of the others, some have slots, which are looked at, and some are values, such as dtypes
+            if any(["__slots__" in vars(each) for each in kind.__mro__]):
+                self.parts.append(kind)
+            elif not _is_value(kind):
+                self.has_key = False
+            else:
+                self.parts.append((kind, x))
+
+    def _is_followed(self, x: type | FunctionType | BuiltinFunctionType) -> bool:
+        return _package(x.__module__) in self.packages
 
     def _is_owner(self, x: object) -> bool:
         return self.owner is not None and _belongs_to(x, self.owner)
 
     def _function(self, fun: FunctionType, name: str) -> None:
-        code = fun.__code__
-        self.parts.append(_Same(code))
-        queue = self.queue
+        code, queue = fun.__code__, self.queue
+        self._identity(code, CodeType)
         wrapped = fun.__dict__.get("__wrapped__") if fun.__dict__ else None
         if wrapped is not None:
             queue.append((wrapped, name))
-        space = fun.__globals__
-        if (space.get("__name__") or "").partition(".")[0] == _OWN:
-            if wrapped is not None:
-                return  # what `jit` and others return: its other variables are ours
-        else:
-            for used in code.co_names:
-                value = space.get(used)
-                if value is not None and not isinstance(value, _NO_VALUES) and not self._is_owner(value):
-                    queue.append((value, used))
+        module = fun.__globals__.get("__name__")
+        if not _is_library(module):
+            self.packages.add(_package(module))
+            self._globals(fun)
+        elif wrapped is not None:
+            return  # what `jit` and others return: its other variables are ours
         if fun.__closure__ is not None:
             for variable, cell in zip(code.co_freevars, fun.__closure__, strict=True):
                 try:
@@ -218,9 +296,38 @@ class _Search:
         if fun.__kwdefaults__ is not None:
             queue += [(value, name or variable) for variable, value in fun.__kwdefaults__.items()]
 
+    def _globals(self, fun: FunctionType) -> None:
+        """The globals that a function reads, and data that it may read from modules among them."""
+        names, space = [*_names_in(fun.__code__)], fun.__globals__
+        for used in names:
+            value = space.get(used)
+            if isinstance(value, ModuleType):
+                self.parts.append(value)
+                if not _is_library(value.__name__):
+                    found = [(vars(value).get(each), each) for each in names]
+                    self.queue += [each for each in found if not isinstance(each[0], _CODE)]
+            elif isinstance(value, (FunctionType, BuiltinFunctionType, type)) and not self._is_followed(value):
+                self.parts.append(value)
+            elif value is not None and not self._is_owner(value):
+                self.queue.append((value, used))
 
-#: What globals aren't followed to: it is the same in each call, as a rule, and refers to the whole application.
-_NO_VALUES = ModuleType, FunctionType, BuiltinFunctionType, type
+
+_CODE = ModuleType, FunctionType, BuiltinFunctionType, type
+_PYTHONS_OWN = GetSetDescriptorType, MemberDescriptorType  # what each class has for `__dict__` and for slots
+
+
+def _is_value(kind: type) -> bool:
+    """Whether objects of this class are compared by what they are, rather than by which they are."""
+    own: Any = kind.__hash__
+    return own is not None and own is not object.__hash__
+
+
+def _names_in(code: CodeType) -> Iterator[str]:
+    """The names of globals and attributes that a function uses, and those that functions within it use."""
+    yield from code.co_names
+    for const in code.co_consts:
+        if type(const) is CodeType:
+            yield from _names_in(const)
 
 
 def _parts_of(x: Any, kind: type) -> Iterator[Any]:
@@ -229,7 +336,7 @@ def _parts_of(x: Any, kind: type) -> Iterator[Any]:
     if reads is not None:
         yield from reads(x)
         return
-    if kind.__module__.startswith(_OWN):  # a linear function, say, or something that holds programs
+    if _is_library(kind.__module__):  # a linear function, say, or something that holds programs
         try:
             leaves = flatten(x)[0]
         except CorejaxError:

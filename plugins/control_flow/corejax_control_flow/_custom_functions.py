@@ -25,7 +25,7 @@ from corejax.core import (
     stage_function,
     values,
 )
-from corejax.errors import CorejaxAttributeError, CorejaxIndexError, CorejaxTypeError, kind_of
+from corejax.errors import CorejaxAttributeError, CorejaxIndexError, CorejaxTypeError, LeakedTracerError, kind_of
 from corejax.plugin import roles, shaping
 from corejax_control_flow._closures import Reached, reached, reached_at_once
 from corejax_control_flow.custom_derivatives import Rules, UserCall, custom_call
@@ -86,11 +86,22 @@ class CustomDerivatives:
         elif trace.knows_values:
             outs = custom_call.primitive.bind(*xs, call=call, jaxpr=None)
         else:
-            traced = self._reached(call, trace).tracers
-            consts = [x for x, _ in traced]
-            call = call.closing_over(consts, [name for _, name in traced]) if traced else call
-            outs = custom_call.primitive.bind(*consts, *xs, call=call, jaxpr=None)
+            call, outs = self._at_once(xs, call, trace)
         return call.out_tree.unflatten(outs)
+
+    def _at_once(self, xs: Sequence[Any], call: UserCall, trace: Trace) -> tuple[UserCall, list[Any]]:
+        """The call under a transformation that computes at once, and its results."""
+        traced = self._reached(call, trace).tracers
+        if not traced:
+            try:
+                return call, custom_call.primitive.bind(*xs, call=call, jaxpr=None)
+            except LeakedTracerError:  # perhaps there is one in a global variable
+                traced = self._reached(call, trace, thoroughly=True).tracers
+                if not traced:
+                    raise
+        consts = [x for x, _ in traced]
+        call = call.closing_over(consts, [name for _, name in traced])
+        return call, custom_call.primitive.bind(*consts, *xs, call=call, jaxpr=None)
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.rules.name}>"
@@ -149,17 +160,17 @@ class CustomDerivatives:
             jaxpr = jaxpr.replace(invars=[*[Var(x.aval) for x in more], *jaxpr.invars])
         if consts:
             call = call.closing_over(consts, [names.get(id(x), "") for x in consts])
-        return call.as_program(jaxpr, found.key), jaxpr, consts
+        return call.as_program(jaxpr, found), jaxpr, consts
 
-    def _reached(self, call: UserCall, trace: Trace) -> Reached:
+    def _reached(self, call: UserCall, trace: Trace, thoroughly: bool = False) -> Reached:
         """What the function and its rules can read; of traced values, those that are valid here."""
         rules = self.rules
         roots = [f for f in (rules.fun, rules.jvp, rules.fwd, rules.bwd) if f is not None]
-        if not call.fixed:
+        if not (call.fixed or thoroughly):
             at_once = reached_at_once(roots, self, with_key=trace.is_staging)
             if at_once is not None:
                 return at_once
-        tracers, key = reached(*roots, *call.fixed.values(), owner=self)
+        tracers, key = reached(*roots, *call.fixed.values(), owner=self, with_key=trace.is_staging)
         found = [(x, name) for x, name in tracers if belongs(x, trace)]
         for x, _ in found:
             forget_when_done(x)

@@ -56,7 +56,7 @@ from corejax.errors import CorejaxError, CorejaxTypeError, CorejaxValueError, Le
 from corejax.ir import atom
 from corejax.ir.surgery import consts_to_operands, dce
 from corejax.plugin import Sample, carrying, define, hookimpl, roles, structures
-from corejax_control_flow._closures import HashedOnce, has_no_variables, reached
+from corejax_control_flow._closures import HashedOnce, Reached, reached, reached_at_once
 
 __all__ = ["custom_call", "custom_pullback"]
 
@@ -453,15 +453,15 @@ class UserCall:
         self.out_avals: Sequence[ShapedArray] | None = None
         self.n_consts = 0
         self.originals: tuple[tuple[weakref.ref[Tracer] | None, str], ...] = ()
-        self._is_traced = False
+        self._is_traced = self._is_unlike = False
         self._key: Any = object()
 
     def __corejax_key__(self) -> Any:
         return self._key
 
     @property
-    def __corejax_passing__(self) -> bool:
-        return True in self.is_traced_at
+    def __corejax_unique__(self) -> bool:
+        return self._is_unlike or True in self.is_traced_at
 
     def __corejax_rule__(self, hook: str) -> str:
         return f"the {hook} rule of {self.name}"
@@ -476,15 +476,17 @@ class UserCall:
         call.__dict__.update(self.__dict__)
         return call
 
-    def as_program(self, jaxpr: Jaxpr, key: Any = None) -> UserCall:
+    def as_program(self, jaxpr: Jaxpr, found: Reached | None = None) -> UserCall:
         """The same call with a program; its rules have to return outputs of the program's types.
 
-        `key` says what its Python functions read; there may be no other call that reads the same.
+        `found` is what its Python functions read.
         """
         call = self.twin()
         call.out_avals, call._is_traced = jaxpr.out_avals, True
-        if key is not None:
-            call._key = _key_of((self.rules.identity, self.in_tree, key), self.fixed.items())
+        if found is not None and found.key is None:
+            call._is_unlike = True
+        elif found is not None:
+            call._key = _key_of((self.rules.identity, self.in_tree, found.key), self.fixed.items())
         return call
 
     def closing_over(self, values: Sequence[Any], names: Sequence[str] | None = None) -> UserCall:
@@ -606,14 +608,15 @@ class UserPullback:
         if self._key is None:
             call = self.call
             rules = [f for f in (call.rules.fun, call.rules.fwd, call.rules.bwd, call.rules.jvp) if f is not None]
-            key = None if all(map(has_no_variables, rules)) else reached(*rules).key
+            found = reached_at_once(rules, None, with_key=True) or reached(*rules)
+            key = object() if found.key is None else found.key
             self._key = _key_of((call.rules.identity, call.in_tree, call._is_traced, key, self.out_tree, self._tree,
                                  *self.in_avals, *self.out_avals), [*call.fixed.items(), *self._statics])
         return self._key
 
     @property
-    def __corejax_passing__(self) -> bool:
-        return self.call.__corejax_passing__
+    def __corejax_unique__(self) -> bool:
+        return self.call.__corejax_unique__
 
     def __corejax_rule__(self, hook: str) -> str:
         return f"the {'bwd' if hook == 'transpose' else hook} rule of {self.name}"
@@ -659,7 +662,7 @@ class NoRule:
     """
 
     n_residuals = n_consts = 0
-    has_jvp = has_vjp = __corejax_passing__ = False
+    has_jvp = has_vjp = __corejax_unique__ = False
 
     def __init__(self, name: str, variables: Sequence[str], in_avals: Sequence[ShapedArray],
                  out_avals: Sequence[ShapedArray]) -> None:
@@ -716,8 +719,8 @@ class MappedCall:
         return self.axis.size, _name_key(self.axis.name), self.dims, tuple(self.out_dims)
 
     @property
-    def __corejax_passing__(self) -> bool:
-        return self.call.__corejax_passing__  # type: ignore[no-any-return]
+    def __corejax_unique__(self) -> bool:
+        return self.call.__corejax_unique__  # type: ignore[no-any-return]
 
     def __corejax_rule__(self, hook: str) -> str:
         return self.call.__corejax_rule__(hook)  # type: ignore[no-any-return]
@@ -812,8 +815,8 @@ class MappedPullback:
         return self.pullback.__corejax_key__(), *self.call.mapping, self.residual_dims
 
     @property
-    def __corejax_passing__(self) -> bool:
-        return self.pullback.__corejax_passing__  # type: ignore[no-any-return]
+    def __corejax_unique__(self) -> bool:
+        return self.pullback.__corejax_unique__  # type: ignore[no-any-return]
 
     def __corejax_rule__(self, hook: str) -> str:
         return self.pullback.__corejax_rule__(hook)  # type: ignore[no-any-return]
@@ -858,8 +861,8 @@ class SelectedCall:
         return self.call.__corejax_key__(), self.used
 
     @property
-    def __corejax_passing__(self) -> bool:
-        return self.call.__corejax_passing__  # type: ignore[no-any-return]
+    def __corejax_unique__(self) -> bool:
+        return self.call.__corejax_unique__  # type: ignore[no-any-return]
 
     def __corejax_rule__(self, hook: str) -> str:
         return self.call.__corejax_rule__(hook)  # type: ignore[no-any-return]
@@ -892,8 +895,8 @@ class SelectedPullback:
         return self.pullback.__corejax_key__(), self.call.used
 
     @property
-    def __corejax_passing__(self) -> bool:
-        return self.pullback.__corejax_passing__  # type: ignore[no-any-return]
+    def __corejax_unique__(self) -> bool:
+        return self.pullback.__corejax_unique__  # type: ignore[no-any-return]
 
     def __corejax_rule__(self, hook: str) -> str:
         return self.pullback.__corejax_rule__(hook)  # type: ignore[no-any-return]
