@@ -19,6 +19,7 @@ from unittest import mock
 
 import numpy as np
 
+import corejax as cj
 import corejax.numpy as jnp
 from corejax import lax, plugin
 from corejax.base import caches
@@ -209,6 +210,13 @@ def _column_major(x: Any) -> Any:
     return lax.copy(x.T.copy()).T if isinstance(x, np.ndarray) and x.ndim else _array(x)
 
 
+def _imported(x: Any) -> Any:
+    """An array of memory in column-major order that another library shares."""
+    if not isinstance(x, np.ndarray) or x.dtype.isbuiltin != 1:
+        return _array(x)
+    return cj.from_dlpack(x.copy(order="F"))
+
+
 def _strided(x: Any) -> Any:
     return lax.copy(np.repeat(x, 2, axis=-1))[..., ::2] if isinstance(x, np.ndarray) and x.ndim else _array(x)
 
@@ -221,7 +229,8 @@ FORMS: dict[str, Callable[[Any], Any]] = {
     "Array": _array, "ndarray": lambda x: x, "list": _list, "Python number": _number,
     "NumPy scalar": lambda x: x[()] if isinstance(x, np.ndarray) else x, "spread ndarray": _spread,
     "column-major ndarray": lambda x: x.copy(order="F") if isinstance(x, np.ndarray) else x,
-    "transposed Array": _column_major, "part of an Array": _strided, "reversed Array": _reversed,
+    "imported Array": _imported, "transposed Array": _column_major, "part of an Array": _strided,
+    "reversed Array": _reversed,
 }
 
 

@@ -11,7 +11,8 @@ import pytest
 
 import corejax as cj
 from corejax import lax
-from corejax.plugin import directly, operators
+from corejax.core import ShapedArray
+from corejax.plugin import define, directly, hookimpl, operators
 
 
 class Counted:
@@ -144,6 +145,31 @@ def test_results_are_read_only_and_of_rank_zero_are_scalars() -> None:
     out = flip(X)
     assert not np.asarray(out).flags.writeable
     assert X.tolist() == flip(out).tolist()
+
+
+def test_results_in_column_major_order_are_put_in_order() -> None:
+    @directly(lambda x: x.T * 2.0)
+    def turned(x: Any) -> Any:
+        return lax.transpose(x, (1, 0)) * 2.0
+
+    class Turned:
+        """The same, of a primitive."""
+        name = "turned"
+
+        @hookimpl
+        def impl(self, args: Any) -> Any:
+            return args[0].T * 2.0
+
+        @hookimpl
+        def abstract_eval(self, avals: Any) -> Any:
+            (x,) = avals
+            return ShapedArray(x.shape[::-1], x.dtype)
+
+    x = np.random.default_rng(0).normal(size=(40, 30))
+    in_order = lax.copy((x.T * 2.0).copy())
+    for found in (turned(x), define(Turned())(x)):
+        assert found._host.flags.c_contiguous
+        assert in_order.sum().item() == found.sum().item()
 
 
 def test_several_operands_and_several_results() -> None:

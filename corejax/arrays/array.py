@@ -24,6 +24,7 @@ from corejax.arrays.storage import (
     element,
     home_of,
     in_order,
+    is_in_order,
     is_on_device,
     live,
     numbers,
@@ -95,7 +96,7 @@ class Array(Stored, DataModel, Methods, metaclass=ArrayType):
         """The same, of an ndarray that may be in another order than row-major."""
         self: Array = _new(Array)
         self.aval = aval
-        if type(host) is not np.ndarray or host.flags.c_contiguous:
+        if type(host) is not np.ndarray or is_in_order(host):
             self._host = host
         else:
             self._view = host
@@ -392,7 +393,7 @@ def _of_another_library(value: Any, aval: ShapedArray, copy: bool) -> Array:
                                got=f"{type(error).__name__}: {error}"[:200], where=here(),
                                wanted="an array that shares its memory by DLPack",
                                todo="call corejax's transformations around corejax's functions") from error
-    return Array.from_host(read_only(host.copy()) if copy else host, aval)
+    return _of_shared(read_only(host.copy()) if copy else host, aval)
 
 
 def device_put(x: object, device: object = None) -> Array:
@@ -434,7 +435,11 @@ def from_dlpack(x: object) -> Array:
     if type(x) is Array:
         return x
     host = exchange.from_dlpack(x)
-    return Array.from_host(host, aval_of(host))
+    return _of_shared(host, aval_of(host))
+
+
+def _of_shared(host: np.ndarray, aval: ShapedArray) -> Array:
+    return Array.from_view(host, aval) if aval.shape else Array.from_host(as_scalar(host), aval)
 
 
 ending.doors(Array, "block_until_ready")

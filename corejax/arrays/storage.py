@@ -85,7 +85,7 @@ def put_in_order(array: Stored) -> Host:
     found = host_in_any_order(array)
     if found is None:
         raise AttributeError("_host")
-    if type(found) is np.ndarray and not found.flags.c_contiguous:
+    if type(found) is np.ndarray and not is_in_order(found):
         array._host = found = read_only(found.copy())
         with suppress(AttributeError):
             del array._view
@@ -119,13 +119,18 @@ def read_only(host: np.ndarray) -> np.ndarray:
     return host
 
 
-def in_order(host: np.ndarray) -> np.ndarray:
-    """The same ndarray; or a copy, if its elements aren't one after the other in memory, in row-major order.
+def is_in_order(host: np.ndarray) -> bool:
+    """Whether the elements are one after the other in memory, in row-major order.
 
     NumPy computes with others in loops of another kind, whose last bits differ.
     """
     flags = host.flags
-    return host if flags.c_contiguous and flags.aligned else host.copy()
+    return flags.c_contiguous and flags.aligned
+
+
+def in_order(host: np.ndarray) -> np.ndarray:
+    """The same ndarray, or a copy in row-major order."""
+    return host if is_in_order(host) else host.copy()
 
 
 def as_scalar(host: np.ndarray) -> Host:

@@ -271,7 +271,7 @@ def _boxed(out: Any, expected: ShapedArray) -> Array:
         raise _OtherType
     array: Array = _new(Array)
     array.aval = expected
-    if out.base is None or out.flags.c_contiguous:
+    if out.flags.c_contiguous:
         array._host = out
     else:
         array._view = out

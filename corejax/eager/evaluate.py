@@ -192,7 +192,7 @@ class EvalTrace(Trace):
                 array._host = out
             elif not expected.shape:
                 array._host = as_scalar(out)
-            elif out.base is None or out.flags.c_contiguous:
+            elif out.flags.c_contiguous:
                 array._host = out
             else:
                 array._view = out
