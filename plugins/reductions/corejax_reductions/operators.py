@@ -110,7 +110,7 @@ def _about_mean(name: str, x: Any, axis: AxisSpec, dtype: Any, out: Any, ddof: A
     wanted, wide = _averaged_dtypes(x, dtype)
     real_mean = dtypes.is_complex(aval_of(x).dtype) and not dtypes.is_complex(wide)
     if real_mean and mean is None:
-        mean = _mean(x, axis, wide, keepdims=True, where=where)
+        mean = _mean(_warned_of(name, x, wide), axis, wide, keepdims=True, where=where)
     if real_mean:  # as in NumPy: distances in the plane, from a mean in the dtype that was asked for
         wide = dtypes.promote((aval_of(x).dtype, False), (wide, False))[0]
     values = _converted(x, wide)
