@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         linearize,
         make_jaxpr,
         remat,
+        typeof,
         value_and_grad,
         vjp,
         vmap,
@@ -82,7 +83,7 @@ _HOME = homes({
     "corejax.api":
         "ShapeDtypeStruct block_until_ready checkpoint clear_caches custom_jvp custom_vjp device_get device_put "
         "devices eval_shape from_dlpack grad hessian jacfwd jacrev jit jvp linear_transpose linearize make_jaxpr remat "
-        "value_and_grad vjp vmap",
+        "typeof value_and_grad vjp vmap",
     "corejax.arrays.assembling": "make_array_from_callback make_array_from_single_device_arrays",
     "corejax.arrays.meshes": "make_mesh",
     "corejax.arrays.partitions": "P",
@@ -98,7 +99,7 @@ __all__ = [
     "clear_caches", "config", "core", "custom_jvp", "custom_vjp", "debug", "device_get", "device_put", "devices",
     "errors", "eval_shape", "export", "float0", "from_dlpack", "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp",
     "lax", "linear_transpose", "linearize", "make_array_from_callback", "make_array_from_single_device_arrays",
-    "make_jaxpr", "make_mesh", "named_scope", "plugins", "remat", "sharding", "tree", "value_and_grad", "vjp",
+    "make_jaxpr", "make_mesh", "named_scope", "plugins", "remat", "sharding", "tree", "typeof", "value_and_grad", "vjp",
     "vmap",
 ]
 

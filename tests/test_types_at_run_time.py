@@ -28,6 +28,8 @@ def test_a_shape_and_a_dtype_stand_for_an_array_where_no_elements_are_needed() -
     assert jnp.iscomplexobj(cj.ShapeDtypeStruct((), "complex64"))
     assert not jnp.isrealobj(cj.ShapeDtypeStruct((), "complex64"))
     assert "float64" == jnp.result_type(cj.ShapeDtypeStruct((), "float32", weak_type=True), np.float64(1)).name
+    assert "f32[2]" == str(cj.typeof(x)) == str(cj.typeof(jnp.ones(2, "float32")))
+    assert "~i64[]" == str(cj.typeof(1))
     for like, value in ((jnp.zeros_like, 0.0), (jnp.ones_like, 1.0), (jnp.empty_like, 0.0)):
         assert ([value] * 2, "float32") == (like(x).tolist(), like(x).dtype.name)
     found = cj.eval_shape(lambda d, *, k: {"a": d["x"] + k}, {"x": x}, k=x)

@@ -6,11 +6,11 @@ from corejax.api.batching import vmap
 from corejax.api.gradients import grad, value_and_grad
 from corejax.api.jacobians import hessian, jacfwd, jacrev
 from corejax.api.jit import jit
-from corejax.api.staging import ShapeDtypeStruct, eval_shape, make_jaxpr
+from corejax.api.staging import ShapeDtypeStruct, eval_shape, make_jaxpr, typeof
 from corejax.api.wrappers import checkpoint, custom_jvp, custom_vjp, remat
 
 __all__ = [
     "ShapeDtypeStruct", "block_until_ready", "checkpoint", "clear_caches", "custom_jvp", "custom_vjp", "device_get",
     "device_put", "devices", "eval_shape", "from_dlpack", "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp",
-    "linear_transpose", "linearize", "make_jaxpr", "remat", "value_and_grad", "vjp", "vmap",
+    "linear_transpose", "linearize", "make_jaxpr", "remat", "typeof", "value_and_grad", "vjp", "vmap",
 ]

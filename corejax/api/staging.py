@@ -86,6 +86,17 @@ def struct_of(aval: ShapedArray) -> ShapeDtypeStruct:
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
 
 
+@public
+def typeof(x: Any) -> ShapedArray:
+    """The type of an array, a traced value, a number or a `ShapeDtypeStruct`.
+
+    >>> import corejax as cj
+    >>> cj.typeof(1.5), cj.typeof(cj.ShapeDtypeStruct((3,), "float32"))
+    (~f64[], f32[3])
+    """
+    return _abstract(0, x, "typeof", lambda _: "x")
+
+
 def abstract_leaves(leaves: Sequence[object], what: str, name: Namer) -> list[ShapedArray]:
     """The types of leaves, which may be types themselves."""
     return [_abstract(i, x, what, name) for i, x in enumerate(leaves)]
