@@ -28,7 +28,7 @@ def weighted(tangent: object, weight: object) -> Any:
         return operators.truediv(tangent, weight.value)
     if type(weight) is int:
         return tangent if weight > 0 else operators.neg(tangent)
-    return roles.multiply(weight, tangent)  # in this order, a compiled loop ran 4% faster, and none slower
+    return roles.multiply(tangent, weight)  # in this order, long programs compile in a fraction of the time: 0020
 
 
 def plus_weighted(total: object, tangent: object, weight: object) -> Any:

@@ -44,7 +44,7 @@ neg: Any = define(families.unary(
 mul: Any = define(families.binary(
     "mul", operator.mul, hlo="multiply", dtypes="iufc",
     jvp=factors(lambda out, x, y: y, lambda out, x, y: x),
-    transpose=(lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(x, ct)),
+    transpose=(lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(ct, x)),
     cheap=True, doc="The product x * y.", example="mul(np.array([1.0, 2.0]), 0.5).tolist() -> [0.5, 1.0]"))
 
 # np.square of a complex scalar gives other last bits depending on where its memory happens to be
