@@ -29,7 +29,7 @@ UPDATES: dict[str, tuple[list[float], Use]] = {  # of integers 1, 2, 3
     "a list": ([1, 2, 3], lambda x: x.at[:2].set([1.7, 2.7])),
     "everything": ([1, 1, 1], lambda x: x.at[:].set(1.7)),
     "by a mask": ([1, 2, 1], lambda x: x.at[np.array([True, False, True])].set(1.7)),
-    "by indices": ([4, 2, 3], lambda x: x.at[jnp.array([0, 0])].add(jnp.array([1.7, 2.7]))),
+    "by indices": ([5, 2, 3], lambda x: x.at[jnp.array([0, 0])].add(jnp.array([1.7, 2.7]))),
     "out of bounds": ([1, 2, 3], lambda x: x.at[5].set(1.7, mode="drop")),
 }
 
@@ -43,6 +43,39 @@ def test_floats_stored_among_integers_are_converted_with_a_warning(name: str) ->
             found = call()
         assert (wanted, "float64" if name == "divide" else "int64") == (found.tolist(), found.dtype.name)
         assert {__file__} == {warning.filename for warning in caught}
+
+
+ARITHMETIC: dict[str, tuple[str, Any, Use]] = {  # of 10, 10, 10 in a dtype
+    "a product": ("int64", [5, 10, 10], lambda x: x.at[0].multiply(0.5)),
+    "repeated sums": ("int64", [11, 10, 10], lambda x: x.at[np.array([0, 0, 0])].add(0.6)),
+    "a difference": ("int64", [9, 10, 10], lambda x: x.at[0].subtract(0.5)),
+    "a narrow product": ("uint8", [5, 10, 10], lambda x: x.at[0].multiply(0.5)),
+    "a narrow sum": ("uint8", [10, 255, 10], lambda x: x.at[1].add(300.0)),
+    "sums in small floats": ("bfloat16", [310, 10, 10], lambda x: x.at[np.zeros(300, int)].add(np.ones(300, "f4"))),
+    "the lesser": ("uint8", [10, 253, 10], lambda x: x.at[1].min(np.int8(-3))),
+    "the greater": ("uint8", [10, 10, 10], lambda x: x.at[1].max(np.int8(-3))),
+    "signs": ("uint8", [10, 13, 10], lambda x: x.at[1].subtract(np.int8(-3))),
+    "a sum of complex numbers": ("float64", [11, 10, 10], lambda x: x.at[0].add(1 + 1j)),
+    "a sum of truth values": ("bool", [True] * 3, lambda x: x.at[0].add(-2)),
+}
+
+
+@pytest.mark.parametrize("name", ARITHMETIC)
+def test_values_are_combined_before_they_are_converted(name: str) -> None:
+    dtype, wanted, use = ARITHMETIC[name]
+    x = jnp.full(3, 10).astype(dtype)
+    for call in (use, cj.jit(use)):
+        with pytest.warns(FutureWarning, match=f"converted to {dtype}"):
+            assert (wanted, dtype) == (call(x).tolist(), call(x).dtype.name)
+
+
+def test_jax_combines_and_converts_in_the_same_order() -> None:
+    jax = pytest.importorskip("jax")
+    jax.config.update("jax_enable_x64", True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for dtype, wanted, use in ARITHMETIC.values():
+            assert wanted == use(jax.numpy.full(3, 10).astype(dtype)).tolist(), dtype
 
 
 def test_they_have_no_derivative() -> None:

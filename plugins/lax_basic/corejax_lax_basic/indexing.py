@@ -77,8 +77,8 @@ class Indexer:
 class Part:
     """A part of an array: each method gives the array with that part changed.
 
-    Values broadcast to the part and are converted to the array's dtype. Without a `mode`, computed indices out of
-    bounds are clamped when reading and skipped when writing, and static ones are errors. A mode applies to both:
+    Values broadcast to the part. What comes out is converted to the array's dtype. Without a `mode`, computed indices
+    out of bounds are clamped when reading and skipped when writing, and static ones are errors. A mode applies to both:
     "clip" takes the nearest place, "fill" (or "drop") reads `fill_value` and writes nothing, and "promise_in_bounds"
     says that there are none. With `wrap_negative_indices=False`, negative indices are out of bounds.
     """
@@ -108,7 +108,9 @@ class Part:
 
     def subtract(self, values: ArrayLike, **options: Any) -> Array:
         """The array with values subtracted from the part."""
-        return self.add(lax.neg(_fitting(values, self._x)), **options)
+        values = from_array_like(values) if isinstance(values, (list, tuple)) else values
+        wide = _common(aval_of(values), aval_of(self._x))
+        return self.add(lax.neg(_fitting(values, self._x) if wide is None else as_dtype(values, wide)), **options)
 
     def multiply(self, values: ArrayLike, **options: Any) -> Array:
         """The array with the part multiplied by values."""
@@ -181,6 +183,14 @@ class Part:
     def _write(self, scatter: Any, combine: Any, values: Any, options: dict[str, Any]) -> Any:
         """Write with a scatter for sums and products, and for extremes if places may repeat; else read and replace."""
         x = self._x
+        if combine is not None:
+            values = from_array_like(values) if isinstance(values, (list, tuple)) else values
+            aval = aval_of(x)
+            wide = _common(aval_of(values), aval)
+            if wide is not None and wide != aval.dtype:  # combined in the dtype that both fit, and then converted
+                _warn_of_loss(aval_of(values), aval)
+                return as_dtype(Part(as_dtype(x, wide), self._index)._write(scatter, combine, values, options),
+                                aval.dtype)
         if combine in (lax.add, lax.mul) and aval_of(x).dtype == dtypes.bool_:  # of truth values: or, and
             scatter, combine = (lax.scatter_max, lax.max) if combine is lax.add else (lax.scatter_min, lax.min)
         out = None if options else _in_memory.changed(x, self._index, values, combine)
@@ -253,22 +263,28 @@ def _fitting(values: Any, x: Any) -> Any:
     if "E" in (dtype_kind(have.dtype), dtype_kind(want.dtype)):
         raise refused("indexing", f"{have} can't be stored in {want}", got=str(have),
                       wanted=dtypes.long_name(want.dtype), todo="use functions of the pack that brings the elements")
-    if _loses(have, want):
-        name = dtypes.long_name(want.dtype)
-        warn(f"x.at[...]: values of type {have} are converted to {name}, which can't hold all of them. This will be"
-             f" an error: convert them first, with .astype({name!r})", FutureWarning)
-    if dtypes.is_complex(have.dtype) and not dtypes.is_complex(want.dtype):
-        warn("x.at[...]: the imaginary part of complex values is lost in an array of real numbers", ComplexWarning)
+    if _common(have, want) != want.dtype:
+        _warn_of_loss(have, want)
     return as_dtype(values, want.dtype)
 
 
+def _warn_of_loss(have: ShapedArray, want: ShapedArray) -> None:
+    name = dtypes.long_name(want.dtype)
+    warn(f"x.at[...]: values of type {have} are converted to {name}, which can't hold all of them. This will be"
+         f" an error: convert them first, with .astype({name!r})", FutureWarning)
+    if dtypes.is_complex(have.dtype) and not dtypes.is_complex(want.dtype):
+        warn("x.at[...]: the imaginary part of complex values is lost in an array of real numbers", ComplexWarning)
+
+
 @lru_cache(maxsize=1024)
-def _loses(have: ShapedArray, want: ShapedArray) -> bool:
-    """Whether values of one dtype beside those of another have a wider one in common."""
+def _common(have: ShapedArray, want: ShapedArray) -> np.dtype | None:
+    """The dtype that values of both types have in common; None if they have none, as small floats of two formats."""
+    if "E" in (dtype_kind(have.dtype), dtype_kind(want.dtype)):
+        return None
     try:
-        return dtypes.promote((want.dtype, want.weak_type), (have.dtype, have.weak_type))[0] != want.dtype
-    except CorejaxTypeError:  # small floats of two formats have none
-        return True
+        return dtypes.promote((want.dtype, want.weak_type), (have.dtype, have.weak_type))[0]
+    except CorejaxTypeError:
+        return None
 
 
 def _distinct(x: Any, entries: Sequence[Entry]) -> bool:
