@@ -16,7 +16,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from corejax.base.caches import generation
-from corejax.base.errors import CorejaxAttributeError, CorejaxError, PackError, suggestion
+from corejax.base.errors import CorejaxAttributeError, CorejaxError, suggestion
 from corejax.base.late import late
 from corejax.base.source import error_without, here
 from corejax.base.tracebacks import trim
@@ -70,16 +70,24 @@ _meanings = Meanings(__name__, _load)
 
 
 def _all(frame: FrameType) -> list[str]:
-    """The names for `from corejax.lax import *`: without those of which nobody can tell what they mean there."""
+    """The names for `from corejax.lax import *`.
+
+    Those are left out of which nobody can tell what they mean there, and what a module that is being imported doesn't
+    have yet: a pack's module may import all names, and then define some of them.
+    """
     found, names = registry.installed(), []
     for name in __dir__():
+        entries = found.in_lax(name)
         try:
-            if len(entries := found.in_lax(name)) > 1:
+            if len(entries) > 1:
                 _meanings.find(name, entries, frame)
+            elif registry.is_under_way(entries[0]):
+                continue
             names.append(name)
-        except PackError as error:
-            groups.report(("__all__", name), f"`from corejax.lax import *` leaves out {name!r}: {error.message}: "
-                                             f"{error.got}. {error.todo}")
+        except CorejaxError as error:
+            if isinstance(error, CorejaxAttributeError) or not any(map(registry.is_under_way, entries)):
+                groups.report(("__all__", name), f"`from corejax.lax import *` leaves out {name!r}: {error.message}: "
+                                                 f"{error.got}. {error.todo}")
     return names
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
@@ -114,6 +115,16 @@ def pmap(x): return sin(x)
     assert "the entry points are up to date" == last
 
 
+def test_roles_and_namespaces_of_standard_packs_are_warned_of(pack: Pack, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = pack(roles="__all__ = ['mine', 'scan']\ndef scan(): ...\ndef mine(): ...", arrays="NAMESPACE = 'numpy'",
+                  operators="__all__ = ['add']\ndef add(x, y): ...", solver="NAMESPACE = 'lax.linalg'",
+                  numpy_tables="__all__ = ['numpy_ufunc']\nnumpy_ufunc = {}")
+    assert 0 == cli.main(["entry-points", "--write", str(folder)])
+    found = dict(re.findall(r"pyproject.toml: (\S+) has (.*?), too. To users", capsys.readouterr().out))
+    assert {"corejax-control-flow": "the role scan", "corejax-lax-basic": "the role operators.add",
+            "corejax-linear-algebra": "lax.linalg", "corejax-numpy": "cj.numpy"} == found
+
+
 def test_what_the_package_re_exports_belongs_to_its_module_and_private_modules_are_left_out(pack: Pack) -> None:
     folder = pack(init="", ops=PRIMITIVE + "__all__ = ['twice']", _more="__all__ = ['f']\ndef f(): ...")
     (folder / folder.name / "__init__.py").write_text(
@@ -132,8 +143,9 @@ def test_modules_of_roles_operators_kernels_and_numpy_tables(pack: Pack) -> None
 
 
 def test_element_types(pack: Pack) -> None:
-    assert {"corejax.dtypes": {"toy": "PACK:TOY"}} == written(pack(
-        init="from corejax.plugin import ElementType\n__all__ = ['TOY']\nTOY = ElementType('toy', 'uint8')"))
+    assert {"corejax.dtypes": {"toy": "PACK:TOY", "toy<of_two>": "PACK:PAIR"}} == written(pack(
+        init="from corejax.plugin import ElementType\n__all__ = ['PAIR', 'TOY']\n"
+             "TOY, PAIR = ElementType('toy', 'uint8'), ElementType('toy<of_two>', 'uint8', (2,))"))
 
 
 def test_rules_are_no_functions(pack: Pack) -> None:

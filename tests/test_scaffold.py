@@ -163,7 +163,8 @@ def test_names_that_no_pack_can_have(tmp_path: Path, name: str) -> None:
     ("corejax-lax", "elementwise", "the files of this kind use the name lax for something else"),
     ("corejax-sample", "structured", "use the name Sample for"), ("corejax-step", "carrying", "use the name step for"),
     ("corejax-float32", "dtype", "corejax or NumPy provides the element type 'float32' already"),
-    ("corejax-export", "namespace", "corejax provides the namespace 'export' already")])
+    ("corejax-export", "namespace", "corejax provides the namespace 'export' already"),
+    ("corejax-pmap", "namespace", "corejax-collectives 0.1.0 provides the function 'pmap' already")])
 def test_names_that_are_taken(tmp_path: Path, name: str, kind: str, said: str) -> None:
     with pytest.raises(CorejaxValueError) as caught:
         list(scaffold.new(name, kind, str(tmp_path)))

@@ -99,9 +99,12 @@ def error_without(module: str, name: str, depth: int = 1) -> type[CorejaxError]:
     `from module import name` replaces any AttributeError by its own ImportError and drops the message, so there it is a
     CorejaxImportError; but not for a submodule that is being imported, which Python then looks up elsewhere.
     """
-    frame = sys._getframe(depth + 1)
-    imports = frame.f_code.co_code[frame.f_lasti] == _IMPORT_FROM and f"{module}.{name}" not in sys.modules
-    return CorejaxImportError if imports else CorejaxAttributeError
+    return CorejaxImportError if imports_from(sys._getframe(depth + 1), module, name) else CorejaxAttributeError
+
+
+def imports_from(frame: FrameType, module: str, name: str) -> bool:
+    """Whether a frame runs `from module import name`, for what isn't a submodule that is being imported."""
+    return frame.f_code.co_code[frame.f_lasti] == _IMPORT_FROM and f"{module}.{name}" not in sys.modules
 
 
 def location(depth: int = 0) -> Location:

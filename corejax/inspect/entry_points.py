@@ -13,21 +13,23 @@ from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from corejax.base.errors import CorejaxError, CorejaxValueError, PackError
 from corejax.base.source import here
 from corejax.inspect.exports import Tables, tables
 from corejax.installed import manifest, registry
-from corejax.installed.groups import AT_TOP, FUNCTIONS, NAMESPACES, PRIMITIVES
+from corejax.installed.contents import BESIDE
+from corejax.installed.groups import AT_TOP, FUNCTIONS, NAMESPACES, PRIMITIVES, ROLES, TABLES
 from corejax.installed.requirements import canonical
+
+if TYPE_CHECKING:
+    from corejax.installed.distributions import Entry
+    from corejax.installed.manifest import Manifest
 
 BEGIN: Final = "# entry points: written by `python -m corejax entry-points --write`"
 END: Final = "# entry points end"
 MARKED: Final = re.compile(r"^# entry points: written by .*\n(?:.*\n)*?# entry points end(?:\n|\Z)", re.MULTILINE)
-
-#: Folders of a repository that may be packages, and aren't what is distributed.
-BESIDE: Final = ("tests", "test", "docs", "examples", "benchmarks")
 
 
 def update(directories: Iterable[str], write: bool) -> Iterator[str]:
@@ -58,17 +60,26 @@ def _shared(path: Path, distribution: str, found: Tables) -> Iterator[str]:
     installed, standard = registry.installed(), set(manifest.standard()) - {canonical(distribution)}
     owners: dict[str, set[str]] = {}
     below_lax = any([name.startswith("lax.") for name in found.get(NAMESPACES, ())])  # where primitives are, then
-    for group in (FUNCTIONS,) if below_lax else (PRIMITIVES, FUNCTIONS):
+    for group in (FUNCTIONS, NAMESPACES, ROLES) if below_lax else (PRIMITIVES, FUNCTIONS, NAMESPACES, ROLES):
         for name in found.get(group, ()):
-            top = name.startswith(AT_TOP)
-            others = installed.at_top(name.removeprefix(AT_TOP)) if top else installed.in_lax(name)
+            public, others = _public(group, name, installed)
             for entry in others:
                 if entry.pack.name in standard:
-                    public = f"cj.{name.removeprefix(AT_TOP)}" if top else f"lax.{name}"
                     owners.setdefault(entry.pack.name, set()).add(public)
     for owner, names in sorted(owners.items()):
         yield (f"warning: {path}: {owner} has {', '.join(sorted(names))}, too. To users these names are an error until "
                "they prefer a pack (COREJAX_PREFER): choose other names, or put the module in a namespace: NAMESPACE")
+
+
+def _public(group: str, name: str, installed: Manifest) -> tuple[str, list[Entry]]:
+    """What users call something, and the entries for what is called the same."""
+    if group == ROLES:
+        return f"the role {name}", [] if name in TABLES else installed.providers(ROLES, name)
+    if name.startswith(AT_TOP) or (group == NAMESPACES and not name.startswith("lax.")):
+        bare = name.removeprefix(AT_TOP)
+        return f"cj.{bare}", installed.at_top(bare)
+    bare = name.removeprefix("lax.")
+    return f"lax.{bare}", installed.in_lax(bare)
 
 
 def _project(path: Path) -> str:

@@ -139,15 +139,18 @@ def _table(entry: Entry) -> Provided:
 
 
 def _provided(group: str, name: str) -> Provided:
-    installed = manifest.read()
-    entries, noun = installed.providers(group, name), groups.noun(group)
+    installed, noun = manifest.read(), groups.noun(group)
+    entries = installed.providers(group, name)
+    if group == groups.FUNCTIONS:  # other groups have what is called the same
+        top = name.startswith(groups.AT_TOP)
+        entries = installed.at_top(name.removeprefix(groups.AT_TOP)) if top else installed.in_lax(name)
     try:
-        entry = installed.choose(group, name)
-        value = registry.load(group, name)
+        entry = installed.one_of(group, name, entries)
+        assert entry is not None
+        value = registry.load_once(entry)
     except CorejaxError as error:
         origin = " or ".join(str(entry.pack) for entry in entries)
         return Provided(noun, name, origin, problem=str(error))
-    assert entry is not None
     by = installed.preferences.of(entry.pack.name, name).where
     lost = [f"not used: {other.pack}, by {by}" for other in entries if other is not entry]
     lost += [f"not used: {pack}, {_EXCLUDED}" for pack in installed.hidden.values()

@@ -100,9 +100,10 @@ def _taken(group: str, name: str) -> str | None:
     if group == DTYPES and elements.is_reserved(name):
         return f"corejax or NumPy provides the {noun(group)}"
     installed = registry.installed()
-    in_lax = installed.in_lax(name) if group in (PRIMITIVES, FUNCTIONS) else ()
+    alike = (installed.in_lax(name) if group in (PRIMITIVES, FUNCTIONS) else
+             installed.at_top(name) if group == NAMESPACES else ())
     return next((f"{entry.pack} provides the {noun(entry.group)}" for entry in (
-        *installed.providers(group, name), *in_lax)), None)
+        *installed.providers(group, name), *alike)), None)
 
 
 def _used_otherwise(names: Mapping[str, str], kind: str) -> set[str]:

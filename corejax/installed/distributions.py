@@ -45,14 +45,26 @@ class Entry(NamedTuple):
         return f"{self.name} = {self.module}:{self.attr}" if self.attr else f"{self.name} = {self.module}"
 
 
-class Pack:
-    """An installed distribution that provides something."""
+class Failure(NamedTuple):
+    """Why a pack is broken: the problem, the exception and its place as text, and the exception."""
 
-    __slots__ = ("_distribution", "_version", "entries", "name")
+    problem: str
+    words: str
+    cause: BaseException
+
+    def __str__(self) -> str:
+        return f"{self.problem}: {self.words}"
+
+
+class Pack:
+    """An installed distribution that provides something. Its `failure` is why it is broken, if it is known to be."""
+
+    __slots__ = ("_distribution", "_version", "entries", "failure", "name")
 
     def __init__(self, name: str, distribution: Distribution) -> None:
         self.name = name
         self.entries: list[Entry] = []
+        self.failure: Failure | None = None
         self._distribution = distribution
         self._version = ""
 
@@ -80,6 +92,11 @@ class Pack:
         """What it requires of another distribution; None if it requires nothing of it, or its metadata is broken."""
         of_it = [each for each in requirements.parse(self.requires) if each.name == distribution]
         return min(of_it, key=lambda each: each.optional) if of_it else None
+
+    def fail(self, problem: str, words: str, cause: BaseException) -> Failure:
+        """It is broken, for the first reason found."""
+        failure = self.failure = self.failure or Failure(problem, words, cause)
+        return failure  # another thread may forget it
 
     def below_lax(self) -> list[str]:
         """Its namespaces below `lax`, such as `lax.linalg`: there its primitives are functions, and not in `lax`."""

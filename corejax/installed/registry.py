@@ -11,8 +11,8 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from time import sleep
 from traceback import walk_tb
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import FrameType, ModuleType
+from typing import TYPE_CHECKING, Any
 
 from corejax.base.caches import generation, new_generation
 from corejax.base.elements import ElementType
@@ -32,31 +32,14 @@ from corejax.installed.isolation import Modules, Watch
 
 if TYPE_CHECKING:
     from corejax.installed import manifest
-    from corejax.installed.distributions import Entry, Pack
+    from corejax.installed.distributions import Entry, Failure, Pack
     from corejax.installed.manifest import Manifest
 else:
     manifest = late("corejax.installed.manifest")  # it needs a library that is slow to import
 
 
-class Failure(NamedTuple):
-    """Why a pack is broken; `place` is its line that raised."""
-
-    problem: str
-    cause: BaseException
-    place: str | None
-
-    @property
-    def words(self) -> str:
-        """The exception and its place, as text."""
-        return words(self.cause) + (f", at {self.place}" if self.place else "")
-
-    def __str__(self) -> str:
-        return f"{self.problem}: {self.words}"
-
-
 _objects: dict[tuple[str, str], Any] = {}
 _of_entries: dict[Entry, Any] = {}
-_broken: dict[str, Failure] = {}
 _MISSING = object()
 _to_forget: list[Callable[[str | None], None]] = []
 
@@ -83,6 +66,9 @@ def forget() -> None:
     new_generation()
     _objects.clear()
     _of_entries.clear()
+    for pack in installed().packs.values():
+        if pack.failure is not None and isinstance(pack.failure.cause, CorejaxError):  # perhaps it works now
+            pack.failure = None
     for drop in _to_forget:
         drop(None)
 
@@ -151,8 +137,8 @@ def load_dtype(name: str) -> object:
 
 def load_entry(entry: Entry) -> Any:
     """Import the entry's module and return its object."""
-    if entry.pack.name in _broken:
-        raise _broken_error(entry)
+    if (failure := entry.pack.failure) is not None:
+        raise _broken_error(entry, failure)
     module = sys.modules.get(entry.module)
     if module is None or _is_importing(module):
         module = _import(entry)
@@ -215,6 +201,17 @@ def _is_importing(module: object) -> bool:
     return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
 
 
+def is_under_way(entry: Entry) -> bool:
+    """Whether this thread is importing an entry's module, which doesn't have its object yet."""
+    module = sys.modules.get(entry.module)
+    frame: FrameType | None = sys._getframe(1)
+    if not _is_importing(module) or not entry.attr or entry.attr.partition(".")[0] in vars(module):
+        return False
+    while frame is not None and frame.f_globals is not vars(module):
+        frame = frame.f_back
+    return frame is not None
+
+
 def _import(entry: Entry) -> Any:
     package, before, watch = entry.module.partition(".")[0], Modules(), Watch(entry.pack, entry.module)
     outer, _thread.importing = getattr(_thread, "importing", None), entry.pack
@@ -238,9 +235,9 @@ def _import(entry: Entry) -> Any:
         _thread.importing = outer
         for tell in _told_of_imports:
             tell(outer.name if outer else None)
-    if entry.pack.name in _broken:  # by another thread, meanwhile
+    if (failure := entry.pack.failure) is not None:  # found by another thread, meanwhile
         before.forget(package)
-        raise _broken_error(entry)
+        raise _broken_error(entry, failure)
     changed = before.restore(package)
     if changed:
         report(entry.pack.name, f"the pack {entry.pack} removes or replaces modules of others in sys.modules "
@@ -295,16 +292,16 @@ def _break(entry: Entry, problem: str, cause: BaseException) -> PackError:
     for frame, line in walk_tb(cause.__traceback__):
         if package_of(frame) == package:
             place = f"{frame.f_code.co_filename}:{line} ({frame.f_code.co_qualname})"
-    _broken.setdefault(entry.pack.name, Failure(problem, cause, place))
-    return _broken_error(entry)
+    return _broken_error(entry, entry.pack.fail(problem, words(cause) + (f", at {place}" if place else ""), cause))
 
 
-def _broken_error(entry: Entry) -> PackError:
-    failure = _broken[entry.pack.name]
+def _broken_error(entry: Entry, failure: Failure) -> PackError:
+    todo = f"fix or uninstall {entry.pack.name}; COREJAX_DISABLE_PACKS={entry.pack.name} leaves it out"
+    advice = failure.cause.todo if isinstance(failure.cause, CorejaxError) else None
     error = PackError(
         f"the pack {entry.pack} {failure.problem}, so its {noun(entry.group)} {entry.name!r} can't be used",
         pack=str(entry.pack), got=failure.words, wanted=f"what `{entry}` leads to", where=here(),
-        todo=f"fix or uninstall {entry.pack.name}; COREJAX_DISABLE_PACKS={entry.pack.name} leaves it out")
+        todo=f"{advice}; otherwise {todo}" if advice else todo)
     error.__cause__ = failure.cause
     return error
 
@@ -328,7 +325,7 @@ def entry_error(entry: Entry, problem: str, got: str, wanted: str) -> PackError:
 def broken() -> dict[str, str]:
     """The packs that failed in this process, and those left out for broken metadata, with reasons."""
     found = {name: f"its metadata is broken: {why}" for name, why in installed().broken.items()}
-    return found | {name: str(failure) for name, failure in _broken.items()}
+    return found | {pack.name: str(pack.failure) for pack in installed().packs.values() if pack.failure is not None}
 
 
 def unknown(group: str, name: str) -> CorejaxError:

@@ -20,10 +20,11 @@ _VERSION = re.compile(r"""
     (?P<dev>[-_.]?dev[-_.]?\d*)?
     (?:\+[a-z0-9]+(?:[-_.][a-z0-9]+)*)?""", re.VERBOSE | re.IGNORECASE)
 _CLAUSE = re.compile(r"\s*(===|~=|==|!=|<=|>=|<|>)\s*([^\s,]+)\s*")
-_REQUIREMENT = re.compile(r"\s*(?P<name>[A-Za-z0-9][\w.-]*)\s*(\[(?P<extras>[^\]]*)\])?\s*\(?(?P<range>[^;()@]*)\)?\s*"
-                          r"(@\s*\S+\s*)?(;(?P<marker>.*))?")
+
+#: A line of metadata that names a distribution.
+LINE = re.compile(r"\s*(?P<name>[A-Za-z0-9][\w.-]*)\s*(\[(?P<extras>[^\]]*)\])?\s*\(?(?P<range>[^;()@]*)\)?\s*"
+                  r"(@\s*\S+\s*)?(;(?P<marker>.*))?")
 _EXTRA = re.compile(r"\bextra\b")
-_EXTRA_IS = re.compile(r"""\bextra\s*==\s*(?P<quote>['"])(?P<name>.+?)(?P=quote)""")
 _FIRST, _LAST = float("-inf"), float("inf")
 _PRE = {"a": "a", "alpha": "a", "b": "b", "beta": "b"}  # the rest is "rc"
 
@@ -34,14 +35,6 @@ class Requirement(NamedTuple):
     name: str
     range: str
     optional: bool
-
-
-class Dependency(NamedTuple):
-    """Another distribution, with the extras that are asked of it; `needed_for` some extras only, or always if empty."""
-
-    name: str
-    extras: frozenset[str]
-    needed_for: frozenset[str]
 
 
 class _Version(NamedTuple):
@@ -75,27 +68,10 @@ def parse(lines: Iterable[str]) -> list[Requirement]:
     """The requirements of metadata, without those for another platform or Python, as far as a marker may say so."""
     found = []
     for line in lines:
-        match = _REQUIREMENT.fullmatch(line)
+        match = LINE.fullmatch(line)
         marker = match["marker"] if match else None
         if match and (not marker or _EXTRA.search(marker)):
             found.append(Requirement(canonical(match["name"]), match["range"].strip(), bool(marker)))
-    return found
-
-
-def dependencies(lines: Iterable[str]) -> list[Dependency]:
-    """The distributions that metadata names, whatever the version, and whatever a marker says but for extras.
-
-    >>> dependencies(["corejax[std]>=1", 'My.Pack ; extra == "all"'])[1]
-    Dependency(name='my-pack', extras=frozenset(), needed_for=frozenset({'all'}))
-    """
-    found = []
-    for match in filter(None, map(_REQUIREMENT.fullmatch, lines)):
-        marker, extras = match["marker"] or "", match["extras"] or ""
-        needed_for = [canonical(each["name"]) for each in _EXTRA_IS.finditer(marker)]
-        if _EXTRA.search(marker) and not needed_for:
-            needed_for = [marker]  # it asks in another form, for an extra that nobody can tell
-        found.append(Dependency(canonical(match["name"]), frozenset(
-            [canonical(each) for each in extras.split(",") if each.strip()]), frozenset(needed_for)))
     return found
 
 

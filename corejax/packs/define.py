@@ -34,8 +34,9 @@ from corejax.base.tracebacks import public, trim
 from corejax.installed import groups, registry
 from corejax.installed.distributions import Entry
 from corejax.installed.requirements import canonical
-from corejax.installed.scopes import module_of
+from corejax.installed.scopes import module_of, variables_of
 from corejax.kernel.primitive import Function, Primitive, Unfrozen
+from corejax.packs.foreign import substituted
 from corejax.packs.freeze import freeze as freeze
 from corejax.packs.public_functions import public_function as public_function
 
@@ -103,7 +104,7 @@ def find(name: str) -> Primitive:
         return _defined_in(owner, bare) or _of_pack(owner, bare)
     installed = registry.installed()
     entries = installed.providers(groups.PRIMITIVES, name)
-    user = installed.scopes.pack_of(module_of(sys._getframe(1))) if len(entries) > 1 else None
+    user = installed.scopes.pack_of(module_of(variables_of(sys._getframe(1)))) if len(entries) > 1 else None
     try:
         entry = installed.one_of(groups.PRIMITIVES, name, entries, user)
     except PackError as error:
@@ -144,9 +145,22 @@ def _of_pack(pack: str, name: str) -> Primitive:
 
 
 def _of_pack_or_fork(pack: str, name: str) -> Primitive:
-    """For unpickling: the primitive of this pack, or where it isn't installed, what has the name there."""
-    packs = [entry.pack.name for entry in registry.installed().providers(groups.PRIMITIVES, name)]
-    return find(name) if packs and pack not in packs else _of_pack(pack, name)
+    """For unpickling: the primitive of this pack, or where it isn't installed, the one that substitutes it."""
+    installed = registry.installed()
+    entries = installed.providers(groups.PRIMITIVES, name)
+    if not any([entry.pack.name == pack for entry in entries]):
+        forks = [entry for entry in entries if _substitutes(entry, pack)]
+        fork = installed.one_of(groups.PRIMITIVES, name, forks)
+        if fork is not None:
+            return of_entry(fork)
+    return _of_pack(pack, name)
+
+
+def _substitutes(entry: Entry, pack: str) -> bool:
+    try:
+        return substituted(of_entry(entry))[0] == pack
+    except CorejaxError:  # nobody can tell what a broken pack would be
+        return False
 
 
 def _primitive_of(plugin: Any, module: str | None, entry: Entry | None = None) -> Primitive:

@@ -44,8 +44,11 @@ class Site:
         self.names: list[str] = []
 
     def pack(self, name: str, entries: Mapping[str, Mapping[str, str]] | str, modules: Mapping[str, str] | None = None,
-             version: str = "1.0", requires: Sequence[str] = (), python: str = "") -> None:
-        """A distribution with these entry points ({group: {name: value}}, or the text itself) and modules."""
+             version: str = "1.0", requires: Sequence[str] = (), python: str = "", listed: bool = False) -> None:
+        """A distribution with these entry points ({group: {name: value}}, or the text itself) and modules.
+
+        Its metadata has a list of files only if they are to be `listed`.
+        """
         info = self.folder / f"{name.replace('-', '_')}-{version}.dist-info"
         info.mkdir(parents=True)
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n" + "".join(
@@ -58,6 +61,8 @@ class Site:
             path = self.folder / (module.replace(".", "/") + ".py")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(textwrap.dedent(text))
+        if listed:
+            (info / "RECORD").write_text("".join(f"{module.replace('.', '/')}.py,,\n" for module in modules or ()))
         self.names.append(name)
 
     def toy(self, name: str, primitive: str = "toy", factor: float = 2.0, version: str = "1.0") -> None:

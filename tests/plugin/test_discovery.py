@@ -51,7 +51,7 @@ def test_duplicate_primitive_names_both_packs(site):
     site.toy("pack-b", factor=3.0, version="2.5")
     code = "print(error(lambda: lax.toy(1.0))); print(dir(lax))"
     out = site.run(code)
-    assert "PackError: the primitive 'toy' is provided more than once" in out
+    assert "CorejaxAttributeError: the primitive 'toy' is provided more than once" in out
     assert "pack-a 1.5 (pack_a:toy)" in out and "pack-b 2.5 (pack_b:toy)" in out and "COREJAX_PREFER=" in out
     assert site.run("print(float(lax.toy(1.0)))", COREJAX_PREFER="pack-b").strip() == "3.0"
     assert site.run("print(float(lax.toy(1.0)))", COREJAX_PREFER="Pack_A, pack-b").strip() == "2.0"

@@ -55,6 +55,28 @@ def test_each_of_two_primitives_of_one_name_is_explained(site):
     assert heads[5].endswith("chosen by cj.plugins.prefer") and "the primitive 'toy' of pack-c isn't installed" in out
 
 
+def test_a_function_is_explained_beside_what_is_called_the_same_in_other_groups(site):
+    site.toy("pack-a", "sine", factor=2.0)
+    site.pack("pack-b", {"functions": {"sine": "pack_b:sine", "cj/top": "pack_b:sine"}},
+              {"pack_b": "def sine(x): return x\n"})
+    site.pack("pack-c", {"namespaces": {"top": "pack_c"}}, {"pack_c": ""})
+    out = site.run("""
+        import corejax as cj
+        cj.plugins.explain("sine")
+        cj.plugins.explain("cj/top")
+        with cj.plugins.prefer("pack-a"):
+            cj.plugins.explain("sine")
+    """)
+    heads = [line for line in out.splitlines() if line[0] != " " or "CAN'T BE USED" in line]
+    assert ["sine (pack-a 1.0): a primitive, its only provider", "sine (pack-b 1.0 or pack-a 1.0): a function",
+            "  CAN'T BE USED: the function 'sine' is provided more than once",
+            "cj/top (pack-c 1.0 or pack-b 1.0): a function",
+            "  CAN'T BE USED: the function 'cj/top' is provided more than once",
+            "sine (pack-a 1.0): a primitive, its only provider",
+            "sine (pack-a 1.0): a function, chosen by cj.plugins.prefer"] == heads
+    assert "not used: pack-b 1.0, by cj.plugins.prefer" in out
+
+
 def test_explain_prints_and_returns_an_object_with_a_short_repr(capsys):
     explained = cj.plugins.explain(halved)
     assert f"{explained}\n" == capsys.readouterr().out

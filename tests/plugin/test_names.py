@@ -36,7 +36,7 @@ def test_a_pack_with_names_of_lax_changes_nothing_for_other_packs(site):
     before = site.run(PROGRAMS, **everything)
     site.pack("other-pack", {"functions": {name: f"other_pack:{name}" for name in USED}}, {"other_pack": WRONG})
     assert before == site.run(PROGRAMS, **everything)
-    assert "PackError: the function 'log' is provided more than once" == site.run(
+    assert "CorejaxAttributeError: the function 'log' is provided more than once" == site.run(
         "print(error(lambda: lax.log(1.0)).splitlines()[0])", **everything).strip()
 
 
@@ -61,7 +61,7 @@ def test_the_users_own_name_is_an_error_that_names_both_until_one_is_preferred(s
     assert ["True True", "True True corejax-lax-basic 0.1.0",
             "PackError: the function 'log' is provided more than once",
             "the other True 0.0 0.0", "0.0 True 0.0 0.0",
-            "PackError: the function 'log' is provided more than once"] == out.splitlines()
+            "CorejaxAttributeError: the function 'log' is provided more than once"] == out.splitlines()
     assert "the other 0.0" == site.run("from corejax import numpy as jnp; print(lax.log(1.0), jnp.log(1.0))",
                                        COREJAX_PACKS="", COREJAX_PREFER="other-pack").strip()
 
@@ -115,8 +115,8 @@ def test_two_required_packs_that_clash_break_that_pack_only(site):
         with cj.plugins.prefer("pack-a"):
             print(lax.both(1.0), lax.one(1.0), lax.thing(1.0))
     """
-    assert ["PackError: needs-both 1.0 uses the function 'thing', which more than one of the packs that it requires "
-            "provides True True", "3.0 2.0", "2.0 3.0 2.0"] == site.run(code).splitlines()
+    assert ["CorejaxAttributeError: needs-both 1.0 uses the function 'thing', which more than one of the packs that it "
+            "requires provides True True", "3.0 2.0", "2.0 3.0 2.0"] == site.run(code).splitlines()
 
 
 def test_a_name_that_no_required_pack_has_is_looked_up_among_all(site):
@@ -129,16 +129,18 @@ def test_a_name_that_no_required_pack_has_is_looked_up_among_all(site):
         print(said.splitlines()[0], "add 'pack-a' or 'pack-b' to the requirements of needs-none" in said)
         print(lax.other(1.0))
     """
-    assert ["PackError: needs-none 1.0 uses the function 'thing', which is provided more than once, and requires none "
-            "of the providers True", "-1.0"] == site.run(code).splitlines()
+    assert ["CorejaxAttributeError: needs-none 1.0 uses the function 'thing', which is provided more than once, and "
+            "requires none of the providers True", "-1.0"] == site.run(code).splitlines()
     assert "3.0" == site.run("print(lax.use(1.0))", COREJAX_PREFER="pack-b").strip()
 
 
 @pytest.mark.parametrize(("lines", "means"), [
     (["pack-b"], "3.0"), (["pack-b>=1,<2"], "3.0"), (["Pack.B [fast] (>=1)"], "3.0"), (["pack-b; os_name > ''"], "3.0"),
-    (["pack-b @ file:///somewhere"], "3.0"), (["through"], "3.0"), (["extras[b]"], "3.0"), (["extras"], "PackError"),
-    (["pack-b; extra == 'b'"], "3.0"), (["pack-a", "pack-b; extra == 'b'"], "2.0"), (["gone"], "PackError"),
-    (["circle"], "3.0"), ([], "PackError"),
+    (["pack-b @ file:///somewhere"], "3.0"), (["through"], "3.0"), (["extras[b]"], "3.0"), (["extras"], "error"),
+    (["pack-b; extra == 'b'"], "3.0"), (["pack-a", "pack-b; extra == 'b'"], "2.0"), (["gone"], "error"),
+    (["circle"], "3.0"), (["pack-b", "pack-a; python_version < '3'"], "3.0"),
+    (["pack-a; extra == 'b' and python_version < '3'", "pack-b; extra == 'b' and python_version > '3'"], "3.0"),
+    ([], "error"),
 ], ids=str)
 def test_requirements_are_transitive_and_in_any_spelling(site, lines, means):
     two_packs(site)
@@ -151,8 +153,8 @@ def test_requirements_are_transitive_and_in_any_spelling(site, lines, means):
     assert means == site.run("""
         try:
             print(lax.use(1.0))
-        except PackError as caught:
-            print(type(caught).__name__)
+        except CorejaxAttributeError:
+            print("error")
     """).strip()
 
 
@@ -198,12 +200,12 @@ def test_names_of_every_kind_mean_what_is_required(site):
     """, COREJAX_PACKS="")
     assert [str(["corejax_linear_algebra.linalg", True, "corejax-control-flow 0.1.0", "corejax-lax-basic 0.1.0",
                  "corejax-linear-algebra 0.1.0", "corejax_numpy", "corejax_collectives.parallel_mapping"]), "True",
-            "PackError: the function 'linalg' is provided more than once",
-            "PackError: the function 'sin' is provided more than once",
-            "PackError: the primitive 'sin' is provided more than once",
-            "PackError: the function 'while_p' is provided more than once",
-            "PackError: the namespace 'numpy' is provided more than once",
-            "PackError: the function 'cj/pmap' is provided more than once",
+            "CorejaxAttributeError: the function 'linalg' is provided more than once",
+            "CorejaxAttributeError: the function 'sin' is provided more than once",
+            "CorejaxAttributeError: the primitive 'sin' is provided more than once",
+            "CorejaxAttributeError: the function 'while_p' is provided more than once",
+            "CorejaxAttributeError: the namespace 'numpy' is provided more than once",
+            "CorejaxAttributeError: the function 'cj/pmap' is provided more than once",
             "other_pack third-pack 1.0 the other"] == out.splitlines()
 
 
@@ -224,8 +226,134 @@ def test_whose_module_uses_a_name_is_told_by_its_package(site):
         print(error(lambda: exec("lax.thing", {"lax": lax})).splitlines()[0])
         print(eval("lax.thing(1.0)", {"lax": lax, "__name__": "acme.b.made"}))
     """)
-    clash = "PackError: the function 'thing' is provided more than once"
+    clash = "CorejaxAttributeError: the function 'thing' is provided more than once"
     assert ["2.0 3.0 2.0", "3.0", clash, clash, "3.0"] == out.splitlines()
+
+
+def test_packages_of_packs_are_told_by_their_files_and_only_else_by_entry_points(site):
+    two_packs(site)
+    site.pack("one-of-two", {"functions": {"through": "first_of_two:through"}}, {
+        "first_of_two": "from second_of_two import use\ndef through(x): return use(x)\n", "second_of_two": USES,
+        "tests.__init__": USES}, requires=["pack-b"], listed=True)
+    site.pack("victim", {"functions": {"victim": "robbed:use"}}, {"robbed": USES}, requires=["pack-b"], listed=True)
+    site.pack("not-listed", {"functions": {"not_listed": "counted:use"}}, {"counted": USES}, requires=["pack-b"])
+    site.pack("thief", {"functions": {f"{name}_{number}": f"{name}:use" for name in ("robbed", "counted")
+                                      for number in range(5)}}, {"thief": ""}, requires=["pack-a"], listed=True)
+    out = site.run("""
+        import pack_a, tests
+        print(lax.through(1.0), lax.victim(1.0), lax.not_listed(1.0), error(lambda: tests.use(1.0)).partition(":")[0])
+    """)
+    assert "3.0 3.0 2.0 CorejaxAttributeError" == out.strip()
+
+
+def test_a_namespace_package_is_the_packs_that_is_alone_in_it(site):
+    two_packs(site)
+    for name, listed in (("bare", False), ("listed", True)):
+        site.pack(f"{name}-pack", {"functions": {f"use_{name}": f"{name}.main:use"}}, {
+            f"{name}.main": f"from {name}.help import use\n", f"{name}.help": USES}, requires=["pack-b"], listed=listed)
+        (site.folder / name / "users.py").write_text(USES)
+    out = site.run("""
+        import bare.users, listed.users
+        print(lax.use_bare(1.0), lax.use_listed(1.0), bare.users.use(1.0))
+        print(error(lambda: listed.users.use(1.0)).splitlines()[0])
+    """)
+    assert ["3.0 3.0 3.0", "CorejaxAttributeError: the function 'thing' is provided more than once"] == out.splitlines()
+
+
+def test_code_without_a_module_asks_for_its_caller_unless_that_is_the_kernel(site):
+    two_packs(site)
+    site.pack("makes-code", {"functions": {"made": "makes_code:made", "calls": "makes_code:calls"}}, {"makes_code": """
+        import corejax as cj
+        from corejax import lax
+        def made(x):
+            space = {"lax": lax}
+            exec("def f(x): return lax.thing(x)", space)
+            return eval("lax.thing(1.0)", {"lax": lax, "__name__": "builtins"}), space["f"](x)
+        def calls(f):
+            return cj.make_jaxpr(f)(1.0)
+    """}, requires=["pack-b"])
+    out = site.run("""
+        print(lax.made(1.0))
+        print(error(lambda: lax.calls(eval("lambda x: lax.thing(x)", {"lax": lax}))).splitlines()[0])
+    """, COREJAX_PACKS="")
+    assert ["(3.0, 3.0)", "CorejaxAttributeError: the function 'thing' is provided more than once"] == out.splitlines()
+
+
+def test_a_pack_that_could_not_be_imported_for_its_names_works_once_they_mean_something(site):
+    two_packs(site)
+    site.pack("needs-both", {"functions": {"both": "needs_both:thing_of_both"}}, {
+        "needs_both": "from corejax.lax import thing\ndef thing_of_both(x): return thing(x)\n"},
+        requires=["pack-a", "pack-b"])
+    out = site.run("""
+        import corejax as cj
+        said = error(lambda: lax.both(1.0))
+        print(said.splitlines()[0])
+        print(said.splitlines()[-1])
+        with cj.plugins.prefer("pack-b"):
+            print(lax.both(1.0))
+    """)
+    first, advice, value = out.splitlines()
+    assert "PackError: the pack needs-both 1.0 can't be imported, so its function 'both' can't be used" == first
+    assert advice == (
+        "  to do:  in needs-both, import it from the package of the one that is meant; until then, choose with COREJAX_"
+        "PREFER=pack-a; otherwise fix or uninstall needs-both; COREJAX_DISABLE_PACKS=needs-both leaves it out")
+    assert "3.0" == value
+
+
+def test_the_advice_prefers_a_pack_that_works(site):
+    site.toy("pack-b", "sine")
+    site.pack("pack-a", {"primitives": {"sine": "pack_a:sine"}, "functions": {"alone": "pack_a:alone"}},
+              {"pack_a": "import no_such_module"})
+    out = site.run("""
+        print("COREJAX_PREFER=pack-a" in error(lambda: lax.sine(1.0)))
+        error(lambda: lax.alone)
+        print("COREJAX_PREFER=pack-b" in error(lambda: lax.sine(1.0)))
+    """)
+    assert ["True", "True"] == out.splitlines()
+
+
+def test_to_python_an_ambiguous_name_is_not_there(site):
+    two_packs(site)
+    out = site.run("""
+        import inspect
+        for _ in range(2):
+            print(hasattr(lax, "thing"), getattr(lax, "thing", 5), "thing" in dict(inspect.getmembers(lax)))
+        def delete(): del lax.thing
+        def assign(): lax.thing = 5
+        def imports():
+            from corejax.lax import thing
+        print(*[error(do).splitlines()[0] for do in (delete, assign, imports)], sep="\\n")
+    """)
+    assert ["False 5 False"] * 2 + [
+        "CorejaxAttributeError: corejax.lax.thing can't be deleted: it means something else in each pack",
+        "CorejaxAttributeError: corejax.lax.thing can't be assigned to: it means something else in each pack",
+        "PackError: the function 'thing' is provided more than once"] == out.splitlines()
+
+
+def test_in_a_script_a_name_is_found_once(site):
+    two_packs(site)
+    out = site.run("""
+        import corejax as cj
+        from corejax.installed.meanings import Meanings
+        assert vars(sys.modules["__main__"]) is globals()
+        found, find = [], Meanings.find
+        Meanings.find = lambda *args: found.append(args[1]) or find(*args)
+        for pack in ("pack-a", "pack-b"):
+            with cj.plugins.prefer(pack):
+                print(lax.thing(1.0), lax.thing(1.0), lax.thing(1.0), found)
+    """)
+    assert ["2.0 2.0 2.0 ['thing']", "3.0 3.0 3.0 ['thing', 'thing']"] == out.splitlines()
+
+
+def test_importing_everything_leaves_out_what_the_module_defines_below(site):
+    two_packs(site)
+    site.pack("stars", {"functions": {"starred": "stars:starred", "thing": "stars:thing"}}, {"stars": """
+        from corejax.lax import *
+        def starred(x): return thing(use_b(x))
+        def thing(x): return -x
+    """})
+    site.pack("uses-b", {"functions": {"use_b": "uses_b:use"}}, {"uses_b": USES}, requires=["pack-b"])
+    assert "-3.0" == site.run("warnings.simplefilter('error'); print(lax.starred(1.0))").strip()
 
 
 def test_importing_everything_leaves_out_what_is_ambiguous(site):
@@ -295,6 +423,25 @@ def test_a_program_with_an_ambiguous_primitive_is_printed_with_its_owner_and_rea
     assert "corejax-lax-basic/sin a" in lines[0] and "= cos b" in lines[0]
     assert "corejax-lax-basic/sin a" in lines[2] and "pack-a/sin b" in lines[2] and "pack-a/sin a" in lines[4]
     assert ["PackError: the primitive 'sin' is provided more than once", "True True"] == lines[6:]
+
+
+def test_what_is_pickled_is_the_packs_or_that_of_a_declared_fork(site):
+    site.toy("pack-a", "sin")
+    site.pack("fork-of-a", {"primitives": {"sin": "fork_of_a:sin"}}, {"fork_of_a": site.TOY.replace(
+        "    @hookimpl\n    def impl", "    substitutes = 'pack-a'\n    @hookimpl\n    def impl") + toy("sin", 5.0)})
+    site.pack("pack-c", {"primitives": {"sin": "no_such_module:sin"}})
+    out = site.run("import pack_a, pickle, corejax as cj; print(pickle.dumps(cj.make_jaxpr(pack_a.sin)(1.0)).hex())")
+    code = f"""
+        import pickle
+        try:
+            print(pickle.loads(bytes.fromhex("{out.strip()}")).eqns[0].primitive.origin)
+        except PackError as caught:
+            print(caught.message)
+    """
+    assert "pack-a 1.0" == site.run(code, COREJAX_PACKS="").strip()
+    assert "fork-of-a 1.0" == site.run(code, COREJAX_PACKS="", COREJAX_DISABLE_PACKS="pack-a").strip()
+    assert "the primitive 'sin' of pack-a isn't installed" == site.run(
+        code, COREJAX_PACKS="", COREJAX_DISABLE_PACKS="pack-a,fork-of-a").strip()
 
 
 def test_programs_are_exported_and_loaded_beside_a_clash(site):

@@ -114,7 +114,7 @@ def test_an_unknown_name_is_suggested(wide):
 def test_two_packs_with_one_namespace_are_an_error_until_the_user_chooses(wide):
     wide.pack("other-pack", {"namespaces": {"wide": "other_wide"}}, {"other_wide": "print('other')\n"})
     code = "import corejax as cj\nprint(error(lambda: cj.wide).splitlines()[0])"
-    assert "PackError: the namespace 'wide' is provided more than once" == wide.run(code).strip()
+    assert "CorejaxAttributeError: the namespace 'wide' is provided more than once" == wide.run(code).strip()
     assert "other" == wide.run("import corejax.wide", COREJAX_PREFER="other-pack").strip()
     assert ["other", "other_wide", "loaded", "wide_pack"] == wide.run("""
         import corejax as cj
