@@ -11,19 +11,20 @@ import shutil
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any, Literal, overload
+from typing import Any, Generic, Literal, ParamSpec, TypeVar, TypeVarTuple, overload
 
 import numpy as np
 import pytest
 
 import corejax as cj
 from corejax.errors import CorejaxRuntimeError, CorejaxValueError
-from corejax.inspect import cli, stubs
+from corejax.inspect import annotations, cli, stubs
 from corejax.inspect.annotations import Scope
 from corejax.inspect.stubs import Stubs, write
 from corejax.installed import manifest, registry
@@ -215,6 +216,34 @@ def test_a_name_of_a_stub_does_not_change_what_annotations_mean() -> None:
             "from typing import Any, Literal"] == scope.imports()
 
 
+@pytest.mark.parametrize(("annotation", "written"), [
+    ("dict", "dict[Any, Any]"), (list, "list[Any]"), (tuple, "tuple[Any, ...]"), ("Callable", "Callable[..., Any]"),
+    (Iterator, "collections.abc.Iterator[Any]"), (Generator, "collections.abc.Generator[Any, Any, Any]"),
+    ("typing.Dict", "typing.Dict[Any, Any]"), ("os.PathLike", "os.PathLike[Any]"),
+    ("dict[str, 'list'] | set", "dict[str, list[Any]] | set[Any]"),
+    ("list[int]", "list[int]"), ("_OfOne", "_OfOne[Any]"), ("_Aliased", "_Aliased[Any]"), ("_Whole", "_Whole"),
+    ("_OfCalls", "_OfCalls[..., Any]"), ("_OfMany", "Any"), ("_Holder._Inner", "_Holder._Inner"),
+    ("np.ndarray", "numpy.ndarray"), ("int", "int")])  # NumPy's have defaults
+def test_a_generic_type_without_arguments_gets_any(annotation: object, written: str, monkeypatch: pytest.MonkeyPatch
+                                                   ) -> None:
+    monkeypatch.setattr(annotations, "is_typed", lambda module: True)
+    assert written == Scope([], {}).annotation(annotation, [__name__])
+
+
+_T, _P, _Ts = TypeVar("_T"), ParamSpec("_P"), TypeVarTuple("_Ts")
+_Aliased = dict[str, _T]
+
+
+class _OfOne(Generic[_T]): ...
+class _Whole(_OfOne[int]): ...
+class _OfCalls(Generic[_P, _T]): ...
+class _OfMany(Generic[*_Ts]): ...
+
+
+class _Holder(Generic[_T]):
+    class _Inner: ...
+
+
 def test_what_cannot_be_loaded_is_left_out_and_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     load = registry.load
 
@@ -376,12 +405,13 @@ def test_a_directory_that_cannot_be_written_to_is_told(tmp_path: Path, capsys: p
 # What type checkers make of them
 
 def mypy(folder: Path, *settings: str) -> set[int]:
-    """The lines of program.py that mypy refuses, strict."""
+    """The lines of program.py that mypy refuses, strict; it must accept the stubs themselves."""
     pytest.importorskip("mypy")
     (folder / "mypy.ini").write_text("\n".join(["[mypy]", *settings]))
     done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--config-file", "mypy.ini", "program.py"],
                           cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode in (0, 1), done.stdout + done.stderr
+    assert [] == re.findall(r"^(?!program\.py).*: error.*", done.stdout, re.MULTILINE)
     return {int(line) for line in re.findall(r"^program\.py:(\d+): error", done.stdout, re.MULTILINE)}
 
 
@@ -406,13 +436,22 @@ def program(folder: Path, text: str) -> set[int]:
     return {number for number, line in enumerate(text.splitlines(), 1) if line.endswith("# refused")}
 
 
+#: Types that a pack may annotate with, and that strict checkers want arguments for.
+BARE = ("dict", "list", "tuple", "set", "type", "zip", "Callable", "np.ndarray", "np.dtype", "os.PathLike",
+        "re.Pattern", "typing.Dict", "typing.Tuple", "typing.Callable", Iterator, Generator, Mapping, Sequence, Counter,
+        defaultdict)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("check", [mypy, pyright])
 def test_the_standard_stubs_tell_type_checkers_what_programs_may_do(check: Callable[[Path], set[int]], tmp_path: Path
                                                                     ) -> None:
     if manifest.distribution("corejax-stubs") is None:
         pytest.skip("corejax-stubs isn't installed here")
-    assert program(tmp_path, PROGRAM) == check(tmp_path)
+    scope = Scope([], {})
+    lines = [f"x{i}: {scope.annotation(each, [__name__])}" for i, each in enumerate(BARE)]
+    (tmp_path / "bare.pyi").write_text("\n".join([*scope.imports(), *lines]))
+    assert program(tmp_path, f"{PROGRAM}    import bare\n    print(bare)\n") == check(tmp_path)
 
 
 @pytest.mark.exhaustive

@@ -122,10 +122,11 @@ def read_only(host: np.ndarray) -> np.ndarray:
 def is_in_order(host: np.ndarray) -> bool:
     """Whether the elements are one after the other in memory, in row-major order.
 
-    NumPy computes with others in loops of another kind, whose last bits differ.
+    NumPy computes with others in loops of another kind, whose last bits differ. By its flag, an array of one element is
+    in any order, though its steps may be backward.
     """
     flags = host.flags
-    return flags.c_contiguous and flags.aligned
+    return flags.c_contiguous and flags.aligned and (not host.ndim or host.strides[-1] == host.itemsize)
 
 
 def in_order(host: np.ndarray) -> np.ndarray:

@@ -257,7 +257,7 @@ def inexact(dtype: np.dtype, weak: bool = False) -> np.dtype:
     """
     if is_inexact(dtype):
         return dtype
-    return default_dtype("f") if weak or dtype.itemsize == 8 else float32
+    return default_dtype("f") if weak and dtype != bool_ or dtype.itemsize == 8 else float32
 
 
 # Python's numbers in a dtype

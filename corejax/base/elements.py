@@ -12,9 +12,11 @@ a device, and in compiled programs, only what is stored exists, with its own axe
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from keyword import iskeyword
 from threading import Lock
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -29,15 +31,18 @@ from corejax.base.tracebacks import public
 class ElementType:
     """A type of elements that a pack defines, for an entry point in the group `corejax.dtypes`.
 
-    - `name`: what it is called, also where programs are printed; the name of its entry point.
+    - `name`: what it is called, also where programs are printed; the name of its entry point. An identifier, perhaps
+      with another one in angle brackets: `rational`, `key<fry>`.
     - `physical`, `trailing`: each element is stored as an array of this dtype and shape.
     - `show`: from such an array, the text that one element prints as.
     - `refuses`: primitives that would accept these elements and shall not, each with the reason.
     - `todo`: what to do instead of something that these elements don't support, for its error.
     """
 
-    __slots__ = ("dtype", "name", "physical", "refuses", "show", "todo", "trailing")
+    __slots__ = ("_file", "dtype", "module", "name", "physical", "refuses", "show", "todo", "trailing")
     name: str
+    module: str
+    """The module that declares it."""
     physical: np.dtype
     trailing: tuple[int, ...]
     dtype: np.dtype
@@ -46,10 +51,12 @@ class ElementType:
     def __init__(self, name: str, physical: dtypes.DTypeLike, trailing: Iterable[int] = (), *,
                  show: Callable[[np.ndarray], str] | None = None, refuses: Mapping[str, str] | None = None,
                  todo: str = "") -> None:
-        if not isinstance(name, str) or not name.isidentifier():
-            raise _wrong("its name must be an identifier", repr(name), "a str such as 'rational'")
-        if name not in dtypes.names() and (iskeyword(name) or _is_of_numpy(name)):
-            raise _wrong(f"{name!r} means something else in Python or NumPy", repr(name), "a name of its own")
+        if not isinstance(name, str) or not _is_spelled_well(name):
+            raise _wrong("its name must be an identifier, perhaps with another one in angle brackets", repr(name),
+                         "a str such as 'rational' or 'key<fry>'")
+        if name not in dtypes.names() and _means_something_else(name):
+            raise _wrong(f"{name!r} means something else in Python, in NumPy or where programs are printed",
+                         repr(name), "a name of its own")
         self.name = name
         self.physical = dtypes.canonical(physical)
         if self.physical is dtypes.float0 or self.physical in _declared:
@@ -60,6 +67,7 @@ class ElementType:
             raise _wrong(f"show of {name} must be a function", kind_of(show), "a function from an ndarray to a str")
         self.show = show
         self.refuses, self.todo = dict(refuses or {}), todo
+        self.module, self._file = _declarer(sys._getframe(1))
         _declare(self)
 
     def stored(self, elements: np.ndarray) -> np.ndarray:
@@ -91,6 +99,12 @@ class ElementType:
         return named, (self.name,)
 
 
+#: Where the frames are of which `ElementType(...)` consists.
+_BASE = f"{__package__}."
+
+#: What stands for other values in the text of programs.
+_OF_PROGRAMS = frozenset(("UNCONSTRAINED", "closed", "inf", "nan"))
+
 _declared: dict[np.dtype, ElementType] = {}
 _declaring = Lock()
 
@@ -100,10 +114,8 @@ def _declare(element: ElementType) -> None:
     dtype = np.dtype([(element.name, element.physical, element.trailing)])
     with _declaring:
         known = next((other for other in _declared.values() if other.name == element.name), None)
-        if known is not None and known.dtype != dtype:
-            raise CorejaxValueError(f"there is another element type {element.name!r} already", got=repr(element),
-                                    wanted=repr(known), where=here(),
-                                    todo="choose another name; it is part of programs and of files")
+        if known is not None and (known.dtype != dtype or _are_rivals(element, known)):
+            raise _clash(element, known)
         if known is None:
             if element.name in dtypes.names():
                 raise CorejaxValueError(f"{element.name!r} is the name of a dtype of corejax's own", got=repr(element),
@@ -114,6 +126,31 @@ def _declare(element: ElementType) -> None:
         element.dtype = dtype  # first: other threads may find it at once
         _declared[dtype] = element
         dtypes.stands_for(element, dtype)
+
+
+def _clash(element: ElementType, known: ElementType) -> CorejaxValueError:
+    other = f"and was declared by {known.module} already" if element.module != known.module else "twice"
+    return CorejaxValueError(
+        f"the element type {element.name!r} is declared by {element.module}, {other}", got=repr(element),
+        wanted=f"one declaration; there is {known!r}", where=here(),
+        todo="choose another name, since it is part of programs and of files; of two packs with the same one, leave "
+             "one out: COREJAX_DISABLE_PACKS")
+
+
+def _declarer(frame: FrameType | None) -> tuple[str, str]:
+    """The module that declares a type, by its own name if it is run by `python -m`, and its file, if it has one."""
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith(_BASE):
+        frame = frame.f_back
+    names = {} if frame is None else frame.f_globals
+    module = getattr(names.get("__spec__"), "name", None) or str(names.get("__name__", "?"))
+    file = "" if frame is None else frame.f_code.co_filename
+    return module, "" if file.startswith("<") else file
+
+
+def _are_rivals(element: ElementType, known: ElementType) -> bool:
+    """Whether they are declared by different modules; one that is gone, as its import failed, has no say any more."""
+    same = element.module == known.module or element._file == known._file != ""
+    return not same and known.module in sys.modules
 
 
 def find(dtype: np.dtype) -> ElementType | None:
@@ -163,7 +200,18 @@ def _sizes(name: str, trailing: Iterable[int]) -> tuple[int, ...]:
 
 def is_reserved(name: str) -> bool:
     """Whether a name means something else already: a dtype of corejax's own, or something in Python or NumPy."""
-    return name in dtypes.names() or iskeyword(name) or _is_of_numpy(name)
+    return name in dtypes.names() or _means_something_else(name)
+
+
+def _is_spelled_well(name: str) -> bool:
+    """Whether it is an identifier, or one with another one in angle brackets, as in `key<fry>`."""
+    stem, bracket, rest = name.partition("<")
+    return stem.isidentifier() and (not bracket or rest.endswith(">") and rest[:-1].isidentifier())
+
+
+def _means_something_else(name: str) -> bool:
+    stem = name.partition("<")[0]
+    return iskeyword(stem) or stem in _OF_PROGRAMS or _is_of_numpy(name)
 
 
 def _is_of_numpy(name: str) -> bool:

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from corejax.arrays.array import Array
-from corejax.arrays.storage import as_scalar
+from corejax.arrays.storage import as_scalar, is_in_order
 from corejax.base import dtypes
 from corejax.base.avals import ShapedArray, known_aval
 from corejax.base.caches import also_clear
@@ -271,7 +271,7 @@ def _boxed(out: Any, expected: ShapedArray) -> Array:
         raise _OtherType
     array: Array = _new(Array)
     array.aval = expected
-    if out.flags.c_contiguous:
+    if out.flags.c_contiguous and (out.base is None or is_in_order(out)):
         array._host = out
     else:
         array._view = out

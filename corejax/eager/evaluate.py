@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from corejax.arrays.array import Array
-from corejax.arrays.storage import as_scalar, is_on_device, read_only
+from corejax.arrays.storage import as_scalar, is_in_order, is_on_device, read_only
 from corejax.base import dtypes
 from corejax.base.avals import ShapedArray
 from corejax.base.late import late
@@ -192,7 +192,7 @@ class EvalTrace(Trace):
                 array._host = out
             elif not expected.shape:
                 array._host = as_scalar(out)
-            elif out.flags.c_contiguous:
+            elif out.flags.c_contiguous and (out.base is None or is_in_order(out)):
                 array._host = out
             else:
                 array._view = out

@@ -10,7 +10,10 @@ import ast
 import builtins
 import inspect
 import sys
+import types
 import typing
+import weakref
+from collections import ChainMap, Counter, OrderedDict, abc, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from importlib.util import resolve_name
@@ -18,6 +21,17 @@ from pathlib import Path
 
 #: A module and a name in it; no name stands for the module itself.
 Origin = tuple[str, str | None]
+
+_ONE = (type, map, filter, zip, reversed, Counter, abc.AsyncIterator, abc.Collection, abc.Iterator, abc.KeysView,
+        abc.MutableSequence, abc.MutableSet, abc.Reversible, abc.Sequence, abc.Set, abc.ValuesView)
+_TWO = (dict, defaultdict, OrderedDict, ChainMap, abc.Mapping, abc.MutableMapping, abc.ItemsView, abc.AsyncGenerator,
+        types.AsyncGeneratorType, types.MappingProxyType, weakref.WeakKeyDictionary, weakref.WeakValueDictionary)
+_THREE = (abc.Generator, abc.Coroutine, types.GeneratorType, types.CoroutineType)
+
+#: What Python's own generic types are written with where they stand alone, if that isn't what their classes say.
+_ARGUMENTS: dict[object, str] = {
+    tuple: "Any, ...", abc.Callable: "..., Any", abc.MappingView: "", **dict.fromkeys(_ONE, "Any"),
+    **dict.fromkeys(_TWO, "Any, Any"), **dict.fromkeys(_THREE, "Any, Any, Any")}
 
 
 def origins(source: str, module: str, package: str) -> dict[str, Origin]:
@@ -141,7 +155,51 @@ class _Rename(ast.NodeTransformer):
         self._scope, self._known = scope, list(known)
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        origin = next((names[node.id] for names in self._known if node.id in names), None)
+        return self._complete(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        return self._complete(node)
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        if not isinstance(node.value, str):
+            return node
+        return self.visit(ast.parse(node.value, mode="eval").body)  # type: ignore[no-any-return]
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        value = self._bare(node.value)
+        if ast.unparse(value).rpartition(".")[2] == "Literal":
+            return ast.Subscript(value, node.slice)
+        return ast.Subscript(value, self.visit(node.slice))
+
+    def _complete(self, node: ast.expr) -> ast.expr:
+        """A type that stands alone: a generic one gets `Any` for its parameters, since strict checkers want them."""
+        written, arguments = self._bare(node), _arguments(self._meaning(node))
+        if not arguments:
+            return written
+        text = arguments.replace("Any", self._scope.name(("typing", "Any")))
+        return ast.Subscript(written, typing.cast(ast.Subscript, ast.parse(f"_[{text}]", mode="eval").body).slice)
+
+    def _bare(self, node: ast.expr) -> ast.expr:
+        if isinstance(node, ast.Name):
+            return self._name(node)
+        return self._attribute(node) if isinstance(node, ast.Attribute) else self.visit(node)
+
+    def _origin(self, name: str) -> Origin | None:
+        return next((names[name] for names in self._known if name in names), None)
+
+    def _meaning(self, node: ast.expr) -> object:
+        """What a name stands for, as far as that is loaded."""
+        if isinstance(node, ast.Attribute):
+            return sys.modules.get(ast.unparse(node)) or inspect.getattr_static(
+                self._meaning(node.value), node.attr, None)
+        if not isinstance(node, ast.Name):
+            return None
+        module, name = self._origin(node.id) or ("builtins", node.id)
+        loaded = sys.modules.get(module)
+        return loaded if name is None else inspect.getattr_static(loaded, name, sys.modules.get(name))
+
+    def _name(self, node: ast.Name) -> ast.expr:
+        origin = self._origin(node.id)
         if origin is not None:
             if not is_typed(origin[0]):
                 raise LookupError(node.id)
@@ -155,21 +213,24 @@ class _Rename(ast.NodeTransformer):
             return ast.Name(self._scope.name((node.id, None)))
         raise LookupError(node.id)
 
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+    def _attribute(self, node: ast.Attribute) -> ast.expr:
         dotted = ast.unparse(node)
         if dotted in sys.modules and not any([dotted.partition(".")[0] in names for names in self._known]):
             if not is_typed(dotted):
                 raise LookupError(dotted)
             return ast.parse(self._scope.name((dotted, None)), mode="eval").body
-        return ast.Attribute(self.visit(node.value), node.attr)
+        return ast.Attribute(self._bare(node.value), node.attr)
 
-    def visit_Constant(self, node: ast.Constant) -> ast.expr:
-        if not isinstance(node.value, str):
-            return node
-        return self.visit(ast.parse(node.value, mode="eval").body)  # type: ignore[no-any-return]
 
-    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        value = self.visit(node.value)
-        if ast.unparse(value).rpartition(".")[2] == "Literal":
-            return ast.Subscript(value, node.slice)
-        return ast.Subscript(value, self.visit(node.slice))
+def _arguments(found: object) -> str:
+    """What a type that stands alone is to be written with, in brackets; nothing if it isn't generic."""
+    kind = found if hasattr(found, "__args__") else typing.get_origin(found) or found  # typing.List stands for list
+    if isinstance(kind, type) and kind in _ARGUMENTS:
+        return _ARGUMENTS[kind]
+    parameters = getattr(kind, "__parameters__", ())
+    if isinstance(parameters, tuple) and parameters:
+        if any([isinstance(each, typing.TypeVarTuple) for each in parameters]):
+            raise LookupError(kind)
+        return ", ".join(["..." if isinstance(each, typing.ParamSpec) else "Any" for each in parameters])
+    is_pythons = isinstance(kind, type) and kind.__module__.partition(".")[0] in sys.stdlib_module_names
+    return "Any" if is_pythons and "__class_getitem__" in vars(kind) else ""

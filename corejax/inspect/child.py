@@ -1,10 +1,10 @@
 """What `check` and `doctor` run in processes of their own, since others' code may hang or end a process.
 
-    python -m corejax.inspect.child FILE packs [STEP ...]
-    python -m corejax.inspect.child FILE backend NAME
+    python -m corejax.inspect.child FOLDER packs [STEP ...]
+    python -m corejax.inspect.child FOLDER backend NAME
 
-It writes JSON into the file, a line as soon as it is known: {"at": ...}, what is being done now,
-{"step": ...}, which step of several has begun, or what was found.
+It writes JSON into a file in the folder, a line as soon as it is known: {"at": ...}, what is being done now,
+{"step": ...}, which step of several has begun, or what was found. `said` is how much had been printed by then.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from corejax.arrays.storage import to_numpy
 from corejax.base.avals import ShapedArray
 from corejax.base.config import config
 from corejax.base.errors import CorejaxError
+from corejax.inspect import watching
 from corejax.inspect.checkup import checkup
 from corejax.installed import registry
 from corejax.interpreters.staging import stage
@@ -37,6 +39,12 @@ from corejax.xla.runtime import backends, client
 Say = Callable[..., None]
 
 _PACKS = "packs"
+
+# What is being checked may replace these, and close or redirect whatever is open.
+_exit, _getpid, _stat, _open, _write, _close = os._exit, os.getpid, os.stat, os.open, os.write, os.close
+_encode = json.JSONEncoder().encode
+_FLAGS = os.O_WRONLY | os.O_APPEND
+_HIGH = 200  # a descriptor that nobody closes by accident, with all of the first ones
 
 
 def packs(say: Say, *without: str) -> None:
@@ -101,29 +109,53 @@ def _smoke(device: object) -> str:
     return "" if np.array_equal(out, values + values) else f"{out.tolist()} instead of {(values + values).tolist()}"
 
 
-def main(file: str, command: str, *arguments: str) -> None:
-    """Run a command; an error is what it found last."""
-    if hasattr(faulthandler, "register"):  # whoever waits for it asks where it is; to abort it would leave a core dump
-        faulthandler.register(signal.SIGUSR1)
-    with open(file, "a", encoding="utf-8") as lines:
-        def say(**found: object) -> None:
-            if os.getpid() != me:  # what is being checked has forked the process, and goes on in both
-                os._exit(0)
-            print(json.dumps(found), file=lines, flush=True)
+def _append(path: str, text: str) -> None:
+    opened = _open(path, _FLAGS)
+    _write(opened, text.encode("utf-8", "backslashreplace"))
+    _close(opened)
 
-        me = os.getpid()
-        try:
-            if command == _PACKS:
-                packs(say, *arguments)
-            else:
-                backend(say, *arguments)
-        except CorejaxError as error:
-            say(error=error.message + (f": {error.got}" if error.got else ""), todo=error.todo or "")
-        except (Exception, SystemExit) as error:
-            say(error=registry.words(error), todo="")
-        say(at="")
+
+def _reporter(lines: str, said: str) -> Say:
+    """The function that writes what was found."""
+    me = _getpid()
+
+    def say(**found: object) -> None:
+        if _getpid() != me:  # what is being checked has forked the process, and goes on in both
+            _exit(0)
+        _append(lines, _encode({**found, "said": _stat(said).st_size}) + "\n")
+    return say
+
+
+def _show_stacks(said: str) -> None:
+    """Have the stack written down if the process crashes, or if whoever waits for it asks where it is."""
+    file = _open(said, _FLAGS)
+    with suppress(OSError):
+        file = os.dup2(file, _HIGH, inheritable=False)
+    faulthandler.enable(file)
+    if hasattr(faulthandler, "register"):  # to abort it would leave a core dump
+        faulthandler.register(signal.SIGUSR1, file)
+
+
+def main(folder: str, command: str, *arguments: str) -> None:
+    """Run a command; an error is what it found last."""
+    lines, said = os.path.join(folder, watching.LINES), os.path.join(folder, watching.SAID)
+    _show_stacks(said)
+    say = _reporter(lines, said)
+    try:
+        if command == _PACKS:
+            packs(say, *arguments)
+        else:
+            backend(say, *arguments)
+    except CorejaxError as error:
+        say(error=error.message + (f": {error.got}" if error.got else ""), todo=error.todo or "")
+    except (Exception, SystemExit) as error:
+        say(error=registry.words(error), todo="")
+    except BaseException as error:  # which would end the process, unless there are threads that it waits for
+        _append(said, f"\n{registry.words(error)}\n")
+        _exit(1)
+    say(at="")
     if command == _PACKS:
-        os._exit(0)  # whatever threads there are: those that keep a process from ending have been told
+        _exit(0)  # whatever threads there are: those that keep a process from ending have been told
 
 
 if __name__ == "__main__":

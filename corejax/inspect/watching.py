@@ -18,6 +18,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+#: In the folder that a process gets: what it finds, and what it prints.
+LINES, SAID = "lines", "said"
+
 _KERNEL = str(Path(__file__).parent.parent) + os.sep
 _POSIX = hasattr(os, "killpg")
 _PYTHON = str(Path(os.__file__).parent) + os.sep
@@ -29,8 +32,8 @@ _MOST_SAID, _TAIL = 1 << 26, 1 << 20  # bytes that it may write, and of which th
 
 
 class Ended(NamedTuple):
-    """What a process found; and if it didn't come to its end, why, what it was doing, on which line, and all steps that
-    it had begun.
+    """What a process found; and if it didn't come to its end, why, what it was doing, on which line of which file, and
+    all steps that it had begun.
     """
 
     found: list[dict[str, Any]]
@@ -38,17 +41,18 @@ class Ended(NamedTuple):
     at: str = ""
     place: str = ""
     steps: tuple[str, ...] = ()
+    file: str = ""
 
 
 def run(arguments: Sequence[str], seconds: float) -> Ended:
     """Run `corejax.inspect.child` with these arguments, as this process would find it, for so many seconds at most."""
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        lines, said = Path(folder, "lines"), Path(folder, "said")
+        lines, said = Path(folder, LINES), Path(folder, SAID)
         lines.touch()
         path = os.pathsep.join([os.path.abspath(entry) for entry in sys.path])
-        # Not the current folder first, unless it is here; and the stack to be printed if it crashes.
-        command = [sys.executable, "-P", "-X", "faulthandler", "-m", "corejax.inspect.child", str(lines), *arguments]
-        with open(said, "wb") as output:
+        # Not the current folder first, unless it is here; and what is printed is written at once.
+        command = [sys.executable, "-P", "-u", "-X", "faulthandler", "-m", "corejax.inspect.child", folder, *arguments]
+        with open(said, "ab") as output:
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                                        env={**os.environ, "PYTHONPATH": path}, start_new_session=True)
         try:
@@ -58,11 +62,19 @@ def run(arguments: Sequence[str], seconds: float) -> Ended:
         found = [json.loads(line) for line in lines.read_text("utf-8").splitlines() if line.endswith("}")]
         at = next((each["at"] for each in reversed(found) if "at" in each), "")
         steps = tuple([each["step"] for each in found if "step" in each])
-        rest = [each for each in found if "at" not in each and "step" not in each]
+        rest = [{key: value for key, value in each.items() if key != SAID} for each in found
+                if "at" not in each and "step" not in each]
         if not why and found and not at:
             return Ended(rest)
-        text = _tail(said)
-        return Ended(rest, why or f"ends with exit code {process.returncode}", at, _place(text) or _last(text), steps)
+        text = _tail(said, _since(found, at))
+        file, place = _place(text)
+        return Ended(rest, why or f"ends with exit code {process.returncode}", at, place or _last(text), steps, file)
+
+
+def _since(found: Sequence[dict[str, Any]], at: str) -> int:
+    """How much a process had printed when it began, in its last step, with what it was doing."""
+    begun = [i for i, each in enumerate(found) if "step" in each]
+    return next((each[SAID] for each in found[begun[-1]:] if each.get("at") == at), 0) if begun else 0
 
 
 def _ended(process: subprocess.Popen[bytes], seconds: float, said: Path) -> str:
@@ -98,10 +110,10 @@ def _too_much(pid: int, said: Path) -> str:
     return "takes more than half of the memory" if pages > most else ""
 
 
-def _tail(said: Path) -> str:
-    """The end of what a process wrote."""
+def _tail(said: Path, since: int) -> str:
+    """The end of what a process wrote, from a place on."""
     with open(said, "rb") as file:
-        file.seek(max(0, said.stat().st_size - _TAIL))
+        file.seek(max(since, said.stat().st_size - _TAIL))
         return file.read().decode("utf-8", "replace")
 
 
@@ -115,11 +127,11 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait(_PATIENCE)  # one that a driver holds can't be ended, so not for ever
 
 
-def _place(said: str) -> str:
-    """The innermost line of others' code on the stack that a process left."""
+def _place(said: str) -> tuple[str, str]:
+    """The file of the innermost line of others' code on the stack that a process left, and the line as text."""
     stack = _STACK.search(said)
     frames = [found for found in _FRAME.findall(stack[1] if stack else "") if not _is_below(found[0])]
-    return "{}:{} ({})".format(*frames[0]) if frames else ""
+    return (frames[0][0], "{}:{} ({})".format(*frames[0])) if frames else ("", "")
 
 
 def _is_below(file: str) -> bool:

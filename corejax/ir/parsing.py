@@ -28,10 +28,11 @@ from corejax.kernel.scalars import NUMBER, read_number, read_python_number
 
 _SPACE = re.compile(r"(?:\s+|#[^\n]*)*")
 _WORD = re.compile(r"[a-zA-Z_]\w*")
+_DTYPE = re.compile(r"[^\W\d]\w*(?:<[^\W\d]\w*>)?")
 _VARIABLE = re.compile(r"[a-z]+(?![\w:])")
 _BINDER = re.compile(r"([a-z]+|_):")
 _PRIMITIVE = re.compile(r"[^\s\[\](){},:;=#]+")
-_TYPE = re.compile(r"(~?)([^\W\d]\w*)\[([\d,]*)\](?:\{([^{}]+)\})?")
+_TYPE = re.compile(rf"(~?)({_DTYPE.pattern})\[([\d,]*)\](?:\{{([^{{}}]+)\}})?")
 _STRING = re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"")
 _EFFECT = re.compile(rf"[\w.\-]+|{_STRING.pattern}")
 
@@ -274,7 +275,7 @@ class _Reader:
             return UNCONSTRAINED
         if self.accept_text("None"):
             return None
-        if found := self.accept(_WORD):
+        if found := self.accept(_DTYPE):
             try:
                 return dtypes.from_short_name(found[0])
             except CorejaxTypeError:

@@ -2,7 +2,7 @@
 
     jaxpr     ::=  { lambda binder* ; binder* . let equation* in (operand, ...) }
     binder    ::=  name:type                                  `_` names what nothing uses
-    type      ::=  f64[3]  |  ~f64[]                          `~` is a weak type
+    type      ::=  f64[3]  |  ~f64[]  |  key<fry>[2]          `~` is a weak type
     equation  ::=  binder+ = primitive[name=value ...] operand*  with {effect, ...}
     primitive ::=  sin  |  distribution/sin                   with its owner only where others have its name
     operand   ::=  name  |  3.0:~f64[]
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 OPAQUE = "<opaque>"
 
 #: Matches what stands for a value that has no text to parse back.
-NO_TEXT = re.compile(r"<[^<>\n]+>")
+NO_TEXT = re.compile(r"(?<!\w)<[^<>\n]+>")
 
 #: Words of the grammar that would otherwise be valid names of variables.
 RESERVED = frozenset(("in", "inf", "lambda", "let", "nan", "with"))

@@ -47,6 +47,7 @@ from corejax import plugins as plugins
 from corejax.api import remat as remat
 from corejax import sharding as sharding
 from corejax import tree as tree
+from corejax.api import typeof as typeof
 from corejax.api import value_and_grad as value_and_grad
 from corejax.api import vjp as vjp
 from corejax.api import vmap as vmap

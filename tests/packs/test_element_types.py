@@ -22,10 +22,10 @@ from corejax.testing import check_primitive
 PAIR = ElementType("test_pair", np.float64, (2,), show=lambda pair: f"<{pair[0]:g} {pair[1]:g}>", todo="use neither",
                    refuses={"rev": "they have an order"})
 TABLE = ElementType("test_table", np.float32, (2, 3))
-PLAIN = ElementType("test_plain", np.int16)
+PLAIN = ElementType("test<plain>", np.int16)
 TYPES = (PAIR, TABLE, PLAIN)
-wrap = {kind: define(elements.Wrap(f"wrap_{kind.name}", kind)) for kind in TYPES}
-unwrap = {kind: define(elements.Unwrap(f"unwrap_{kind.name}", kind)) for kind in TYPES}
+wrap = {kind: define(elements.Wrap(f"wrap_{i}", kind)) for i, kind in enumerate(TYPES)}
+unwrap = {kind: define(elements.Unwrap(f"unwrap_{i}", kind)) for i, kind in enumerate(TYPES)}
 
 MOVING = ["broadcast_in_dim", "concatenate", "copy", "dynamic_slice", "dynamic_update_slice", "gather",
           "optimization_barrier", "pad", "reshape", "rev", "scatter", "select_n", "slice", "squeeze", "stop_gradient",
@@ -339,9 +339,10 @@ counted, like = define(Counted()), define(Like())
 
 
 @pytest.mark.parametrize("make, problem", [
-    (lambda: ElementType("test_table", np.float32, (3,)), "another element type 'test_table' already"),
+    (lambda: ElementType("test_table", np.float32, (3,)), "'test_table' is declared by test_element_types, twice"),
     (lambda: ElementType("f64", np.float32), "a dtype of corejax's own"),
-    (lambda: ElementType("no name", np.float32), "must be an identifier"),
+    *[(partial(ElementType, name, np.float32), "must be an identifier, perhaps with another one in angle brackets") for
+      name in ("no name", "key<", "key<>", "<fry>", "key<fry", "key<fry>2", "key<un-safe>", "key<a<b>>", "key<f>>")],
     (lambda: ElementType("test_wrong", object), "object can't be computed with"),
     (lambda: ElementType("test_wrong", PAIR), "can't be stored as test_pair"),
     (lambda: ElementType("test_wrong", cj.float0), "can't be stored as float0"),
@@ -355,8 +356,9 @@ counted, like = define(Counted()), define(Like())
     (lambda: cj.ShapeDtypeStruct((3,), "test_nobody"), "is not a dtype"),
     (lambda: cj.device_put(np.zeros(3, [("test_nobody", np.int8)])), "no pack in use brings the element type"),
     (lambda: cj.device_put(np.zeros(3, [("test_pair", ">f8", (2,))])), "test_pair are stored in another way"),
-    (lambda: ElementType("float64", np.float32), "means something else in Python or NumPy"),
-    (lambda: ElementType("None", np.float32), "means something else in Python or NumPy"),
+    (lambda: ElementType("float64", np.float32), "means something else in Python, in NumPy or where"),
+    (lambda: ElementType("None<of>", np.float32), "means something else in Python, in NumPy or where"),
+    (lambda: ElementType("closed", np.float32), "means something else in Python, in NumPy or where"),
     (lambda: lax.iota("test_pair", 3), "can't count in test_pair"),
     (lambda: f"{wrap[PAIR](np.zeros(2)):.3f}", "can't be formatted as '.3f'"),
     (lambda: cj.jit(counted)(X), "test_counted .* structural: its vmap rule maps a result that holds no elements"),
@@ -369,9 +371,10 @@ def test_mistakes_are_told(make, problem):
 
 @pytest.mark.parametrize("physical", [np.float64, np.complex64, cj.bfloat16, bool], ids=str)
 def test_the_conformance_kit_passes_what_makes_and_opens_elements(physical):
-    kind = ElementType(f"test_kit_{np.dtype(physical).name}", physical, (2,))
-    check_primitive(define(elements.Wrap(f"wrap_{kind.name}", kind)))
-    check_primitive(define(elements.Unwrap(f"un{kind.name}", kind)))
+    name = np.dtype(physical).name
+    kind = ElementType(f"test_kit<{name}>", physical, (2,))
+    check_primitive(define(elements.Wrap(f"wrap_kit_{name}", kind)))
+    check_primitive(define(elements.Unwrap(f"unwrap_kit_{name}", kind)))
 
 
 def test_what_was_made_of_a_users_array_can_not_be_written_to():
@@ -403,10 +406,10 @@ def test_names_in_capitals_parse_back():
 
 
 def test_declaring_one_again_is_the_same_type():
-    again = ElementType("test_plain", "int16", (), show=lambda x: "plain")
+    again = ElementType("test<plain>", "int16", (), show=lambda x: "plain")
     assert again.dtype is PLAIN.dtype
-    assert "Array([plain, plain], dtype=test_plain)" == repr(wrap[PLAIN](np.zeros(2, np.int16)))
-    assert cj.ShapeDtypeStruct((3,), "test_plain") == cj.ShapeDtypeStruct((3,), PLAIN)
+    assert "Array([plain, plain], dtype=test<plain>)" == repr(wrap[PLAIN](np.zeros(2, np.int16)))
+    assert cj.ShapeDtypeStruct((3,), "test<plain>") == cj.ShapeDtypeStruct((3,), PLAIN)
 
 
 # Any program that only moves elements, applied to the elements' numbers, says where each of them goes.

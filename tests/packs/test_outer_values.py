@@ -6,6 +6,7 @@ import gc
 import sys
 import types
 import weakref
+from contextvars import ContextVar
 from functools import partial
 from typing import NamedTuple
 
@@ -183,8 +184,58 @@ def by_class(y):
     return lambda xs, dots: Rule.apply(xs, dots)
 
 
-WAYS = [by_global, by_named_tuple, by_attribute, by_default, by_keyword, by_container, by_helper, by_jitted_helper,
-        by_linear_function, by_class, lambda y: Holder(y).rule,
+def by_method_of_a_container(y):
+    get = {"y": y}.get
+    return lambda xs, dots: (2.0 * xs[0], get("y") * dots[0])
+
+
+def by_item_method(y):
+    item = [0.0, y].__getitem__
+    return lambda xs, dots: (2.0 * xs[0], item(1) * dots[0])
+
+
+def by_base_class(y):
+    class Base:
+        rate = y
+
+    class Derived(Base):
+        pass
+
+    derived = Derived()
+    return lambda xs, dots: (2.0 * xs[0], 0.5 * (derived.rate + Derived.rate) * dots[0])
+
+
+def by_array_of_objects(y):
+    objects = np.empty(2, object)
+    objects[1] = y
+    return lambda xs, dots: (2.0 * xs[0], objects[1] * dots[0])
+
+
+def by_long_list(y):
+    values = [*[0.0] * 20_000, y]
+    return lambda xs, dots: (2.0 * xs[0], values[-1] * dots[0])
+
+
+def by_context(y):
+    variable = ContextVar("rate")
+    variable.set(y)
+    return lambda xs, dots: (2.0 * xs[0], variable.get() * dots[0])
+
+
+def by_weak_reference(y):
+    holder = weakref.ref(HOLDERS.setdefault("rate", Keeps()))
+    holder().y = y
+    return lambda xs, dots: (2.0 * xs[0], holder().y * dots[0])
+
+
+class Keeps:
+    pass
+
+
+HOLDERS = {}
+WAYS = [by_method_of_a_container, by_item_method, by_base_class, by_array_of_objects, by_long_list, by_context,
+        by_weak_reference, by_global, by_named_tuple, by_attribute, by_default, by_keyword, by_container, by_helper,
+        by_jitted_helper, by_linear_function, by_class, lambda y: Holder(y).rule,
         lambda y: partial(lambda y, xs, dots: (2.0 * xs[0], y * dots[0]), y),
         lambda y: cj.jit(lambda xs, dots: (2.0 * xs[0], y * dots[0]))]
 

@@ -312,7 +312,7 @@ HOSTILE = {
     "crashing": ("import ctypes\nctypes.string_at(0)", r"checking it is ended by SIGSEGV: .*crashing.py:2"),
     "exiting": ("import os\nos._exit(0)", "checking it ends with exit code 0"),
     "forking": ("import os\nos.fork()\ndef f(x):\n    return x\n", None),
-    "interrupting": ("raise KeyboardInterrupt", "checking it is ended by SIGINT: KeyboardInterrupt"),
+    "interrupting": ("raise KeyboardInterrupt", "checking it ends with exit code 1: KeyboardInterrupt"),
     "closing": ("import os, sys\nsys.stdout.close()\nos.close(1)\nos.close(2)\ndef f(x):\n    return x\n", None),
     "leaving": ("raise SystemExit(0)", "exits the process when it is imported: SystemExit: 0"),
     "printing": ("import sys\nsys.stdout.buffer.write(bytes(range(256)) * 99)\ndef f(x):\n    return x\n", None),
@@ -340,6 +340,39 @@ def test_whatever_packs_do_each_that_is_wrong_is_named_and_the_others_are_checke
     done = command(site, "check", "--seconds", "4", COREJAX_PACKS="exiting-pack,zealous-pack")
     assert 1 == done.returncode and "" == done.stdout
     assert "exiting-pack: checking it ends with exit code 0" in done.stderr and "zealous-pack: " in done.stderr
+
+
+#: What a pack does when it is imported, what one does that comes after it, and all that is told of them.
+FOLLOWED = {
+    "a thread that crashes while the other one is imported": (
+        "import ctypes, sys, threading, time\n"
+        "def crash():\n    while 'second' not in sys.modules: time.sleep(0.01)\n    ctypes.string_at(0)\n"
+        "threading.Thread(target=crash, daemon=True).start()", "import time\ntime.sleep(1)",
+        [r"first-pack: checking second-pack is ended by SIGSEGV: .*first.py:4 \(crash\); COREJAX_DISABLE_PACKS=first"]),
+    "nothing left to report by": (
+        "import json, os, sys\nos.write(2, b'a line\\n')\nsys.stdout.write('another line\\n')\n"
+        "json.dumps = lambda *_, **__: 'x'\nsys.stdout = sys.stderr = sys.excepthook = None\nos.closerange(0, 20)",
+        "import time\ntime.sleep(99)", [r"second-pack: checking it takes more than 4 s: .*second.py:2 \(<module>\); "]),
+    "a line that has nothing to do with the end": (
+        "import os\nprint('one line')\nos.write(2, b'another line\\n')", "import os\nos._exit(0)",
+        ["second-pack: checking it ends with exit code 0; "]),
+    "a thread that the process would wait for": (
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(99,), name='on').start()",
+        "class Odd(BaseException): pass\nraise Odd('x')",
+        ["first-pack: its import starts a thread that keeps the process from ending: on; ",
+         "second-pack: checking it ends with exit code 1: Odd: x; "]),
+}
+
+
+@pytest.mark.parametrize(("first", "second", "told"), FOLLOWED.values(), ids=FOLLOWED)
+def test_no_pack_is_blamed_for_what_the_one_before_it_did(site, tmp_path, first, second, told):
+    site.pack("first-pack", {"functions": {"f": "first:f"}}, {"first": f"{first}\ndef f(x): ...\n"})
+    after = type(site)(tmp_path / "after")
+    after.pack("second-pack", {"functions": {"g": "second:g"}}, {"second": f"{second}\ndef g(x): ...\n"})
+    path = os.pathsep.join((str(site.folder), str(after.folder), os.getcwd()))
+    found = sorted(problems(command(site, "check", "--json", "--seconds", "4", PYTHONPATH=path,
+                                    COREJAX_PACKS="first-pack,second-pack")))
+    assert len(told) == len(found) and all(map(re.match, told, found)), found
 
 
 def test_a_pack_that_uses_one_that_ends_the_process_is_told_apart_from_it(site):
