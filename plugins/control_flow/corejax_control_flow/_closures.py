@@ -13,6 +13,7 @@ import hashlib
 import weakref
 from array import array
 from collections.abc import Collection, Hashable, Iterable, Iterator
+from contextvars import ContextVar
 from functools import partial
 from types import (
     BuiltinFunctionType,
@@ -21,6 +22,7 @@ from types import (
     GetSetDescriptorType,
     MemberDescriptorType,
     MethodType,
+    MethodWrapperType,
     ModuleType,
 )
 from typing import Any, NamedTuple
@@ -163,12 +165,11 @@ def _number(x: Any) -> Hashable:
     return atom(x) if kind is float or kind is complex else (kind, x)
 
 
-def _numbers(items: Collection[Any]) -> Hashable:
-    """Numbers and texts in a key; None if there is something else among them."""
-    kinds = {*map(type, items)}
-    if not kinds <= _PLAIN:
-        return None
-    return array("d", items).tobytes() if kinds == {float} else tuple(map(_number, items))
+def _numbers(items: Collection[Any]) -> bytes | tuple[Hashable, ...]:
+    """The numbers and texts among items, in a key: of floats their bytes; else a tuple with None for others."""
+    if {*map(type, items)} == {float}:
+        return array("d", items).tobytes()
+    return tuple([_number(x) if type(x) in _PLAIN else None for x in items])
 
 
 class _Search:
@@ -220,14 +221,21 @@ class _Search:
             queue += [(x.__self__, name), (x.__func__, name)]
         elif kind is partial:
             queue += [(x.func, name), (x.args, name), (x.keywords, name)]
+        elif issubclass(kind, (BuiltinFunctionType, MethodWrapperType)) and not isinstance(x.__self__, ModuleType):
+            self.parts.append(x.__name__)
+            queue.append((x.__self__, name))
+        elif kind is ContextVar or kind is weakref.ref:
+            self._identity(x, kind)
+            queue.append((x.get(None) if kind is ContextVar else x(), name))
         elif issubclass(kind, (np.ndarray, np.generic)):
-            self._ndarray(x, kind)
+            self._ndarray(x, kind, name)
         elif issubclass(kind, (ModuleType, CodeType, BuiltinFunctionType, Trace)) or kind is Array:
             self._identity(x, kind)
         elif issubclass(kind, type):
             self._identity(x, kind)
-            if self._is_followed(x) or "<locals>" in x.__qualname__:
+            if self._is_followed(x):
                 queue += [(item, name) for item in vars(x).values() if not isinstance(item, _PYTHONS_OWN)]
+                queue += [(base, name) for base in x.__bases__]
         else:
             self._identity(x, kind)
             queue += [(item, name) for item in _parts_of(x, kind)]
@@ -237,14 +245,15 @@ class _Search:
     def _items(self, items: Collection[Any], kind: type, name: str) -> None:
         numbers = _numbers(items)
         self.parts.append((kind, len(items), numbers))
-        if numbers is None:
-            self.queue += [(item, name) for item in items]
+        if type(numbers) is tuple:
+            self.queue += [(item, name) for item in items if type(item) not in _PLAIN]
 
-    def _ndarray(self, x: Any, kind: type) -> None:
-        if not self.has_key:
-            return
+    def _ndarray(self, x: Any, kind: type, name: str) -> None:
+        if x.dtype.hasobject:
+            self.queue += [(item, name) for item in x.ravel().tolist()]
         if x.nbytes > LONGEST or x.dtype.hasobject:
             self.has_key = False
+        if not self.has_key:
             return
         data = x.tobytes()
         self.parts.append((kind, x.dtype, x.shape, data if len(data) <= LONG else hashlib.sha256(data).digest()))
@@ -264,7 +273,7 @@ class _Search:
                 self.parts.append((kind, x))
 
     def _is_followed(self, x: type | FunctionType | BuiltinFunctionType) -> bool:
-        return _package(x.__module__) in self.packages
+        return _package(x.__module__) in self.packages or "<locals>" in x.__qualname__ and not _is_library(x.__module__)
 
     def _is_owner(self, x: object) -> bool:
         return self.owner is not None and _belongs_to(x, self.owner)

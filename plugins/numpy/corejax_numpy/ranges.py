@@ -123,7 +123,7 @@ def _as_asked(name: str, line: Any, dtype: DTypeLike | None, axis: int) -> Any:
     """The numbers in the dtype that was asked for, along the axis that was."""
     if dtype is not None:
         wanted = dtypes.canonical(dtype)
-        if dtypes.is_integer(wanted) and not dtypes.is_complex(line.dtype):
+        if dtypes.is_integer(wanted) and dtypes.is_float(line.dtype):
             line = lax.floor(line) if name == "linspace" else _snapped(line)
         line = operators.astype(line, wanted)
     at = shaping.canonical_axis(name, axis, line.ndim)
@@ -163,12 +163,13 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     (Array([1., 2., 4., 8.], dtype=float64), Array([   1,   10,  100, 1000], dtype=int64))
     """
     whole = dtype is not None and dtypes.is_integer(dtypes.canonical(dtype))
-    if whole and is_concrete(start) and is_concrete(stop):  # powers that miss an integer by a bit would lose all of it
+    if whole and is_concrete(start) and is_concrete(stop):  # NumPy's very powers: as integers, a bit less is one less
         ends = [np.asarray(end) for end in (start, stop)]
         count, to_end = shaping.as_int("geomspace", "a count", num), shaping.as_flag("geomspace", "endpoint", endpoint)
         if count >= 0 and all([end.dtype.char in "ldilq?bBhHILQ" for end in ends]):
             with np.errstate(all="ignore"):
-                return _as_asked("geomspace", array(np.geomspace(*ends, count, to_end)), dtype, axis)
+                return _as_asked("geomspace", array(np.geomspace(*ends, count, to_end, dtypes.canonical(dtype))), dtype,
+                                 axis)
     start, stop = [operators.astype(x, aval_of(x).dtype) for x in promoted((operand(start), operand(stop)), "f")]
     shape = np.broadcast_shapes(aval_of(start).shape, aval_of(stop).shape)
     start, stop = spread("geomspace", start, shape), spread("geomspace", stop, shape)
