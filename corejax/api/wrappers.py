@@ -130,12 +130,13 @@ class _Custom(Generic[P, R]):
         """
         self.implementation.defjvps(*jvps)
 
-    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any], symbolic_zeros: bool = False) -> None:
+    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any], symbolic_zeros: bool = False,
+               optimize_remat: bool = False) -> None:
         """Set the rules `fwd(*args) -> (output, residuals)`, `bwd(*nondiff_args, residuals, ct) -> cotangents`.
 
         `bwd` returns a tuple with a cotangent for each differentiated argument; None stands for zeros. With
         `symbolic_zeros`, `fwd` gets an object with a `.value` and a flag `.perturbed` for each array, and `ct` may
-        contain `cj.core.Zero`s.
+        contain `cj.core.Zero`s. `optimize_remat` is taken since JAX does, and changes nothing.
         """
         self.implementation.defvjp(fwd, bwd, symbolic_zeros)
 

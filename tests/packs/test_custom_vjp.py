@@ -256,6 +256,12 @@ def test_arguments_that_are_no_data():
     np.testing.assert_allclose(cj.vmap(cj.grad(lambda x: apply(lax.sin, x)))(X), 14 * np.sin(X))
 
 
+def test_an_optimization_that_jax_offers_changes_nothing():
+    f = cj.custom_vjp(lambda x: 2.0 * x)
+    f.defvjp(lambda x: (2.0 * x, None), lambda _, ct: (3.0 * ct,), optimize_remat=True)
+    assert 3.0 == cj.grad(f)(1.0) == cj.grad(cj.checkpoint(f))(1.0)
+
+
 def test_symbolic_zeros_are_shown_to_rules_that_ask_for_them():
     seen = []
     f = cj.custom_vjp(lambda x, y: (x * y, y))
