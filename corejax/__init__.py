@@ -22,7 +22,6 @@ from corejax.base.caches import generation
 from corejax.base.dtypes import bfloat16, float0, load_by
 from corejax.base.errors import CorejaxError
 from corejax.base.late import find_in, homes, late
-from corejax.base.moved import keep_old_names
 from corejax.base.source import error_without, here
 from corejax.base.tracebacks import trim
 from corejax.config import config
@@ -76,7 +75,6 @@ stand_on(EvalTrace)
 run_by(late("corejax.xla.runtime.client", keep=True), late("corejax.eager.moving", keep=True))
 freeze_by(late("corejax.packs.define"))
 load_by(registry.load_dtype)
-keep_old_names()
 namespaces.serve()
 
 _HOME = homes({

@@ -42,7 +42,7 @@ TYPES_ONLY = {
 }
 
 #: What imports by name: late modules, and objects that metadata names.
-BY_NAME_ONLY = {"corejax.base._jaxlib", "corejax.base.late", "corejax.base.moved", "corejax.inspect.entry_points",
+BY_NAME_ONLY = {"corejax.base._jaxlib", "corejax.base.late", "corejax.inspect.entry_points",
                 "corejax.installed.namespaces", "corejax.installed.registry", "corejax.packs.define", "corejax.testing"}
 
 

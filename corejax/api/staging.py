@@ -39,18 +39,13 @@ class ShapeDtypeStruct:
     `sharding` says how the array will be divided among devices, for a program that is compiled before there is one.
     """
 
-    __slots__ = ("shape", "dtype", "weak_type", "_sharding")
+    __slots__ = ("shape", "dtype", "weak_type", "sharding")
 
     def __init__(self, shape: Sequence[int], dtype: Any, *, weak_type: bool = False,
                  sharding: NamedSharding | None = None) -> None:
         aval = ShapedArray(shape, dtype, weak_type)
         self.shape, self.dtype, self.weak_type = aval.shape, aval.dtype, aval.weak_type
-        self._sharding = sharding
-
-    @property
-    def sharding(self) -> NamedSharding | None:
-        """How it will be divided; None if that isn't said."""
-        return getattr(self, "_sharding", None)  # it is missing in old pickles
+        self.sharding = sharding
 
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: int(np.prod(self.shape, dtype=object)))

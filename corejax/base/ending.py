@@ -123,7 +123,8 @@ def _begin() -> None:
             change(_gated)
         _state.threads = frozenset(threading.enumerate())
         _state.under_way = frozenset([call for frame in _frames() if (call := _outermost(frame)) is not None])
-        _state.kept = [x for x in gc.get_objects() if type(x) in _state.classes]
+        # gc.get_objects would refer to tuples that other threads are just making, which is an error in these
+        _state.kept = [x for x in gc.get_referrers(*_state.classes) if type(x) in _state.classes]
         _state.known.set()
         _await(PATIENCE, lambda: all([_state.under_way.isdisjoint(_stack(frame)) for frame in _frames()]))
     except KeyboardInterrupt:  # somebody has no patience

@@ -12,7 +12,6 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import FrameType, ModuleType
 
 from corejax.base.errors import CorejaxModuleNotFoundError, suggestion
-from corejax.base.moved import MOVED
 from corejax.base.source import describe, is_library
 from corejax.installed import registry
 from corejax.installed.groups import NAMESPACES
@@ -43,7 +42,7 @@ def is_reserved(name: str) -> bool:
     if name.startswith("lax."):
         return not name.removeprefix("lax.").isidentifier()
     root = sys.modules[_ROOT[:-1]]
-    return (not name.isidentifier() or name in vars(root)["__all__"] or _ROOT + name in MOVED or
+    return (not name.isidentifier() or name in vars(root)["__all__"] or
             PathFinder.find_spec(_ROOT + name, root.__path__) is not None)
 
 

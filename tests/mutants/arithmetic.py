@@ -27,7 +27,7 @@ MUTANTS = (
         ("jvp", "conj", "lambda out, x, y: y,",
          "lambda out, x, y: conj(y) if dtypes.is_complex(y.dtype) else y,"),
         ("transpose", "conj", "mul(ct, y)", "mul(ct, conj(y) if dtypes.is_complex(y.dtype) else y)"),
-        ("transpose", "dropped term", "mul(x, ct)", "ct"),
+        ("transpose", "dropped term", "mul(ct, x)", "ct"),
     )),
     *mutants_of("square", MODULE, "square", (
         ("jvp", "dropped term", "mul(x, 2)", "x"),
