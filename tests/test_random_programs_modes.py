@@ -9,14 +9,15 @@ import os
 import re
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from exhaustive import exhaustive_unless
 from imports import ROOT
-from random_programs import MODES, check, running
+from random_programs import MODES, check, differences, running
 from random_programs.clashing import Surrounded
-from random_programs.comparing import Leaf, Refused
+from random_programs.comparing import Failure, Leaf, Refused
 from test_random_programs import assert_no_failures
 
 FIRST = 1000
@@ -116,6 +117,20 @@ def test_rivals_bring_all_names_of_the_standard_packs():
     from random_programs.clashing import names, standard
     assert {"corejax-lax-basic", "corejax-numpy", "corejax-control-flow"} <= {*standard()}
     assert {"log", "reduce_sum", "while_loop", "cumsum"} <= {name for pack in standard() for name in names(pack)}
+
+
+@pytest.mark.parametrize(("result", "is_true"), [(0, True), (1, False)])
+def test_a_refusal_counts_as_true_only_if_the_result_depends_on_what_has_no_derivative(result, is_true):
+    def run(api, lax, put, inputs):
+        def program(y):
+            f = api.custom_vjp(lambda x: (x * y, 3.0 * x))
+            f.defvjp(lambda x: (f(x), None), lambda _, cts: (5.0 * cts[0] + 3.0 * cts[1],))
+            return api.jit(f)(1.0)[result]
+        return api.grad(program)(2.0)
+
+    said = "got CorejaxTypeError: <lambda> is differentiated with respect to a value that it closes over"
+    failure = Failure(SimpleNamespace(run=run, inputs={}), "error", said)
+    assert is_true == differences.depends_on_a_closed_over_value(failure)
 
 
 # Faults that a mode must find: planted in a process of their own

@@ -5,6 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+import corejax as cj
+from corejax.core import Zero, instantiate
+from corejax.errors import CorejaxError
+from corejax_control_flow import custom_derivatives
 
 from .comparing import Failure, Refused
 
@@ -78,6 +87,59 @@ def singular_twice(failure: Failure) -> bool:
     return not failure.program.ordinary and len(derivatives) > 1 and ("nan" in failure.what or "inf" in failure.what)
 
 
+REFUSAL = "is differentiated with respect to a value that it closes over"
+results_that_depend = custom_derivatives._depend  # as it is before tests plant faults
+
+
+def depends_on_a_closed_over_value(failure: Failure) -> bool:
+    """Refused for a derivative that no rule gives: if that is nan, are there more nans than if it is zero?"""
+    return REFUSAL in failure.what and nans(failure, np.nan) > nans(failure, 0.0)
+
+
+def depends_on_one_in_another_branch(failure: Failure) -> bool:
+    """Refused for such a derivative where the program is staged alone, so in a branch that isn't taken."""
+    if REFUSAL not in failure.what or not re.search(r"lax\.(cond|switch|while_loop|fori_loop)\(", failure.program.text):
+        return False
+    try:
+        failure.program.run(cj, cj.lax, cj.lax.copy)
+    except CorejaxError:
+        return False
+    return True
+
+
+def nans(failure: Failure, derivative: float) -> int:
+    """How many results are nan if functions have this derivative by each value that they close over."""
+    def with_derivative(dots: Any, primals: Any, tangents: Any, closed: Any, call: Any, jaxpr: Any) -> list[Any]:
+        flags = (*closed, *[False] * (len(primals) - len(closed)))
+        lost = [cj.lax.real(t) if t.dtype.kind == "c" else t for t in tangents[:len(closed)] if type(t) is not Zero]
+        total = sum([cj.lax.convert_element_type(t, float).sum() for t in lost]) * derivative
+        return [instantiate(dot) + cj.lax.full(dot.aval.shape, 1, dot.aval.dtype) * cj.lax.convert_element_type(
+            total, dot.aval.dtype) if depends else dot for dot, depends in zip(
+            dots, results_that_depend(call, jaxpr, primals, flags), strict=True)]
+
+    inputs = {key: finite(x) for key, x in failure.program.inputs.items()}
+    with mock.patch.object(custom_derivatives, "_without_rule", with_derivative):
+        cj.clear_caches()
+        try:
+            return sum([int(np.isnan(np.asarray(x)).sum()) for x in cj.tree.leaves(
+                failure.program.run(cj, cj.lax, cj.lax.copy, inputs)) if x.dtype.kind in "fc" and x.dtype != cj.float0])
+        finally:
+            cj.clear_caches()
+
+
+def finite(x: Any) -> Any:
+    """An input of the same type without infinities and nans."""
+    if type(x) is float:
+        return x if np.isfinite(x) else 0.5
+    return np.where(np.isfinite(x), x, np.asarray(0.5, x.dtype)) if x.dtype.kind in "fc" else x
+
+
+def part_of_an_infinity(failure: Failure) -> bool:
+    """Of a complex number at an infinity or nan, jax knows less."""
+    got, wanted = failure.what.split("\n  wanted ")
+    return not failure.program.ordinary and "complex" in got and wanted.count("nan") > got.count("nan")
+
+
 KNOWN: list[Known] = [
     Known("A tangent that is zero because nothing depends on it takes no part in a custom_jvp's rule. jax makes an"
           " array of zeros of it, and that times an infinity is a nan.", "jax", ("value",), nan_of_a_zero_tangent),
@@ -97,6 +159,16 @@ KNOWN: list[Known] = [
           ("accepted",), lambda failure: "defjvps(None, None)" in failure.program.text and "Zero[" in failure.what),
     Known("A rule may close over a traced value; where nothing uses its tangent, jax can't compile what it accepted.",
           "jax", ("accepted",), lambda failure: "No constant handler for type" in failure.what),
+    Known("A rule that closes over what is differentiated is refused where a result depends on that; by jax always.",
+          "jax", ("accepted",), lambda failure: "custom_vjp function with respect to a closed-over" in failure.what),
+    Known("A rule may read values of any level around it; jax loses some of them on the way.", "jax", ("accepted",),
+          lambda failure: "custom_" in failure.program.text and "UnexpectedTracerError" in failure.what),
+    Known("A derivative by a value that a function closes over isn't known; jax takes it for zero.", "jax", ("error",),
+          depends_on_a_closed_over_value),
+    Known("The same in a branch that isn't taken, which is known only where nothing is staged.", "jax", ("error",),
+          depends_on_one_in_another_branch),
+    Known("Complex functions keep what is known of a part at infinities, as C99 says; jax makes it nan.", "jax",
+          ("value",), part_of_an_infinity),
     Known("A ShapeDtypeStruct that is weak stays so; jax forgets it in types of what is lowered and in lax.full_like.",
           "jax", ("weak",), lambda failure: failure.what.startswith(("lower: ", "likes: "))),
     Known("A result of a cond or switch is weak if it is in all branches; jax asks one, that for False.", "jax",
