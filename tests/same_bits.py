@@ -121,6 +121,8 @@ METHODS: dict[str, Draw] = {
 
 #: Shapes that NumPy's loops treat otherwise than small ones: by vectors of the processor, in blocks, in pairs.
 LARGE = ((40,), (200,), (17, 33), (5, 64), (3, 9, 16))
+#: One element is in any order, even backward.
+SINGLE = ((1,), (1, 1))
 
 
 def public_functions() -> list[str]:
@@ -170,7 +172,7 @@ def function(name: str) -> Function:
 
 
 def drawn(name: str, count: int, seed: int = 0) -> Iterator[Call]:
-    """Calls of a function: of small operands, and of larger ones where any shape will do."""
+    """Calls of a function: of small operands, and of larger ones and single elements where any shape will do."""
     kind, _, rest = name.partition(".")
     if kind == "lax":
         for sample in samples_of(plugin.find(rest))[:count]:
@@ -179,7 +181,7 @@ def drawn(name: str, count: int, seed: int = 0) -> Iterator[Call]:
         return
     for i in range(count):
         rng = np.random.default_rng([seed, i, *name.encode()])
-        with mock.patch.object(numpy_search, "SHAPES", LARGE if i % 2 else numpy_search.SHAPES):
+        with mock.patch.object(numpy_search, "SHAPES", (numpy_search.SHAPES, LARGE, SINGLE)[i % 3]):
             yield DRAWS[name](rng)
 
 
