@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+import corejax as cj
+
 from .programs import Program
 
 ROUNDINGS = 500.0
@@ -69,7 +71,8 @@ class Failure:
 
 
 def leaf(x: Any) -> Leaf:
-    value = np.asarray(x)
+    """A result; a Python number, which a program without jit returns as it is, is as wide as by default."""
+    value = np.asarray(x, cj.typeof(x).dtype if type(x) in (int, float, complex) else None)
     return Leaf(value, _name(value), _weak(value, getattr(x, "weak_type", type(x) in (int, float, complex))))
 
 

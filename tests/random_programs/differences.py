@@ -127,6 +127,35 @@ def nans(failure: Failure, derivative: float) -> int:
             cj.clear_caches()
 
 
+class WithoutRules:
+    """A library whose custom_jvp leaves functions as they are."""
+
+    def __init__(self, api: Any) -> None:
+        self.api = api
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.api, name)
+
+    @staticmethod
+    def custom_jvp(fun: Callable[..., Any]) -> Callable[..., Any]:
+        def plain(*args: Any) -> Any:
+            return fun(*args)
+        plain.defjvp = plain.defjvps = lambda *rules: None  # type: ignore[attr-defined]
+        return plain
+
+
+def rule_of_another_function(failure: Failure) -> bool:
+    """A rule that isn't the function's derivative, differentiated: without such rules, both give the same."""
+    names = [*failure.program.transformations, *DERIVATIVE.findall(failure.program.text)]
+    if "custom_jvp" not in failure.program.text or len([name for name in names if name not in ("jit", "vmap")]) < 3:
+        return False
+    import jax
+    ours, theirs = [[np.asarray(x) for x in leaves(failure.program.run(WithoutRules(api), api.lax, put))]
+                    for api, put, leaves in ((cj, cj.lax.copy, cj.tree.leaves), (jax, jax.device_put, jax.tree.leaves))]
+    return all([x.dtype == y.dtype and (x.dtype.kind not in "fc" or np.allclose(x, y, 1e-5, 1e-8, equal_nan=True))
+                for x, y in zip(ours, theirs, strict=True)])
+
+
 def finite(x: Any) -> Any:
     """An input of the same type without infinities and nans."""
     if type(x) is float:
@@ -167,6 +196,11 @@ KNOWN: list[Known] = [
           depends_on_a_closed_over_value),
     Known("The same in a branch that isn't taken, which is known only where nothing is staged.", "jax", ("error",),
           depends_on_one_in_another_branch),
+    Known("A rule that isn't its function's derivative: in the derivative of that, jax may take the function's own.",
+          "jax", ("value",), rule_of_another_function),
+    Known("uint32 and int32 have int64 in common, as in NumPy, where nothing is narrowed; jax without 64 bits, int32.",
+          "jax", ("dtype",), lambda failure: re.search(r"got int64.*\n.*wanted int32", failure.what, re.DOTALL)
+          is not None and "uint32" in str(failure.program)),
     Known("Complex functions keep what is known of a part at infinities, as C99 says; jax makes it nan.", "jax",
           ("value",), part_of_an_infinity),
     Known("A ShapeDtypeStruct that is weak stays so; jax forgets it in types of what is lowered and in lax.full_like.",
