@@ -205,6 +205,9 @@ KNOWN: list[Known] = [
           ("value",), part_of_an_infinity),
     Known("A ShapeDtypeStruct that is weak stays so; jax forgets it in types of what is lowered and in lax.full_like.",
           "jax", ("weak",), lambda failure: failure.what.startswith(("lower: ", "likes: "))),
+    Known("Beside other types, too, as in a program; jax's result_type counts it as strong.", "jax", ("dtype",),
+          lambda failure: failure.what.startswith("result_types: ") and any(
+              [type(x) in (int, float) for x in failure.program.inputs.values()])),
     Known("A result of a cond or switch is weak if it is in all branches; jax asks one, that for False.", "jax",
           ("weak",), weak_in_a_branch),
     Known("A Python integer that is too large for the default integer has the type of the words that it meets; jax"
