@@ -340,7 +340,8 @@ def _text(array: Array, **layout: Any) -> str:
 
 def _restore(host: np.ndarray, weak_type: bool) -> Array:
     """Unpickle an array: it is in host memory."""
-    return Array.from_host(host, ShapedArray(host.shape, host.dtype, weak_type))
+    aval = ShapedArray(host.shape, host.dtype, weak_type)
+    return Array.from_host(host.view(aval.dtype), aval)
 
 
 def is_concrete(x: object) -> bool:
@@ -377,9 +378,12 @@ def as_array(value: object, *, copy: bool) -> Array:
     if host.dtype.num != aval.dtype.num or not host.dtype.isnative:
         # Swapped bytes, or another name of the same type: the runtime would misread such memory.
         host = host.astype(aval.dtype, order="C")
+    elif host.dtype is not aval.dtype:
+        host = host.view(aval.dtype)  # a dtype that was pickled isn't NumPy's own: NumPy calls it an added one
     if not aval.shape:
         return Array.from_host(as_scalar(host), aval)
-    return Array.from_host(host.copy() if copy and host is value else in_order(host), aval)
+    is_shared = host is value or host.base is not None
+    return Array.from_host(host.copy() if copy and is_shared else in_order(host), aval)
 
 
 def _of_another_library(value: Any, aval: ShapedArray, copy: bool) -> Array:

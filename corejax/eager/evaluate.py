@@ -185,7 +185,7 @@ class EvalTrace(Trace):
             out.setflags(0)  # type: ignore[call-arg,arg-type]
         elif type(out) not in _SCALARS:
             out = _as_ndarray(primitive, out, expected)
-        if out.shape == expected.shape and (out.dtype is expected.dtype or out.dtype == expected.dtype):
+        if out.shape == expected.shape and out.dtype is expected.dtype:
             array = _new_array()
             array.aval = expected
             if type(out) is not ndarray:
@@ -197,7 +197,7 @@ class EvalTrace(Trace):
             else:
                 array._view = out
             return array
-        raise checks.wrong_host_array(primitive, out, expected)
+        return _boxed(primitive, out, expected)
 
     def _process_compiled(self, primitive: Primitive, args: Sequence[object], params: Params) -> Any:
         for x in args:
@@ -280,7 +280,7 @@ def _boxed(primitive: Primitive, out: Any, expected: ShapedArray) -> Array:
     if out.shape != expected.shape or out.dtype != expected.dtype:
         raise checks.wrong_host_array(primitive, out, expected)
     if type(out) is ndarray and expected.shape:
-        return Array.from_view(out, expected)
+        return Array.from_view(out if out.dtype is expected.dtype else out.view(expected.dtype), expected)
     return Array.from_host(as_scalar(out) if type(out) is ndarray else out, expected)
 
 

@@ -151,6 +151,24 @@ def test_dlpack_of_the_first_version_gets_a_copy_of_its_own(place):
     np.testing.assert_array_equal(np.asarray(x), out)
 
 
+@pytest.mark.parametrize("value", [np.array([0.926, -1.428]), np.array([[1 + 1j]]), np.array([1], "i4")], ids=str)
+def test_dtypes_that_were_pickled_become_numpys_own(value):
+    sent = pickle.loads(pickle.dumps(value))
+    assert 0 == sent.dtype.isbuiltin
+    unpickled = pickle.loads(pickle.dumps(as_array(value, copy=True)))
+    for array in (as_array(sent, copy=True), as_array(sent, copy=False), unpickled):
+        assert array.dtype is array._host.dtype is value.dtype
+        np.testing.assert_array_equal(value, array)
+
+
+def test_memory_of_a_file_is_copied_where_it_outlives_the_call(tmp_path):
+    mapped = np.memmap(tmp_path / "numbers", dtype="f8", mode="w+", shape=(2,))
+    copied, shared = as_array(mapped, copy=True), as_array(mapped, copy=False)
+    mapped[:] = 3.0
+    assert [0.0, 0.0] == copied.tolist()
+    assert [3.0, 3.0] == shared.tolist()
+
+
 def test_from_dlpack_shares_the_memory_of_its_source():
     raw = np.arange(4.0)
     assert np.shares_memory(raw, np.asarray(from_dlpack(raw)))

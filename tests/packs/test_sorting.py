@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 import timeit
 
 import numpy as np
@@ -197,3 +198,9 @@ def test_an_eager_call_takes_at_most_twice_numpys_time_and_that_of_a_call(ours, 
     pairs = [(min(timeit.repeat(lambda: ours(array), number=20, repeat=3)) / 20,
               min(timeit.repeat(lambda: numpys(x), number=20, repeat=3)) / 20) for _ in range(15)]
     assert min(mine - 2.0 * other for mine, other in pairs) < A_CALL
+
+
+def test_numbers_from_another_process_are_sorted_exactly():
+    x = np.array([0.926, -1.428, -1.187])
+    for sent in (pickle.loads(pickle.dumps(x)), pickle.loads(pickle.dumps(lax.copy(x)))):
+        assert sorted(x.tolist()) == lax.sort(sent).tolist()

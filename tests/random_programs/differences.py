@@ -16,6 +16,7 @@ from corejax.errors import CorejaxError
 from corejax_control_flow import custom_derivatives
 
 from .comparing import Failure, Refused
+from .plain import Uncompiled
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def depends_on_one_in_another_branch(failure: Failure) -> bool:
     if REFUSAL not in failure.what or not re.search(r"lax\.(cond|switch|while_loop|fori_loop)\(", failure.program.text):
         return False
     try:
-        failure.program.run(cj, cj.lax, cj.lax.copy)
+        failure.program.run(Uncompiled(), cj.lax, cj.lax.copy)
     except CorejaxError:
         return False
     return True
@@ -196,6 +197,7 @@ KNOWN: list[Known] = [
           depends_on_a_closed_over_value),
     Known("The same in a branch that isn't taken, which is known only where nothing is staged.", "jax", ("error",),
           depends_on_one_in_another_branch),
+    Known("The same beside itself without jit.", "itself", ("error",), depends_on_one_in_another_branch),
     Known("A rule that isn't its function's derivative: in the derivative of that, jax may take the function's own.",
           "jax", ("value",), rule_of_another_function),
     Known("uint32 and int32 have int64 in common, as in NumPy, where nothing is narrowed; jax without 64 bits, int32.",

@@ -9,6 +9,7 @@ import numpy as np
 
 import corejax as cj
 from corejax import lax
+from corejax.errors import ConcretizationError
 
 
 class Uncompiled:
@@ -52,10 +53,18 @@ class PlainLax:
         return getattr(lax, name)
 
     def cond(self, pred: Any, true_fun: Any, false_fun: Any, *operands: Any) -> Any:
-        return (true_fun if pred else false_fun)(*operands)
+        try:
+            taken = true_fun if pred else false_fun
+        except ConcretizationError:  # the body of a loop that never runs
+            return lax.cond(pred, true_fun, false_fun, *operands)
+        return taken(*operands)
 
     def switch(self, index: Any, branches: Any, *operands: Any) -> Any:
-        return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
+        try:
+            taken = branches[min(max(int(index), 0), len(branches) - 1)]
+        except ConcretizationError:
+            return lax.switch(index, branches, *operands)
+        return taken(*operands)
 
     def scan(self, f: Any, init: Any, xs: Any, length: Any = None, reverse: bool = False, unroll: Any = 1) -> Any:
         leaves, tree = cj.tree.flatten(xs)
