@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from corejax.arrays import devices, exchange
-from corejax.arrays.datamodel import ArrayType, DataModel
+from corejax.arrays.datamodel import OFTEN_ABSENT, ArrayType, DataModel
 from corejax.arrays.methods import Methods
 from corejax.arrays.storage import (
     DELETED,
@@ -103,10 +103,17 @@ class Array(Stored, DataModel, Methods, metaclass=ArrayType):
         return self
 
     if not TYPE_CHECKING:
+        @as_entry
         def __getattr__(self, name: str) -> Any:
-            if name == "_buffer":
+            if name == "_host":
+                return put_in_order(self)
+            if name in OFTEN_ABSENT:  # `trim` would take six times as long
                 raise AttributeError(name)
-            return put_in_order(self) if name == "_host" else DataModel.__getattr__(self, name)
+            try:
+                return DataModel.__getattr__(self, name)
+            except Exception as error:
+                trim(error)
+                raise
 
     @staticmethod
     def from_device(buffer: Buffer, aval: ShapedArray) -> Array:

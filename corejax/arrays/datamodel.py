@@ -38,7 +38,7 @@ BINARY = ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "f
 _OPERATORS = frozenset([*UNARY, *BINARY])
 
 #: Attributes that are often looked up without being there, so refusing them must be quick.
-_OFTEN_ABSENT = frozenset(["_host", "_buffer", "__array_struct__", "__array_interface__", "__dlpack_c_exchange_api__"])
+OFTEN_ABSENT = frozenset(["_host", "_buffer", "__array_struct__", "__array_interface__", "__dlpack_c_exchange_api__"])
 
 #: What only concrete arrays have.
 _ABSENT = frozenset(["device", "devices", "to_device", "is_ready", "block_until_ready", "delete", "is_deleted",
@@ -88,7 +88,7 @@ class DataModel:
 
     if not TYPE_CHECKING:  # type checkers read corejax.arrays.methods instead
         def __getattr__(self, name: str) -> Any:
-            if name in _OFTEN_ABSENT:
+            if name in OFTEN_ABSENT:
                 raise AttributeError(name)
             if name.startswith("_") and name not in _ABSENT:  # private names are never roles
                 try:

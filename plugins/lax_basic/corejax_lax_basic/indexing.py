@@ -182,20 +182,19 @@ class Part:
 
     def _write(self, scatter: Any, combine: Any, values: Any, options: dict[str, Any]) -> Any:
         """Write with a scatter for sums and products, and for extremes if places may repeat; else read and replace."""
-        x = self._x
+        x, of_numbers = self._x, (scatter, combine)
+        if combine in (lax.add, lax.mul) and aval_of(x).dtype == dtypes.bool_:  # of truth values: or, and
+            scatter, combine = (lax.scatter_max, lax.max) if combine is lax.add else (lax.scatter_min, lax.min)
+        out = None if options else _in_memory.changed(x, self._index, values, combine)
+        if out is not None:
+            return out
         if combine is not None:
             values = from_array_like(values) if isinstance(values, (list, tuple)) else values
             aval = aval_of(x)
             wide = _common(aval_of(values), aval)
             if wide is not None and wide != aval.dtype:  # combined in the dtype that both fit, and then converted
                 _warn_of_loss(aval_of(values), aval)
-                return as_dtype(Part(as_dtype(x, wide), self._index)._write(scatter, combine, values, options),
-                                aval.dtype)
-        if combine in (lax.add, lax.mul) and aval_of(x).dtype == dtypes.bool_:  # of truth values: or, and
-            scatter, combine = (lax.scatter_max, lax.max) if combine is lax.add else (lax.scatter_min, lax.min)
-        out = None if options else _in_memory.changed(x, self._index, values, combine)
-        if out is not None:
-            return out
+                return as_dtype(Part(as_dtype(x, wide), self._index)._write(*of_numbers, values, options), aval.dtype)
         _check_options(options)
         bounds = _bounds(options)
         entries, values = resolve(shape_of(x), self._index, bounds), _fitting(values, x)
