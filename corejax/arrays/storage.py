@@ -126,7 +126,8 @@ def is_in_order(host: np.ndarray) -> bool:
     in any order, though its steps may be backward.
     """
     flags = host.flags
-    return flags.c_contiguous and flags.aligned and (not host.ndim or host.strides[-1] == host.itemsize)
+    return flags.c_contiguous and (host.base is None or flags.aligned and (
+        not host.ndim or host.strides[-1] == host.itemsize))
 
 
 def in_order(host: np.ndarray) -> np.ndarray:

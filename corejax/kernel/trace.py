@@ -322,7 +322,9 @@ def as_operand(primitive: Primitive, i: int, x: object) -> Array:
         if type(x) is np.ndarray:
             aval = aval_of(x)
             if x.dtype is aval.dtype:
-                return Array.from_host(read_only(in_order(x).view()) if aval.shape else as_scalar(x), aval)
+                if not (x.base is None and x.flags.c_contiguous):  # else, it is in order
+                    x = in_order(x)
+                return Array.from_host(read_only(x.view()) if aval.shape else as_scalar(x), aval)
         return as_array(read_only(x.view()) if isinstance(x, np.ndarray) else x, copy=False)
     except CorejaxTypeError as error:
         raise operand_error(primitive, i, error) from None
