@@ -322,7 +322,7 @@ def as_operand(primitive: Primitive, i: int, x: object) -> Array:
         if type(x) is np.ndarray:
             aval = aval_of(x)
             if x.dtype is aval.dtype:
-                if not (x.base is None and x.flags.c_contiguous):  # else, it is in order
+                if x.size == 1 or not x.flags.carray:  # else, it is in order
                     x = in_order(x)
                 return Array.from_host(read_only(x.view()) if aval.shape else as_scalar(x), aval)
         return as_array(read_only(x.view()) if isinstance(x, np.ndarray) else x, copy=False)
