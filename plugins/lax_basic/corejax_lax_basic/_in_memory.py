@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from corejax.core import Array, ShapedArray, array_at, context, in_memory
+from corejax.core import Array, ShapedArray, array_at, context, dtypes, in_memory
 from corejax.plugin import elements
 from corejax_lax_basic._axes import Shape, dtype_kind
-from corejax_lax_basic.creation import as_dtype
 
 #: Entries of an index that NumPy takes unchanged.
 _PLAIN = frozenset([int, slice, type(None), type(Ellipsis), bool])
@@ -161,7 +160,7 @@ def _values(values: Any, dtype: np.dtype, place: Any) -> Any:
     kind = type(values)
     rank = _PYTHON.get(kind)
     if rank is not None:
-        return as_dtype(values, dtype)._host if rank <= _KINDS[dtype_kind(dtype)] else None
+        return dtypes.number(values, dtype) if rank <= _KINDS[dtype_kind(dtype)] else None
     if kind is Array and values.aval.dtype == dtype:
         found = in_memory(values)
         return None if found is None or found[1] not in (None, place) else found[0]
