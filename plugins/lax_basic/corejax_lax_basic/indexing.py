@@ -108,7 +108,7 @@ class Part:
 
     def subtract(self, values: ArrayLike, **options: Any) -> Array:
         """The array with values subtracted from the part."""
-        values = from_array_like(values) if isinstance(values, (list, tuple)) else values
+        values = _unlisted(values)
         wide = _common(aval_of(values), aval_of(self._x))
         return self.add(lax.neg(_fitting(values, self._x) if wide is None else as_dtype(values, wide)), **options)
 
@@ -189,7 +189,7 @@ class Part:
         if out is not None:
             return out
         if combine is not None:
-            values = from_array_like(values) if isinstance(values, (list, tuple)) else values
+            values = _unlisted(values)
             aval = aval_of(x)
             wide = _common(aval_of(values), aval)
             if wide is not None and wide != aval.dtype:  # combined in the dtype that both fit, and then converted
@@ -252,10 +252,14 @@ def at(x: Array) -> Indexer:
 at.is_property = True  # type: ignore[attr-defined]
 
 
+def _unlisted(values: Any) -> Any:
+    """An array in place of a list or tuple."""
+    return from_array_like(values) if isinstance(values, (list, tuple)) else values
+
+
 def _fitting(values: Any, x: Any) -> Any:
     """The values in the array's dtype, with a warning if it can't hold all of theirs."""
-    if isinstance(values, (list, tuple)):
-        values = from_array_like(values)
+    values = _unlisted(values)
     have, want = aval_of(values), aval_of(x)
     if have.dtype == want.dtype and (want.weak_type or not have.weak_type):
         return values
