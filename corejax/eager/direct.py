@@ -113,6 +113,10 @@ def _direct(numpy_function: Callable[..., Any], count: int, sequences: int, func
                     x = args[0]
                     types: Any = x.aval
                     data: Any = (x._host,)
+                elif count == 2 and len(args) > 1 and type(x := args[0]) is Array is type(y := args[1]) and not (
+                        x.aval.weak_type or y.aval.weak_type):
+                    types = x.aval, y.aval
+                    data = x._host, y._host
                 else:
                     types, data = _operands(args[:count], sequences)
                 key: Any = types, config.default_bits
@@ -260,21 +264,21 @@ def _was_entered(error: Exception) -> bool:
 
 
 def _boxed(out: Any, expected: ShapedArray) -> Array:
+    array: Array = _new(Array)
+    array.aval = expected
     if type(out) is _ndarray:
         if out.dtype is not expected.dtype or out.shape != expected.shape:
             raise _OtherType
-        if expected.shape:
-            out.setflags(0)  # type: ignore[call-arg,arg-type]  # read-only: faster by position
-        else:
-            out = as_scalar(out)
+        if not expected.shape:
+            array._host = as_scalar(out)
+            return array
+        out.setflags(0)  # type: ignore[call-arg,arg-type]  # read-only: faster by position
+        if not (out.flags.c_contiguous and (out.base is None or is_in_order(out))):
+            array._view = out
+            return array
     elif type(out) is not expected.dtype.type or expected.shape:
         raise _OtherType
-    array: Array = _new(Array)
-    array.aval = expected
-    if out.flags.c_contiguous and (out.base is None or is_in_order(out)):
-        array._host = out
-    else:
-        array._view = out
+    array._host = out
     return array
 
 
