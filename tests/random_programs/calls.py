@@ -147,6 +147,6 @@ def passed(make: Maker, depth: int, which: str) -> Statement:
 
 def tangents(w: Writer, keys: tuple[str, ...]) -> str:
     """A tuple of tangents, or cotangents, of these slots' types."""
-    forms = ["lax.full_like({}, 0.75)", "{} * 0.5"]
+    forms = ["lax.full_like({0}, 0.75)", "lax.full_like({0}, 0.5) * {0}"]  # NumPy makes bfloat16 * 0.5 float32
     values = [forms[k % 2].format(w.scope[key]) for k, key in enumerate(keys)]
     return f"({', '.join(values)}{',' if len(values) == 1 else ''})"

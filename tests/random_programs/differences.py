@@ -55,6 +55,18 @@ def weak_in_a_branch(failure: Failure) -> bool:
     return re.search(r"lax\.(cond|switch)\(", failure.program.text) is not None and "wanted ~" in failure.what
 
 
+def at_an_infinity(failure: Failure) -> bool:
+    """A derivative where an operand is infinite, of functions whose formulas have infinities in them there."""
+    named = re.search(r"logaddexp2?\(|cumlogsumexp\(|digamma\(", failure.program.text)
+    return named is not None and any([np.isinf(np.asarray(x)).any() for x in failure.program.inputs.values()
+                                      if np.asarray(x).dtype.kind in "fc"])
+
+
+def index_of_searchsorted(failure: Failure) -> bool:
+    return "searchsorted(" in failure.program.text and re.search(
+        r"got int64.*\n.*wanted int32", failure.what, re.DOTALL) is not None
+
+
 def too_large_for_jax(failure: Failure) -> bool:
     return "OverflowError: An overflow was encountered while parsing an argument to a jitted" in failure.what
 
@@ -212,6 +224,12 @@ KNOWN: list[Known] = [
               [type(x) in (int, float) for x in failure.program.inputs.values()])),
     Known("A result of a cond or switch is weak if it is in all branches; jax asks one, that for False.", "jax",
           ("weak",), weak_in_a_branch),
+    Known("searchsorted gives the default integer, as NumPy does; jax, the smallest integers that hold the indices.",
+          "jax", ("dtype",), index_of_searchsorted),
+    Known("The derivative at an infinity is the limit there; jax gives what its formula makes of it.", "jax",
+          ("value",), at_an_infinity),
+    Known("A value that a rule closes over is an ndarray; jax fails on constants that it didn't make.", "jax",
+          ("accepted",), lambda failure: "non-canonical constant" in failure.what),
     Known("A Python integer that is too large for the default integer has the type of the words that it meets; jax"
           " looks at it before, where a function of jnp is compiled.", "jax", ("accepted",), too_large_for_jax),
     Known("What a rule makes of zero tangents is part of a compiled program, where zero times an infinity is a nan, as"

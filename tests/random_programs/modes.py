@@ -13,8 +13,7 @@ from .closures import CLOSURES, MASKS_AND_INTEGERS
 from .expressions import NUMPY, hashes
 from .making import USUAL, Flavour
 from .oracles import Itself, Jax, Oracle, Staged
-from .programs import Program
-from .programs import program as made
+from .programs import Program, program as made
 
 
 @dataclass(frozen=True)

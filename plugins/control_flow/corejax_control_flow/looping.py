@@ -218,6 +218,9 @@ class WhileLoop:
         yield sample(lambda i, x, y: [lax.lt(i, three)], lambda i, x, y: [lax.add(i, np.int32(2)), y, lax.mul(x, y)],
                      [], [], [zero, w, x])
         yield sample(lambda x: [lax.lt(x, 4.0)], lambda x: [lax.add(lax.mul(x, x), 1.0)], [], [], [w[0]])
+        # a step that replaces a value by one that may not be mapped where the first one is
+        yield sample(lambda i, x: [lax.lt(i, three)], lambda w, i, x: [lax.add(i, np.int32(1)), lax.sin(w)], [], [w],
+                     [zero, x], results=[three, np.sin(w)])
         # a loop for each of two elements, of another number of steps
         rows, counts = rng.standard_normal((2, 3)), np.array([1, 2], np.int32)
         yield sample(lambda n, i, x: [lax.lt(i, n)], lambda i, x: [lax.add(i, np.int32(1)), lax.sin(x)], [counts], [],
