@@ -99,7 +99,7 @@ structure.add("a size that isn't an integer", "lax.full((2, 1.5), 0.0)", TypeErr
 structure.add("an array of no numbers", "lax.full((2,), 'zero')", TypeError, "str")
 structure.add("counting in booleans", "lax.iota(bool, 3)", TypeError, "bool")
 structure.add("an axis out of bounds", "lax.expand_dims(np.ones(3), (3,))", IndexError, "3", "-2")
-structure.add("the same new axis twice", "lax.expand_dims(np.ones(3), (0, 0))", TypeError, "(0, 0)")
+structure.add("the same new axis twice", "lax.expand_dims(np.ones(3), (0, 0))", ValueError, "(0, 0)")
 structure.add("squeezing an axis that is not 1", "lax.squeeze(np.ones((2, 1)), (0,))", TypeError, "f64[2,1]", "0")
 structure.add("no permutation", "lax.transpose(np.ones((2, 3)), (0, 0))", TypeError, "(0, 0)")
 structure.add("a permutation of too few axes", "lax.transpose(np.ones((2, 3)), (0,))", TypeError, "(0,)", "2")

@@ -57,7 +57,9 @@ class SelectN(families.Elementwise):
         which, cases = avals[0], len(avals) - 1
         if not dtypes.is_integer(which.dtype) and (which.dtype != dtypes.bool_ or cases > 2):
             raise families.refused(self.name, "the first operand must be the index of a case", avals,
-                                   "an integer dtype" if cases > 2 else "bool, or an integer dtype",
+                                   f"an integer dtype, as there are {cases} cases" if cases > 2 else
+                                   "bool, or an integer dtype",
+                                   "convert it: x.astype(int)" if which.dtype == dtypes.bool_ else
                                    "compare to get a boolean, or convert with x.astype(int)")
         return self._type(avals)
 
