@@ -4,14 +4,16 @@
 PYTHON ?= python3
 PACKS := plugins/lax_basic plugins/reductions plugins/control_flow plugins/special plugins/sorting plugins/collectives \
          plugins/windows plugins/linear_algebra plugins/fft plugins/numpy
+# Tools for authors of packs, which bring no primitives.
+TOOLS := plugins/testing plugins/authoring
 STANDARD := corejax-lax-basic,corejax-reductions,corejax-control-flow,corejax-special,corejax-sorting,corejax-collectives,corejax-windows,corejax-linear-algebra,corejax-fft,corejax-numpy
 EXAMPLE_PACK := examples/softplus_pack
 # Built by tests: the first one takes a C++ compiler.
 NATIVE_PACK := examples/native_pack
 RATIONAL_PACK := examples/rational_pack
 STUBS := stubs
-PROJECTS := pyproject.toml $(PACKS:%=%/pyproject.toml) $(EXAMPLE_PACK)/pyproject.toml $(STUBS)/pyproject.toml
-EDITABLE := $(PACKS:%=-e %) -e $(EXAMPLE_PACK) -e $(STUBS)
+PROJECTS := pyproject.toml $(PACKS:%=%/pyproject.toml) $(TOOLS:%=%/pyproject.toml) $(EXAMPLE_PACK)/pyproject.toml $(STUBS)/pyproject.toml
+EDITABLE := $(PACKS:%=-e %) $(TOOLS:%=-e %) -e $(EXAMPLE_PACK) -e $(STUBS)
 
 # Two test workers on few cores: one thread of XLA and BLAS in each. A target may have more flags, about the code.
 CODE :=
@@ -46,7 +48,7 @@ kernel-tests: $(filter .venv/stamp,$(IN)/stamp)
 	$(TEST_ENV) COREJAX_PACKS=none $(IN)/bin/python $(PYTEST) -m "$(WHICH)" tests/kernel
 
 other-tests: $(filter .venv/stamp,$(IN)/stamp)
-	$(TEST_ENV) $(IN)/bin/python $(PYTEST) -m "$(WHICH)" tests examples/softplus_pack/tests --ignore tests/kernel
+	$(TEST_ENV) $(IN)/bin/python $(PYTEST) -m "$(WHICH)" tests plugins examples/softplus_pack/tests --ignore tests/kernel
 
 # Those with several devices, which a process has from its start.
 device-tests: $(filter .venv/stamp,$(IN)/stamp)
@@ -77,6 +79,7 @@ test-all: lint kernel-tests other-tests device-tests parity-all
 	$(MAKE) --no-print-directory test-matrix
 
 # Every fault in tests/mutants against the conformance kit; `make test` runs a spread of them.
+mutants: export COREJAX_TESTS_FULL_CODE = 1
 mutants: .venv/stamp
 	$(TEST_ENV) .venv/bin/python $(PYTEST) -k test_mutant_is_killed tests/test_mutants.py
 
@@ -90,7 +93,7 @@ lint: .venv/stamp
 	COREJAX_PACKS=$(STANDARD) .venv/bin/python tools/reference.py --check
 	.venv/bin/ruff check .
 	.venv/bin/mypy corejax $(PACKS:%=%/corejax_*) $(EXAMPLE_PACK)/corejax_softplus $(NATIVE_PACK)/corejax_native $(RATIONAL_PACK)/corejax_rational \
-		corejax_pytest.py tools
+		$(TOOLS:%=%/corejax_*) tools
 
 # The tests that compare with jax, which the product's environment does not have: "jax" or "parity" is in their names.
 # parity-all has those marked exhaustive, too.
@@ -99,7 +102,7 @@ parity: WHICH = not exhaustive
 parity: CODE = --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false
 parity parity-all: .venv-parity/stamp
 	$(TEST_ENV) JAX_ENABLE_X64=1 .venv-parity/bin/python $(PYTEST) -m "$(WHICH)" -k "jax or parity" \
-		$$(grep -rlE 'importorskip\("jax' tests --exclude-dir devices)
+		$$(grep -rlE 'importorskip\("jax' tests plugins --exclude-dir devices)
 	$(TEST_ENV) $(EIGHT) JAX_ENABLE_X64=1 .venv-parity/bin/python $(PYTEST) -m "$(WHICH)" -k "jax or parity" tests/devices
 
 # Everything, into docs/, in some 15 minutes on a quiet machine; `make bench ONLY="calls real.greeks"` prints some of it.

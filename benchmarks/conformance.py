@@ -17,9 +17,9 @@ from collections.abc import Iterator, Sequence
 import corejax as cj
 from corejax.errors import CorejaxWarning
 from corejax.installed import manifest
-from corejax.testing.packs import primitives_of
-from corejax.testing.report import Report
-from corejax.testing.running import outcomes
+from corejax_testing.packs import primitives_of
+from corejax_testing.report import Report
+from corejax_testing.running import outcomes
 
 
 def on_one_core() -> None:

@@ -14,57 +14,61 @@ from typing import TYPE_CHECKING, Any
 # maps memory and unmaps it again: in NumPy's imports, reached through rooms of ours, that made 71 ms into 112.
 import numpy as _numpy  # noqa: F401
 
-from corejax import core, errors, lax, plugins, tree
-from corejax.arrays.array import Array
+from corejax import core as core, errors as errors, lax as lax, plugins as plugins, tree as tree
+from corejax.arrays.array import Array as Array
 from corejax.arrays.devices import run_by
 from corejax.base import ending
 from corejax.base.caches import generation
-from corejax.base.dtypes import bfloat16, float0, load_by
+from corejax.base.dtypes import bfloat16 as bfloat16, float0 as float0, load_by
 from corejax.base.errors import CorejaxError
-from corejax.base.late import find_in, homes, late
+from corejax.base.facades import find_in, origins
+from corejax.base.late import late
 from corejax.base.source import error_without, here
 from corejax.base.tracebacks import trim
-from corejax.config import config
+from corejax.config import config as config
 from corejax.eager.evaluate import EvalTrace
 from corejax.installed import groups, namespaces, registry
 from corejax.installed.meanings import Meanings
-from corejax.kernel.context import named_scope, stand_on
+from corejax.kernel.context import named_scope as named_scope, stand_on
 from corejax.kernel.primitive import freeze_by
 
 if TYPE_CHECKING:
-    from corejax import debug, export, sharding
+    from corejax import debug as debug, export as export, sharding as sharding
     from corejax.api import (
-        ShapeDtypeStruct,
-        block_until_ready,
-        checkpoint,
-        clear_caches,
-        custom_jvp,
-        custom_vjp,
-        device_get,
-        device_put,
-        devices,
-        eval_shape,
-        from_dlpack,
-        grad,
-        hessian,
-        jacfwd,
-        jacrev,
-        jit,
-        jvp,
-        linear_transpose,
-        linearize,
-        make_jaxpr,
-        remat,
-        typeof,
-        value_and_grad,
-        vjp,
-        vmap,
+        ShapeDtypeStruct as ShapeDtypeStruct,
+        block_until_ready as block_until_ready,
+        checkpoint as checkpoint,
+        clear_caches as clear_caches,
+        custom_jvp as custom_jvp,
+        custom_vjp as custom_vjp,
+        device_get as device_get,
+        device_put as device_put,
+        devices as devices,
+        eval_shape as eval_shape,
+        from_dlpack as from_dlpack,
+        grad as grad,
+        hessian as hessian,
+        jacfwd as jacfwd,
+        jacrev as jacrev,
+        jit as jit,
+        jvp as jvp,
+        linear_transpose as linear_transpose,
+        linearize as linearize,
+        make_jaxpr as make_jaxpr,
+        remat as remat,
+        typeof as typeof,
+        value_and_grad as value_and_grad,
+        vjp as vjp,
+        vmap as vmap,
     )
-    from corejax.arrays.assembling import make_array_from_callback, make_array_from_single_device_arrays
-    from corejax.arrays.meshes import make_mesh
-    from corejax.arrays.partitions import P
-    from corejax.arrays.shardings import NamedSharding
-    from corejax.arrays.shards import Shard
+    from corejax.arrays.assembling import (
+        make_array_from_callback as make_array_from_callback,
+        make_array_from_single_device_arrays as make_array_from_single_device_arrays,
+    )
+    from corejax.arrays.meshes import make_mesh as make_mesh
+    from corejax.arrays.partitions import P as P
+    from corejax.arrays.shardings import NamedSharding as NamedSharding
+    from corejax.arrays.shards import Shard as Shard
     from corejax.installed.distributions import Entry
 
 __version__ = "0.1.0"
@@ -77,7 +81,7 @@ freeze_by(late("corejax.packs.define"))
 load_by(registry.load_dtype)
 namespaces.serve()
 
-_HOME = homes({
+_ORIGINS = origins({
     "corejax.api":
         "ShapeDtypeStruct block_until_ready checkpoint clear_caches custom_jvp custom_vjp device_get device_put "
         "devices eval_shape from_dlpack grad hessian jacfwd jacrev jit jvp linear_transpose linearize make_jaxpr remat "
@@ -92,15 +96,8 @@ _HOME = homes({
     "corejax.sharding": "=sharding",
 })
 
-__all__ = [
-    "Array", "NamedSharding", "P", "ShapeDtypeStruct", "Shard", "bfloat16", "block_until_ready", "checkpoint",
-    "clear_caches", "config", "core", "custom_jvp", "custom_vjp", "debug", "device_get", "device_put", "devices",
-    "errors", "eval_shape", "export", "float0", "from_dlpack", "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp",
-    "lax", "linear_transpose", "linearize", "make_array_from_callback", "make_array_from_single_device_arrays",
-    "make_jaxpr", "make_mesh", "named_scope", "plugins", "remat", "sharding", "tree", "typeof", "value_and_grad", "vjp",
-    "vmap",
-]
-
+__all__ = sorted({*_ORIGINS, "Array", "bfloat16", "config", "core", "errors", "float0", "lax", "named_scope", "plugins",
+                  "tree"})
 
 #: The functions of packs that are among this module's names now.
 _kept: set[str] = set()
@@ -125,8 +122,8 @@ def __getattr__(name: str) -> Any:
 def _find(name: str, frame: FrameType) -> Any:
     if name.startswith("_"):
         raise AttributeError(name)
-    if name in _HOME:
-        return find_in(_HOME, __name__, name)
+    if name in _ORIGINS:
+        return find_in(_ORIGINS, __name__, name)
     # `from corejax import testing` asks here first, so the lookup of a module must not read what is installed.
     if not namespaces.is_reserved(name):
         since, entries = generation(), registry.installed().at_top(name)

@@ -10,27 +10,17 @@ shape (8,), P('x') on Mesh('x': 1)
 └───────┘
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from corejax.base.late import find_in, homes
-from corejax.base.tracebacks import trim
+from corejax.base.facades import facade
 
 if TYPE_CHECKING:
-    from corejax.arrays.drawing import Drawing, visualize_array_sharding, visualize_sharding
-
-_HOME = homes({"corejax.arrays.drawing": "Drawing visualize_array_sharding visualize_sharding"})
-
-__all__ = ["Drawing", "visualize_array_sharding", "visualize_sharding"]
-
-
-if not TYPE_CHECKING:  # so that type checkers refuse names that aren't there
-    def __getattr__(name: str) -> Any:
-        try:
-            return find_in(_HOME, __name__, name)
-        except Exception as error:
-            trim(error)
-            raise
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+    from corejax.arrays.drawing import (
+        Drawing as Drawing,
+        visualize_array_sharding as visualize_array_sharding,
+        visualize_sharding as visualize_sharding,
+    )
+else:  # so that type checkers refuse names that aren't there
+    __all__, __getattr__, __dir__ = facade(__name__, {
+        "corejax.arrays.drawing": "Drawing visualize_array_sharding visualize_sharding",
+    })

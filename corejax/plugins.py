@@ -24,21 +24,20 @@ The same is printed by `python -m corejax explain NAME`, `... plugins`, `... pri
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from corejax.base.late import find_in, homes, late
+from corejax.base.facades import facade
+from corejax.base.late import late
 from corejax.base.tracebacks import public
 
 if TYPE_CHECKING:
-    from corejax.api.preferring import prefer
+    from corejax.api.preferring import prefer as prefer
     from corejax.inspect import explain as _explain
     from corejax.inspect.answers import Explanation, Listing
 else:
     _explain = late("corejax.inspect.explain")
-
-__all__ = ["backends", "explain", "packs", "prefer", "primitives"]
-
-_HOME = homes({"corejax.api.preferring": "prefer"})
+    __all__, __getattr__, __dir__ = facade(__name__, {"corejax.api.preferring": "prefer"},
+                                           ["backends", "explain", "packs", "primitives"])
 
 
 @public
@@ -101,11 +100,3 @@ def primitives() -> Listing:
     found: Listing = _explain.primitives()
     print(found)
     return found
-
-
-def __getattr__(name: str) -> Any:
-    return find_in(_HOME, __name__, name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

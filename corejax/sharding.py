@@ -5,33 +5,21 @@
 (2, 2)
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from corejax.base.late import find_in, homes
-from corejax.base.tracebacks import trim
+from corejax.base.facades import facade
 
 if TYPE_CHECKING:
-    from corejax.arrays.meshes import AbstractMesh, AxisType, Mesh
-    from corejax.arrays.partitions import PartitionSpec
-    from corejax.arrays.shardings import NamedSharding, Sharding, SingleDeviceSharding
-
-_HOME = homes({
-    "corejax.arrays.meshes": "AbstractMesh AxisType Mesh",
-    "corejax.arrays.partitions": "PartitionSpec",
-    "corejax.arrays.shardings": "NamedSharding Sharding SingleDeviceSharding",
-})
-
-__all__ = ["AbstractMesh", "AxisType", "Mesh", "NamedSharding", "PartitionSpec", "Sharding", "SingleDeviceSharding"]
-
-
-if not TYPE_CHECKING:  # so that type checkers refuse names that aren't there
-    def __getattr__(name: str) -> Any:
-        try:
-            return find_in(_HOME, __name__, name)
-        except Exception as error:
-            trim(error)
-            raise
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+    from corejax.arrays.meshes import AbstractMesh as AbstractMesh, AxisType as AxisType, Mesh as Mesh
+    from corejax.arrays.partitions import PartitionSpec as PartitionSpec
+    from corejax.arrays.shardings import (
+        NamedSharding as NamedSharding,
+        Sharding as Sharding,
+        SingleDeviceSharding as SingleDeviceSharding,
+    )
+else:  # so that type checkers refuse names that aren't there
+    __all__, __getattr__, __dir__ = facade(__name__, {
+        "corejax.arrays.meshes": "AbstractMesh AxisType Mesh",
+        "corejax.arrays.partitions": "PartitionSpec",
+        "corejax.arrays.shardings": "NamedSharding Sharding SingleDeviceSharding",
+    })

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 import corejax as cj
-from corejax import lax
-from corejax import numpy as jnp
+from corejax import lax, numpy as jnp
 from corejax.core import aval_of
 from corejax.installed import registry
 from corejax.plugin import find

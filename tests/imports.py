@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKS = {path.parent.name: path.parent.parent for path in sorted(ROOT.glob("plugins/*/*/__init__.py"))}
+_SHIPPED = {path.parent.name: path.parent.parent for path in sorted(ROOT.glob("plugins/*/corejax_*/__init__.py"))}
+
+#: By their packages: distributions with commands and checks, and those with primitives, functions or rules.
+TOOLS = {name: folder for name, folder in _SHIPPED.items() if name in ("corejax_authoring", "corejax_testing")}
+PACKS = {name: folder for name, folder in _SHIPPED.items() if name not in TOOLS}
 
 #: What imports a module by its name.
 BY_NAME = ("late", "import_module", "__import__", "importlib.import_module")

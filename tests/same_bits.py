@@ -27,8 +27,8 @@ from corejax.base import caches
 from corejax.core import Array
 from corejax.eager import direct
 from corejax.plugin import operators
-from corejax.testing.packs import primitives_of
-from corejax.testing.specification import samples_of
+from corejax_testing.packs import primitives_of
+from corejax_testing.specification import samples_of
 from tests import numpy_search
 from tests.numpy_search import ALL, REAL, Call, Draw, along, among, find, joined, of, one, pick, square, two, values
 

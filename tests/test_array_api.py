@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import corejax as cj
-from corejax import lax
-from corejax import numpy as jnp
+from corejax import lax, numpy as jnp
 from tests.array_api import compare, page, signatures, suite
 
 strict.set_array_api_strict_flags(api_version=compare.VERSION)

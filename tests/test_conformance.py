@@ -13,10 +13,10 @@ import pytest
 
 import seconds
 from corejax.testing import Search, check_primitive
-from corejax.testing.catalogue import CHECKS
-from corejax.testing.effort import NO_COUNTEREXAMPLE
-from corejax.testing.packs import Subject, primitives_of
-from corejax.testing.running import outcome_of, outcomes
+from corejax_testing.catalogue import CHECKS
+from corejax_testing.effort import NO_COUNTEREXAMPLE
+from corejax_testing.packs import Subject, primitives_of
+from corejax_testing.running import outcome_of, outcomes
 from exhaustive import exhaustive_unless
 from quick_code import usual_code
 

@@ -17,7 +17,7 @@ import corejax as cj
 from corejax import lax
 from corejax.plugin import Primitive, Sample
 from corejax.testing import ConformanceError, check_primitive
-from corejax.testing.running import chosen_checks
+from corejax_testing.running import chosen_checks
 from test_docs import PAGES, code_blocks, name_of, run_page
 
 RNG = np.random.default_rng(7)

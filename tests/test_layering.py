@@ -13,16 +13,19 @@ from pathlib import Path
 
 import pytest
 
-from imports import BY_NAME, PACKS, ROOT, Import, imports, modules, tree
+from imports import BY_NAME, PACKS, ROOT, TOOLS, Import, imports, modules, tree
 
 KERNEL = modules(ROOT / "corejax")
 
 #: What a pack may import of the kernel; `ir` and `plugin` with their modules.
 PACK_API = ("corejax.plugin", "corejax.core", "corejax.ir", "corejax.lax", "corejax.errors", "corejax.tree")
 
+#: What a tool may import of the kernel, which looks at packs, too. `corejax` itself has the transformations.
+TOOL_API = (*PACK_API, "corejax.distributions", "corejax.rules", "corejax.plugins", "corejax.testing")
+
 #: Public names and nothing else: they may import every room, and no room imports one of them.
-FACADES = {f"corejax{name}" for name in ("", ".__main__", ".config", ".core", ".debug", ".errors", ".lax", ".plugin",
-                                         ".plugins", ".sharding", ".tree")}
+FACADES = {f"corejax{name}" for name in ("", ".__main__", ".config", ".core", ".debug", ".distributions", ".errors",
+                                         ".lax", ".plugin", ".plugins", ".rules", ".sharding", ".tree")}
 
 #: What imports another module of its room for type checkers only, in a circle, and why.
 TYPES_ONLY = {
@@ -42,8 +45,8 @@ TYPES_ONLY = {
 }
 
 #: What imports by name: late modules, and objects that metadata names.
-BY_NAME_ONLY = {"corejax.base._jaxlib", "corejax.base.late", "corejax.inspect.entry_points",
-                "corejax.installed.namespaces", "corejax.installed.registry", "corejax.packs.define", "corejax.testing"}
+BY_NAME_ONLY = {"corejax.base._jaxlib", "corejax.base.facades", "corejax.base.late", "corejax.installed.namespaces",
+                "corejax.installed.registry", "corejax.packs.define"}
 
 
 def rooms() -> list[str]:
@@ -161,9 +164,9 @@ def test_only_one_module_imports_jaxlib_and_none_jax_or_a_pack() -> None:
     for module, path in KERNEL.items():
         found = {found.module.partition(".")[0] for found in imports(path, KERNEL)
                  if not (found.for_types_only and module == "corejax.base._jaxlib")}
-        assert not found & {"jax", "jaxlib", *PACKS}, module
+        assert not found & {"jax", "jaxlib", *PACKS, *TOOLS}, module
         named = {text.partition(".")[0] for text in strings(path) if re.fullmatch(r"[\w.]+", text)}
-        assert not named & set(PACKS), module
+        assert not named & {*PACKS, *TOOLS}, module
         if module in BY_NAME_ONLY:
             assert "jax" not in named, module
             assert module == "corejax.base._jaxlib" or "jaxlib" not in named, module
@@ -193,6 +196,26 @@ def test_packs_import_the_public_api_and_facades_only(pack: str) -> None:
             elif top in PACKS and top != pack and found.module not in facades:
                 strangers.append(f"{path.name}:{found.line} {found.module}")
     assert [] == strangers
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_tools_import_public_names_alone(tool: str) -> None:
+    strangers = []
+    for path in modules(TOOLS[tool] / tool).values():
+        for node in ast.walk(tree(path)):
+            names = ([alias.name for alias in node.names] if isinstance(node, ast.Import) else
+                     [str(node.module)] if isinstance(node, ast.ImportFrom) else [])
+            strangers += [f"{path.name} imports {name}" for name in names
+                          if name.partition(".")[0] in {"corejax", "jax", "jaxlib", *PACKS, *TOOLS} - {tool}
+                          and name != "corejax" and name not in TOOL_API]
+    assert [] == strangers
+
+
+@pytest.mark.parametrize("pack", PACKS)
+def test_no_pack_imports_a_tool(pack: str) -> None:
+    own = modules(PACKS[pack] / pack)
+    assert [] == [f"{path.name}:{found.line}" for path in own.values() for found in imports(path, own)
+                  if found.module.partition(".")[0] in TOOLS]
 
 
 def test_packs_depend_on_the_basic_one_never_the_reverse() -> None:
@@ -358,7 +381,7 @@ def test_no_computation_imports_jax() -> None:
 
 def test_make_parity_selects_every_test_that_needs_jax() -> None:
     needing = []
-    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+    for path in sorted([*(ROOT / "tests").rglob("test_*.py"), *(ROOT / "plugins").rglob("test_*.py")]):
         for node in tree(path).body:
             if "importorskip('jax" in ast.unparse(node):
                 needing.append(f"{path.stem}::{getattr(node, 'name', '')}")

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from imports import ROOT, imports
-from pythons import compiler
-from pythons import run as run_python
+from pythons import compiler, run as run_python
 
 pytestmark = pytest.mark.slow
 

@@ -17,7 +17,8 @@ from corejax.errors import CorejaxError, CorejaxWarning
 from corejax.installed import groups, manifest, registry
 
 MODULES = ["corejax", "corejax.tree", "corejax.errors", "corejax.core", "corejax.plugins", "corejax.plugin",
-           "corejax.export", "corejax.ir", "corejax.testing", "corejax.packs.families",
+           "corejax.export", "corejax.ir", "corejax.testing", "corejax.packs.families", "corejax.rules",
+           "corejax.distributions",
            "corejax.sharding", "corejax.debug"]
 
 
@@ -80,7 +81,7 @@ NAMES = {
     "cj.random": "corejax-random brings it: pip install 'corejax[random]'",
     "cj.nn": "corejax-nn brings it: pip install 'corejax[nn]'",
     "cj.scipy.special": "corejax-scipy brings it: pip install 'corejax[scipy]'",
-    "cj.test": "look in cj.lax",  # an extra that isn't a pack
+    "cj.std": "look in cj.lax",  # an extra that isn't a pack
 }
 
 
@@ -124,7 +125,7 @@ def test_an_attribute_that_is_not_there_is_an_attribute_error(name: str) -> None
 
 
 def test_importing_a_module_does_not_look_what_is_installed() -> None:
-    code = ("from corejax import testing; from corejax.inspect import cli; "
+    code = ("from corejax import debug; from corejax.inspect import cli; "
             "from corejax.installed import manifest; print(manifest._kept)")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "{}" == done.stdout.strip()

@@ -55,7 +55,7 @@ def test_a_role_that_is_asked_for_by_name_is_filled(role: str) -> None:
 
 
 def test_roles_of_pythons_operators_are_filled() -> None:
-    names = {name for names in numpy_calls._BINARY.values() for name in names} | set(datamodel._OPERATORS)
+    names = {name for names in numpy_calls._BINARY.values() for name in names} | set(datamodel.PYTHON_OPERATORS)
     assert {f"operators.{name}" for name in names} <= FILLED
 
 

@@ -64,15 +64,18 @@ def alone(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment
 
 
 def test_each_distribution_gives_one_wheel(wheels: Path) -> None:
-    assert ["corejax", "corejax_collectives", "corejax_control_flow", "corejax_fft", "corejax_lax_basic",
-            "corejax_linear_algebra", "corejax_numpy", "corejax_reductions", "corejax_softplus", "corejax_sorting",
-            "corejax_special", "corejax_stubs", "corejax_windows"] == sorted(
+    assert ["corejax", "corejax_authoring", "corejax_collectives", "corejax_control_flow", "corejax_fft",
+            "corejax_lax_basic", "corejax_linear_algebra", "corejax_numpy", "corejax_reductions", "corejax_softplus",
+            "corejax_sorting", "corejax_special", "corejax_stubs", "corejax_testing", "corejax_windows"] == sorted(
                 wheel.name.partition("-")[0] for wheel in wheels.glob("*.whl"))
 
 
-def test_the_kernels_wheel_has_the_templates_of_packs(wheels: Path) -> None:
-    (wheel,) = wheels.glob("corejax-*.whl")
-    templates = {path.relative_to(ROOT).as_posix() for path in (ROOT / "corejax/inspect/templates").rglob("*.*")
+def test_the_tools_wheels_have_the_templates_of_packs_and_the_plugin_of_pytest(wheels: Path) -> None:
+    (wheel,) = wheels.glob("corejax_testing-*.whl")
+    assert {"corejax_pytest.py", "corejax_testing/__init__.py"} <= set(zipfile.ZipFile(wheel).namelist())
+    (wheel,) = wheels.glob("corejax_authoring-*.whl")
+    folder = ROOT / "plugins/authoring"
+    templates = {path.relative_to(folder).as_posix() for path in (folder / "corejax_authoring/templates").rglob("*.*")
                  if path.is_file()}
     assert len(templates) > 20 and templates <= set(zipfile.ZipFile(wheel).namelist())
 
@@ -124,8 +127,8 @@ def test_command_line_lists_what_is_installed(full: Environment) -> None:
 
 
 @pytest.mark.exhaustive
-def test_the_examples_own_tests_pass_on_its_wheel(full: Environment) -> None:
-    full.install("pytest")
+def test_the_examples_own_tests_pass_on_its_wheel(full: Environment, wheels: Path) -> None:
+    full.install("--find-links", wheels, "corejax-testing")
     run(full.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", ROOT / "examples/softplus_pack/tests",
         "--rootdir", full.directory, cwd=full.directory)
 

@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 from corejax.testing import CHECKS
-from corejax.testing.packs import RULES_ARE_USED
-from corejax.testing.specification import HAS_SAMPLES
+from corejax_testing.packs import RULES_ARE_USED
+from corejax_testing.specification import HAS_SAMPLES
 
 PAGE = Path(__file__).resolve().parent.parent / "docs/testing-a-pack.md"
 BEGIN = "<!-- checks: written by tools/check_table.py -->\n"

@@ -14,8 +14,7 @@ from corejax.base.errors import CorejaxTypeError, kind_of
 from corejax.base.source import here
 from corejax.base.tracebacks import public
 from corejax.base.trees import TreeDef
-from corejax.interpreters import forward, reverse
-from corejax.interpreters import linearize as linearizing
+from corejax.interpreters import forward, linearize as linearizing, reverse
 from corejax.interpreters.leaves import FlatFun, check_callable, namer, values
 from corejax.interpreters.linearize import LinearMap
 

@@ -35,7 +35,8 @@ UNARY = ("neg", "pos", "abs", "invert")
 BINARY = ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "rmod",
           "divmod", "rdivmod", "pow", "rpow", "matmul", "rmatmul", "and", "rand", "or", "ror", "xor", "rxor",
           "lshift", "rlshift", "rshift", "rrshift", "eq", "ne", "lt", "le", "gt", "ge", "getitem")
-_OPERATORS = frozenset([*UNARY, *BINARY])
+#: The names of Python's operators, for each of which there is a role.
+PYTHON_OPERATORS = frozenset([*UNARY, *BINARY])
 
 #: Attributes that are often looked up without being there, so refusing them must be quick.
 OFTEN_ABSENT = frozenset(["_host", "_buffer", "__array_struct__", "__array_interface__", "__dlpack_c_exchange_api__"])
@@ -251,7 +252,7 @@ def _take_methods() -> None:
         return
     for role in registry.installed().names(groups.ROLES):
         prefix, _, name = role.partition(".")
-        if prefix == "operators" and name not in _OPERATORS and name not in vars(DataModel):
+        if prefix == "operators" and name not in PYTHON_OPERATORS and name not in vars(DataModel):
             setattr(DataModel, name, _Late(name))
     # NumPy looks up its protocols in the class of each operand, and `__getattr__` on the metaclass slows that down.
     with suppress(AttributeError):  # another thread did it first
@@ -261,7 +262,7 @@ def _take_methods() -> None:
 def _method_of(name: str, kind: type) -> Any:
     """The function that fills a role, as a method or a property of a class of arrays."""
     try:
-        if name in _OPERATORS:
+        if name in PYTHON_OPERATORS:
             raise registry.unknown(groups.ROLES, name)
         function: Any = getattr(operators, name)
     except CorejaxError as error:

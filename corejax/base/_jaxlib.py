@@ -27,9 +27,7 @@ from corejax.base import ending
 from corejax.base.errors import CorejaxAttributeError, CorejaxImportError
 
 if TYPE_CHECKING:  # the stubs that jaxlib ships; it has none for the runtime
-    from jaxlib.mlir.ir import Block as Block
-    from jaxlib.mlir.ir import Module as Module
-    from jaxlib.mlir.ir import Operation as Operation
+    from jaxlib.mlir.ir import Block as Block, Module as Module, Operation as Operation
 
 #: Name here -> module of jaxlib, and the attributes to follow from there.
 _SOURCES: dict[str, tuple[str, ...]] = {

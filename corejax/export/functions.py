@@ -17,8 +17,7 @@ from corejax.base.errors import CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.base.source import here
 from corejax.base.tracebacks import public
 from corejax.base.trees import TreeDef
-from corejax.export import artifact as artifacts
-from corejax.export import container
+from corejax.export import artifact as artifacts, container
 from corejax.export.artifact import Artifact
 from corejax.export.structures import tree_to_data
 from corejax.installed.roles import roles

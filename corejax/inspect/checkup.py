@@ -13,8 +13,8 @@ import numpy as np
 from corejax.arrays.array import Array
 from corejax.arrays.storage import Stored
 from corejax.base import _jaxlib, dtypes
-from corejax.base.errors import CorejaxError, CorejaxImportError, suggestion
-from corejax.inspect import explain, exports, needs, outdated, rows
+from corejax.base.errors import CorejaxImportError, suggestion
+from corejax.inspect import commands, explain, needs, rows
 from corejax.inspect.answers import Problem
 from corejax.installed import groups, manifest, namespaces, registry
 from corejax.installed.isolation import Modules
@@ -25,14 +25,12 @@ from corejax.packs.resolution import Resolution
 from corejax.xla.runtime import backends, kernels
 
 if TYPE_CHECKING:
-    from corejax.installed.distributions import Entry, Pack
+    from corejax.installed.distributions import Entry
     from corejax.installed.manifest import Manifest
 
 
-_MOST = 8  # names that are shown
-
 #: Steps, beside those of packs, which have their names.
-_BEFORE, _RULES_FOR, _STUBS = "what is installed", "rules for", "the stubs"
+_BEFORE, _RULES_FOR, _CHECK = "what is installed", "rules for", "the check"
 
 
 def checkup(begin: Callable[[str], object] = str, without: Collection[str] = ()) -> Iterator[Problem]:
@@ -49,19 +47,19 @@ def checkup(begin: Callable[[str], object] = str, without: Collection[str] = ())
     installed = manifest.read()
     if begins(_BEFORE):
         yield from _before(installed)
-    for pack in installed.packs.values():
+    for pack in installed.all().values():
         if begins(pack.name):
             threads = set(threading.enumerate())
             yield from dict.fromkeys([problem for entry in pack.entries for problem in _problems(installed, entry)])
-            yield from _of_exports(pack)
             yield from _of_threads(pack.name, threads)
     yield from [Problem(whose.partition(" ")[0], f"its rule for {target} does nothing: {why}")
                 for target, whose, why in (foreign.orphans() if begins(f"{_RULES_FOR} nobody") else ())]
     for owner in installed.rule_owners():
         if begins(f"{_RULES_FOR} {owner}"):
             yield from _of_rules(installed, owner)
-    if begins(_STUBS):
-        yield from [Problem(*found) for found in outdated.outdated()]
+    for name in installed.names(groups.CHECKS):
+        if begins(f"{_CHECK} {name}"):
+            yield from _of_check(installed, name)
 
 
 def _before(installed: Manifest) -> Iterator[Problem]:
@@ -73,7 +71,7 @@ def _before(installed: Manifest) -> Iterator[Problem]:
     for name, why in installed.broken.items():
         yield Problem(name, f"left out: its metadata is broken: {why}")
     yield from [Problem(*fault) for fault in (*installed.several_versions(), *installed.misspelled_rules())]
-    for name, pack in installed.packs.items():
+    for name, pack in installed.all().items():
         yield from needs.unmet(name, pack.distribution)
 
 
@@ -84,22 +82,21 @@ def _of_threads(name: str, before: Collection[threading.Thread]) -> Iterator[Pro
                           "make it a daemon, or start it at the first use")
 
 
-def _of_exports(pack: Pack) -> Iterator[Problem]:
-    """What the modules of a pack export, and its metadata doesn't say."""
-    if pack.name in registry.broken():
-        return
+def _of_check(installed: Manifest, name: str) -> Iterator[Problem]:
+    """What a check finds that a pack brings, or why it finds nothing."""
     try:
-        missing = exports.missing(pack)
-    except CorejaxError as error:
-        yield _of_error(pack.name, error)
+        entry = installed.choose(groups.CHECKS, name)
+        assert entry is not None
+        found = list(registry.load(groups.CHECKS, name)())
+    except (Exception, SystemExit) as error:  # the other checks go on
+        packs = {entry.pack.name for entry in installed.providers(groups.CHECKS, name)}
+        if not packs & registry.broken().keys():  # which is told already
+            yield Problem(min(packs), f"its check {name!r} fails: {registry.words(error)}",
+                          getattr(error, "todo", None) or "")
         return
-    for group in dict.fromkeys([group for group, _ in missing]):
-        names = [name for of, name in missing if of == group]
-        shown = ", ".join(names[:_MOST]) + (f" and {len(names) - _MOST} more" if len(names) > _MOST else "")
-        yield Problem(pack.name, f"its modules export what has no entry point, so that nobody finds it: "
-                      f"{groups.counted([group] * len(names))}, {shown}",
-                      "install it again if its pyproject.toml has them; else python -m corejax entry-points --write "
-                      "adds them")
+    for each in found:
+        yield each if isinstance(each, Problem) else Problem(
+            entry.pack.name, f"its check {name!r} yields what isn't a Problem: {each!r}", "correct the check")
 
 
 def _problems(installed: Manifest, entry: Entry) -> Iterator[Problem]:
@@ -209,9 +206,18 @@ def _of_dtype(entry: Entry) -> Iterator[Problem]:
                           "provides", suggestion(name, known) or "")
 
 
+def _of_command(entry: Entry) -> Iterator[Problem]:
+    """Look whether it is one: whether it can be called, and has a name of its own."""
+    if entry.name in commands.OWN:
+        yield Problem(entry.pack.name, f"the command {entry.name!r} is one of corejax's own", "choose another name")
+    elif not callable(registry.load(entry.group, entry.name)):
+        yield Problem(entry.pack.name, f"the command {entry.name!r} is not a function",
+                      "let the entry lead to a function of the arguments, that yields the lines to print")
+
+
 _MORE: dict[str, Callable[[Entry], Iterator[Problem]]] = {
     groups.PRIMITIVES: _of_primitive, groups.NAMESPACES: _of_namespace, groups.DTYPES: _of_dtype,
-    groups.ROLES: _of_role, backends.GROUP: _of_backend}
+    groups.ROLES: _of_role, groups.COMMANDS: _of_command, backends.GROUP: _of_backend}
 
 
 def _of_error(pack: str, error: BaseException) -> Problem:

@@ -6,27 +6,21 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import importlib_metadata
 
 from corejax.base.errors import CorejaxError
 from corejax.base.late import late
-from corejax.inspect import checking
-from corejax.inspect import doctor as examining
+from corejax.inspect import checking, commands, doctor as examining
 from corejax.inspect.answers import Problem
 from corejax.installed import manifest
 
 if TYPE_CHECKING:
-    from corejax.inspect import entry_points as entering
     from corejax.inspect import explain as explaining
-    from corejax.inspect import scaffold
-    from corejax.inspect import stubs as stubbing
 else:  # the doctor can't do without what is imported here, so it is little
-    entering, explaining = late("corejax.inspect.entry_points"), late("corejax.inspect.explain")
-    scaffold = late("corejax.inspect.scaffold")
-    stubbing = late("corejax.inspect.stubs")
+    explaining = late("corejax.inspect.explain")
 
 
 def plugins() -> Iterator[str]:
@@ -87,21 +81,6 @@ def explain(name: str) -> Iterator[str]:
     yield str(explaining.explain(name))
 
 
-def stubs(directory: str, partial: bool) -> Iterator[str]:
-    """Write stubs of what is installed, so that type checkers and editors know it, and print the settings for them."""
-    yield from stubbing.write(directory, partial)
-
-
-def new(name: str, kind: str, into: str) -> Iterator[str]:
-    """Write a new pack as a whole repository, whose tests pass: NAME is the distribution's."""
-    yield from scaffold.new(name, kind, into)
-
-
-def entry_points(directories: Sequence[str], write: bool) -> Iterator[str]:
-    """Make a pack's entry points, in its pyproject.toml, of what its modules export; or fail if out of date."""
-    yield from entering.update(directories or ["."], write)
-
-
 def version() -> Iterator[str]:
     """The versions of corejax and its dependencies."""
     for distribution in ("corejax", "jaxlib", "numpy", "pluggy"):
@@ -113,43 +92,56 @@ def version() -> Iterator[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; if it fails, return 1, with the message on stderr."""
-    parser = argparse.ArgumentParser(prog="python -m corejax", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    parsers = {}
-    for command in (plugins, check, doctor, primitives, backends, version, explain, stubs, new, entry_points):
-        parsers[command] = commands.add_parser(command.__name__.replace("_", "-"), help=command.__doc__)
-        parsers[command].set_defaults(run=command)
-    parsers[check].add_argument("--json", dest="run", action="store_const", const=check_as_json,
-                                help=check_as_json.__doc__)
-    parsers[doctor].add_argument("--json", dest="run", action="store_const", const=doctor_as_json,
-                                 help=doctor_as_json.__doc__)
-    for command in (check, doctor):
-        parsers[command].add_argument("--seconds", type=float, default=checking.SECONDS,
-                                      help="how long packs, or a backend, may take (default: %(default)s)")
-    parsers[explain].add_argument("name")
-    parsers[stubs].add_argument("directory", nargs="?", default="typings", help="where to (default: %(default)s)")
-    parsers[stubs].add_argument("--partial", action="store_true", help="as a package to be installed, corejax-stubs")
-    parsers[new].add_argument("name")
-    parsers[new].add_argument("--kind", default="elementwise",
-                              help="elementwise (the default), structured, carrying, rules, native, namespace or dtype")
-    parsers[new].add_argument("--in", dest="into", metavar="DIR", default=".", help="the folder to put its folder in")
-    parsers[entry_points].add_argument("directories", metavar="DIR", nargs="*",
-                                       help="where pyproject.toml is (default: .)")
-    way = parsers[entry_points].add_mutually_exclusive_group(required=True)
-    way.add_argument("--write", action="store_true", help="write them")
-    way.add_argument("--check", action="store_false", dest="write", help="write nothing; exit with 1 if out of date")
-    options = vars(parser.parse_args(arguments))
-    run = options.pop("run")
-    del options["command"]
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        for line in run(**options):
+        for line in _chosen(arguments):
             print(line)
         sys.stdout.flush()
     except CorejaxError as error:
         print(error, file=sys.stderr)
         return 1
     except SystemExit as exit:
-        return int(exit.code or 0)
+        return _code(exit)
     except BrokenPipeError:  # whoever reads it has seen enough; Python would write to it once more at its end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
+
+
+def _chosen(arguments: list[str]) -> Iterable[str]:
+    """What the command yields that the arguments name."""
+    if arguments and not arguments[0].startswith("-") and arguments[0] not in commands.OWN:
+        return commands.find(arguments[0])(arguments[1:])
+    options = vars(_parser(not arguments or arguments[0] in ("-h", "--help")).parse_args(arguments))
+    del options["command"]
+    run: Callable[..., Iterable[str]] = options.pop("run")
+    return run(**options)
+
+
+def _parser(wants_help: bool) -> argparse.ArgumentParser:
+    """The parser of the kernel's own commands; if help is wanted, it shows those of packs, too."""
+    parser = argparse.ArgumentParser(prog="python -m corejax", description=__doc__)
+    choices = parser.add_subparsers(dest="command", required=True)
+    parsers = {}
+    for command in (plugins, check, doctor, primitives, backends, version, explain):
+        name = command.__name__
+        parsers[name] = choices.add_parser(name, help=command.__doc__)
+        parsers[name].set_defaults(run=command)
+    for name in commands.names() if wants_help else ():
+        choices.add_parser(name, help=commands.summary(name).replace("%", "%%"))
+    parsers["check"].add_argument("--json", dest="run", action="store_const", const=check_as_json,
+                                  help=check_as_json.__doc__)
+    parsers["doctor"].add_argument("--json", dest="run", action="store_const", const=doctor_as_json,
+                                   help=doctor_as_json.__doc__)
+    for name in ("check", "doctor"):
+        parsers[name].add_argument("--seconds", type=float, default=checking.SECONDS,
+                                   help="how long packs, or a backend, may take (default: %(default)s)")
+    parsers["explain"].add_argument("name")
+    return parser
+
+
+def _code(exit: SystemExit) -> int:
+    """The exit status that is asked for; a text goes to stderr, as Python has it."""
+    if exit.code is None or isinstance(exit.code, int):
+        return exit.code or 0
+    print(exit.code, file=sys.stderr)
+    return 1

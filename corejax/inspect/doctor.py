@@ -67,7 +67,7 @@ def examine(seconds: float = checking.SECONDS) -> Diagnosis:
     except CorejaxError as error:  # variables name what isn't there
         problems.append(Problem(_ENVIRONMENT, error.message, error.todo or ""))
     else:
-        packs = installed.packs
+        packs = installed.all()
         sections["packs"], sections["duplicates"] = _packs(installed), _choices(installed)
         problems += checking.problems(seconds)
         sections["backends"] = {name: _smoke(installed, name, seconds, problems) for name in backends.known()}
@@ -99,7 +99,7 @@ def _hidden(packs: Mapping[str, Pack]) -> Iterator[Problem]:
 # Packs
 
 def _packs(installed: Manifest) -> Facts:
-    found = {str(pack): groups.counted([entry.group for entry in pack.entries]) for pack in installed.packs.values()}
+    found = {str(pack): groups.counted([entry.group for entry in pack.entries]) for pack in installed.all().values()}
     return found | {str(pack): "excluded by COREJAX_PACKS or COREJAX_DISABLE_PACKS"
                     for pack in installed.hidden.values()}
 
@@ -107,7 +107,7 @@ def _packs(installed: Manifest) -> Facts:
 def _choices(installed: Manifest) -> Facts:
     """What several packs provide, and who was chosen. Conflicts are told as problems."""
     found = {}
-    for group in dict.fromkeys([entry.group for pack in installed.packs.values() for entry in pack.entries]):
+    for group in dict.fromkeys([entry.group for pack in installed.all().values() for entry in pack.entries]):
         for name in installed.names(group):
             entries = installed.providers(group, name)
             if len(entries) < 2 or group == groups.RULES or name in groups.TABLES:

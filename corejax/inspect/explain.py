@@ -46,7 +46,7 @@ def packs() -> Listing:
     installed = manifest.read()
     rows: dict[str, dict[str, int]] = {}
     lines = []
-    for pack in installed.packs.values():
+    for pack in installed.all().values():
         counts = rows[str(pack)] = {}
         for entry in pack.entries:
             noun = entry.group.rpartition(".")[2]
@@ -113,7 +113,7 @@ def _is_what_its_name_stands_for(primitive: Primitive) -> bool:
 def _by_name(name: str) -> Iterator[Provided]:
     installed = manifest.read()
     searched = dict.fromkeys([groups.PRIMITIVES, groups.FUNCTIONS, groups.ROLES,
-                            *[entry.group for pack in installed.packs.values() for entry in pack.entries]])
+                            *[entry.group for pack in installed.all().values() for entry in pack.entries]])
     for group in searched:
         for key in (name, f"operators.{name}") if group == groups.ROLES else (name,):
             if group == groups.ROLES and key in groups.TABLES:

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple, Protocol
 
 from corejax.installed import requirements
-from corejax.installed.groups import GROUPS, NAMESPACES, PREFIX, PRIMITIVES
+from corejax.installed.groups import CHECKS, COMMANDS, GROUPS, NAMESPACES, PREFIX, PRIMITIVES
 
 _VALUE = re.compile(r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*)\s*(:\s*(?P<attr>[^\W\d]\w*(\.[^\W\d]\w*)*)\s*)?(\[.*\])?")
 
@@ -97,6 +97,11 @@ class Pack:
         """It is broken, for the first reason found."""
         failure = self.failure = self.failure or Failure(problem, words, cause)
         return failure  # another thread may forget it
+
+    def is_tool(self) -> bool:
+        """Whether it brings commands or checks and nothing that programs compute with, at most a namespace beside."""
+        found = {entry.group for entry in self.entries}
+        return bool(found & {COMMANDS, CHECKS}) and found <= {COMMANDS, CHECKS, NAMESPACES}
 
     def below_lax(self) -> list[str]:
         """Its namespaces below `lax`, such as `lax.linalg`: there its primitives are functions, and not in `lax`."""

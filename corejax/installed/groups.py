@@ -16,7 +16,10 @@ RULES = "corejax.rules"
 NAMESPACES = "corejax.namespaces"
 KERNELS = "corejax.kernels"
 DTYPES = "corejax.dtypes"
-GROUPS = (PRIMITIVES, FUNCTIONS, ROLES, RULES, NAMESPACES, KERNELS, DTYPES, "corejax.backends", "corejax.transforms")
+COMMANDS = "corejax.commands"
+CHECKS = "corejax.checks"
+GROUPS = (PRIMITIVES, FUNCTIONS, ROLES, RULES, NAMESPACES, KERNELS, DTYPES, COMMANDS, CHECKS, "corejax.backends",
+          "corejax.transforms")
 
 #: Before the name of a public function: it is `cj.NAME` rather than `cj.lax.NAME`.
 AT_TOP = "cj/"

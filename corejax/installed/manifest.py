@@ -29,9 +29,14 @@ _KERNEL = "corejax"
 
 
 class Manifest:
-    """All packs in use, and who provides what; `broken` maps distributions to what is wrong with their metadata."""
+    """All packs in use, and who provides what; `broken` maps distributions to what is wrong with their metadata.
 
-    __slots__ = ("_groups", "_preferred", "_rules", "broken", "hidden", "misspelled", "packs", "scopes", "shadowed")
+    `tools` are distributions that only bring commands, checks and namespaces with functions for these: they are there
+    whichever packs `COREJAX_PACKS` names.
+    """
+
+    __slots__ = ("_groups", "_preferred", "_rules", "broken", "hidden", "misspelled", "packs", "scopes", "shadowed",
+                 "tools")
 
     def __init__(self, packs: Iterable[Pack], broken: dict[str, str] | None = None,
                  shadowed: dict[str, Pack] | None = None) -> None:
@@ -40,17 +45,21 @@ class Manifest:
         known = [*found, *self.broken]
         restricted, disabled = _names("COREJAX_PACKS", known, none=True), _names("COREJAX_DISABLE_PACKS", known)
         self.packs: dict[str, Pack] = {}
+        self.tools: dict[str, Pack] = {}
         self.hidden: dict[str, Pack] = {}
         out = {name for name in known
                if (restricted is not None and name not in restricted) or name in (disabled or ())}
         for name, pack in found.items():
-            (self.hidden if name in out else self.packs)[name] = pack
+            if pack.is_tool() and name not in (disabled or ()):
+                self.tools[name] = pack
+            else:
+                (self.hidden if name in out else self.packs)[name] = pack
         self.broken = {name: why for name, why in self.broken.items() if name not in out or name == _REST}
         self.scopes = Scopes(found, distribution)
         self._groups: dict[str, dict[str, list[Entry]]] = {}
         self._rules: dict[str, list[tuple[Target, Entry]]] = {}
         self.misspelled: list[Entry] = []
-        for pack in self.packs.values():
+        for pack in self.all().values():
             for entry in pack.entries:
                 self._groups.setdefault(entry.group, {}).setdefault(entry.name, []).append(entry)
                 if entry.group == RULES:
@@ -61,6 +70,10 @@ class Manifest:
                         self._rules.setdefault(target.owner, []).append((target, entry))
         self._preferred: tuple[Choice, ...] = ()
         self._preferred = self.choices("COREJAX_PREFER", (os.environ.get("COREJAX_PREFER") or "").split(","))
+
+    def all(self) -> dict[str, Pack]:
+        """The packs in use, and the tools."""
+        return {**self.packs, **self.tools}
 
     def names(self, group: str) -> list[str]:
         """Everything that packs provide in a group."""
@@ -81,7 +94,7 @@ class Manifest:
 
     def choices(self, where: str, texts: Iterable[str]) -> tuple[Choice, ...]:
         """What a user prefers, from its text; an error if it names what isn't there."""
-        packs = {**self.packs, **self.hidden}
+        packs = {**self.all(), **self.hidden}
         return tuple([preferences.read(where, text, packs, self.broken) for text in texts if text.strip()])
 
     @property
@@ -173,7 +186,7 @@ class Manifest:
     def several_versions(self) -> Iterator[tuple[str, str]]:
         """Packs that are installed in several versions, as (name, which version is used)."""
         for name, other in self.shadowed.items():
-            pack = self.packs.get(name)
+            pack = self.all().get(name)
             if pack is not None and pack.version != other.version:
                 yield name, (f"two versions of {name} are installed: {pack.version} is used, as it comes first on the "
                              f"path, and {other.version} isn't. Uninstall both, and install one")
@@ -307,7 +320,7 @@ def read() -> Manifest:
         made = scan()
         found = _kept.setdefault("it", made)
         if found is made:
-            for pack in found.packs.values():  # whatever it provides, its frames aren't the user's
+            for pack in found.all().values():  # whatever it provides, its frames aren't the user's
                 for package in {entry.module.partition(".")[0] for entry in pack.entries}:
                     add_library_package(package, pack)
             for name, fault in found.faults():

@@ -94,6 +94,10 @@ class _First(_Aliases):
             raise _unknown(name.removeprefix(_ROOT))
         found: ModuleType = registry.load(NAMESPACES, name.removeprefix(_ROOT))
         _claimed[name] = found.__name__
+        # An import sets an attribute of the package above, which may have given that name to something else since.
+        for below, module in list(sys.modules.items()):
+            if below.startswith(f"{found.__name__}."):
+                sys.modules.setdefault(name + below.removeprefix(found.__name__), module)
         if not any([type(finder) is _Below for finder in sys.meta_path]):
             sys.meta_path.insert(0, _Below())
         return found

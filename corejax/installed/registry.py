@@ -66,7 +66,7 @@ def forget() -> None:
     new_generation()
     _objects.clear()
     _of_entries.clear()
-    for pack in installed().packs.values():
+    for pack in installed().all().values():
         if pack.failure is not None and isinstance(pack.failure.cause, CorejaxError):  # perhaps it works now
             pack.failure = None
     for drop in _to_forget:
@@ -325,7 +325,7 @@ def entry_error(entry: Entry, problem: str, got: str, wanted: str) -> PackError:
 def broken() -> dict[str, str]:
     """The packs that failed in this process, and those left out for broken metadata, with reasons."""
     found = {name: f"its metadata is broken: {why}" for name, why in installed().broken.items()}
-    return found | {pack.name: str(pack.failure) for pack in installed().packs.values() if pack.failure is not None}
+    return found | {pack.name: str(pack.failure) for pack in installed().all().values() if pack.failure is not None}
 
 
 def unknown(group: str, name: str) -> CorejaxError:

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from corejax.base.avals import ShapedArray
-from corejax.base.elements import ElementType
-from corejax.base.elements import find as find
+from corejax.base.elements import ElementType, find as find, is_reserved as is_reserved, of_stored as of_stored
 from corejax.base.errors import CorejaxTypeError
 from corejax.base.source import here
 from corejax.base.tracebacks import public

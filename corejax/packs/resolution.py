@@ -273,6 +273,11 @@ class Resolution:
         return Offer(source, late)
 
 
+def left_out(primitive: Primitive) -> list[tuple[str, Exception]]:
+    """Other packs' rules for a primitive that can't be used, as pairs of the pack and the reason."""
+    return Resolution(primitive).left_out
+
+
 def _slot(hook: str, source: Source) -> str:
     return f"{hook}@{source.platform}" if hook == "xla_translation" and source.platform else hook
 

@@ -53,13 +53,16 @@ from corejax.api import vjp as vjp
 from corejax.api import vmap as vmap
 import corejax.api as _api
 api = _api
+import corejax.distributions as _distributions
+distributions = _distributions
 import corejax.ir as _ir
 ir = _ir
 import corejax.plugin as _plugin
 plugin = _plugin
-import corejax.testing as _testing
-testing = _testing
+import corejax.rules as _rules
+rules = _rules
 from corejax import numpy as numpy
+from corejax import testing as testing
 from collections.abc import Callable, Hashable, Sequence
 from corejax.core import AnyMesh
 from typing import Any

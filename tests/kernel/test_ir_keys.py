@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from toys import add, call, chain, emit, f64, free, mul, record, sin, vec, weak
 
 from corejax.base.avals import ShapedArray

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from toys import add, anything, call, chain, emit, free, hidden, mul, pair, record, sin, total, toys, vec, weak
 
 from corejax.arrays.meshes import AbstractMesh

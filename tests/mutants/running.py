@@ -11,8 +11,8 @@ from multiprocessing import get_context
 
 from corejax.errors import PluginError
 from corejax.plugin import Primitive
-from corejax.testing import ConformanceError, Failure, check_primitive
-from corejax.testing.running import chosen_checks
+from corejax_testing import ConformanceError, Failure, check_primitive
+from corejax_testing.running import chosen_checks
 
 from .loading import load, load_from, standing_in
 from .mutant import Mutant, source_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from corejax.testing import CHECKS
+from corejax_testing import CHECKS
 
 from . import MUTANTS
 from .mutant import HOOKS, KINDS, Mutant

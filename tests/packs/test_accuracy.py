@@ -11,7 +11,7 @@ import pytest
 
 import corejax as cj
 from corejax import lax
-from corejax.testing.comparing import ulps_apart
+from corejax_testing.comparing import ulps_apart
 
 pytestmark = pytest.mark.usefixtures("usual_code")
 

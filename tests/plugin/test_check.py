@@ -236,7 +236,7 @@ def test_stubs_of_a_project_that_do_not_describe_what_is_installed_are_found(sit
 
 def test_installed_stubs_are_compared_with_the_packs_that_they_are_for(site):
     site.pack("typed-pack", {"functions": {"double": "typed_pack:double"}}, {"typed_pack": TYPED})
-    write = f"from corejax.inspect.stubs import write\nprint(*write({str(site.folder)!r}, partial=True))"
+    write = f"from corejax_authoring.stubs import write\nprint(*write({str(site.folder)!r}, partial=True))"
     assert "corejax-stubs: " in site.run(write)
     site.pack("corejax-stubs", {}, requires=["corejax", "typed-pack"])
     site.names.remove("corejax-stubs")

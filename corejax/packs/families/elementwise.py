@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import wraps
-from inspect import Parameter
-from inspect import Signature as PythonSignature
+from inspect import Parameter, Signature as PythonSignature
 from itertools import product
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any

@@ -12,8 +12,7 @@ from corejax_control_flow.call import xla_call
 from corejax_control_flow.checkpointing import call_checkpointed
 from corejax_control_flow.exporting import exported_call as bind_exported
 from corejax_control_flow.looping import while_loop
-from corejax_control_flow.scanning import map as map_by_scan
-from corejax_control_flow.scanning import scan
+from corejax_control_flow.scanning import map as map_by_scan, scan
 
 __all__ = ["checkpoint", "custom_jvp", "custom_vjp", "exported_call", "scan", "sequential_map", "staged_call",
            "while_loop"]

@@ -23,8 +23,7 @@ from corejax_lax_basic.bits import bitcast_convert_type, clz, mulhi, nextafter, 
 from corejax_lax_basic.comparison import eq, eq_to, ge, gt, le, le_to, lt, lt_to, ne
 from corejax_lax_basic.complex_parts import complex, conj, imag, real
 from corejax_lax_basic.conversion import convert_element_type, dtype
-from corejax_lax_basic.creation import as_dtype as as_dtype
-from corejax_lax_basic.creation import broadcasted_iota, empty, full, full_like, iota
+from corejax_lax_basic.creation import as_dtype as as_dtype, broadcasted_iota, empty, full, full_like, iota
 from corejax_lax_basic.exponential import cbrt, exp, exp2, expm1, log, log1p, logistic, pow, rsqrt, sqrt
 from corejax_lax_basic.gathering import GatherDimensionNumbers, GatherScatterMode, gather
 from corejax_lax_basic.identity import copy, optimization_barrier, stop_gradient
@@ -41,9 +40,11 @@ from corejax_lax_basic.logic import (
 )
 from corejax_lax_basic.picking import index_take
 from corejax_lax_basic.precision import DotAlgorithm, DotAlgorithmPreset, Precision, PrecisionLike
-from corejax_lax_basic.promoting import broadcast_together as broadcast_together
-from corejax_lax_basic.promoting import of_one_dtype as of_one_dtype
-from corejax_lax_basic.promoting import promoted as promoted
+from corejax_lax_basic.promoting import (
+    broadcast_together as broadcast_together,
+    of_one_dtype as of_one_dtype,
+    promoted as promoted,
+)
 from corejax_lax_basic.ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
 from corejax_lax_basic.random_bits import RandomAlgorithm, rng_bit_generator, rng_uniform
 from corejax_lax_basic.rounding import RoundingMethod, ceil, floor, is_finite, round

@@ -36,8 +36,7 @@ from corejax_lax_basic import _in_memory
 from corejax_lax_basic._axes import Shape, dtype_kind, shape_of
 from corejax_lax_basic._index_plan import Along, At, Bounds, Entry, New, resolve, spread
 from corejax_lax_basic._placing import ScatterDimensionNumbers, canonical_mode
-from corejax_lax_basic._reading import Layout, common_shape, index_shape, is_array, join, read, span
-from corejax_lax_basic._reading import getitem as getitem
+from corejax_lax_basic._reading import Layout, common_shape, getitem as getitem, index_shape, is_array, join, read, span
 from corejax_lax_basic.creation import as_dtype, zero
 
 __all__: list[str] = []  # these aren't functions of lax: the operators use them

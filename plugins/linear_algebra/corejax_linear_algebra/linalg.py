@@ -9,8 +9,7 @@ from typing import Any
 
 from corejax.errors import CorejaxAttributeError, suggestion
 from corejax_linear_algebra import *  # noqa: F403
-from corejax_linear_algebra import __all__ as __all__
-from corejax_linear_algebra import _primitives
+from corejax_linear_algebra import __all__ as __all__, _primitives
 
 NAMESPACE = "lax.linalg"
 

@@ -8,8 +8,7 @@ Their operands are arrays of one dtype that broadcast together.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import log as real_log
-from math import pi
+from math import log as real_log, pi
 from typing import Any
 
 import ml_dtypes

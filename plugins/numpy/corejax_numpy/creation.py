@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 
 from corejax import lax
-from corejax.core import Array, DTypeLike, Tracer, aval_of, dtypes, from_array_like
-from corejax.core import from_dlpack as shared
+from corejax.core import Array, DTypeLike, Tracer, aval_of, dtypes, from_array_like, from_dlpack as shared
 from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax.plugin import NotDirectly, directly, operators, public, refused, shaping
-from corejax_numpy._asked import checked_order, placed
-from corejax_numpy._asked import shape as sizes_of
+from corejax_numpy._asked import checked_order, placed, shape as sizes_of
 from corejax_numpy._nested import of_nested
 from corejax_numpy._values import constant, spread
 

@@ -17,9 +17,7 @@ from corejax import lax
 from corejax.core import Array, ArrayLike, dtypes
 from corejax.plugin import directly, operators, public
 from corejax_lax_basic import promoted
-from corejax_numpy import _integer_functions as integers
-from corejax_numpy import _real_functions as reals
-from corejax_numpy import _reductions as reductions
+from corejax_numpy import _integer_functions as integers, _real_functions as reals, _reductions as reductions
 from corejax_numpy._arrays import array, no_out
 from corejax_numpy._in_memory import elements as in_memory
 from corejax_numpy._picking import operand

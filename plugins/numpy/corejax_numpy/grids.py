@@ -22,8 +22,7 @@ from corejax.core import Array, DTypeLike, Tracer, aval_of, dtypes
 from corejax.errors import CorejaxIndexError, CorejaxTypeError, CorejaxValueError
 from corejax.plugin import NotDirectly, directly, operators, public, refused, shaping
 from corejax_numpy._arrays import array
-from corejax_numpy._asked import checked_order
-from corejax_numpy._asked import shape as sizes_of
+from corejax_numpy._asked import checked_order, shape as sizes_of
 from corejax_numpy._values import spread
 from corejax_numpy.joining_by_index import c_, r_
 from corejax_numpy.ranges import arange, linspace

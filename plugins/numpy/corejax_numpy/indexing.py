@@ -16,8 +16,7 @@ from corejax.plugin import directly, operators, public, refused, shaping
 from corejax_numpy._arrays import array, no_out
 from corejax_numpy._choices import as_bool, flat, fresh, is_computed, known, plain_axis, size_of
 from corejax_numpy._finding import count_of, first_places, unraveled
-from corejax_numpy._in_memory import places as in_memory_places
-from corejax_numpy._in_memory import sets as in_memory_sets
+from corejax_numpy._in_memory import places as in_memory_places, sets as in_memory_sets
 from corejax_numpy._picking import operand
 from corejax_numpy._values import constant, spread_to
 

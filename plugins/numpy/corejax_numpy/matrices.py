@@ -13,8 +13,7 @@ from corejax.core import Array, DTypeLike, dtypes
 from corejax.errors import CorejaxValueError
 from corejax.plugin import NotDirectly, directly, operators, refused, shaping
 from corejax_numpy._arrays import array
-from corejax_numpy._asked import checked_order, placed
-from corejax_numpy._asked import shape as sizes_of
+from corejax_numpy._asked import checked_order, placed, shape as sizes_of
 from corejax_numpy._values import spread
 
 __all__ = ["diag", "diagflat", "eye", "identity", "tri", "tril", "triu", "vander"]

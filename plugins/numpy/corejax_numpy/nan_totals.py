@@ -16,8 +16,7 @@ from corejax.errors import CorejaxValueError
 from corejax.plugin import directly, operators, refused
 from corejax_numpy._arrays import array, no_out
 from corejax_numpy._choices import with_nan
-from corejax_numpy._in_memory import nan as in_memory_nan
-from corejax_numpy._in_memory import order as in_memory_order
+from corejax_numpy._in_memory import nan as in_memory_nan, order as in_memory_order
 from corejax_numpy.quantiles import at_shares, percent
 
 __all__ = ["nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin",

@@ -18,8 +18,7 @@ from corejax_numpy._arrays import array
 from corejax_numpy._choices import flat, fresh, known, size_of
 from corejax_numpy._distinct import Distinct, distinct, repeats
 from corejax_numpy._finding import count_of, first_places
-from corejax_numpy._in_memory import order as in_memory_order
-from corejax_numpy._in_memory import sets as in_memory_sets
+from corejax_numpy._in_memory import order as in_memory_order, sets as in_memory_sets
 from corejax_numpy._picking import operand
 from corejax_numpy._searching import places_among
 from corejax_numpy._values import constant, spread_to

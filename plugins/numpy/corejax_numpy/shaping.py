@@ -13,11 +13,9 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, Tracer, dtypes
 from corejax.errors import CorejaxValueError
-from corejax.plugin import directly, operators, public, refused
-from corejax.plugin import shaping as checks
+from corejax.plugin import directly, operators, public, refused, shaping as checks
 from corejax_numpy._arrays import array
-from corejax_numpy._asked import checked_order, placed
-from corejax_numpy._asked import shape as sizes_of
+from corejax_numpy._asked import checked_order, placed, shape as sizes_of
 from corejax_numpy._values import spread
 
 __all__ = [

@@ -19,8 +19,7 @@ from corejax_lax_basic import of_one_dtype
 from corejax_numpy._arrays import array
 from corejax_numpy._binning import bin_of, counted, edges_of
 from corejax_numpy._choices import as_inexact, flat, is_computed, known
-from corejax_numpy._in_memory import order as in_memory_order
-from corejax_numpy._in_memory import sets as in_memory_sets
+from corejax_numpy._in_memory import order as in_memory_order, sets as in_memory_sets
 from corejax_numpy._picking import operand, pick
 from corejax_numpy._searching import places_among
 

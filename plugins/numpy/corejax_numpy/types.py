@@ -32,8 +32,7 @@ from numpy import (
 )
 from numpy.exceptions import ComplexWarning
 
-from corejax.core import Array as ndarray
-from corejax.core import DTypeLike, dtypes
+from corejax.core import Array as ndarray, DTypeLike, dtypes
 from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax.plugin import operators, public, refused
 from corejax_numpy import _asked

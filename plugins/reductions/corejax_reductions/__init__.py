@@ -4,12 +4,14 @@
 """
 
 from corejax_reductions import _in_memory as in_memory  # noqa: F401  # for other packs
-from corejax_reductions._combining import Combining as Combining
-from corejax_reductions._combining import Program as Program
-from corejax_reductions._combining import converted as converted
-from corejax_reductions._combining import halves as halves
-from corejax_reductions._combining import is_compiled as is_compiled
-from corejax_reductions._combining import with_tangents as with_tangents
+from corejax_reductions._combining import (
+    Combining as Combining,
+    Program as Program,
+    converted as converted,
+    halves as halves,
+    is_compiled as is_compiled,
+    with_tangents as with_tangents,
+)
 from corejax_reductions.associative import associative_scan
 from corejax_reductions.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum, linear_recurrence
 from corejax_reductions.extrema import reduce_max, reduce_min

@@ -24,13 +24,11 @@ from corejax import lax
 from corejax.core import Array, ArrayLike, DTypeLike, aval_of, dtypes, warn
 from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax.plugin import directly, families, refused, shaping
-from corejax_reductions import _in_memory as in_memory
-from corejax_reductions import cumulative, sums
+from corejax_reductions import _in_memory as in_memory, cumulative, sums
 from corejax_reductions._reduction import accumulator, canonical_axes
 from corejax_reductions.extrema import greatest, least, reduce_max, reduce_min
 from corejax_reductions.logic import reduce_and, reduce_or
-from corejax_reductions.positions import argmax as position_of_max
-from corejax_reductions.positions import argmin as position_of_min
+from corejax_reductions.positions import argmax as position_of_max, argmin as position_of_min
 from corejax_reductions.products import reduce_prod
 
 __all__ = ["all", "any", "argmax", "argmin", "cumprod", "cumsum", "max", "mean", "min", "prod", "std", "sum", "var"]

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import corejax as cj
-from corejax import lax
-from corejax import numpy as jnp
+from corejax import lax, numpy as jnp
 
 
 def test_arrays_and_traced_values_lead_to_the_namespace():

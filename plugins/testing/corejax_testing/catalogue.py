@@ -1,0 +1,37 @@
+"""All checks, in the order in which they run: the cheap ones that others build on come first."""
+
+from __future__ import annotations
+
+from corejax_testing import (
+            batching,
+            costs,
+            declared,
+            derivatives,
+            memory,
+            moving,
+            orderings,
+            other_params,
+            other_sizes,
+            other_types,
+            pieces,
+            platforms,
+            precisions,
+            programs,
+            refusals,
+            repetition,
+            sampling,
+            special,
+            tangent_rules,
+            transposes,
+            values,
+            weak_types,
+)
+from corejax_testing.check import Check
+
+_MODULES = (sampling, refusals, declared, weak_types, values, special, memory, moving, platforms, programs, pieces,
+            repetition, derivatives, tangent_rules, transposes, batching, costs, precisions, other_types, other_params,
+            other_sizes, orderings)
+
+#: Every check, by name.
+CHECKS: dict[str, Check] = {
+    found.name: found for module in _MODULES for found in vars(module).values() if isinstance(found, Check)}
