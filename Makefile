@@ -29,7 +29,7 @@ demo: .venv/stamp
 	.venv/bin/python examples/quickstart.py
 
 # What a change must pass, in minutes: all tests but those marked exhaustive, which leave a fixed sample of their kind.
-# Programs are compiled in half the time: tests/quick_code.py.
+# Programs are compiled in half the time: tests/shared/quick_code.py.
 test: WHICH = not exhaustive
 test: lint kernel-tests other-tests device-tests
 
@@ -68,7 +68,7 @@ PROGRAMS_OF_A_MODE ?= 5000
 RANDOM_PROGRAMS = $(TEST_ENV) JAX_ENABLE_X64=1 .venv-parity/bin/python -m tests.random_programs --processes $(WORKERS)
 CALLS ?= 20
 
-# With the code that the compiler usually writes, also where `make test` takes less: tests/quick_code.py.
+# With the code that the compiler usually writes, also where `make test` takes less: tests/shared/quick_code.py.
 test-all parity-all: export COREJAX_TESTS_FULL_CODE = 1
 test-all: lint kernel-tests other-tests device-tests parity-all
 	$(RANDOM_PROGRAMS) --count $(PROGRAMS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from planted_faults import FAULTS, RIGHT, ROOT, Fault, failing
 
 
