@@ -22,7 +22,7 @@ EIGHT := COREJAX_NUM_CPU_DEVICES=8 JAX_NUM_CPU_DEVICES=8
 WORKERS ?= 2
 PYTEST = -m pytest -n $(WORKERS) -q
 
-.PHONY: demo test test-quick quick-suite kernel-tests other-tests device-tests test-matrix test-all mutants strength lint parity parity-all \
+.PHONY: demo test test-quick quick-suite kernel-tests other-tests pack-tests device-tests test-matrix test-all mutants strength lint parity parity-all \
         bench bench-against entry-points stubs reference clean
 
 demo: .venv/stamp
@@ -30,15 +30,21 @@ demo: .venv/stamp
 
 # What a change must pass, in minutes: all tests but those marked exhaustive, which leave a fixed sample of their kind.
 # Programs are compiled in half the time: tests/shared/quick_code.py.
+# `make test PACK=fft` runs the tests of one pack, with the conformance kit, and those of the packs that require it.
 test: WHICH = not exhaustive
-test: lint kernel-tests other-tests device-tests
+ifdef PACK
+test: .venv/stamp
+	$(PACK_SUITES) -m "$(WHICH)" --also-dependents --rules $(PACK)
+else
+test: lint kernel-tests other-tests pack-tests device-tests
+endif
 
 # Without the tests that build wheels and environments, too.
 test-quick quick-suite: WHICH = not slow and not exhaustive
 test-quick: .venv/stamp quick-suite
 
 # The quick tests in an environment that is there.
-quick-suite: kernel-tests other-tests device-tests
+quick-suite: kernel-tests other-tests pack-tests device-tests
 
 IN ?= .venv
 WHICH ?=
@@ -48,7 +54,13 @@ kernel-tests: $(filter .venv/stamp,$(IN)/stamp)
 	$(TEST_ENV) COREJAX_PACKS=none $(IN)/bin/python $(PYTEST) -m "$(WHICH)" tests/kernel
 
 other-tests: $(filter .venv/stamp,$(IN)/stamp)
-	$(TEST_ENV) $(IN)/bin/python $(PYTEST) -m "$(WHICH)" tests plugins examples/softplus_pack/tests --ignore tests/kernel
+	$(TEST_ENV) $(IN)/bin/python $(PYTEST) -m "$(WHICH)" tests $(TOOLS) examples/softplus_pack/tests --ignore tests/kernel
+
+# Each pack's own, where only that pack and those that it needs are in use; two packs at a time.
+PACK_SUITES = $(TEST_ENV) $(IN)/bin/python tests/shared/pack_suites.py
+
+pack-tests: $(filter .venv/stamp,$(IN)/stamp)
+	$(PACK_SUITES) -m "$(WHICH)"
 
 # Those with several devices, which a process has from its start.
 device-tests: $(filter .venv/stamp,$(IN)/stamp)
@@ -70,7 +82,7 @@ CALLS ?= 20
 
 # With the code that the compiler usually writes, also where `make test` takes less: tests/shared/quick_code.py.
 test-all parity-all: export COREJAX_TESTS_FULL_CODE = 1
-test-all: lint kernel-tests other-tests device-tests parity-all
+test-all: lint kernel-tests other-tests pack-tests device-tests parity-all
 	$(RANDOM_PROGRAMS) --count $(PROGRAMS)
 	$(foreach mode,$(MODES),$(RANDOM_PROGRAMS) --mode $(mode) --count $(PROGRAMS_OF_A_MODE) &&) true
 	$(TEST_ENV) JAX_ENABLE_X64=1 .venv-parity/bin/python -m tests.numpy_search --count $(CALLS)
