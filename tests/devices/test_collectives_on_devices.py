@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from collectives.random_collectives import Program, program
+from random_collectives import Program, program
 from numpy.testing import assert_allclose, assert_array_equal
 
 import corejax as cj
