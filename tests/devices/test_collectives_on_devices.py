@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from random_collectives import Program, program
 from numpy.testing import assert_allclose, assert_array_equal
 
 import corejax as cj
 from corejax import P, lax
 from exhaustive import exhaustive_unless
+from random_collectives import Program, program
 
 PROGRAMS = [(seed, groups) for seed in range(130) for groups in (False, True)
             if 1 < np.prod(program(seed, groups).sizes) <= 8]

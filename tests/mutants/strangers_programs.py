@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from .mutant import mutants_of
 
-COND, BRANCHES, SCAN, LOOPS, WHILE, CHECKPOINT, CUSTOM, EXPORTED = (
-    f"corejax_control_flow.{name}" for name in ("conditional", "_branches", "scanning", "_scan_lowering", "looping",
-                                                "checkpointing", "custom_derivatives", "exporting"))
+COND, BRANCHES, SCAN, LOOPS, WHILE, CHECKPOINT, CUSTOM, MAPPED, SELECTED, EXPORTED = (
+    f"corejax_control_flow.{name}" for name in (
+        "conditional", "_branches", "scanning", "_scan_lowering", "looping", "checkpointing", "custom_derivatives",
+        "_mapped_calls", "_selected_calls", "exporting"))
 KIT = "corejax.interpreters.carrying"
 
 MUTANTS = (
@@ -82,10 +83,10 @@ MUTANTS = (
     *mutants_of("scan", SCAN, "_split", (
         ("partial_eval", "missing case", "return split, split.unknown_out[:body.num_carry]", "return split, carry"),
     )),
-    *mutants_of("scan", SCAN, "_Halving._is_fixed", (
+    *mutants_of("scan", "corejax_control_flow._scan_body", "Body.passes_on", (
         ("partial_eval", "wrong function",
-         "return i < self.first and self.body.jaxpr.outvars[i - self.body.num_consts] is self.body.jaxpr.invars[i]",
-         "return i < self.first"),
+         "return i < self.first_input and self.jaxpr.outvars[i - self.num_consts] is self.jaxpr.invars[i]",
+         "return i < self.first_input"),
     )),
     *mutants_of("scan", SCAN, "_shorter", (
         ("dce", "missing case",
@@ -145,14 +146,14 @@ MUTANTS = (
         ("partial_eval", "missing case", "[_zero(x.aval) if unknown else x\n                                      "
          "for x, unknown in zip(eqn.invars, unknown_in, strict=True)]", "list(eqn.invars)"),
     )),
-    *mutants_of("custom_call", CUSTOM, "SelectedCall", (
+    *mutants_of("custom_call", SELECTED, "SelectedCall", (
         ("dce", "off by one", "return self._of(outs), self._of(dots)", "return self._of(outs), dots[: sum(self.used)]"),
     )),
-    *mutants_of("custom_call", CUSTOM, "MappedCall.jvp", (
+    *mutants_of("custom_call", MAPPED, "MappedCall.jvp", (
         ("vmap", "order", "[*self.dims, *carrying.marked(self.dims, flows)]",
          "[*self.dims, *carrying.marked(self.dims, flows)[::-1]]"),
     )),
-    *mutants_of("custom_pullback", CUSTOM, "MappedPullback._of_argument", (
+    *mutants_of("custom_pullback", MAPPED, "MappedPullback._of_argument", (
         ("vmap", "broadcast sum", "return ct if found is None else roles.sum_axes(ct, (found,))",
          "return ct if found is None else roles.index(roles.move_axis(ct, found, 0), 0)"),
     )),

@@ -28,7 +28,8 @@ from corejax.core import (
 from corejax.errors import CorejaxAttributeError, CorejaxIndexError, CorejaxTypeError, LeakedTracerError, kind_of
 from corejax.plugin import roles, shaping
 from corejax_control_flow._closures import Reached, reached, reached_at_once
-from corejax_control_flow.custom_derivatives import Rules, UserCall, custom_call
+from corejax_control_flow._user_rules import Rules, UserCall
+from corejax_control_flow.custom_derivatives import custom_call
 
 
 class CustomDerivatives:

@@ -150,19 +150,23 @@ def check_function(what: str, name: str, function: Any, meaning: str) -> None:
                                todo=f"{name}=lambda {meaning}: ...")
 
 
-def check_programs(what: str, programs: Sequence[tuple[str, Jaxpr | None, int]], consts: int,
+def check_programs(what: str, programs: Sequence[tuple[str, Jaxpr | None, int, bool]], consts: int,
                    avals: Sequence[ShapedArray]) -> None:
-    """Raise unless each program takes the constants and copies of the unknowns, and returns one of these first."""
+    """Raise unless each program takes the constants and copies of the unknowns, and returns one of these.
+
+    A program is given as its name, itself, the number of copies, and whether it may return more.
+    """
     unknowns = avals[consts:]
-    for name, jaxpr, copies in programs:
+    for name, jaxpr, copies, has_aux in programs:
         if jaxpr is None:
             continue
         wanted = [*avals[:consts], *[*unknowns] * copies]
-        if not all_fit(wanted, jaxpr.in_avals) or not all_match(jaxpr.out_avals[:len(unknowns)], unknowns):
+        outs = jaxpr.out_avals[:len(unknowns)] if has_aux else jaxpr.out_avals
+        if not all_fit(wanted, jaxpr.in_avals) or not all_match(outs, unknowns):
             raise CorejaxTypeError(
                 f"{what}: the operands don't fit the program {name}", primitive=what, where=here(),
                 got=f"({text_of(jaxpr.in_avals)}) -> ({text_of(jaxpr.out_avals)})",
-                wanted=f"({text_of(wanted)}) -> ({text_of(unknowns)}, ...)",
+                wanted=f"({text_of(wanted)}) -> ({text_of(unknowns)}{', ...' * has_aux})",
                 todo="pass the constants, which all programs take, and then the unknowns")
 
 

@@ -47,9 +47,10 @@ from corejax.core import (
 from corejax.errors import CorejaxNotImplementedError, CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.ir.surgery import dce, inline, reorder_invars
 from corejax.plugin import Sample, carrying, define, hookimpl, public, structures
+from corejax_control_flow._scan_body import Body
 from corejax_control_flow._scan_lowering import while_op
 from corejax_control_flow._types import all_fit, all_match, text_of
-from corejax_control_flow.scanning import Body, Carry, run_scan
+from corejax_control_flow.scanning import Carry, run_scan
 
 __all__ = ["fori_loop", "while_loop", "while_p"]
 

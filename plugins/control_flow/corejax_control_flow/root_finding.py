@@ -113,8 +113,8 @@ class CustomRoot(Solved):
     @hookimpl
     def abstract_eval(self, avals: Any, *, f: Jaxpr, solve: Jaxpr, tangent_solve: Jaxpr, consts: int
                       ) -> list[ShapedArray]:
-        check_programs(self.name, [("f", f, 1), ("solve", solve, 1), ("tangent_solve", tangent_solve, 2)], consts,
-                       avals)
+        check_programs(self.name, [("f", f, 1, False), ("solve", solve, 1, True),
+                                   ("tangent_solve", tangent_solve, 2, False)], consts, avals)
         return solve.out_avals
 
     @hookimpl

@@ -41,9 +41,11 @@ from corejax.core import (
     vmap_jaxpr,
 )
 from corejax.errors import ConcretizationError, CorejaxTypeError, CorejaxValueError, kind_of
-from corejax.ir.surgery import dce, inline, substitute
+from corejax.ir.surgery import dce, inline
 from corejax.plugin import Sample, carrying, define, hookimpl, public, roles, shaping, structures
+from corejax_control_flow._scan_body import Body
 from corejax_control_flow._scan_lowering import Loop, lower_scan
+from corejax_control_flow._scan_splitting import split_scan
 from corejax_control_flow._types import all_fit, text_of
 
 __all__ = ["map", "scan"]
@@ -54,23 +56,6 @@ Stacked = TypeVar("Stacked")
 
 Flags = carrying.Flags
 Dims = tuple[int | None, ...]
-
-
-class Body(NamedTuple):
-    """The program of one step. Its operands are constants, then the carry, then slices of inputs."""
-
-    jaxpr: Jaxpr
-    num_consts: int
-    num_carry: int
-
-    def operands(self, items: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
-        """The items for constants, carry and inputs."""
-        split = self.num_consts + self.num_carry
-        return [*items[: self.num_consts]], [*items[self.num_consts:split]], [*items[split:]]
-
-    def results(self, items: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """The items for the carry and for outputs."""
-        return [*items[: self.num_carry]], [*items[self.num_carry:]]
 
 
 class Scan:
@@ -558,108 +543,8 @@ def _split(body: Body, unknown_in: Flags) -> carrying.Split[Body]:
         return split, split.unknown_out[:body.num_carry]
 
     carry, split = carrying.fixed_point(carry_in, step)
-    first_input = body.num_consts + body.num_carry
-    free = [*range(body.num_consts), *range(first_input, len(unknown_in))]
-    return _Halving(body, carrying.keep_small(split, free, body.num_carry), (*consts, *carry, *xs)).split_scan()
-
-
-class _Halving:
-    """A split body that is being turned into two scans.
-
-    Each residual of a step becomes a constant or an input of the second scan. Operands and results of the first scan
-    are passed on; residuals that are the same in each step are recomputed from constants; the rest become further
-    outputs of the first scan.
-    """
-
-    def __init__(self, body: Body, split: carrying.Split[Jaxpr], unknown: Flags) -> None:
-        self.body, self.split, self.unknown = body, split, unknown
-        self.first = body.num_consts + body.num_carry  # the first operand that is an input
-        self.known_of: dict[int, Var] = dict(zip(split.known_operands, split.known.invars, strict=True))
-        n_residuals = len(split.residuals)
-        self.staged_of: dict[int, Var] = dict(zip(split.staged_operands, split.staged.invars[n_residuals:],
-                                                  strict=True))
-        for i in range(body.num_consts, self.first):  # a carry stays one if no step reads it
-            of = self.staged_of if unknown[i] else self.known_of
-            of.setdefault(i, Var(body.jaxpr.invars[i].aval))
-        results = [i for i, u in enumerate(split.unknown_out) if not u]
-        self.known_result: dict[int, Atom] = dict(zip(results, split.known.outvars, strict=False))
-        self.fresh_vars = split.known.outvars[len(results):]
-        self.stacked = {self.known_result[i]: i for i in reversed(results) if i >= body.num_carry}
-        self.extra: dict[Any, int] = {}  # what the first scan returns for the second
-        self.consts: dict[int, Var] = {}  # constants of the second scan that are operands of the whole
-        self.inputs: list[tuple[carrying.Place, Var]] = []
-
-    def split_scan(self) -> carrying.Split[Body]:
-        """Place each residual, then build both scans."""
-        invariant = _invariant(self.split.known, [v for i, v in self.known_of.items() if i < self.body.num_consts])
-        again: dict[Var, Var] = {}
-        for (where, i), var in zip(self.split.residuals, self.split.staged.invars, strict=False):
-            if where == "fresh" and self.fresh_vars[i] in invariant:
-                again[var] = self.fresh_vars[i]  # type: ignore[assignment]
-            elif where == "operand" and (i < self.body.num_consts or self._is_fixed(i)):
-                self.consts[i] = var
-            else:
-                self.inputs.append((self._source(where, i), var))
-        staged = self._recomputed(again)
-        known, known_operands = self._known()
-        body, places = self._staged(staged)
-        return carrying.Split(known, body, self.split.unknown_out, known_operands, (), places,
-                              [x.aval for x in self.extra])
-
-    def _is_fixed(self, i: int) -> bool:
-        return i < self.first and self.body.jaxpr.outvars[i - self.body.num_consts] is self.body.jaxpr.invars[i]
-
-    def _source(self, where: str, i: int) -> carrying.Place:
-        """Where the second scan gets an input from: the first scan stacks it, unless it exists already."""
-        if where == "operand" and i >= self.first:
-            return "operand", i
-        value = (self.known_of[i] if where == "operand" else self.known_result[i] if where == "result" else
-                 self.fresh_vars[i])
-        if value in self.stacked:
-            return "result", self.stacked[value]
-        return "fresh", self.extra.setdefault(value, len(self.extra))
-
-    def _recomputed(self, again: dict[Var, Var]) -> Jaxpr:
-        """The second body, which computes these residuals from constants itself."""
-        staged, known = self.split.staged, self.split.known
-        if not again:
-            return staged
-        sources = [i for i in self.known_of if i < self.body.num_consts]
-        recipe = Jaxpr((), [self.known_of[i] for i in sources], [*again.values()], known.eqns)
-        recipe, used = dce(recipe, (True,) * len(again))
-        args = [self.consts.setdefault(i, Var(self.known_of[i].aval)) for i in carrying.marked(sources, used)]
-        eqns, outs = inline(recipe, args)
-        staged = substitute(staged, dict(zip(again, outs, strict=True)))
-        return staged.replace(eqns=[*eqns, *staged.eqns])
-
-    def _known(self) -> tuple[Body, list[int]]:
-        order = sorted(self.known_of)
-        invars = [self.known_of[i] for i in order]
-        keep = [self.body.num_consts <= i < self.first for i in order]
-        outs = [*self.known_result.values(), *self.extra]
-        known, used = dce(self.split.known.replace(invars=invars, outvars=outs), (True,) * len(outs), keep)
-        order = carrying.marked(order, used)
-        n_consts = sum([i < self.body.num_consts for i in order])
-        return Body(known, n_consts, sum(keep)), order
-
-    def _staged(self, staged: Jaxpr) -> tuple[Body, list[carrying.Place]]:
-        consts, carry, xs = [[i for i in sorted(self.staged_of) if low <= i < high] for low, high in (
-            (0, self.body.num_consts), (self.body.num_consts, self.first), (self.first, len(self.unknown)))]
-        own = self.staged_of
-        invars = [*self.consts.values(), *[own[i] for i in (*consts, *carry)], *[v for _, v in self.inputs],
-                  *[own[i] for i in xs]]
-        places: list[carrying.Place] = [("operand", i) for i in (*self.consts, *consts, *carry)]
-        places += [*[place for place, _ in self.inputs], *[("operand", i) for i in xs]]
-        return Body(staged.replace(invars=invars), len(self.consts) + len(consts), len(carry)), places
-
-
-def _invariant(jaxpr: Jaxpr, consts: Sequence[Var]) -> set[Any]:
-    """The variables that depend only on these, through equations without effects."""
-    found: set[Any] = {*consts}
-    for eqn in jaxpr.eqns:
-        if not eqn.effects and all([type(x) is Literal or x in found for x in eqn.invars]):
-            found.update(eqn.outvars)
-    return found
+    free = [*range(body.num_consts), *range(body.first_input, len(unknown_in))]
+    return split_scan(body, carrying.keep_small(split, free, body.num_carry), (*consts, *carry, *xs))
 
 
 # Checks
