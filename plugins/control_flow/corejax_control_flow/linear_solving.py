@@ -118,8 +118,9 @@ class CustomLinearSolve(Solved):
     @hookimpl
     def abstract_eval(self, avals: Any, *, matvec: Jaxpr, solve: Jaxpr, vecmat: Jaxpr | None,
                       transpose_solve: Jaxpr | None, consts: int) -> list[ShapedArray]:
-        check_programs(self.name, [("matvec", matvec, 1, False), ("solve", solve, 1, True), ("vecmat", vecmat, 1, False),
-                                   ("transpose_solve", transpose_solve, 1, True)], consts, avals)
+        check_programs(self.name, [("matvec", matvec, 1, False), ("solve", solve, 1, True),
+                                   ("vecmat", vecmat, 1, False), ("transpose_solve", transpose_solve, 1, True)],
+                       consts, avals)
         return solve.out_avals
 
     @hookimpl

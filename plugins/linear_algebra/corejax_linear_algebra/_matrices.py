@@ -190,3 +190,20 @@ def typed(aval: ShapedArray, shape: Shape, dtype: np.dtype, weak: bool = False) 
 def batched_first(axis: Any, args: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
     """The operands with the batch axis as their first; those that have none are repeated."""
     return [to_dim(x, dim, 0, axis.size) for x, dim in zip(args, dims, strict=True)]
+
+
+def rows_and_columns(w: Any) -> tuple[Any, Any]:
+    """Square matrices that have w_i, and w_j, at i, j."""
+    *batch, size = w.shape
+    axes, shape, n = tuple(range(len(batch))), (*batch, size, size), len(batch)
+    return lax.broadcast_in_dim(w, shape, (*axes, n)), lax.broadcast_in_dim(w, shape, (*axes, n + 1))
+
+
+def reciprocal_gaps(w: Any, of_squares: bool = False) -> Any:
+    """1 / (w_j - w_i), or of their squares, and 0 on the diagonal; infinite for values that are repeated."""
+    rows, columns = rows_and_columns(w)
+    gaps = columns - rows
+    # (a + b)(a - b) keeps the digits of close numbers, which squares lose
+    gaps = (columns + rows) * gaps if of_squares else gaps
+    one = identity(aval_of(w).dtype, w.shape[-1], batch=w.shape[:-1])
+    return lax.integer_pow(gaps + one, -1) - one

@@ -20,11 +20,11 @@ from corejax_linear_algebra._matrices import (
     batched_first,
     check_square,
     diagonal,
-    identity,
     is_complex,
     matrices,
     product,
     real_dtype,
+    reciprocal_gaps,
     symmetrized,
     typed,
 )
@@ -104,7 +104,8 @@ class Eigh:
         v, w = eigh.primitive.bind(x, **params)
         inner = product(product(adjoint(v), x_dot), v)
         real = lax.real(inner) if is_complex(inner) else inner
-        return (v, w), (product(v, _reciprocal_gaps(w, aval_of(v).dtype) * inner), diagonal(real))
+        gaps = lax.convert_element_type(reciprocal_gaps(w), aval_of(v).dtype)
+        return (v, w), (product(v, gaps * inner), diagonal(real))
 
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, **params: Any) -> Any:
@@ -164,17 +165,6 @@ def check_matrix(name: str, aval: ShapedArray) -> None:
         raise refused(name, "the operand has too few axes: a matrix, or a batch of them, is wanted", got=str(aval),
                       wanted="at least 2 axes", todo="pass a square matrix")
     check_square(name, aval)
-
-
-def _reciprocal_gaps(w: Any, dtype: np.dtype) -> Any:
-    """1 / (w_j - w_i), and 0 on the diagonal; infinite for eigenvalues that are repeated."""
-    w = lax.convert_element_type(w, dtype)
-    *batch, size = w.shape
-    here = tuple(range(len(batch)))
-    one = identity(dtype, size, batch=tuple(batch))
-    columns = lax.broadcast_in_dim(w, one.shape, (*here, len(batch) + 1))
-    rows = lax.broadcast_in_dim(w, one.shape, (*here, len(batch)))
-    return lax.integer_pow(one + columns - rows, -1) - one
 
 
 def _not_there(ctx: Any, algorithm: EighImplementation, platform: str) -> Exception:

@@ -23,10 +23,10 @@ from corejax_linear_algebra._matrices import (
     check_square,
     conjugate,
     diagonal,
-    identity,
     is_complex,
     matrices,
     product,
+    reciprocal_gaps,
     swapped,
     typed,
 )
@@ -188,19 +188,14 @@ def _tangents(w: Any, v: Any, x_dot: Any) -> tuple[Any, Any]:
     Perturbation theory gives u with v_dot = u + v c for any diagonal c. The length 1 says what the real part of c is,
     and that the largest component stays real says what the imaginary part is.
     """
-    *batch, size = w.shape
-    if not size:
+    if not w.shape[-1]:
         return w, v
-    one = identity(aval_of(w).dtype, size, batch=tuple(batch))
-    here = tuple(range(len(batch)))
-    columns = lax.broadcast_in_dim(w, one.shape, (*here, len(batch) + 1))
-    rows = lax.broadcast_in_dim(w, one.shape, (*here, len(batch)))
     inner = product(solved(v, x_dot), v)
-    u = product(v, (1 / (one + columns - rows) - one) * inner)
+    u = product(v, reciprocal_gaps(w) * inner)
     largest = lax.convert_element_type(_largest(v), aval_of(v).dtype)
     turn = lax.imag((largest * u).sum(-2)) / lax.real((largest * v).sum(-2))
     c = lax.complex(-lax.real((conjugate(v) * u).sum(-2)), -turn)
-    return diagonal(inner), u + v * lax.broadcast_in_dim(c, v.shape, (*here, len(batch) + 1))
+    return diagonal(inner), u + v * lax.broadcast_in_dim(c, v.shape, (*range(c.ndim - 1), c.ndim))
 
 
 def _largest(v: Any) -> Any:

@@ -20,12 +20,13 @@ from corejax_linear_algebra._matrices import (
     all_weak,
     batched_first,
     diagonal,
-    identity,
     is_complex,
     matrices,
     on_diagonal,
     product,
     real_dtype,
+    reciprocal_gaps,
+    rows_and_columns,
     typed,
 )
 from corejax_linear_algebra._subsets import canonical_subset, check_choice, check_subset
@@ -195,9 +196,7 @@ def _vectors(aval: ShapedArray, full_matrices: bool) -> list[ShapedArray]:
 def _turned(x_dot: Any, s: Any, u: Any, vh: Any, inner: Any) -> tuple[Any, Any]:
     """The tangents of u and vh, as they turn within the spaces that they span, and out of these."""
     dtype = aval_of(x_dot).dtype
-    of_rows, of_columns, gaps = _gaps(s)
-    rows, columns = [lax.convert_element_type(x, dtype) for x in (of_rows, of_columns)]
-    gaps = lax.convert_element_type(gaps, dtype)
+    rows, columns, gaps = [lax.convert_element_type(x, dtype) for x in (*rows_and_columns(s), reciprocal_gaps(s, True))]
     by_columns, by_rows = columns * inner, rows * inner
     absent = lax.convert_element_type(s == 0, s.dtype)
     inverse = lax.convert_element_type(on_diagonal(1 / (s + absent) - absent), dtype)
@@ -210,16 +209,6 @@ def _turned(x_dot: Any, s: Any, u: Any, vh: Any, inner: Any) -> tuple[Any, Any]:
     if n > m:
         v_dot = v_dot + _outside(product(adjoint(x_dot), u), v, s)
     return u_dot, adjoint(v_dot)
-
-
-def _gaps(s: Any) -> tuple[Any, Any, Any]:
-    """s as rows and as columns of square matrices, and 1 / (s_j^2 - s_i^2), which is 0 on the diagonal."""
-    *batch, size = s.shape
-    here = tuple(range(len(batch)))
-    one = identity(s.dtype, size, batch=tuple(batch))
-    columns = lax.broadcast_in_dim(s, one.shape, (*here, len(batch) + 1))
-    rows = lax.broadcast_in_dim(s, one.shape, (*here, len(batch)))
-    return rows, columns, 1 / ((columns + rows) * (columns - rows) + one) - one
 
 
 def _outside(moved: Any, basis: Any, s: Any) -> Any:
