@@ -105,7 +105,7 @@ MUTANTS = (
         ("vmap", "missing case", "if all([dim is None for dim in init_dims]):", "if init_dims:"),
         ("xla_translation", "missing case", "for d in dimensions]) == 1:", "for d in dimensions]) == -1:"),
     )),
-    *mutants_of("reduce", "corejax_reductions._combining", "", (
+    *mutants_of("reduce", "corejax_reductions.combining", "", (
         ("jvp", "lost cotangent", "carrying.nonzero(x_dots), carrying.nonzero(init_dots)", "carrying.nonzero(x_dots), "
          "carrying.nonzero(x_dots)"),
         ("dce", "lost cotangent", "used = [*flags, *flags]", "used = [*flags, *[True] * len(flags)]"),

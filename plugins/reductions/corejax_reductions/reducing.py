@@ -23,8 +23,19 @@ from corejax.core import (
     to_dim,
 )
 from corejax.plugin import Sample, carrying, hookimpl, not_linear, roles, shaping
-from corejax_reductions._combining import Combining, Program, converted, halves, is_compiled, with_tangents
 from corejax_reductions._reduction import Axes, canonical_axes, defined
+from corejax_reductions.combining import (
+    Combining,
+    Program,
+    converted,
+    halves,
+    is_compiled,
+    norm,
+    only_equation,
+    product_of_complex,
+    program_of,
+    with_tangents,
+)
 from corejax_reductions.extrema import reduce_max, reduce_min
 from corejax_reductions.logic import reduce_and, reduce_or, reduce_xor
 from corejax_reductions.products import reduce_prod
@@ -179,10 +190,8 @@ def _from_nothing(jaxpr: Jaxpr) -> Jaxpr:
 
 def _by_known(jaxpr: Jaxpr, xs: Sequence[Any], inits: Sequence[Any], axes: Axes) -> list[Any] | None:
     """The result by a primitive for what the program does to two elements; None if there is none."""
-    if len(xs) != 1 or len(jaxpr.eqns) != 1 or not is_concrete(inits[0]):
-        return None
-    (eqn,), (out,) = jaxpr.eqns, jaxpr.outvars
-    if out is not eqn.outvars[0] or {*map(id, eqn.invars)} != {*map(id, jaxpr.invars)}:
+    eqn = only_equation(jaxpr)
+    if eqn is None or not is_concrete(inits[0]):
         return None
     known = {lax.add.primitive: reduce_sum, lax.mul.primitive: reduce_prod, lax.max.primitive: reduce_max,
              lax.min.primitive: reduce_min, lax.bitwise_and.primitive: reduce_and,
@@ -197,35 +206,25 @@ def _by_known(jaxpr: Jaxpr, xs: Sequence[Any], inits: Sequence[Any], axes: Axes)
 
 
 def _samples(rng: Any) -> Iterator[Sample]:
-    def program(computation: Callable[..., Any], *dtypes_: Any) -> Jaxpr:
-        scalars = [ShapedArray((), dtype) for dtype in dtypes_]
-        return stage(computation, [*scalars, *scalars]).jaxpr
-
-    def norm(x, y):  # type: ignore[no-untyped-def]
-        return [lax.sqrt(lax.add(lax.mul(x, x), lax.mul(y, y)))]
-
-    def product(a, b, c, d):  # type: ignore[no-untyped-def]
-        return [lax.sub(lax.mul(a, c), lax.mul(b, d)), lax.add(lax.mul(a, d), lax.mul(b, c))]
-
     f64 = np.float64
     for shape, axes in [((3,), (0,)), ((2, 3, 2), (0, 2)), ((2, 3), ()), ((0, 3), (0,)),
                         ((2, 1), (1,))]:
         x = rng.uniform(0.5, 2.0, shape)
-        yield Sample([x, np.zeros(())], {"jaxpr": program(norm, f64), "dimensions": axes}, domain=(0.5, 2.0),
+        yield Sample([x, np.zeros(())], {"jaxpr": program_of(norm, f64), "dimensions": axes}, domain=(0.5, 2.0),
                      results=[np.sqrt(np.sum(x * x, axes))])
     x, y = rng.standard_normal((2, 2, 4))
     z = np.prod(x + 1j * y, 1)
-    yield Sample([x, y, np.ones(()), np.zeros(())], {"jaxpr": program(product, f64, f64), "dimensions": (1,)},
-                 results=[z.real, z.imag])
+    product = program_of(product_of_complex, f64, f64)
+    yield Sample([x, y, np.ones(()), np.zeros(())], {"jaxpr": product, "dimensions": (1,)}, results=[z.real, z.imag])
     z = rng.uniform(0.5, 2.0, (3, 2))
     yield Sample([z, -z, np.ones(()), np.full((), -np.inf)],
-                 {"jaxpr": program(lambda a, b, c, d: [lax.mul(a, c), lax.max(b, d)], f64, f64), "dimensions": (0,)},
+                 {"jaxpr": program_of(lambda a, b, c, d: [lax.mul(a, c), lax.max(b, d)], f64, f64), "dimensions": (0,)},
                  results=[np.prod(z, 0), np.max(-z, 0)])
     n = rng.integers(1, 60, (2, 3))
-    yield Sample([n, np.zeros((), n.dtype)], {"jaxpr": program(lambda x, y: [lax.bitwise_or(x, y)], n.dtype),
+    yield Sample([n, np.zeros((), n.dtype)], {"jaxpr": program_of(lambda x, y: [lax.bitwise_or(x, y)], n.dtype),
                                               "dimensions": (0,)}, results=[np.bitwise_or.reduce(n, 0)])
-    yield Sample([np.ones(3), np.ones(3)], {"jaxpr": program(norm, f64), "dimensions": (0,)}, error=ValueError)
-    yield Sample([np.ones(3), np.zeros(())], {"jaxpr": program(norm, f64), "dimensions": (1,)}, error=IndexError)
+    yield Sample([np.ones(3), np.ones(3)], {"jaxpr": program_of(norm, f64), "dimensions": (0,)}, error=ValueError)
+    yield Sample([np.ones(3), np.zeros(())], {"jaxpr": program_of(norm, f64), "dimensions": (1,)}, error=IndexError)
 
 
 reduce = defined(Reduce())

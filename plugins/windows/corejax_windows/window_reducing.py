@@ -18,12 +18,22 @@ from corejax.core import (
     aval_of,
     dtypes,
     is_concrete,
-    stage,
     to_dim,
 )
 from corejax.errors import CorejaxTypeError
 from corejax.plugin import Sample, carrying, hookimpl, not_linear, roles
-from corejax_reductions import Combining, Program, converted, halves, is_compiled, with_tangents
+from corejax_reductions import (
+    Combining,
+    Program,
+    converted,
+    halves,
+    is_compiled,
+    norm,
+    only_equation,
+    product_of_complex,
+    program_of,
+    with_tangents,
+)
 from corejax_windows import _windowing
 from corejax_windows._doubling import doubled
 from corejax_windows._numbers import bound
@@ -158,32 +168,19 @@ def _known(computation: Any, xs: Sequence[Any], inits: Sequence[Any]) -> Any:
 
 def _adds(staged: Staged, inits: Sequence[Any]) -> bool:
     """Whether a program adds its two elements, from 0 on: then it has transposes, written in whatever way it is."""
-    jaxpr = staged.jaxpr
-    if len(inits) != 1 or len(jaxpr.eqns) != 1 or staged.consts or not is_concrete(inits[0]):
-        return False
-    (eqn,) = jaxpr.eqns
-    return (eqn.primitive is lax.add_p and jaxpr.outvars[0] is eqn.outvars[0]
-            and {*map(id, eqn.invars)} == {*map(id, jaxpr.invars)} and bool(np.asarray(inits[0]) == 0))
+    eqn = only_equation(staged.jaxpr)
+    return (eqn is not None and eqn.primitive is lax.add_p and not staged.consts and is_concrete(inits[0])
+            and bool(np.asarray(inits[0]) == 0))
 
 
 def _samples(rng: Any) -> Iterator[Sample]:
     f64 = np.float64
     ones = ((1,), (1,))
 
-    def program(computation: Callable[..., Any], *dtypes_: Any) -> Jaxpr:
-        scalars = [ShapedArray((), dtype) for dtype in dtypes_]
-        return stage(computation, [*scalars, *scalars]).jaxpr
-
     def params(jaxpr: Jaxpr, *entries: Any) -> dict[str, Any]:
         return {"jaxpr": jaxpr, **Window(*entries).params()}
 
-    def norm(x, y):  # type: ignore[no-untyped-def]
-        return [lax.sqrt(lax.add(lax.mul(x, x), lax.mul(y, y)))]
-
-    def product(a, b, c, d):  # type: ignore[no-untyped-def]
-        return [lax.sub(lax.mul(a, c), lax.mul(b, d)), lax.add(lax.mul(a, d), lax.mul(b, c))]
-
-    one = program(norm, f64)
+    one = program_of(norm, f64)
     yield Sample([rng.uniform(0.5, 2.0, 7), np.zeros(())], params(one, (5,), (1,), ((1, 0),), *ones), domain=(0.5, 2.0))
     x = rng.uniform(0.5, 2.0, (3, 4))
     yield Sample([x, np.zeros(())], params(one, (2, 2), (1, 2), ((0, 0), (0, 0)), (1, 1), (1, 1)), domain=(0.5, 2.0),
@@ -195,11 +192,12 @@ def _samples(rng: Any) -> Iterator[Sample]:
     y, z = rng.standard_normal((2, 4))
     w = y + 1j * z
     w = w[:3] * w[1:]
-    yield Sample([y, z, np.ones(()), np.zeros(())],
-                 params(program(product, f64, f64), (2,), (1,), ((0, 0),), *ones), results=[w.real, w.imag])
+    product = program_of(product_of_complex, f64, f64)
+    yield Sample([y, z, np.ones(()), np.zeros(())], params(product, (2,), (1,), ((0, 0),), *ones),
+                 results=[w.real, w.imag])
     n = rng.integers(1, 60, 5)
-    yield Sample([n, np.zeros((), n.dtype)], params(program(lambda x, y: [lax.bitwise_or(x, y)], n.dtype), (2,), (3,),
-                                                    ((0, 0),), *ones), results=[n[:4:3] | n[1::3]])
+    either = program_of(lambda x, y: [lax.bitwise_or(x, y)], n.dtype)
+    yield Sample([n, np.zeros((), n.dtype)], params(either, (2,), (3,), ((0, 0),), *ones), results=[n[:4:3] | n[1::3]])
     yield Sample([np.ones(3), np.ones(3)], params(one, (2,), (1,), ((0, 0),), *ones), error=TypeError)
     yield Sample([np.ones(3), np.zeros(())], params(one, (0,), (1,), ((0, 0),), *ones), error=ValueError)
 

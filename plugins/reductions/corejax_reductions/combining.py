@@ -13,6 +13,7 @@ from typing import Any
 from corejax import lax
 from corejax.core import (
     Jaxpr,
+    JaxprEqn,
     ShapedArray,
     Staged,
     Zero,
@@ -22,6 +23,7 @@ from corejax.core import (
     instantiate,
     jvp_jaxpr,
     namer,
+    stage,
     stage_function,
     values,
     vmap_jaxpr,
@@ -184,3 +186,30 @@ def _shorter(jaxpr: Jaxpr, used_out: carrying.Flags) -> tuple[carrying.Flags, Ja
 
     flags, smaller = carrying.fixed_point(used_out, step)
     return flags, smaller.replace()
+
+
+# What can be told of a function, and functions for samples
+
+def only_equation(jaxpr: Jaxpr) -> JaxprEqn | None:
+    """The equation of a program that does nothing but one operation, of its two elements; None if it does more."""
+    if len(jaxpr.eqns) != 1:
+        return None
+    (eqn,), (out, *others) = jaxpr.eqns, jaxpr.outvars
+    of_both = {*map(id, eqn.invars)} == {*map(id, jaxpr.invars)}
+    return eqn if not others and out is eqn.outvars[0] and of_both else None
+
+
+def program_of(computation: Callable[..., Any], *dtypes_: Any) -> Jaxpr:
+    """The program of a function of elements of these dtypes, and of others of the same."""
+    scalars = [ShapedArray((), dtype) for dtype in dtypes_]
+    return stage(computation, [*scalars, *scalars]).jaxpr
+
+
+def norm(x: Any, y: Any) -> list[Any]:
+    """The length of a vector with two components."""
+    return [lax.sqrt(lax.add(lax.mul(x, x), lax.mul(y, y)))]
+
+
+def product_of_complex(a: Any, b: Any, c: Any, d: Any) -> list[Any]:
+    """The parts of (a + ib)(c + id)."""
+    return [lax.sub(lax.mul(a, c), lax.mul(b, d)), lax.add(lax.mul(a, d), lax.mul(b, c))]
