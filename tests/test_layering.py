@@ -174,6 +174,13 @@ def test_only_one_module_imports_jaxlib_and_none_jax_or_a_pack() -> None:
 
 # Packs
 
+@pytest.mark.parametrize("package", [*PACKS, *TOOLS])
+def test_modules_of_packs_and_tools_import_each_other_in_no_circle(package: str) -> None:
+    own = modules({**PACKS, **TOOLS}[package] / package)
+    assert set() == cycles({module: {found.module for found in imports(path, own)} & own.keys() - {module}
+                            for module, path in own.items()})
+
+
 def declared_packs(directory: Path) -> set[str]:
     """The packages of the packs that a pack declares as dependencies."""
     project = tomllib.loads((directory / "pyproject.toml").read_text())["project"]

@@ -13,7 +13,8 @@ from corejax.plugin import operators, refused
 from corejax_lax_basic import promoted
 from corejax_numpy._arrays import array
 from corejax_numpy._picking import operand, pick
-from corejax_numpy._values import constant
+from corejax_numpy._real_functions import log_of_sum
+from corejax_numpy._values import constant, spread
 
 Function = Callable[..., Any]
 
@@ -75,8 +76,8 @@ def _log_of_sums(a: Any, axes: Any, dtype: Any, keepdims: bool, initial: Any, wh
     total = total + (top if keepdims else operators.reshape(top, total.aval.shape))
     if initial is None:
         return total
-    from corejax_numpy.elementwise import logaddexp
-    return logaddexp(total, initial)
+    x, y = map(array, promoted((total, operand(initial)), "f"))
+    return log_of_sum(x, spread("logaddexp.reduce: initial", y, x.shape))
 
 
 def _running(name: str) -> Function:

@@ -25,7 +25,7 @@ from corejax_numpy._arrays import array
 from corejax_numpy._asked import checked_order, shape as sizes_of
 from corejax_numpy._values import spread
 from corejax_numpy.joining_by_index import c_, r_
-from corejax_numpy.ranges import arange, linspace
+from corejax_numpy.ranges import along
 
 __all__ = [
     "c_", "diag_indices", "diag_indices_from", "index_exp", "indices", "ix_", "mask_indices", "meshgrid", "mgrid",
@@ -141,18 +141,6 @@ class _Grid:
 
     def __repr__(self) -> str:
         return f"jnp.{self._name}"
-
-
-def along(name: str, one: Any) -> Any:
-    """The numbers that a slice stands for."""
-    if not isinstance(one, slice) or one.stop is None:
-        raise refused(name, "it is indexed with slices that have an end", got=repr(one)[:80], wanted="start:stop:step",
-                      todo=f"write jnp.{name}[0:5], or jnp.{name}[0:5:3j] for 3 points")
-    start = 0 if one.start is None else one.start
-    step = 1 if one.step is None else one.step
-    if isinstance(step, complex):
-        return linspace(start, one.stop, int(abs(step)))
-    return arange(start, one.stop, step)
 
 
 mgrid = _Grid("mgrid", sparse=False)

@@ -11,6 +11,7 @@ from corejax.errors import CorejaxValueError
 from corejax.plugin import operators, public, refused
 from corejax_lax_basic import of_one_dtype
 from corejax_numpy._arrays import array
+from corejax_numpy.ranges import along
 
 __all__ = ["c_", "r_"]
 
@@ -54,8 +55,6 @@ class _Joined:
                           wanted="an array, a number, a slice",
                           todo="move it to the front", kind=CorejaxValueError)
         if isinstance(part, slice):
-            from corejax_numpy.grids import along
-
             part = along(self._name, part)
         x = array(part)
         missing = least - x.ndim

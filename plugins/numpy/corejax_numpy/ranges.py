@@ -182,3 +182,15 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     inner = lax.slice_in_dim(line, len(ends), max(count - (1 if endpoint else 0), len(ends)))
     ends += [inner, lax.expand_dims(stop, (0,))] if endpoint and count > 1 else [inner]
     return _as_asked("geomspace", lax.concatenate(ends, 0), dtype, axis)
+
+
+def along(name: str, one: Any) -> Any:
+    """The numbers that a slice stands for."""
+    if not isinstance(one, slice) or one.stop is None:
+        raise refused(name, "it is indexed with slices that have an end", got=repr(one)[:80], wanted="start:stop:step",
+                      todo=f"write jnp.{name}[0:5], or jnp.{name}[0:5:3j] for 3 points")
+    start = 0 if one.start is None else one.start
+    step = 1 if one.step is None else one.step
+    if isinstance(step, complex):
+        return linspace(start, one.stop, int(abs(step)))
+    return arange(start, one.stop, step)
