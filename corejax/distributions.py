@@ -12,7 +12,7 @@ from corejax.base.facades import facade
 if TYPE_CHECKING:
     from corejax.inspect.answers import Problem as Problem
     from corejax.installed import requirements
-    from corejax.installed.contents import BESIDE as BESIDE
+    from corejax.installed.contents import NOT_DISTRIBUTED as NOT_DISTRIBUTED
     from corejax.installed.distributions import Entry as Entry, Pack as Pack
     from corejax.installed.groups import (
         AT_TOP as AT_TOP,
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 else:  # so that type checkers refuse names that aren't there
     __all__, __getattr__, __dir__ = facade(__name__, {
         "corejax.inspect.answers": "Problem",
-        "corejax.installed.contents": "BESIDE",
+        "corejax.installed.contents": "NOT_DISTRIBUTED",
         "corejax.installed.distributions": "Entry Pack",
         "corejax.installed.groups":
             "AT_TOP CHECKS COMMANDS DTYPES FUNCTIONS GROUPS ITSELF KERNELS NAMESPACES PRIMITIVES ROLES RULES "

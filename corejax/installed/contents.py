@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from corejax.installed.distributions import Distribution
 
 #: Folders of a repository that may be packages, and aren't what is distributed, unless by mistake.
-BESIDE: Final = ("tests", "test", "docs", "examples", "benchmarks")
+NOT_DISTRIBUTED: Final = ("tests", "test", "docs", "examples", "benchmarks")
 
 _SUFFIXES = (".py", ".so", ".pyd")
 
@@ -37,4 +37,4 @@ def modules_of(distribution: Distribution) -> frozenset[str]:
             parts = [*folders, file.partition(".")[0]]
             if all(map(str.isidentifier, parts)):
                 found |= {".".join(parts[:count]) for count in range(1, len(parts) + (file != "__init__.py"))}
-    return frozenset(name for name in found if name.partition(".")[0] not in BESIDE)
+    return frozenset(name for name in found if name.partition(".")[0] not in NOT_DISTRIBUTED)

@@ -112,7 +112,7 @@ class Itself(Oracle):
     """corejax without jit; and with control flow and batches in plain Python, where that means the same.
 
     It doesn't at special inputs: both branches of a batched cond are computed, and infinities show. And carries
-    are no longer made strong.
+    aren't made strong.
     """
 
     name = "itself"

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Final
 from corejax.core import here
 from corejax.distributions import (
     AT_TOP,
-    BESIDE,
     FUNCTIONS,
     NAMESPACES,
+    NOT_DISTRIBUTED,
     PRIMITIVES,
     ROLES,
     TABLES,
@@ -119,7 +119,7 @@ def _modules(directory: Path, distribution: str) -> Iterator[ModuleType]:
 def _package(directory: Path, distribution: str) -> Path:
     """The folder of the package: the one named after the distribution, or the only one."""
     found = [init.parent for pattern in ("*/__init__.py", "src/*/__init__.py") for init in directory.glob(pattern)
-             if init.parent.name not in BESIDE]
+             if init.parent.name not in NOT_DISTRIBUTED]
     module = re.sub(r"[-_.]+", "_", distribution).lower()
     named = [folder for folder in found if folder.name == module]
     if len(named or found) != 1:
