@@ -90,10 +90,10 @@ test-all: lint kernel-tests other-tests pack-tests device-tests parity-all
 	$(if $(ARRAY_API_SUITE),$(TEST_ENV) .venv/bin/python -m tests.array_api --suite $(ARRAY_API_SUITE) --processes $(WORKERS))
 	$(MAKE) --no-print-directory test-matrix
 
-# Every fault in tests/mutants against the conformance kit; `make test` runs a spread of them.
+# Every fault in plugins/testing/tests/mutants against the conformance kit; `make test` runs a spread of them.
 mutants: export COREJAX_TESTS_FULL_CODE = 1
 mutants: .venv/stamp
-	$(TEST_ENV) .venv/bin/python $(PYTEST) -k test_mutant_is_killed tests/test_mutants.py
+	$(TEST_ENV) .venv/bin/python $(PYTEST) -k test_mutant_is_killed plugins/testing/tests/test_mutants.py
 
 # How many faults are planted, of each kind, and how many of them the tests found; `NAMES=1` names each.
 strength: .venv/stamp

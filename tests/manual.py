@@ -15,10 +15,9 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from tests import faulty_rules, plugin_faults, wrong_uses
+from tests import faulty_rules, kit_tests, plugin_faults, wrong_uses
 from tests.faulty_rules import jax_rules
 from tests.mistakes import record as mistakes_record
-from tests.mutants import totals as mutants_totals
 from tests.plugin_faults import record as plugin_faults_record
 from tests.wrong_uses import record as wrong_uses_record
 
@@ -86,7 +85,7 @@ def _plugin_faults() -> str:
 
 
 def _mutants() -> str:
-    found = mutants_totals.counts()
+    found = kit_tests.counts()
     share = f"{100 * found['killed'] / found['mutants']:.1f}%"
     return _wrapped(
         "The kit itself is tested with *mutants*: rules of the standard packs with one fault planted in each. It finds "

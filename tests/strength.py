@@ -10,11 +10,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from . import faulty_rules, mutants, plugin_faults, wrong_uses
+from . import faulty_rules, kit_tests, plugin_faults, wrong_uses
 from .faulty_rules import run as running_rules
 from .mistakes import record as mistakes
-from .mutants import running as running_mutants
-from .mutants.results import known_law
 from .plugin_faults import run as running_packs
 from .wrong_uses import run as running_uses
 
@@ -24,8 +22,8 @@ Found = dict[str, bool]
 
 def of_mutants(processes: int) -> Found:
     """Rules with a fault that the conformance kit tells from the true ones."""
-    laws = [known_law(mutant.name) for mutant in mutants.MUTANTS]
-    outcomes = running_mutants.run_all(mutants.MUTANTS, processes, laws)
+    laws = [kit_tests.known_law(mutant.name) for mutant in kit_tests.MUTANTS]
+    outcomes = kit_tests.run_all(kit_tests.MUTANTS, processes, laws)
     return {outcome.name: outcome.killed for outcome in outcomes}
 
 

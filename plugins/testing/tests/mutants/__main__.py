@@ -6,8 +6,12 @@ Words run the mutants whose names have one of them, and print what the kit says.
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
-from .. import manual
+sys.path.append(str(Path(__file__).resolve().parents[4]))
+
+from tests import manual
+
 from . import MUTANTS, totals
 from .results import freeze
 from .running import run, run_all

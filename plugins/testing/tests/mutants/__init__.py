@@ -1,4 +1,4 @@
-"""Faults in the rules of the shipped packs, by which the conformance kit is tested. `python -m tests.mutants` helps."""
+"""Faults in the rules of the shipped packs, by which the conformance kit is tested. `python -m mutants` helps."""
 
 from __future__ import annotations
 
