@@ -110,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _chosen(arguments: list[str]) -> Iterable[str]:
     """What the command yields that the arguments name."""
     if arguments and not arguments[0].startswith("-") and arguments[0] not in commands.OWN:
-        return commands.find(arguments[0])(arguments[1:])
+        return commands.run(arguments[0], arguments[1:])
     options = vars(_parser(not arguments or arguments[0] in ("-h", "--help")).parse_args(arguments))
     del options["command"]
     run: Callable[..., Iterable[str]] = options.pop("run")

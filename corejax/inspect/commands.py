@@ -7,12 +7,15 @@ first line of its docstring says what it is for.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from corejax.base.errors import CorejaxError, CorejaxKeyError, suggestion
+from corejax.base.errors import CorejaxError, CorejaxKeyError, kind_of, suggestion
 from corejax.installed import registry
 from corejax.installed.groups import COMMANDS
+
+if TYPE_CHECKING:
+    from corejax.installed.distributions import Entry
 
 Command: TypeAlias = Callable[[Sequence[str]], Iterable[str]]
 
@@ -28,17 +31,32 @@ def names() -> list[str]:
     return [name for name in registry.installed().names(COMMANDS) if name not in OWN]
 
 
-def find(name: str) -> Command:
-    """The function behind a command of a pack."""
-    if name not in names():
+def run(name: str, arguments: Sequence[str]) -> Iterator[str]:
+    """The lines that a pack's command yields for these arguments."""
+    entry, function = _found(name)
+    try:
+        lines = function(arguments)
+        if isinstance(lines, str) or not isinstance(lines, Iterable):
+            raise registry.entry_error(entry, "doesn't yield lines", kind_of(lines),
+                                       "an iterable of the lines to print")
+        yield from lines
+    except CorejaxError:
+        raise
+    except Exception as error:
+        error.add_note(f"raised by the command {name!r} of {entry.pack}")
+        raise
+
+
+def _found(name: str) -> tuple[Entry, Command]:
+    """The entry of a pack's command, and the function behind it."""
+    entry = registry.installed().choose(COMMANDS, name) if name in names() else None
+    if entry is None:
         raise _unknown(name)
     found = registry.load(COMMANDS, name)
     if not callable(found):
-        entry = registry.installed().choose(COMMANDS, name)
-        assert entry is not None
-        raise registry.entry_error(entry, "is not a function", type(found).__name__,
+        raise registry.entry_error(entry, "is not a function", kind_of(found),
                                    "a function of the arguments, that yields the lines to print")
-    return found  # type: ignore[no-any-return]
+    return entry, found
 
 
 def _unknown(name: str) -> CorejaxKeyError:
@@ -54,8 +72,8 @@ def _unknown(name: str) -> CorejaxKeyError:
 def summary(name: str) -> str:
     """What a command is for, in a line."""
     try:
-        text = inspect.getdoc(find(name)) or "it doesn't say what it is for"
+        entry, function = _found(name)
     except CorejaxError as error:
         return f"can't be used: {error.message}"
-    entry = registry.installed().choose(COMMANDS, name)
-    return f"{text.splitlines()[0]} ({entry.pack.name if entry else ''})"
+    text = inspect.getdoc(function) or "it doesn't say what it is for"
+    return f"{text.splitlines()[0]} ({entry.pack.name})"

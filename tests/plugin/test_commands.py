@@ -23,6 +23,16 @@ COMMANDS = '''
 
     number = 3
 
+    def silent(arguments):
+        print("it prints by itself")
+
+    def text(arguments):
+        return "one line"
+
+    def broken(arguments):
+        yield "half"
+        yield {}["the other half"]
+
     def tables():
         yield Problem("tool-pack", "its tables are old", "make them anew")
 
@@ -57,6 +67,19 @@ def test_what_is_no_command_is_told_with_what_there_is(site):
     problems = command(site, "check").stderr
     for said in ("the command 'number' is not a function", "the command 'check' is one of corejax's own", "'lost'"):
         assert said in problems, problems
+
+
+def test_a_command_that_fails_or_yields_no_lines_is_told_by_name(site):
+    site.pack("tool-pack", {"commands": {name: f"tool_pack:{name}" for name in ("silent", "text", "broken")}},
+              {"tool_pack": COMMANDS})
+    for name, got in (("silent", "None"), ("text", "a str")):
+        done = command(site, name)
+        assert 1 == done.returncode and f"tool-pack 1.0: the command '{name}' doesn't yield lines" in done.stderr
+        assert f"got:    {got}" in done.stderr and "wanted: an iterable of the lines to print" in done.stderr
+    done = command(site, "broken")
+    assert (1, "half\n") == (done.returncode, done.stdout)
+    assert "KeyError: 'the other half'" in done.stderr and "tool_pack.py" in done.stderr
+    assert done.stderr.rstrip().endswith("raised by the command 'broken' of tool-pack 1.0")
 
 
 def test_two_packs_with_one_command_are_an_error_that_names_both(site):
