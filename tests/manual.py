@@ -3,7 +3,7 @@
     python -m tests.manual --write
 
 A part stands between `<!-- KIND: TITLE -->` and `<!-- end -->`. What stands there is written anew from the records in
-`tests/*/expected.json`; a test fails if a page is out of date.
+`tests/faults/*/expected.json`; a test fails if a page is out of date.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from tests import faulty_rules, kit_tests, plugin_faults, wrong_uses
-from tests.faulty_rules import jax_rules
-from tests.mistakes import record as mistakes_record
-from tests.plugin_faults import record as plugin_faults_record
-from tests.wrong_uses import record as wrong_uses_record
+from tests import kit_tests
+from tests.faults import faulty_rules, plugin_faults, wrong_uses
+from tests.faults.faulty_rules import jax_rules
+from tests.faults.kinds import RECORDS
+from tests.faults.mistakes import run as mistakes
+from tests.faults.wrong_uses import jax_messages
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PART = re.compile(r"(?P<mark><!-- (?P<kind>wrong use|mistake|plugin fault|total): (?P<title>.+?) -->\n)"
@@ -29,20 +30,20 @@ PART = re.compile(r"(?P<mark><!-- (?P<kind>wrong use|mistake|plugin fault|total)
 def wrong_use(title: str) -> str:
     """A program, its error, and what jax says to the same."""
     (case,) = [case for case in wrong_uses.CASES if case.title == title]
-    error = wrong_uses_record.expected()[title]
+    error = RECORDS["wrong_uses"].recorded()[title]
     return f"{_fenced(case.code, 'py')}\n{_fenced(_text(error), 'text')}\n{_jax_says(case)}"
 
 
 def mistake(title: str) -> str:
     """What is changed in a pack that is right, and what its author then reads."""
-    (found,) = [found for found in mistakes_record.MISTAKES if found.title == title]
-    told = mistakes_record.expected()[title]
-    return f"{_fenced(mistakes_record.change(found), 'diff')}\n{_fenced(_text(told), 'text')}"
+    (found,) = [found for found in mistakes.MISTAKES if found.title == title]
+    told = RECORDS["mistakes"].recorded()[title]
+    return f"{_fenced(mistakes.change(found), 'diff')}\n{_fenced(_text(told), 'text')}"
 
 
 def plugin_fault(title: str) -> str:
     """What a broken pack is answered with."""
-    return _fenced(_text(plugin_faults_record.expected()[title]), "text")
+    return _fenced(_text(RECORDS["plugin_faults"].recorded()[title]), "text")
 
 
 def total(name: str) -> str:
@@ -51,10 +52,10 @@ def total(name: str) -> str:
 
 
 def _wrong_uses() -> str:
-    said, version = wrong_uses_record.messages(), wrong_uses_record.JAX_VERSION
+    said, version = jax_messages.messages(), jax_messages.JAX_VERSION
     silent = sum(answer is None for answer in said.values())
     return _wrapped(
-        f"The tests hold {len(wrong_uses.CASES)} wrong uses, each with its exact error, in `tests/wrong_uses/`."
+        f"The tests hold {len(wrong_uses.CASES)} wrong uses, each with its exact error, in `tests/faults/wrong_uses/`."
         f" {len(said)} of them can be written for JAX {version}, which silently accepts {silent}.")
 
 
@@ -81,7 +82,7 @@ def _faulty_rules() -> str:
 def _plugin_faults() -> str:
     return _wrapped(
         f"The tests install {len(plugin_faults.FAULTS)} packs with different faults, use each one twice, and then "
-        "check that everything else still works. What each one is answered with is in `tests/plugin_faults/`.")
+        "check that everything else still works. What each one is answered with is in `tests/faults/plugin_faults/`.")
 
 
 def _mutants() -> str:
@@ -119,10 +120,10 @@ def write() -> None:
 def _jax_says(case: wrong_uses.WrongUse) -> str:
     if case.jax is None:
         return "JAX has no counterpart.\n"
-    answer = wrong_uses_record.messages()[case.title]
+    answer = jax_messages.messages()[case.title]
     if answer is None:
-        return f"JAX {wrong_uses_record.JAX_VERSION} silently returns a result.\n"
-    return f"JAX {wrong_uses_record.JAX_VERSION}: `{answer['class']}: {answer['message']}`\n"
+        return f"JAX {jax_messages.JAX_VERSION} silently returns a result.\n"
+    return f"JAX {jax_messages.JAX_VERSION}: `{answer['class']}: {answer['message']}`\n"
 
 
 def _text(lines: list[str]) -> str:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from . import faulty_rules, kit_tests, plugin_faults, wrong_uses
-from .faulty_rules import run as running_rules
-from .mistakes import record as mistakes
-from .plugin_faults import run as running_packs
-from .wrong_uses import run as running_uses
+from . import kit_tests
+from .faults import faulty_rules, plugin_faults, wrong_uses
+from .faults.faulty_rules import run as running_rules
+from .faults.mistakes import run as mistakes
+from .faults.plugin_faults import run as running_packs
+from .faults.wrong_uses import run as running_uses
 
 #: By name, whether each is found.
 Found = dict[str, bool]

@@ -1,4 +1,4 @@
-"""Rules that are wrong, wherever they run. `python -m tests.faulty_rules --write` records it."""
+"""Rules that are wrong, wherever they run. `python -m tests.faults --write` records it."""
 
 from __future__ import annotations
 

@@ -1,21 +1,20 @@
-"""Making each mistake in a process of its own; what its author reads is recorded in `expected.json`."""
+"""Makes each mistake in a process of its own, and says what its author reads."""
 
 from __future__ import annotations
 
 import difflib
-import json
 import os
 import re
 import tempfile
 from functools import cache
 from pathlib import Path
 
-from .. import forked
+from ... import forked
+from ..record import Record
 from .table import MISTAKES, Mistake
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-EXPECTED = HERE / "expected.json"
+ROOT = HERE.parents[2]
 PACK = (HERE / "signals.py").read_text()
 ENTRY_POINTS = "[corejax.primitives]\nsmooth = corejax_signals:smooth\nhuber = corejax_signals:huber\n"
 
@@ -33,25 +32,12 @@ else:
 """
 
 
-@cache
-def expected() -> dict[str, list[str]]:
-    """The recorded lines that the author of each mistake reads, by its title."""
-    found: dict[str, list[str]] = json.loads(EXPECTED.read_text())
-    return found
+def answer(mistake: Mistake) -> list[str]:
+    """The lines that the author of a mistake reads."""
+    return message_of(mistake).splitlines()
 
 
 @cache
-def messages() -> dict[str, list[str]]:
-    """The lines that are read now."""
-    return {mistake.title: message_of(mistake).splitlines() for mistake in MISTAKES}
-
-
-def write() -> None:
-    """Record what is read now."""
-    EXPECTED.write_text(json.dumps(messages(), indent=1) + "\n")
-    expected.cache_clear()
-
-
 def message_of(mistake: Mistake | None) -> str:
     """What the author of a mistake reads; of the pack without one, if there is none."""
     with tempfile.TemporaryDirectory() as name:
@@ -92,3 +78,6 @@ def _stable(text: str, folder: Path) -> str:
     text = text.replace(f"{folder}{os.sep}", "").replace(str(folder), "").replace(f"{ROOT}{os.sep}", "")
     text = re.sub(r"(\d\.\d{4})\d+", r"\1", text)  # further digits differ between processors
     return text.rstrip() + "\n"
+
+
+RECORD = Record(str(HERE), MISTAKES, answer)

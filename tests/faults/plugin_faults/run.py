@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -12,10 +13,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ..record import Record
 from . import FAULTS
 from .fault import Fault, Pack, primitives, twice
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 BEST = """
 class Best:
@@ -60,7 +62,7 @@ def run_together(faults: Sequence[Fault]) -> dict[str, Any]:
             install(pack, site)
         task = {"site": str(site), "faults": [
             {"title": fault.title, "code": fault.code, "packages": fault.packages, "explain": fault.explain,
-             "entries": [line for pack in fault.packs for line in lines(pack)], "number": i}
+             "entries": [line for pack in fault.packs for line in entries_of(pack)], "number": i}
             for i, fault in enumerate(faults)]}
         env = {key: value for key, value in os.environ.items() if not key.startswith("COREJAX_")}
         env |= {"PYTHONPATH": os.pathsep.join(map(str, (site, ROOT, site / "later"))), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -73,7 +75,7 @@ def run_together(faults: Sequence[Fault]) -> dict[str, Any]:
         return found
 
 
-def lines(pack: Pack) -> list[str]:
+def entries_of(pack: Pack) -> list[str]:
     """The entry points of a pack."""
     return pack.entries.splitlines() if isinstance(pack.entries, str) else []
 
@@ -84,3 +86,29 @@ def outcomes() -> dict[str, Any]:
     together = [fault for fault in FAULTS if not fault.environment]
     runs = [run_together(together), *[run_together([fault]) for fault in FAULTS if fault.environment]]
     return {title: outcome | {"early": run["early"]} for run in runs for title, outcome in run["faults"].items()}
+
+
+def answer(fault: Fault) -> list[str]:
+    """What is printed, then the error or the value, then the warnings."""
+    outcome = outcomes()[fault.title]
+    first = outcome["first"]
+    error = f"{first['error']}: {message_of(fault, outcome)}".rstrip(": ") if first["error"] else first["message"]
+    warned = [f"CorejaxWarning: {text}" for text in warnings_of(fault, outcome)]
+    return "\n".join([*first["printed"].splitlines(), error, *warned]).splitlines()
+
+
+def message_of(fault: Fault, outcome: dict[str, Any]) -> str:
+    """What a fault says, without what differs from one installation to another."""
+    text = outcome["first"]["message"]
+    text = re.sub(r"(?<=packs in use: ).*?(?=; broken|$)", "...", text, flags=re.MULTILINE)
+    own = "|".join(re.escape(pack.name) for pack in fault.packs)
+    return re.sub(rf"; broken: (?!(?:{own}) \()[^;]*?\)(?=;|$)", "", text, flags=re.MULTILINE)
+
+
+def warnings_of(fault: Fault, outcome: dict[str, Any]) -> list[str]:
+    """The warnings about its packs."""
+    texts = [*outcome["early"]["warned"], *outcome["first"]["warned"], *outcome["second"]["warned"]]
+    return [text for text in texts if any(re.search(rf"(^|\s){re.escape(pack.name)}\s", text) for pack in fault.packs)]
+
+
+RECORD = Record(str(Path(__file__).parent), FAULTS, answer)

@@ -1,4 +1,4 @@
-"""Wrong uses of corejax, each with what its error must say. `python -m tests.wrong_uses --write` records it."""
+"""Wrong uses of corejax, each with what its error must say. `python -m tests.faults --write` records it."""
 
 from __future__ import annotations
 

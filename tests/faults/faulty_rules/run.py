@@ -2,47 +2,17 @@
 
 from __future__ import annotations
 
-import linecache
 import re
-import sys
-import types
-import warnings
-from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .case import Cell
-
-#: The file that programs seem to stand in.
-FILE = "model.py"
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a program raised: its class, the bases of that, the text, notes, and the parts of an error of corejax.
-
-    `kind` is "right" or "wrong" if it raised nothing, for its result.
-    """
-
-    kind: str
-    classes: tuple[str, ...] = ()
-    message: str = ""
-    notes: tuple[str, ...] = ()
-    parts: dict[str, str | None] = field(default_factory=dict)
-
-    @property
-    def first_line(self) -> str:
-        return next((line.strip() for line in self.message.splitlines() if line.strip()), "")
-
-    @property
-    def silent(self) -> bool:
-        """Was nothing said, though the result is wrong?"""
-        return self.kind == "wrong"
-
-
-PARTS = ("primitive", "hook", "pack", "got", "wanted", "where", "todo")
+from ..programs import PARTS, Outcome, execute, outcome_of
+from ..record import Record
+from . import FAULTS
+from .case import Cell, Fault
 
 
 def names() -> dict[str, Any]:
@@ -57,42 +27,28 @@ def names() -> dict[str, Any]:
             "roles": roles, "dtypes": dtypes, "typecheck": typecheck, "Var": Var, "JaxprEqn": JaxprEqn}
 
 
-def execute(code: str, given: dict[str, Any]) -> Any:
-    """Run a program as the module `model`: its `result`, or the exception it raises."""
-    module = types.ModuleType("model")
-    module.__dict__.update(given, __file__=FILE)
-    linecache.cache[FILE] = (len(code), None, code.splitlines(True), FILE)
-    program = compile(code, FILE, "exec", dont_inherit=True)
-    sys.modules["model"] = module
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            exec(program, module.__dict__)
-    except Exception as error:
-        return error
-    finally:
-        del sys.modules["model"]
-    return module.__dict__["result"]
+def result_of(code: str, given: dict[str, Any]) -> Any:
+    """The `result` of a program, or the exception that it raises."""
+    found = execute(code, given)
+    return found if isinstance(found, Exception) else found["result"]
 
 
 @cache
 def run(cell: Cell) -> Outcome:
     """What comes of a faulty rule."""
-    found = _plain(execute(cell.code, names()))
+    found = _plain(result_of(cell.code, names()))
     if not isinstance(found, Exception):
         right = right_result(cell.right_code)
         same = type(found) is type(right) and (
             found == right if isinstance(right, str) else found[1:] == right[1:] and np.array_equal(found[0], right[0]))
         return Outcome("right" if same else "wrong", message=repr(found))
-    parts = {name: None if getattr(found, name, None) is None else str(getattr(found, name)) for name in PARTS}
-    return Outcome(type(found).__name__, tuple(c.__name__ for c in type(found).__mro__), str(found),
-                   tuple(getattr(found, "__notes__", ())), parts)
+    return outcome_of(found)
 
 
 @cache
 def right_result(code: str) -> Any:
     """The result of a program without a fault."""
-    result = _plain(execute(code, names()))
+    result = _plain(result_of(code, names()))
     if isinstance(result, Exception):
         raise AssertionError(f"the program without the fault fails:\n{code}") from result
     return result
@@ -114,7 +70,7 @@ def found_by_the_kit(cell: Cell) -> bool:
     from corejax.plugin import Sample
     from corejax.testing import ConformanceError, check_primitive
 
-    primitive, x = execute(cell.primitive_code, names())
+    primitive, x = result_of(cell.primitive_code, names())
     try:
         check_primitive(primitive, [Sample([x])], checks=[cell.fault.check])
     except ConformanceError as error:
@@ -150,7 +106,21 @@ def complaints(cell: Cell, outcome: Outcome) -> list[str]:
     found += [f"it has no {part}" for part in PARTS if not outcome.parts.get(part)]
     if outcome.parts.get("hook") not in hooks or not any(f"twice.{hook}" in outcome.first_line for hook in hooks):
         found.append(f"it doesn't name the hook: {outcome.parts.get('hook')}; {outcome.first_line}")
-    line = re.match(rf"{re.escape(FILE)}:(\d+)", outcome.parts.get("where") or "")
-    if line is None or int(line[1]) not in lines_of_use(cell):
+    if not outcome.is_at([*lines_of_use(cell)]):
         found.append(f"it names the place {outcome.parts.get('where')}, not one of {sorted(lines_of_use(cell))}")
     return found
+
+
+def answer(fault: Fault) -> str:
+    """The first line of the error, or the exception with its note; and where only the kit sees the fault."""
+    found = run(next((cell for cell in fault.cells if cell.expected != "unseen"), fault.cells[0]))
+    if fault.caught == "harmless":
+        return "no effect"
+    text = f"{fault.raises}, with the note: {found.notes[0]}" if fault.caught == "note" else found.first_line
+    if not fault.unseen:
+        return text
+    unseen = f"in {', '.join(fault.unseen)}: the kit's check '{fault.check}'"
+    return unseen if set(fault.unseen) == set(fault.contexts) else f"{text}; {unseen}"
+
+
+RECORD = Record(str(Path(__file__).parent), FAULTS, answer)

@@ -14,7 +14,7 @@ import numpy as np
 
 from . import FAULTS
 from .case import CONTEXTS, ONE, Fault
-from .run import execute
+from .run import result_of
 
 RECORD = Path(__file__).with_name("jax.json")
 VERSION = "0.10.2"
@@ -128,11 +128,11 @@ def answer(fault: Fault, context: str) -> dict[str, Any]:
 
     with jax.enable_x64(True):
         given = names()
-        found = execute(program(fault, context) or "", given)
+        found = result_of(program(fault, context) or "", given)
         if isinstance(found, Exception):
             text = f"{found} {' '.join(getattr(found, '__notes__', ()))}"
             return {"class": type(found).__name__, "named": re.search(r"\btwice\b", text) is not None}
-        right = execute(program(fault, context, faulty=False) or "", given)
+        right = result_of(program(fault, context, faulty=False) or "", given)
         if isinstance(right, Exception):
             raise AssertionError("the right rules fail") from right
         return {"result": "right" if _same(found, right) else "wrong"}

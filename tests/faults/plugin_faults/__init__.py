@@ -1,4 +1,4 @@
-"""Packs that are broken, each with what must come of it. `python -m tests.plugin_faults --write` records it."""
+"""Packs that are broken, each with what must come of it. `python -m tests.faults --write` records it."""
 
 from __future__ import annotations
 
