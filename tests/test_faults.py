@@ -16,8 +16,10 @@ def test_cases_have_names_of_their_own_and_are_those_that_are_recorded(kind: str
     assert titles == list(RECORDS[kind].recorded()), AGAIN
 
 
+#: Those whose cases run once, in a test of their own.
+ELSEWHERE = ("wrong_uses", "plugin_faults")
 CASES = [pytest.param(kind, case, id=f"{kind}: {case.title}") for kind, record in RECORDS.items()
-         for case in record.cases if kind != "wrong_uses"]  # these run once, in test_wrong_uses.py
+         for case in record.cases if kind not in ELSEWHERE]
 
 
 @pytest.mark.parametrize(("kind", "case"), CASES)

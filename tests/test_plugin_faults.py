@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from test_faults import AGAIN
 from tests.faults.plugin_faults import FAULTS
 from tests.faults.plugin_faults.fault import Fault
-from tests.faults.plugin_faults.run import outcomes, warnings_of
+from tests.faults.plugin_faults.run import RECORD, outcomes, warnings_of
 from tests.faults.speech import unfit
 
 every_fault = pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.title)
@@ -109,3 +110,8 @@ def test_what_it_says_is_for_people(fault: Fault) -> None:
     text = "\n".join([outcome(fault)["first"]["message"], *warnings_of(fault, outcome(fault))])
     assert [] == unfit(text), text
     assert "/probe.py" not in text and "corejax/plugin/" not in text, text
+
+
+@every_fault
+def test_it_is_answered_as_recorded(fault: Fault) -> None:
+    assert RECORD.recorded().get(fault.title) == RECORD.now(fault), AGAIN
