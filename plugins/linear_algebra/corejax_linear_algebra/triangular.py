@@ -83,21 +83,15 @@ class TriangularSolve:
     jvp = partials(lambda a_dot, out, a, b, **params: _by_matrix(a_dot, out, a, b, **params), itself)
 
     @hookimpl
-    def transpose(self, cotangents: Any, args: Any, *, left_side: bool, lower: bool, transpose_a: bool,
-                  conjugate_a: bool, unit_diagonal: bool) -> Any:
-        return [None, triangular_solve.primitive.bind(
-            args[0], cotangents, left_side=left_side, lower=lower, transpose_a=not transpose_a,
-            conjugate_a=conjugate_a, unit_diagonal=unit_diagonal)]
+    def transpose(self, cotangents: Any, args: Any, *, transpose_a: bool, **others: bool) -> Any:
+        return [None, triangular_solve.primitive.bind(args[0], cotangents, transpose_a=not transpose_a, **others)]
 
     @hookimpl
-    def vmap(self, axis: Any, args: Any, dims: Any, *, left_side: bool, lower: bool, transpose_a: bool,
-             conjugate_a: bool, unit_diagonal: bool) -> Any:
-        params = {"left_side": left_side, "lower": lower, "transpose_a": transpose_a, "conjugate_a": conjugate_a,
-                  "unit_diagonal": unit_diagonal}
+    def vmap(self, axis: Any, args: Any, dims: Any, **params: bool) -> Any:
         if dims[0] is not None:
             return triangular_solve.primitive.bind(*batched_first(axis, args, dims), **params), 0
         # one matrix: the batch becomes further columns of b, or further rows
-        at = aval_of(args[1]).ndim - (1 if left_side else 2)
+        at = aval_of(args[1]).ndim - (1 if params["left_side"] else 2)
         b = to_dim(args[1], dims[1], at, axis.size)
         merged = (*b.shape[:at - 1], b.shape[at - 1] * b.shape[at], *b.shape[at + 1:])
         out = triangular_solve.primitive.bind(args[0], lax.reshape(b, merged), **params)
