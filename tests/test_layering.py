@@ -126,6 +126,16 @@ def test_every_module_has_a_room() -> None:
     assert [] == [module for module in inside() if room_of(module) is None]
 
 
+def test_the_page_names_every_module_in_the_row_of_its_room() -> None:
+    page = (ROOT / "docs/architecture.md").read_text()
+    rows = re.findall(r"^\| `([\w/]+)/` \|(.*)$", page, re.MULTILINE)
+    named = {(f"corejax.{room.replace('/', '.')}", word) for room, row in rows
+             for code in re.findall(r"`([^`]+)`", row) for word in re.findall(r"\w+", code)}
+    modules = [module for module in inside() if KERNEL[module].name != "__init__.py"]
+    assert [] == [module for module in modules if (room := room_of(module)) is not None
+                  and (ROOMS[room], module.rpartition(".")[2]) not in named]
+
+
 def test_every_room_is_a_folder() -> None:
     assert [] == [room for room in ROOMS if not (ROOT / room.replace(".", "/") / "__init__.py").exists()]
     assert len(ROOMS) == len(set(ROOMS)) > 10
