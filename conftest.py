@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import left_out
 import seconds
 from exhaustive import leave_samples
 
@@ -65,8 +66,20 @@ def _usual_code() -> Iterator[None]:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """How long the conformance kit took."""
+    """How long the conformance kit took, and which tests are for `make test-all` alone."""
     seconds.show(terminalreporter)
+    left_out.show(terminalreporter)
+
+
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    if items:
+        left_out.count(items[0].config, items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """A worker of xdist, which had the same tests left out as each of the others, has ended."""
+    left_out.take_over(node.config, getattr(node, "workeroutput", {}))
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` leaves tests out

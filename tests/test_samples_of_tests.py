@@ -1,11 +1,17 @@
-"""What `make test` leaves of tests with many cases."""
+"""What `make test` leaves of tests with many cases, and says that it left out."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import dataclass, field
 from itertools import product
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+import left_out
 from exhaustive import by_turns, leave_samples
 
 
@@ -68,3 +74,25 @@ def test_it_is_of_cases_that_are_not_exhaustive_by_themselves() -> None:
     leave_samples(found)
     assert [["exhaustive"]] * 30 == [case.marks for case in found[:30]]
     assert 10 == len([case for case in found if not case.marks])
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_what_is_left_out_is_told_with_or_without_workers(workers: tuple[str, ...]) -> None:
+    here = Path(__file__).resolve()
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "not exhaustive", "-k", "many_cases", *workers, str(here)]
+    done = subprocess.run(command, cwd=here.parents[1], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert f"7 tests were left out as exhaustive, which `make test-all` runs:\n   7  tests/{here.name}::" \
+        "test_one_of_many_cases" in done.stdout
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("case", range(9))
+def test_one_of_many_cases(case: int) -> None:
+    assert case in range(9)
+
+
+def test_the_longest_lists_are_told_first_and_the_others_counted() -> None:
+    told = left_out.lines({f"test_{i}": i for i in range(1, 21)})
+    assert told[:2] == ["210 tests were left out as exhaustive, which `make test-all` runs:", "  20  test_20"]
+    assert told[-1] == "  36  of 8 others" and len(told) == left_out.MOST + 2

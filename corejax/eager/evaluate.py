@@ -67,8 +67,8 @@ def _run_again(error: Exception, primitive: Primitive, data: Sequence[object], a
 class EvalTrace(Trace):
     """Applies primitives to arrays. Each thread has its own.
 
-    Its three ways to process box usual results in place and leave unusual ones to `_boxed`: calling that for every
-    result made `lax.sin` of three elements a quarter slower, and of a scalar half as slow again.
+    Its three ways to process box usual results in place, which is faster (decision 0047), and leave unusual ones to
+    `_boxed`.
     """
 
     __slots__ = ("run",)

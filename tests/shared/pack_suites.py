@@ -20,6 +20,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import left_out
+
 ROOT = Path(__file__).resolve().parents[2]
 
 #: By the names of their folders in plugins/.
@@ -80,7 +82,8 @@ def run(pack: str, marks: str, rules: bool) -> bool:
     done = subprocess.run(command(pack, marks, rules), cwd=ROOT, env={**os.environ, "COREJAX_PACKS": packs}, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     text = done.stdout.strip()
-    print(f"plugins/{pack}: {text if done.returncode else text.splitlines()[-1]}", flush=True)
+    summary = [line.partition(",")[0] for line in text.splitlines() if left_out.TOLD in line] + [text.splitlines()[-1]]
+    print(f"plugins/{pack}: {text if done.returncode else '; '.join(summary)}", flush=True)
     return done.returncode == 0
 
 

@@ -125,6 +125,7 @@ class CustomLinearSolve(Solved):
 
     @hookimpl
     def jvp(self, primals: Any, tangents: Any, **params: Any) -> Any:
+        # matvec(x) = b, differentiated: matvec(x_dot) = b_dot - the change of matvec at x by what it closes over
         system = System(**params)
         n = system.consts
         outs = self._bind(system, primals)

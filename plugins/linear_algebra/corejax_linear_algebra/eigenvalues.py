@@ -102,6 +102,8 @@ class Eigh:
     def jvp(self, primals: Any, tangents: Any, **params: Any) -> Any:
         (x,), (x_dot,) = primals, tangents
         v, w = eigh.primitive.bind(x, **params)
+        # x v = v diag(w), differentiated and multiplied by v^H: the diagonal is w_dot, what is beside it is v^H v_dot
+        # times the gaps w[j] - w[i]. Lengths stay 1, so v^H v_dot has no diagonal.
         inner = product(product(adjoint(v), x_dot), v)
         real = lax.real(inner) if is_complex(inner) else inner
         gaps = lax.convert_element_type(reciprocal_gaps(w), aval_of(v).dtype)

@@ -169,6 +169,8 @@ def _slope(x: Any, x_dot: Any, q: Any, r: Any) -> list[Any]:
 
 def _thin_slope(q: Any, r: Any, x_dot: Any) -> tuple[Any, Any]:
     """The tangents where r is square: those of q stay unitary, those of r triangular with a real diagonal."""
+    # q^H x_dot r^-1 = q^H q_dot + r_dot r^-1: a skew matrix and one that is zero below its diagonal, so that what is
+    # below is the skew one's. The diagonal of r_dot r^-1 is real.
     in_r = triangular_solve(r, x_dot)  # x_dot r^-1
     inner = product(adjoint(q), in_r)
     below = lower_part(inner, -1)

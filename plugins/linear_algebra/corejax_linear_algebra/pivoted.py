@@ -92,7 +92,10 @@ class Lu:
 
 
 def _slope(x_dot: Any, factors: Any, permutation: Any) -> Any:
-    """l tril(s, -1) + triu(s) u, where s = l^-1 x_dot[permutation] u^-1, for l and u completed to square matrices."""
+    """l tril(s, -1) + triu(s) u, where s = l^-1 x_dot[permutation] u^-1, for l and u completed to square matrices.
+
+    For s = l^-1 l_dot + u_dot u^-1, and l_dot is zero on its diagonal and above it, u_dot below it.
+    """
     *batch, m, n = x_dot.shape
     k, dtype = min(m, n), factors.dtype
 

@@ -197,9 +197,12 @@ def _turned(x_dot: Any, s: Any, u: Any, vh: Any, inner: Any) -> tuple[Any, Any]:
     """The tangents of u and vh, as they turn within the spaces that they span, and out of these."""
     dtype = aval_of(x_dot).dtype
     rows, columns, gaps = [lax.convert_element_type(x, dtype) for x in (*rows_and_columns(s), reciprocal_gaps(s, True))]
+    # With v^H v = u^H u = 1, u^H u_dot and v^H v_dot are skew. Off their diagonals they solve
+    # inner = u^H u_dot s - s v^H v_dot, and its adjoint: two equations with the gaps s[j]^2 - s[i]^2.
     by_columns, by_rows = columns * inner, rows * inner
     absent = lax.convert_element_type(s == 0, s.dtype)
     inverse = lax.convert_element_type(on_diagonal(1 / (s + absent) - absent), dtype)
+    # On the diagonal only the difference of the two is known; u takes all of it, so that v's phase stays.
     u_dot = product(u, gaps * (by_columns + adjoint(by_columns)) + 0.5 * (inner - adjoint(inner)) * inverse)
     v = adjoint(vh)
     v_dot = product(v, gaps * (by_rows + adjoint(by_rows)))

@@ -62,6 +62,7 @@ class TridiagonalSolve:
 
     @hookimpl
     def jvp(self, primals: Any, tangents: Any, *, perturb_singular: bool) -> Any:
+        # a x = b, differentiated: a x_dot = b_dot - a_dot x
         *diagonals, _ = primals
         *diagonals_dot, b_dot = tangents
         out = tridiagonal_solve.primitive.bind(*primals, perturb_singular=perturb_singular)
@@ -73,6 +74,7 @@ class TridiagonalSolve:
 
     @hookimpl
     def transpose(self, cotangents: Any, args: Any, *, perturb_singular: bool) -> Any:
+        # the other diagonals of the transposed matrix, which begin and end with what isn't read
         dl, d, du, _ = args
         below = lax.concatenate((lax.full_like(du[..., :1], 0), du[..., :-1]), d.ndim - 1)
         above = lax.concatenate((dl[..., 1:], lax.full_like(dl[..., :1], 0)), d.ndim - 1)
