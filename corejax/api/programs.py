@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from corejax.arrays.array import Array
 from corejax.arrays.meshes import Mesh
 from corejax.arrays.shardings import NamedSharding
-from corejax.arrays.storage import deleted_error
+from corejax.arrays.storage import DELETED, buffer_of, deleted_error
 from corejax.base import caches
 from corejax.base.errors import ConcretizationError
 from corejax.base.trees import TreeDef
@@ -209,14 +209,26 @@ def _of_kept(run: Run, kept: Sequence[int]) -> Run:
 
 
 def _donating(inner: Run, donated: Sequence[bool]) -> Run:
-    def run(leaves: Sequence[object]) -> Any:
-        for x, gone in zip(leaves, donated, strict=True):
-            if gone and type(x) is Array and x.is_deleted():
+    places = [i for i, gone in enumerate(donated) if gone]
+
+    def run(leaves: Sequence[Any]) -> Any:
+        on_device, elsewhere = [], []
+        for i in places:
+            x = leaves[i]
+            try:
+                buffer = buffer_of(x)
+            except (AttributeError, TypeError):
+                elsewhere.append(x)
+                continue
+            if buffer.is_deleted():
                 raise deleted_error(x)  # raised here since the runtime would first write to stderr
+            on_device.append(x)
         out = inner(leaves)
-        for x, gone in zip(leaves, donated, strict=True):
-            if gone and type(x) is Array:
-                x.delete()  # even if the runtime took it: at its next use, that would write to stderr
+        for x in on_device:
+            x._buffer = DELETED  # `x.delete()`, without the call: at its next use, the runtime would write to stderr
+        for x in elsewhere:
+            if type(x) is Array:
+                x.delete()
         return out
     return run
 

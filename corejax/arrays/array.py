@@ -225,8 +225,9 @@ class Array(Stored, DataModel, Methods, metaclass=ArrayType):
     def delete(self) -> None:
         """Release its memory, once no view needs it; using the array afterwards is an error."""
         # The buffer is dropped, not deleted: the runtime aborts the process if NumPy still uses a deleted one.
+        on_device = is_on_device(self)
         self._buffer = DELETED
-        if hasattr(self, "_host"):
+        if not on_device and hasattr(self, "_host"):
             del self._host
 
     def is_deleted(self) -> bool:

@@ -61,13 +61,13 @@ class _Deleted:
 DELETED = cast("Buffer", _Deleted())
 
 
-def is_on_device(array: object) -> bool:
+def is_on_device(array: Array) -> bool:
     """Whether the array is stored in a buffer of the runtime."""
     try:
-        host_of(array)
+        buffer_of(array)
     except AttributeError:
-        return host_in_any_order(array) is None
-    return False
+        return False
+    return True
 
 
 def host_in_any_order(array: object) -> Host | None:

@@ -79,7 +79,7 @@ def make_calls(loaded: Any, at: Place | Division, in_avals: Sequence[ShapedArray
         transfers = Divided(at.arguments[len(consts):], in_avals)
     else:
         handlers = [at.handler(aval) for aval in out_avals]
-        transfers = Transfers(at, in_avals, reuse=not donated and not without_elements)
+        transfers = Transfers(at, in_avals, donated, waits=not without_elements)
     only_aval: Any = out_avals[0] if out_avals else None
 
     def direct(buffers: list[Any], args: Sequence[object]) -> list[Array]:

@@ -6,7 +6,7 @@ memory instead: arguments are copied to mailboxes, which are free again when the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 from corejax.base import _jaxlib
@@ -25,10 +25,11 @@ class Mailboxes:
 
     __slots__ = ("avals", "place", "fits", "free")
 
-    def __init__(self, avals: Sequence[ShapedArray], place: Place) -> None:
+    def __init__(self, avals: Sequence[ShapedArray], place: Place, donated: Container[int]) -> None:
         self.avals, self.place = avals, place
-        #: Whether each argument has a mailbox.
-        self.fits = [aval.stored is aval and 0 < aval.size * aval.dtype.itemsize <= _MOST_BYTES for aval in avals]
+        #: Whether each argument has a mailbox: not if the program overwrites it.
+        self.fits = [i not in donated and aval.stored is aval and 0 < aval.size * aval.dtype.itemsize <= _MOST_BYTES
+                     for i, aval in enumerate(avals)]
         self.free: list[Box] = []  # appending and popping are atomic: threads need no lock
 
     def take(self) -> Box:

@@ -37,17 +37,18 @@ _MOST_UNFINISHED = 8
 class Transfers:
     """Transfers the arguments of one program to its device.
 
-    `reuse`: a buffer may be used for many calls, since the program overwrites none.
+    A buffer may be used for many calls, unless it is `donated` to the program, which overwrites it. `waits` says that
+    a result tells when the program has ended.
     """
 
-    __slots__ = ("place", "types", "reuse", "mailboxes", "unfinished", "whence")
+    __slots__ = ("place", "types", "donated", "mailboxes", "unfinished", "whence")
 
-    def __init__(self, place: Place, in_avals: Sequence[ShapedArray], reuse: bool) -> None:
-        self.place, self.reuse = place, reuse
+    def __init__(self, place: Place, in_avals: Sequence[ShapedArray], donated: Sequence[int], waits: bool) -> None:
+        self.place, self.donated = place, frozenset(donated)
         #: For each argument: its type, its dtype if it has elements, and kept buffers of scalars.
         self.types: list[tuple[ShapedArray, Any, dict[Any, Any]]] = [
             (aval, None if aval.dtype == dtypes.float0 else aval.dtype, {}) for aval in in_avals]
-        self.mailboxes = Mailboxes(in_avals, place) if reuse and place.platform == "cpu" else None
+        self.mailboxes = Mailboxes(in_avals, place, self.donated) if waits and place.platform == "cpu" else None
         self.unfinished = 0
         #: Which arguments were written to mailboxes last time, which were on the device already, and which were put
         #: there: the next call tends to be the same.
@@ -59,19 +60,23 @@ class Transfers:
         box: Box | None = None
         try:
             if not written:
-                return [x._buffer for x in args], None
-            hosts, buffers = box = self.mailboxes.free.pop()  # type: ignore[union-attr]
-            for i in written:
-                x = args[i]
-                hosts[i][...] = x if type(x) in _WRITABLE else host_of(x)
-            if from_device or put:
+                if not put:
+                    return [x._buffer for x in args], None
+                buffers: list[Any] = [None] * len(args)
+            else:
+                hosts, buffers = box = self.mailboxes.free.pop()  # type: ignore[union-attr]
+                for i in written:
+                    x = args[i]
+                    hosts[i][...] = x if type(x) in _WRITABLE else host_of(x)
+                if not (from_device or put):
+                    return buffers, box
                 buffers = buffers[:]
-                for i in from_device:
-                    buffers[i] = args[i]._buffer
-                if put:
-                    client.check_not_forked()
-                    for i in put:
-                        buffers[i] = self._put(i, args[i])
+            for i in from_device:
+                buffers[i] = buffer_of(args[i])
+            if put:
+                client.check_not_forked()
+                for i in put:
+                    buffers[i] = self._put(i, args[i])
             return buffers, box
         except Exception:  # an argument is elsewhere, is missing, or can't be written directly
             self._give_back(box)
@@ -145,7 +150,7 @@ class Transfers:
             return put(aval, x)
         if kind not in _SCALARS:
             return place.put_copy(aval, to_numpy(as_array(x, copy=False)).astype(dtype, copy=False))
-        if not (x and self.reuse and kind in _KEPT):  # zeros are not kept: 0.0 and -0.0 are equal
+        if not (x and i not in self.donated and kind in _KEPT):  # zeros are not kept: 0.0 and -0.0 are equal
             return place.put_copy(aval, np.asarray(x, dtype))
         found = kept.get(x)
         if found is None:
