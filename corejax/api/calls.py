@@ -5,34 +5,39 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from corejax.api.entries import OTHER, make_entry
 from corejax.api.programs import Program, Table
 from corejax.api.signatures import types_of
 from corejax.api.statics import Statics
-from corejax.arrays.array import Array
-from corejax.base import _jaxlib, trees
+from corejax.base import trees
+from corejax.base.caches import generation
 from corejax.base.config import config
 from corejax.base.tracebacks import as_entry, trim
+from corejax.base.trees import TreeDef
 from corejax.eager.evaluate import EvalTrace
 from corejax.kernel.context import context
 from corejax.kernel.keys import static_atom
-from corejax.xla.runtime.execution import FAILURES, TIDY, started
 
-_new = object.__new__
+#: A program gets an entry for the n-th call that none was made for. The later ones are for calls with other
+#: arguments in host memory.
+_OFTEN = frozenset((3, 6, 12, 24))
 
-#: A function whose arguments came from host memory checks after this many calls whether that is still so.
-_LOOK_AGAIN = 16
+#: How many entries may be tried for a call before the program is looked up.
+_MOST_ENTRIES = 8
 
 
 class Lookup:
     """Finds the program for a call by the types of its arguments, and whatever else distinguishes it from other calls.
 
+    What is often found gets an entry, which is tried before the next look-up.
+
     Calls that are unusual in any way are left to the general code, which also reports what is wrong with them.
     """
 
-    __slots__ = ("flat", "nums", "names", "special", "_positions")
+    __slots__ = ("flat", "entries", "nums", "names", "special", "_positions")
 
     def __init__(self, table: Table, statics: Statics) -> None:
-        self.flat = table.flat
+        self.flat, self.entries = table.flat, table.entries
         self.nums, self.names = sorted(statics.nums), statics.names
         self.special = bool(self.nums or self.names)
         #: By number of positional arguments: the positions of data, and those of static arguments.
@@ -66,6 +71,7 @@ class Lookup:
         Where to store it is None if that can't be found out quickly.
         """
         types: tuple[Any, ...] = types_of(data)
+        tree = None
         try:
             if None in types:  # a container, perhaps
                 data, tree = trees.flatten(tuple(data))
@@ -76,9 +82,24 @@ class Lookup:
             if others is not None:
                 types = (others, *types)
             known = self.flat[config.default_bits]
-            return known.get(types), (known, types), data
+            program = known.get(types)
+            if program is not None:
+                program.looked_up += 1
+                if program.looked_up in _OFTEN:
+                    self._add_entry(program, others, tree, data)
+            return program, (known, types), data
         except Exception:  # raised by a container, or by the == of a static argument or of a container's static part
             return None, None, data
+
+    def _add_entry(self, program: Program, others: tuple[Any, ...] | None, tree: TreeDef | None,
+                   leaves: Sequence[Any]) -> None:
+        since = generation()
+        entry = make_entry(program, tree, leaves)
+        if entry is not None:
+            entries = self.entries[config.default_bits]
+            entries[others] = (entry, *entries.get(others, ())[:_MOST_ENTRIES - 1])
+            if since != generation():
+                entries.clear()
 
 
 def make_call(general: Callable[..., Any], lookup: Lookup) -> Callable[..., Any]:
@@ -86,78 +107,27 @@ def make_call(general: Callable[..., Any], lookup: Lookup) -> Callable[..., Any]
 
     It finds the program for a call; if there is none, or under a transformation, it leaves the call to `general`.
     """
-    flat, parts, find, special = lookup.flat, lookup.parts, lookup.find, lookup.special
-    on_device, calls = True, 0
+    entries, parts, find, special = lookup.entries, lookup.parts, lookup.find, lookup.special
 
     @as_entry
     def jitted(*args: Any, **kwargs: Any) -> Any:
-        nonlocal on_device, calls
         try:
             if type(context.trace) is not EvalTrace:
                 return general(args, kwargs)
             data: Sequence[Any] = args
-            others = plain = program = None
-            if special or len(kwargs) > 1:
+            others = None
+            if special or kwargs:
                 data, others = parts(args, kwargs)
-            elif kwargs:
-                data, others = (*args, *kwargs.values()), tuple(kwargs)
-            if on_device:  # a guess: they were last time. If it is wrong, that costs a caught AttributeError
-                try:
-                    types: Any
-                    count = len(data)
-                    if count == 2:  # one and two are written out: a comprehension costs 0.1 µs
-                        x, y = data
-                        if type(x) is not Array or type(y) is not Array:
-                            raise AttributeError
-                        types = (x.aval, y.aval)
-                        buffers = [x._buffer, y._buffer]
-                    elif count == 1:
-                        x, = data
-                        if type(x) is not Array:
-                            raise AttributeError
-                        types = (x.aval,)
-                        buffers = [x._buffer]
-                    else:
-                        types = tuple([x.aval for x in data if type(x) is Array])
-                        buffers = [x._buffer for x in data]
-                        if len(types) != count:
-                            raise AttributeError
-                    if others is not None:
-                        types = (others, *types)
-                    program = flat[config.default_bits][types]
-                    plain = program.plain
-                    if plain is None and program.plain_by_homes:
-                        plain = program.plain_by_homes.get(tuple([id(buffer._sharding) for buffer in buffers]))
-                    box = None
-                except AttributeError:
-                    on_device = False
-                except Exception:  # it isn't known yet, or a static argument can't be looked up
-                    pass
-            else:
-                calls += 1
-                on_device = not calls % _LOOK_AGAIN
-            if plain is None:
-                if program is None:
-                    program, place, data = find(data, others)
-                    if program is None:
-                        return general(args, kwargs, place)
-                    plain = program.plain
-                if plain is None:
-                    return program.run(data)
-                buffers, box = plain.start(data)
-            # `Calls.call_for_one`, inlined
             try:
-                outs = plain.execute(buffers).consume_with_handlers(plain.handlers)
-            except FAILURES as error:
-                raise plain.failure(error, data) from None
-            if not started() % TIDY:
-                _jaxlib.collect_garbage()
-            array = _new(Array)
-            array.aval = plain.aval
-            array._buffer = out = outs[0]
-            if box is not None:
-                plain.finish(box, out)
-            return array
+                alike = entries[config.default_bits].get(others, ())
+            except Exception:  # a static argument can't be looked up
+                return general(args, kwargs)
+            for enter in alike:
+                result = enter(data)
+                if result is not OTHER:
+                    return result
+            program, place, data = find(data, others)
+            return general(args, kwargs, place) if program is None else program.run(data)
         except (Exception, SystemExit) as error:
             trim(error)
             raise

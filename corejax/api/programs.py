@@ -20,7 +20,7 @@ from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, Var
 from corejax.kernel.trace import Tracer, leak_error
 from corejax.xla.cache.compile import Executable, compile_jaxpr
 from corejax.xla.runtime import client
-from corejax.xla.runtime.execution import Calls, Plain
+from corejax.xla.runtime.execution import Calls, Parts
 from corejax.xla.runtime.placement import (
     Whereabouts,
     common_home,
@@ -42,16 +42,18 @@ Shardings: TypeAlias = tuple[NamedSharding | None, ...]
 #: Maps leaves to the function's result.
 Run = Callable[[Sequence[Any]], Any]
 
+#: Maps arguments to the function's result: see `entries`.
+Entry = Callable[[Sequence[Any]], Any]
+
 
 class Program:
     """A traced function: `run(leaves)` computes its result, `bind(leaves)` applies it under a transformation.
 
-    `plain` is `run` in parts (see `Calls`), if there is one device and one result; else None. With several devices,
-    `plain_by_homes` has it for arguments that are where they have been before.
+    `looked_up` counts the calls for which it was looked up, since there was no entry for them.
     """
 
     __slots__ = ("closed", "out_tree", "name", "donated", "inline", "keep_unused", "options", "in_shardings",
-                 "out_shardings", "run", "plain", "plain_by_homes", "executables", "_call")
+                 "out_shardings", "run", "executables", "looked_up", "_runner", "_call")
     run: Run
 
     def __init__(self, closed: ClosedJaxpr, out_tree: TreeDef | None, name: str, donated: tuple[bool, ...],
@@ -60,9 +62,9 @@ class Program:
         self.closed, self.out_tree, self.name = closed, out_tree, name
         self.donated, self.inline, self.keep_unused, self.options = donated, inline, keep_unused, options or {}
         self.in_shardings, self.out_shardings = in_shardings, out_shardings  # empty if there are none
-        self.plain: Plain | None = None
-        self.plain_by_homes: dict[Whereabouts, Plain] = {}
         self.executables: list[Executable] = []  # only held here: what runs them doesn't refer to them
+        self.looked_up = 0
+        self._runner: Runner | None = None  # the only one there can be
         self._call: tuple[Jaxpr, tuple[Any, ...]] | None = None
 
     if not TYPE_CHECKING:
@@ -97,10 +99,21 @@ class Program:
                 raise leak_error(const, self.name)
         client.check_settings()
         if len(client.places()) == 1 and self.mesh is None:
-            self.run, self.plain, _ = _compiled(self)
+            self._runner = _compiled(self)
+            self.run = self._runner.run
         else:
             self.run = _ByHome(self)
         return self.run(leaves)
+
+    @property
+    def moves(self) -> bool:
+        """Whether it runs where its arguments are; else on the only device."""
+        return type(self.run) is _ByHome
+
+    def runner_for(self, leaves: Sequence[Any]) -> Runner | None:
+        """What runs it with arguments at homes where arguments have been before; None if there is nothing yet."""
+        run: Any = self.run
+        return run.again.get(whereabouts(leaves)) if self.moves else self._runner
 
     @property
     def used(self) -> list[bool]:
@@ -128,11 +141,12 @@ class Program:
                            self.out_shardings or [None] * len(closed.out_avals), closed.consts)
 
 
-class _Runner(NamedTuple):
-    """A compiled program, as a function of all leaves; in parts, or None; and where it runs."""
+class Runner(NamedTuple):
+    """A compiled program, as a function of all leaves; in parts, or None; which leaves these take; where it runs."""
 
     run: Run
-    plain: Plain | None
+    parts: Parts | None
+    kept: Sequence[int]
     at: Place | Division
 
 
@@ -143,13 +157,13 @@ class _ByHome:
         self.program = program
         self.divided = program.mesh is not None
         self.used = program.used
-        self.runners: dict[Any, _Runner] = {}
+        self.runners: dict[Any, Runner] = {}
         #: The same by what says fastest where arguments are.
-        self.again: dict[Whereabouts, Run] = {}
+        self.again: dict[Whereabouts, Runner] = {}
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
-        run = self.again.get(whereabouts(leaves))
-        return self._find(leaves) if run is None else run(leaves)
+        runner = self.again.get(whereabouts(leaves))
+        return self._find(leaves) if runner is None else runner.run(leaves)
 
     def _find(self, leaves: Sequence[Any]) -> Any:
         program, deciding = self.program, only(leaves, self.used)
@@ -160,19 +174,14 @@ class _ByHome:
         if runner is None:
             at: Any = program.request(home, deciding) if spread else home
             runner = self.runners[key] = _compiled(program, at)
-        run, plain, place = runner
-        if type(place) is Place and home is not None:
-            there = moved(deciding, place)
+        if type(runner.at) is Place and home is not None:
+            there = moved(deciding, runner.at)
             leaves = [x if used else old for x, old, used in zip(there, leaves, self.used, strict=True)]
-        homes = tuple(map(home_at, leaves))
-        where = marks(homes)
-        self.again[where] = run
-        if plain is not None and None not in homes and (type(place) is Place or place.arguments == homes):
-            program.plain_by_homes[where] = plain
-        return run(leaves)
+        self.again[marks(map(home_at, leaves))] = runner
+        return runner.run(leaves)
 
 
-def _compiled(program: Program, at: Place | Request | None = None) -> _Runner:
+def _compiled(program: Program, at: Place | Request | None = None) -> Runner:
     closed, kept = program.closed, list(range(len(program.closed.jaxpr.invars)))
     if not program.keep_unused:
         closed, kept = without_unused(closed)
@@ -181,12 +190,12 @@ def _compiled(program: Program, at: Place | Request | None = None) -> _Runner:
         at = at._replace(arguments=tuple([at.arguments[i] for i in kept]))
     executable = compile_jaxpr(closed, donated=donated, name=program.name, options=program.options, at=at)
     program.executables.append(executable)
-    run, plain = _unflattened(program.out_tree, executable.calls), None
+    run = _unflattened(program.out_tree, executable.calls)
     if len(kept) < len(program.donated):
         run = _of_kept(run, kept)
-    elif program.out_tree is None and not donated:
-        plain = executable.calls.plain
-    return _Runner(_donating(run, program.donated) if any(program.donated) else run, plain, executable.at)
+    if any(program.donated):
+        run = _donating(run, program.donated)
+    return Runner(run, executable.calls.parts, kept, executable.at)
 
 
 def _constrained(values: Sequence[Any], shardings: Shardings) -> Sequence[Any]:
@@ -260,11 +269,13 @@ def explain_leak(error: ConcretizationError, leaves: Sequence[object], name: str
 class Table:
     """The programs of one function under one set of options; it dies with the function."""
 
-    __slots__ = ("flat", "general", "__weakref__")
+    __slots__ = ("flat", "entries", "general", "__weakref__")
 
     def __init__(self) -> None:
         #: For each width of Python scalars: programs by the key that `Lookup` makes for a call.
         self.flat: dict[int, dict[Any, Program]] = {64: {}, 32: {}}
+        #: The same by static arguments and names of keywords: entries, the newest first.
+        self.entries: dict[int, dict[Any, tuple[Entry, ...]]] = {64: {}, 32: {}}
         self.general: dict[Any, Program] = {}
         _tables.add(self)
         caches.also_clear(self)
@@ -277,6 +288,8 @@ class Table:
             for programs in self.flat.values():
                 for signature in [each for each, known in list(programs.items()) if id(known) in gone]:
                     programs.pop(signature, None)
+            for entries in self.entries.values():
+                entries.clear()
         self.check(since)
 
     def check(self, since: int) -> None:
@@ -288,6 +301,8 @@ class Table:
         self.general.clear()
         for programs in self.flat.values():
             programs.clear()
+        for entries in self.entries.values():
+            entries.clear()
 
 
 _tables: weakref.WeakSet[Table] = weakref.WeakSet()

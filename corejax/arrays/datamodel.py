@@ -50,6 +50,12 @@ _ABSENT = frozenset(["device", "devices", "to_device", "is_ready", "block_until_
 class ArrayType(type):
     """The class of `Array`: traced values pass for instances of it, and it has the methods that packs provide."""
 
+    @public
+    def __call__(cls, *_: Any, **__: Any) -> Any:
+        raise CorejaxTypeError("an Array can't be made by calling its class", got="Array(...)",
+                               wanted="a function that returns arrays", where=here(),
+                               todo="use cj.device_put(x), or any function of cj.lax on a NumPy array")
+
     def __instancecheck__(cls, x: object) -> bool:
         # Not called for direct instances of the class.
         return isinstance(x, DataModel)

@@ -18,7 +18,7 @@ import threading
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from types import SimpleNamespace
-from typing import Any, NoReturn, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, NamedTuple, NoReturn, Protocol, TypeAlias, TypeVar, cast
 
 from corejax.base import _jaxlib, ending
 from corejax.base.errors import CorejaxTypeError, CorejaxValueError
@@ -74,12 +74,33 @@ class _Registry(Protocol):
 
 # The registry
 
+class Functions(NamedTuple):
+    """Functions that take a container apart, and put it together."""
+
+    flatten: Callable[[Any], tuple[Iterable[Any], Any]]
+    unflatten: Callable[[Any, Any], Any]
+    flatten_with_keys: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]] | None
+
+    def enter(self, made: _Registry, cls: type) -> None:
+        made.register_node(cls, *self)
+
+
+class Fields(NamedTuple):
+    """A container's fields: those that hold children, and those that are static."""
+
+    data: list[str]
+    meta: list[str]
+
+    def enter(self, made: _Registry, cls: type) -> None:
+        made.register_dataclass_node(cls, *self)
+
+
 _lock = threading.RLock()
 #: The C++ registry, and what is asked to flatten: the same until the interpreter ends.
 _made: _Registry | None = None
 _registry: _Registry | None = None
 _FLATTENING = ("flatten", "flatten_one_level_with_keys", "flatten_with_path")
-_registered: dict[type, Callable[[_Registry], None]] = {}
+_registered: dict[type, Functions | Fields] = {}
 _BUILTIN = (dict, list, tuple, type(None))
 
 
@@ -89,8 +110,8 @@ def registry() -> _Registry:
     with _lock:
         if _registry is None:
             made: _Registry = _jaxlib.pytree.PyTreeRegistry()
-            for enter in _registered.values():
-                enter(made)
+            for cls, node in _registered.items():
+                node.enter(made, cls)
             _registry = _made = made
             copyreg.pickle(_jaxlib.pytree.PyTreeDef, _reduced)
             ending.exchange(_exchange)  # it calls the functions of registered classes
@@ -116,7 +137,7 @@ def _rebuilt(node: object, children: Sequence[TreeDef]) -> TreeDef:
     return rebuilt
 
 
-def _register(cls: object, enter: Callable[[_Registry], None]) -> None:
+def _register(cls: object, node: Functions | Fields) -> None:
     """Queue a registration until jaxlib is needed, or make it now if it is loaded."""
     if not isinstance(cls, type):
         raise CorejaxTypeError("only a class can be registered as a pytree node", got=repr(cls)[:80], wanted="a class",
@@ -127,13 +148,18 @@ def _register(cls: object, enter: Callable[[_Registry], None]) -> None:
                                     wanted="a class that is not registered", where=here(),
                                     todo="register each class once, next to its definition")
         if _made is not None:
-            enter(_made)
-        _registered[cls] = enter
+            node.enter(_made, cls)
+        _registered[cls] = node
 
 
 def is_registered(cls: type) -> bool:
     """Whether a class was made a container by one of the functions below."""
     return cls in _registered
+
+
+def node_of(cls: type) -> Functions | Fields | None:
+    """How a registered class is taken apart and put together; None for others."""
+    return _registered.get(cls)
 
 
 def register_node(cls: type, flatten: Callable[[Any], tuple[Iterable[Any], Any]], unflatten: Callable[[Any, Any], Any],
@@ -143,9 +169,7 @@ def register_node(cls: type, flatten: Callable[[Any], tuple[Iterable[Any], Any]]
     `flatten(obj) -> (children, static)`; `unflatten(static, children) -> obj`; `static` is hashable and compares equal
     for equal structures. `flatten_with_keys(obj) -> ((key, child) pairs, static)` gives the children better names.
     """
-    def enter(made: _Registry) -> None:
-        made.register_node(cls, flatten, unflatten, flatten_with_keys)
-    _register(cls, enter)
+    _register(cls, Functions(flatten, unflatten, flatten_with_keys))
 
 
 def register_node_class(cls: C) -> C:
@@ -175,8 +199,7 @@ def register_dataclass(cls: C, data_fields: Sequence[str] | None = None, meta_fi
             raise CorejaxValueError(f"the fields given for {cls.__qualname__} are not its fields", where=here(),
                                     got=", ".join(sorted((*data_fields, *meta_fields))),
                                     wanted=", ".join(sorted(wanted)))
-    data, meta = list(data_fields), list(meta_fields)
-    _register(cls, lambda made: made.register_dataclass_node(cls, data, meta))
+    _register(cls, Fields(list(data_fields), list(meta_fields)))
     return cls
 
 

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from corejax.arrays.array import Array
+from corejax.arrays.array import Array, new_array
 from corejax.arrays.storage import as_scalar, is_in_order
 from corejax.base import dtypes
 from corejax.base.avals import ShapedArray, known_aval
@@ -43,7 +43,6 @@ class _Results(dict[Any, Types]):
     __hash__ = object.__hash__  # type: ignore[assignment]  # each is one of the caches
 
 
-_new = object.__new__
 _ndarray = np.ndarray
 _NEW: Any = object()
 _MOST = 4096  # signatures that are remembered, for each function
@@ -264,7 +263,7 @@ def _was_entered(error: Exception) -> bool:
 
 
 def _boxed(out: Any, expected: ShapedArray) -> Array:
-    array: Array = _new(Array)
+    array: Array = new_array()
     array.aval = expected
     if type(out) is _ndarray:
         if out.dtype is not expected.dtype or out.shape != expected.shape:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import contextvars
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corejax.arrays.array import Array
+from corejax.arrays.array import Array, new_array
 from corejax.arrays.storage import as_scalar, is_in_order, is_on_device, read_only
 from corejax.base import dtypes
 from corejax.base.avals import ShapedArray
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 else:
     dispatch = late("corejax.eager.dispatch", keep=True)  # the compiler, which host arrays don't need
 
-_new_array: Callable[[], Array] = partial(object.__new__, Array)  # cheaper than calling object.__new__
 
 ndarray = np.ndarray
 
@@ -102,7 +100,7 @@ class EvalTrace(Trace):
                     out = out[()]
             elif type(out) is not expected.dtype.type or expected.shape:
                 return _boxed(primitive, out, expected)
-            array = _new_array()
+            array = new_array()
             array.aval = expected
             array._host = out
             return array
@@ -138,7 +136,7 @@ class EvalTrace(Trace):
                     out = out[()]
             elif type(out) is not expected.dtype.type or expected.shape:
                 return _boxed(primitive, out, expected)
-            array = _new_array()
+            array = new_array()
             array.aval = expected
             array._host = out
             return array
@@ -186,7 +184,7 @@ class EvalTrace(Trace):
         elif type(out) not in _SCALARS:
             out = _as_ndarray(primitive, out, expected)
         if out.shape == expected.shape and out.dtype is expected.dtype:
-            array = _new_array()
+            array = new_array()
             array.aval = expected
             if type(out) is not ndarray:
                 array._host = out

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from corejax.arrays.array import Array
+from corejax.arrays.array import Array, new_array
 from corejax.arrays.datamodel import ArrayLike
 from corejax.base import dtypes
 from corejax.base.avals import ShapedArray, aval_of
@@ -18,7 +17,6 @@ from corejax.base.standins import replaced
 from corejax.base.tracebacks import as_entry, trim
 from corejax.packs.families.spreading import stretched
 
-_new_array: Callable[[], Array] = partial(object.__new__, Array)
 _SCALARS = dtypes.PYTHON_SCALARS
 _RANK = {bool: 0, int: 1, float: 2, complex: 3}
 _RANK_OF_KIND = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3, "E": -1, "V": -1}
@@ -40,7 +38,7 @@ def weak_scalar(value: object, dtype: np.dtype) -> Array | None:
     if _RANK[type(value)] > rank:
         return None
     try:
-        array = _new_array()
+        array = new_array()
         array.aval = aval
         array._host = make(value)
         return array

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from corejax.arrays.array import Array
+from corejax.arrays.array import Array, new_array
 from corejax.arrays.storage import deleted_error, is_on_device
 from corejax.base import _jaxlib, dtypes, ending
 from corejax.base.avals import ShapedArray
@@ -19,36 +19,34 @@ from corejax.xla.lowering.callback import take_raised
 from corejax.xla.runtime import client
 from corejax.xla.runtime.failures import runtime_error
 from corejax.xla.runtime.launching import in_turn
-from corejax.xla.runtime.mailboxes import Box
 from corejax.xla.runtime.places import Division, Place
 from corejax.xla.runtime.transfers import Divided, Transfers
 
 
 @dataclass(slots=True)
-class Plain:
-    """The parts of a call of a program with one result, for a caller that inlines it.
+class Parts:
+    """The parts of a call, for a caller that inlines it.
 
-    They put arguments on the device, run the program, extract the result's buffer, give its type, explain a failure,
-    and release the mailboxes in use.
+    They put arguments on the device, run the program with their buffers after those of constants, extract the results'
+    buffers, give their types, and explain a failure.
     """
 
-    start: Callable[[Sequence[Any]], tuple[list[Any], Box | None]]
+    transfers: Transfers | Divided
     execute: Callable[[list[Any]], Any]
+    consts: Sequence[Any]
     handlers: list[Any]
-    aval: ShapedArray
+    avals: Sequence[ShapedArray]
     failure: Callable[[Exception, Sequence[Any]], BaseException]
-    finish: Callable[[Box, Any], None]
 
 
 class Calls(NamedTuple):
-    """The ways to run a program: for all its results, for its only one, and the latter in parts if that is possible."""
+    """The ways to run a program: for all its results, for its only one, and in parts if all results are buffers."""
 
     call: Callable[[Sequence[Any]], list[Array]]
     call_for_one: Callable[[Sequence[Any]], Array]
-    plain: Plain | None
+    parts: Parts | None
 
 
-_new = object.__new__
 
 #: How many programs were started. The runtime notes where in Python each one was, some 100 bytes, and only frees that
 #: in a transfer or when asked to; whoever starts a program asks each `TIDY` times.
@@ -91,7 +89,7 @@ def make_calls(loaded: Any, at: Place | Division, in_avals: Sequence[ShapedArray
             _jaxlib.collect_garbage()
         arrays = []
         for out, aval in zip(outs, out_avals, strict=True):
-            array = _new(Array)  # `Array.from_device`, without the call
+            array = new_array()  # `Array.from_device`, without the call
             array.aval = aval
             array._buffer = out
             arrays.append(array)
@@ -108,7 +106,7 @@ def make_calls(loaded: Any, at: Place | Division, in_avals: Sequence[ShapedArray
             raise failure(error, args) from None
         if not started() % TIDY:
             _jaxlib.collect_garbage()
-        array = _new(Array)
+        array = new_array()
         array.aval = only_aval
         array._buffer = outs[0]
         return array
@@ -132,17 +130,16 @@ def make_calls(loaded: Any, at: Place | Division, in_avals: Sequence[ShapedArray
             finish(box, array._buffer)
         return array
 
-    in_parts = not (consts or without_elements) and len(out_avals) == 1
-    plain = Plain(start, execute, handlers, only_aval, failure, finish) if in_parts else None
+    parts = None if without_elements else Parts(transfers, execute, consts, handlers, out_avals, failure)
 
     def change(by: ending.By) -> None:
         nonlocal execute
         execute = by(execute)
-        if plain is not None:
-            plain.execute = execute
+        if parts is not None:
+            parts.execute = execute
 
     client.exchangeable(direct, change)
-    return Calls(call, call_for_one, plain)
+    return Calls(call, call_for_one, parts)
 
 
 def _waiting(loaded: Any, callbacks: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:

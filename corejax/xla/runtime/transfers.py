@@ -76,7 +76,7 @@ class Transfers:
             if put:
                 client.check_not_forked()
                 for i in put:
-                    buffers[i] = self._put(i, args[i])
+                    buffers[i] = self.put(i, args[i])
             return buffers, box
         except Exception:  # an argument is elsewhere, is missing, or can't be written directly
             self._give_back(box)
@@ -117,7 +117,7 @@ class Transfers:
                 buffers[i] = box[1][i]
                 written.append(i)
             else:
-                buffers[i] = self._put(i, x)
+                buffers[i] = self.put(i, x)
                 put.append(i)
         self.whence = whence
         if written:
@@ -134,7 +134,7 @@ class Transfers:
             dtypes.check_python_int(x, dtype)
         return x if type(x) in _WRITABLE and dtype is not None else None
 
-    def _put(self, i: int, x: Any) -> Any:
+    def put(self, i: int, x: Any) -> Any:
         """The buffer of the i-th argument."""
         aval, dtype, kept = self.types[i]
         place = self.place
@@ -164,6 +164,7 @@ class Divided:
     """Transfers the arguments of a program that is divided among several devices."""
 
     __slots__ = ("spreads", "avals", "shardings")
+    mailboxes: Mailboxes | None = None
 
     def __init__(self, spreads: Sequence[Spread], in_avals: Sequence[ShapedArray]) -> None:
         self.spreads, self.avals = spreads, in_avals
@@ -177,12 +178,12 @@ class Divided:
                 return buffers, None
         except AttributeError:  # in host memory, or deleted
             pass
-        return [self._put(i, x) for i, x in enumerate(args)], None
+        return [self.put(i, x) for i, x in enumerate(args)], None
 
     def finish(self, box: Box, result: Any) -> None:
         """Nothing is to be freed."""
 
-    def _put(self, i: int, x: Any) -> Any:
+    def put(self, i: int, x: Any) -> Any:
         aval, spread = self.avals[i], self.spreads[i]
         if type(x) is Array and is_on_device(x):
             buffer = live(x)
