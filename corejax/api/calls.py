@@ -12,18 +12,24 @@ from corejax.api.statics import Statics
 from corejax.base import trees
 from corejax.base.caches import generation
 from corejax.base.config import config
+from corejax.base.known_trees import Code
 from corejax.base.tracebacks import as_entry, trim
 from corejax.base.trees import TreeDef
 from corejax.eager.evaluate import EvalTrace
 from corejax.kernel.context import context
 from corejax.kernel.keys import static_atom
 
-#: A program gets an entry for the n-th call that none was made for. The later ones are for calls with other
-#: arguments in host memory.
-_OFTEN = frozenset((3, 6, 12, 24))
+#: A program gets an entry for the n-th look-up. The later ones are for calls with other arguments in host memory.
+_OFTEN = frozenset((1, 3, 9, 27))
 
 #: How many entries may be tried for a call before the program is looked up.
 _MOST_ENTRIES = 8
+
+#: How many ways to split arguments a function keeps, of which most functions need one.
+_MOST_SPLITS = 64
+
+#: Makes data and others of positional arguments and keywords.
+Split = Callable[[tuple[Any, ...], dict[str, Any]], tuple[Sequence[Any], tuple[Any, ...]]]
 
 
 class Lookup:
@@ -34,36 +40,40 @@ class Lookup:
     Calls that are unusual in any way are left to the general code, which also reports what is wrong with them.
     """
 
-    __slots__ = ("flat", "entries", "nums", "names", "special", "_positions")
+    __slots__ = ("flat", "entries", "nums", "names", "special", "splits")
 
     def __init__(self, table: Table, statics: Statics) -> None:
         self.flat, self.entries = table.flat, table.entries
-        self.nums, self.names = sorted(statics.nums), statics.names
+        self.nums, self.names = statics.nums, statics.names
         self.special = bool(self.nums or self.names)
-        #: By number of positional arguments: the positions of data, and those of static arguments.
-        self._positions: dict[int, tuple[list[int], list[int]]] = {}
+        #: By number of positional arguments and names of the others: see `split`.
+        self.splits: dict[tuple[Any, ...], Split] = {}
 
-    def parts(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> tuple[Sequence[Any], tuple[Any, ...] | None]:
-        """The arguments that are data, in the program's order; then static ones and names of keywords, or None."""
-        if not self.special:
-            names = tuple(sorted(kwargs))
-            return ((*args, *[kwargs[name] for name in names]), names) if names else (args, None)
-        n_args = len(args)
-        data_at, static_at = self._positions.get(n_args) or self._count(n_args)
-        data = [args[i] for i in data_at]
-        others = (n_args, *[static_atom(args[i]) for i in static_at])
-        for name in sorted(kwargs) if len(kwargs) > 1 else kwargs:
-            if name in self.names:
-                others = (*others, name, static_atom(kwargs[name]))
+    def split(self, n_args: int, names: Sequence[str]) -> Split:
+        """A function that splits such arguments: into those that are data, in the program's order; and what else
+        distinguishes calls, static arguments and names of keywords.
+        """
+        code = Code()
+        args = [code.new() for _ in range(n_args)]
+        code.add(f"[{', '.join(args)}] = args")
+        data, others, atom = [], [str(n_args)] if self.special else [], code.constant(static_atom)
+        for i, arg in enumerate(args):
+            if i in self.nums:
+                others.append(f"{atom}({arg})")
             else:
-                others = (*others, name)
-                data.append(kwargs[name])
-        return data, others
-
-    def _count(self, n_args: int) -> tuple[list[int], list[int]]:
-        data_at = [i for i in range(n_args) if i not in self.nums]
-        found = self._positions[n_args] = data_at, [i for i in self.nums if i < n_args]
-        return found
+                data.append(arg)
+        for name in sorted(names):
+            arg = f"kwargs[{code.constant(name)}]"
+            others.append(code.constant(name))
+            if name in self.names:
+                others.append(f"{atom}({arg})")
+            else:
+                data.append(arg)
+        code.add(f"return [{', '.join(data)}], ({', '.join(others)},)")
+        if len(self.splits) >= _MOST_SPLITS:
+            self.splits.clear()
+        made = self.splits[n_args, *names] = code.function("args, kwargs")
+        return made
 
     def find(self, data: Sequence[object], others: tuple[Any, ...] | None) -> tuple[Program | None, Any, Sequence[Any]]:
         """The program for a call with these parts, where to store it, and its leaves.
@@ -107,7 +117,7 @@ def make_call(general: Callable[..., Any], lookup: Lookup) -> Callable[..., Any]
 
     It finds the program for a call; if there is none, or under a transformation, it leaves the call to `general`.
     """
-    entries, parts, find, special = lookup.entries, lookup.parts, lookup.find, lookup.special
+    entries, splits, find, special = lookup.entries, lookup.splits, lookup.find, lookup.special
 
     @as_entry
     def jitted(*args: Any, **kwargs: Any) -> Any:
@@ -117,7 +127,8 @@ def make_call(general: Callable[..., Any], lookup: Lookup) -> Callable[..., Any]
             data: Sequence[Any] = args
             others = None
             if special or kwargs:
-                data, others = parts(args, kwargs)
+                split = splits.get((len(args), *kwargs)) or lookup.split(len(args), tuple(kwargs))
+                data, others = split(args, kwargs)
             try:
                 alike = entries[config.default_bits].get(others, ())
             except Exception:  # a static argument can't be looked up

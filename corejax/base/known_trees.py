@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
+from types import CodeType
 from typing import Any
 
 from corejax.base import trees
@@ -54,12 +56,17 @@ class Code:
         self._constants[name] = value  # which keeps it alive, and so its id
         return name
 
-    def function(self, parameter: str) -> Callable[[Any], Any]:
-        """The function with these lines, of one argument."""
-        text = "\n".join([f"def made({parameter}):", *self._lines])
-        exec(compile(text, f"<{__name__}>", "exec"), self._constants)  # no text of others is in it
-        made: Callable[[Any], Any] = self._constants.pop("made")
+    def function(self, parameters: str) -> Callable[..., Any]:
+        """The function with these lines."""
+        text = "\n".join([f"def made({parameters}):", *self._lines])
+        exec(_compiled(text), self._constants)  # no text of others is in it
+        made: Callable[..., Any] = self._constants.pop("made")
         return made
+
+
+@lru_cache(128)
+def _compiled(text: str) -> CodeType:
+    return compile(text, f"<{__name__}>", "exec")  # functions for trees alike have the same text
 
 
 def take_apart(code: Code, treedef: TreeDef, tree: str, other: str = "None") -> list[str]:
