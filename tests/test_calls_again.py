@@ -15,9 +15,10 @@ import pytest
 import corejax as cj
 from corejax import tree
 from corejax.api import calls
-from corejax.api.entries import OTHER, make_entry
+from corejax.base.known_trees import OTHER
 from corejax.config import config
 from corejax.errors import CorejaxError, CorejaxOverflowError, CorejaxRuntimeError
+from corejax.xla.runtime.entries import make_entry
 
 Pair = namedtuple("Pair", "x y")
 Nothing = namedtuple("Nothing", "")
@@ -53,8 +54,8 @@ def made(monkeypatch):
     """What the entries that were made returned, in order: True if one took the call."""
     taken = []
 
-    def making(*args):
-        entry = make_entry(*args)
+    def making(*args, **options):
+        entry = make_entry(*args, **options)
         if entry is None:
             taken.append(None)
             return None

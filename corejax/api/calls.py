@@ -5,25 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from corejax.api.entries import OTHER, make_entry
 from corejax.api.programs import Program, Table
 from corejax.api.signatures import types_of
 from corejax.api.statics import Statics
 from corejax.base import trees
 from corejax.base.caches import generation
 from corejax.base.config import config
-from corejax.base.known_trees import Code
+from corejax.base.known_trees import OTHER, Code
 from corejax.base.tracebacks import as_entry, trim
 from corejax.base.trees import TreeDef
 from corejax.eager.evaluate import EvalTrace
 from corejax.kernel.context import context
 from corejax.kernel.keys import static_atom
-
-#: A program gets an entry for the n-th look-up. The later ones are for calls with other arguments in host memory.
-_OFTEN = frozenset((1, 3, 9, 27))
-
-#: How many entries may be tried for a call before the program is looked up.
-_MOST_ENTRIES = 8
+from corejax.xla.runtime.entries import MOST_ENTRIES, OFTEN, make_entry
 
 #: How many ways to split arguments a function keeps, of which most functions need one.
 _MOST_SPLITS = 64
@@ -95,7 +89,7 @@ class Lookup:
             program = known.get(types)
             if program is not None:
                 program.looked_up += 1
-                if program.looked_up in _OFTEN:
+                if program.looked_up in OFTEN:
                     self._add_entry(program, others, tree, data)
             return program, (known, types), data
         except Exception:  # raised by a container, or by the == of a static argument or of a container's static part
@@ -103,11 +97,13 @@ class Lookup:
 
     def _add_entry(self, program: Program, others: tuple[Any, ...] | None, tree: TreeDef | None,
                    leaves: Sequence[Any]) -> None:
-        since = generation()
-        entry = make_entry(program, tree, leaves)
+        since, runner = generation(), program.runner_for(leaves)
+        entry = None if runner is None else make_entry(
+            runner.parts, runner.at, leaves, kept=runner.kept, donated=program.donated, moves=program.moves, tree=tree,
+            out_tree=program.out_tree)
         if entry is not None:
             entries = self.entries[config.default_bits]
-            entries[others] = (entry, *entries.get(others, ())[:_MOST_ENTRIES - 1])
+            entries[others] = (entry, *entries.get(others, ())[:MOST_ENTRIES - 1])
             if since != generation():
                 entries.clear()
 

@@ -20,6 +20,7 @@ from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, Var
 from corejax.kernel.trace import Tracer, leak_error
 from corejax.xla.cache.compile import Executable, compile_jaxpr
 from corejax.xla.runtime import client
+from corejax.xla.runtime.entries import Entry
 from corejax.xla.runtime.execution import Calls, Parts
 from corejax.xla.runtime.placement import (
     Whereabouts,
@@ -41,9 +42,6 @@ Shardings: TypeAlias = tuple[NamedSharding | None, ...]
 
 #: Maps leaves to the function's result.
 Run = Callable[[Sequence[Any]], Any]
-
-#: Maps arguments to the function's result: see `entries`.
-Entry = Callable[[Sequence[Any]], Any]
 
 
 class Program:

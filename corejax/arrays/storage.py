@@ -61,7 +61,7 @@ class _Deleted:
 DELETED = cast("Buffer", _Deleted())
 
 
-def is_on_device(array: Array) -> bool:
+def is_on_device(array: object) -> bool:
     """Whether the array is stored in a buffer of the runtime."""
     try:
         buffer_of(array)
@@ -72,7 +72,14 @@ def is_on_device(array: Array) -> bool:
 
 def host_in_any_order(array: object) -> Host | None:
     """The value of an array in host memory, perhaps in another order than row-major; None for one on a device."""
-    for slot in (host_of, _view_of, host_of):  # another thread may put it in order in between
+    try:
+        return host_of(array)  # type: ignore[no-any-return]
+    except AttributeError:
+        return None if is_on_device(array) else _host_of_view(array)
+
+
+def _host_of_view(array: object) -> Host | None:
+    for slot in (_view_of, host_of):  # another thread may put it in order in between
         try:
             return slot(array)  # type: ignore[no-any-return]
         except AttributeError:
@@ -82,7 +89,7 @@ def host_in_any_order(array: object) -> Host | None:
 
 def put_in_order(array: Stored) -> Host:
     """Fill the slot `_host` of an array that is a view; raises AttributeError for one on a device."""
-    found = host_in_any_order(array)
+    found = None if is_on_device(array) else _host_of_view(array)
     if found is None:
         raise AttributeError("_host")
     if type(found) is np.ndarray and not is_in_order(found):

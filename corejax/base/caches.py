@@ -55,6 +55,13 @@ class BoundedCache(Generic[K, V]):
         with self._lock:
             return self._keep(key, value) if since is None or since == _generation else value
 
+    def replace(self, key: K, value: V, since: int) -> None:
+        """Store in place of what is there."""
+        with self._lock:
+            if since == _generation:
+                self._entries.pop(key, None)
+                self._keep(key, value)
+
     def clear(self) -> None:
         with self._lock:
             self._drop()

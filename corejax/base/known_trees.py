@@ -22,6 +22,9 @@ from typing import Any
 from corejax.base import trees
 from corejax.base.trees import TreeDef
 
+#: What such a function may return for what it isn't made for.
+OTHER: Any = object()
+
 
 class Code:
     """The lines of a function, and the constants that they name."""

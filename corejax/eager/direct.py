@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial, update_wrapper
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -25,10 +25,17 @@ from corejax.base import dtypes
 from corejax.base.avals import ShapedArray, known_aval
 from corejax.base.caches import also_clear
 from corejax.base.config import config
+from corejax.base.known_trees import OTHER
+from corejax.base.late import late
 from corejax.base.tracebacks import as_entry, guarded, trim
 from corejax.eager.evaluate import EvalTrace
 from corejax.kernel.context import context
 from corejax.kernel.numpy_calls import from_array_like
+
+if TYPE_CHECKING:
+    from corejax.eager import whole as whole_functions
+else:
+    whole_functions = late("corejax.eager.whole", keep=True)  # the compiler, which host arrays don't need
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -49,8 +56,8 @@ _MOST = 4096  # signatures that are remembered, for each function
 _LONGEST = 32  # of sequences of operands, whose types are all in the key
 
 
-def directly(numpy_function: Callable[..., Any], arrays: int = 1, sizes_vary: bool = False, sequences: int = 0
-             ) -> Callable[[F], F]:
+def directly(numpy_function: Callable[..., Any], arrays: int = 1, sizes_vary: bool = False, sequences: int = 0,
+             whole: bool = False) -> Callable[[F], F]:
     """A decorator: `numpy_function` computes the same for arrays in host memory.
 
     The first `arrays` arguments are operands: arrays, numbers, or None. Lists and tuples are arrays, too, but on this
@@ -59,6 +66,9 @@ def directly(numpy_function: Callable[..., Any], arrays: int = 1, sizes_vary: bo
 
     NumPy's function gets ndarrays, NumPy's scalars and Python's. It may round in its own way: then its bits are what
     eager calls give, and the decorated function's are what traced ones do.
+
+    If the function is `whole`, it is one compiled program for arrays on a device, instead of one for each operation. It
+    must not ask whether it is traced, nor treat particular numbers in a way of their own.
 
     >>> from corejax import lax
     >>> @directly(lambda x, y: np.hypot(x, y), arrays=2)
@@ -70,13 +80,13 @@ def directly(numpy_function: Callable[..., Any], arrays: int = 1, sizes_vary: bo
     """
     def decorate(function: F) -> F:
         boxed = _boxed_of_any_size if sizes_vary else _boxed
-        call = _direct(numpy_function, arrays, sequences, function, boxed)
+        call = _direct(numpy_function, arrays, sequences, function, boxed, whole)
         return update_wrapper(call, function)  # type: ignore[return-value]
     return decorate
 
 
 def _direct(numpy_function: Callable[..., Any], count: int, sequences: int, function: Callable[..., Any],
-            boxed: Callable[[Any, ShapedArray], Array]) -> Callable[..., Any]:
+            boxed: Callable[[Any, ShapedArray], Array], whole: bool) -> Callable[..., Any]:
     results = _Results()
     also_clear(results)
     general, parameters = guarded(function), _Parameters(function, count)
@@ -103,7 +113,7 @@ def _direct(numpy_function: Callable[..., Any], count: int, sequences: int, func
     @as_entry
     def call(*args: Any, **kwargs: Any) -> Any:
         trace = context.trace
-        out = _NEW
+        out, on_device = _NEW, False
         if type(trace) is EvalTrace:
             if kwargs and len(args) < operands:
                 args, kwargs = parameters.in_place(args, kwargs)
@@ -133,14 +143,19 @@ def _direct(numpy_function: Callable[..., Any], count: int, sequences: int, func
             except _OtherType:
                 expected = _NEW
             except Exception as error:  # the general function does it, or reports what is wrong
-                key, expected, out = again(trace, error, args, kwargs)
+                if whole and type(error) is AttributeError:  # an array on a device has no `_host`
+                    on_device = True
+                else:
+                    key, expected, out = again(trace, error, args, kwargs)
             if out is not _NEW and expected is not _NEW:
                 try:
                     return _boxed_all(boxed, out, expected)
                 except _OtherType:
                     pass
         try:
-            found = general(*args, **kwargs)
+            found = whole_functions.apply_whole(function, args, kwargs, count) if on_device else OTHER
+            if found is OTHER:
+                found = general(*args, **kwargs)
         except Exception as error:
             trim(error)
             raise

@@ -5,18 +5,58 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from corejax.base import trees
 from corejax.base.avals import ShapedArray
 from corejax.base.caches import BoundedCache, generation
+from corejax.base.known_trees import OTHER
 from corejax.base.source import location
+from corejax.base.trees import TreeDef
 from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, no_effects
 from corejax.kernel.keys import param_key
 from corejax.kernel.primitive import Primitive
 from corejax.xla.cache.compile import Executable, compile_jaxpr
 from corejax.xla.runtime import client
+from corejax.xla.runtime.entries import MOST_ENTRIES, OFTEN, Entry, make_entry
 from corejax.xla.runtime.placement import common_home, home_at, marks, mesh_of, moved, request_for, whereabouts
 from corejax.xla.runtime.places import Group, Place
 
-_programs: BoundedCache[Any, Executable] = BoundedCache(1024)
+
+class Compiled:
+    """A compiled program, and entries for operands that were in the same memories before.
+
+    If it is a primitive without params, the entries are the primitive's, too.
+    """
+
+    __slots__ = ("executable", "out_tree", "primitive", "entries", "looked_up")
+
+    def __init__(self, executable: Executable, out_tree: TreeDef | None, primitive: Primitive | None = None) -> None:
+        self.executable, self.out_tree = executable, out_tree  # None for one result
+        self.primitive = primitive
+        self.entries: tuple[Entry, ...] = ()
+        self.looked_up = 0
+
+    def run(self, args: Sequence[Any]) -> Any:
+        """Run it with operands that no entry took."""
+        self.looked_up += 1
+        if self.looked_up in OFTEN:
+            self._add_entry(args)
+        calls = self.executable.calls
+        return calls.call_for_one(args) if self.out_tree is None else self.out_tree.unflatten(calls.call(args))
+
+
+    def _add_entry(self, args: Sequence[Any]) -> None:
+        since, several = generation(), not client.only_one_device()
+        entry = make_entry(self.executable.calls.parts, self.executable.at, args, moves=several, out_tree=self.out_tree)
+        if entry is not None:
+            self.entries = (entry, *self.entries)
+            if self.primitive is not None:
+                avals = tuple([x.aval for x in args])
+                key = avals if len(avals) > 1 else avals[0]
+                found = self.primitive.entries.get(key) or ()
+                self.primitive.entries.replace(key, (entry, *found[:MOST_ENTRIES - 1]), since)
+
+
+_programs: BoundedCache[Any, Compiled] = BoundedCache(1024)
 
 
 def apply_primitive(primitive: Primitive, args: Sequence[Any], params: Mapping[str, object]) -> Any:
@@ -25,18 +65,23 @@ def apply_primitive(primitive: Primitive, args: Sequence[Any], params: Mapping[s
     key: tuple[Any, ...] = (primitive, avals, param_key(params)) if params else (primitive, avals)
     several = not client.only_one_device()
     program = _programs.get((*key, whereabouts(args)) if several else key)
-    if program is None:
-        since, home = generation(), common_home(args) if several else None
-        if type(home) is Place:
-            args = moved(args, home)
-        if several:
-            key = (*key, marks(map(home_at, args)))
-        program = _programs.get(key) or _programs.put(key, _compile(primitive, args, avals, params, home), since)
-    return program.calls.call(args) if primitive.multiple_results else program.calls.call_for_one(args)
+    if program is not None:
+        for enter in program.entries:
+            result = enter(args)
+            if result is not OTHER:
+                return result
+        return program.run(args)
+    since, home = generation(), common_home(args) if several else None
+    if type(home) is Place:
+        args = moved(args, home)
+    if several:
+        key = (*key, marks(map(home_at, args)))
+    program = _programs.get(key) or _programs.put(key, _compile(primitive, args, avals, params, home), since)
+    return program.run(args)
 
 
 def _compile(primitive: Primitive, args: Sequence[Any], avals: tuple[ShapedArray, ...], params: Mapping[str, object],
-             home: Place | Group | None) -> Executable:
+             home: Place | Group | None) -> Compiled:
     invars = [Var(aval) for aval in avals]
     out = primitive.infer(avals, params)
     outvars = [Var(aval) for aval in (out if type(out) is tuple else (out,))]
@@ -47,4 +92,6 @@ def _compile(primitive: Primitive, args: Sequence[Any], avals: tuple[ShapedArray
     at: Any = home
     if mesh is not None or type(home) is Group:
         at = request_for(home, args, avals, mesh, [None] * len(args), [None] * len(outvars))
-    return compile_jaxpr(ClosedJaxpr(jaxpr), name=primitive.name, at=at)
+    executable = compile_jaxpr(ClosedJaxpr(jaxpr), name=primitive.name, at=at)
+    out_tree = trees.flatten(outvars)[1] if primitive.multiple_results else None
+    return Compiled(executable, out_tree, primitive if not params and len(args) in (1, 2) else None)

@@ -16,6 +16,7 @@ from corejax.arrays.array import Array, new_array
 from corejax.arrays.storage import as_scalar, is_in_order, is_on_device, read_only
 from corejax.base import dtypes
 from corejax.base.avals import ShapedArray
+from corejax.base.known_trees import OTHER
 from corejax.base.late import late
 from corejax.kernel import checks
 from corejax.kernel.jaxpr import Params
@@ -105,7 +106,13 @@ class EvalTrace(Trace):
             array._host = out
             return array
         # Out of the handlers: a rule's own error shall not be told as one that happened while these were handled.
-        return self._process_new(primitive, (x,)) if is_new else self._process_mixed(primitive, (x,), {})
+        if is_new:
+            return self._process_new(primitive, (x,))
+        for enter in primitive.entries.get(getattr(x, "aval", None)) or ():
+            out = enter((x,))
+            if out is not OTHER:
+                return out
+        return self._process_mixed(primitive, (x,), {})
 
     def process_two(self, primitive: Primitive, x: Any, y: Any, alike: ShapedArray | None = None) -> Any:
         function = primitive.of_two
@@ -140,7 +147,13 @@ class EvalTrace(Trace):
             array.aval = expected
             array._host = out
             return array
-        return self._process_new(primitive, (x, y)) if is_new else self._process_mixed(primitive, (x, y), {})
+        if is_new:
+            return self._process_new(primitive, (x, y))
+        for enter in primitive.entries.get((getattr(x, "aval", None), getattr(y, "aval", None))) or ():
+            out = enter((x, y))
+            if out is not OTHER:
+                return out
+        return self._process_mixed(primitive, (x, y), {})
 
     def _process_new(self, primitive: Primitive, args: Sequence[Any]) -> Any:
         """For arrays of types that are new to the primitive, or for which its rule does more."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from corejax.arrays.array import as_array
 from corejax.base.avals import ShapedArray
+from corejax.base.caches import BoundedCache
 from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 
 
@@ -21,6 +22,7 @@ class Toy:
         self.name, self._lowering, self._infer = name, lowering, infer
         self.multiple_results = multiple_results
         self.lowered = 0
+        self.entries: BoundedCache[Any, Any] = BoundedCache(8)
 
     def lowering(self, platform: str) -> Callable[..., Any]:
         self.lowered += 1

@@ -119,7 +119,7 @@ def _together(name: str, apply: Function, at_least: str, prepare: Function) -> F
     numpy_function = _in_memory_operators.FUNCTIONS.get(name)
     if numpy_function is None:
         return together
-    at_once = directly(numpy_function, 2)(together)
+    at_once = directly(numpy_function, 2, whole=name != "pow")(together)  # particular powers have ways of their own
     return lambda x, y: (at_once if context.trace.knows_values else together)(x, y)
 
 

@@ -93,7 +93,7 @@ def unary(numpy: np.ufunc, meaning: Any, doc: str, example: str, at_least: str =
     def compose(x: Any) -> Any:
         return meaning(array(promoted((operand(x),), at_least)[0]))
     at_once: Any = takes_numpy if callable(takes_numpy) else _of_reals(numpy) if kinds else numpy
-    way = directly(at_once, 1)(compose) if takes_numpy else compose
+    way = directly(at_once, 1, whole=True)(compose) if takes_numpy else compose
     return _Unary(numpy, way, doc, example, fast=primitive, direct=direct)
 
 
@@ -122,7 +122,8 @@ def binary(numpy: np.ufunc, meaning: Any, doc: str, example: str, at_least: str 
         operands = operand(x1), operand(x2)
         return meaning(*map(array, promoted(operands, at_least))) if promoting else meaning(*operands)
     at_once: Any = takes_numpy if callable(takes_numpy) else numpy
-    way = directly(at_once, 2)(call) if takes_numpy and (fast is None or kinds) else call
+    whole = numpy not in (np.power, np.float_power)  # particular powers have ways of their own
+    way = directly(at_once, 2, whole=whole)(call) if takes_numpy and (fast is None or kinds) else call
     return _Binary(numpy, way, doc, example, fast=fast, **ways)
 
 

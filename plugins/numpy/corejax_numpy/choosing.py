@@ -29,7 +29,7 @@ __all__ = [
 
 # By conditions
 
-@directly(np.where, arrays=3, sizes_vary=True)
+@directly(np.where, arrays=3, sizes_vary=True, whole=True)
 def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None = None, /, *, size: int | None = None,
           fill_value: Any = None) -> Array | tuple[Array, ...]:
     """The elements of x where the condition holds, those of y elsewhere; with a condition alone, where it holds.
@@ -208,7 +208,8 @@ def _given(name: str, new: Any, old: Any) -> Any:
     return old if new is None else new
 
 
-@directly(lambda x, copy=True, nan=0.0, posinf=None, neginf=None: np.nan_to_num(x, True, nan, posinf, neginf))
+@directly(lambda x, copy=True, nan=0.0, posinf=None, neginf=None: np.nan_to_num(x, True, nan, posinf, neginf),
+          whole=True)
 def nan_to_num(x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0, posinf: ArrayLike | None = None,
                neginf: ArrayLike | None = None) -> Array:
     """The array with NaN replaced by a number, and infinities by the largest ones, or by those that are given.
@@ -232,7 +233,7 @@ def nan_to_num(x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0, posinf: Ar
 
 # Rounding
 
-@directly(in_memory.rounded)
+@directly(in_memory.rounded, whole=True)
 def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """Rounded to this many decimals, halves to the even digit.
 
@@ -246,7 +247,7 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
 around = round
 
 
-@directly(lambda x, out=None: np.trunc(x))
+@directly(lambda x, out=None: np.trunc(x), whole=True)
 def fix(x: ArrayLike, out: None = None) -> Array:
     """Rounded towards zero.
 

@@ -18,7 +18,7 @@ from corejax_numpy._picking import operand
 __all__ = ["allclose", "array_equal", "array_equiv", "isclose"]
 
 
-@directly(np.isclose, arrays=2)
+@directly(np.isclose, arrays=2, whole=True)
 def isclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08,
             equal_nan: bool = False) -> Array:
     """Whether |a - b| is at most atol + rtol * |b|; infinities are close to themselves, NaN only if `equal_nan`.
@@ -53,7 +53,7 @@ def _of_one_dtype(compare: Any) -> Any:
     return call
 
 
-@directly(_of_one_dtype(np.array_equal), arrays=2)
+@directly(_of_one_dtype(np.array_equal), arrays=2, whole=True)
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     """Whether two arrays have the same shape and elements.
 
@@ -69,7 +69,7 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     return operators.all(same)
 
 
-@directly(_of_one_dtype(np.array_equiv), arrays=2)
+@directly(_of_one_dtype(np.array_equiv), arrays=2, whole=True)
 def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Whether two arrays broadcast together and are equal then.
 

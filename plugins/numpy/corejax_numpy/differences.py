@@ -40,7 +40,7 @@ def _differences(x: Any, at: int) -> Any:
     return lax.ne(later, earlier) if aval_of(x).dtype == dtypes.bool_ else lax.sub(later, earlier)
 
 
-@directly(in_memory_lines.diff)
+@directly(in_memory_lines.diff, whole=True)
 def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None,
          append: ArrayLike | None = None) -> Array:
     """Each element less the one before it along an axis, `n` times; `prepend` and `append` are joined to it first.
@@ -77,7 +77,7 @@ def _beside(part: Any, x: Any, at: int) -> Any:
     return spread_to(part, tuple([1 if d == at else n for d, n in enumerate(aval_of(x).shape)]))
 
 
-@directly(in_memory_lines.ediff1d)
+@directly(in_memory_lines.ediff1d, whole=True)
 def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None) -> Array:
     """Each element of the flattened array less the one before it, between other elements.
 
@@ -106,7 +106,7 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike
 
 # Derivatives and integrals on a grid
 
-@directly(in_memory_lines.gradient)
+@directly(in_memory_lines.gradient, whole=True)
 def gradient(f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None = None,
              edge_order: int | None = None) -> Array | tuple[Array, ...]:
     """The derivative along an axis by central differences, at the ends by one-sided ones; a tuple for several axes.
@@ -172,7 +172,7 @@ def _one_sided(ends: Sequence[Any], one: Any, other: Any, sign: int) -> Any:
     return slope if sign > 0 else -slope
 
 
-@directly(in_memory_lines.trapezoid)
+@directly(in_memory_lines.trapezoid, whole=True)
 def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1) -> Array:
     """The integral along an axis by the trapezoidal rule, at coordinates `x` or at distances `dx`.
 
@@ -196,7 +196,7 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
 
 # Lines through points
 
-@directly(in_memory_lines.interp, arrays=3)
+@directly(in_memory_lines.interp, arrays=3, whole=True)
 def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: ArrayLike | str | None = None,
            right: ArrayLike | str | None = None, period: ArrayLike | None = None) -> Array:
     """The values at `x` of the line through the points (xp, fp), where `xp` rises; beyond its ends, as at them.
@@ -265,7 +265,7 @@ def _interpolated(x: Any, xp: Any, fp: Any, left: Any, right: Any) -> Any:
     return found
 
 
-@directly(in_memory_lines.unwrap)
+@directly(in_memory_lines.unwrap, whole=True)
 def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * pi) -> Array:
     """Angles without jumps: multiples of the period are added, so that no step is larger than half of it.
 

@@ -235,7 +235,7 @@ def imag(val: ArrayLike, /) -> Array:
     return operators.imag(array(val))
 
 
-@directly(np.angle)
+@directly(np.angle, whole=True)
 def angle(z: ArrayLike, deg: bool = False) -> Array:
     """The angle of complex numbers, from -pi to pi; in degrees if `deg`.
 
@@ -249,7 +249,7 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     return turned * (180 / pi) if deg else turned
 
 
-@directly(np.sinc)
+@directly(np.sinc, whole=True)
 def sinc(x: ArrayLike, /) -> Array:
     """sin(pi x) / (pi x), which is 1 at 0.
 
@@ -259,7 +259,7 @@ def sinc(x: ArrayLike, /) -> Array:
     return reals.sinc(array(promoted((operand(x),), "f")[0]))
 
 
-@directly(in_memory.i0)
+@directly(in_memory.i0, whole=True)
 def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind, of order 0.
 
@@ -269,7 +269,7 @@ def i0(x: ArrayLike) -> Array:
     return reals.bessel_i0(array(promoted((operand(x),), "f")[0]))
 
 
-@directly(np.iscomplex)
+@directly(np.iscomplex, whole=True)
 def iscomplex(x: ArrayLike) -> Array:
     """Whether the imaginary part isn't 0.
 
@@ -279,7 +279,7 @@ def iscomplex(x: ArrayLike) -> Array:
     return operators.ne(operators.imag(array(x)), 0)
 
 
-@directly(np.isreal)
+@directly(np.isreal, whole=True)
 def isreal(x: ArrayLike) -> Array:
     """Whether the imaginary part is 0.
 
@@ -289,7 +289,7 @@ def isreal(x: ArrayLike) -> Array:
     return operators.eq(operators.imag(array(x)), 0)
 
 
-@directly(lambda x, out=None: np.equal(x, np.inf))
+@directly(lambda x, out=None: np.equal(x, np.inf), whole=True)
 def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether x is positive infinity.
 
@@ -299,7 +299,7 @@ def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     return _infinite("isposinf", x, out, 1)
 
 
-@directly(lambda x, out=None: np.equal(x, -np.inf))
+@directly(lambda x, out=None: np.equal(x, -np.inf), whole=True)
 def isneginf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether x is negative infinity.
 

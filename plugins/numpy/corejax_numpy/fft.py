@@ -24,7 +24,7 @@ __all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2"
 _MOST = 3
 
 
-@directly(np.fft.fft)
+@directly(np.fft.fft, whole=True)
 def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None) -> Array:
     """The transform along an axis, of its first `n` elements, or with zeros after them.
 
@@ -37,7 +37,7 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = N
     return _along_one("fft", a, n, axis, norm, out)
 
 
-@directly(np.fft.ifft)
+@directly(np.fft.ifft, whole=True)
 def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None) -> Array:
     """The inverse of `fft`.
 
@@ -47,7 +47,7 @@ def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
     return _along_one("ifft", a, n, axis, norm, out)
 
 
-@directly(np.fft.rfft)
+@directly(np.fft.rfft, whole=True)
 def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None) -> Array:
     """The transform of real numbers: its first half, the other one being its conjugate.
 
@@ -57,7 +57,7 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
     return _along_one("rfft", a, n, axis, norm, out)
 
 
-@directly(np.fft.irfft)
+@directly(np.fft.irfft, whole=True)
 def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None) -> Array:
     """The inverse of `rfft`: `n` real numbers, by default twice as many as half a spectrum has after its first.
 
@@ -71,7 +71,7 @@ def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
 _OTHER = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
-@directly(np.fft.hfft)
+@directly(np.fft.hfft, whole=True)
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None) -> Array:
     """The transform of numbers that are conjugate in pairs, of which half are given: `n` real numbers.
 
@@ -83,7 +83,7 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
     return _along_one("hfft", lax.conj(x) if dtypes.is_complex(x.dtype) else x, n, axis, _OTHER[norm], out, "irfft")
 
 
-@directly(np.fft.ihfft)
+@directly(np.fft.ihfft, whole=True)
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None) -> Array:
     """The inverse of `hfft`.
 
@@ -95,7 +95,7 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
 
 # Along several axes
 
-@directly(np.fft.fftn)
+@directly(np.fft.fftn, whole=True)
 def fftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None,
          out: None = None) -> Array:
     """The transform along several axes: all, those named, or the last, as many as there are sizes `s`.
@@ -107,7 +107,7 @@ def fftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | Non
     return _transformed("fftn", "fft", a, s, axes, norm, out)
 
 
-@directly(np.fft.ifftn)
+@directly(np.fft.ifftn, whole=True)
 def ifftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None,
           out: None = None) -> Array:
     """The inverse of `fftn`.
@@ -119,7 +119,7 @@ def ifftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | No
     return _transformed("ifftn", "ifft", a, s, axes, norm, out)
 
 
-@directly(np.fft.rfftn)
+@directly(np.fft.rfftn, whole=True)
 def rfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None,
           out: None = None) -> Array:
     """The transform of real numbers along several axes: half of it along the last one.
@@ -130,7 +130,7 @@ def rfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | No
     return _transformed("rfftn", "rfft", a, s, axes, norm, out)
 
 
-@directly(np.fft.irfftn)
+@directly(np.fft.irfftn, whole=True)
 def irfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None,
            out: None = None) -> Array:
     """The inverse of `rfftn`.
@@ -142,7 +142,7 @@ def irfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | N
     return _transformed("irfftn", "irfft", a, s, axes, norm, out)
 
 
-@directly(np.fft.fft2)
+@directly(np.fft.fft2, whole=True)
 def fft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None,
          out: None = None) -> Array:
     """The transform along two axes.
@@ -153,7 +153,7 @@ def fft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2
     return _transformed("fft2", "fft", a, s, _two("fft2", axes), norm, out)
 
 
-@directly(np.fft.ifft2)
+@directly(np.fft.ifft2, whole=True)
 def ifft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None,
           out: None = None) -> Array:
     """The inverse of `fft2`.
@@ -164,7 +164,7 @@ def ifft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-
     return _transformed("ifft2", "ifft", a, s, _two("ifft2", axes), norm, out)
 
 
-@directly(np.fft.rfft2)
+@directly(np.fft.rfft2, whole=True)
 def rfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None,
           out: None = None) -> Array:
     """The transform of real numbers along two axes: half of it along the last one.
@@ -175,7 +175,7 @@ def rfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-
     return _transformed("rfft2", "rfft", a, s, _two("rfft2", axes), norm, out)
 
 
-@directly(np.fft.irfft2)
+@directly(np.fft.irfft2, whole=True)
 def irfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None,
            out: None = None) -> Array:
     """The inverse of `rfft2`.
@@ -213,7 +213,7 @@ def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, devi
     return _frequencies(np.arange(n // 2 + 1), n, d, dtype, device)
 
 
-@directly(np.fft.fftshift)
+@directly(np.fft.fftshift, whole=True)
 def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     """The spectrum with the frequency 0 in the middle.
 
@@ -223,7 +223,7 @@ def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     return _rolled("fftshift", x, axes, 0)
 
 
-@directly(np.fft.ifftshift)
+@directly(np.fft.ifftshift, whole=True)
 def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     """The inverse of `fftshift`.
 

@@ -22,7 +22,7 @@ __all__ = ["cross", "diagonal", "dot", "inner", "kron", "matmul", "matvec", "out
            "vecdot", "vecmat"]
 
 
-@directly(np.dot, arrays=2)
+@directly(np.dot, arrays=2, whole=True)
 def dot(a: ArrayLike, b: ArrayLike, out: None = None, *, precision: PrecisionLike = None,
         preferred_element_type: DTypeLike | None = None, out_sharding: None = None) -> Array:
     """The sums of products over the last axis of `a` and the second-to-last of `b`, or its only one.
@@ -41,7 +41,7 @@ def dot(a: ArrayLike, b: ArrayLike, out: None = None, *, precision: PrecisionLik
     return lax.dot_general(a, b, (axes, ((), ())), precision, preferred_element_type)
 
 
-@directly(lambda a, b: a @ b, arrays=2)
+@directly(lambda a, b: a @ b, arrays=2, whole=True)
 def matmul(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
            preferred_element_type: DTypeLike | None = None, out_sharding: None = None) -> Array:
     """The matrix product `a @ b`; the axes before the last two are batches, which broadcast.
@@ -58,7 +58,7 @@ def matmul(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
                     preferred_element_type)
 
 
-@directly(getattr(np, "matvec", None) or (lambda x1, x2: np.matmul(x1, x2[..., None])[..., 0]), arrays=2)
+@directly(getattr(np, "matvec", None) or (lambda x1, x2: np.matmul(x1, x2[..., None])[..., 0]), arrays=2, whole=True)
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The products of matrices and vectors, in batches that broadcast.
 
@@ -70,7 +70,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 @directly(getattr(np, "vecmat", None) or (lambda x1, x2: np.matmul(np.conj(x1)[..., None, :], x2)[..., 0, :]),
-          arrays=2)
+          arrays=2, whole=True)
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The products of vectors, which are conjugated, and matrices, in batches that broadcast.
 
@@ -80,7 +80,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return _batched("vecmat", _conjugate(array(x1)), "k", array(x2), "km")
 
 
-@directly(np.vecdot, arrays=2)
+@directly(np.vecdot, arrays=2, whole=True)
 def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: PrecisionLike = None,
            preferred_element_type: DTypeLike | None = None) -> Array:
     """The products of vectors along an axis, the first ones conjugated, in batches that broadcast.
@@ -95,7 +95,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Precis
     return _batched("vecdot", parts[0], "k", parts[1], "k", precision, preferred_element_type)
 
 
-@directly(np.vdot, arrays=2)
+@directly(np.vdot, arrays=2, whole=True)
 def vdot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
          preferred_element_type: DTypeLike | None = None) -> Array:
     """The sum of products of all elements, those of `a` conjugated.
@@ -108,7 +108,7 @@ def vdot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
     return lax.dot_general(a, b, (((0,), (0,)), ((), ())), precision, preferred_element_type)
 
 
-@directly(np.inner, arrays=2)
+@directly(np.inner, arrays=2, whole=True)
 def inner(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
           preferred_element_type: DTypeLike | None = None) -> Array:
     """The sums of products over the last axes.
@@ -125,7 +125,7 @@ def inner(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
     return lax.dot_general(a, b, (axes, ((), ())), precision, preferred_element_type)
 
 
-@directly(np.outer, arrays=2)
+@directly(np.outer, arrays=2, whole=True)
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """Each element of `a` times each of `b`, as a matrix.
 
@@ -138,7 +138,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     return operators.mul(lax.expand_dims(a, (1,)), lax.expand_dims(b, (0,)))
 
 
-@directly(np.tensordot, arrays=2)
+@directly(np.tensordot, arrays=2, whole=True)
 def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[int] | Sequence[Sequence[int]] = 2, *,
               precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None,
               out_sharding: None = None) -> Array:
@@ -154,7 +154,7 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[int] | Sequence[S
     return lax.dot_general(a, b, ((left, right), ((), ())), precision, preferred_element_type)
 
 
-@directly(np.kron, arrays=2)
+@directly(np.kron, arrays=2, whole=True)
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """Blocks of `b`, each times an element of `a`.
 
@@ -178,7 +178,7 @@ def _cross_of_three(a: Any, b: Any, *args: Any, **kwargs: Any) -> Any:
     return out
 
 
-@directly(_cross_of_three, arrays=2)
+@directly(_cross_of_three, arrays=2, whole=True)
 def cross(a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1,
           axis: int | None = None) -> Array:
     """The cross products of vectors with two or three components, the missing one counting as 0.
@@ -204,7 +204,7 @@ def _numpy_trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype:
     return np.add.reduce(a.diagonal(offset, axis1, axis2), -1, dtype)
 
 
-@directly(_numpy_trace)
+@directly(_numpy_trace, whole=True)
 def trace(a: ArrayLike, offset: int | ArrayLike = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None,
           out: None = None) -> Array:
     """The sum of a diagonal: of elements whose indices along the two axes differ by `offset`.

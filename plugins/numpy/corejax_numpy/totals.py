@@ -27,7 +27,7 @@ __all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "average", "count_n
 Axes: TypeAlias = int | Sequence[int] | None
 
 
-@directly(in_memory.sum)
+@directly(in_memory.sum, whole=True)
 def sum(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False,
         initial: ArrayLike | None = None, where: ArrayLike | None = None, promote_integers: bool = True) -> Array:
     """The sum along axes, plus `initial`; of integers in their own dtype unless `promote_integers`.
@@ -38,7 +38,7 @@ def sum(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: No
     return operators.sum(array(a), axis, dtype, out, keepdims, initial, where, promote_integers)
 
 
-@directly(in_memory.prod)
+@directly(in_memory.prod, whole=True)
 def prod(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False,
          initial: ArrayLike | None = None, where: ArrayLike | None = None, promote_integers: bool = True) -> Array:
     """The product along axes, times `initial`; of integers in their own dtype unless `promote_integers`.
@@ -49,7 +49,7 @@ def prod(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: N
     return operators.prod(array(a), axis, dtype, out, keepdims, initial, where, promote_integers)
 
 
-@directly(in_memory.max)
+@directly(in_memory.max, whole=True)
 def max(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
         where: ArrayLike | None = None) -> Array:
     """The largest element along axes, or `initial` if that is larger; NaN if there is one.
@@ -60,7 +60,7 @@ def max(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = Fals
     return operators.max(array(a), axis, out, keepdims, initial, where)
 
 
-@directly(in_memory.min)
+@directly(in_memory.min, whole=True)
 def min(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
         where: ArrayLike | None = None) -> Array:
     """The smallest element along axes, or `initial` if that is smaller; NaN if there is one.
@@ -71,7 +71,7 @@ def min(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = Fals
     return operators.min(array(a), axis, out, keepdims, initial, where)
 
 
-@directly(in_memory.max)
+@directly(in_memory.max, whole=True)
 def amax(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
          where: ArrayLike | None = None) -> Array:
     """The same as `max`.
@@ -82,7 +82,7 @@ def amax(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = Fal
     return operators.max(array(a), axis, out, keepdims, initial, where)
 
 
-@directly(in_memory.min)
+@directly(in_memory.min, whole=True)
 def amin(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
          where: ArrayLike | None = None) -> Array:
     """The same as `min`.
@@ -93,7 +93,7 @@ def amin(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = Fal
     return operators.min(array(a), axis, out, keepdims, initial, where)
 
 
-@directly(totals.ptp)
+@directly(totals.ptp, whole=True)
 def ptp(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = False) -> Array:
     """The largest element minus the smallest, along axes.
 
@@ -108,7 +108,7 @@ def ptp(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = Fals
     return operators.max(x, axis, None, keepdims) - operators.min(x, axis, None, keepdims)
 
 
-@directly(in_memory.mean)
+@directly(in_memory.mean, whole=True)
 def mean(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, *,
          where: ArrayLike | None = None) -> Array:
     """The arithmetic mean along axes.
@@ -119,7 +119,7 @@ def mean(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: N
     return operators.mean(array(a), axis, dtype, out, keepdims, where=where)
 
 
-@directly(in_memory.var)
+@directly(in_memory.var, whole=True)
 def var(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: None = None, ddof: float = 0,
         keepdims: bool = False, *, where: ArrayLike | None = None, mean: ArrayLike | None = None,
         correction: float | None = None) -> Array:
@@ -133,7 +133,7 @@ def var(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: No
     return operators.var(array(a), axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
 
 
-@directly(in_memory.std)
+@directly(in_memory.std, whole=True)
 def std(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: None = None, ddof: float = 0,
         keepdims: bool = False, *, where: ArrayLike | None = None, mean: ArrayLike | None = None,
         correction: float | None = None) -> Array:
@@ -145,7 +145,7 @@ def std(a: ArrayLike, axis: Axes = None, dtype: DTypeLike | None = None, out: No
     return operators.std(array(a), axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
 
 
-@directly(in_memory.any)
+@directly(in_memory.any, whole=True)
 def any(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = False, *,
         where: ArrayLike | None = None) -> Array:
     """Whether any element along the axes is nonzero.
@@ -156,7 +156,7 @@ def any(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = Fals
     return operators.any(array(a), axis, out, keepdims, where=where)
 
 
-@directly(in_memory.all)
+@directly(in_memory.all, whole=True)
 def all(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = False, *,
         where: ArrayLike | None = None) -> Array:
     """Whether all elements along the axes are nonzero.
@@ -167,7 +167,7 @@ def all(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = Fals
     return operators.all(array(a), axis, out, keepdims, where=where)
 
 
-@directly(in_memory.argmax)
+@directly(in_memory.argmax, whole=True)
 def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The place of the largest element along an axis, or in the flattened array: the first one, or the first NaN.
 
@@ -177,7 +177,7 @@ def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bo
     return operators.argmax(array(a), axis, out, keepdims=False if keepdims is None else keepdims)
 
 
-@directly(in_memory.argmin)
+@directly(in_memory.argmin, whole=True)
 def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The place of the smallest element along an axis, or in the flattened array: the first one, or the first NaN.
 
@@ -187,7 +187,7 @@ def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bo
     return operators.argmin(array(a), axis, out, keepdims=False if keepdims is None else keepdims)
 
 
-@directly(totals.count_nonzero)
+@directly(totals.count_nonzero, whole=True)
 def count_nonzero(a: ArrayLike, axis: Axes = None, keepdims: bool = False) -> Array:
     """How many elements along the axes are nonzero.
 
@@ -199,7 +199,7 @@ def count_nonzero(a: ArrayLike, axis: Axes = None, keepdims: bool = False) -> Ar
 
 # Running
 
-@directly(in_memory.cumsum)
+@directly(in_memory.cumsum, whole=True)
 def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """Running sums along an axis, or of the flattened array.
 
@@ -209,7 +209,7 @@ def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None
     return operators.cumsum(array(a), axis, dtype, out)
 
 
-@directly(in_memory.cumprod)
+@directly(in_memory.cumprod, whole=True)
 def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """Running products along an axis, or of the flattened array.
 
@@ -219,7 +219,7 @@ def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = Non
     return operators.cumprod(array(a), axis, dtype, out)
 
 
-@directly(totals.cumulative_sum)
+@directly(totals.cumulative_sum, whole=True)
 def cumulative_sum(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None,
                    include_initial: bool = False) -> Array:
     """Running sums along an axis, of at least the default integer dtype; they may begin with the sum of nothing, 0.
@@ -230,7 +230,7 @@ def cumulative_sum(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike
     return _cumulative("cumulative_sum", operators.cumsum, 0, array(x), axis, dtype, out, include_initial)
 
 
-@directly(totals.cumulative_prod)
+@directly(totals.cumulative_prod, whole=True)
 def cumulative_prod(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None,
                     include_initial: bool = False) -> Array:
     """Running products along an axis, of at least the default integer dtype; they may begin with that of nothing, 1.
@@ -260,7 +260,7 @@ def _cumulative(name: str, running: Any, start: int, x: Any, axis: int | None, d
 
 # With weights
 
-@directly(totals.average)
+@directly(totals.average, whole=True)
 def average(a: ArrayLike, axis: Axes = None, weights: ArrayLike | None = None, returned: bool = False,
             keepdims: bool = False) -> Array | tuple[Array, ...]:
     """The mean along axes by weights in the shape of `a`, or of those axes; `returned` gives their sum beside it.

@@ -36,7 +36,7 @@ __all__ = ["all", "any", "argmax", "argmin", "cumprod", "cumsum", "max", "mean",
 AxisSpec: TypeAlias = int | Sequence[int] | None
 
 
-@directly(in_memory.sum)
+@directly(in_memory.sum, whole=True)
 def sum(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False,
         initial: ArrayLike | None = None, where: ArrayLike | None = None, promote_integers: bool = True) -> Array:
     """The sum along axes, plus `initial`; of integers in their own dtype unless `promote_integers`."""
@@ -47,7 +47,7 @@ def sum(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: No
     return combine(total, _initial("sum", initial, total.dtype))
 
 
-@directly(in_memory.prod)
+@directly(in_memory.prod, whole=True)
 def prod(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False,
          initial: ArrayLike | None = None, where: ArrayLike | None = None, promote_integers: bool = True) -> Array:
     """The product along axes, times `initial`; of integers in their own dtype unless `promote_integers`."""
@@ -58,21 +58,21 @@ def prod(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: N
     return combine(total, _initial("prod", initial, total.dtype))
 
 
-@directly(in_memory.max)
+@directly(in_memory.max, whole=True)
 def max(x: Array, axis: AxisSpec = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
         where: ArrayLike | None = None) -> Array:
     """The largest element along axes, or `initial` if that is larger."""
     return _extreme("max", reduce_max, lax.max, least, x, axis, out, keepdims, initial, where)
 
 
-@directly(in_memory.min)
+@directly(in_memory.min, whole=True)
 def min(x: Array, axis: AxisSpec = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
         where: ArrayLike | None = None) -> Array:
     """The smallest element along axes, or `initial` if that is smaller."""
     return _extreme("min", reduce_min, lax.min, greatest, x, axis, out, keepdims, initial, where)
 
 
-@directly(in_memory.mean)
+@directly(in_memory.mean, whole=True)
 def mean(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, *,
          where: ArrayLike | None = None) -> Array:
     """The arithmetic mean along axes."""
@@ -88,7 +88,7 @@ def mean(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: N
 _mean = mean  # `var` has an argument of that name
 
 
-@directly(in_memory.var)
+@directly(in_memory.var, whole=True)
 def var(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: None = None, ddof: float = 0,
         keepdims: bool = False, *, where: ArrayLike | None = None, mean: ArrayLike | None = None,
         correction: float | None = None) -> Array:
@@ -138,7 +138,7 @@ def _missing(ddof: Any, correction: Any) -> float:
     return float(ddof if correction is None else correction)
 
 
-@directly(in_memory.std)
+@directly(in_memory.std, whole=True)
 def std(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: None = None, ddof: float = 0,
         keepdims: bool = False, *, where: ArrayLike | None = None, mean: ArrayLike | None = None,
         correction: float | None = None) -> Array:
@@ -148,39 +148,39 @@ def std(x: Array, axis: AxisSpec = None, dtype: DTypeLike | None = None, out: No
     return _converted(lax.sqrt(_converted(spread, real) if dtypes.is_inexact(real) else spread), wanted)
 
 
-@directly(in_memory.any)
+@directly(in_memory.any, whole=True)
 def any(x: Array, axis: AxisSpec = None, out: None = None, keepdims: bool = False, *,
         where: ArrayLike | None = None) -> Array:
     """Whether any element along the axes is nonzero."""
     return _truth("any", reduce_or, x, False, axis, out, keepdims, where)
 
 
-@directly(in_memory.all)
+@directly(in_memory.all, whole=True)
 def all(x: Array, axis: AxisSpec = None, out: None = None, keepdims: bool = False, *,
         where: ArrayLike | None = None) -> Array:
     """Whether all elements along the axes are nonzero."""
     return _truth("all", reduce_and, x, True, axis, out, keepdims, where)
 
 
-@directly(in_memory.argmax)
+@directly(in_memory.argmax, whole=True)
 def argmax(x: Array, axis: int | None = None, out: None = None, *, keepdims: bool = False) -> Array:
     """The position of the largest element along an axis, or in the flattened array: the first one, or the first NaN."""
     return _position("argmax", position_of_max, x, axis, out, keepdims)
 
 
-@directly(in_memory.argmin)
+@directly(in_memory.argmin, whole=True)
 def argmin(x: Array, axis: int | None = None, out: None = None, *, keepdims: bool = False) -> Array:
     """The position of the smallest element along an axis, or in the flattened array: the first, or the first NaN."""
     return _position("argmin", position_of_min, x, axis, out, keepdims)
 
 
-@directly(in_memory.cumsum)
+@directly(in_memory.cumsum, whole=True)
 def cumsum(x: Array, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """Running sums along an axis, or of the flattened array."""
     return _running("cumsum", cumulative.cumsum, x, axis, dtype, out)
 
 
-@directly(in_memory.cumprod)
+@directly(in_memory.cumprod, whole=True)
 def cumprod(x: Array, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """Running products along an axis, or of the flattened array."""
     return _running("cumprod", cumulative.cumprod, x, axis, dtype, out)

@@ -7,64 +7,75 @@ that are unlike to others, and to the general way.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from corejax.api.programs import Entry, Program
 from corejax.arrays.array import Array, new_array
 from corejax.arrays.storage import DELETED, is_on_device
 from corejax.base import _jaxlib
 from corejax.base.avals import ShapedArray
 from corejax.base.dtypes import PYTHON_SCALARS
-from corejax.base.known_trees import Code, put_together, take_apart
+from corejax.base.known_trees import OTHER, Code, put_together, take_apart
 from corejax.base.trees import TreeDef
 from corejax.xla.runtime import client
 from corejax.xla.runtime.execution import FAILURES, TIDY, Parts, started
-from corejax.xla.runtime.places import Division
+from corejax.xla.runtime.placement import home_at
+from corejax.xla.runtime.places import Division, Place
 
-#: What an entry returns for a call that it isn't made for.
-OTHER: Any = object()
+#: Maps arguments to results; returns `OTHER` for a call that it isn't made for.
+Entry = Callable[[Sequence[Any]], Any]
+
+#: A program gets an entry for the n-th call that none took. The later ones are for calls with other arguments in host
+#: memory.
+OFTEN = frozenset((1, 3, 9, 27))
+
+#: How many entries may be tried for a call before the program is looked up.
+MOST_ENTRIES = 8
 
 
-def make_entry(program: Program, tree: TreeDef | None, leaves: Sequence[Any]) -> Entry | None:
-    """An entry for calls like the one with these leaves, of a tuple of arguments with the structure `tree`; None if
-    there can't be one. It has results, or raises, as the general way does.
+def make_entry(parts: Parts | None, at: Place | Division, leaves: Sequence[Any], *, kept: Sequence[int] | None = None,
+               donated: Sequence[bool] = (), moves: bool = False, tree: TreeDef | None = None,
+               out_tree: TreeDef | None = None) -> Entry | None:
+    """An entry for calls like the one with these leaves, of a program at a place; None if there can't be one.
+
+    The program takes the leaves that are `kept`; some are `donated`. If it `moves`, others are at the same homes. The
+    arguments are leaves, or a tuple of the structure `tree`; results have the structure `out_tree`, or there is one.
     """
-    runner = program.runner_for(leaves)
-    if runner is None or runner.parts is None or not all(map(_is_plain, leaves)):
+    if parts is None or not all(map(_is_plain, leaves)):
         return None
-    parts, kept = runner.parts, runner.kept
-    homes = runner.at.arguments[len(parts.consts):] if type(runner.at) is Division else [runner.at] * len(kept)
-    at_home = [leaves[i]._buffer._sharding is home.sharding for i, home in zip(kept, homes, strict=True)
-               if _on_device(leaves[i])]
-    donated = [i for i, gone in enumerate(program.donated) if gone and type(leaves[i]) is Array]
-    if not all(at_home) or not all([_on_device(leaves[i]) for i in donated]):
+    kept = range(len(leaves)) if kept is None else kept
+    homes = at.arguments[len(parts.consts):] if type(at) is Division else [at] * len(kept)
+    there = [home_at(leaves[i]) for i in kept]
+    given_away = [i for i, gone in enumerate(donated) if gone and type(leaves[i]) is Array]
+    if not all([x is None or x.sharding is home.sharding for x, home in zip(there, homes, strict=True)]) or not all(
+            [_on_device(leaves[i]) for i in given_away]):
         return None
     try:
-        return _written(program, parts, kept, tree, leaves, donated)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return _written(parts, leaves, kept, given_away, moves, tree, out_tree)
+    except (AttributeError, ValueError, SyntaxError, RecursionError, MemoryError):  # or an array was just deleted
         return None
 
 
-def _is_plain(x: object) -> bool:
+def _is_plain(x: Any) -> bool:
     kind = type(x)
-    return kind is Array or kind is np.ndarray or kind in PYTHON_SCALARS or isinstance(x, np.generic)
+    return kind is Array and not x.is_deleted() or kind is np.ndarray or kind in PYTHON_SCALARS or isinstance(
+        x, np.generic)
 
 
 def _on_device(x: Any) -> bool:
     return type(x) is Array and is_on_device(x)
 
 
-def _written(program: Program, parts: Parts, kept: Sequence[int], tree: TreeDef | None, leaves: Sequence[Any],
-             donated: Sequence[int]) -> Entry:
+def _written(parts: Parts, leaves: Sequence[Any], kept: Sequence[int], given_away: Sequence[int], moves: bool,
+             tree: TreeDef | None, out_tree: TreeDef | None) -> Entry:
     """The entry, as one function: the price of a few calls of functions is what it is there to save."""
     code = Code()
     other = code.constant(OTHER)
     with code.block("try:"):
         names = _add_leaves(code, tree, leaves, other)
-        if program.moves:
+        if moves:
             for name, x in zip(names, leaves, strict=True):
                 if _on_device(x):
                     code.add(f"if {name}._buffer._sharding is not {code.constant(x._buffer._sharding)}: return {other}")
@@ -77,12 +88,12 @@ def _written(program: Program, parts: Parts, kept: Sequence[int], tree: TreeDef 
     with code.block(f"except {code.constant(FAILURES)} as error:"):
         code.add(f"raise {code.constant(parts.failure)}(error, [{', '.join(given)}]) from None")
     code.add(f"if not {code.constant(started)}() % {TIDY}: {code.constant(_jaxlib.collect_garbage)}()")
-    for i in donated:
+    for i in given_away:
         code.add(f"{names[i]}._buffer = {code.constant(DELETED)}")
     if boxed:  # `Transfers.finish`, without the call if the program has ended
         code.add(f"if outs[0].is_ready(): {boxed}.append(box)")
         code.add(f"else: {code.constant(parts.transfers.finish)}(box, outs[0])")
-    code.add(f"return {_add_result(code, program.out_tree, parts.avals)}")
+    code.add(f"return {_add_result(code, out_tree, parts.avals)}")
     return code.function("args")
 
 
