@@ -20,7 +20,21 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from benchmarks import calls, devices, growth, loops, memory, numpy_rows, plot, real, report, rivals, rows
+from benchmarks import (
+    calls,
+    device_arrays,
+    devices,
+    growth,
+    loops,
+    memory,
+    numpy_rows,
+    plot,
+    real,
+    report,
+    rivals,
+    rows,
+    training,
+)
 from benchmarks.measure import Effort
 from benchmarks.rivals import Rival
 
@@ -34,6 +48,8 @@ SECTIONS: dict[str, tuple[str, Mapping[str, rows.Measure]]] = {
     "operators": ("Programs written with operators", rows.styled(rows.by_operators)),
     "eager": ("Eager transformations", rows.EAGER),
     "calls": ("Calls of compiled functions", calls.CALLS),
+    "training": ("Training loops", training.TRAINING),
+    "device": ("Device arrays, eagerly", device_arrays.DEVICE_ARRAYS),
     "stages": ("Before the first call", calls.STAGES),
     "devices": ("Arrays over eight devices", devices.ON_DEVICES),
     "real": ("Real programs, compiled", real.REAL),

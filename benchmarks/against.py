@@ -36,7 +36,7 @@ PROJECTS = (".", "plugins/lax_basic", "plugins/reductions", "plugins/control_flo
             "plugins/sorting", "plugins/collectives", "plugins/windows", "plugins/linear_algebra", "plugins/fft",
             "plugins/numpy",
             "examples/softplus_pack")
-SECTIONS = ("start", "functions", "operators", "eager", "calls", "stages", "real", "loops")
+SECTIONS = ("start", "functions", "operators", "eager", "calls", "training", "device", "stages", "real", "loops")
 MARGIN = 0.03
 CONFIDENCE = 0.95
 

@@ -175,7 +175,7 @@ def test_mailboxes_are_made_once_whatever_comes_beside(monkeypatch):
     make, made = mailboxes._make, []
     monkeypatch.setattr(mailboxes, "_make", lambda aval, place: (made.append(aval.shape), make(aval, place))[1])
     f = cj.jit(lambda x, y: x[0] + y[0])
-    large, small = np.ones(10_000), np.ones(4)
+    large, small = np.ones(100_000), np.ones(4)
     for i in range(6):
         small[0] = large[0] = i
         for x, y in ((small, large), (small, cj.device_put(large)), (cj.device_put(small), large),

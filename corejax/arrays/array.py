@@ -20,6 +20,7 @@ from corejax.arrays.storage import (
     Host,
     Stored,
     as_scalar,
+    buffer_of,
     check_has_value,
     element,
     home_of,
@@ -99,7 +100,11 @@ class Array(Stored, DataModel, Methods, metaclass=ArrayType):
         @as_entry
         def __getattr__(self, name: str) -> Any:
             if name == "_host":
-                return put_in_order(self)
+                try:
+                    buffer_of(self)
+                except AttributeError:
+                    return put_in_order(self)
+                raise AttributeError(name)
             if name in OFTEN_ABSENT:  # `trim` would take six times as long
                 raise AttributeError(name)
             try:

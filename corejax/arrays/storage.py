@@ -89,7 +89,7 @@ def _host_of_view(array: object) -> Host | None:
 
 def put_in_order(array: Stored) -> Host:
     """Fill the slot `_host` of an array that is a view; raises AttributeError for one on a device."""
-    found = None if is_on_device(array) else _host_of_view(array)
+    found = host_in_any_order(array)
     if found is None:
         raise AttributeError("_host")
     if type(found) is np.ndarray and not is_in_order(found):

@@ -7,6 +7,7 @@ memory instead: arguments are copied to mailboxes, which are free again when the
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from itertools import accumulate
 from typing import Any
 
 from corejax.base import _jaxlib
@@ -16,8 +17,10 @@ from corejax.xla.runtime.places import Place, address, memory_to_share
 #: For each argument of a program, the ndarray to write to and the buffer that shares its memory; None until needed.
 Box = tuple[list[Any], list[Any]]
 
-#: Larger arguments are put on the device: mailboxes for them would take much memory to save little time.
-_MOST_BYTES = 1 << 14
+#: Larger arguments are put on the device, and those beyond so many bytes together: mailboxes for them would take much
+#: memory to save little time.
+_MOST_BYTES = 1 << 18
+_MOST_TOGETHER = 1 << 22
 
 
 class Mailboxes:
@@ -28,8 +31,9 @@ class Mailboxes:
     def __init__(self, avals: Sequence[ShapedArray], place: Place, donated: Container[int]) -> None:
         self.avals, self.place = avals, place
         #: Whether each argument has a mailbox: not if the program overwrites it.
-        self.fits = [i not in donated and aval.stored is aval and 0 < aval.size * aval.dtype.itemsize <= _MOST_BYTES
-                     for i, aval in enumerate(avals)]
+        sizes = [aval.size * aval.dtype.itemsize for aval in avals]
+        self.fits = [i not in donated and aval.stored is aval and 0 < size <= _MOST_BYTES and before <= _MOST_TOGETHER
+                     for i, (aval, size, before) in enumerate(zip(avals, sizes, accumulate(sizes), strict=True))]
         self.free: list[Box] = []  # appending and popping are atomic: threads need no lock
 
     def take(self) -> Box:
