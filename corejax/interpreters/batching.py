@@ -94,6 +94,41 @@ class BatchTrace(Trace):
         out_dims = checks.check_sequence(primitive, "vmap", out_dim, len(expected), "output dims")
         return [self._box(primitive, o, d, aval) for o, d, aval in zip(outs, out_dims, expected, strict=True)]
 
+    def process_one(self, primitive: Primitive, x: Any) -> Any:
+        if not (type(x) is BatchTracer and x._trace is self and primitive.vmap_binds_itself and self.axis.spmd is None):
+            return super().process_one(primitive, x)
+        expected, parent = primitive.infer((x.aval,), {}), self.parent
+        context.trace = parent
+        try:
+            out = parent.process_one(primitive, x.val)
+        except Exception as error:
+            raise _failed(primitive, (x,), {}, error)  # noqa: B904
+        finally:
+            context.trace = self
+        return self._box(primitive, out, x.dim, expected)
+
+    def process_two(self, primitive: Primitive, x: Any, y: Any, alike: ShapedArray | None = None) -> Any:
+        if not primitive.vmap_binds_itself or self.axis.spmd is not None:
+            return super().process_two(primitive, x, y, alike)
+        left, right = type(x) is BatchTracer and x._trace is self, type(y) is BatchTracer and y._trace is self
+        if left and right and x.dim == y.dim and x.aval.shape == y.aval.shape:
+            val, other, dim = x.val, y.val, x.dim
+        elif left and type(y) is Array and not y.aval.shape:
+            val, other, dim = x.val, y, x.dim
+        elif right and type(x) is Array and not x.aval.shape:
+            val, other, dim = x, y.val, y.dim
+        else:
+            return super().process_two(primitive, x, y, alike)
+        expected, parent = primitive.infer((x.aval, y.aval), {}), self.parent
+        context.trace = parent
+        try:
+            out = parent.process_two(primitive, val, other)
+        except Exception as error:
+            raise _failed(primitive, (x, y), {}, error)  # noqa: B904
+        finally:
+            context.trace = self
+        return self._box(primitive, out, dim, expected)
+
     def _box(self, primitive: Primitive, out: Any, dim: int | None, expected: ShapedArray) -> Any:
         wanted = self.known.get(expected)
         if wanted is None or dim is not wanted[0] or (

@@ -71,9 +71,9 @@ class Primitive:
                  "remember", "entries")
     _FROZEN = ("abstract_eval", "impl", "jvp", "transpose", "vmap", "xla_translation", "decompose", "samples",
                "evaluate", "partial_eval", "dce", "effects", "typecheck", "pretty", "linearize", "linear", "factors",
-               "symbolic_zeros", "jvp_binds_itself", "multiple_results", "cheap", "linear_in", "not_linear_in",
-               "lowerings", "lowered_params", "providers", "open_params", "structural", "tracks_varying",
-               "element_types", "of_one", "of_two", "beside", "params")
+               "symbolic_zeros", "jvp_binds_itself", "vmap_binds_itself", "multiple_results", "cheap", "linear_in",
+               "not_linear_in", "lowerings", "lowered_params", "providers", "open_params", "structural",
+               "tracks_varying", "element_types", "of_one", "of_two", "beside", "params")
     __slots__ = (*_IDENTITY, *_FROZEN, "__weakref__")
 
     name: str
@@ -109,6 +109,9 @@ class Primitive:
     not_linear_in: frozenset[int]
     symbolic_zeros: bool
     jvp_binds_itself: bool
+    vmap_binds_itself: bool
+    """Whether it has no params, and its vmap rule only applies it where operands of one shape are mapped along one
+    axis, and others, of rank 0, not at all."""
     multiple_results: bool
     cheap: bool
     """Whether it takes about as long as reading its operands."""

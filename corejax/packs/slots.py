@@ -99,7 +99,7 @@ def _merge(resolution: Resolution) -> dict[str, Any]:
             owner.primitive, offers["xla_translation"], resolution.preferences).items():
         lowerings[platform] = _chosen("xla_translation", ranking.offers, params, several)
         providers[f"xla_translation@{platform}"] = ranking.offers[0].source.origin
-    declared: dict[str, Any] = {"linear": None, "factors": None, "symbolic_zeros": False}
+    declared: dict[str, Any] = {"linear": None, "factors": None, "symbolic_zeros": False, "vmap_binds_itself": False}
     for hook, found in offers.items():
         offered = general(hook, found)
         if not offered:
@@ -107,7 +107,11 @@ def _merge(resolution: Resolution) -> dict[str, Any]:
         ranked = rank(owner.primitive, hook, offered, resolution.preferences).offers
         providers[hook] = ranked[0].source.origin
         if hook == "jvp":
-            declared = _declared_with_jvp(ranked[0], params)
+            declared |= _declared_with_jvp(ranked[0], params)
+        elif hook == "vmap":
+            alone = len(ranked) == 1 and not resolution.wrappers["vmap"]
+            declared["vmap_binds_itself"] = alone and getattr(ranked[0].rule, "binds_itself", False) and not (
+                params.keywords or params.open)
         slots[hook] = _chosen(hook, ranked, params, several)
     _check_typed(owner, slots)
     return slots | declared | {

@@ -169,6 +169,8 @@ class Elementwise:
         args, dim = align(axis.size, args, dims)
         return self._bind(*args, **params), dim
 
+    vmap.binds_itself = True  # type: ignore[attr-defined]
+
     @hookimpl
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         count = self._arity or 3
