@@ -117,12 +117,14 @@ parity parity-all: .venv-parity/stamp
 		$$(grep -rlE 'importorskip\("jax' tests plugins --exclude-dir devices)
 	$(TEST_ENV) $(EIGHT) JAX_ENABLE_X64=1 .venv-parity/bin/python $(PYTEST) -m "$(WHICH)" -k "jax or parity" tests/devices
 
-# Everything, into docs/, in some 15 minutes on a quiet machine; `make bench ONLY="calls real.greeks"` prints some of it.
+# Everything, into docs/, in some 20 minutes on a quiet machine; `make bench ONLY="calls real.greeks"` prints some of it,
+# `make bench ONLY=public` times every public function beside JAX's, in half an hour, into docs/public-functions.md.
 bench: .venv-bench/stamp
 	.venv-bench/bin/python -m benchmarks $(ONLY)
 
 # This checkout beside another revision, in pairs of processes: `make bench-against REV=main~3 ONLY="calls eager"`;
-# or beside a rival: `make bench-against REV=jax ONLY=devices`.
+# or beside a rival: `make bench-against REV=jax ONLY=devices`. With ONLY=--quick, twenty rows in three minutes, and it
+# fails if one is slower.
 bench-against: .venv-bench/stamp
 	.venv-bench/bin/python -m benchmarks.against $(REV) $(ONLY)
 

@@ -6,6 +6,7 @@
     python -m benchmarks --quick             few samples, only printed
     python -m benchmarks --list              list what can be run
     python -m benchmarks --draw              the page and the plots again, from docs/benchmarks.json
+    python -m benchmarks public              every public function beside JAX's, into docs/: see benchmarks.public
 
 Whatever can't be measured is reported and skipped: a benchmark never fails the run.
 """
@@ -29,6 +30,7 @@ from benchmarks import (
     memory,
     numpy_rows,
     plot,
+    public,
     real,
     report,
     rivals,
@@ -141,6 +143,8 @@ def main() -> None:
         parser.add_argument(f"--{flag}", action="store_true", help=text)
     parser.add_argument("--into", type=Path, help="write into this folder, whatever was run")
     options = parser.parse_args()
+    if options.names == ["public"]:
+        return public.main(())
     if options.list:
         print("\n".join(names()))
         return

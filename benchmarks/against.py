@@ -3,13 +3,16 @@
     python -m benchmarks.against REV                 all rows of corejax itself
     python -m benchmarks.against REV calls eager     a selection
     python -m benchmarks.against REV --pairs 12      more pairs of processes (default: 9)
+    python -m benchmarks.against REV --quick         twenty rows in less than three minutes, for before a change lands
     python -m benchmarks.against jax devices         beside a rival, in the same processes
 
 Each revision is installed into its own environment, with nothing else, and both run this checkout's benchmarks. A
 process of one is followed by a process of the other, and the order alternates from pair to pair. For the ratios within
 pairs, the median is shown, with an interval that contains the true median with at least 95% confidence, whatever the
 distribution (with fewer than six pairs: from the least to the greatest). A row is slower, or faster, if the whole
-interval is beyond 3%.
+interval is beyond 3%; in the quick mode beyond 5%, and then the exit code is 1 if a row is slower.
+
+What was installed for a revision is kept, so that the next comparison with it begins at once.
 """
 
 from __future__ import annotations
@@ -37,7 +40,13 @@ PROJECTS = (".", "plugins/lax_basic", "plugins/reductions", "plugins/control_flo
             "plugins/numpy",
             "examples/softplus_pack")
 SECTIONS = ("start", "functions", "operators", "eager", "calls", "training", "device", "stages", "real", "loops")
-MARGIN = 0.03
+MARGIN, QUICK_MARGIN = 0.03, 0.05
+#: One row for each way in which a change has made something slower before.
+QUICK = ("start.add", "functions.make_jaxpr", "functions.grad", "functions.lowering", "functions.grad_1000",
+         "eager.vmap", "eager.index", "eager.jvp", "calls.device", "calls.numpy", "calls.scalars", "calls.pytree",
+         "calls.static", "calls.shapes", "training.state_20_batch_1kB", "training.donated_20_device",
+         "device.add", "device.mean", "device.asarray_new", "stages.retrace")
+QUICK_PAIRS, QUICK_ROUNDS = 7, 4
 CONFIDENCE = 0.95
 
 
@@ -53,10 +62,11 @@ class Comparison:
     median: float
     low: float
     high: float
+    margin: float = MARGIN
 
     @property
     def verdict(self) -> str:
-        return "**slower**" if self.low > 1 + MARGIN else "faster" if self.high < 1 / (1 + MARGIN) else ""
+        return "**slower**" if self.low > 1 + self.margin else "faster" if self.high < 1 / (1 + self.margin) else ""
 
 
 def interval(samples: Sequence[float]) -> tuple[float, float]:
@@ -76,7 +86,8 @@ def interval(samples: Sequence[float]) -> tuple[float, float]:
     return ordered[cut], ordered[n - 1 - cut]
 
 
-def compared(here: Sequence[Report], there: Sequence[Report], library: str = "corejax") -> list[Comparison]:
+def compared(here: Sequence[Report], there: Sequence[Report], library: str = "corejax", margin: float = MARGIN
+             ) -> list[Comparison]:
     """The rows that there are in every pair, slowest first: corejax's here, and those of `library` there."""
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for new, old in zip(here, there, strict=True):
@@ -89,7 +100,7 @@ def compared(here: Sequence[Report], there: Sequence[Report], library: str = "co
         if len(pairs) == len(here):
             ratios = [new / old for new, old in pairs]
             rows.append(Comparison(name, what, *map(statistics.median, zip(*pairs, strict=True)),
-                                   statistics.median(ratios), *interval(ratios)))
+                                   statistics.median(ratios), *interval(ratios), margin))
     return sorted(rows, key=lambda row: -row.median)
 
 
@@ -105,12 +116,18 @@ def table(rows: Sequence[Comparison]) -> str:
     lines += [f"| {row.name} | {row.what} | {shown(Timing.exact(row.here))} | {shown(Timing.exact(row.there))} "
               f"| {row.median:.3f} | {row.low:.3f} to {row.high:.3f} | {row.verdict} |" for row in rows]
     slower = [row.name for row in rows if row.verdict == "**slower**"]
-    lines += ["", f"{len(rows)} rows; slower by more than 3%: {', '.join(slower) or 'none'}."]
+    lines += ["", f"{len(rows)} rows; slower by more than {rows[0].margin if rows else MARGIN:.0%}: "
+              f"{', '.join(slower) or 'none'}."]
     return "\n".join(lines)
 
 
 def prepare(revision: str) -> dict[str, Path]:
     """The interpreters of both environments, each with its revision installed."""
+    wanted = subprocess.run(["git", "rev-parse", revision], cwd=ROOT, capture_output=True, check=True, text=True).stdout
+    installed = WORKPLACE / "installed"  # the other revision, and what this one needs
+    wanted += "".join([(ROOT / project / "pyproject.toml").read_text() for project in PROJECTS])
+    if installed.exists() and installed.read_text() == wanted:
+        return {name: WORKPLACE / name / "bin" / "python" for name in ("here", "there")}
     shutil.rmtree(WORKPLACE, ignore_errors=True)
     there, bench = WORKPLACE / "tree", WORKPLACE / "run"
     bench.mkdir(parents=True)
@@ -119,7 +136,9 @@ def prepare(revision: str) -> dict[str, Path]:
     archive = subprocess.run(["git", "archive", revision], cwd=ROOT, capture_output=True, check=True).stdout
     with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
         tar.extractall(there, filter="data")
-    return {"here": _installed(ROOT, "here"), "there": _installed(there, "there")}
+    pythons = {"here": _installed(ROOT, "here"), "there": _installed(there, "there")}
+    installed.write_text(wanted)
+    return pythons
 
 
 def _installed(tree: Path, name: str) -> Path:
@@ -144,14 +163,19 @@ def main() -> None:
     """Run what the command line says."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("revision", metavar="REV")
-    parser.add_argument("names", nargs="*", metavar="NAME", default=list(SECTIONS))
-    parser.add_argument("--pairs", type=int, default=9)
-    parser.add_argument("--rounds", type=int, default=8, help="samples of each figure in each process")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--pairs", type=int)
+    parser.add_argument("--rounds", type=int, help="samples of each figure in each process")
+    parser.add_argument("--quick", action="store_true", help="twenty rows, and an exit code")
     options = parser.parse_args()
+    quick = options.quick
+    names = options.names or (QUICK if quick else SECTIONS)
+    options.pairs = options.pairs or (QUICK_PAIRS if quick else 9)
+    options.rounds = options.rounds or (QUICK_ROUNDS if quick else 8)
     if options.revision in LIBRARIES:
         reports = []
         for turn in range(options.pairs):
-            reports.append(run(Path(sys.executable), options.names or SECTIONS, options.rounds, ROOT))
+            reports.append(run(Path(sys.executable), names, options.rounds, ROOT))
             print(f"{turn + 1}/{options.pairs} processes", file=sys.stderr, flush=True)
         print(table(compared(reports, reports, options.revision)))
         return
@@ -159,9 +183,11 @@ def main() -> None:
     found: dict[str, list[Report]] = {"here": [], "there": []}
     for pair in range(options.pairs):
         for name in ("here", "there") if pair % 2 else ("there", "here"):
-            found[name].append(run(pythons[name], options.names or SECTIONS, options.rounds))
+            found[name].append(run(pythons[name], names, options.rounds))
         print(f"{pair + 1}/{options.pairs} pairs", file=sys.stderr, flush=True)
-    print(table(compared(found["here"], found["there"])))
+    rows = compared(found["here"], found["there"], margin=QUICK_MARGIN if quick else MARGIN)
+    print(table(rows))
+    sys.exit(quick and any([row.verdict == "**slower**" for row in rows]))
 
 
 if __name__ == "__main__":

@@ -107,6 +107,33 @@ def ratios(report: Report) -> str:
     return _document(_WIDTH, y + 18, "how many times faster than its rivals corejax is", [*parts, *body])
 
 
+#: The parts of a call, by class of the style, in their order.
+PARTS = {"torch": "the runtime", "autograd": "taking apart, checking, results",
+         "corejax": "finding the code for it"}
+
+
+def one_call(found: Mapping[str, Sequence[float]], rival: Mapping[str, float]) -> str:
+    """A bar for each kind of call, of the microseconds of its parts; and a stroke at JAX's time."""
+    width, left, top = 760.0, 230.0, 52.0
+    longest = max([*[sum(parts) for parts in found.values()], *rival.values()])
+    parts = [_text(12, 20, "Microseconds of a call", "title")]
+    for i, (style, what) in enumerate(PARTS.items()):
+        parts += [f'<rect x="{12 + 190 * i}" y="30" width="10" height="10" class="{style}"/>',
+                  _text(27 + 190 * i, 39, what, "quiet")]
+    parts += [_line(12 + 190 * 3 + 45, 28, 12 + 190 * 3 + 45, 42, "target"), _text(640, 39, "JAX", "quiet")]
+    for i, (what, segments) in enumerate(found.items()):
+        y, x = top + 26 * i, left
+        parts.append(_text(12, y + 13, what))
+        for style, value in zip(PARTS, segments, strict=True):
+            size = value / longest * (width - left - 70)
+            parts.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{size:.1f}" height="18" class="{style}"/>')
+            x += size
+        parts.append(_text(x + 6, y + 13, f"{sum(segments):.1f}", "quiet"))
+        at = left + rival[what] / longest * (width - left - 70)
+        parts.append(_line(at, y - 2, at, y + 20, "target"))
+    return _document(width, top + 26 * len(found) + 8, "the microseconds of a call", parts)
+
+
 def _drawn(row: Row) -> list[str]:
     return [rival for rival in rivals_of(row) if rival in _CLASSES]
 

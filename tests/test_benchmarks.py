@@ -14,7 +14,8 @@ import pytest
 import corejax as cj
 from imports import ROOT
 
-MODULES = ("__main__", "against", "growth", "measure", "plot", "real", "report", "rivals", "rows")
+MODULES = ("__main__", "against", "growth", "measure", "plot", "public", "public_arguments", "real", "report",
+           "rivals", "rows")
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -152,3 +153,33 @@ def test_example_computes_what_jax_computes_with_its_text(bench: Any, name: str)
     found, expected = cj.jit(ours[0])(*ours[1]), jax.jit(theirs[0])(*theirs[1])
     for x, y in zip(cj.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=1e-8, atol=1e-10)
+
+
+def test_what_is_timed_of_every_public_function_is_said(bench: Any) -> None:
+    assert [] == bench.public.untold()
+    named = [*bench.public_arguments.ARGUMENTS, *" ".join(bench.public_arguments.NOT_TIMED.values()).split()]
+    assert len(named) == len(set(named)) and set(named) <= set(bench.public.public_names())
+    assert set(bench.public_arguments.REASONS) <= set(named)
+
+
+@pytest.mark.parametrize("how", ["eager", "compiled"])
+def test_public_functions_take_the_arguments_with_which_they_are_timed(bench: Any, how: str) -> None:
+    """A sample of them, in the smallest size; numpy's own functions are tried, too."""
+    for name in [*bench.public_arguments.ARGUMENTS][::12]:
+        arguments = bench.public_arguments.ARGUMENTS[name](bench.public.sizes_of(name)[0])
+        if not (how == "compiled" and name in bench.public.EAGER_ONLY):
+            bench.public.call(cj, name, arguments, how)()
+
+
+def test_the_page_of_public_functions_names_what_is_slower(bench: Any) -> None:
+    found = [bench.public.Found("lax.sin", 8, how, 2.0, jax, 1.0, ratio, low, high)
+             for how, jax, ratio, low, high in (("eager", 1.0, 0.5, 0.4, 0.6), ("compiled", 1.7, 0.85, 0.8, 0.95))]
+    page = bench.public.page(found, [("lax.cos, eager, 8", "ValueError: no")], 1.0)
+    assert "| lax.sin | 8 | eager | 2.0 µs | 1.0 µs | 0.50 | 0.40 to 0.60 |" in page
+    assert "| lax.sin | **0.50** |  |  | 0.85 |  |  | 0.50 |  |  |" in page
+    assert "1 functions, 2 rows in 1 minutes; 0 of them at least as fast as JAX's, 1 wholly below 0.9." in page
+    assert "- lax.cos, eager, 8: ValueError: no" in page
+
+
+def test_the_quick_comparison_takes_rows_that_there_are(bench: Any) -> None:
+    assert 20 == len(set(bench.against.QUICK)) and set(bench.against.QUICK) <= set(bench.main.names())

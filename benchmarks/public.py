@@ -1,0 +1,253 @@
+"""Every public function of corejax.numpy and lax beside JAX's, and NumPy's where it has it: eagerly and compiled.
+
+    make bench ONLY=public                    all of them, into docs/public-functions.md; about an hour
+    python -m benchmarks.public WORD ...      those whose names contain a word, only printed
+
+Vectors have 8, 10^4 and 10^6 elements; matrices the largest squares within them, and for linear algebra 8, 100 and 400
+rows. Numbers are 32-bit floats. Eagerly, each library takes its own arrays, ours in host memory; compiled functions
+take arrays on the device. The libraries take turns; the ratios of each round give a median, and an interval that
+contains the true median with at least 95% confidence. A name without arguments, and without a reason, fails a test.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from importlib import import_module
+from pathlib import Path
+from time import perf_counter
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from benchmarks.against import interval
+from benchmarks.public_arguments import ARGUMENTS, MODULES, NOT_TIMED, REASONS, STEPS, Function, Step
+from benchmarks.rows import ready
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "public-functions.md"
+SIZES, SIDES = (8, 10_000, 1_000_000), (8, 100, 400)
+MARGIN = 0.9
+_ROUNDS, _SAMPLE_SECONDS, _MOST_SECONDS = 9, 0.002, 2.5
+
+def public_names() -> list[str]:
+    """The names of functions in the public modules."""
+    found = []
+    for path in MODULES:
+        module = import_module(f"corejax.{path}")
+        for name in dir(module):
+            value = getattr(module, name)
+            if not name.startswith("_") and callable(value) and not isinstance(value, (ModuleType, type)):
+                found.append(f"{path}.{name}")
+    return found
+
+
+def untold() -> list[str]:
+    """The public names for which nothing here says what to time, or why not."""
+    known = {*ARGUMENTS, *[name for names in NOT_TIMED.values() for name in names.split()]}
+    return [name for name in public_names() if name not in known]
+
+
+# Timing
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A function's times in µs, and the ratio of JAX's to ours with its interval; NumPy's is None if it has no such."""
+
+    name: str
+    size: int
+    how: str
+    ours: float
+    jax: float
+    numpy: float | None
+    ratio: float
+    low: float
+    high: float
+
+    @property
+    def is_slower(self) -> bool:
+        return self.high < MARGIN
+
+
+def calls(name: str, size: int, how: str) -> dict[str, Callable[[], Any]]:
+    """What is timed, for each library that has the function."""
+    path, _, last = name.rpartition(".")
+    found = {}
+    arguments = ARGUMENTS[name](size)
+    for library in ("corejax", "jax", "numpy"):
+        if library == "numpy" and (how == "compiled" or not path.startswith("numpy")):
+            continue
+        root = import_module(library)
+        module = reduce(getattr, path.split(".")[library == "numpy":], root)
+        function = getattr(module, last, None)
+        if function is not None:
+            found[library] = _call(root, module, function, arguments, how)
+    return found
+
+
+def _call(library: Any, module: Any, function: Callable[..., Any], arguments: tuple[Any, ...], how: str
+          ) -> Callable[[], Any]:
+    operands: list[Any] = []
+    named: dict[str, Any] = arguments[-1] if arguments and isinstance(arguments[-1], dict) else {}
+
+    def place(value: Any) -> Any:
+        if isinstance(value, (np.ndarray, np.generic)):
+            operands.append(value)
+            return _Place(len(operands) - 1)
+        if isinstance(value, list) and value and isinstance(value[0], (np.ndarray, np.generic, Function)):
+            return [place(each) for each in value]
+        if isinstance(value, Function):
+            return getattr(module, value.name)
+        return STEPS[value.name] if isinstance(value, Step) else value
+    filled = [place(value) for value in arguments if value is not named]
+
+    def apply(*values: Any) -> Any:
+        def back(value: Any) -> Any:
+            if type(value) is _Place:
+                return values[value.index]
+            return [back(each) for each in value] if isinstance(value, list) else value
+        return function(*[back(value) for value in filled], **named)
+    if library.__name__ == "numpy":
+        return lambda: apply(*operands)
+    if how == "compiled":
+        compiled, there = library.jit(apply), [library.device_put(x) for x in operands]
+        return lambda: ready(compiled(*there))
+    own = [library.numpy.asarray(x) for x in operands]
+    return lambda: ready(apply(*own))
+
+
+@dataclass(frozen=True)
+class _Place:
+    index: int
+
+
+def timed(name: str, size: int, how: str) -> Found | str:
+    """The times of a function; or why there are none."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            tasks = calls(name, size, how)
+            for library, task in list(tasks.items()):
+                try:
+                    task()
+                except Exception:
+                    if library != "numpy":  # which has no such option
+                        raise
+                    del tasks[library]
+        except Exception as error:
+            return f"{type(error).__name__}: {str(error).splitlines()[0][:90]}"
+        if "jax" not in tasks:
+            return "JAX has no such function"
+        runs = {library: _calibrated(task) for library, task in tasks.items()}
+        samples: dict[str, list[float]] = {library: [] for library in tasks}
+        begin = perf_counter()
+        for turn in range(_ROUNDS):
+            for library in list(tasks) if turn % 2 else list(tasks)[::-1]:
+                samples[library].append(_sample(tasks[library], runs[library]))
+            if turn > 5 and perf_counter() - begin > _MOST_SECONDS:
+                break
+    ratios = [jax / ours for ours, jax in zip(samples["corejax"], samples["jax"], strict=True)]
+    medians = {library: statistics.median(times) * 1e6 for library, times in samples.items()}
+    return Found(name, size, how, medians["corejax"], medians["jax"], medians.get("numpy"), statistics.median(ratios),
+                 *interval(ratios))
+
+
+def _calibrated(task: Callable[[], Any]) -> int:
+    for _ in range(2):
+        _sample(task, 1)
+    return max(1, min(2_000, round(_SAMPLE_SECONDS / _sample(task, 2))))
+
+
+def _sample(task: Callable[[], Any], runs: int) -> float:
+    gc.disable()
+    try:
+        start = perf_counter()
+        for _ in range(runs):
+            task()
+        return (perf_counter() - start) / runs
+    finally:
+        gc.enable()
+
+
+def sizes_of(name: str) -> Sequence[int]:
+    return SIDES if ".linalg." in name else SIZES
+
+
+def all_timed(names: Sequence[str]) -> Iterator[Found | tuple[str, str]]:
+    """The times of these functions, in all sizes, eagerly and compiled; or a name and why there are none."""
+    for i, name in enumerate(names):
+        for how in ("eager", "compiled"):
+            for size in sizes_of(name):
+                found = timed(name, size, how)
+                yield (f"{name}, {how}, {size:,}", found) if isinstance(found, str) else found
+        import_module("jax").clear_caches()
+        import_module("corejax").clear_caches()
+        gc.collect()
+        print(f"{i + 1:4}/{len(names)}  {name}", file=sys.stderr, flush=True)
+
+
+# Printing
+
+def page(found: Sequence[Found], missing: Sequence[tuple[str, str]], minutes: float) -> str:
+    """Markdown."""
+    slower = [one for one in found if one.is_slower]
+    lines = ["# Every public function, beside JAX's", "",
+             "Made by `make bench ONLY=public`: [benchmarks/public.py](../benchmarks/public.py) says how. A ratio is "
+             "JAX's time divided by ours: above 1, ours is faster. Bold: the 95% interval lies wholly below 0.9.", "",
+             f"{len({one.name for one in found})} functions, {len(found):,} rows in {minutes:.0f} minutes; "
+             f"{sum(one.ratio >= 1 for one in found):,} of them at least as fast as JAX's, {len(slower)} wholly below "
+             "0.9.",
+             "", "## Wholly below 0.9", "", "| function | size | | ours | JAX's | ratio | 95% interval | why |",
+             "| --- | ---: | --- | ---: | ---: | ---: | --- | --- |"]
+    lines += [f"| {one.name} | {one.size:,} | {one.how} | {one.ours:,.1f} µs | {one.jax:,.1f} µs | {one.ratio:.2f} | "
+              f"{one.low:.2f} to {one.high:.2f} | {REASONS.get(one.name, '')} |"
+              for one in sorted(slower, key=lambda one: one.ratio)]
+    lines += ["", "## All", "",
+              "Eagerly, and compiled, in three sizes; then NumPy's time divided by ours, eagerly.", "",
+              "| function | eager | | | compiled | | | NumPy | | |", "| --- |" + " ---: |" * 9]
+    by_name: dict[str, dict[tuple[str, int], Found]] = {}
+    for one in found:
+        by_name.setdefault(one.name, {})[one.how, one.size] = one
+    for name, rows in by_name.items():
+        cells = [_cell(rows.get((how, size))) for how in ("eager", "compiled") for size in sizes_of(name)]
+        cells += ["" if (row := rows.get(("eager", size))) is None or row.numpy is None else
+                  f"{row.numpy / row.ours:.2f}" for size in sizes_of(name)]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    lines += ["", "## Not timed", "", *[f"- {reason}: {', '.join([f'`{name}`' for name in names.split()])}"
+                                       for reason, names in NOT_TIMED.items()],
+              *[f"- {what}: {why}" for what, why in missing]]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(one: Found | None) -> str:
+    if one is None:
+        return ""
+    return f"**{one.ratio:.2f}**" if one.is_slower else f"{one.ratio:.2f}"
+
+
+def main(words: Sequence[str]) -> None:
+    """All functions, into docs/; or those with a word in their names, printed."""
+    import_module("jax").config.update("jax_enable_x64", True)
+    names = [name for name in public_names() if name in ARGUMENTS and (
+        not words or any([word in name for word in words]))]
+    found, missing, begin = [], [], perf_counter()
+    for one in all_timed(names):
+        if isinstance(one, Found):
+            found.append(one)
+            if words:
+                print(f"{one.name:32} {one.how:9} {one.size:9,} ours {one.ours:11.1f} jax {one.jax:11.1f} µs  ratio "
+                      f"{one.ratio:6.2f} [{one.low:.2f} to {one.high:.2f}]{'  slower' if one.is_slower else ''}")
+        else:
+            missing.append(one)
+            print(*one, sep=": ", file=sys.stderr)
+    if not words:
+        PAGE.write_text(page(found, missing, (perf_counter() - begin) / 60))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
