@@ -27,12 +27,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks.against import interval
-from benchmarks.public_arguments import ARGUMENTS, MODULES, NOT_TIMED, REASONS, STEPS, Function, Step
+from benchmarks.public_arguments import ARGUMENTS, EAGER_ONLY, MODULES, NOT_TIMED, REASONS, STEPS, Function, Step
 from benchmarks.rows import ready
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "public-functions.md"
 SIZES, SIDES = (8, 10_000, 1_000_000), (8, 100, 400)
 MARGIN = 0.9
+_NOT_THERE = "JAX has no such function"
 _ROUNDS, _SAMPLE_SECONDS, _MOST_SECONDS = 9, 0.002, 2.5
 
 def public_names() -> list[str]:
@@ -76,22 +77,23 @@ class Found:
 
 def calls(name: str, size: int, how: str) -> dict[str, Callable[[], Any]]:
     """What is timed, for each library that has the function."""
-    path, _, last = name.rpartition(".")
     found = {}
-    arguments = ARGUMENTS[name](size)
     for library in ("corejax", "jax", "numpy"):
-        if library == "numpy" and (how == "compiled" or not path.startswith("numpy")):
+        if library == "numpy" and (how == "compiled" or not name.startswith("numpy")):
             continue
-        root = import_module(library)
-        module = reduce(getattr, path.split(".")[library == "numpy":], root)
-        function = getattr(module, last, None)
-        if function is not None:
-            found[library] = _call(root, module, function, arguments, how)
+        made = call(import_module(library), name, ARGUMENTS[name](size), how)
+        if made is not None:
+            found[library] = made
     return found
 
 
-def _call(library: Any, module: Any, function: Callable[..., Any], arguments: tuple[Any, ...], how: str
-          ) -> Callable[[], Any]:
+def call(library: Any, name: str, arguments: tuple[Any, ...], how: str) -> Callable[[], Any] | None:
+    """Calls a library's function of this name, and waits for its result; None if it has none."""
+    path, _, last = name.rpartition(".")
+    module = reduce(getattr, path.split(".")[library is np:], library)
+    function = getattr(module, last, None)
+    if function is None:
+        return None
     operands: list[Any] = []
     named: dict[str, Any] = arguments[-1] if arguments and isinstance(arguments[-1], dict) else {}
 
@@ -112,7 +114,7 @@ def _call(library: Any, module: Any, function: Callable[..., Any], arguments: tu
                 return values[value.index]
             return [back(each) for each in value] if isinstance(value, list) else value
         return function(*[back(value) for value in filled], **named)
-    if library.__name__ == "numpy":
+    if library is np:
         return lambda: apply(*operands)
     if how == "compiled":
         compiled, there = library.jit(apply), [library.device_put(x) for x in operands]
@@ -142,7 +144,7 @@ def timed(name: str, size: int, how: str) -> Found | str:
         except Exception as error:
             return f"{type(error).__name__}: {str(error).splitlines()[0][:90]}"
         if "jax" not in tasks:
-            return "JAX has no such function"
+            return _NOT_THERE
         runs = {library: _calibrated(task) for library, task in tasks.items()}
         samples: dict[str, list[float]] = {library: [] for library in tasks}
         begin = perf_counter()
@@ -181,10 +183,11 @@ def sizes_of(name: str) -> Sequence[int]:
 def all_timed(names: Sequence[str]) -> Iterator[Found | tuple[str, str]]:
     """The times of these functions, in all sizes, eagerly and compiled; or a name and why there are none."""
     for i, name in enumerate(names):
-        for how in ("eager", "compiled"):
+        for how in ("eager",) if name in EAGER_ONLY else ("eager", "compiled"):
             for size in sizes_of(name):
                 found = timed(name, size, how)
-                yield (f"{name}, {how}, {size:,}", found) if isinstance(found, str) else found
+                what = name if found == _NOT_THERE else f"{name}, {how}, {size:,}"
+                yield (what, found) if isinstance(found, str) else found
         import_module("jax").clear_caches()
         import_module("corejax").clear_caches()
         gc.collect()
@@ -220,7 +223,8 @@ def page(found: Sequence[Found], missing: Sequence[tuple[str, str]], minutes: fl
         lines.append(f"| {name} | {' | '.join(cells)} |")
     lines += ["", "## Not timed", "", *[f"- {reason}: {', '.join([f'`{name}`' for name in names.split()])}"
                                        for reason, names in NOT_TIMED.items()],
-              *[f"- {what}: {why}" for what, why in missing]]
+              *[f"- {why}: {', '.join(dict.fromkeys([f'`{what}`' for what, other in missing if other == why]))}"
+                for why in dict.fromkeys([why for _, why in missing])]]
     return "\n".join(lines) + "\n"
 
 

@@ -241,6 +241,11 @@ LAX_LINALG: dict[str, Arguments] = {
 ARGUMENTS = {f"{module}.{name}": make for module, functions in zip(
     MODULES, (NUMPY, LINALG, FFT, LAX, LAX_LINALG), strict=True) for name, make in functions.items()}
 
+#: The shapes of their results depend on values, or what is refused does.
+EAGER_ONLY = frozenset([f"numpy.{name}" for name in """nonzero argwhere flatnonzero unique unique_all unique_counts
+    unique_inverse unique_values bincount choose compress extract trim_zeros intersect1d setdiff1d setxor1d union1d
+    roots ravel_multi_index""".split()])
+
 #: What isn't timed, by the reason.
 NOT_TIMED: dict[str, str] = {
     "it computes nothing from arrays": """numpy.array_repr numpy.array_str numpy.broadcast_shapes numpy.can_cast
