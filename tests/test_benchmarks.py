@@ -159,7 +159,8 @@ def test_what_is_timed_of_every_public_function_is_said(bench: Any) -> None:
     assert [] == bench.public.untold()
     named = [*bench.public_arguments.ARGUMENTS, *" ".join(bench.public_arguments.NOT_TIMED.values()).split()]
     assert len(named) == len(set(named)) and set(named) <= set(bench.public.public_names())
-    assert set(bench.public_arguments.REASONS) <= set(named)
+    reasons = {**bench.public_arguments.REASONS, **bench.public_arguments.REASONS_COMPILED}
+    assert set(reasons) <= set(bench.public_arguments.ARGUMENTS)
 
 
 @pytest.mark.parametrize("how", ["eager", "compiled"])

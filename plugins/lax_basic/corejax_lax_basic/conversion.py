@@ -35,6 +35,8 @@ def _to_integer(x: Any, new_dtype: np.dtype) -> Any:
     info = np.iinfo(new_dtype)
     wide = np.asarray(x, x.dtype if x.dtype.itemsize >= 4 else np.float32)
     low, high = wide.dtype.type(info.min), wide.dtype.type(info.max)  # high may be rounded up, out of range
+    if not wide.size or (wide.min() >= low and wide.max() < high):  # not of NaNs
+        return wide.astype(new_dtype)
     inside = (wide >= low) & (wide < high)
     out = np.where(inside, wide, 0).astype(new_dtype)
     return np.where(inside | np.isnan(wide), out, np.where(wide < 0, info.min, info.max).astype(new_dtype))

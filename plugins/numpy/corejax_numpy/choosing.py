@@ -293,7 +293,8 @@ def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, 
                       todo="convert with x.astype('uint8')")
     _check_order("unpackbits", bitorder)
     bytes_, at = _along(whole, axis, "unpackbits")
-    bits = (bytes_[..., None] >> _places(bitorder)) & np.uint8(1)
+    masks = np.uint8(1) << _places(bitorder)
+    bits = operators.astype(operators.ne(bytes_[..., None] & masks, np.uint8(0)), np.uint8)
     size = 8 * bytes_.aval.shape[-1]
     bits = operators.reshape(bits, (*bytes_.aval.shape[:-1], size))
     if count is not None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from corejax import lax
-from corejax.core import Array, Tracer, aval_of, dtypes
+from corejax.core import Array, Tracer, aval_of, dtypes, is_concrete
 from corejax.errors import CorejaxIndexError, CorejaxValueError
 from corejax.plugin import NotDirectly, directly, operators, refused, shaping
 from corejax_numpy._arrays import array
@@ -198,6 +198,11 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
         raise refused("insert", "indices must be a number or a vector", got=str(places.aval), wanted="at most one axis",
                       todo="ravel them", kind=CorejaxValueError)
     values, count = _for_places(arr, values, places, at)
+    if places.size == 1 and is_concrete(places):
+        before = int(np.asarray(places).ravel()[0])
+        before += size * (before < 0)
+        return lax.concatenate([lax.slice_in_dim(arr, 0, before, axis=at), values,
+                                lax.slice_in_dim(arr, before, size, axis=at)], at)
     places = spread("insert", operators.ravel(_integers("insert", places)), (count,))
     places = lax.select_n(operators.lt(places, 0), places, operators.add(places, size))
     # Behind the values that go before it: those at smaller indices, and earlier ones at the same.
