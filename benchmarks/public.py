@@ -213,26 +213,17 @@ def page(found: Sequence[Found], missing: Sequence[tuple[str, str]], minutes: fl
     slower = [one for one in found if one.is_slower]
     lines = ["# Every public function, beside JAX's", "",
              "Made by `make bench ONLY=public`: [benchmarks/public.py](../benchmarks/public.py) says how. A ratio is "
-             "JAX's time divided by ours: above 1, ours is faster. Bold: the 95% interval lies wholly below 0.9.", "",
+             "JAX's time divided by ours: above 1, ours is faster. Listed is what is slower: where the "
+             "95% interval lies wholly below 0.9.", "",
              f"{len({one.name for one in found})} functions, {len(found):,} rows in {minutes:.0f} minutes; "
              f"{sum(one.ratio >= 1 for one in found):,} of them at least as fast as JAX's, {len(slower)} wholly below "
-             "0.9.",
+             "0.9. [All ratios](public-functions.csv), and those of NumPy's time to ours, have a line for each "
+             "function, with the sizes from left to right.",
              "", "## Wholly below 0.9", "", "| function | size | | ours | JAX's | ratio | 95% interval | why |",
              "| --- | ---: | --- | ---: | ---: | ---: | --- | --- |"]
     lines += [f"| {one.name} | {one.size:,} | {one.how} | {one.ours:,.1f} µs | {one.jax:,.1f} µs | {one.ratio:.2f} | "
               f"{one.low:.2f} to {one.high:.2f} | {_why(one)} |"
               for one in sorted(slower, key=lambda one: one.ratio)]
-    lines += ["", "## All", "",
-              "Eagerly, and compiled, in three sizes; then NumPy's time divided by ours, eagerly.", "",
-              "| function | eager | | | compiled | | | NumPy | | |", "| --- |" + " ---: |" * 9]
-    by_name: dict[str, dict[tuple[str, int], Found]] = {}
-    for one in found:
-        by_name.setdefault(one.name, {})[one.how, one.size] = one
-    for name, rows in by_name.items():
-        cells = [_cell(rows.get((how, size))) for how in ("eager", "compiled") for size in sizes_of(name)]
-        cells += ["" if (row := rows.get(("eager", size))) is None or row.numpy is None else
-                  f"{row.numpy / row.ours:.2f}" for size in sizes_of(name)]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
     lines += ["", "## Not timed", "", *[f"- {reason}: {', '.join([f'`{name}`' for name in names.split()])}"
                                        for reason, names in NOT_TIMED.items()],
               *[f"- {why}: {', '.join(dict.fromkeys([f'`{what}`' for what, other in missing if other == why]))}"
@@ -247,10 +238,20 @@ def _why(one: Found) -> str:
     return (REASONS_COMPILED if one.how == "compiled" else REASONS).get(one.name, "")
 
 
-def _cell(one: Found | None) -> str:
-    if one is None:
-        return ""
-    return f"**{one.ratio:.2f}**" if one.is_slower else f"{one.ratio:.2f}"
+def table(found: Sequence[Found]) -> str:
+    """All ratios, as comma-separated values: a line for each function."""
+    lines = ["function," + ",".join([f"{how} {size}" for how in ("eager", "compiled", "NumPy")
+                                     for size in ("small", "medium", "large")])]
+    by_name: dict[str, dict[tuple[str, int], Found]] = {}
+    for one in found:
+        by_name.setdefault(one.name, {})[one.how, one.size] = one
+    for name, rows in by_name.items():
+        found_there = [rows.get((how, size)) for how in ("eager", "compiled") for size in sizes_of(name)]
+        eager = [rows.get(("eager", size)) for size in sizes_of(name)]
+        cells = [*["" if one is None else f"{one.ratio:.2f}" for one in found_there],
+                 *["" if one is None or one.numpy is None else f"{one.numpy / one.ours:.2f}" for one in eager]]
+        lines.append(",".join([name, *cells]))
+    return "\n".join(lines) + "\n"
 
 
 def main(words: Sequence[str]) -> None:
@@ -270,6 +271,7 @@ def main(words: Sequence[str]) -> None:
             print(*one, sep=": ", file=sys.stderr)
     if not words:
         PAGE.write_text(page(found, missing, (perf_counter() - begin) / 60))
+        PAGE.with_suffix(".csv").write_text(table(found))
 
 
 if __name__ == "__main__":
