@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import corejax.numpy as jnp
 from corejax.arrays.storage import is_on_device
 from corejax.core import Array
 from corejax.eager import whole
+from corejax.plugin import directly
 from tests import same_bits
 
 NAMES = [name for name in same_bits.NAMES if not name.startswith("lax.")]
@@ -185,6 +187,20 @@ def test_sizes_that_vary_are_no_program_and_not_tried_again(x: Array, compiled: 
         assert 2 == len(jnp.where(x > 1))
         assert 6 == len(jnp.where(x > 1)[0])
     assert [] == compiled
+
+
+@pytest.mark.parametrize(("result", "wanted"), [
+    (lambda x: None, None), (lambda x: (x.sum(), {"twice": x * 2.0}), 15.0), (lambda x: [], []),
+    (lambda x: "a text", "a text"), (lambda x: x.shape, (3, 4))], ids=["None", "a tree", "nothing", "text", "numbers"])
+def test_whole_functions_may_have_results_of_any_kind_and_no_name(x: Array, result: Any, wanted: Any) -> None:
+    f = directly(lambda x: result(x), whole=True)(partial(lambda result, x: result(x), result))
+    for _ in range(4):
+        found = f(x)
+        if isinstance(wanted, float):
+            assert 12.6 == pytest.approx(float(found[0])) and (3, 4) == found[1]["twice"].shape
+        else:
+            assert wanted == found and type(wanted) is type(found)
+            assert [type(x) for x in cj.tree.leaves(wanted)] == [type(x) for x in cj.tree.leaves(found)]
 
 
 def test_transformations_see_the_operations(x: Array) -> None:

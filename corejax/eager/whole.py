@@ -74,24 +74,26 @@ def _first(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[
         leaves = moved(leaves, home)
     if several:
         key = (*key, marks(map(home_at, leaves)))
-    found = []
+    found, name = [], getattr(function, "__name__", "whole")
 
     def flat(*leaves: Any) -> Sequence[Any]:
         rest = iter(leaves)
         result = function(*[x if x is None else next(rest) for x in args[:count]], *args[count:], **kwargs)
         outs, tree = trees.flatten(result)
+        if not all([isinstance(x, Array) for x in outs]):
+            raise TypeError("a result that isn't an array")  # it stays what it is
         found.append(tree)
         return outs
     program = _programs.get(key)
     if program is None:
         try:
-            closed = stage(flat, [aval_of(x) for x in leaves], name=function.__name__)
+            closed = stage(flat, [aval_of(x) for x in leaves], name=name)
         except Exception:  # the function says more about it when it has values
             closed = None
         if closed is None or closed.jaxpr.effects or any([isinstance(const, Tracer) for const in closed.consts]):
             _refused.put(key, True, since)
             return OTHER
-        executable = compile_jaxpr(closed, name=function.__name__, at=home)
+        executable = compile_jaxpr(closed, name=name, at=home)
         out_tree = None if found[0].node_data() is None else found[0]
         program = _programs.put(key, Compiled(executable, out_tree), since)
     return program.run(leaves)
