@@ -40,7 +40,7 @@ def tasks(what: str) -> dict[str, Task]:
     compiled = cj.jit(lambda *args: function(*args))
     for _ in range(4):
         compiled(*args)
-    entry, = inspect.getclosurevars(compiled).nonlocals["entries"][cj.config.default_bits][None]
+    (entry,), = inspect.getclosurevars(compiled).nonlocals["entries"][cj.config.default_bits].values()
     parts, = [value for value in entry.__globals__.values() if type(value) is Parts]
     buffers = [cj.device_put(x)._buffer for x in cj.tree.leaves(args)]
     execute, handlers = parts.execute, parts.handlers

@@ -1,6 +1,6 @@
 """Every public function of corejax.numpy and lax beside JAX's, and NumPy's where it has it: eagerly and compiled.
 
-    make bench ONLY=public                    all of them, into docs/public-functions.md; about an hour
+    make bench ONLY=public                    all of them, into docs/public-functions.md; some 17 minutes
     python -m benchmarks.public WORD ...      those whose names contain a word, only printed
 
 Vectors have 8, 10^4 and 10^6 elements; matrices the largest squares within them, and for linear algebra 8, 100 and 400

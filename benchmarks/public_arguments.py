@@ -276,7 +276,7 @@ NOT_TIMED: dict[str, str] = {
     "random numbers": "lax.rng_bit_generator lax.rng_uniform",
     "of another function's results": "lax.linalg.ormqr"}
 
-_NUMPY = "NumPy computes it, in one thread"
+_NUMPY = "NumPy computes it, in one thread and without compiling: what is small takes a few µs"
 _ACCURATE = "right to a few units in the last place, where the compiler's own loses many"
 
 #: Functions that are slower than JAX's eagerly, and why.

@@ -11,6 +11,7 @@ import pytest
 
 import corejax as cj
 import corejax.numpy as jnp
+from corejax import lax
 from corejax.arrays.storage import is_on_device
 from corejax.core import Array
 from corejax.eager import whole
@@ -150,6 +151,25 @@ def test_numbers_are_operands_of_the_same_program(x: Array, compiled: list[str])
     assert 2 == len(compiled)
 
 
+def test_static_numbers_that_a_loop_changes_make_no_programs(x: Array, compiled: list[str]) -> None:
+    for i in range(3):
+        np.testing.assert_allclose(np.trapezoid(X, dx=0.5 + i), np.asarray(jnp.trapezoid(x, dx=0.5 + i)), rtol=1e-5)
+        np.testing.assert_array_equal(X, np.asarray(jnp.nan_to_num(x, nan=float("nan"))))
+    assert ["sum"] == compiled  # within trapezoid, once
+
+
+def test_an_array_in_host_memory_is_no_operand_of_a_program_on_a_device(x: Array) -> None:
+    """Whatever NumPy's function raises, the bits are those of host memory."""
+    def fails(x: Any) -> Any:
+        raise AttributeError("_hosts")
+    f = directly(fails, whole=True)(lambda x: lax.exp(x) * 2.0)
+    host = lax.copy(X)
+    wanted = np.asarray(lax.exp(host) * 2.0).tobytes()
+    for _ in range(4):
+        assert is_on_device(f(x)) and not is_on_device(f(host))
+        assert wanted == np.asarray(f(host)).tobytes()
+
+
 @pytest.mark.parametrize("number", [300, -1, 2**70])
 def test_integers_out_of_range_are_refused_as_in_host_memory(number: int) -> None:
     small = np.arange(4, dtype="u1")
@@ -182,11 +202,19 @@ def test_deleted_arrays_are_named(x: Array) -> None:
             jnp.mean(x)
 
 
-def test_sizes_that_vary_are_no_program_and_not_tried_again(x: Array, compiled: list[str]) -> None:
+def test_sizes_that_vary_are_no_program_and_not_tried_again(x: Array, compiled: list[str],
+                                                            monkeypatch: pytest.MonkeyPatch) -> None:
+    staged: list[str] = []
+    stage = whole.stage
+
+    def staging(*args: Any, name: str) -> Any:
+        staged.append(name)
+        return stage(*args, name=name)
+    monkeypatch.setattr(whole, "stage", staging)
     for _ in range(3):
         assert 2 == len(jnp.where(x > 1))
         assert 6 == len(jnp.where(x > 1)[0])
-    assert [] == compiled
+    assert [] == compiled and ["where"] == staged
 
 
 @pytest.mark.parametrize(("result", "wanted"), [

@@ -203,3 +203,23 @@ def test_trees_are_told_apart_by_the_types_of_their_leaves_and_by_static_argumen
                 out = f(tree, n)
                 assert (tree["a"] * n).tolist() == out["a"].tolist() and tree["b"] * n == out["b"]
     assert 6 == len(traced)
+
+
+def test_large_arguments_beside_them_take_no_mailboxes_from_small_ones(monkeypatch):
+    make, made = mailboxes._make, []
+    monkeypatch.setattr(mailboxes, "_make", lambda aval, place: (made.append(aval.shape), make(aval, place))[1])
+    f = cj.jit(lambda weights, x, rate: weights[0] * rate + x[0])
+    weights, x = cj.device_put(np.ones(2_000_000)), np.ones(4)
+    for i in range(6):
+        assert 1.5 + i == float(f(weights, x, 0.5 + i))
+    assert [(4,), ()] == made
+
+
+def test_arrays_from_the_host_and_from_the_device_in_turn_lose_no_mailboxes(monkeypatch):
+    make, made = mailboxes._make, []
+    monkeypatch.setattr(mailboxes, "_make", lambda aval, place: (made.append(aval.shape), make(aval, place))[1])
+    f = cj.jit(lambda x: x * 2.0)
+    host, device = cj.vmap(lambda x: x + 1.0)(np.arange(3.0)), cj.device_put(np.arange(3.0))
+    for _ in range(20):
+        assert [2.0, 4.0, 6.0] == f(host).tolist() and [0.0, 2.0, 4.0] == f(device).tolist()
+    assert 2 >= len(made)

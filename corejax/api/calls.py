@@ -8,6 +8,7 @@ from typing import Any
 from corejax.api.programs import Program, Table
 from corejax.api.signatures import types_of
 from corejax.api.statics import Statics
+from corejax.arrays.array import Array
 from corejax.base import trees
 from corejax.base.caches import generation
 from corejax.base.config import config
@@ -69,8 +70,9 @@ class Lookup:
         made = self.splits[n_args, *names] = code.function("args, kwargs")
         return made
 
-    def find(self, data: Sequence[object], others: tuple[Any, ...] | None) -> tuple[Program | None, Any, Sequence[Any]]:
-        """The program for a call with these parts, where to store it, and its leaves.
+    def find(self, data: Sequence[object], others: tuple[Any, ...] | None, where: Any
+             ) -> tuple[Program | None, Any, Sequence[Any]]:
+        """The program for a call with these parts, where to store it, and its leaves. `where` is for its entries.
 
         Where to store it is None if that can't be found out quickly.
         """
@@ -90,20 +92,19 @@ class Lookup:
             if program is not None:
                 program.looked_up += 1
                 if program.looked_up in OFTEN:
-                    self._add_entry(program, others, tree, data)
+                    self._add_entry(program, where, tree, data)
             return program, (known, types), data
         except Exception:  # raised by a container, or by the == of a static argument or of a container's static part
             return None, None, data
 
-    def _add_entry(self, program: Program, others: tuple[Any, ...] | None, tree: TreeDef | None,
-                   leaves: Sequence[Any]) -> None:
+    def _add_entry(self, program: Program, where: Any, tree: TreeDef | None, leaves: Sequence[Any]) -> None:
         since, runner = generation(), program.runner_for(leaves)
         entry = None if runner is None else make_entry(
             runner.parts, runner.at, leaves, kept=runner.kept, donated=program.donated, moves=program.moves, tree=tree,
             out_tree=program.out_tree)
         if entry is not None:
             entries = self.entries[config.default_bits]
-            entries[others] = (entry, *entries.get(others, ())[:MOST_ENTRIES - 1])
+            entries[where] = (entry, *entries.get(where, ())[:MOST_ENTRIES - 1])
             if since != generation():
                 entries.clear()
 
@@ -125,15 +126,17 @@ def make_call(general: Callable[..., Any], lookup: Lookup) -> Callable[..., Any]
             if special or kwargs:
                 split = splits.get((len(args), *kwargs)) or lookup.split(len(args), tuple(kwargs))
                 data, others = split(args, kwargs)
+            first = data[0] if data else None
+            where = others, first.aval if type(first) is Array else type(first)  # most functions have one entry there
             try:
-                alike = entries[config.default_bits].get(others, ())
+                alike = entries[config.default_bits].get(where, ())
             except Exception:  # a static argument can't be looked up
                 return general(args, kwargs)
             for enter in alike:
                 result = enter(data)
                 if result is not OTHER:
                     return result
-            program, place, data = find(data, others)
+            program, place, data = find(data, others, where)
             return general(args, kwargs, place) if program is None else program.run(data)
         except (Exception, SystemExit) as error:
             trim(error)

@@ -272,7 +272,7 @@ class Table:
     def __init__(self) -> None:
         #: For each width of Python scalars: programs by the key that `Lookup` makes for a call.
         self.flat: dict[int, dict[Any, Program]] = {64: {}, 32: {}}
-        #: The same by static arguments and names of keywords: entries, the newest first.
+        #: Entries by static arguments and names of keywords, and by the first argument's type: the newest first.
         self.entries: dict[int, dict[Any, tuple[Entry, ...]]] = {64: {}, 32: {}}
         self.general: dict[Any, Program] = {}
         _tables.add(self)

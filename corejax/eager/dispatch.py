@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from corejax.base import trees
 from corejax.base.avals import ShapedArray
@@ -43,28 +43,28 @@ class Compiled:
         calls = self.executable.calls
         return calls.call_for_one(args) if self.out_tree is None else self.out_tree.unflatten(calls.call(args))
 
-
     def _add_entry(self, args: Sequence[Any]) -> None:
         since, several = generation(), not client.only_one_device()
         entry = make_entry(self.executable.calls.parts, self.executable.at, args, moves=several, out_tree=self.out_tree)
         if entry is not None:
             self.entries = (entry, *self.entries)
-            if self.primitive is not None:
-                avals = tuple([x.aval for x in args])
-                key = avals if len(avals) > 1 else avals[0]
-                found = self.primitive.entries.get(key) or ()
-                self.primitive.entries.replace(key, (entry, *found[:MOST_ENTRIES - 1]), since)
+            primitive = self.primitive
+            if primitive is not None:
+                key = args[0].aval if len(args) == 1 else tuple([x.aval for x in args])
+                known = primitive.entries.get(key, ())[:MOST_ENTRIES - 1]
+                primitive.keep_entries(key, (entry, *known), since)
 
 
-_programs: BoundedCache[Any, Compiled] = BoundedCache(1024)
+#: Programs by what is applied, the types of operands, and where these are if there are several devices.
+Programs: TypeAlias = BoundedCache[Any, Compiled]
+_programs: Programs = BoundedCache(1024)
 
 
-def apply_primitive(primitive: Primitive, args: Sequence[Any], params: Mapping[str, object]) -> Any:
-    """Apply a primitive to concrete arrays by running its compiled program."""
-    avals = tuple([x.aval for x in args])
-    key: tuple[Any, ...] = (primitive, avals, param_key(params)) if params else (primitive, avals)
+def run(programs: Programs, key: tuple[Any, ...], args: Sequence[Any],
+        compiled: Callable[..., Compiled | None], *what: Any) -> Any:
+    """Run the program of this key, which `compiled(args, home, *what)` makes; `OTHER` if it makes none."""
     several = not client.only_one_device()
-    program = _programs.get((*key, whereabouts(args)) if several else key)
+    program = programs.get((*key, whereabouts(args)) if several else key)
     if program is not None:
         for enter in program.entries:
             result = enter(args)
@@ -76,12 +76,24 @@ def apply_primitive(primitive: Primitive, args: Sequence[Any], params: Mapping[s
         args = moved(args, home)
     if several:
         key = (*key, marks(map(home_at, args)))
-    program = _programs.get(key) or _programs.put(key, _compile(primitive, args, avals, params, home), since)
+    program = programs.get(key)
+    if program is None:
+        made = compiled(args, home, *what)
+        if made is None:
+            return OTHER
+        program = programs.put(key, made, since)
     return program.run(args)
 
 
-def _compile(primitive: Primitive, args: Sequence[Any], avals: tuple[ShapedArray, ...], params: Mapping[str, object],
-             home: Place | Group | None) -> Compiled:
+def apply_primitive(primitive: Primitive, args: Sequence[Any], params: Mapping[str, object]) -> Any:
+    """Apply a primitive to concrete arrays by running its compiled program."""
+    avals = tuple([x.aval for x in args])
+    key: tuple[Any, ...] = (primitive, avals, param_key(params)) if params else (primitive, avals)
+    return run(_programs, key, args, _compile, primitive, avals, params)
+
+
+def _compile(args: Sequence[Any], home: Place | Group | None, primitive: Primitive, avals: tuple[ShapedArray, ...],
+             params: Mapping[str, object]) -> Compiled:
     invars = [Var(aval) for aval in avals]
     out = primitive.infer(avals, params)
     outvars = [Var(aval) for aval in (out if type(out) is tuple else (out,))]

@@ -108,7 +108,7 @@ class EvalTrace(Trace):
         # Out of the handlers: a rule's own error shall not be told as one that happened while these were handled.
         if is_new:
             return self._process_new(primitive, (x,))
-        for enter in primitive.entries.get(getattr(x, "aval", None)) or ():
+        for enter in primitive.entries.get(getattr(x, "aval", None), ()):
             out = enter((x,))
             if out is not OTHER:
                 return out
@@ -149,7 +149,7 @@ class EvalTrace(Trace):
             return array
         if is_new:
             return self._process_new(primitive, (x, y))
-        for enter in primitive.entries.get((getattr(x, "aval", None), getattr(y, "aval", None))) or ():
+        for enter in primitive.entries.get((getattr(x, "aval", None), getattr(y, "aval", None)), ()):
             out = enter((x, y))
             if out is not OTHER:
                 return out

@@ -68,7 +68,7 @@ class Primitive:
     """
 
     _IDENTITY = ("name", "plugin", "module", "function", "pack", "origin", "_cache", "inferred", "evaluated",
-                 "remember", "entries")
+                 "remember", "entries", "keep_entries")
     _FROZEN = ("abstract_eval", "impl", "jvp", "transpose", "vmap", "xla_translation", "decompose", "samples",
                "evaluate", "partial_eval", "dce", "effects", "typecheck", "pretty", "linearize", "linear", "factors",
                "symbolic_zeros", "jvp_binds_itself", "vmap_binds_itself", "multiple_results", "cheap", "linear_in",
@@ -137,7 +137,8 @@ class Primitive:
     inferred: Callable[[Any], Any]
     evaluated: Mapping[Any, ShapedArray]
     remember: Callable[[Any, ShapedArray], ShapedArray]
-    entries: BoundedCache[Any, tuple[Callable[[Sequence[Any]], Any], ...]]
+    entries: Mapping[Any, tuple[Callable[[Sequence[Any]], Any], ...]]
+    keep_entries: Callable[[Any, Any, int], None]
 
     def __init__(self, plugin: Any, module: str | None = None) -> None:
         self.name = plugin.name
@@ -147,7 +148,8 @@ class Primitive:
         self.inferred = self._cache._entries.get  # results of `infer` without params, by avals
         met: BoundedCache[Any, ShapedArray] = BoundedCache(_SIGNATURES_PER_PRIMITIVE)
         self.evaluated, self.remember = met._entries, met.put  # for `EvalTrace`: result types by operand types
-        self.entries = BoundedCache(_SIGNATURES_PER_PRIMITIVE)  # of compiled programs, for operands on a device
+        entered: BoundedCache[Any, Any] = BoundedCache(_SIGNATURES_PER_PRIMITIVE)
+        self.entries, self.keep_entries = entered._entries, entered.replace  # of programs, for operands on a device
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive under the current trace. Returns the result, or the list of results."""

@@ -11,7 +11,7 @@ import corejax as cj
 from corejax import P, lax
 from corejax.arrays import devices
 from corejax.base import _jaxlib
-from corejax.eager import moving
+from corejax.eager import moving, whole
 from corejax.errors import CorejaxRuntimeError, CorejaxValueError
 from corejax.sharding import Mesh, NamedSharding, SingleDeviceSharding
 from corejax.xla.runtime import client
@@ -188,3 +188,19 @@ def test_gradients_are_divided_as_their_arguments(grid, rng):
         out = function(y)
         assert y.sharding is out.sharding
         np.testing.assert_allclose(np.cos(x), np.asarray(out))
+
+
+def test_whole_functions_run_where_their_operands_are_and_are_refused_once(monkeypatch):
+    staged, stage = [], whole.stage
+    monkeypatch.setattr(whole, "stage", lambda *args, name: (staged.append(name), stage(*args, name=name))[1])
+    cj.clear_caches()
+    x = np.linspace(0.0, 1.0, 6)
+    for device in cj.devices()[1:3]:
+        there = cj.device_put(x, device)
+        for _ in range(3):
+            mean, places = cj.numpy.mean(there), cj.numpy.where(there > 0.5)[0]
+            assert mean.devices() == {device} and float(mean) == pytest.approx(0.5)
+            assert [3, 4, 5] == places.tolist()
+    assert 2 == staged.count("mean") and 1 == staged.count("where")
+    with pytest.raises(CorejaxValueError, match="device"):
+        cj.numpy.where(cj.device_put(x > 0.5, cj.devices()[1]), there, 0.0)

@@ -22,7 +22,8 @@ class Toy:
         self.name, self._lowering, self._infer = name, lowering, infer
         self.multiple_results = multiple_results
         self.lowered = 0
-        self.entries: BoundedCache[Any, Any] = BoundedCache(8)
+        entered: BoundedCache[Any, Any] = BoundedCache(8)
+        self.entries, self.keep_entries = entered._entries, entered.replace
 
     def lowering(self, platform: str) -> Callable[..., Any]:
         self.lowered += 1

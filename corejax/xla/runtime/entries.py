@@ -126,17 +126,17 @@ def _add_buffers(code: Code, parts: Parts, names: Sequence[str], args: Sequence[
     on_host = [i for i, x in enumerate(args) if not _on_device(x)]
     mailboxes = transfers.mailboxes if parts.avals else None  # without a result, nothing tells when they are free
     fitting = [] if mailboxes is None else [i for i in on_host if mailboxes.fits[i]]
+    hosts = {i: names[i] if type(args[i]) is not Array else code.new() for i in on_host}
+    for i, host in hosts.items():
+        if type(args[i]) is Array:
+            code.add(f"{host} = {names[i]}._host")  # raises for one on a device, before a mailbox is taken
     if mailboxes is not None and fitting:
         boxed = code.constant(mailboxes.free)
         code.add(f"hosts, made = box = {boxed}.pop()")
         for i in fitting:
-            code.add(f"hosts[{i}][...] = {names[i]}{'._host' if type(args[i]) is Array else ''}")
-    others = [i for i in on_host if i not in fitting]
-    if others:
+            code.add(f"hosts[{i}][...] = {hosts[i]}")
+    if len(fitting) < len(on_host):
         code.add(f"{code.constant(client.check_not_forked)}()")
-    for i in others:
-        if type(args[i]) is Array:
-            code.add(f"{names[i]}._host")  # raises for one on a device
     for i, (name, x) in enumerate(zip(names, args, strict=True)):
         if _on_device(x):
             buffers.append(f"{name}._buffer")

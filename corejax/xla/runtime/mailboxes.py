@@ -31,9 +31,11 @@ class Mailboxes:
     def __init__(self, avals: Sequence[ShapedArray], place: Place, donated: Container[int]) -> None:
         self.avals, self.place = avals, place
         #: Whether each argument has a mailbox: not if the program overwrites it.
-        sizes = [aval.size * aval.dtype.itemsize for aval in avals]
-        self.fits = [i not in donated and aval.stored is aval and 0 < size <= _MOST_BYTES and before <= _MOST_TOGETHER
-                     for i, (aval, size, before) in enumerate(zip(avals, sizes, accumulate(sizes), strict=True))]
+        sizes = [aval.size * aval.dtype.itemsize if i not in donated and aval.stored is aval else 0
+                 for i, aval in enumerate(avals)]
+        sizes = [size if size <= _MOST_BYTES else 0 for size in sizes]
+        self.fits = [size > 0 and together <= _MOST_TOGETHER
+                     for size, together in zip(sizes, accumulate(sizes), strict=True)]
         self.free: list[Box] = []  # appending and popping are atomic: threads need no lock
 
     def take(self) -> Box:
