@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import Effort, Task, Timing, measured
+from benchmarks.measure import Effort, Task, measured
 from benchmarks.numpy_programs import PROGRAMS
 from benchmarks.real import running, written_for
 from benchmarks.rivals import Function, Rival
 from benchmarks.rows import Measure, Row, anew, ready, timed
+from benchmarks.starting import first_numpy_call
 
 #: Where each library has NumPy's functions.
 NAMESPACES = {"corejax": "corejax.numpy", "jax": "jax.numpy", "autograd": "autograd.numpy", "torch.func": "torch"}
@@ -57,27 +55,6 @@ def tracing_a_transformer(rival: Rival) -> Task | None:
     return Task(lambda loss: cj.make_jaxpr(cj.grad(loss))(*args), lambda: anew(module.block_loss))
 
 
-def starting(rivals: Mapping[str, Rival], effort: Effort) -> Iterator[Row]:
-    """A fresh interpreter's imports of a library with its `numpy`, and a first call."""
-    names = [name for name in ("corejax", "jax") if name in rivals]
-    samples: dict[str, list[float]] = {name: [] for name in names}
-    for turn in range(2 * effort.few + 1):
-        for name in names if turn % 2 else names[::-1]:
-            found = _start(name)
-            if turn:  # the first one may write bytecode and fill the disk cache
-                samples[name].append(found)
-    yield Row("imports and a first `jnp.sin(1.0)`", {name: Timing.of(found) for name, found in samples.items()},
-              {"jax": 2.0})
-
-
-def _start(library: str) -> float:
-    code = ("from time import perf_counter as now; start = now(); "
-            f"import {library}; import {library}.numpy as jnp; float(jnp.sin(1.0)); print(now() - start)")
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
-    return float(done.stdout)
-
-
 def eager_steps(rivals: Mapping[str, Rival], effort: Effort) -> Iterator[Row]:
     """Beside those that have NumPy's functions."""
     yield Row("eager step of a perceptron 16-32-32-1 on 32 rows",
@@ -86,6 +63,6 @@ def eager_steps(rivals: Mapping[str, Rival], effort: Effort) -> Iterator[Row]:
 
 
 NUMPY: dict[str, Measure] = {
-    "start": starting, "step": eager_steps,
+    "start": first_numpy_call, "step": eager_steps,
     "make_jaxpr_grad": timed("`make_jaxpr(grad)` of a transformer block", tracing_a_transformer, {"jax": 8.0}),
     **{name: running(*program) for name, program in PROGRAMS.items()}}

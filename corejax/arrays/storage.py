@@ -16,7 +16,7 @@ import numpy as np
 from corejax.arrays import devices
 from corejax.arrays.datamodel import DataModel
 from corejax.base import _jaxlib, elements
-from corejax.base.avals import Linear, ShapedArray
+from corejax.base.avals import Linear, ShapedArray, is_masked
 from corejax.base.dtypes import is_complex
 from corejax.base.errors import (
     ConcretizationError,
@@ -185,7 +185,7 @@ def check_has_value(value: object, aval: ShapedArray) -> None:
     if isinstance(value, DataModel):
         raise ConcretizationError("an array is needed here, not a traced value", got=f"a traced {aval}",
                                   wanted="an array", where=here(), todo="do this outside of the transformed function")
-    if isinstance(value, np.ma.MaskedArray):
+    if is_masked(value):
         raise CorejaxTypeError("a masked array would lose its mask", got=str(aval), wanted="an ndarray", where=here(),
                                todo="fill it with value.filled(...), and keep its mask as another array")
 

@@ -51,9 +51,8 @@ _SOURCES: dict[str, tuple[str, ...]] = {
     # Building programs
     "ir": ("jaxlib.mlir.ir",),
     "passmanager": ("jaxlib.mlir.passmanager",),
-    "stablehlo": ("jaxlib.mlir.dialects.stablehlo",),
-    "hlo": ("jaxlib.mlir.dialects.stablehlo",),
-    "chlo": ("jaxlib.mlir.dialects.chlo",),
+    "stablehlo": ("jaxlib.mlir._mlir_libs._stablehlo",),
+    "chlo": ("jaxlib.mlir._mlir_libs._chlo",),
     "func": ("jaxlib.mlir.dialects.func",),
     "sdy": ("jaxlib.mlir.dialects.sdy",),
     "gpu_linalg": ("jaxlib.gpu_linalg",),

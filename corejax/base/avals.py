@@ -216,6 +216,11 @@ def _of_ndarray(value: Any) -> ShapedArray:
     return known_aval(key) or _of_numpy.put(key, ShapedArray(*key))
 
 
+def is_masked(value: object) -> bool:
+    """Whether it is an array with a mask. Only subclasses are compared: naming theirs imports a large module."""
+    return isinstance(value, np.ndarray) and type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray)
+
+
 def is_foreign(value: object) -> bool:
     """Whether it is an array of a library other than NumPy, which shares its memory by DLPack, or stands for an array.
 

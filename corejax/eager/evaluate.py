@@ -15,7 +15,7 @@ import numpy as np
 from corejax.arrays.array import Array, new_array
 from corejax.arrays.storage import as_scalar, is_in_order, is_on_device, read_only
 from corejax.base import dtypes
-from corejax.base.avals import ShapedArray
+from corejax.base.avals import ShapedArray, is_masked
 from corejax.base.known_trees import OTHER
 from corejax.base.late import late
 from corejax.kernel import checks
@@ -275,7 +275,7 @@ def _unshare(out: Array, raw: list[Any]) -> Array:
 def _as_ndarray(primitive: Primitive, out: object, expected: ShapedArray) -> Any:
     if type(out) is Array and hasattr(out, "_host"):
         return out._host
-    if isinstance(out, np.ndarray) and not isinstance(out, np.ma.MaskedArray):
+    if isinstance(out, np.ndarray) and not is_masked(out):
         return read_only(np.asarray(out))
     if isinstance(out, np.generic):
         return out  # a dtype that no array can have: the caller reports it

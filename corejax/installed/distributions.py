@@ -12,7 +12,8 @@ from corejax.installed.groups import CHECKS, COMMANDS, GROUPS, NAMESPACES, PREFI
 _VALUE = re.compile(r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*)\s*(:\s*(?P<attr>[^\W\d]\w*(\.[^\W\d]\w*)*)\s*)?(\[.*\])?")
 
 _FOLD = re.compile(r"\n[ \t]+")
-_REQUIRES = re.compile(r"^Requires-Dist:[ \t]*(.*?)[ \t\r]*$", re.MULTILINE | re.IGNORECASE)
+_REQUIRES, _VERSION = (re.compile(rf"^{name}:[ \t]*(.*?)[ \t\r]*$", re.MULTILINE | re.IGNORECASE)
+                       for name in ("Requires-Dist", "Version"))
 
 
 class Distribution(Protocol):
@@ -70,10 +71,11 @@ class Pack:
 
     @property
     def version(self) -> str:
-        """Read from the metadata when it is first asked for: parsing it takes longer than all else of a scan."""
+        """Read from the metadata when it is first asked for: finding it takes as long as all else of a scan."""
         if not self._version:
             try:
-                self._version = str(self._distribution.version or "of unknown version")
+                found = _lines(self._distribution, _VERSION)
+                self._version = str(found[0] if found else self._distribution.version or "of unknown version")
             except Exception:  # broken metadata must not hide the error that is being described
                 self._version = "of unknown version"
         return self._version
@@ -114,13 +116,19 @@ class Pack:
 def requires(distribution: Distribution) -> list[str]:
     """The lines of metadata that say what a distribution requires; none if its metadata is broken."""
     try:
-        text = distribution.read_text("METADATA")
-        if not text:
-            return list(distribution.requires or ())
-        head = _FOLD.sub(" ", text.partition("\n\n")[0])  # parsing all of it takes a hundred times as long
-        return _REQUIRES.findall(head)
+        found = _lines(distribution, _REQUIRES)
+        return list(distribution.requires or ()) if found is None else found
     except Exception:  # broken metadata must not hide what is being described
         return []
+
+
+def _lines(distribution: Distribution, wanted: re.Pattern[str]) -> list[str] | None:
+    """What these lines of its metadata say, without parsing all of it, which takes a hundred times as long.
+
+    None if there is no such file.
+    """
+    text = distribution.read_text("METADATA")
+    return wanted.findall(_FOLD.sub(" ", text.partition("\n\n")[0])) if text else None
 
 
 # Reading entry points

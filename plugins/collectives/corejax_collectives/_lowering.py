@@ -92,7 +92,7 @@ def _reducing(ctx: Any, operation: str, x: Any, out_type: Any, combine: Callable
     out = ctx.op(operation, [x], attributes | channel(ctx) | {"use_global_device_ids": ctx.attribute("unit")},
                  [out_type], 1)
     scalar = ctx.types[ShapedArray((), ctx.avals_in[0].dtype)]
-    ctx.fill(out.owner.regions[0], [scalar, scalar], lambda a, b: [ctx.lower(combine, a, b)])
+    ctx.fill(ctx.regions[0], [scalar, scalar], lambda a, b: [ctx.lower(combine, a, b)])
     return out
 
 

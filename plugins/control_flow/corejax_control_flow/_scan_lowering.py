@@ -102,7 +102,7 @@ def while_op(ctx: Any, state: Sequence[Any], condition: Callable[..., Values], b
     kinds = [value.type for value in (*spare, *state)]
     outs = ctx.op("stablehlo.while", [*spare, *state], None, kinds, 2)
     outs = outs if isinstance(outs, list) else [outs]
-    for region, write_region in zip(outs[0].owner.regions, (condition, body), strict=True):
+    for region, write_region in zip(ctx.regions, (condition, body), strict=True):
         block = region.blocks.append(*kinds)
         with ctx.ir.InsertionPoint(block):
             count, inner = parts(block.arguments, (len(spare),))

@@ -699,7 +699,7 @@ class _Lowering(NamedTuple):
         scalar = ctx.type_of(ShapedArray((), dtypes.bool_))
         axes = ctx.ir.DenseI64ArrayAttr.get(range(len(going.type.shape)))
         found = ctx.op("stablehlo.reduce", [going, ctx.constant(np.False_)], {"dimensions": axes}, [scalar], 1)
-        block = found.owner.regions[0].blocks.append(scalar, scalar)
+        block = ctx.regions[0].blocks.append(scalar, scalar)
         with ctx.ir.InsertionPoint(block):
             ctx.op("stablehlo.return", [ctx.op("stablehlo.or", block.arguments, None, [scalar])], None, [])
         return found

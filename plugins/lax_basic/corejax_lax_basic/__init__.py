@@ -58,7 +58,7 @@ from corejax_lax_basic.scattering import (
     scatter_mul,
     scatter_sub,
 )
-from corejax_lax_basic.selection import clamp, select, select_n
+from corejax_lax_basic.selection import clamp, limited as limited, select, select_n
 from corejax_lax_basic.shapes import (
     broadcast,
     broadcast_in_dim,

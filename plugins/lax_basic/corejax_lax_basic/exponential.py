@@ -62,7 +62,7 @@ cbrt = define(families.unary(
     "cbrt", np.cbrt, hlo=_accurate.cbrt, dtypes="f", jvp=factors(lambda out, x: mul(1 / 3, integer_pow(out, -2))),
     domain=(0.2, 3.0), accurately=accurately,
     doc="The cubic root, negative for negative x. Its derivative at 0 is infinite.",
-    example="cbrt(np.array([8.0, -27.0])).tolist() -> [2.0, -3.0]"))
+    example="cbrt(np.array([8.0, -1.0])).tolist() -> [2.0, -1.0]"))
 
 
 # Powers

@@ -143,7 +143,7 @@ class _Scatter:
             "scatter_dimension_numbers": numbers, "indices_are_sorted": ctx.ir.BoolAttr.get(indices_are_sorted),
             "unique_indices": ctx.ir.BoolAttr.get(unique_indices)}, regions=1)
         scalar = ctx.type_of(ShapedArray((), ctx.avals_in[0].dtype))
-        body = out.owner.regions[0].blocks.append(scalar, scalar)
+        body = ctx.regions[0].blocks.append(scalar, scalar)
         with ctx.ir.InsertionPoint(body):
             kept = ctx.op(self._operation, [*body.arguments], None, [scalar]) if self._operation else body.arguments[1]
             ctx.op("stablehlo.return", [kept], None, [])

@@ -103,7 +103,7 @@ nextafter = binary(np.nextafter, lax.nextafter, "The next number after x1 toward
                    "nextafter(1.0, 2.0).item() -> 1.0000000000000002", "f", fast=lax.nextafter, kinds="f",
                    takes_numpy=False)
 spacing = unary(np.spacing, reals.spacing, "The distance to the next number away from 0.",
-                "spacing(1.0).item() -> 2.220446049250313e-16", "f", takes_numpy=False)
+                "spacing(1.0).item() -> 2.220446049250313e-16", "f", takes_numpy=in_memory.spacing)
 frexp = unary(np.frexp, reals.split_exponent, "A fraction from 0.5 to 1 and an exponent: x is fraction * 2**exponent.",
               "frexp(6.0) -> (Array(0.75, dtype=float64), Array(3, dtype=int32))", "f")
 modf = unary(np.modf, reals.whole_and_rest, "The fraction and the whole part, both with the sign of x.",
@@ -143,7 +143,7 @@ fmod = binary(np.fmod, integers.remainder_of_dividend, "The remainder of x1 / x2
 power = binary(np.power, reals.power, "x1 to the power of x2.", "power(2.0, 3).item() -> 8.0", promoting=False,
                fast=reals.power, takes_numpy=False)
 float_power = binary(np.float_power, reals.float_power, "x1 to the power of x2, as 64-bit floats.",
-                     "float_power(2, -1).item() -> 0.5", takes_numpy=False)
+                     "float_power(2, -1).item() -> 0.5", takes_numpy=in_memory.float_power)
 gcd = binary(np.gcd, integers.greatest_divisor, "The greatest common divisor.", "gcd(12, 18).item() -> 6")
 lcm = binary(np.lcm, integers.least_multiple, "The least common multiple.", "lcm(4, 6).item() -> 12")
 logaddexp = binary(np.logaddexp, reals.log_of_sum, "log(exp(x1) + exp(x2)), without overflow.",

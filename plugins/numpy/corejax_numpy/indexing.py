@@ -314,7 +314,7 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, 
     return operators.reshape(operators.at(flat(x))[places].set(values, mode="drop"), aval_of(x).shape)
 
 
-@public
+@directly(in_memory_places.put_along_axis, arrays=3)
 def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: int | None = -1, inplace: bool = True,
                    *, mode: str | None = None) -> Array:
     """The array with values at indices along an axis, each in the row of its index. Pass `inplace=False`.

@@ -14,6 +14,7 @@ from corejax.errors import CorejaxValueError
 from corejax.plugin import NotDirectly, directly, operators, refused, shaping
 from corejax_numpy._arrays import array
 from corejax_numpy._asked import checked_order, placed, shape as sizes_of
+from corejax_numpy._in_memory import polynomials as in_memory_polynomials
 from corejax_numpy._values import spread
 
 __all__ = ["diag", "diagflat", "eye", "identity", "tri", "tril", "triu", "vander"]
@@ -146,9 +147,9 @@ def diagflat(v: Any, k: int = 0) -> Array:
 
 
 def _powers_by_numpy(x: Any, N: int | None = None, increasing: bool = False) -> Any:
-    if x.dtype.kind == "c":  # infinite numbers have other products
+    if x.dtype.kind == "c" or x.ndim != 1:  # infinite numbers have other products
         raise NotDirectly
-    return np.vander(x, N, increasing)
+    return in_memory_polynomials.powers(x, x.size if N is None else N, increasing)
 
 
 @directly(_powers_by_numpy)

@@ -45,7 +45,7 @@ def reduce(ctx: Any, x: Any, out_aval: ShapedArray, axes: Sequence[int], identit
     """`combine` along axes, starting from its identity."""
     out = ctx.op("stablehlo.reduce", [x, ctx.constant(identity)], _dimensions(ctx, axes), [ctx.types[out_aval]], 1)
     scalar = ctx.types[ShapedArray((), out_aval.dtype)]
-    ctx.fill(out.owner.regions[0], [scalar, scalar], lambda a, b: [combine(a, b)])
+    ctx.fill(ctx.regions[0], [scalar, scalar], lambda a, b: [combine(a, b)])
     return out
 
 
@@ -76,7 +76,7 @@ def position(ctx: Any, x: Any, aval: ShapedArray, axis: int, index_dtype: np.dty
         return [select(ctx, a_wins, a, b), select(ctx, a_first, a_index, b_index)]
 
     value, index = [ctx.types[ShapedArray((), dtype)] for dtype in (aval.dtype, index_dtype)]
-    ctx.fill(outs[0].owner.regions[0], [value, index, value, index], combine)
+    ctx.fill(ctx.regions[0], [value, index, value, index], combine)
     return outs[1]
 
 
@@ -140,7 +140,7 @@ def running_by_windows(ctx: Any, x: Any, aval: ShapedArray, axis: int, reverse: 
     start = ctx.constant(np.asarray(identity, aval.dtype))
     out = ctx.op("stablehlo.reduce_window", [x, start], attributes, [x.type], 1)
     scalar = ctx.types[ShapedArray((), aval.dtype)]
-    ctx.fill(out.owner.regions[0], [scalar, scalar], lambda a, b: [combine(a, b)])
+    ctx.fill(ctx.regions[0], [scalar, scalar], lambda a, b: [combine(a, b)])
     return out
 
 
@@ -156,7 +156,7 @@ def _counted(ctx: Any, start: int, stop: int, kinds: Sequence[Any], state: Seque
     """A loop over integers: `state = body(i, *state)` for each i from `start` on."""
     kinds = [ctx.types[_COUNTER], *kinds]
     outs = ctx.op("stablehlo.while", [_counter(ctx, start), *state], None, kinds, 2)
-    condition, step = outs[0].owner.regions
+    condition, step = ctx.regions
     ctx.fill(condition, kinds, lambda i, *_: [compare(ctx, i, _counter(ctx, stop), "LT")])
     ctx.fill(step, kinds, lambda i, *state: [binary(ctx, "add")(i, _counter(ctx, 1)), *body(i, *state)])
     return outs[1:]  # type: ignore[no-any-return]

@@ -124,7 +124,7 @@ def _alone(ctx: Any, x: Any, aval: ShapedArray, dimension: int) -> Any:
     scalar = ctx.type_of(ShapedArray((), dtypes.bool_))
     some = ctx.op("stablehlo.reduce", [negative_zeros, ctx.constant(np.zeros((), dtypes.bool_))],
                   {"dimensions": ctx.ir.DenseI64ArrayAttr.get(range(aval.ndim))}, [scalar], 1)
-    ctx.fill(some.owner.regions[0], [scalar] * 2, lambda a, b: [_op(ctx, "or", a, b)])
+    ctx.fill(ctx.regions[0], [scalar] * 2, lambda a, b: [_op(ctx, "or", a, b)])
 
     def moved() -> list[Any]:  # integers don't tell which zero has the sign, places do
         places = _permutation(ctx, [x], [aval], dimension)
@@ -135,7 +135,7 @@ def _alone(ctx: Any, x: Any, aval: ShapedArray, dimension: int) -> Any:
         return [_bits_as(ctx, bits, aval)]
 
     out = ctx.op("stablehlo.if", [some], None, [ctx.type_of(aval)], 2)
-    for region, body in zip(out.owner.regions, (moved, made_anew), strict=True):
+    for region, body in zip(ctx.regions, (moved, made_anew), strict=True):
         ctx.fill(region, [], body)
     return out
 
@@ -296,7 +296,7 @@ def _sort(ctx: Any, args: Sequence[Any], avals: Sequence[ShapedArray], dimension
         [ctx.type_of(aval) for aval in avals], 1)
     outs = outs if isinstance(outs, list) else [outs]
     pairs = [ctx.type_of(ShapedArray((), aval.dtype)) for aval in avals for _ in range(2)]
-    ctx.fill(outs[0].owner.regions[0], pairs, precedes)
+    ctx.fill(ctx.regions[0], pairs, precedes)
     return outs
 
 

@@ -168,7 +168,7 @@ def reduce_window(ctx: Any, xs: Sequence[Any], inits: Sequence[Any], out_types: 
                   {**attributes, "padding": ctx.ir.DenseIntElementsAttr.get(pads)}, out_types, 1)
     outs = outs if isinstance(outs, list) else [outs]
     scalars = [init.type for init in inits]
-    ctx.fill(outs[0].owner.regions[0], [*scalars, *scalars], lambda *pair: list(combine(*pair)))
+    ctx.fill(ctx.regions[0], [*scalars, *scalars], lambda *pair: list(combine(*pair)))
     return outs
 
 

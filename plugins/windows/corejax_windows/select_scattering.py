@@ -106,7 +106,7 @@ class SelectAndScatter:
             "window_dimensions": array(list(window_dimensions)), "window_strides": array(list(window_strides)),
             "padding": ctx.ir.DenseIntElementsAttr.get(pads)}, None, 2)
         scalar = ctx.type_of(ShapedArray((), ctx.avals_in[0].dtype))
-        for region, jaxpr in zip(out.owner.regions, (select_jaxpr, scatter_jaxpr), strict=True):
+        for region, jaxpr in zip(ctx.regions, (select_jaxpr, scatter_jaxpr), strict=True):
             ctx.fill(region, [scalar, scalar], lambda *pair, jaxpr=jaxpr: [
                 ctx.lower(lambda *xs: carrying.run(jaxpr, xs), *pair)[0]])
         return out

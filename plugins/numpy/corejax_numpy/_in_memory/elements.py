@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from corejax.plugin import NotDirectly
+from corejax_lax_basic import limited
 
-__all__ = ["clip", "i0", "imag", "real", "reciprocal", "rounded"]
+__all__ = ["clip", "float_power", "i0", "imag", "real", "reciprocal", "rounded", "spacing"]
 
 
 def real(function: Any) -> Callable[[Any, Any], Any]:
@@ -39,6 +40,19 @@ def imag(val: Any) -> Any:
     return np.zeros(x.shape, x.dtype)
 
 
+def spacing(x: Any) -> Any:
+    return np.copysign(np.spacing(np.abs(x)), x)  # that of -0.0 is negative
+
+
+def float_power(x1: Any, x2: Any) -> Any:
+    if not any([type(x) is complex or getattr(x, "dtype", _DOUBLE).kind == "c" for x in (x1, x2)]):
+        return np.float_power(x1, x2)
+    raise NotDirectly
+
+
+_DOUBLE = np.dtype(np.float64)
+
+
 def i0(x: Any) -> Any:
     if np.asarray(x).dtype.char != "d":
         raise NotDirectly
@@ -46,6 +60,8 @@ def i0(x: Any) -> Any:
 
 
 def clip(arr: Any, min: Any = None, max: Any = None) -> Any:
+    if type(arr) is np.ndarray and min is not None and max is not None:
+        return limited(min, arr, max)
     x = arr if min is None else np.maximum(arr, min)
     return x if max is None else np.minimum(x, max)
 

@@ -52,14 +52,16 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
 
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any:
     xp, fp = np.asarray(xp), np.asarray(fp)
-    if xp.dtype.char != "d" or fp.dtype.char not in "dD" or isinstance(left, str) or isinstance(right, str):
+    if (xp.dtype.char, fp.dtype.char) not in (("d", "d"), ("d", "D"), ("f", "f")):
         raise NotDirectly
-    if not (type(x) is float or np.asarray(x).dtype.char == "d"):
+    if isinstance(left, str) or isinstance(right, str):
+        raise NotDirectly
+    if not (type(x) is float or np.asarray(x).dtype == xp.dtype):
         raise NotDirectly
     found = np.interp(x, xp, fp, left, right)
     if np.isnan(found).any() or (xp[1:] - xp[:-1] < 1e-30).any():
         raise NotDirectly
-    return found
+    return found.astype(fp.dtype, copy=False)
 
 
 def unwrap(p: Any, discont: Any = None, axis: Any = -1, period: Any = 2 * pi) -> Any:

@@ -100,7 +100,7 @@ def nanpercentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_
 def nanquantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
                 method: str = "linear", keepdims: bool = False) -> Any:
     x = _floats(a)
-    if x.dtype.char != "d" or not x.size or not x.ndim or axis is not None and x.ndim > 1:
+    if x.dtype.char not in "fd" or not x.size or not x.ndim or axis is not None and x.ndim > 1:
         raise NotDirectly
     present = x[x == x]
     if not present.size:

@@ -12,7 +12,7 @@ import numpy as np
 from corejax.plugin import NotDirectly
 from corejax_numpy._in_memory.matrices import eps_of, lstsq
 
-__all__ = ["poly", "polyadd", "polyder", "polyfit", "polyint", "polysub", "roots"]
+__all__ = ["poly", "polyadd", "polyder", "polyfit", "polyint", "polysub", "powers", "roots"]
 
 
 def polyadd(a1: Any, a2: Any) -> Any:
@@ -29,6 +29,16 @@ def _padded(a1: Any, a2: Any) -> tuple[Any, Any]:
         return a1, a2
     zeros = np.zeros(abs(missing), (a2 if missing > 0 else a1).dtype)
     return (a1, np.concatenate((zeros, a2))) if missing > 0 else (np.concatenate((zeros, a1)), a2)
+
+
+def powers(x: Any, count: int, increasing: bool = False) -> Any:
+    """`np.vander`, but in the vector's dtype."""
+    found = np.ones((x.size, count), "l" if x.dtype.kind == "b" else x.dtype)
+    rising = found if increasing else found[:, ::-1]
+    if count > 1:
+        rising[:, 1:] = x[:, None]
+        np.multiply.accumulate(rising[:, 1:], 1, None, rising[:, 1:])
+    return found
 
 
 def polyder(p: Any, m: int = 1) -> Any:
@@ -67,7 +77,7 @@ def roots(p: Any) -> Any:
 def polyfit(x: Any, y: Any, deg: int, rcond: float | None = None) -> Any:
     if x.dtype.char not in "fd" or x.dtype is not y.dtype or x.ndim != 1 or not x.size or deg < 0:
         raise NotDirectly
-    matrix = np.vander(x, deg + 1)
+    matrix = powers(x, deg + 1)
     scale = np.sqrt(np.add.reduce(matrix * matrix, 0))
     found = lstsq(matrix / scale, y, x.size * eps_of(x) if rcond is None else float(rcond))[0]
     return found / (scale if y.ndim == 1 else scale[:, None])
