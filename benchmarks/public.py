@@ -33,8 +33,10 @@ from benchmarks.public_arguments import (
     EAGER_ONLY,
     MODULES,
     NOT_TIMED,
+    NUMPYS_TIME,
     REASONS,
     REASONS_COMPILED,
+    SEVERAL,
     STEPS,
     Function,
     Step,
@@ -46,6 +48,9 @@ SIZES, SIDES = (8, 10_000, 1_000_000), (8, 100, 400)
 MARGIN = 0.9
 _NOT_THERE = "JAX has no such function"
 _CALL_SECONDS = 1.5e-6
+#: What NumPy takes, at least, where its time is the reason.
+_AS_LONG = 0.75
+_SEVERAL_SECONDS = 80e-6
 _ROUNDS, _SAMPLE_SECONDS, _MOST_SECONDS = 9, 0.002, 2.5
 
 def public_names() -> list[str]:
@@ -233,9 +238,11 @@ def page(found: Sequence[Found], missing: Sequence[tuple[str, str]], minutes: fl
 
 def _why(one: Found) -> str:
     """The reason why a function is slower, if one is known."""
-    if one.how == "compiled" and one.ours - one.jax < _CALL_SECONDS * 1e6:
-        return CALL
-    return (REASONS_COMPILED if one.how == "compiled" else REASONS).get(one.name, "")
+    if one.how == "compiled":
+        return CALL if one.ours - one.jax < _CALL_SECONDS * 1e6 else REASONS_COMPILED.get(one.name, "")
+    if one.numpy is not None and one.numpy > _AS_LONG * one.ours:
+        return NUMPYS_TIME
+    return SEVERAL if one.ours < _SEVERAL_SECONDS * 1e6 else REASONS.get(one.name, "")
 
 
 def table(found: Sequence[Found]) -> str:

@@ -278,26 +278,33 @@ NOT_TIMED: dict[str, str] = {
 
 _NUMPY = "NumPy computes it, in one thread and without compiling: what is small takes a few µs"
 _ACCURATE = "right to a few units in the last place, where the compiler's own loses many"
+_DOUBLE = "64-bit floats, like NumPy's, where JAX's are 32 bits wide"
+_SAME_PROGRAM = "the same program, as text, as JAX's: what differs is the memory that it gets"
 
-#: Functions that are slower than JAX's eagerly, and why.
+#: Functions that are slower than JAX's eagerly, and why, where NumPy's own time and the number of operations don't say.
 REASONS: dict[str, str] = {
-    **{f"numpy.fft.{name}": _NUMPY for name in FFT}, "lax.fft": _NUMPY,
     **{f"numpy.{name}": _NUMPY for name in """where select logical_and logical_or logical_xor logical_not heaviside
        nan_to_num cross isreal iscomplex std var prod cumprod interp searchsorted spacing nextafter isclose allclose
        deg2rad rad2deg degrees radians fabs isin logaddexp logaddexp2 float_power hypot trapezoid""".split()},
-    **{f"lax.{name}": _NUMPY for name in """select select_n clz round sign nextafter mulhi iota tile
-       reduce_prod""".split()}}
+    **{f"lax.{name}": _NUMPY for name in """fft select select_n clz round sign nextafter mulhi iota tile
+       reduce_prod""".split()},
+    **{f"lax.{name}": _ACCURATE for name in "erf erfc erf_inv igamma igammac zeta polygamma betainc".split()}}
 
 #: The same of compiled functions.
 REASONS_COMPILED: dict[str, str] = {
     **{f"{module}.{name}": _ACCURATE for module, names in (
-        ("lax", "acosh asinh atanh cbrt exp2 erf erfc erf_inv igamma igammac zeta"),
+        ("lax", "acosh asinh atanh cbrt exp2 erf erfc erf_inv igamma igammac zeta polygamma betainc"),
         ("numpy", "acosh arccosh asinh arcsinh atanh arctanh cbrt exp2 logaddexp logaddexp2"))
        for name in names.split()},
+    **{f"numpy.{name}": _DOUBLE for name in ("tri",)},
     "numpy.trapezoid": "the ends are added, not taken from the sum of all: an infinite one doesn't make NaN"}
 
 #: Where nothing else is said of a compiled function of few elements.
 CALL = "the call: some 0.8 µs of Python beside JAX's C++"
+#: Where NumPy's own function takes as long.
+NUMPYS_TIME = "NumPy's own function takes as long: one thread, and memory for each operation's result"
+#: Where nothing else is said of an eager call that takes little time.
+SEVERAL = "several operations, each started by Python, where JAX starts one program"
 
 STEPS: dict[str, Callable[..., Any]] = {
     "fori": lambda i, x: x * 0.9 + 0.1, "below": lambda x: x[0] < 100.0, "twice": lambda x: x * 2.0,

@@ -390,6 +390,17 @@ def test_eager_computation_loads_no_jaxlib() -> None:
     assert "False" == python("import corejax, sys; corejax.lax.sin(1.0); print('jaxlib' in sys.modules)")
 
 
+def test_a_compiled_call_loads_no_large_module_that_it_does_not_need() -> None:
+    loaded = python("""
+        import sys
+        import numpy as np
+        import corejax as cj
+        cj.jit(cj.grad(lambda x: (cj.lax.sin(x) * x + 1.0).sum()))(np.ones(3))
+        print(*sys.modules)""").split()
+    assert "jaxlib.mlir.ir" in loaded
+    assert not {"jaxlib.mlir.dialects.stablehlo", "jaxlib.mlir.dialects.chlo", "numpy.ma", "email.parser"} & set(loaded)
+
+
 def test_no_computation_imports_jax() -> None:
     assert "False" == python(_PROGRAM.rpartition("print")[0] + "import sys; print('jax' in sys.modules)")
 

@@ -166,7 +166,7 @@ class Clamp(families.Elementwise):
 
     def __init__(self) -> None:
         super().__init__(
-            "clamp", limited, arity=3, hlo="clamp", dtypes="iuf",
+            "clamp", lambda low, x, high: limited(low, x, high), arity=3, hlo="clamp", dtypes="iuf",
             jvp=partials(lambda t, out, low, x, high: _where(bitwise_and(gt(low, x), lt(low, high)), t),
                          lambda t, out, low, x, high: _where(bitwise_and(gt(x, low), lt(x, high)), t),
                          lambda t, out, low, x, high: _where(bitwise_or(lt(high, x), lt(high, low)), t)),

@@ -44,6 +44,8 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     [[1, 2, 3], [1, 2, 3]]
     """
     shape, wanted = shape_of(arr), shape_of(like_arr)
+    if shape == wanted and isinstance(arr, Array):
+        return arr
     end = wanted[len(wanted) - len(shape):]
     if len(shape) > len(wanted) or any([n not in (1, m) for n, m in zip(shape, end, strict=True)]):
         raise refused("broadcast_like", f"{aval_of(arr)} doesn't broadcast to shape {wanted}", got=str(aval_of(arr)),

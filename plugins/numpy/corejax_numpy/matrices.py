@@ -128,11 +128,9 @@ def diag(v: Any, k: int = 0) -> Array:
 
 
 def _with_diagonal(v: Any, k: int) -> Any:
-    size = v.size + abs(k)
-    zero = lax.full_like(v, 0, shape=())
-    columns = lax.pad(v, zero, [(max(k, 0), max(-k, 0), 0)])  # each element in the column where it goes
-    rows = lax.broadcast_in_dim(columns, (size, size), (1,))
-    return lax.select_n(_below(size, size, k, True), lax.full_like(rows, 0), rows)
+    size, places = v.size + abs(k), np.arange(v.size)
+    zeros = lax.full_like(v, 0, shape=(size, size))
+    return operators.at(zeros)[places + max(-k, 0), places + max(k, 0)].set(v, unique_indices=True)
 
 
 @directly(np.diagflat)

@@ -119,10 +119,9 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
         return x
     if not dtypes.is_inexact(x.dtype):
         x = array(lax.convert_element_type(x, dtypes.default_dtype("i")))
-    factors = [float(np.prod(np.arange(k - m + 1, k + 1.0))) for k in range(m, x.size)][::-1]
-    if not factors:
+    if x.size <= m:
         return lax.full((0,), 0, x.dtype)
-    return x[:x.size - m] * lax.convert_element_type(np.asarray(factors), x.dtype)
+    return x[:x.size - m] * _factorials(np.arange(x.size - 1, m - 1, -1), m, x.dtype)
 
 
 @directly(in_memory.polyint)
@@ -141,9 +140,8 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
         raise refused("polyint", "there must be a constant for each integration", got=str(constants.aval),
                       wanted=f"one element, or {m}", todo="pass k=0.0 for zeros", kind=CorejaxValueError)
     constants = constants if constants.size == m else lax.broadcast_in_dim(constants, (m,), (0,))
-    size = x.size + m
-    divisors = [float(np.prod(np.maximum(1.0, np.arange(i - m + 1, i + 1.0)))) for i in range(size)][::-1]
-    return lax.concatenate((x, constants), 0) / lax.convert_element_type(np.asarray(divisors), x.dtype)
+    divisors = _factorials(np.arange(x.size + m - 1, -1, -1), m, x.dtype)
+    return lax.concatenate((x, constants), 0) / divisors
 
 
 @directly(in_memory.poly)
@@ -257,6 +255,15 @@ def _order(name: str, m: Any) -> int:
         raise refused(name, "the order can't be negative", got=f"m={order}", wanted="m >= 0",
                       todo="use polyint for integrals, polyder for derivatives", kind=CorejaxValueError)
     return order
+
+
+def _factorials(highest: np.ndarray, count: int, dtype: np.dtype) -> Any:
+    """The products of so many factors, from these numbers down, but none below 1."""
+    found = np.ones(highest.shape)
+    with np.errstate(over="ignore"):
+        for i in range(min(count, int(highest[0]))):
+            found *= np.maximum(highest - i, 1)
+        return found.astype(dtype) if dtypes.is_inexact(dtype) else array(lax.convert_element_type(found, dtype))
 
 
 def _trimmed(name: str, x: Any, tolerance: float = 0.0, todo: str = "leave trim_leading_zeros out") -> Any:

@@ -196,8 +196,11 @@ def cross(a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: i
         return left[0] * right[1] - left[1] * right[0]
     (x1, x2, x3), (y1, y2, y3) = [part if len(part) == 3 else [*part, None] for part in (left, right)]
     parts = [_determinant(x2, x3, y2, y3), _determinant(x3, x1, y3, y1), _determinant(x1, x2, y1, y2)]
-    at = shaping.canonical_axis("cross", axisc, aval_of(parts[0]).ndim + 1)
-    return lax.concatenate([lax.expand_dims(part, (at,)) for part in parts], at)
+    ndim = aval_of(parts[0]).ndim + 1
+    order = list(range(1, ndim))
+    order.insert(shaping.canonical_axis("cross", axisc, ndim), 0)
+    beside = lax.concatenate([lax.expand_dims(part, (0,)) for part in parts], 0)  # several times as fast as at the end
+    return lax.transpose(beside, tuple(order))
 
 
 def _numpy_trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:

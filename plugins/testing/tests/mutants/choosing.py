@@ -89,7 +89,7 @@ MUTANTS = (
         ("xla_translation", "comparison", "comparison_direction LT", "comparison_direction LE"),
     )),
     *mutants_of("clamp", SELECTION, "Clamp", (
-        ("impl", "order", "np.minimum(np.maximum(low, x), high)", "np.maximum(np.minimum(x, high), low)"),
+        ("impl", "order", "limited(low, x, high)", "np.maximum(np.minimum(x, high), low)"),
         ("jvp", "dropped term", "bitwise_or(lt(high, x), lt(high, low))", "lt(high, x)"),
         ("jvp", "comparison", "bitwise_and(gt(x, low), lt(x, high))", "bitwise_or(gt(x, low), lt(x, high))"),
         ("jvp", "dropped term", "bitwise_and(gt(low, x), lt(low, high))", "gt(low, x)"),

@@ -57,7 +57,7 @@ MUTANTS = (
         ("jvp", "missing case", "if all([type(t) is Zero for t in dots]):", "if any([type(t) is Zero for t in dots]):"),
     )),
     *mutants_of("clamp", SELECTION, "Clamp", (
-        ("impl", "missing case", "np.minimum(np.maximum(low, x), high)", "np.fmin(np.fmax(low, x), high)"),
+        ("impl", "missing case", "limited(low, x, high)", "np.fmin(np.fmax(low, x), high)"),
     )),
 
     *mutants_of("dot_general", LINEAR, "to_multiply", (
