@@ -51,6 +51,8 @@ _CALL_SECONDS = 1.5e-6
 #: What NumPy takes, at least, where its time is the reason.
 _AS_LONG = 0.75
 _SEVERAL_SECONDS = 80e-6
+#: How slow a call of few elements is at most where the call itself is the reason.
+_OF_A_CALL = 0.65
 _ROUNDS, _SAMPLE_SECONDS, _MOST_SECONDS = 9, 0.002, 2.5
 
 def public_names() -> list[str]:
@@ -238,11 +240,14 @@ def page(found: Sequence[Found], missing: Sequence[tuple[str, str]], minutes: fl
 
 def _why(one: Found) -> str:
     """The reason why a function is slower, if one is known."""
+    is_small = one.size == sizes_of(one.name)[0]
     if one.how == "compiled":
-        return CALL if one.ours - one.jax < _CALL_SECONDS * 1e6 else REASONS_COMPILED.get(one.name, "")
+        in_the_call = one.ours - one.jax < _CALL_SECONDS * 1e6 or (is_small and one.ratio > _OF_A_CALL)
+        return CALL if in_the_call else REASONS_COMPILED.get(one.name, "")
     if one.numpy is not None and one.numpy > _AS_LONG * one.ours:
         return NUMPYS_TIME
-    return SEVERAL if one.ours < _SEVERAL_SECONDS * 1e6 else REASONS.get(one.name, "")
+    started = one.ours < _SEVERAL_SECONDS * 1e6 or is_small
+    return REASONS.get(one.name, "") if not started or one.name in REASONS else SEVERAL
 
 
 def table(found: Sequence[Found]) -> str:

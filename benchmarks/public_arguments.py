@@ -279,15 +279,20 @@ NOT_TIMED: dict[str, str] = {
 _NUMPY = "NumPy computes it, in one thread and without compiling: what is small takes a few µs"
 _ACCURATE = "right to a few units in the last place, where the compiler's own loses many"
 _DOUBLE = "64-bit floats, like NumPy's, where JAX's are 32 bits wide"
-_SAME_PROGRAM = "the same program, as text, as JAX's: what differs is the memory that it gets"
+_SAME_PROGRAM = "XLA makes the very same program of JAX's: what differs is the memory that it gets, and chance"
+_IN_RANGE = "numbers out of range become the nearest one, and NaN 0, where NumPy gives anything"
+_ORDER = "NaNs come last and equal zeros stay in order, as NumPy has it"
 
 #: Functions that are slower than JAX's eagerly, and why, where NumPy's own time and the number of operations don't say.
 REASONS: dict[str, str] = {
     **{f"numpy.{name}": _NUMPY for name in """where select logical_and logical_or logical_xor logical_not heaviside
        nan_to_num cross isreal iscomplex std var prod cumprod interp searchsorted spacing nextafter isclose allclose
-       deg2rad rad2deg degrees radians fabs isin logaddexp logaddexp2 float_power hypot trapezoid""".split()},
-    **{f"lax.{name}": _NUMPY for name in """fft select select_n clz round sign nextafter mulhi iota tile
-       reduce_prod""".split()},
+       deg2rad rad2deg degrees radians fabs isin logaddexp logaddexp2 float_power hypot trapezoid tile broadcast_to diag
+       histogram2d polyfit linalg.cross""".split()},
+    **{f"lax.{name}": _NUMPY for name in """fft select select_n clz round sign nextafter mulhi iota tile reduce_prod
+       broadcasted_iota reduce_window logistic reduce_precision complex integer_pow population_count top_k approx_max_k
+       broadcast clamp""".split()},
+    "numpy.astype": _IN_RANGE,
     **{f"lax.{name}": _ACCURATE for name in "erf erfc erf_inv igamma igammac zeta polygamma betainc".split()}}
 
 #: The same of compiled functions.
@@ -296,7 +301,13 @@ REASONS_COMPILED: dict[str, str] = {
         ("lax", "acosh asinh atanh cbrt exp2 erf erfc erf_inv igamma igammac zeta polygamma betainc"),
         ("numpy", "acosh arccosh asinh arcsinh atanh arctanh cbrt exp2 logaddexp logaddexp2"))
        for name in names.split()},
-    **{f"numpy.{name}": _DOUBLE for name in ("tri",)},
+    **{f"numpy.{name}": _DOUBLE for name in ("tri", "float_power")},
+    **{f"{module}.{name}": _SAME_PROGRAM for module, names in (
+        ("lax", "log1p complex conj is_finite imag abs bitwise_or broadcast_like"),
+        ("numpy", "roll fft.rfftn fft.rfft2 cosh linalg.outer linalg.matmul reciprocal correlate"))
+       for name in names.split()},
+    **{name: _ORDER for name in ("numpy.sort_complex", "lax.sort_key_val", "lax.sort", "numpy.sort")},
+    "numpy.vander": "products, as NumPy's: the compiler's powers lose the last digits",
     "numpy.trapezoid": "the ends are added, not taken from the sum of all: an infinite one doesn't make NaN"}
 
 #: Where nothing else is said of a compiled function of few elements.

@@ -27,26 +27,16 @@ class SlogdetResult(NamedTuple):
     logabsdet: Array
 
 
-_det_by_lapack = by_lapack("det")
+_det_by_lapack = by_lapack("det", may_overflow=True)
 
 
 def _det_by_numpy(a: Any) -> Any:
     size = a.shape[-1]
     if size > 3:
-        return _large_det_by_numpy(a)
+        return _det_by_lapack(a)
     if not size or a.shape[-2] != size or a.dtype.char not in "fdFD":
         raise NotDirectly
     return _of_few([[a[..., i, j] for j in range(size)] for i in range(size)])
-
-
-def _large_det_by_numpy(a: Any) -> Any:
-    try:
-        return _det_by_lapack(a)
-    except NotDirectly:
-        found = np.linalg.det(a)  # which may be too large for its dtype
-        if np.isnan(found).any() or not np.isfinite(a).all():
-            raise
-        return found
 
 
 @directly(_det_by_numpy)

@@ -32,10 +32,11 @@ def epsilon(dtype: np.dtype) -> float:
 _LAPACK = getattr(np.linalg, "_umath_linalg", None)
 
 
-def by_lapack(name: str) -> Callable[..., Any]:
+def by_lapack(name: str, may_overflow: bool = False) -> Callable[..., Any]:
     """What `np.linalg` calls itself, which computes in single precision, too, and gives NaNs where there is no result.
 
-    These are left to the general functions, and everything, if NumPy has nothing of this name.
+    These are left to the general functions, and everything, if NumPy has nothing of this name. Results of finite
+    operands that are infinite are right if they `may_overflow`.
     """
     function = getattr(_LAPACK, name, None)
 
@@ -44,7 +45,8 @@ def by_lapack(name: str) -> Callable[..., Any]:
             raise NotDirectly
         out = function(*operands)
         for part in out if type(out) is tuple else (out,):
-            if not np.isfinite(part).all():
+            if not np.isfinite(part).all() and (
+                    not may_overflow or np.isnan(part).any() or not all([np.isfinite(x).all() for x in operands])):
                 raise NotDirectly
         return out
     return call

@@ -23,6 +23,10 @@ def take(a: Any, indices: Any, axis: Any = None, out: None = None, mode: str | N
     return found.copy() if isinstance(found, np.ndarray) and found.base is not None else found
 
 
+#: The kinds of dtypes that hold Python's numbers.
+_HOLDS = {int: "iufc", float: "fc"}
+
+
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1, inplace: bool = True) -> Any:
     x, places = np.asarray(arr), np.asarray(indices)
     fits = x.dtype.kind in _HOLDS.get(type(values), "") or getattr(values, "dtype", None) == x.dtype
@@ -31,10 +35,6 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1, inplace:
     found = x.copy()
     np.put_along_axis(found, places, values, axis)
     return found
-
-
-#: The kinds of dtypes that hold Python's numbers.
-_HOLDS = {int: "iufc", float: "fc"}
 
 
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:

@@ -33,7 +33,7 @@ def _padded(a1: Any, a2: Any) -> tuple[Any, Any]:
 
 def powers(x: Any, count: int, increasing: bool = False) -> Any:
     """`np.vander`, but in the vector's dtype."""
-    found = np.ones((x.size, count), "l" if x.dtype.kind == "b" else x.dtype)
+    found = np.ones((x.size, count), np.int64 if x.dtype.kind == "b" else x.dtype)
     rising = found if increasing else found[:, ::-1]
     if count > 1:
         rising[:, 1:] = x[:, None]
