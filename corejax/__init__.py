@@ -19,6 +19,7 @@ from corejax.arrays.array import Array as Array
 from corejax.arrays.devices import run_by
 from corejax.base import ending
 from corejax.base.caches import generation
+from corejax.base.config import bring_by
 from corejax.base.dtypes import bfloat16 as bfloat16, float0 as float0, load_by
 from corejax.base.errors import CorejaxError
 from corejax.base.facades import find_in, origins
@@ -79,6 +80,7 @@ stand_on(EvalTrace)
 run_by(late("corejax.xla.runtime.client", keep=True), late("corejax.eager.moving", keep=True))
 freeze_by(late("corejax.packs.define"))
 load_by(registry.load_dtype)
+bring_by(registry.installed, registry.load_setting)
 namespaces.serve()
 
 _ORIGINS = origins({

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         PRIMITIVES as PRIMITIVES,
         ROLES as ROLES,
         RULES as RULES,
+        SETTINGS as SETTINGS,
         TABLES as TABLES,
         counted as counted,
         noun as noun,
@@ -55,7 +56,7 @@ else:  # so that type checkers refuse names that aren't there
         "corejax.installed.distributions": "Entry Pack",
         "corejax.installed.groups":
             "AT_TOP CHECKS COMMANDS DTYPES FUNCTIONS GROUPS ITSELF KERNELS NAMESPACES PRIMITIVES ROLES RULES "
-            "TABLES counted noun",
+            "SETTINGS TABLES counted noun",
         "corejax.installed.manifest": "Manifest bringing distribution standard",
         "corejax.installed.namespaces": "is_reserved",
         "corejax.installed.registry": "broken installed load load_entry words",

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from corejax.api.arrays import devices as devices
     from corejax.api.jit import jit as jit
     from corejax.arrays.datamodel import PYTHON_OPERATORS as PYTHON_OPERATORS
-    from corejax.base import structures as structures
+    from corejax.base import settings as settings, structures as structures
     from corejax.base.avals import Linear as Linear, Zero as Zero
+    from corejax.base.config import Setting as Setting
     from corejax.base.elements import ElementType as ElementType
     from corejax.base.source import add_library_package as add_library_package
     from corejax.base.tracebacks import calls_users as calls_users, public as public
@@ -59,7 +60,9 @@ else:  # so that type checkers refuse names that aren't there
         "corejax.api.jit": "jit",
         "corejax.arrays.datamodel": "PYTHON_OPERATORS",
         "corejax.base.avals": "Linear Zero",
+        "corejax.base.config": "Setting",
         "corejax.base.elements": "ElementType",
+        "corejax.base.settings": "=settings",
         "corejax.base.source": "add_library_package",
         "corejax.base.structures": "=structures",
         "corejax.base.tracebacks": "calls_users public",

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import wraps
 from typing import Any
 
-from corejax.base.errors import CorejaxAttributeError, CorejaxValueError
+from corejax.base.errors import CorejaxAttributeError, CorejaxError, CorejaxValueError
 from corejax.base.settings import Name, OneOf, PathName, Refused, Values, Whole
 from corejax.base.source import here
 
@@ -27,9 +27,17 @@ from corejax.base.source import here
 AUTO = "auto"
 
 
+def variable(name: str) -> str:
+    """The environment variable for a setting of this name."""
+    return f"COREJAX_{name.upper()}"
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting: its default, the values it takes, and what it means."""
+    """A setting: its default, the values it takes, and what it means.
+
+    A pack's is found by an entry point in the group `corejax.settings`. From then on it is an attribute of `config`.
+    """
 
     name: str
     default: Any
@@ -39,7 +47,7 @@ class Setting:
     @property
     def env_var(self) -> str:
         """The environment variable for its initial value."""
-        return f"COREJAX_{self.name.upper()}"
+        return variable(self.name)
 
     def check(self, value: object) -> Any:
         """The value in the form that is stored; raises if it isn't valid."""
@@ -145,13 +153,88 @@ class Config(threading.local):
             overlay.update(before)
 
     def __dir__(self) -> list[str]:
-        return list(SETTINGS)
+        return sorted({*SETTINGS, *_later})
 
     def __repr__(self) -> str:
         return f"config({', '.join(f'{name}={getattr(self, name)!r}' for name in SETTINGS)})"
 
 
+class _BeforePacks(Config):
+    """`config`, until it is known which settings packs bring: then it becomes a `Config`.
+
+    An attribute that isn't there may be one of theirs. A class with `__getattr__` is read at half the speed.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        _look()
+        return getattr(self, name)
+
+    def __dir__(self) -> list[str]:
+        with suppress(CorejaxError):  # what is wrong with what is installed is said when it is used
+            _look()
+        return Config.__dir__(self)  # which it is by now
+
+
+# Settings of packs
+
+class _Later:
+    """In the place of a setting that some pack brings: reading it loads that."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        _load(self.name)
+        return getattr(config, self.name)
+
+
+#: The names of settings that packs bring and nothing has used yet.
+_later: set[str] = set()
+
+_look: Callable[[], object]
+_load: Callable[[str], object]
+
+
+def bring_by(look: Callable[[], object], load: Callable[[str], object]) -> None:
+    """Use these to find out which settings packs bring, which is told by `expect`, and to load one: by `declare`."""
+    global _look, _load
+    _look, _load = look, load
+
+
+def expect(names: Iterable[str]) -> None:
+    """Packs bring settings of these names, and no others that haven't been used."""
+    wanted = {name for name in names if name not in SETTINGS}
+    for name in _later - wanted:
+        _later.discard(name)
+        delattr(Config, name)
+    for name in wanted - _later:
+        _later.add(name)
+        setattr(Config, name, _Later(name))
+    threading.local.__setattr__(config, "__class__", Config)
+
+
+def is_own(name: str) -> bool:
+    """Whether it is a setting of corejax's own."""
+    return name in Config.__annotations__
+
+
+def declare(setting: Setting) -> None:
+    """Let a pack's setting be an attribute, with the value that the environment or its default gives it."""
+    if setting.name not in SETTINGS:
+        text = os.environ.get(setting.env_var)
+        value = setting.default if text is None else setting.parse(text)
+        SETTINGS[setting.name] = setting
+        _later.discard(setting.name)
+        setattr(Config, setting.name, value)
+
+
 def _setting(name: str) -> Setting:
+    if name not in SETTINGS:
+        _look()
+        if name in _later:
+            _load(name)
     setting = SETTINGS.get(name)
     if setting is None:
         raise _unknown(name)
@@ -159,9 +242,10 @@ def _setting(name: str) -> Setting:
 
 
 def _unknown(name: str) -> CorejaxAttributeError:
-    close = get_close_matches(name, SETTINGS, n=1)
+    known = dir(config)
+    close = get_close_matches(name, known, n=1)
     return CorejaxAttributeError(f"there is no setting called {name!r}", got=name, where=here(),
-                                 wanted=f"one of: {', '.join(SETTINGS)}",
+                                 wanted=f"one of: {', '.join(known)}",
                                  todo=f"did you mean {close[0]!r}?" if close else "use one of these")
 
 
@@ -175,4 +259,4 @@ for _name, _value in values_from(os.environ).items():
     setattr(Config, _name, _value)
 
 #: The only instance.
-config = Config()
+config: Config = _BeforePacks()

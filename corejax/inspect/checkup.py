@@ -13,7 +13,7 @@ import numpy as np
 from corejax.arrays.array import Array
 from corejax.arrays.storage import Stored
 from corejax.base import _jaxlib, dtypes
-from corejax.base.errors import CorejaxImportError, suggestion
+from corejax.base.errors import CorejaxError, CorejaxImportError, suggestion
 from corejax.inspect import commands, explain, needs, rows
 from corejax.inspect.answers import Problem
 from corejax.installed import groups, manifest, namespaces, registry
@@ -206,6 +206,19 @@ def _of_dtype(entry: Entry) -> Iterator[Problem]:
                           "provides", suggestion(name, known) or "")
 
 
+def _of_setting(entry: Entry) -> Iterator[Problem]:
+    """Look whether its name can be written, and whether its default is one of its values."""
+    setting = registry.load(entry.group, entry.name)
+    if not (entry.name.isidentifier() and entry.name.islower()):
+        yield Problem(entry.pack.name, f"the setting {entry.name!r} can't be written as config.NAME",
+                      "choose an identifier in lower case")
+    try:
+        setting.check(setting.default)
+    except CorejaxError as error:
+        yield Problem(entry.pack.name, f"the default of the setting {entry.name!r} is none of its values: {error.got}",
+                      f"choose {error.wanted}")
+
+
 def _of_command(entry: Entry) -> Iterator[Problem]:
     """Look whether it is one: whether it can be called, and has a name of its own."""
     if entry.name in commands.OWN:
@@ -217,6 +230,7 @@ def _of_command(entry: Entry) -> Iterator[Problem]:
 
 _MORE: dict[str, Callable[[Entry], Iterator[Problem]]] = {
     groups.PRIMITIVES: _of_primitive, groups.NAMESPACES: _of_namespace, groups.DTYPES: _of_dtype,
+    groups.SETTINGS: _of_setting,
     groups.ROLES: _of_role, groups.COMMANDS: _of_command, backends.GROUP: _of_backend}
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from corejax.base.config import SETTINGS, config
+from corejax.base.config import SETTINGS, config, variable
 from corejax.base.errors import CorejaxError
 from corejax.inspect import checking, surroundings, watching
 from corejax.inspect.answers import Problem
@@ -160,7 +160,7 @@ def _settings(problems: list[Problem]) -> Facts:
     """What differs from the defaults, with who says so: an environment variable."""
     found = {name: f"{getattr(config, name)!r}, by {setting.env_var}; the default is {setting.default!r}"
              for name, setting in SETTINGS.items() if getattr(config, name) != setting.default}
-    known = [setting.env_var for setting in SETTINGS.values()]
+    known = [variable(name) for name in dir(config)]  # those of packs, too, which need not be loaded
     for name, value in sorted(os.environ.items()):
         if not name.startswith(_PREFIX) or name in known:
             continue

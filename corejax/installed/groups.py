@@ -16,10 +16,11 @@ RULES = "corejax.rules"
 NAMESPACES = "corejax.namespaces"
 KERNELS = "corejax.kernels"
 DTYPES = "corejax.dtypes"
+SETTINGS = "corejax.settings"
 COMMANDS = "corejax.commands"
 CHECKS = "corejax.checks"
-GROUPS = (PRIMITIVES, FUNCTIONS, ROLES, RULES, NAMESPACES, KERNELS, DTYPES, COMMANDS, CHECKS, "corejax.backends",
-          "corejax.transforms")
+GROUPS = (PRIMITIVES, FUNCTIONS, ROLES, RULES, NAMESPACES, KERNELS, DTYPES, SETTINGS, COMMANDS, CHECKS,
+          "corejax.backends", "corejax.transforms")
 
 #: Before the name of a public function: it is `cj.NAME` rather than `cj.lax.NAME`.
 AT_TOP = "cj/"

@@ -13,10 +13,11 @@ from collections.abc import Iterable, Iterator
 
 import importlib_metadata
 
+from corejax.base.config import expect
 from corejax.base.source import add_library_package
 from corejax.installed import preferences
 from corejax.installed.distributions import Distribution, Entry, Pack, parse
-from corejax.installed.groups import AT_TOP, FUNCTIONS, ITSELF, NAMESPACES, PREFIX, PRIMITIVES, RULES, report
+from corejax.installed.groups import AT_TOP, FUNCTIONS, ITSELF, NAMESPACES, PREFIX, PRIMITIVES, RULES, SETTINGS, report
 from corejax.installed.requirements import canonical
 from corejax.installed.scopes import Scopes, several
 from corejax.installed.targets import EVERY, Choice, Target
@@ -323,6 +324,7 @@ def read() -> Manifest:
             for pack in found.all().values():  # whatever it provides, its frames aren't the user's
                 for package in {entry.module.partition(".")[0] for entry in pack.entries}:
                     add_library_package(package, pack)
+            expect(found.names(SETTINGS))
             for name, fault in found.faults():
                 report((name, "metadata"), fault)
     return found

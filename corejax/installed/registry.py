@@ -15,6 +15,7 @@ from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from corejax.base.caches import generation, new_generation
+from corejax.base.config import Setting, declare, is_own
 from corejax.base.elements import ElementType
 from corejax.base.errors import (
     CorejaxError,
@@ -27,7 +28,17 @@ from corejax.base.errors import (
 from corejax.base.late import late
 from corejax.base.source import add_library_package, here, package_of
 from corejax.installed import reloads
-from corejax.installed.groups import DTYPES, FUNCTIONS, NAMESPACES, PRIMITIVES, ROLES, TABLES, noun, report
+from corejax.installed.groups import (
+    DTYPES,
+    FUNCTIONS,
+    NAMESPACES,
+    PRIMITIVES,
+    ROLES,
+    SETTINGS,
+    TABLES,
+    noun,
+    report,
+)
 from corejax.installed.isolation import Modules, Watch
 
 if TYPE_CHECKING:
@@ -135,6 +146,11 @@ def load_dtype(name: str) -> object:
     return None
 
 
+def load_setting(name: str) -> object:
+    """The setting of this name, which becomes an attribute of `config`."""
+    return load(SETTINGS, name)
+
+
 def load_entry(entry: Entry) -> Any:
     """Import the entry's module and return its object."""
     if (failure := entry.pack.failure) is not None:
@@ -158,6 +174,13 @@ def load_entry(entry: Entry) -> Any:
         if not isinstance(value, ElementType) or value.name != entry.name:
             raise entry_error(entry, "is not an element type of that name", f"{value!r:.80}, by `{entry}`",
                               f"ElementType({entry.name!r}, ...)")
+    elif entry.group == SETTINGS:
+        if not isinstance(value, Setting) or value.name != entry.name:
+            raise entry_error(entry, "is not a setting of that name", f"{value!r:.80}, by `{entry}`",
+                              f"Setting({entry.name!r}, ...)")
+        if is_own(value.name):
+            raise entry_error(entry, "is one of corejax's own", str(entry), "a name of its own")
+        declare(value)
     elif entry.group in (FUNCTIONS, ROLES) and not callable(value):
         raise entry_error(entry, "is not a function", f"{kind_of(value)}, by `{entry}`", "something that can be called")
     reloads.watch(entry.module)

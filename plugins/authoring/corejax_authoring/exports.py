@@ -1,7 +1,7 @@
 """What the modules of a pack export, as the entry points that lead to it.
 
 - A name in a module's `__all__` is public. A function with a `.primitive` is that primitive's entry point, and every
-  public function is in `corejax.functions`. An `ElementType` is an element type, wherever it is.
+  public function is in `corejax.functions`. An `ElementType` is an element type, wherever it is; a `Setting` a setting.
 - The public names of `roles.py` are roles, those of `operators.py` operators and array methods (`and_` fills the role
   `operators.and`), those of `numpy_tables.py` tables of NumPy functions, which are roles too, and those of `kernels.py`
   native kernels, named after the distribution.
@@ -24,9 +24,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
-from corejax.distributions import AT_TOP, DTYPES, FUNCTIONS, ITSELF, KERNELS, NAMESPACES, PRIMITIVES, ROLES, RULES
+from corejax.distributions import (
+    AT_TOP,
+    DTYPES,
+    FUNCTIONS,
+    ITSELF,
+    KERNELS,
+    NAMESPACES,
+    PRIMITIVES,
+    ROLES,
+    RULES,
+    SETTINGS,
+)
 from corejax.errors import PackError, PluginError
-from corejax.plugin import HOOKS, ElementType
+from corejax.plugin import HOOKS, ElementType, Setting
 from corejax.rules import Target
 
 if TYPE_CHECKING:
@@ -46,7 +57,8 @@ Tables = dict[str, dict[str, str]]
 
 def tables(modules: Sequence[ModuleType], distribution: str) -> Tables:
     """The tables of a pack, from its modules, of which the package itself comes last."""
-    found: Tables = {group: {} for group in (PRIMITIVES, FUNCTIONS, NAMESPACES, ROLES, RULES, KERNELS, DTYPES)}
+    found: Tables = {group: {} for group in (
+        PRIMITIVES, FUNCTIONS, NAMESPACES, ROLES, RULES, KERNELS, DTYPES, SETTINGS)}
     elsewhere: set[int] = set()  # what is no function of cj.lax, though it is public
     at_top: set[int] = set()
     all_elsewhere = _namespace(modules[-1]) is not None
@@ -77,6 +89,8 @@ def _members(module: ModuleType, name: str, value: Any, distribution: str) -> It
         yield group, form.format(name=name, bare=name.rstrip("_"), distribution=distribution)
     elif isinstance(value, ElementType):
         yield DTYPES, value.name
+    elif isinstance(value, Setting):
+        yield SETTINGS, value.name
     elif callable(value):
         primitive = None if isinstance(value, type) else getattr(value, "primitive", None)
         means_itself = primitive is not None and name.endswith(ITSELF)

@@ -149,6 +149,12 @@ def test_element_types(pack: Pack) -> None:
              "TOY, PAIR = ElementType('toy', 'uint8'), ElementType('toy<of_two>', 'uint8', (2,))"))
 
 
+def test_settings(pack: Pack) -> None:
+    assert {"corejax.settings": {"pace": "PACK:PACE"}} == written(pack(
+        init="from corejax.plugin import Setting, settings\n__all__ = ['PACE']\n"
+             "PACE = Setting('pace', 3, settings.Whole(1), 'how fast')"))
+
+
 def test_rules_are_no_functions(pack: Pack) -> None:
     assert {"corejax.rules": {"special/*:vmap": "PACK:maps", "special/erf:xla_translation@gpu": "PACK:on_gpu"}} == (
         written(pack(init="""__all__ = ['maps', 'on_gpu']
