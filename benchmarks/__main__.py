@@ -46,7 +46,7 @@ QUICK = Effort(rounds=4, turns=2, seconds=1.0)
 
 #: What is measured: the first part of each name, its title on the page, and its rows.
 SECTIONS: dict[str, tuple[str, Mapping[str, rows.Measure]]] = {
-    "start": ("Import, and the first call", rows.START | starting.STARTING),
+    "start": ("Import, and the first call", starting.STARTING | rows.START),
     "functions": ("Programs written with lax functions", rows.styled(rows.by_functions)),
     "operators": ("Programs written with operators", rows.styled(rows.by_operators)),
     "eager": ("Eager transformations", rows.EAGER),

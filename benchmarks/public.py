@@ -247,7 +247,7 @@ def _why(one: Found) -> str:
     if one.numpy is not None and one.numpy > _AS_LONG * one.ours:
         return NUMPYS_TIME
     started = one.ours < _SEVERAL_SECONDS * 1e6 or is_small
-    return REASONS.get(one.name, "") if not started or one.name in REASONS else SEVERAL
+    return REASONS.get(one.name, SEVERAL if started else "")
 
 
 def table(found: Sequence[Found]) -> str:

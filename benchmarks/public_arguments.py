@@ -281,7 +281,6 @@ _ACCURATE = "right to a few units in the last place, where the compiler's own lo
 _DOUBLE = "64-bit floats, like NumPy's, where JAX's are 32 bits wide"
 _SAME_PROGRAM = "XLA makes the very same program of JAX's: what differs is the memory that it gets, and chance"
 _IN_RANGE = "numbers out of range become the nearest one, and NaN 0, where NumPy gives anything"
-_ORDER = "NaNs come last and equal zeros stay in order, as NumPy has it"
 
 #: Functions that are slower than JAX's eagerly, and why, where NumPy's own time and the number of operations don't say.
 REASONS: dict[str, str] = {
@@ -306,8 +305,7 @@ REASONS_COMPILED: dict[str, str] = {
         ("lax", "log1p complex conj is_finite imag abs bitwise_or broadcast_like"),
         ("numpy", "roll fft.rfftn fft.rfft2 cosh linalg.outer linalg.matmul reciprocal correlate"))
        for name in names.split()},
-    **{name: _ORDER for name in ("numpy.sort_complex", "lax.sort_key_val", "lax.sort", "numpy.sort")},
-    "numpy.vander": "products, as NumPy's: the compiler's powers lose the last digits",
+    "numpy.vander": "products, one after the other, as NumPy's: JAX's are powers",
     "numpy.trapezoid": "the ends are added, not taken from the sum of all: an infinite one doesn't make NaN"}
 
 #: Where nothing else is said of a compiled function of few elements.

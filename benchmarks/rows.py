@@ -1,10 +1,7 @@
-"""Measurements without compilation: importing, tracing, and eager calls. Also the class of rows."""
+"""Measurements without compilation: tracing, and eager calls. Also the class of rows."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -215,27 +212,6 @@ def indexing(what: str, use: Function) -> Measure:
     return timed(f"eager `{what}` of 100 numbers", make)
 
 
-def importing(rivals: Mapping[str, Rival], effort: Effort) -> Iterator[Row]:
-    """The time of the import statement in a fresh interpreter."""
-    wanted = ("corejax", "jax", "autograd", "torch", "numpy")
-    modules = [m for m in wanted if m == "numpy" or any(name.startswith(m) for name in rivals)]
-    samples: dict[str, list[float]] = {module: [] for module in modules}
-    for turn in range(2 * effort.few + 1):
-        for module in modules[turn % len(modules):] + modules[:turn % len(modules)]:
-            seconds = _import_once(module)
-            if turn:  # the first one may write bytecode and fill the disk cache
-                samples[module].append(seconds)
-    yield Row("`import`", {m: Timing.of(times) for m, times in samples.items()}, {"jax": 1 / 0.35})
-
-
-def _import_once(module: str) -> float:
-    code = f"from time import perf_counter as now; start = now(); import {module}; print(now() - start)"
-    env = {**os.environ}
-    env.pop("PYTHONDONTWRITEBYTECODE", None)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
-    return float(done.stdout)
-
-
 def styled(style: Style) -> dict[str, Measure]:
     """The rows of section 7 of the design for programs in one style."""
     return {
@@ -244,7 +220,7 @@ def styled(style: Style) -> dict[str, Measure]:
         "add": eager_add(style), "grad": eager_grad_scalar(style), "grad_1000": eager_grad_array(style)}
 
 
-START: dict[str, Measure] = {"import": importing, "add": add_ndarrays}
+START: dict[str, Measure] = {"add": add_ndarrays}
 EAGER: dict[str, Measure] = {
     "jvp": timed("eager `jvp` of 30 scalar ops", eager_jvp),
     "vmap": timed("eager `vmap` of 30 ops over 100 arrays of 8", eager_vmap),

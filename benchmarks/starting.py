@@ -33,14 +33,18 @@ float(jnp.sin(1.0))
 """
 
 
-def seconds(library: str, code: str, cache: str | None = None) -> float:
+def seconds(library: str, code: str | None, cache: str | None = None) -> float:
     """How long a fresh interpreter takes to import a library and run this code, in which it is called `module`.
 
-    NumPy is imported before, as whoever passes arrays has done. Programs are kept in the directory `cache`.
+    If there is code, NumPy is imported before, as whoever passes arrays has done. Programs are kept in the directory
+    `cache`.
     """
-    more = "module.config.update('jax_enable_x64', True)" if library == "jax" else ""
-    code = (f"import numpy\nfrom time import perf_counter as now\nstart = now()\nimport {library} as module\n{more}\n"
-            f"{code.format(library=library)}\nprint(now() - start)")
+    before, more = "", ""
+    if code is not None:
+        before = "import numpy"
+        more = ("module.config.update('jax_enable_x64', True)\n" * (library == "jax")) + code.format(library=library)
+    code = (f"{before}\nfrom time import perf_counter as now\nstart = now()\nimport {library} as module\n{more}\n"
+            "print(now() - start)")
     env = {name: value for name, value in os.environ.items()
            if name not in ("PYTHONDONTWRITEBYTECODE", "COREJAX_COMPILATION_CACHE_DIR", "JAX_COMPILATION_CACHE_DIR")}
     if cache is not None:
@@ -49,12 +53,12 @@ def seconds(library: str, code: str, cache: str | None = None) -> float:
     return float(done.stdout)
 
 
-def in_turns(code: str, names: Sequence[str], effort: Effort, caches: Mapping[str, str] | None = None
+def in_turns(code: str | None, names: Sequence[str], effort: Effort, caches: Mapping[str, str] | None = None
              ) -> dict[str, Timing]:
     """Each library's times. The first turn isn't counted: it may write bytecode and programs to disk."""
     samples: dict[str, list[float]] = {name: [] for name in names}
     for turn in range(2 * effort.few + 1):
-        for name in names if turn % 2 else names[::-1]:
+        for name in [*names[turn % len(names):], *names[:turn % len(names)]]:
             found = seconds(name.partition(",")[0], code, (caches or {}).get(name))
             if turn:
                 samples[name].append(found)
@@ -63,6 +67,13 @@ def in_turns(code: str, names: Sequence[str], effort: Effort, caches: Mapping[st
 
 def _both(rivals: Mapping[str, Rival]) -> list[str]:
     return [name for name in ("corejax", "jax") if name in rivals]
+
+
+def importing(rivals: Mapping[str, Rival], effort: Effort) -> Iterator[Row]:
+    """The import statement alone."""
+    wanted = ("corejax", "jax", "autograd", "torch", "numpy")
+    modules = [module for module in wanted if module == "numpy" or any(name.startswith(module) for name in rivals)]
+    yield Row("`import`", in_turns(None, modules, effort), {"jax": 1 / 0.35})
 
 
 def first_call(rivals: Mapping[str, Rival], effort: Effort) -> Iterator[Row]:
@@ -83,4 +94,4 @@ def first_numpy_call(rivals: Mapping[str, Rival], effort: Effort) -> Iterator[Ro
     yield Row("imports and a first `jnp.sin(1.0)`", in_turns(_FIRST_NUMPY_CALL, _both(rivals), effort), {"jax": 2.0})
 
 
-STARTING: dict[str, Measure] = {"first_call": first_call, "first_step": first_step}
+STARTING: dict[str, Measure] = {"import": importing, "first_call": first_call, "first_step": first_step}

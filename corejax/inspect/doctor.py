@@ -160,13 +160,15 @@ def _settings(problems: list[Problem]) -> Facts:
     """What differs from the defaults, with who says so: an environment variable."""
     found = {name: f"{getattr(config, name)!r}, by {setting.env_var}; the default is {setting.default!r}"
              for name, setting in SETTINGS.items() if getattr(config, name) != setting.default}
+    shown = [setting.env_var for setting in SETTINGS.values()]
     known = [variable(name) for name in dir(config)]  # those of packs, too, which need not be loaded
     for name, value in sorted(os.environ.items()):
-        if not name.startswith(_PREFIX) or name in known:
+        if not name.startswith(_PREFIX) or name in shown:
             continue
-        found[name] = repr(value) + ("" if name in VARIABLES else ", which isn't a variable of corejax")
+        is_known = name in VARIABLES or name in known
+        found[name] = repr(value) + ("" if is_known else ", which isn't a variable of corejax")
         plain = {other.removeprefix(_PREFIX): other for other in (*known, *VARIABLES)}
-        near = [] if name in VARIABLES else get_close_matches(name.removeprefix(_PREFIX), plain, 1, 0.7)
+        near = [] if is_known else get_close_matches(name.removeprefix(_PREFIX), plain, 1, 0.7)
         if near:
             problems.append(Problem(_ENVIRONMENT, f"corejax doesn't know the variable {name}",
                                     f"did you mean {plain[near[0]]}?"))

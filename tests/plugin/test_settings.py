@@ -61,6 +61,16 @@ def test_the_environment_gives_its_first_value(site: Any) -> None:
     assert "an int from 1 to 9" in "".join(said)
 
 
+def test_doctor_knows_its_variable(site: Any) -> None:
+    pack(site)
+    said = "\n".join(run(site, """
+    from corejax.inspect import doctor, watching
+    watching.run = lambda *arguments: watching.Ended([])
+    print(*doctor.examine().lines(), sep="\\n")""", COREJAX_PACE="7", COREJAX_PACES="7"))
+    assert "COREJAX_PACE: '7'\n" in said and "COREJAX_PACES: '7', which isn't a variable of corejax" in said
+    assert "did you mean COREJAX_PACE?" in said and "imported" not in said
+
+
 def test_wrong_values_and_names_are_refused(site: Any) -> None:
     pack(site)
     said = "\n".join(run(site, """

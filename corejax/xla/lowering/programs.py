@@ -69,7 +69,7 @@ class Lowering:
     """
 
     __slots__ = ("eqn", "out_types", "platform", "callbacks", "types", "ir", "module", "context",
-                 "arguments", "partitioning", "manual", "_create", "_made", "_divided", "_functions", "_names",
+                 "arguments", "partitioning", "manual", "_create", "_made", "_with_regions", "_functions", "_names",
                  "_rules", "_literals", "_location", "_attributes", "_built", "_underway", "depth")
 
     def __init__(self, platform: str, name: str) -> None:
@@ -91,7 +91,7 @@ class Lowering:
         self.manual: Manual | None = None
         self._create = ir.Operation.create
         self._made: Any = None
-        self._divided: Any = None
+        self._with_regions: Any = None
         self._functions: dict[Hashable, tuple[Any, list[Any], Depth]] = {}
         self._built: list[Any] = []  # functions, callees first
         self.depth = Depth()  # of the current function, and of the whole module once it is complete
@@ -149,25 +149,23 @@ class Lowering:
                 raise foreign_value(self.eqn, x)
         if name in DIVISIONS:
             operands = divisible(operands)
-        if out_types is None:
-            made = self._create(name, self.out_types, operands, attributes, None, regions)
-            if regions:
-                self._divided = made
-            if len(self.out_types) == 1:
-                self._made = value = made.result
-                return value
-            return list(made.results)
-        made = self._create(name, out_types, operands, attributes, None, regions)
+        wanted = self.out_types if out_types is None else out_types
+        made = self._create(name, wanted, operands, attributes, None, regions)
         if regions:
-            self._divided = made
-        return made.result if len(out_types) == 1 else list(made.results)
+            self._with_regions = made
+        if len(wanted) != 1:
+            return list(made.results)
+        value = made.result
+        if out_types is None:
+            self._made = value
+        return value
 
     @property
     def regions(self) -> Sequence[Any]:
         """The regions of the operation that `op` made last with any. Its results' `owner` has them too, but loads
         classes for all operations that exist, once in a process, which takes as long as compiling a small program.
         """
-        found: Sequence[Any] = self._divided.regions
+        found: Sequence[Any] = self._with_regions.regions
         return found
 
     def constant(self, value: object, aval: ShapedArray | None = None) -> Any:
