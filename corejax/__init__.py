@@ -34,7 +34,7 @@ from corejax.kernel.context import named_scope as named_scope, stand_on
 from corejax.kernel.primitive import freeze_by
 
 if TYPE_CHECKING:
-    from corejax import debug as debug, export as export, sharding as sharding
+    from corejax import debug as debug, dtypes as dtypes, export as export, sharding as sharding
     from corejax.api import (
         ShapeDtypeStruct as ShapeDtypeStruct,
         block_until_ready as block_until_ready,
@@ -94,6 +94,7 @@ _ORIGINS = origins({
     "corejax.arrays.shardings": "NamedSharding",
     "corejax.arrays.shards": "Shard",
     "corejax.debug": "=debug",
+    "corejax.dtypes": "=dtypes",
     "corejax.export": "=export",
     "corejax.sharding": "=sharding",
 })

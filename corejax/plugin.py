@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from corejax.base import settings as settings, structures as structures
     from corejax.base.avals import Linear as Linear, Zero as Zero
     from corejax.base.config import Setting as Setting
-    from corejax.base.elements import ElementType as ElementType
+    from corejax.base.elements import ElementType as ElementType, extended as extended
     from corejax.base.source import add_library_package as add_library_package
     from corejax.base.tracebacks import calls_users as calls_users, public as public
     from corejax.eager.direct import NotDirectly as NotDirectly, directly as directly
@@ -61,7 +61,7 @@ else:  # so that type checkers refuse names that aren't there
         "corejax.arrays.datamodel": "PYTHON_OPERATORS",
         "corejax.base.avals": "Linear Zero",
         "corejax.base.config": "Setting",
-        "corejax.base.elements": "ElementType",
+        "corejax.base.elements": "ElementType extended",
         "corejax.base.settings": "=settings",
         "corejax.base.source": "add_library_package",
         "corejax.base.structures": "=structures",

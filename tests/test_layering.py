@@ -18,14 +18,15 @@ from imports import BY_NAME, PACKS, ROOT, TOOLS, Import, imports, modules, tree
 KERNEL = modules(ROOT / "corejax")
 
 #: What a pack may import of the kernel; `ir` and `plugin` with their modules.
-PACK_API = ("corejax.plugin", "corejax.core", "corejax.ir", "corejax.lax", "corejax.errors", "corejax.tree")
+PACK_API = ("corejax.plugin", "corejax.core", "corejax.ir", "corejax.lax", "corejax.errors", "corejax.tree",
+            "corejax.dtypes")
 
 #: What a tool may import of the kernel, which looks at packs, too. `corejax` itself has the transformations.
 TOOL_API = (*PACK_API, "corejax.distributions", "corejax.rules", "corejax.plugins", "corejax.testing")
 
 #: Public names and nothing else: they may import every room, and no room imports one of them.
-FACADES = {f"corejax{name}" for name in ("", ".__main__", ".config", ".core", ".debug", ".distributions", ".errors",
-                                         ".lax", ".plugin", ".plugins", ".rules", ".sharding", ".tree")}
+FACADES = {f"corejax{name}" for name in ("", ".__main__", ".config", ".core", ".debug", ".distributions", ".dtypes",
+                                         ".errors", ".lax", ".plugin", ".plugins", ".rules", ".sharding", ".tree")}
 
 #: What imports another module of its room for type checkers only, in a circle, and why.
 TYPES_ONLY = {

@@ -27,6 +27,13 @@ from corejax.base.source import here
 from corejax.base.tracebacks import public
 
 
+class extended(np.generic):
+    """The abstract class of elements that aren't numbers. A pack may derive one for some of them, such as keys.
+
+    It is never instantiated: `corejax.dtypes.issubdtype` asks for it.
+    """
+
+
 @public
 class ElementType:
     """A type of elements that a pack defines, for an entry point in the group `corejax.dtypes`.
@@ -37,9 +44,10 @@ class ElementType:
     - `show`: from such an array, the text that one element prints as.
     - `refuses`: primitives that would accept these elements and shall not, each with the reason.
     - `todo`: what to do instead of something that these elements don't support, for its error.
+    - `kind`: the class that they belong to, for `corejax.dtypes.issubdtype`: `extended`, or one derived from it.
     """
 
-    __slots__ = ("_file", "dtype", "module", "name", "physical", "refuses", "show", "todo", "trailing")
+    __slots__ = ("_file", "dtype", "kind", "module", "name", "physical", "refuses", "show", "todo", "trailing")
     name: str
     module: str
     """The module that declares it."""
@@ -50,7 +58,7 @@ class ElementType:
 
     def __init__(self, name: str, physical: dtypes.DTypeLike, trailing: Iterable[int] = (), *,
                  show: Callable[[np.ndarray], str] | None = None, refuses: Mapping[str, str] | None = None,
-                 todo: str = "") -> None:
+                 todo: str = "", kind: type = extended) -> None:
         if not isinstance(name, str) or not _is_spelled_well(name):
             raise _wrong("its name must be an identifier, perhaps with another one in angle brackets", repr(name),
                          "a str such as 'rational' or 'key<fry>'")
@@ -66,7 +74,10 @@ class ElementType:
         if show is not None and not callable(show):
             raise _wrong(f"show of {name} must be a function", kind_of(show), "a function from an ndarray to a str")
         self.show = show
-        self.refuses, self.todo = dict(refuses or {}), todo
+        if not is_kind(kind):
+            raise _wrong(f"the kind of {name} must be a class of elements", f"{kind!r:.80}",
+                         "extended, or a class derived from it")
+        self.refuses, self.todo, self.kind = dict(refuses or {}), todo, kind
         self.module, self._file = _declarer(sys._getframe(1))
         _declare(self)
 
@@ -196,6 +207,11 @@ def _sizes(name: str, trailing: Iterable[int]) -> tuple[int, ...]:
     if any([size < 1 for size in sizes]):
         raise _wrong(f"each element of {name} must be stored as something", f"trailing={sizes}", "sizes of 1 or more")
     return sizes
+
+
+def is_kind(value: object) -> bool:
+    """Whether it is a class that element types may belong to."""
+    return isinstance(value, type) and issubclass(value, extended)
 
 
 def is_reserved(name: str) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from corejax.arrays.array import Array
 from corejax.arrays.storage import Stored
 from corejax.base import _jaxlib, dtypes
+from corejax.base.elements import is_kind
 from corejax.base.errors import CorejaxError, CorejaxImportError, suggestion
 from corejax.inspect import commands, explain, needs, rows
 from corejax.inspect.answers import Problem
@@ -193,6 +194,8 @@ def _of_role(entry: Entry) -> Iterator[Problem]:
 def _of_dtype(entry: Entry) -> Iterator[Problem]:
     """Show an element, and look for what the type says of primitives."""
     element = registry.load(entry.group, entry.name)
+    if is_kind(element):
+        return
     try:
         if element.show is not None:
             element.show(np.zeros(element.trailing, element.physical))

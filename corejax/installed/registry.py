@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from corejax.base.caches import generation, new_generation
 from corejax.base.config import Setting, declare, is_own
-from corejax.base.elements import ElementType
+from corejax.base.elements import ElementType, is_kind
 from corejax.base.errors import (
     CorejaxError,
     CorejaxKeyError,
@@ -171,9 +171,10 @@ def load_entry(entry: Entry) -> Any:
             raise entry_error(entry, "is not a table of functions", f"{kind_of(value)}, by `{entry}`",
                               "a mapping of NumPy's functions to functions of the same arguments")
     elif entry.group == DTYPES:
-        if not isinstance(value, ElementType) or value.name != entry.name:
+        found = value.name if isinstance(value, ElementType) else value.__name__ if is_kind(value) else None
+        if found != entry.name:
             raise entry_error(entry, "is not an element type of that name", f"{value!r:.80}, by `{entry}`",
-                              f"ElementType({entry.name!r}, ...)")
+                              f"ElementType({entry.name!r}, ...), or a class {entry.name} of elements")
     elif entry.group == SETTINGS:
         if not isinstance(value, Setting) or value.name != entry.name:
             raise entry_error(entry, "is not a setting of that name", f"{value!r:.80}, by `{entry}`",

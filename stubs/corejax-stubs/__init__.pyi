@@ -24,6 +24,7 @@ from corejax import debug as debug
 from corejax.api import device_get as device_get
 from corejax.api import device_put as device_put
 from corejax.api import devices as devices
+from corejax import dtypes as dtypes
 from corejax import errors as errors
 from corejax.api import eval_shape as eval_shape
 from corejax import export as export

@@ -173,3 +173,31 @@ def test_check_looks_at_what_a_type_says(site: Any) -> None:
     assert "the element type 'clock' refuses 'clok_of', which no pack in use provides" in said
     assert ("the primitive 'tick' is for elements of type 'clok', which no pack in use provides" in said
             and "did you mean 'clock'" in said and "'tock'" not in said)
+
+
+KINDS = """
+    import numpy as np
+    from corejax.plugin import ElementType, define, elements, extended
+    print("imported")
+    class mark(extended): pass
+    red = ElementType("red", np.uint8, (), kind=mark)
+    of = define(elements.Wrap("red_of", red))
+"""
+
+
+def test_a_kind_of_elements_is_found_by_its_name(site: Any) -> None:
+    site.pack("marks", {"dtypes": {"red": "marks:red", "mark": "marks:mark"}}, {"marks": KINDS})
+    assert ["True False", "imported", "True True False True", "True False"] == run(site, """
+    from corejax import dtypes
+    print("mark" in dir(dtypes), "key<fry>" in dir(dtypes))
+    kind = dtypes.mark
+    print(dtypes.issubdtype("red", kind), dtypes.issubdtype("red", dtypes.extended), dtypes.issubdtype("f4", kind),
+          dtypes.issubdtype(dtypes.red, "red"))
+    print(dtypes.issubdtype(kind, dtypes.extended), dtypes.issubdtype("red", np.number))""")
+
+
+def test_a_kind_that_is_none_is_refused(site: Any) -> None:
+    site.pack("marks", {"dtypes": {"mark": "marks:red"}}, {"marks": KINDS})
+    said = "\n".join(run(site, "from corejax import dtypes\nprint(error(lambda: dtypes.mark))"))
+    assert "is not an element type of that name" in said and "a class mark of elements" in said
+    assert "is not a dtype" in "\n".join(run(site, "print(error(lambda: cj.ShapeDtypeStruct((3,), 'extended')))"))

@@ -37,7 +37,7 @@ from corejax.distributions import (
     SETTINGS,
 )
 from corejax.errors import PackError, PluginError
-from corejax.plugin import HOOKS, ElementType, Setting
+from corejax.plugin import HOOKS, ElementType, Setting, extended
 from corejax.rules import Target
 
 if TYPE_CHECKING:
@@ -89,6 +89,8 @@ def _members(module: ModuleType, name: str, value: Any, distribution: str) -> It
         yield group, form.format(name=name, bare=name.rstrip("_"), distribution=distribution)
     elif isinstance(value, ElementType):
         yield DTYPES, value.name
+    elif isinstance(value, type) and issubclass(value, extended):
+        yield DTYPES, value.__name__
     elif isinstance(value, Setting):
         yield SETTINGS, value.name
     elif callable(value):

@@ -2,60 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from corejax.core import Array, Sharding, Tracer, aval_of, dtypes
+from corejax.dtypes import result_type
 from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax.plugin import refused, roles, shaping
 
-__all__ = ["checked_order", "dtype_of", "named", "placed", "promotable", "shape", "static"]
-
-
-def named(name: str, find: Callable[[Any], Any], value: Any) -> Any:
-    """What `find` gives for a value that should name a dtype."""
-    try:
-        return find(value)
-    except (TypeError, ValueError, AttributeError) as error:
-        raise refused(name, f"{value!r:.80} is not a dtype", got=f"{value!r:.80}", wanted="a dtype",
-                      todo="write it as NumPy does: 'float32'") from error
-
-
-def is_type(x: Any) -> bool:
-    """Whether it names a dtype, rather than being a value that has one."""
-    return isinstance(x, (type, str, np.dtype))
+__all__ = ["checked_order", "dtype_of", "placed", "shape", "static"]
 
 
 def dtype_of(x: Any, allow_types: bool = True) -> np.dtype:
     """The dtype of a value or, unless that isn't allowed, the one that a type or a name stands for."""
-    if allow_types and is_type(x):
+    if allow_types and isinstance(x, (type, str, np.dtype)):
         return dtypes.canonical(x)
     if isinstance(x, (list, tuple)):
         from corejax_numpy._arrays import array
 
         return aval_of(array(x)).dtype
-    return x.dtype if is_struct(x) else aval_of(x).dtype
-
-
-def promotable(x: Any) -> tuple[np.dtype, bool]:
-    """The dtype of a value or a type, and whether it is weak, as Python's types are."""
-    if isinstance(x, type) and x in dtypes.PYTHON_SCALARS:
-        return dtypes.default_dtype(dtypes.PYTHON_SCALARS[x]), x is not bool
-    if is_type(x):
-        return dtypes.canonical(x), False
-    if isinstance(x, (list, tuple)):
-        return dtype_of(x), False
-    if is_struct(x):
-        return x.dtype, x.weak_type
-    aval = aval_of(x)
-    return aval.dtype, aval.weak_type
-
-
-def is_struct(x: Any) -> bool:
-    """Whether it is the type of an array in place of one."""
-    return hasattr(x, "weak_type") and not hasattr(x, "aval") and not hasattr(x, "__dlpack__")
+    return result_type(x)
 
 
 def shape(name: str, value: Any) -> tuple[int, ...]:

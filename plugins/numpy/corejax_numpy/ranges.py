@@ -11,11 +11,12 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import Array, DTypeLike, aval_of, dtypes, is_concrete
+from corejax.dtypes import result_type
 from corejax.errors import CorejaxValueError
 from corejax.plugin import directly, operators, refused, shaping
 from corejax_lax_basic import promoted
 from corejax_numpy._arrays import array
-from corejax_numpy._asked import placed, promotable, static
+from corejax_numpy._asked import placed, static
 from corejax_numpy._picking import operand
 from corejax_numpy._values import constant, spread
 
@@ -41,7 +42,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: DTypeLike | No
     numbers = [static("arange", what, value) for what, value in (("start", start), ("stop", stop), ("step", step))
                if value is not None]
     if dtype is None:
-        dtype = dtypes.promote(*[promotable(n) for n in numbers])[0]
+        dtype = result_type(*numbers)
     return placed("arange", _counted(*numbers, dtype=dtypes.canonical(dtype)), device, out_sharding)
 
 

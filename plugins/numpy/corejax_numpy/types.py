@@ -14,7 +14,6 @@ from builtins import bool as _bool
 from collections.abc import Iterable
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy import (
     character,
@@ -33,11 +32,12 @@ from numpy import (
 from numpy.exceptions import ComplexWarning
 
 from corejax.core import Array as ndarray, DTypeLike, dtypes
+from corejax.dtypes import finfo, iinfo, issubdtype, promote_types, result_type
 from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax.plugin import operators, public, refused
 from corejax_numpy import _asked
 from corejax_numpy._arrays import array
-from corejax_numpy._scalar_types import DefaultType, ScalarType, scalar_type
+from corejax_numpy._scalar_types import DefaultType, scalar_type
 
 __all__ = [
     "ComplexWarning", "astype", "bfloat16", "bool", "bool_", "can_cast", "cdouble", "character", "complex128",
@@ -68,34 +68,6 @@ bool, single, double, csingle, cdouble = bool_, float32, float64, complex64, com
 
 # What a type is
 
-#: The kinds of dtypes that NumPy's abstract classes stand for.
-_ABSTRACT = {generic: "biufcE", number: "iufc", integer: "iu", signedinteger: "i", unsignedinteger: "u",
-             inexact: "fc", floating: "f", complexfloating: "c"}
-
-
-def _scalar_class(one: Any) -> Any:
-    """NumPy's class of scalars for anything that names a dtype; abstract classes stay as they are."""
-    if isinstance(one, type) and not isinstance(one, ScalarType) and issubclass(one, np.generic):
-        return one
-    try:
-        return dtypes.canonical(one).type
-    except CorejaxTypeError:
-        return np.dtype(one).type  # of no numbers, such as "S3"
-
-
-@public
-def issubdtype(arg1: Any, arg2: Any) -> _bool:
-    """Whether a dtype is the other, or belongs to an abstract class such as `jnp.floating`.
-
-    >>> issubdtype(jnp.int8, jnp.integer), issubdtype("bfloat16", jnp.floating), issubdtype(float, jnp.float32)
-    (True, True, False)
-    """
-    one, other = _asked.named("issubdtype", _scalar_class, arg1), _asked.named("issubdtype", _scalar_class, arg2)
-    if other in _ABSTRACT and one not in _ABSTRACT and not issubclass(one, (np.flexible, np.object_)):
-        return dtypes.kind(dtypes.canonical(one)) in _ABSTRACT[other]
-    return issubclass(one, other)
-
-
 #: The kinds of dtypes by the array API's names.
 _KINDS = {"bool": "b", "signed integer": "i", "unsigned integer": "u", "integral": "iu", "real floating": "f",
           "complex floating": "c", "numeric": "iufc"}
@@ -121,59 +93,7 @@ def _known(name: str, kind: Any) -> np.dtype:
                       wanted=f"a dtype, or one of: {', '.join(_KINDS)}", todo="check the spelling") from error
 
 
-@public
-def finfo(dtype: Any) -> np.finfo[Any]:
-    """The limits of a floating-point dtype, or of that of an array.
-
-    >>> finfo(jnp.bfloat16).eps
-    0.0078125
-    """
-    found = _asked.dtype_of(dtype)
-    if not dtypes.is_inexact(found):
-        raise refused("finfo", f"{dtypes.long_name(found)} is not a floating-point dtype", got=found,
-                      kind=CorejaxValueError,
-                      wanted="a floating-point or complex dtype", todo="use jnp.iinfo for integers")
-    return ml_dtypes.finfo(found)  # type: ignore[no-untyped-call]
-
-
-@public
-def iinfo(int_type: Any) -> np.iinfo[Any]:
-    """The limits of an integer dtype, or of that of an array.
-
-    >>> iinfo(jnp.int8).max
-    127
-    """
-    found = _asked.dtype_of(int_type)
-    if not dtypes.is_integer(found):
-        raise refused("iinfo", f"{dtypes.long_name(found)} is not an integer dtype", got=found, kind=CorejaxValueError,
-                      wanted="an integer dtype", todo="use jnp.finfo for floating-point dtypes")
-    return np.iinfo(found)
-
-
 # What types become
-
-@public
-def promote_types(a: Any, b: Any) -> np.dtype:
-    """The dtype of a sum of two arrays of these dtypes; Python's own types are weak.
-
-    >>> promote_types(jnp.int8, jnp.uint8), promote_types(float, jnp.bfloat16)
-    (dtype('int16'), dtype(bfloat16))
-    """
-    return dtypes.promote(_asked.promotable(a), _asked.promotable(b))[0]
-
-
-@public
-def result_type(*args: Any) -> np.dtype:
-    """The dtype of a sum of all these, each an array, a number or a dtype.
-
-    >>> result_type(jnp.int8(1), 2.0), result_type(jnp.float32, jnp.zeros(3, int))
-    (dtype('float64'), dtype('float32'))
-    """
-    if not args:
-        raise refused("result_type", "there is nothing to promote", got="no arguments", kind=CorejaxValueError,
-                      wanted="at least one array or dtype", todo="pass the operands")
-    return dtypes.promote(*[_asked.promotable(one) for one in args])[0]
-
 
 @public
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> _bool:
