@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from corejax.base.source import add_library_package as add_library_package
     from corejax.base.tracebacks import calls_users as calls_users, public as public
     from corejax.eager.direct import NotDirectly as NotDirectly, directly as directly
+    from corejax.installed.registry import load, names_in
     from corejax.installed.roles import operators as operators, provide as provide, roles as roles
     from corejax.interpreters import carrying as carrying
     from corejax.kernel.declarations import (
@@ -54,6 +55,8 @@ if TYPE_CHECKING:
     from corejax.packs.shaping import refused as refused
     from corejax.xla.runtime.builtin import pjrt_client as pjrt_client
     from corejax.xla.runtime.kernels import Kernel as Kernel
+
+    load_entry_point, entry_point_names = load, names_in
 else:  # so that type checkers refuse names that aren't there
     __all__, __getattr__, __dir__ = facade(__name__, {
         "corejax.api.arrays": "devices",
@@ -67,6 +70,7 @@ else:  # so that type checkers refuse names that aren't there
         "corejax.base.structures": "=structures",
         "corejax.base.tracebacks": "calls_users public",
         "corejax.eager.direct": "NotDirectly directly",
+        "corejax.installed.registry": "load=load_entry_point names_in=entry_point_names",
         "corejax.installed.roles": "operators provide roles",
         "corejax.interpreters.carrying": "=carrying",
         "corejax.kernel.declarations":

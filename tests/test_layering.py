@@ -19,7 +19,7 @@ KERNEL = modules(ROOT / "corejax")
 
 #: What a pack may import of the kernel; `ir` and `plugin` with their modules.
 PACK_API = ("corejax.plugin", "corejax.core", "corejax.ir", "corejax.lax", "corejax.errors", "corejax.tree",
-            "corejax.dtypes")
+            "corejax.dtypes", "corejax.config")
 
 #: What a tool may import of the kernel, which looks at packs, too. `corejax` itself has the transformations.
 TOOL_API = (*PACK_API, "corejax.distributions", "corejax.rules", "corejax.plugins", "corejax.testing")
@@ -243,6 +243,8 @@ def test_packs_depend_on_the_basic_one_never_the_reverse() -> None:
             "corejax_collectives": standard, "corejax_fft": basic,
             "corejax_linear_algebra": standard | {"corejax_sorting"},
             "corejax_windows": {"corejax_lax_basic", "corejax_reductions"},
+            "corejax_random": standard | {"corejax_special", "corejax_sorting", "corejax_linear_algebra",
+                                          "corejax_numpy"},
             "corejax_numpy": standard | {"corejax_special", "corejax_sorting", "corejax_windows",
                                          "corejax_linear_algebra", "corejax_fft"}} == {
                 pack: declared_packs(d) for pack, d in PACKS.items()}

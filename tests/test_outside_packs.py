@@ -19,7 +19,8 @@ from pythons import compiler, run as run_python
 pytestmark = pytest.mark.slow
 
 #: Packs that bring functions of the same names as these.
-run = partial(run_python, COREJAX_DISABLE_PACKS="corejax-special,corejax-linear-algebra,corejax-fft,corejax-numpy")
+run = partial(run_python, COREJAX_DISABLE_PACKS="corejax-special,corejax-linear-algebra,corejax-fft,corejax-numpy,"
+                                                "corejax-random")
 
 OUTSIDE = ROOT / "tests/outside"
 PACKS = {path.parent.name: path.parent for path in sorted(OUTSIDE.glob("*/pyproject.toml"))}

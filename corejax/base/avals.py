@@ -13,6 +13,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Hashable, Iterable
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -99,12 +100,7 @@ class ShapedArray:
     @property
     def stored(self) -> ShapedArray:
         """The type that represents it on a device: the same for numbers. float0 doesn't exist there, and is bool."""
-        if self.dtype.type is not np.void:
-            return self
-        element = elements.find(self.dtype)
-        if element is None:
-            return ShapedArray(self.shape, dtypes.bool_, varying=self.varying)
-        return ShapedArray((*self.shape, *element.trailing), element.physical, varying=self.varying)
+        return self if self.dtype.type is not np.void else _stored(self)
 
     @property
     def invariant(self) -> ShapedArray:
@@ -186,6 +182,14 @@ class Linear:
 
     def __repr__(self) -> str:
         return f"Linear({self.aval})"
+
+
+@lru_cache(maxsize=1024)
+def _stored(aval: ShapedArray) -> ShapedArray:
+    element = elements.find(aval.dtype)
+    if element is None:
+        return ShapedArray(aval.shape, dtypes.bool_, varying=aval.varying)
+    return ShapedArray((*aval.shape, *element.trailing), element.physical, varying=aval.varying)
 
 
 def _canonical_shape(shape: Iterable[Any]) -> tuple[int, ...]:

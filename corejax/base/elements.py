@@ -44,10 +44,11 @@ class ElementType:
     - `show`: from such an array, the text that one element prints as.
     - `refuses`: primitives that would accept these elements and shall not, each with the reason.
     - `todo`: what to do instead of something that these elements don't support, for its error.
+    - `equal`: from two arrays of such elements, whether they are equal: what `==` gives, and `!=` the opposite of.
     - `kind`: the class that they belong to, for `corejax.dtypes.issubdtype`: `extended`, or one derived from it.
     """
 
-    __slots__ = ("_file", "dtype", "kind", "module", "name", "physical", "refuses", "show", "todo", "trailing")
+    __slots__ = ("_file", "dtype", "equal", "kind", "module", "name", "physical", "refuses", "show", "todo", "trailing")
     name: str
     module: str
     """The module that declares it."""
@@ -58,7 +59,7 @@ class ElementType:
 
     def __init__(self, name: str, physical: dtypes.DTypeLike, trailing: Iterable[int] = (), *,
                  show: Callable[[np.ndarray], str] | None = None, refuses: Mapping[str, str] | None = None,
-                 todo: str = "", kind: type = extended) -> None:
+                 todo: str = "", equal: Callable[[Any, Any], Any] | None = None, kind: type = extended) -> None:
         if not isinstance(name, str) or not _is_spelled_well(name):
             raise _wrong("its name must be an identifier, perhaps with another one in angle brackets", repr(name),
                          "a str such as 'rational' or 'key<fry>'")
@@ -71,14 +72,15 @@ class ElementType:
             raise _wrong(f"{name} can't be stored as {dtypes.short_name(self.physical)}",
                          dtypes.short_name(self.physical), "a dtype of numbers or booleans")
         self.trailing = _sizes(name, trailing)
-        if show is not None and not callable(show):
-            raise _wrong(f"show of {name} must be a function", kind_of(show), "a function from an ndarray to a str")
-        self.show = show
+        for what, function, wanted in (("show", show, "from an ndarray to a str"), ("equal", equal, "of two arrays")):
+            if function is not None and not callable(function):
+                raise _wrong(f"{what} of {name} must be a function", kind_of(function), f"a function {wanted}")
+        self.show, self.equal = show, equal
         if not is_kind(kind):
             raise _wrong(f"the kind of {name} must be a class of elements", f"{kind!r:.80}",
                          "extended, or a class derived from it")
         self.refuses, self.todo, self.kind = dict(refuses or {}), todo, kind
-        self.module, self._file = _declarer(sys._getframe(1))
+        self.module, self._file = _declarer(sys._getframe(1), self)
         _declare(self)
 
     def stored(self, elements: np.ndarray) -> np.ndarray:
@@ -148,9 +150,13 @@ def _clash(element: ElementType, known: ElementType) -> CorejaxValueError:
              "one out: COREJAX_DISABLE_PACKS")
 
 
-def _declarer(frame: FrameType | None) -> tuple[str, str]:
-    """The module that declares a type, by its own name if it is run by `python -m`, and its file, if it has one."""
-    while frame is not None and str(frame.f_globals.get("__name__")).startswith(_BASE):
+def _declarer(frame: FrameType | None, element: ElementType) -> tuple[str, str]:
+    """The module that declares a type, by its own name if it is run by `python -m`, and its file, if it has one.
+
+    A subclass's constructor isn't what declares it.
+    """
+    while frame is not None and (str(frame.f_globals.get("__name__")).startswith(_BASE)
+                                 or frame.f_locals.get("self") is element):
         frame = frame.f_back
     names = {} if frame is None else frame.f_globals
     module = getattr(names.get("__spec__"), "name", None) or str(names.get("__name__", "?"))

@@ -132,6 +132,11 @@ def load(group: str, name: str) -> Any:
     return keep(load_once(entry), _objects, (group, name), since)
 
 
+def names_in(group: str) -> list[str]:
+    """The names that installed packs bring in a group, which may be one of a pack's own: `corejax.mypack.colours`."""
+    return sorted(installed().names(group))
+
+
 def load_once(entry: Entry) -> Any:
     """The entry's object, as it was when it was first asked for."""
     found, since = _of_entries.get(entry, _MISSING), generation()

@@ -63,6 +63,7 @@ plugin = _plugin
 import corejax.rules as _rules
 rules = _rules
 from corejax import numpy as numpy
+from corejax import random as random
 from corejax import testing as testing
 from collections.abc import Callable, Hashable, Sequence
 from corejax.core import AnyMesh

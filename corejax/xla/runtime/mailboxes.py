@@ -10,7 +10,7 @@ from collections.abc import Container, Sequence
 from itertools import accumulate
 from typing import Any
 
-from corejax.base import _jaxlib
+from corejax.base import _jaxlib, elements
 from corejax.base.avals import ShapedArray
 from corejax.xla.runtime.places import Place, address, memory_to_share
 
@@ -31,8 +31,7 @@ class Mailboxes:
     def __init__(self, avals: Sequence[ShapedArray], place: Place, donated: Container[int]) -> None:
         self.avals, self.place = avals, place
         #: Whether each argument has a mailbox: not if the program overwrites it.
-        sizes = [aval.size * aval.dtype.itemsize if i not in donated and aval.stored is aval else 0
-                 for i, aval in enumerate(avals)]
+        sizes = [aval.size * aval.dtype.itemsize if i not in donated else 0 for i, aval in enumerate(avals)]
         sizes = [size if size <= _MOST_BYTES else 0 for size in sizes]
         self.fits = [size > 0 and together <= _MOST_TOGETHER
                      for size, together in zip(sizes, accumulate(sizes), strict=True)]
@@ -61,7 +60,10 @@ class Mailboxes:
 
 def _make(aval: ShapedArray, place: Place) -> tuple[Any, Any]:
     """Memory to write to, and a buffer that shares it, or None if the device can't read our memory."""
-    host = memory_to_share(aval.shape, aval.dtype)
-    buffer = place.put_shared(aval, host)
-    seen = _jaxlib.buffer_to_numpy(buffer, aval.shape, aval.dtype)
-    return host, buffer if address(seen) == address(host) else None
+    stored, element = aval.stored, elements.find(aval.dtype)
+    host = memory_to_share(stored.shape, stored.dtype)
+    buffer = place.put_shared(stored, host)
+    seen = _jaxlib.buffer_to_numpy(buffer, stored.shape, stored.dtype)
+    if address(seen) != address(host):
+        return host, None
+    return host if element is None else element.of(host), buffer

@@ -20,7 +20,7 @@ _SCALARS = frozenset([kind for kind in (*dtypes.PYTHON_SCALARS, *[dtype.type for
                       if not issubclass(kind, np.void)])
 
 #: What can be written to a mailbox directly.
-_WRITABLE = _SCALARS | {np.ndarray}
+_WRITABLE = _SCALARS | {np.ndarray, np.void}  # void: an element of a pack's own type
 
 #: Scalars whose buffers are kept where there are no mailboxes, so that 2.0 is transferred only once. Complex ones
 #: are excluded, since a dictionary can't tell 1-0j from 1+0j.
@@ -146,7 +146,7 @@ class Transfers:
             # it didn't allocate, not even if it is donated.
             x, put = x._host, place.put_shared
         kind = type(x)
-        if kind is np.ndarray and x.dtype is dtype:
+        if kind is np.ndarray and x.dtype is dtype or kind is np.void:
             return put(aval, x)
         if kind not in _SCALARS:
             return place.put_copy(aval, to_numpy(as_array(x, copy=False)).astype(dtype, copy=False))

@@ -19,7 +19,7 @@ import numpy as np
 
 from corejax.core import Array, ArrayLike, DTypeLike, Primitive, Tracer, aval_of, context, dtypes, is_foreign, values
 from corejax.errors import CorejaxOverflowError, kind_of
-from corejax.plugin import directly, families, refused, shaping
+from corejax.plugin import directly, elements, families, refused, shaping
 from corejax_lax_basic import (
     _in_memory_operators,
     arithmetic,
@@ -153,9 +153,22 @@ def _forward(name: str, together: Function, primitive: Primitive, direct: frozen
 
 
 def _comparison(name: str, function: Any, kinds: str, beyond: Callable[[int], bool]) -> Function:
-    apply = _bind(function) if "c" in kinds else _by_parts(function)
+    apply = _of_elements(function) if "c" in kinds else _by_parts(function)
     together = _together(name, apply, "b", promoted)
     return _forward(name, together, _primitive(function), _dtypes_of(kinds), beyond)
+
+
+def _of_elements(function: Any) -> Function:
+    """Whether operands are equal, or differ: also elements of a pack's own type that says when they are equal."""
+    bind = _bind(function)
+
+    def apply(x: Any, y: Any) -> Any:
+        element = elements.find(aval_of(x).dtype)
+        if element is None or element.equal is None:
+            return bind(x, y)
+        same = element.equal(x, y)
+        return same if function is comparison.eq else logic.bitwise_not(same)
+    return apply
 
 
 def _by_parts(function: Any) -> Function:

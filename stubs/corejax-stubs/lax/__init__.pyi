@@ -31,6 +31,7 @@ from corejax_lax_basic.ragged import RaggedDotDimensionNumbers as RaggedDotDimen
 from corejax_lax_basic.random_bits import RandomAlgorithm as RandomAlgorithm
 from corejax_lax_basic.rounding import RoundingMethod as RoundingMethod
 from corejax_lax_basic.scattering import ScatterDimensionNumbers as _ScatterDimensionNumbers
+from corejax_random.keyed import Shape as __Shape
 from corejax_reductions.associative import Elements
 from corejax_reductions.reducing import Elements as _Elements
 from corejax_windows._windowing import Ints
@@ -1176,6 +1177,13 @@ def pcast(x: ____Tree, axis_name: Any, *, to: str) -> ____Tree:
     [0.0, 1.0, 2.0]
     """
 
+def philox4x32(k0: ArrayLike, k1: ArrayLike, x0: ArrayLike, x1: ArrayLike, x2: ArrayLike, x3: ArrayLike, /) -> list[Array]:
+    """`philox4x32(k0, k1, x0, x1, x2, x3)`: four words, mixed with a key of two words.
+
+    >>> [hex(word.item()) for word in philox4x32_p.primitive.bind(*[np.uint32(0)] * 6)]
+    ['0x6627e8d5', '0xe169c58d', '0xbc57ac4c', '0x9b00dbd8']
+    """
+
 def platform_dependent(*operands: Any, default: Callable[..., Result] | None = None, **per_platform: Callable[..., Result]) -> Result:
     """`platform_dependent(*operands, default=None, cpu=..., ...)`: the function for the platform, of these arguments.
 
@@ -1363,12 +1371,51 @@ def ragged_dot_general(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike, r
     [[[2.0]], [[3.0]]]
     """
 
+def random_bits(keys: ArrayLike, /, *, bit_width: int, shape: __Shape) -> Array:
+    """random_bits(keys; bit_width, shape): unsigned integers, an array of this shape for each key."""
+
+def random_clone(keys: ArrayLike, /) -> Array:
+    """random_clone(keys): the same keys, to be used again on purpose."""
+
+def random_erf(x: ArrayLike) -> Array:
+    """The error function, as the compiler approximates it."""
+
+def random_erf_inv(x: ArrayLike) -> Array:
+    """The inverse of the error function, as the compiler approximates it."""
+
+def random_fold_in(keys: ArrayLike, data: ArrayLike, /) -> Array:
+    """random_fold_in(keys, data): a new key for each, by a number."""
+
+def random_gamma(keys: ArrayLike, shape: ArrayLike, /, *, log_space: bool) -> Array:
+    """random_gamma(keys, shape; log_space): numbers of the gamma distribution, or their logarithms.
+
+    There is a key for each of the first axes; it is split for what these have.
+    """
+
 def random_gamma_grad(x: ArrayLike, y: ArrayLike) -> Array:
     """The derivative by a of a number x drawn from the gamma distribution of shape a, with igamma(a, x) kept.
 
     >>> random_gamma_grad(1.0, 1.0)
     Array(1.17356303, dtype=float64, weak_type=True)
     """
+
+def random_lgamma(x: ArrayLike) -> Array:
+    """The logarithm of the gamma function, as the compiler approximates it."""
+
+def random_log1p(x: ArrayLike) -> Array:
+    """log(1 + x), as the compiler approximates it."""
+
+def random_seed(seeds: ArrayLike, /, *, dtype: numpy.dtype) -> Array:
+    """random_seed(seeds; dtype): keys, from integers, of which the lower 64 bits count."""
+
+def random_split(keys: ArrayLike, /, *, shape: __Shape) -> Array:
+    """random_split(keys; shape): an array of new keys for each."""
+
+def random_unwrap(keys: ArrayLike, /) -> Array:
+    """random_unwrap(keys): what is stored of them, along the last axes."""
+
+def random_wrap(words: ArrayLike, /, *, dtype: numpy.dtype) -> Array:
+    """random_wrap(words; dtype): keys, from what is stored of them along the last axes."""
 
 def real(x: ArrayLike) -> Array:
     """The real part of a complex array.
@@ -1930,6 +1977,13 @@ def tanh(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> A
 
     >>> tanh(0.5)
     Array(0.46211716, dtype=float64, weak_type=True)
+    """
+
+def threefry2x32(k0: ArrayLike, k1: ArrayLike, x0: ArrayLike, x1: ArrayLike, /) -> list[Array]:
+    """`threefry2x32(k0, k1, x0, x1)`: two words, mixed with a key of two words.
+
+    >>> [hex(word.item()) for word in threefry2x32_p.primitive.bind(*[np.uint32(0)] * 4)]
+    ['0x6b200159', '0x99ba4efe']
     """
 
 def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
