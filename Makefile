@@ -11,6 +11,7 @@ EXAMPLE_PACK := examples/softplus_pack
 # Built by tests: the first one takes a C++ compiler.
 NATIVE_PACK := examples/native_pack
 RATIONAL_PACK := examples/rational_pack
+GENERATOR_PACK := examples/generator_pack
 STUBS := stubs
 PROJECTS := pyproject.toml $(PACKS:%=%/pyproject.toml) $(TOOLS:%=%/pyproject.toml) $(EXAMPLE_PACK)/pyproject.toml $(STUBS)/pyproject.toml
 EDITABLE := $(PACKS:%=-e %) $(TOOLS:%=-e %) -e $(EXAMPLE_PACK) -e $(STUBS)
@@ -100,11 +101,11 @@ strength: .venv/stamp
 	$(TEST_ENV) .venv/bin/python -m tests.strength $(if $(NAMES),--names) --processes $(WORKERS)
 
 lint: .venv/stamp
-	.venv/bin/python -m corejax entry-points --check $(PACKS) $(EXAMPLE_PACK) $(NATIVE_PACK) $(RATIONAL_PACK)
+	.venv/bin/python -m corejax entry-points --check $(PACKS) $(EXAMPLE_PACK) $(NATIVE_PACK) $(RATIONAL_PACK) $(GENERATOR_PACK)
 	.venv/bin/python tools/check_table.py --check
 	COREJAX_PACKS=$(STANDARD) .venv/bin/python tools/reference.py --check
 	.venv/bin/ruff check .
-	.venv/bin/mypy corejax $(PACKS:%=%/corejax_*) $(EXAMPLE_PACK)/corejax_softplus $(NATIVE_PACK)/corejax_native $(RATIONAL_PACK)/corejax_rational \
+	.venv/bin/mypy corejax $(PACKS:%=%/corejax_*) $(EXAMPLE_PACK)/corejax_softplus $(NATIVE_PACK)/corejax_native $(RATIONAL_PACK)/corejax_rational $(GENERATOR_PACK)/corejax_splitmix \
 		$(TOOLS:%=%/corejax_*) tools
 
 # The tests that compare with jax, which the product's environment does not have: "jax" or "parity" is in their names.
@@ -130,7 +131,7 @@ bench-against: .venv-bench/stamp
 
 # Write the packs' entry points anew, and install them.
 entry-points: .venv/stamp
-	.venv/bin/python -m corejax entry-points --write $(PACKS) $(EXAMPLE_PACK) $(NATIVE_PACK) $(RATIONAL_PACK)
+	.venv/bin/python -m corejax entry-points --write $(PACKS) $(EXAMPLE_PACK) $(NATIVE_PACK) $(RATIONAL_PACK) $(GENERATOR_PACK)
 	$(MAKE) .venv/stamp
 
 # Write the stubs of the standard packs anew.

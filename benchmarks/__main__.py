@@ -31,6 +31,7 @@ from benchmarks import (
     numpy_rows,
     plot,
     public,
+    random_rows,
     real,
     report,
     rivals,
@@ -57,6 +58,7 @@ SECTIONS: dict[str, tuple[str, Mapping[str, rows.Measure]]] = {
     "devices": ("Arrays over eight devices", devices.ON_DEVICES),
     "real": ("Real programs, compiled", real.REAL),
     "loops": ("Loops, compiled", loops.LOOPS),
+    "random": ("Random numbers", random_rows.RANDOM),
     "numpy": ("Programs written with jax.numpy", numpy_rows.NUMPY),
     "memory": ("Memory", memory.MEMORY)}
 

@@ -21,6 +21,9 @@ from typing import TYPE_CHECKING, Any
 from corejax.errors import CorejaxAttributeError
 from corejax.plugin import public
 
+if TYPE_CHECKING:
+    from corejax_random.generators import Generator as Generator
+
 NAMESPACE = "random"
 
 #: The modules, and the public names that each has.
