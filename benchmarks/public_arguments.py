@@ -260,6 +260,10 @@ NOT_TIMED: dict[str, str] = {
     "it makes a function, or calls one of the user's": """numpy.frompyfunc numpy.fromfunction numpy.vectorize
         numpy.mask_indices lax.custom_linear_solve lax.custom_root lax.composite lax.platform_dependent""",
     "it changes an ndarray in place": "numpy.place",
+    "it is a step of corejax.random's functions, which benchmarks.random_rows times": """lax.philox4x32
+        lax.random_bits lax.random_clone lax.random_erf lax.random_erf_inv lax.random_fold_in lax.random_gamma
+        lax.random_lgamma lax.random_log1p lax.random_seed lax.random_split lax.random_unwrap lax.random_wrap
+        lax.threefry2x32""",
     "it works on several devices, or on values mapped along an axis": """lax.all_gather lax.all_gather_invariant
         lax.all_to_all lax.axis_index lax.axis_size lax.pbroadcast lax.pcast lax.pmax lax.pmean lax.pmin lax.ppermute
         lax.precv lax.psend lax.pshuffle lax.psum lax.psum_invariant lax.psum_scatter lax.pswapaxes

@@ -67,7 +67,8 @@ def test_a_docstring_has_an_example_that_runs(name: str) -> None:
         return
     assert function.__doc__, "it has no docstring"
     assert ">>> " in function.__doc__, "it has no example"
-    home: dict[str, Any] = {"cj": cj, "lax": lax, "np": np, "jnp": jnp, **vars(import_module(function.__module__))}
+    home: dict[str, Any] = {"cj": cj, "lax": lax, "np": np, "jnp": jnp, "random": cj.random,
+                            **vars(import_module(function.__module__))}
     primitive = getattr(function, "primitive", None)
     if primitive is not None:
         home |= vars(sys.modules[type(primitive.plugin).__module__])

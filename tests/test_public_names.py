@@ -59,7 +59,7 @@ IMPORTS = [("from corejax.lax import sni", "did you mean 'sin'"), ("from corejax
            ("from corejax import pmpa", "did you mean 'pmap'"), ("from corejax import nunpy", "did you mean 'numpy'"),
            ("from corejax.tree import mapp", "did you mean 'map'"),
            ("from corejax.errors import CorejaxEror", "did you mean 'CorejaxError'"),
-           ("from corejax import random", "corejax-random brings it: pip install 'corejax[random]'")]
+           ("from corejax import nn", "corejax-nn brings it: pip install 'corejax[nn]'")]
 
 
 @pytest.mark.parametrize(("statement", "hint"), IMPORTS)
@@ -78,7 +78,6 @@ NAMES = {
     "cj.numpy.sinn": "did you mean sin?", "cj.numpy.linalg.slove": "did you mean solve?",
     "cj.numpy.fft.ftt": "did you mean fft?", "cj.tree.mapp": "did you mean 'map'?",
     "cj.errors.CorejaxEror": "did you mean 'CorejaxError'?",
-    "cj.random": "corejax-random brings it: pip install 'corejax[random]'",
     "cj.nn": "corejax-nn brings it: pip install 'corejax[nn]'",
     "cj.scipy.special": "corejax-scipy brings it: pip install 'corejax[scipy]'",
     "cj.std": "look in cj.lax",  # an extra that isn't a pack
@@ -101,8 +100,8 @@ def test_the_names_that_there_are_include_those_of_packs() -> None:
 
 
 @pytest.mark.parametrize(("name", "todo"), [
-    ("random", "corejax-random brings it: pip install 'corejax[random]'"),
-    ("random.keys", "corejax-random brings it: pip install 'corejax[random]'"),
+    ("nn", "corejax-nn brings it: pip install 'corejax[nn]'"),
+    ("nn.layers", "corejax-nn brings it: pip install 'corejax[nn]'"),
     ("nunpy", "did you mean 'numpy'?"), ("lax.linlag", "did you mean 'lax.linalg'?")])
 def test_an_import_of_a_namespace_that_is_not_there_says_what_brings_it(name: str, todo: str) -> None:
     with pytest.raises(ModuleNotFoundError) as caught:
@@ -117,7 +116,7 @@ def test_a_namespace_is_not_said_to_be_brought_by_a_pack_that_is_installed() -> 
     assert registry.brought_by("std") is None and registry.brought_by("test") is None
 
 
-@pytest.mark.parametrize("name", ["gradd", "random"])
+@pytest.mark.parametrize("name", ["gradd", "nn"])
 def test_an_attribute_that_is_not_there_is_an_attribute_error(name: str) -> None:
     assert not hasattr(cj, name) and not hasattr(cj.lax, name)
     with pytest.raises(AttributeError):

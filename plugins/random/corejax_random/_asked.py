@@ -8,6 +8,7 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import Array, DTypeLike, Sharding, Tracer, aval_of, dtypes
+from corejax.dtypes import finfo as limits
 from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax.plugin import refused, roles, shaping
 from corejax_lax_basic import broadcast_shapes
@@ -92,8 +93,6 @@ def broadcast(x: Any, shape: Shape, dtype: np.dtype | None = None) -> Any:
 
 def finfo(dtype: np.dtype) -> Any:
     """The limits of a floating-point dtype."""
-    from corejax.dtypes import finfo as limits
-
     return limits(dtype)
 
 

@@ -13,6 +13,7 @@ from corejax.errors import CorejaxValueError
 from corejax.plugin import jit, public, refused
 from corejax_random._asked import Shape, as_dtype, broadcast, common_shape, finfo, placed, real, sizes
 from corejax_random.approximations import random_lgamma_p
+from corejax_random.keyed import random_split_p
 from corejax_random.keys import single_key
 from corejax_random.uniforms import draw_unit, split
 
@@ -252,6 +253,4 @@ def _multinomial(key: Any, n: Any, p: Any, shape: Shape, inner: np.dtype, dtype:
 
 def split_many(key: Any, count: int) -> Any:
     """An array of new keys, within a program."""
-    from corejax_random.keyed import random_split_p
-
     return random_split_p.primitive.bind(key, shape=(count,))

@@ -24,6 +24,7 @@ from corejax.plugin import (
     elements,
     entry_point_names,
     extended,
+    find as find_primitive,
     load_entry_point,
     refused,
     settings,
@@ -89,9 +90,7 @@ class Generator(ElementType):
         return to_dim(out, dim, 0, size)
 
     def _equal(self, x: Array, y: Array) -> Any:
-        from corejax_random.keyed import random_unwrap_p
-
-        words = [random_unwrap_p.primitive.bind_one(keys) for keys in (x, y)]
+        words = [find_primitive("random_unwrap").bind_one(keys) for keys in (x, y)]
         return (words[0] == words[1]).all(tuple(range(-len(self.trailing), 0)))
 
     def _missing(self, method: str) -> CorejaxTypeError:

@@ -48,7 +48,11 @@ class _OfKeys:
 
 
 class Wrap(_OfKeys):
-    """random_wrap(words; dtype): keys, from what is stored of them along the last axes."""
+    """random_wrap(words; dtype): keys, from what is stored of them along the last axes.
+
+    >>> lax.random_wrap(np.array([0, 7], np.uint32), dtype=THREEFRY.dtype)
+    Array(00000000:00000007, dtype=key<fry>)
+    """
 
     name = "random_wrap"
     operands = ("words",)
@@ -84,7 +88,11 @@ class Wrap(_OfKeys):
 
 
 class Unwrap(_OfKeys):
-    """random_unwrap(keys): what is stored of them, along the last axes."""
+    """random_unwrap(keys): what is stored of them, along the last axes.
+
+    >>> lax.random_unwrap(_KEY)
+    Array([3, 5], dtype=uint32)
+    """
 
     name = "random_unwrap"
     operands = ("keys",)
@@ -111,7 +119,11 @@ class Unwrap(_OfKeys):
 
 
 class Seed(_OfKeys):
-    """random_seed(seeds; dtype): keys, from integers, of which the lower 64 bits count."""
+    """random_seed(seeds; dtype): keys, from integers, of which the lower 64 bits count.
+
+    >>> lax.random_seed(np.array([7, -1]), dtype=THREEFRY.dtype)
+    Array([00000000:00000007, ffffffff:ffffffff], dtype=key<fry>)
+    """
 
     name = "random_seed"
     operands = ("seeds",)
@@ -148,7 +160,11 @@ class Seed(_OfKeys):
 
 
 class Split(_OfKeys):
-    """random_split(keys; shape): an array of new keys for each."""
+    """random_split(keys; shape): an array of new keys for each.
+
+    >>> lax.random_split(_KEYS, shape=(2,)).shape
+    (3, 2)
+    """
 
     name = "random_split"
     operands = ("keys",)
@@ -176,7 +192,11 @@ class Split(_OfKeys):
 
 
 class FoldIn(_OfKeys):
-    """random_fold_in(keys, data): a new key for each, by a number."""
+    """random_fold_in(keys, data): a new key for each, by a number.
+
+    >>> lax.random_fold_in(_KEYS, np.arange(3, dtype=np.uint32)).shape
+    (3,)
+    """
 
     name = "random_fold_in"
     operands = ("keys", "data")
@@ -207,7 +227,11 @@ class FoldIn(_OfKeys):
 
 
 class Bits(_OfKeys):
-    """random_bits(keys; bit_width, shape): unsigned integers, an array of this shape for each key."""
+    """random_bits(keys; bit_width, shape): unsigned integers, an array of this shape for each key.
+
+    >>> lax.random_bits(_KEYS, bit_width=8, shape=(2,)).shape
+    (3, 2)
+    """
 
     name = "random_bits"
     operands = ("keys",)
@@ -243,7 +267,11 @@ class Bits(_OfKeys):
 
 
 class Clone(_OfKeys):
-    """random_clone(keys): the same keys, to be used again on purpose."""
+    """random_clone(keys): the same keys, to be used again on purpose.
+
+    >>> lax.random_clone(_KEY) == _KEY
+    Array(True, dtype=bool)
+    """
 
     name = "random_clone"
     operands = ("keys",)

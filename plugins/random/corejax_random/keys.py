@@ -11,7 +11,7 @@ import numpy as np
 
 from corejax import lax
 from corejax.config import config
-from corejax.core import Array, ArrayLike, EvalTrace, ShapedArray, aval_of, context, dtypes, is_on_device, to_numpy
+from corejax.core import Array, ArrayLike, ShapedArray, aval_of, context, dtypes, is_on_device, to_numpy
 from corejax.errors import CorejaxOverflowError, CorejaxTypeError, CorejaxValueError
 from corejax.plugin import elements, public, refused, shaping
 from corejax_random.generators import Generator, find, generator_of
@@ -140,7 +140,7 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     """A new key, from a key and a number of 32 bits, such as that of a step.
 
     >>> random.fold_in(random.key(0), 7)
-    Array(56f5eb71:d08c7d2a, dtype=key<fry>)
+    Array(a1ef7a4d:116eb6b3, dtype=key<fry>)
     """
     keys, raw = single_key("fold_in", key)
     number = _word(data)
@@ -265,6 +265,6 @@ def _no_key(name: str, got: Any) -> CorejaxTypeError:
 
 def _in_memory(keys: Any) -> np.ndarray | None:
     """What is stored of one key, if it is in host memory and nothing is traced."""
-    if type(context.trace) is not EvalTrace or type(keys) is not Array or is_on_device(keys):
+    if not context.trace.knows_values or type(keys) is not Array or is_on_device(keys):
         return None
     return generator_of(keys.dtype).stored(to_numpy(keys))

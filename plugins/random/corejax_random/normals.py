@@ -27,7 +27,7 @@ def normal(key: ArrayLike, shape: Any = (), dtype: DTypeLike | None = None, *, o
     """Numbers of the standard normal distribution; complex ones have variance 1 in both parts together.
 
     >>> random.normal(random.key(0), (3,), "float32")
-    Array([1.622..., 2.025..., -0.4335...], dtype=float32)
+    Array([ 1.622...,  2.025..., -0.433...], dtype=float32)
     """
     key, _ = single_key("normal", key)
     return placed(_normal(key, sizes("normal", shape), as_dtype("normal", dtype, "fc")), out_sharding)
@@ -86,7 +86,7 @@ def lognormal(key: ArrayLike, sigma: ArrayLike = _ONE, shape: Any = None, dtype:
     """The exponentials of normal numbers with standard deviation `sigma`.
 
     >>> random.lognormal(random.key(0), 0.5, (3,), "float32")
-    Array([2.2..., 2.7..., 0.80...], dtype=float32)
+    Array([2.25..., 2.75..., 0.805...], dtype=float32)
     """
     key, _ = single_key("lognormal", key)
     dtype = as_dtype("lognormal", dtype, "fc")

@@ -1372,24 +1372,48 @@ def ragged_dot_general(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike, r
     """
 
 def random_bits(keys: ArrayLike, /, *, bit_width: int, shape: __Shape) -> Array:
-    """random_bits(keys; bit_width, shape): unsigned integers, an array of this shape for each key."""
+    """random_bits(keys; bit_width, shape): unsigned integers, an array of this shape for each key.
+
+    >>> lax.random_bits(_KEYS, bit_width=8, shape=(2,)).shape
+    (3, 2)
+    """
 
 def random_clone(keys: ArrayLike, /) -> Array:
-    """random_clone(keys): the same keys, to be used again on purpose."""
+    """random_clone(keys): the same keys, to be used again on purpose.
+
+    >>> lax.random_clone(_KEY) == _KEY
+    Array(True, dtype=bool)
+    """
 
 def random_erf(x: ArrayLike) -> Array:
-    """The error function, as the compiler approximates it."""
+    """The error function, as the compiler approximates it.
+
+    >>> lax.random_erf(0.0)
+    Array(0., dtype=float64, weak_type=True)
+    """
 
 def random_erf_inv(x: ArrayLike) -> Array:
-    """The inverse of the error function, as the compiler approximates it."""
+    """The inverse of the error function, as the compiler approximates it.
+
+    >>> lax.random_erf_inv(0.0)
+    Array(0., dtype=float64, weak_type=True)
+    """
 
 def random_fold_in(keys: ArrayLike, data: ArrayLike, /) -> Array:
-    """random_fold_in(keys, data): a new key for each, by a number."""
+    """random_fold_in(keys, data): a new key for each, by a number.
+
+    >>> lax.random_fold_in(_KEYS, np.arange(3, dtype=np.uint32)).shape
+    (3,)
+    """
 
 def random_gamma(keys: ArrayLike, shape: ArrayLike, /, *, log_space: bool) -> Array:
     """random_gamma(keys, shape; log_space): numbers of the gamma distribution, or their logarithms.
 
     There is a key for each of the first axes; it is split for what these have.
+
+    >>> key = THREEFRY.of(np.array([3, 5], np.uint32))
+    >>> lax.random_gamma(key, np.array([0.5, 3.0]), log_space=False)
+    Array([0.44692262, 0.68021051], dtype=float64)
     """
 
 def random_gamma_grad(x: ArrayLike, y: ArrayLike) -> Array:
@@ -1400,22 +1424,46 @@ def random_gamma_grad(x: ArrayLike, y: ArrayLike) -> Array:
     """
 
 def random_lgamma(x: ArrayLike) -> Array:
-    """The logarithm of the gamma function, as the compiler approximates it."""
+    """The logarithm of the gamma function, as the compiler approximates it.
+
+    >>> lax.random_lgamma(1.0)
+    Array(0., dtype=float64, weak_type=True)
+    """
 
 def random_log1p(x: ArrayLike) -> Array:
-    """log(1 + x), as the compiler approximates it."""
+    """log(1 + x), as the compiler approximates it.
+
+    >>> lax.random_log1p(0.0)
+    Array(0., dtype=float64, weak_type=True)
+    """
 
 def random_seed(seeds: ArrayLike, /, *, dtype: numpy.dtype) -> Array:
-    """random_seed(seeds; dtype): keys, from integers, of which the lower 64 bits count."""
+    """random_seed(seeds; dtype): keys, from integers, of which the lower 64 bits count.
+
+    >>> lax.random_seed(np.array([7, -1]), dtype=THREEFRY.dtype)
+    Array([00000000:00000007, ffffffff:ffffffff], dtype=key<fry>)
+    """
 
 def random_split(keys: ArrayLike, /, *, shape: __Shape) -> Array:
-    """random_split(keys; shape): an array of new keys for each."""
+    """random_split(keys; shape): an array of new keys for each.
+
+    >>> lax.random_split(_KEYS, shape=(2,)).shape
+    (3, 2)
+    """
 
 def random_unwrap(keys: ArrayLike, /) -> Array:
-    """random_unwrap(keys): what is stored of them, along the last axes."""
+    """random_unwrap(keys): what is stored of them, along the last axes.
+
+    >>> lax.random_unwrap(_KEY)
+    Array([3, 5], dtype=uint32)
+    """
 
 def random_wrap(words: ArrayLike, /, *, dtype: numpy.dtype) -> Array:
-    """random_wrap(words; dtype): keys, from what is stored of them along the last axes."""
+    """random_wrap(words; dtype): keys, from what is stored of them along the last axes.
+
+    >>> lax.random_wrap(np.array([0, 7], np.uint32), dtype=THREEFRY.dtype)
+    Array(00000000:00000007, dtype=key<fry>)
+    """
 
 def real(x: ArrayLike) -> Array:
     """The real part of a complex array.

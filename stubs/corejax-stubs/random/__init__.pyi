@@ -28,4 +28,8 @@ def random_gamma_p(keys: ArrayLike, shape: ArrayLike, /, *, log_space: bool) -> 
     """random_gamma(keys, shape; log_space): numbers of the gamma distribution, or their logarithms.
 
     There is a key for each of the first axes; it is split for what these have.
+
+    >>> key = THREEFRY.of(np.array([3, 5], np.uint32))
+    >>> lax.random_gamma(key, np.array([0.5, 3.0]), log_space=False)
+    Array([0.44692262, 0.68021051], dtype=float64)
     """
