@@ -38,6 +38,7 @@ class PCast:
 
     name = "pcast"
     linear = (0,)
+    structural = True
     tracks_varying = True
 
     def function(self, bind: Any) -> Any:

@@ -29,13 +29,14 @@ def _leading_zeros(x: Any) -> Any:
 
 
 def _high_bits(x: Any, y: Any) -> Any:
+    """By NumPy, and in programs, too: the operation of CHLO doesn't survive being divided among devices."""
     size = x.dtype.itemsize
     if size < 8:
         wide = np.dtype(f"{x.dtype.kind}{2 * size}")
         return (x.astype(wide) * y.astype(wide) >> wide.type(8 * size)).astype(x.dtype)
     half = x.dtype.type(32)
     low = x.dtype.type(0xFFFFFFFF)
-    cross = (x & low) * (y >> half) + (((x & low).view(np.uint64) * (y & low).view(np.uint64)) >> np.uint64(32)
+    cross = (x & low) * (y >> half) + (((x & low).astype(np.uint64) * (y & low).astype(np.uint64)) >> np.uint64(32)
                                        ).astype(x.dtype)
     other = (x >> half) * (y & low) + (cross & low)
     return (x >> half) * (y >> half) + (cross >> half) + (other >> half)
@@ -53,7 +54,7 @@ clz = define(families.unary(
     doc="How many bits are 0 before the first that is 1: the leading zeros.",
     example="clz(np.array([0, 7, -1], np.int8)).tolist() -> [8, 5, 0]"))
 mulhi = define(families.binary(
-    "mulhi", _high_bits, hlo="chlo.mulhi", dtypes="iu", jvp=partials(None, None),
+    "mulhi", _high_bits, hlo=lambda ctx, args: ctx.lower(_high_bits, *args), dtypes="iu", jvp=partials(None, None),
     doc="The upper half of the bits of the product x * y, which has twice as many as x and y.",
     example="mulhi(np.array([100, -100], np.int8), np.int8(100)).tolist() -> [39, -40]"))
 nextafter = define(families.binary(
