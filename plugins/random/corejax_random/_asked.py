@@ -35,7 +35,7 @@ def as_dtype(name: str, dtype: DTypeLike | None, kinds: str = "f") -> np.dtype:
 
 def sizes(name: str, shape: Any) -> Shape:
     """A shape, checked."""
-    if shape == () and type(shape) is tuple:
+    if type(shape) is tuple and not shape:
         return ()
     found = shaping.as_ints(name, "shape", shape)
     for size in found:

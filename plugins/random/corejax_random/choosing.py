@@ -77,6 +77,8 @@ def _permuted(key: Any, x: Any, axis: int, independent: bool) -> Any:
 def _shuffled(key: Any, x: Any, axis: int) -> Any:
     """Sorted by random words, so often that equal ones hardly matter."""
     aval = aval_of(x)
+    if dtypes.kind(aval.dtype) == "E" and aval.ndim == 1:  # such elements aren't sorted, but picked
+        return x[_shuffled(key, lax.iota(dtypes.default_dtype("i"), aval.size), 0)]
     rounds = ceil(3 * log(max(1, aval.size)) / log(2 ** 32 - 1))
     for _ in range(rounds):
         key, subkey = split(key)

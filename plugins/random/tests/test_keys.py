@@ -139,6 +139,18 @@ def test_keys_are_moved_as_their_words_are(name, way):
     assert_array_equal(wanted(words(KEYS)), words(way(move)(KEYS)))
 
 
+def test_keys_are_shuffled_and_chosen():
+    keys = random.split(KEYS[0, 0], 9)
+    assert (keys[random.permutation(KEYS[0, 1], 9)] == random.permutation(KEYS[0, 1], keys)).all()
+    assert (keys[random.choice(KEYS[0, 1], 9, (4,), False)] == random.choice(KEYS[0, 1], keys, (4,), False)).all()
+
+
+def test_a_shape_may_be_any_sequence():
+    for shape in ([2, 3], np.array([2, 3])):
+        assert (2, 3) == random.normal(KEYS[0, 0], shape).shape
+    assert (3,) == random.normal(KEYS[0, 0], 3).shape
+
+
 def test_keys_are_equal_if_their_words_are():
     assert_array_equal([[True, False, False]] * 2, KEYS == jnp.stack([KEYS[:, 0]] * 3, 1))
     assert_array_equal(cj.jit(lambda a, b: a != b)(KEYS, KEYS[0]), [[False] * 3, [True] * 3])
