@@ -197,3 +197,34 @@ def test_derivatives_are_those_of_jax(name):
 def test_every_name_of_jax_is_there():
     assert {name for name in dir(jr) if not name.startswith("_")} <= set(dir(random))
     assert 48 == len([name for name in dir(jr) if not name.startswith("_")])
+
+
+#: What a drawn case calls: of the module, a key, a shape, a generator of parameters, and a dtype or None.
+DRAWN = {
+    **{name: (FLOATS, call) for name, call in EXACT.items()},
+    "bits": (INTEGERS[1::2], lambda r, key, shape, dtype: r.bits(key, shape, dtype)),
+    "randint": (INTEGERS, lambda r, key, shape, dtype: r.randint(key, shape, -7, 90, dtype)),
+    "bernoulli": ((None,), lambda r, key, shape, dtype: r.bernoulli(key, 0.3, shape)),
+    "split": ((None,), lambda r, key, shape, dtype: r.key_data(r.split(key, shape))),
+    "permutation": ((None,), lambda r, key, shape, dtype: r.permutation(key, np.arange(np.prod(shape)).reshape(shape))),
+}
+
+
+@pytest.mark.sample(25)
+@pytest.mark.parametrize("case", range(1000))
+def test_drawn_cases_are_those_of_jax(case):
+    rng = np.random.default_rng(case)
+    name = list(DRAWN)[rng.integers(len(DRAWN))]
+    dtypes, call = DRAWN[name]
+    shape = tuple(rng.integers(0, [4, 40, 9][rng.integers(3)], rng.integers(name == "permutation", 4)).tolist())
+    dtype = [*dtypes, None][rng.integers(len(dtypes) + 1)]
+    impl = GENERATORS[rng.integers(4)] if rng.random() < 0.5 else GENERATORS[0]
+    ours, theirs = keys(int(rng.integers(-2 ** 63, 2 ** 63)), impl)
+    if rng.random() < 0.3:
+        same(call(random, random.PRNGKey(case), shape, dtype), call(jr, jr.PRNGKey(case), shape, dtype))
+    elif rng.random() < 0.5 and impl in GENERATORS[:2] and name != "permutation":  # others map in another way
+        many, others = random.split(ours, 3), jr.split(theirs, 3)
+        same(cj.vmap(lambda key: call(random, key, shape, dtype))(many),
+             jax.vmap(lambda key: call(jr, key, shape, dtype))(others))
+    else:
+        same(call(random, ours, shape, dtype), call(jr, theirs, shape, dtype))
