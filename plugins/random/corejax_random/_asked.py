@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 
 from corejax import lax
-from corejax.core import Array, DTypeLike, Sharding, Tracer, aval_of, dtypes
-from corejax.dtypes import finfo as limits
+from corejax.core import Array, DTypeLike, ShapedArray, Sharding, Tracer, aval_of, dtypes
 from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax.plugin import refused, roles, shaping
 from corejax_lax_basic import broadcast_shapes
 
-__all__ = ["as_dtype", "broadcast", "common_shape", "finfo", "placed", "real", "sizes"]
+__all__ = ["as_dtype", "broadcast", "common_shape", "placed", "real", "shape_over", "sizes", "typed"]
 
 Shape = tuple[int, ...]
 
@@ -47,10 +46,14 @@ def sizes(name: str, shape: Any) -> Shape:
 
 def common_shape(name: str, shape: Any, *params: Any) -> Shape:
     """The shape of a result: given, or that to which parameters broadcast. They must broadcast to a given one."""
-    shapes = [aval_of(x).shape for x in params]
+    return shape_over(name, shape, *[aval_of(x).shape for x in params])
+
+
+def shape_over(name: str, shape: Any, *shapes: Shape) -> Shape:
+    """The same, by the shapes that must broadcast to it."""
     wanted = None if shape is None else sizes(name, shape)
     try:
-        found: Shape = broadcast_shapes(*shapes) if shapes else ()
+        found: Shape = broadcast_shapes(*shapes)
         if wanted is None or broadcast_shapes(wanted, found) == wanted:
             return found if wanted is None else wanted
     except (ValueError, TypeError):
@@ -61,20 +64,26 @@ def common_shape(name: str, shape: Any, *params: Any) -> Shape:
                   todo="check the parameters' shapes", kind=CorejaxValueError)
 
 
-def real(name: str, dtype: np.dtype, **params: Any) -> None:
-    """Raise unless the parameters are real numbers, no wider than the result."""
+def typed(name: str, what: str, x: Any, wanted: str = "a number or an array") -> ShapedArray:
+    """The type of an argument that should be an array."""
+    try:
+        return aval_of(x)
+    except CorejaxTypeError as error:
+        raise refused(name, f"{what} must be {wanted}", got=f"a {type(x).__name__}", wanted=wanted,
+                      todo="convert it with np.asarray") from error
+
+
+def real(name: str, dtype: np.dtype | None, **params: Any) -> None:
+    """Raise unless the parameters are real numbers, and no wider than the dtype of the result if that is given."""
     for param, x in params.items():
-        try:
-            aval = aval_of(x)
-        except CorejaxTypeError as error:
-            raise refused(name, f"{param} must be a number or an array", got=f"a {type(x).__name__}",
-                          wanted="real numbers", todo="convert it with np.asarray") from error
+        aval = typed(name, param, x)
         if dtypes.kind(aval.dtype) not in "biuf":
             raise refused(name, f"{param} must be real", got=aval, wanted="real numbers",
                           todo="take its real part, or key_data(key) of a key")
-        if aval.dtype.itemsize > dtype.itemsize and dtypes.is_float(aval.dtype) and not aval.weak_type:
-            raise refused(name, f"{param} would be narrowed to {dtypes.short_name(dtype)}", got=aval,
-                          wanted=f"at most {dtype.itemsize * 8} bits",
+        is_wide = dtype is not None and aval.dtype.itemsize > dtype.itemsize
+        if is_wide and dtypes.is_float(aval.dtype) and not aval.weak_type:
+            raise refused(name, f"{param} would be narrowed to {dtypes.short_name(dtype)}", got=aval,  # type: ignore[arg-type]
+                          wanted=f"at most {dtypes.short_name(dtype)}",  # type: ignore[arg-type]
                           todo=f"convert it with .astype, or pass dtype={dtypes.long_name(aval.dtype)!r}")
 
 
@@ -89,11 +98,6 @@ def broadcast(x: Any, shape: Shape, dtype: np.dtype | None = None) -> Any:
     if len(kept) < len(size):
         x = lax.reshape(x, tuple([size[i] for i in kept]))
     return lax.broadcast_in_dim(x, shape, tuple([len(shape) - len(size) + i for i in kept]))
-
-
-def finfo(dtype: np.dtype) -> Any:
-    """The limits of a floating-point dtype."""
-    return limits(dtype)
 
 
 def placed(x: Array, out_sharding: Any) -> Array:

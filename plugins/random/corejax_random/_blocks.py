@@ -18,7 +18,7 @@ from corejax.core import ShapedArray, aval_of, to_dim
 from corejax.errors import CorejaxValueError
 from corejax.plugin import Sample, hookimpl, not_linear, refused
 
-__all__ = ["FEW", "Block", "counts", "in_lanes", "joined", "lanes", "of_lanes"]
+__all__ = ["FEW", "Block", "counts", "in_lanes", "lanes", "of_lanes"]
 
 _U32 = np.dtype("uint32")
 
@@ -146,11 +146,3 @@ def _counts(shape: tuple[int, ...], dtype: np.dtype) -> Any:
             along = along if step == 1 else along * dtype.type(step)
             total = along if total is None else total + along
     return lax.full(shape, 0, dtype) if total is None else total
-
-
-def joined(words: Sequence[Any], bit_width: int, both: Any) -> Any:
-    """Unsigned integers of this width: the first two words for 64 bits, or what `both` makes of them for fewer."""
-    if bit_width == 64:
-        high, low = [lax.convert_element_type(x, np.uint64) for x in words[:2]]
-        return lax.bitwise_or(lax.shift_left(high, np.uint64(32)), low)
-    return both if bit_width == 32 else lax.convert_element_type(both, f"uint{bit_width}")

@@ -12,12 +12,14 @@ from corejax import lax
 from corejax.core import Array, ArrayLike, aval_of, dtypes, is_concrete
 from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax.plugin import jit, operators, public, refused, shaping
-from corejax_random._asked import Shape, common_shape, placed, sizes
+from corejax_random._asked import Shape, placed, shape_over, sizes, typed
 from corejax_random.keys import single_key
 from corejax_random.quantiles import checked_mode, draw_gumbel
 from corejax_random.uniforms import draw_bits, draw_integers, draw_unit, split
 
 __all__ = ["categorical", "choice", "permutation"]
+
+_WANTED = "an array or an integer"
 
 
 @public
@@ -31,22 +33,13 @@ def permutation(key: ArrayLike, x: ArrayLike, axis: int = 0, independent: bool =
     [0, 1, 2, 3, 4]
     """
     key, _ = single_key("permutation", key)
-    aval = _array("permutation", "x", x)
+    aval = typed("permutation", "x", x, _WANTED)
     axis = shaping.canonical_axis("permutation", axis, aval.ndim or 1)
     if not aval.ndim:
-        count = _count("permutation", "x", x)
-        made = _shuffled_numbers(key, count)
+        made = _shuffled_numbers(key, _count("permutation", "x", x))
     else:
-        made = _permuted(key, x, axis, bool(independent) or aval.ndim == 1)
+        made = _permutation(key, x, axis, bool(independent))
     return placed(made, out_sharding)
-
-
-def _array(name: str, what: str, x: Any) -> Any:
-    try:
-        return aval_of(x)
-    except CorejaxTypeError as error:
-        raise refused(name, f"{what} must be an array or an integer", got=f"a {type(x).__name__}",
-                      wanted="an array, or an integer", todo="convert it with np.asarray") from error
 
 
 def _count(name: str, what: str, x: Any) -> int:
@@ -67,18 +60,20 @@ def _shuffled_numbers(key: Any, count: int) -> Any:
 
 
 @jit(static_argnums=(2, 3))
-def _permuted(key: Any, x: Any, axis: int, independent: bool) -> Any:
-    if independent:
+def _permutation(key: Any, x: Any, axis: int, independent: bool) -> Any:
+    return _permuted(key, x, axis, independent)
+
+
+def _permuted(key: Any, x: Any, axis: int, independent: bool = False) -> Any:
+    aval = aval_of(x)
+    if independent and aval.ndim > 1 or aval.ndim == 1 and dtypes.kind(aval.dtype) != "E":  # keys can't be sorted
         return _shuffled(key, x, axis)
-    order = _shuffled(key, lax.iota(dtypes.default_dtype("i"), aval_of(x).shape[axis]), 0)
-    return jnp.take(x, order, axis)
+    return jnp.take(x, _shuffled(key, lax.iota(dtypes.default_dtype("i"), aval.shape[axis]), 0), axis)
 
 
 def _shuffled(key: Any, x: Any, axis: int) -> Any:
     """Sorted by random words, so often that equal ones hardly matter."""
     aval = aval_of(x)
-    if dtypes.kind(aval.dtype) == "E" and aval.ndim == 1:  # such elements aren't sorted, but picked
-        return x[_shuffled(key, lax.iota(dtypes.default_dtype("i"), aval.size), 0)]
     rounds = ceil(3 * log(max(1, aval.size)) / log(2 ** 32 - 1))
     for _ in range(rounds):
         key, subkey = split(key)
@@ -97,7 +92,7 @@ def choice(key: ArrayLike, a: ArrayLike, shape: Any = (), replace: bool = True, 
     (4,)
     """
     key, _ = single_key("choice", key)
-    aval, shape = _array("choice", "a", a), sizes("choice", shape)
+    aval, shape = typed("choice", "a", a, _WANTED), sizes("choice", shape)
     axis = shaping.canonical_axis("choice", axis, aval.ndim) if aval.ndim else 0
     count = aval.shape[axis] if aval.ndim else _count("choice", "a", a)
     draws = prod(shape)
@@ -117,7 +112,7 @@ def choice(key: ArrayLike, a: ArrayLike, shape: Any = (), replace: bool = True, 
 
 
 def _check_probabilities(p: Any, count: int) -> None:
-    aval = _array("choice", "p", p)
+    aval = typed("choice", "p", p, _WANTED)
     if aval.shape != (count,) or dtypes.kind(aval.dtype) not in "biuf":
         raise refused("choice", "there must be a probability for each thing", got=aval, wanted=f"{count} real numbers",
                       todo="pass probabilities along one axis", kind=CorejaxValueError)
@@ -147,15 +142,9 @@ def _chosen(key: Any, a: Any, p: Any, shape: Shape, replace: bool, axis: int, mo
     if not prod(shape):
         return lax.full((*around[0], *shape, *around[1]), 0, aval.dtype)
     if p is None and not replace:
-        made = _permuted_within(key, a, axis)
+        made = _permuted(key, a, axis)
         return lax.reshape(lax.slice_in_dim(made, 0, prod(shape), axis=axis), (*around[0], *shape, *around[1]))
     return jnp.take(a, _indices(key, p, aval.shape[axis], shape, replace, mode, dtype), axis)
-
-
-def _permuted_within(key: Any, a: Any, axis: int) -> Any:
-    if aval_of(a).ndim == 1:
-        return _shuffled(key, a, axis)
-    return jnp.take(a, _shuffled(key, lax.iota(dtypes.default_dtype("i"), aval_of(a).shape[axis]), 0), axis)
 
 
 def _indices(key: Any, p: Any, count: int, shape: Shape, replace: bool, mode: str, dtype: np.dtype) -> Any:
@@ -184,13 +173,13 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Any = 
     (5,)
     """
     key, _ = single_key("categorical", key)
-    aval = _array("categorical", "logits", logits)
+    aval = typed("categorical", "logits", logits, _WANTED)
     axis = shaping.canonical_axis("categorical", axis, aval.ndim)
     if not dtypes.is_float(aval.dtype):
         raise refused("categorical", "logits are floats", got=aval, wanted="a floating-point dtype",
                       todo="convert them: logits.astype(float)", kind=CorejaxTypeError)
     batch = shaping.without(aval.shape, (axis,))
-    shape = common_shape("categorical", shape, np.empty(batch, bool))
+    shape = shape_over("categorical", shape, batch)
     count: int = aval.shape[axis]
     more: Shape = shape[:len(shape) - len(batch)]
     if prod(shape) and not count:

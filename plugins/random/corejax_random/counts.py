@@ -9,9 +9,10 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import Array, ArrayLike, DTypeLike, aval_of, dtypes
+from corejax.dtypes import finfo
 from corejax.errors import CorejaxValueError
 from corejax.plugin import jit, public, refused
-from corejax_random._asked import Shape, as_dtype, broadcast, common_shape, finfo, placed, real, sizes
+from corejax_random._asked import Shape, as_dtype, broadcast, common_shape, placed, real, sizes
 from corejax_random.approximations import random_lgamma_p
 from corejax_random.keyed import random_split_p
 from corejax_random.keys import single_key
@@ -50,7 +51,7 @@ def poisson(key: ArrayLike, lam: ArrayLike, shape: Any = None, dtype: DTypeLike 
     """
     key, _ = single_key("poisson", key)
     dtype = as_dtype("poisson", dtype, "iu")
-    real("poisson", np.dtype("complex128"), lam=lam)
+    real("poisson", None, lam=lam)
     return placed(_poisson(key, lam, common_shape("poisson", shape, lam), dtype), out_sharding)
 
 
@@ -113,7 +114,7 @@ def binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Any = None, dtyp
     """
     key, _ = single_key("binomial", key)
     dtype = as_dtype("binomial", dtype)
-    real("binomial", np.dtype("complex128"), n=n, p=p)
+    real("binomial", None, n=n, p=p)
     aval = aval_of(p)
     inner = dtypes.inexact(aval.dtype, aval.weak_type)
     return _binomial(key, n, p, common_shape("binomial", shape, n, p), inner, dtype)  # type: ignore[no-any-return]
@@ -219,7 +220,7 @@ def multinomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, *, shape: Any = None
     Array(10., dtype=float64)
     """
     key, _ = single_key("multinomial", key)
-    real("multinomial", np.dtype("complex128"), n=n, p=p)
+    real("multinomial", None, n=n, p=p)
     own = aval_of(p).shape
     if not own:
         raise refused("multinomial", "p has a probability for each outcome", got=aval_of(p), wanted="a vector",

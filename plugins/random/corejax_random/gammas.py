@@ -10,9 +10,11 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import Array, ArrayLike, DTypeLike, ShapedArray, aval_of, dtypes, to_dim
+from corejax.dtypes import finfo
 from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax.plugin import Sample, define, factors, hookimpl, jit, not_linear, public, refused, shaping
-from corejax_random._asked import Shape, as_dtype, broadcast, common_shape, finfo, placed, real, sizes
+from corejax_random._asked import Shape, as_dtype, broadcast, common_shape, placed, real, shape_over, sizes
+from corejax_random._drawing import drawn_by
 from corejax_random.generators import generator_of
 from corejax_random.keyed import random_split_p
 from corejax_random.keys import single_key
@@ -186,7 +188,7 @@ def loggamma(key: ArrayLike, a: ArrayLike, shape: Any = None, dtype: DTypeLike |
 def _of_gamma(name: str, key: Any, a: Any, shape: Any, dtype: Any, out_sharding: Any, log_space: bool) -> Array:
     key, _ = single_key(name, key)
     dtype = as_dtype(name, dtype)
-    real(name, np.dtype("complex128"), a=a)
+    real(name, None, a=a)
     return placed(_gamma(key, a, common_shape(name, shape, a), dtype, log_space), out_sharding)
 
 
@@ -203,10 +205,7 @@ def beta(key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Any = None, dtype: D
     >>> random.beta(random.key(0), 2.0, 3.0, (2,)).shape
     (2,)
     """
-    key, _ = single_key("beta", key)
-    dtype = as_dtype("beta", dtype)
-    real("beta", dtype, a=a, b=b)
-    return placed(_beta(key, a, b, common_shape("beta", shape, a, b), dtype), out_sharding)
+    return drawn_by("beta", _beta, key, {"a": a, "b": b}, shape, dtype, out_sharding)
 
 
 @jit(static_argnums=(3, 4))
@@ -227,12 +226,12 @@ def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Any = None, dtype: DTypeL
     """
     key, _ = single_key("dirichlet", key)
     dtype = as_dtype("dirichlet", dtype)
-    real("dirichlet", np.dtype("complex128"), alpha=alpha)
+    real("dirichlet", None, alpha=alpha)
     own = aval_of(alpha).shape
     if not own:
         raise refused("dirichlet", "alpha has a number for each part", got=aval_of(alpha), wanted="a vector",
                       todo="pass as many numbers as the vectors have", kind=CorejaxValueError)
-    shape = common_shape("dirichlet", shape, np.empty(own[:-1], bool))
+    shape = shape_over("dirichlet", shape, own[:-1])
     return placed(_dirichlet(key, alpha, shape, dtype), out_sharding)
 
 
@@ -251,10 +250,7 @@ def chisquare(key: ArrayLike, df: ArrayLike, shape: Any = None, dtype: DTypeLike
     >>> random.chisquare(random.key(0), 4.0, (2,)).shape
     (2,)
     """
-    key, _ = single_key("chisquare", key)
-    dtype = as_dtype("chisquare", dtype)
-    real("chisquare", dtype, df=df)
-    return placed(_chisquare(key, df, common_shape("chisquare", shape, df), dtype), out_sharding)
+    return drawn_by("chisquare", _chisquare, key, {"df": df}, shape, dtype, out_sharding)
 
 
 @jit(static_argnums=(2, 3))
@@ -275,10 +271,7 @@ def f(key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, shape: Any = None, dty
     >>> random.f(random.key(0), 4.0, 5.0, (2,)).shape
     (2,)
     """
-    key, _ = single_key("f", key)
-    dtype = as_dtype("f", dtype)
-    real("f", dtype, dfnum=dfnum, dfden=dfden)
-    return placed(_f(key, dfnum, dfden, common_shape("f", shape, dfnum, dfden), dtype), out_sharding)
+    return drawn_by("f", _f, key, {"dfnum": dfnum, "dfden": dfden}, shape, dtype, out_sharding)
 
 
 @jit(static_argnums=(3, 4))
@@ -296,10 +289,7 @@ def t(key: ArrayLike, df: ArrayLike, shape: Any = None, dtype: DTypeLike | None 
     >>> random.t(random.key(0), 4.0, (2,)).shape
     (2,)
     """
-    key, _ = single_key("t", key)
-    dtype = as_dtype("t", dtype)
-    real("t", dtype, df=df)
-    return placed(_t(key, df, common_shape("t", shape, df), dtype), out_sharding)
+    return drawn_by("t", _t, key, {"df": df}, shape, dtype, out_sharding)
 
 
 @jit(static_argnums=(2, 3))
@@ -320,7 +310,7 @@ def generalized_normal(key: ArrayLike, p: ArrayLike, shape: Any = (), dtype: DTy
     """
     key, _ = single_key("generalized_normal", key)
     dtype = as_dtype("generalized_normal", dtype)
-    real("generalized_normal", np.dtype("complex128"), p=p)
+    real("generalized_normal", None, p=p)
     shape = common_shape("generalized_normal", shape, p)
     return placed(_generalized_normal(key, p, shape, dtype), out_sharding)
 
@@ -349,7 +339,7 @@ def ball(key: ArrayLike, d: int, p: ArrayLike = 2, shape: Any = (), dtype: DType
     if d < 0:
         raise refused("ball", "a size can't be negative", got=f"d={d}", wanted="0 or more", kind=CorejaxValueError,
                       todo="check how it is computed")
-    real("ball", np.dtype("complex128"), p=p)
+    real("ball", None, p=p)
     if aval_of(p).ndim:
         raise refused("ball", "p is one number", got=aval_of(p), wanted="a scalar", kind=CorejaxValueError,
                       todo="map it: cj.vmap")

@@ -17,7 +17,7 @@ import numpy as np
 
 from corejax.config import config
 from corejax.core import Array, ShapedArray, dtypes, to_dim, vmap_flat
-from corejax.errors import CorejaxTypeError, CorejaxValueError
+from corejax.errors import CorejaxKeyError, CorejaxTypeError, CorejaxValueError
 from corejax.plugin import (
     ElementType,
     Setting,
@@ -55,14 +55,15 @@ class Generator(ElementType):
     the same bits. These save the time to compile and to start programs.
     """
 
+    seed_in_memory: Any = None
+    split_in_memory: Any = None
+    fold_in_in_memory: Any = None
+
     def __init__(self, algorithm: str, tag: str, key_shape: Sequence[int]) -> None:
         super().__init__(f"key<{tag}>", "uint32", key_shape, show=_shown, equal=self._equal, kind=prng_key,
                          todo="use the functions of corejax.random, or look inside with random.key_data(key)")
         self.algorithm, self.tag = algorithm, tag
         self.one_key = ShapedArray((), self.dtype)
-        self.seed_in_memory: Any = getattr(self, "seed_in_memory", None)
-        self.split_in_memory: Any = getattr(self, "split_in_memory", None)
-        self.fold_in_in_memory: Any = getattr(self, "fold_in_in_memory", None)
 
     def seed(self, words: Array) -> Any:
         """A key, from the upper and the lower word of a seed: `u32[2]`."""
@@ -106,9 +107,6 @@ def _shown(words: np.ndarray) -> str:
     return ":".join([f"{word:08x}" for word in words.reshape(-1).tolist()])
 
 
-_known: dict[Any, Generator] = {}
-
-
 def find(impl: Any = None, name: str = "key") -> Generator:
     """The generator that `impl` stands for: its name or tag, itself, or the dtype of its keys.
 
@@ -116,18 +114,9 @@ def find(impl: Any = None, name: str = "key") -> Generator:
     """
     if impl is None:
         impl = config.default_prng_impl
-    try:
-        return _known[impl]
-    except (KeyError, TypeError):
-        pass
-    if isinstance(impl, Generator):
-        return impl
     if isinstance(impl, str):
-        generator = _named(impl, name)
-    else:
-        generator = generator_of(_dtype(impl, name), name)
-    _known[impl] = generator
-    return generator
+        return _named(impl, name)
+    return impl if isinstance(impl, Generator) else generator_of(_dtype(impl, name), name)
 
 
 def _dtype(impl: Any, name: str) -> np.dtype:
@@ -140,17 +129,22 @@ def _dtype(impl: Any, name: str) -> np.dtype:
 
 
 def _named(impl: str, name: str) -> Generator:
-    names = entry_point_names(GROUP)
-    if impl in names:
+    try:
         found = load_entry_point(GROUP, impl)
-        if not isinstance(found, Generator) or found.algorithm != impl:
-            raise refused(name, f"the entry point {impl!r} of {GROUP} doesn't lead to a generator of that name",
-                          got=repr(found)[:80], wanted=f"a Generator({impl!r}, ...)",
-                          todo="correct the entry point of the pack that brings it")
-        return found
+    except CorejaxKeyError:
+        return _of_tag(impl, name)
+    if not isinstance(found, Generator) or found.algorithm != impl:
+        raise refused(name, f"the entry point {impl!r} of {GROUP} doesn't lead to a generator of that name",
+                      got=repr(found)[:80], wanted=f"a Generator({impl!r}, ...)",
+                      todo="correct the entry point of the pack that brings it")
+    return found
+
+
+def _of_tag(impl: str, name: str) -> Generator:
     of_tag = impl if impl.startswith("key<") else f"key<{impl}>"
     if dtypes.is_declared(of_tag):
         return generator_of(dtypes.canonical(of_tag), name)
+    names = entry_point_names(GROUP)
     close = get_close_matches(impl, names, 1)
     todo = f"did you mean {close[0]!r}?" if close else "install the pack that brings it, or use one of these"
     raise refused(name, "no random generator has this name", got=repr(impl)[:80], wanted=", ".join(names), todo=todo,

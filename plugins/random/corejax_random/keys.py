@@ -219,13 +219,13 @@ def key_impl(keys: ArrayLike) -> str:
 
 
 @public
-def key_dtype(impl: Any = None) -> np.dtype:
+def key_dtype(impl_spec: Any = None) -> np.dtype:
     """The dtype of keys of a generator.
 
     >>> random.key(0).dtype == random.key_dtype("threefry2x32")
     True
     """
-    return find(impl, "key_dtype").dtype
+    return find(impl_spec, "key_dtype").dtype
 
 
 # Arguments of functions

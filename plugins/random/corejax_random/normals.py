@@ -13,7 +13,8 @@ from corejax.core import Array, ArrayLike, DTypeLike, aval_of, dtypes
 from corejax.errors import CorejaxValueError
 from corejax.plugin import jit, public, refused, shaping
 from corejax_lax_basic import broadcast_shapes
-from corejax_random._asked import Shape, as_dtype, broadcast, common_shape, placed, real, sizes
+from corejax_random._asked import Shape, as_dtype, broadcast, common_shape, placed, real, shape_over, sizes
+from corejax_random._drawing import drawn, drawn_by
 from corejax_random.approximations import random_erf_inv_p, random_erf_p
 from corejax_random.keys import single_key
 from corejax_random.uniforms import draw_signs, draw_uniform, split
@@ -60,7 +61,7 @@ def truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: 
     """
     key, _ = single_key("truncated_normal", key)
     dtype = as_dtype("truncated_normal", dtype)
-    real("truncated_normal", np.dtype("complex128"), lower=lower, upper=upper)
+    real("truncated_normal", None, lower=lower, upper=upper)
     shape = common_shape("truncated_normal", shape, lower, upper)
     return placed(_truncated_normal(key, lower, upper, shape, dtype), out_sharding)
 
@@ -88,10 +89,7 @@ def lognormal(key: ArrayLike, sigma: ArrayLike = _ONE, shape: Any = None, dtype:
     >>> random.lognormal(random.key(0), 0.5, (3,), "float32")
     Array([2.25..., 2.75..., 0.805...], dtype=float32)
     """
-    key, _ = single_key("lognormal", key)
-    dtype = as_dtype("lognormal", dtype, "fc")
-    real("lognormal", dtype, sigma=sigma)
-    return placed(_lognormal(key, sigma, common_shape("lognormal", shape, sigma), dtype), out_sharding)
+    return drawn_by("lognormal", _lognormal, key, {"sigma": sigma}, shape, dtype, out_sharding, "fc")
 
 
 @jit(static_argnums=(2, 3))
@@ -106,8 +104,7 @@ def maxwell(key: ArrayLike, shape: Any = (), dtype: DTypeLike | None = None, *, 
     >>> random.maxwell(random.key(0), (3,)).shape
     (3,)
     """
-    key, _ = single_key("maxwell", key)
-    return placed(_maxwell(key, sizes("maxwell", shape), as_dtype("maxwell", dtype)), out_sharding)
+    return drawn("maxwell", _maxwell, key, shape, dtype, out_sharding)
 
 
 @jit(static_argnums=(1, 2))
@@ -132,7 +129,7 @@ def double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape
     """
     key, _ = single_key("double_sided_maxwell", key)
     dtype = as_dtype("double_sided_maxwell", dtype)
-    real("double_sided_maxwell", np.dtype("complex128"), loc=loc, scale=scale)
+    real("double_sided_maxwell", None, loc=loc, scale=scale)
     params = common_shape("double_sided_maxwell", None, loc, scale)
     # JAX's result has the parameters' axes twice if no shape is given.
     shape = (*(sizes("double_sided_maxwell", shape) or params), *params)
@@ -160,7 +157,7 @@ def multivariate_normal(key: ArrayLike, mean: ArrayLike, cov: ArrayLike, shape: 
     if method not in _ROOTS:
         raise refused(name, "there is no such method", got=f"method={method!r}", wanted=", ".join(map(repr, _ROOTS)),
                       todo="leave it out: it is 'cholesky'", kind=CorejaxValueError)
-    real(name, np.dtype("complex128"), mean=mean, cov=cov)
+    real(name, None, mean=mean, cov=cov)
     ndims = aval_of(mean).ndim, aval_of(cov).ndim
     size = aval_of(mean).shape[-1] if ndims[0] else None
     if ndims[0] < 1 or ndims[1] < 2 or aval_of(cov).shape[-2:] != (size, size):
@@ -169,7 +166,7 @@ def multivariate_normal(key: ArrayLike, mean: ArrayLike, cov: ArrayLike, shape: 
                       todo="pass a vector and a matrix", kind=CorejaxValueError)
     inner = dtypes.inexact(*_promoted(mean, cov))
     wanted = inner if dtype is None else as_dtype(name, dtype)
-    rows = common_shape(name, shape, np.empty(aval_of(mean).shape[:-1], bool), np.empty(aval_of(cov).shape[:-2], bool))
+    rows = shape_over(name, shape, aval_of(mean).shape[:-1], aval_of(cov).shape[:-2])
     return placed(_multivariate_normal(key, mean, cov, rows, inner, wanted, method), out_sharding)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,8 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array
 from corejax.plugin import define
-from corejax_random._blocks import FEW, Block, counts, joined, lanes, of_lanes
-from corejax_random.generators import Generator
+from corejax_random._blocks import Block
+from corejax_random._counting import Counting
 
 __all__ = ["PHILOX", "philox4x32_p"]
 
@@ -73,49 +72,14 @@ class Philox4x32(Block):
 philox4x32_p: Any = define(Philox4x32())
 
 
-class _Philox(Generator):
-    """A seed's words are mixed to a key; bits, new keys and numbers to fold in use other words of the counter."""
+class _Philox(Counting):
+    """A seed's words are mixed to a key."""
 
     def seed(self, words: Array) -> Any:
-        return _key([np.uint32(0), np.uint32(0)], words[0], words[1], np.uint32(0), np.uint32(0))
+        return self._key(np.zeros(2, np.uint32), words[0], words[1], np.uint32(0), np.uint32(0))
 
     def seed_in_memory(self, words: list[int]) -> np.ndarray:
         return np.array(_mix_lanes((0, 0), (*words, 0, 0), 1)[:2], np.uint32)
 
-    def split(self, key: Array, shape: tuple[int, ...]) -> Any:
-        return _key(key, np.uint32(0), np.uint32(0), *counts(shape))
 
-    def split_in_memory(self, key: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-        count = prod(shape)
-        if count > FEW:
-            numbers = np.arange(count, dtype=np.uint64)
-            zeros = np.zeros(count, np.uint32)
-            words = (zeros, zeros, (numbers >> np.uint64(32)).astype(np.uint32), numbers.astype(np.uint32))
-            return np.stack(_mix(key[:, None], words)[:2], -1).reshape(*shape, 2)
-        first, second = key.tolist()
-        ones, in_lanes = lanes(count)
-        x, y, *_ = _mix_lanes((first * ones, second * ones), (0, 0, 0, in_lanes), ones)
-        return of_lanes(x | y << 32, count).reshape(*shape, 2)
-
-    def fold_in(self, key: Array, data: Array) -> Any:
-        return _key(key, np.uint32(0), np.uint32(0), np.uint32(0), data)
-
-    def fold_in_in_memory(self, key: np.ndarray, data: int) -> np.ndarray:
-        return np.array(_mix_lanes(key.tolist(), (0, 0, 0, data), 1)[:2], np.uint32)
-
-    def random_bits(self, key: Array, bit_width: int, shape: tuple[int, ...]) -> Any:
-        words = _apply(key, *counts(shape), np.uint32(0), np.uint32(0))
-        return joined(words, bit_width, words[0] ^ words[1] ^ words[2] ^ words[3])
-
-
-def _apply(key: Any, *words: Any) -> Any:
-    return philox4x32_p.primitive.bind(key[0], key[1], *words)
-
-
-def _key(key: Any, *words: Any) -> Any:
-    first, second = _apply(key, *words)[:2]
-    axis = first.ndim
-    return lax.concatenate([lax.expand_dims(x, (axis,)) for x in (first, second)], axis)
-
-
-PHILOX = _Philox("philox4x32", "phx4", (2,))
+PHILOX = _Philox("philox4x32", "phx4", philox4x32_p)

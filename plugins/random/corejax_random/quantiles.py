@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import pi
 from typing import Any
 
@@ -10,9 +9,11 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import Array, ArrayLike, DTypeLike, aval_of, dtypes
+from corejax.dtypes import finfo
 from corejax.errors import CorejaxValueError
 from corejax.plugin import jit, public, refused
-from corejax_random._asked import Shape, as_dtype, broadcast, common_shape, finfo, placed, real, sizes
+from corejax_random._asked import Shape, as_dtype, broadcast, common_shape, placed, real, sizes
+from corejax_random._drawing import drawn, drawn_by
 from corejax_random.approximations import random_log1p_p
 from corejax_random.keys import single_key
 from corejax_random.normals import draw_normal
@@ -29,27 +30,27 @@ def draw_exponential(key: Any, shape: Shape, dtype: np.dtype) -> Any:
     return lax.neg(random_log1p_p(lax.neg(draw_unit(key, shape, dtype))))
 
 
+@jit(static_argnums=(1, 2))
+def _exponential(key: Any, shape: Shape, dtype: np.dtype) -> Any:
+    return draw_exponential(key, shape, dtype)
+
+
+@jit(static_argnums=(1, 2))
 def _cauchy(key: Any, shape: Shape, dtype: np.dtype) -> Any:
     drawn = draw_uniform(key, shape, dtype, dtype.type(finfo(dtype).eps), dtype.type(1.0))
     return lax.tan(dtype.type(pi) * (drawn - dtype.type(0.5)))
 
 
+@jit(static_argnums=(1, 2))
 def _laplace(key: Any, shape: Shape, dtype: np.dtype) -> Any:
     drawn = draw_uniform(key, shape, dtype, dtype.type(-1.0 + finfo(dtype).epsneg), dtype.type(1.0))
     return lax.sign(drawn) * random_log1p_p(lax.neg(lax.abs(drawn)))
 
 
+@jit(static_argnums=(1, 2))
 def _logistic(key: Any, shape: Shape, dtype: np.dtype) -> Any:
     drawn = draw_uniform(key, shape, dtype, dtype.type(finfo(dtype).tiny), dtype.type(1.0))
     return lax.log(drawn) - random_log1p_p(lax.neg(drawn))
-
-
-_simple = jit(lambda key, shape, dtype, draw: draw(key, shape, dtype), static_argnums=(1, 2, 3))
-
-
-def _drawn(name: str, draw: Callable[..., Any], key: Any, shape: Any, dtype: Any, out_sharding: Any) -> Array:
-    key, _ = single_key(name, key)
-    return placed(_simple(key, sizes(name, shape), as_dtype(name, dtype), draw), out_sharding)
 
 
 @public
@@ -59,7 +60,7 @@ def exponential(key: ArrayLike, shape: Any = (), dtype: DTypeLike | None = None,
     >>> random.exponential(random.key(0), (3,)).shape
     (3,)
     """
-    return _drawn("exponential", draw_exponential, key, shape, dtype, out_sharding)
+    return drawn("exponential", _exponential, key, shape, dtype, out_sharding)
 
 
 @public
@@ -69,7 +70,7 @@ def cauchy(key: ArrayLike, shape: Any = (), dtype: DTypeLike | None = None, *, o
     >>> random.cauchy(random.key(0), (3,)).shape
     (3,)
     """
-    return _drawn("cauchy", _cauchy, key, shape, dtype, out_sharding)
+    return drawn("cauchy", _cauchy, key, shape, dtype, out_sharding)
 
 
 @public
@@ -79,7 +80,7 @@ def laplace(key: ArrayLike, shape: Any = (), dtype: DTypeLike | None = None, *, 
     >>> random.laplace(random.key(0), (3,)).shape
     (3,)
     """
-    return _drawn("laplace", _laplace, key, shape, dtype, out_sharding)
+    return drawn("laplace", _laplace, key, shape, dtype, out_sharding)
 
 
 @public
@@ -89,7 +90,7 @@ def logistic(key: ArrayLike, shape: Any = (), dtype: DTypeLike | None = None, *,
     >>> random.logistic(random.key(0), (3,)).shape
     (3,)
     """
-    return _drawn("logistic", _logistic, key, shape, dtype, out_sharding)
+    return drawn("logistic", _logistic, key, shape, dtype, out_sharding)
 
 
 _MODES = ("low", "high", "highest")
@@ -182,10 +183,7 @@ def pareto(key: ArrayLike, b: ArrayLike, shape: Any = None, dtype: DTypeLike | N
     >>> random.pareto(random.key(0), 2.0, (3,)).shape
     (3,)
     """
-    key, _ = single_key("pareto", key)
-    dtype = as_dtype("pareto", dtype)
-    real("pareto", dtype, b=b)
-    return placed(_pareto(key, b, common_shape("pareto", shape, b), dtype), out_sharding)
+    return drawn_by("pareto", _pareto, key, {"b": b}, shape, dtype, out_sharding)
 
 
 @jit(static_argnums=(2, 3))
@@ -201,10 +199,7 @@ def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Any = None, dtype: DTypeLi
     >>> random.rayleigh(random.key(0), 2.0, (3,)).shape
     (3,)
     """
-    key, _ = single_key("rayleigh", key)
-    dtype = as_dtype("rayleigh", dtype)
-    real("rayleigh", dtype, scale=scale)
-    return placed(_rayleigh(key, scale, common_shape("rayleigh", shape, scale), dtype), out_sharding)
+    return drawn_by("rayleigh", _rayleigh, key, {"scale": scale}, shape, dtype, out_sharding)
 
 
 @jit(static_argnums=(2, 3))
@@ -223,7 +218,7 @@ def weibull_min(key: ArrayLike, scale: ArrayLike, concentration: ArrayLike, shap
     """
     key, _ = single_key("weibull_min", key)
     dtype = as_dtype("weibull_min", dtype)
-    real("weibull_min", np.dtype("complex128"), scale=scale, concentration=concentration)
+    real("weibull_min", None, scale=scale, concentration=concentration)
     shape = common_shape("weibull_min", sizes("weibull_min", shape) or None, scale, concentration)
     return _weibull_min(key, scale, concentration, shape, dtype)  # type: ignore[no-any-return]
 
@@ -241,11 +236,8 @@ def triangular(key: ArrayLike, left: ArrayLike, mode: ArrayLike, right: ArrayLik
     >>> random.triangular(random.key(0), 0.0, 1.0, 3.0, (3,)).shape
     (3,)
     """
-    key, _ = single_key("triangular", key)
-    dtype = as_dtype("triangular", dtype)
-    real("triangular", dtype, left=left, mode=mode, right=right)
-    shape = common_shape("triangular", shape, left, mode, right)
-    return placed(_triangular(key, left, mode, right, shape, dtype), out_sharding)
+    params = {"left": left, "mode": mode, "right": right}
+    return drawn_by("triangular", _triangular, key, params, shape, dtype, out_sharding)
 
 
 @jit(static_argnums=(4, 5))
@@ -265,10 +257,7 @@ def wald(key: ArrayLike, mean: ArrayLike, shape: Any = None, dtype: DTypeLike | 
     >>> random.wald(random.key(0), 2.0, (3,)).shape
     (3,)
     """
-    key, _ = single_key("wald", key)
-    dtype = as_dtype("wald", dtype)
-    real("wald", dtype, mean=mean)
-    return placed(_wald(key, mean, common_shape("wald", shape, mean), dtype), out_sharding)
+    return drawn_by("wald", _wald, key, {"mean": mean}, shape, dtype, out_sharding)
 
 
 @jit(static_argnums=(2, 3))
@@ -292,7 +281,7 @@ def geometric(key: ArrayLike, p: ArrayLike, shape: Any = None, dtype: DTypeLike 
     """
     key, _ = single_key("geometric", key)
     dtype = as_dtype("geometric", dtype, "iu")
-    real("geometric", np.dtype("complex128"), p=p)
+    real("geometric", None, p=p)
     aval = aval_of(p)
     inner = dtypes.inexact(aval.dtype, aval.weak_type)
     return placed(_geometric(key, p, common_shape("geometric", shape, p), inner, dtype), out_sharding)

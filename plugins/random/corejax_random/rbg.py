@@ -11,7 +11,7 @@ from typing import Any
 from corejax import lax
 from corejax.core import Array
 from corejax_random.generators import Generator
-from corejax_random.threefry import THREEFRY, pairs
+from corejax_random.threefry import THREEFRY
 
 __all__ = ["RBG", "UNSAFE_RBG"]
 
@@ -26,7 +26,7 @@ class _Rbg(Generator):
         return lax.concatenate([words, words], 0)
 
     def split(self, key: Array, shape: tuple[int, ...]) -> Any:
-        return lax.concatenate([pairs(half, shape) for half in (key[:2], key[2:])], len(shape))
+        return lax.concatenate([THREEFRY.split(half, shape) for half in (key[:2], key[2:])], len(shape))
 
     def fold_in(self, key: Array, data: Array) -> Any:
         return lax.concatenate([THREEFRY.fold_in(half, data) for half in (key[:2], key[2:])], 0)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
 
-from corejax import lax
 from corejax.core import Array
 from corejax.plugin import define
-from corejax_random._blocks import FEW, Block, counts, joined, lanes, of_lanes
-from corejax_random.generators import Generator
+from corejax_random._blocks import Block
+from corejax_random._counting import Counting
 
 __all__ = ["THREEFRY", "threefry2x32_p"]
 
@@ -70,47 +68,14 @@ class Threefry2x32(Block):
 threefry2x32_p: Any = define(Threefry2x32())
 
 
-class _Threefry(Generator):
-    """Keys are the key of a block function, and so are the seed's words; counters are the numbers from 0."""
+class _Threefry(Counting):
+    """A seed's words are the key."""
 
     def seed(self, words: Array) -> Any:
         return words
 
-    def split(self, key: Array, shape: tuple[int, ...]) -> Any:
-        return pairs(key, shape)
-
     def seed_in_memory(self, words: list[int]) -> np.ndarray:
         return np.array(words, np.uint32)
 
-    def split_in_memory(self, key: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-        count = prod(shape)
-        if count > FEW:
-            numbers = np.arange(count, dtype=np.uint64)
-            words = (numbers >> np.uint64(32)).astype(np.uint32), numbers.astype(np.uint32)
-            return np.stack(_mix(key[:, None], words), -1).reshape(*shape, 2)
-        first, second = key.tolist()
-        ones, in_lanes = lanes(count)
-        x, y = _mix_lanes((first * ones, second * ones), (0, in_lanes), ones)
-        return of_lanes(x | y << 32, count).reshape(*shape, 2)
 
-    def fold_in(self, key: Array, data: Array) -> Any:
-        return lax.concatenate([x[None] for x in _apply(key, np.uint32(0), data)], 0)
-
-    def fold_in_in_memory(self, key: np.ndarray, data: int) -> np.ndarray:
-        return np.array(_mix_lanes(key.tolist(), (0, data), 1), np.uint32)
-
-    def random_bits(self, key: Array, bit_width: int, shape: tuple[int, ...]) -> Any:
-        words = _apply(key, *counts(shape))
-        return joined(words, bit_width, words[0] ^ words[1])
-
-
-def pairs(key: Array, shape: tuple[int, ...]) -> Any:
-    """Pairs of words along a last axis, of the key `u32[2]` and the numbers from 0."""
-    return lax.concatenate([lax.expand_dims(x, (len(shape),)) for x in _apply(key, *counts(shape))], len(shape))
-
-
-def _apply(key: Array, *words: Any) -> Any:
-    return threefry2x32_p.primitive.bind(key[0], key[1], *words)
-
-
-THREEFRY = _Threefry("threefry2x32", "fry", (2,))
+THREEFRY = _Threefry("threefry2x32", "fry", threefry2x32_p)

@@ -10,10 +10,11 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import Array, ArrayLike, DTypeLike, aval_of, dtypes
-from corejax.errors import CorejaxOverflowError, CorejaxTypeError, CorejaxValueError
+from corejax.dtypes import finfo
+from corejax.errors import CorejaxOverflowError, CorejaxValueError
 from corejax.plugin import jit, public, refused
 from corejax_lax_basic import broadcast_shapes
-from corejax_random._asked import Shape, as_dtype, broadcast, common_shape, finfo, placed, sizes
+from corejax_random._asked import Shape, as_dtype, broadcast, common_shape, placed, real, sizes
 from corejax_random.keyed import random_bits_p, random_split_p
 from corejax_random.keys import single_key
 
@@ -34,7 +35,7 @@ def bits(key: ArrayLike, shape: Any = (), dtype: DTypeLike | None = None, *, out
 
 @jit(static_argnums=(1, 2))
 def _bits(key: Any, shape: Shape, width: int) -> Any:
-    return random_bits_p.primitive.bind(key, bit_width=width, shape=shape)
+    return draw_bits(key, width, shape)
 
 
 def draw_bits(key: Any, width: int, shape: Shape) -> Any:
@@ -60,19 +61,9 @@ def uniform(key: ArrayLike, shape: Any = (), dtype: DTypeLike | None = None, min
     dtype, shape = as_dtype("uniform", dtype), sizes("uniform", shape)
     if type(minval) is float and type(maxval) is float and minval == 0.0 and maxval == 1.0:
         return placed(_unit(key, shape, dtype), out_sharding)
-    common_shape("uniform", shape, _real("uniform", "minval", minval), _real("uniform", "maxval", maxval))
+    real("uniform", None, minval=minval, maxval=maxval)
+    common_shape("uniform", shape, minval, maxval)
     return placed(_uniform(key, minval, maxval, shape, dtype), out_sharding)
-
-
-def _real(name: str, what: str, x: Any) -> Any:
-    try:
-        aval = aval_of(x)
-    except CorejaxTypeError as error:
-        raise refused(name, f"{what} must be a number or an array", got=f"a {type(x).__name__}", wanted="real numbers",
-                      todo="convert it with np.asarray") from error
-    if dtypes.kind(aval.dtype) not in "biuf":
-        raise refused(name, f"{what} must be real", got=aval, wanted="real numbers", todo="pass a float")
-    return x
 
 
 @jit(static_argnums=(1, 2))
@@ -145,8 +136,8 @@ def _bound(what: str, x: Any) -> Any:
         raise refused("randint", f"{what} doesn't fit any dtype", got=dtypes.shown(x),
                       wanted="an integer from -2**63 to 2**64 - 1", todo="leave out what no result can be",
                       kind=CorejaxOverflowError)
-    aval = aval_of(_real("randint", what, x))
-    if dtypes.is_integer(aval.dtype):
+    real("randint", None, **{what: x})
+    if dtypes.is_integer(aval_of(x).dtype):
         return x
     return lax.convert_element_type(x, dtypes.default_dtype("i"))
 
@@ -224,7 +215,8 @@ def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Any = None, mode: str =
     if mode not in ("high", "low"):
         raise refused("bernoulli", "there is no such mode", got=f"mode={mode!r}", wanted="'low' or 'high'",
                       todo="leave it out", kind=CorejaxValueError)
-    aval = aval_of(_real("bernoulli", "p", p))
+    real("bernoulli", None, p=p)
+    aval = aval_of(p)
     if not dtypes.is_float(aval.dtype):
         raise refused("bernoulli", "a probability is a float", got=aval, wanted="a floating-point dtype",
                       todo="convert it: p * 1.0")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -241,8 +239,3 @@ def test_a_wrong_parameter_is_told(what):
     with pytest.raises(kind) as caught:
         use()
     assert isinstance(caught.value, cj.errors.CorejaxError) and text in str(caught.value)
-
-
-def test_every_public_function_names_its_arguments_in_jaxs_order():
-    assert ["key", "shape", "dtype", "out_sharding"] == list(inspect.signature(random.normal).parameters)
-    assert ["key", "a", "shape", "replace", "p", "axis", "mode"] == list(inspect.signature(random.choice).parameters)

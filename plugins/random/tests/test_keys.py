@@ -217,6 +217,7 @@ WRONG = {
     "comparing with a number": (lambda: KEY == 0, TypeError, "aren't numbers"),
     "comparing generators": (lambda: KEY == random.key(0, impl="rbg"), TypeError, "no common dtype"),
     "sorting": (lambda: lax.sort(random.split(KEY)), TypeError, "aren't numbers"),
+    "shuffling rows apart": (lambda: random.permutation(KEY, KEYS, independent=True), TypeError, "aren't numbers"),
     "summing": (lambda: random.split(KEY).sum(), TypeError, "aren't numbers"),
     "casting": (lambda: KEY.astype("uint32"), TypeError, "key"),
     "giving to NumPy": (lambda: np.asarray(KEY), TypeError, "key"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -192,6 +194,13 @@ def test_derivatives_are_those_of_jax(name):
     found = cj.grad(lambda x: GRADIENTS[name](random, ours, x))(1.7)
     wanted = jax.grad(lambda x: GRADIENTS[name](jr, theirs, x))(1.7)
     assert_allclose(found, wanted, rtol=1e-5 if "gamma" in name or name == "beta" else 1e-12)
+
+
+@pytest.mark.parametrize("name", sorted({name for name in dir(jr) if not name.startswith("_")} - {"random_gamma_p"}))
+def test_arguments_have_the_names_order_and_defaults_of_jax(name):
+    ours, theirs = [[(p.name, p.kind, p.default) for p in inspect.signature(getattr(r, name)).parameters.values()]
+                    for r in (random, jr)]
+    assert theirs == ours
 
 
 def test_every_name_of_jax_is_there():
