@@ -19,7 +19,7 @@ from corejax.arrays.array import Array as Array
 from corejax.arrays.devices import run_by
 from corejax.base import ending
 from corejax.base.caches import generation
-from corejax.base.config import bring_by
+from corejax.base.config import bring_by, watch_by
 from corejax.base.dtypes import bfloat16 as bfloat16, float0 as float0, load_by
 from corejax.base.errors import CorejaxError
 from corejax.base.facades import find_in, origins
@@ -27,7 +27,7 @@ from corejax.base.late import late
 from corejax.base.source import error_without, here
 from corejax.base.tracebacks import trim
 from corejax.config import config as config
-from corejax.eager.evaluate import EvalTrace
+from corejax.eager import watched
 from corejax.installed import groups, namespaces, registry
 from corejax.installed.meanings import Meanings
 from corejax.kernel.context import named_scope as named_scope, stand_on
@@ -76,7 +76,8 @@ __version__ = "0.1.0"
 
 # Whatever lower rooms need from higher ones is handed in here, and nowhere else.
 ending.serve()
-stand_on(EvalTrace)
+stand_on(watched.bottom)
+watch_by(watched.count)
 run_by(late("corejax.xla.runtime.client", keep=True), late("corejax.eager.moving", keep=True))
 freeze_by(late("corejax.packs.define"))
 load_by(registry.load_dtype)

@@ -28,7 +28,13 @@ if TYPE_CHECKING:
     from corejax.base.caches import WeakCache as WeakCache
     from corejax.base.dtypes import DTypeLike as DTypeLike
     from corejax.base.keypaths import keystr as keystr
-    from corejax.base.source import here as here, warn as warn
+    from corejax.base.source import (
+        describe as describe,
+        expression as expression,
+        here as here,
+        place_here as place_here,
+        warn as warn,
+    )
     from corejax.base.trees import flatten as flatten, paths_of as paths_of
     from corejax.eager.evaluate import EvalTrace as EvalTrace
     from corejax.interpreters import batching, forward
@@ -78,8 +84,10 @@ if TYPE_CHECKING:
         Var as Var,
         subjaxprs as subjaxprs,
     )
+    from corejax.kernel.keys import param_key as param_key
     from corejax.kernel.numpy_calls import from_array_like as from_array_like
     from corejax.kernel.primitive import Primitive as Primitive
+    from corejax.kernel.scopes import Again as Again, Alternative as Alternative, EachTurn as EachTurn
     from corejax.kernel.trace import (
         Trace as Trace,
         Tracer as Tracer,
@@ -106,7 +114,7 @@ else:  # so that type checkers refuse names that aren't there
         "corejax.base.caches": "WeakCache",
         "corejax.base.dtypes": "DTypeLike",
         "corejax.base.keypaths": "keystr",
-        "corejax.base.source": "here warn",
+        "corejax.base.source": "describe expression here place_here warn",
         "corejax.base.trees": "flatten paths_of",
         "corejax.eager.evaluate": "EvalTrace",
         "corejax.interpreters.batching": "Axis BatchTrace to_dim vmap=vmap_flat vmap_jaxpr with_axis",
@@ -123,8 +131,10 @@ else:  # so that type checkers refuse names that aren't there
         "corejax.kernel.context": "binding bound_axis context named_scope tracing",
         "corejax.kernel.factors": "instantiate",
         "corejax.kernel.jaxpr": "Atom ClosedJaxpr Jaxpr JaxprEqn Literal Var subjaxprs",
+        "corejax.kernel.keys": "param_key",
         "corejax.kernel.numpy_calls": "from_array_like",
         "corejax.kernel.primitive": "Primitive",
+        "corejax.kernel.scopes": "Again Alternative EachTurn",
         "corejax.kernel.trace": "Trace Tracer as_value belongs forget_when_done leak_error",
         "corejax.xla.lowering.programs": "lower_module",
         "corejax.xla.runtime.client": "default_platform",

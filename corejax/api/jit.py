@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar, overload
@@ -20,11 +21,12 @@ from corejax.base.avals import ShapedArray
 from corejax.base.caches import generation
 from corejax.base.config import config
 from corejax.base.errors import ConcretizationError, CorejaxTypeError, CorejaxValueError
-from corejax.base.source import here
+from corejax.base.source import NOWHERE, at_hand, here, is_librarys
 from corejax.base.standins import without_standins
 from corejax.base.tracebacks import public
 from corejax.base.trees import TreeDef
 from corejax.eager.evaluate import EvalTrace
+from corejax.eager.watched import is_watched
 from corejax.interpreters.leaves import (
     FlatFun,
     argument_namer,
@@ -156,10 +158,11 @@ class _Staging:
             known, key = place
             known[key] = program
             self.table.check(since)
-        if type(context.trace) is not EvalTrace:
+        trace = context.trace
+        if type(trace) is not EvalTrace and not is_watched(trace):
             return program.bind(values(leaves, "jit", argument_namer(*dynamic)))
         try:
-            return program.run(leaves)
+            return program.run(leaves) if type(trace) is EvalTrace else program.run_watched(leaves)
         except ConcretizationError as error:
             raise explain_leak(error, leaves, self.name) from error
 
@@ -168,7 +171,13 @@ class _Staging:
         options = self.options
         ins = shardings.of_arguments(options.in_shardings, dynamic[0], avals, argument_namer(*dynamic))
         flat = FlatFun(with_kwargs(function), in_tree, "jit")
-        closed = trace_program(flat, avals, self.name)
+        outer = at_hand.inside
+        try:
+            if is_librarys(self.fun):  # other callers will use this program
+                at_hand.inside = sys._getframe(), NOWHERE
+            closed = trace_program(flat, avals, self.name)
+        finally:
+            at_hand.inside = outer
         outs = shardings.of_results(options.out_shardings, flat, closed.out_avals)
         return Program(closed, flat.out_tree, self.name, self._donated(dynamic), options.inline, options.keep_unused,
                        dict(options.compiler_options), ins, outs)

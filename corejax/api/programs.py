@@ -13,7 +13,8 @@ from corejax.arrays.shardings import NamedSharding
 from corejax.arrays.storage import DELETED, buffer_of, deleted_error
 from corejax.base import caches
 from corejax.base.errors import ConcretizationError
-from corejax.base.trees import TreeDef
+from corejax.base.trees import TreeDef, flatten
+from corejax.eager.watched import watch
 from corejax.installed.roles import roles
 from corejax.ir.surgery import consts_to_operands
 from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, Var
@@ -82,14 +83,27 @@ class Program:
 
     def bind(self, leaves: Sequence[object]) -> Any:
         """Record a call in the program that is being traced."""
-        if self._call is None:
-            self._call = consts_to_operands(self.closed)
-        jaxpr, consts = self._call
+        jaxpr, consts = self._as_call()
         leaves = _constrained(leaves, self.in_shardings)
         outs = roles.staged_call(*consts, *leaves, jaxpr=jaxpr, name=self.name,
                                  donated=(False,) * len(consts) + self.donated, inline=self.inline,
                                  keep_unused=self.keep_unused)
         return self.unflatten(_constrained(outs, self.out_shardings))
+
+    def _as_call(self) -> tuple[Jaxpr, tuple[Any, ...]]:
+        """The program with what it closes over as its first operands, and these."""
+        if self._call is None:
+            self._call = consts_to_operands(self.closed)
+        return self._call
+
+    def run_watched(self, leaves: Sequence[Any]) -> Any:
+        """`run`, told to whatever watches what is evaluated."""
+        return self.unflatten(self.watched(leaves, lambda: flatten(self.run(leaves))[0]))
+
+    def watched(self, leaves: Sequence[Any], apply: Callable[[], Sequence[Any]]) -> Sequence[Any]:
+        """The results of `apply`, which runs it with these arguments: told to whatever watches what is evaluated."""
+        jaxpr, consts = self._as_call()
+        return watch(None, [*consts, *leaves], {"jaxpr": jaxpr, "name": self.name}, apply)
 
     def _first_run(self, leaves: Sequence[object]) -> Any:
         for const in self.closed.consts:

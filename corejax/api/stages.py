@@ -18,6 +18,7 @@ from corejax.base.prefixes import check_same_structure
 from corejax.base.source import here
 from corejax.base.tracebacks import public
 from corejax.base.trees import TreeDef
+from corejax.eager.watched import is_active
 from corejax.interpreters.leaves import argument_namer
 from corejax.kernel.jaxpr import ClosedJaxpr
 from corejax.kernel.keys import shown
@@ -203,7 +204,8 @@ class Compiled(Stage):
         self._plain = args if plain and len(kept) == len(args) else None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not kwargs and tuple([x.aval if type(x) is Array else plain_aval(x) for x in args]) == self._plain:
+        if not kwargs and not is_active() and (
+                tuple([x.aval if type(x) is Array else plain_aval(x) for x in args]) == self._plain):
             return self.out_tree.unflatten(self._flat.executable.calls.call(args))
         return self._checked(args, kwargs)
 
@@ -223,7 +225,10 @@ class Compiled(Stage):
         for x in gone:
             if x.is_deleted():
                 raise deleted_error(x)  # raised here since the runtime would first write to stderr
-        outs = self._flat(*[leaves[i] for i in self._kept])
+        def apply() -> Sequence[Any]:
+            return self._flat(*[leaves[i] for i in self._kept])
+
+        outs = program.watched(leaves, apply) if is_active() else apply()
         for x in gone:
             x.delete()  # even if the runtime took it: at its next use, that would write to stderr
         return self.out_tree.unflatten(outs)

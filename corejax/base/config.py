@@ -37,12 +37,19 @@ class Setting:
     """A setting: its default, the values it takes, and what it means.
 
     A pack's is found by an entry point in the group `corejax.settings`. From then on it is an attribute of `config`.
+
+    While one with `watch` is on, `watch(primitive, args, params, apply)` is called in the place of whatever the thread
+    evaluates: `apply()` evaluates it and returns the list of results, which `watch` has to return. `primitive` is None
+    for a compiled program: `params` are its `jaxpr` and its `name`. Arguments are as they were given: arrays, numbers,
+    ndarrays, or whatever will be refused. Not told are steps within a program, and functions that NumPy computes at
+    once.
     """
 
     name: str
     default: Any
     values: Values
     doc: str
+    watch: Callable[..., Any] | None = None
 
     @property
     def env_var(self) -> str:
@@ -122,7 +129,10 @@ class Config(threading.local):
 
     @_entry
     def __setattr__(self, name: str, value: object) -> None:
-        value = _setting(name).check(value)
+        setting = _setting(name)
+        value = setting.check(value)
+        if setting.watch is not None:
+            _count_watching(bool(value) - bool(getattr(Config, name)))
         setattr(Config, name, value)
         if name in self.__dict__:
             self.__dict__[name] = value
@@ -144,10 +154,15 @@ class Config(threading.local):
     def _overlaid(self, checked: Mapping[str, object]) -> Iterator[Config]:
         overlay = self.__dict__
         before = {name: overlay[name] for name in checked if name in overlay}
+        watching = sum([bool(value) for name, value in checked.items() if SETTINGS[name].watch is not None])
         overlay.update(checked)
         try:
+            if watching:
+                _count_watching(watching)
             yield self
         finally:
+            if watching:
+                _count_watching(-watching)
             for name in checked:
                 del overlay[name]
             overlay.update(before)
@@ -195,12 +210,19 @@ _later: set[str] = set()
 
 _look: Callable[[], object]
 _load: Callable[[str], object]
+_count_watching: Callable[[int], object]
 
 
 def bring_by(look: Callable[[], object], load: Callable[[str], object]) -> None:
     """Use these to find out which settings packs bring, which is told by `expect`, and to load one: by `declare`."""
     global _look, _load
     _look, _load = look, load
+
+
+def watch_by(count: Callable[[int], object]) -> None:
+    """Call this with the number of settings that watch and are now on, or with a negative one of those that were."""
+    global _count_watching
+    _count_watching = count
 
 
 def expect(names: Iterable[str]) -> None:
@@ -228,6 +250,8 @@ def declare(setting: Setting) -> None:
         SETTINGS[setting.name] = setting
         _later.discard(setting.name)
         setattr(Config, setting.name, value)
+        if setting.watch is not None and value:
+            _count_watching(1)
 
 
 def _setting(name: str) -> Setting:

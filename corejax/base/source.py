@@ -41,6 +41,9 @@ class WrittenCode(NamedTuple):
 
 Location: TypeAlias = tuple[CodeType | WrittenCode, int] | None
 
+#: The place beyond a frame within which only what the user wrote there counts: see `_AtHand.inside`.
+NOWHERE: Location = (WrittenCode("", "", 0), 0)
+
 #: Top-level packages whose frames aren't the user's, and their owners: the kernel, and each loaded pack.
 library_packages: dict[str, Any] = {"corejax": "corejax"}
 
@@ -93,6 +96,11 @@ def is_users(frame: FrameType) -> bool:
     return verdict
 
 
+def is_librarys(function: object) -> bool:
+    """Whether a function is of the kernel or a pack."""
+    return str(getattr(function, "__module__", "")).partition(".")[0] in library_packages
+
+
 def error_without(module: str, name: str, depth: int = 1) -> type[CorejaxError]:
     """The class of the error for a missing name of a module, looked up `depth` frames above the caller.
 
@@ -107,10 +115,15 @@ def imports_from(frame: FrameType, module: str, name: str) -> bool:
     return frame.f_code.co_code[frame.f_lasti] == _IMPORT_FROM and f"{module}.{name}" not in sys.modules
 
 
-def location(depth: int = 0) -> Location:
-    """The place in the user's code that is running now, looked for from `depth` frames above the caller outward."""
+def location(depth: int = 0, anywhere: bool = False) -> Location:
+    """The place in the user's code that is running now, looked for from `depth` frames above the caller outward.
+
+    With `anywhere`, also beyond a program that is kept for other callers.
+    """
     frame: FrameType | None = sys._getframe(depth + 1)
     inside, beyond = at_hand.inside
+    if anywhere and beyond is NOWHERE:
+        inside = beyond = None
     known_files = _is_users
     met = False
     while frame is not None:
@@ -125,7 +138,7 @@ def location(depth: int = 0) -> Location:
             return place
         if frame is inside:
             if beyond is not None:
-                return beyond
+                return None if beyond is NOWHERE else beyond
             met = True
         frame = frame.f_back
     return None
@@ -199,7 +212,10 @@ class _AtHand(threading.local):
     eqn: Placed | None = None
     around: tuple[FrameType, Placed | None, Any] | None = None
     inside: tuple[FrameType | None, Location] = None, None
-    """A frame of the library's that runs now, and the user's place seen from there once that is known: it stays."""
+    """A frame of the library's that runs now, and the user's place seen from there once that is known: it stays.
+
+    It is `NOWHERE` for a program that is kept for other callers.
+    """
 
 
 at_hand = _AtHand()

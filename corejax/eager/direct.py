@@ -29,6 +29,7 @@ from corejax.base.known_trees import OTHER
 from corejax.base.late import late
 from corejax.base.tracebacks import as_entry, guarded, trim
 from corejax.eager.evaluate import EvalTrace
+from corejax.eager.watched import is_watched
 from corejax.kernel.context import context
 from corejax.kernel.numpy_calls import from_array_like
 
@@ -114,7 +115,7 @@ def _direct(numpy_function: Callable[..., Any], count: int, sequences: int, func
     def call(*args: Any, **kwargs: Any) -> Any:
         trace = context.trace
         out, on_device = _NEW, False
-        if type(trace) is EvalTrace:
+        if type(trace) is EvalTrace or is_watched(trace):
             if kwargs and len(args) < operands:
                 args, kwargs = parameters.in_place(args, kwargs)
             try:

@@ -10,7 +10,7 @@ from corejax.arrays.array import Array
 from corejax.base.avals import Linear, ShapedArray, Zero, aval_of
 from corejax.base.caches import WeakCache
 from corejax.base.errors import CorejaxNotImplementedError, RuleError
-from corejax.base.source import at_hand
+from corejax.base.source import NOWHERE, at_hand
 from corejax.installed.roles import roles
 from corejax.interpreters.linearize import LinearMap, linearize, weighted_sum
 from corejax.interpreters.partial_eval import PartOf, TapeEqn, record
@@ -37,7 +37,7 @@ def pull_back(linear_map: LinearMap, cotangents: Sequence[object]) -> list[Any]:
     """One cotangent for each input: `Zero` where nothing flows, None for an input without tangents."""
     outer = at_hand.inside
     try:
-        at_hand.inside = sys._getframe(), None
+        at_hand.inside = sys._getframe(), outer[1] if outer[1] is NOWHERE else None
         found = backward(linear_map.eqns, linear_map.outs, cotangents)
     finally:
         at_hand.inside = outer

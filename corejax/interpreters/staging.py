@@ -7,6 +7,7 @@ become constvars.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ import numpy as np
 from corejax.arrays.array import Array, as_array
 from corejax.base.avals import ShapedArray, aval_of
 from corejax.base.errors import CorejaxTypeError, LeakedTracerError
-from corejax.base.source import here
+from corejax.base.source import NOWHERE, at_hand, here
 from corejax.ir.interpret import location
 from corejax.ir.surgery import substitute
 from corejax.kernel.context import context
@@ -191,9 +192,15 @@ def stage_closed(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArr
                  kind: type[StagingTrace] = StagingTrace) -> Jaxpr:
     """The same as a jaxpr without constvars: constants are written into it.
 
-    For functions made by rules and interpreters: the values they close over are small, and the same at every call.
+    For functions made by rules and interpreters: the values they close over are small, and the same at every call. The
+    place of the call is kept out of it, since later ones use it as well.
     """
-    closed = stage(fun, in_avals, name, kind)
+    outer = at_hand.inside
+    try:
+        at_hand.inside = sys._getframe(), NOWHERE
+        closed = stage(fun, in_avals, name, kind)
+    finally:
+        at_hand.inside = outer
     if not closed.consts:
         return closed.jaxpr
     for const in closed.consts:

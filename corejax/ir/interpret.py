@@ -14,6 +14,7 @@ from corejax.base.errors import CorejaxError, CorejaxTypeError
 from corejax.base.source import at_hand, tell_where
 from corejax.base.tracebacks import public
 from corejax.kernel.binding import check_bound
+from corejax.kernel.context import context
 from corejax.kernel.jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal, Var
 from corejax.kernel.varying import varied
 
@@ -30,14 +31,15 @@ def location(depth: int = 0) -> source.Location:
 class _Plan:
     """Precomputed for evaluating a jaxpr: the values of literals, and the variables last used in each equation.
 
-    `varying` says along which axes the inputs vary; None if none does.
+    `varying` says along which axes the inputs vary; None if none does. `scoped` says whether any equation has a scope.
     """
 
-    __slots__ = ("ends", "literals", "varying")
+    __slots__ = ("ends", "literals", "scoped", "varying")
 
     def __init__(self, jaxpr: Jaxpr) -> None:
         self.literals: dict[Atom, Any] = {x: x.val for x in jaxpr.outvars if type(x) is Literal}
         self.varying = [v.aval.varying for v in jaxpr.invars] if any([v.aval.varying for v in jaxpr.invars]) else None
+        self.scoped = any([eqn.scope for eqn in jaxpr.eqns])
         self.ends: list[list[Var] | None] = []
         seen: set[Atom] = {*jaxpr.outvars}
         for eqn in reversed(jaxpr.eqns):
@@ -60,7 +62,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[object], *args: Any) -> list[Any]:
     """The outputs of a jaxpr for values of its constvars and invars.
 
     Traceable: each equation is bound under the current trace. Takes linear time, and drops every intermediate value
-    after its last use. Whatever is bound meanwhile inherits the equation's place in the user's code.
+    after its last use. Whatever is bound meanwhile inherits the equation's place in the user's code, and its scope.
     """
     plan: _Plan | None = jaxpr._memo.get("plan")
     if plan is None:
@@ -74,11 +76,13 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[object], *args: Any) -> list[Any]:
     env.update(zip(jaxpr.invars, args, strict=True))
     del consts, args
     read = env.__getitem__
-    outer, around = at_hand.eqn, at_hand.around
+    outer, around, names, scoped = at_hand.eqn, at_hand.around, context.names, plan.scoped
     try:
         at_hand.around = sys._getframe(), outer, around
         for eqn, ends in zip(jaxpr.eqns, plan.ends, strict=True):
             at_hand.eqn = eqn
+            if scoped:
+                context.names = (*names, *eqn.scope)
             primitive = eqn.primitive
             result = primitive.bind(*map(read, eqn.invars), **eqn.params)
             if primitive.multiple_results:
@@ -98,7 +102,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[object], *args: Any) -> list[Any]:
             check_bound(jaxpr)
         raise
     finally:
-        at_hand.eqn, at_hand.around = outer, around
+        at_hand.eqn, at_hand.around, context.names = outer, around, names
 
 
 def _arity_error(jaxpr: Jaxpr, consts: Sequence[object], args: Sequence[object]) -> CorejaxTypeError:

@@ -66,7 +66,7 @@ class Trace:
     def __init__(self, parent: Trace | None = None) -> None:
         self.parent = parent
         self.live = True
-        self.begun = None if parent is None else location()
+        self.begun = None if parent is None else location(anywhere=True)
         self.forgets = False
         self.knows_values = False  # read at every index into an array: a slot takes half as long
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from corejax.core import Atom, Jaxpr, Literal, Var
+from corejax.core import Again, Atom, Jaxpr, Literal, Var
 from corejax.ir.surgery import dce, inline, substitute
 from corejax.plugin import carrying
 from corejax_control_flow._scan_body import Body
@@ -123,5 +123,7 @@ def _computing_again(body: Body, split: carrying.Split[Jaxpr], now: _Now, table:
     recipe, used = dce(recipe, (True,) * len(again))
     args = [consts.setdefault(i, Var(now.operands[i].aval)) for i in carrying.marked(sources, used)]
     eqns, outs = inline(recipe, args)
+    scope = Again("again")
+    eqns = [eqn.replace(scope=(*eqn.scope, scope)) for eqn in eqns]
     staged = substitute(split.staged, dict(zip(again, outs, strict=True)))
     return staged.replace(eqns=[*eqns, *staged.eqns])

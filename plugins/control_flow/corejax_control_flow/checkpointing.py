@@ -7,6 +7,7 @@ again: it takes the call's own operands, so nothing else has to be kept for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import (
+    Again,
     Jaxpr,
     JaxprEqn,
     ShapedArray,
@@ -21,6 +23,7 @@ from corejax.core import (
     eval_jaxpr,
     here,
     jvp_jaxpr,
+    named_scope,
     stage,
     transpose_jaxpr,
     vmap_jaxpr,
@@ -53,10 +56,11 @@ class CheckpointCall:
     symbolic_zeros = True
 
     @hookimpl
-    def evaluate(self, args: Any, *, jaxpr: Jaxpr) -> list[Any]:
+    def evaluate(self, args: Any, *, jaxpr: Jaxpr, differentiated: bool) -> list[Any]:
         if len(args) != len(jaxpr.invars):
             carrying.check_operands("checkpoint_call", jaxpr, [aval_of(x) for x in args])
-        return eval_jaxpr(jaxpr, (), *args)
+        with _again(differentiated):
+            return eval_jaxpr(jaxpr, (), *args)
 
     @hookimpl
     def abstract_eval(self, avals: Any, *, jaxpr: Jaxpr, prevent_cse: bool = True, differentiated: bool = False
@@ -98,7 +102,8 @@ class CheckpointCall:
 
         def remake(part: Jaxpr, invars: Any, outvars: Any) -> JaxprEqn:
             if part is split.known:
-                return eqn.replace(primitive=_inlined, invars=invars, outvars=outvars, params={"jaxpr": part})
+                params = {"jaxpr": part, "again": eqn.params["differentiated"]}
+                return eqn.replace(primitive=_inlined, invars=invars, outvars=outvars, params=params)
             return carrying.with_jaxpr(eqn, part, invars, outvars, differentiated=True)
 
         return carrying.divide(eqn, split, remake)
@@ -150,14 +155,20 @@ def _bind(jaxpr: Jaxpr, args: Sequence[Any], *, prevent_cse: bool = True, differ
         *args, jaxpr=jaxpr, prevent_cse=prevent_cse, differentiated=differentiated)
 
 
+def _again(differentiated: bool) -> AbstractContextManager[None]:
+    """A scope for what is computed a second time."""
+    return named_scope(Again("again")) if differentiated else nullcontext()
+
+
 class _Inlined:
     """Stands for a primitive in the equation of the known part: its jaxpr is evaluated immediately, in place."""
 
     name = "inlined"
     multiple_results = True
 
-    def bind(self, *args: Any, jaxpr: Jaxpr) -> list[Any]:
-        return eval_jaxpr(jaxpr, (), *args)
+    def bind(self, *args: Any, jaxpr: Jaxpr, again: bool) -> list[Any]:
+        with _again(again):
+            return eval_jaxpr(jaxpr, (), *args)
 
 
 _inlined = _Inlined()

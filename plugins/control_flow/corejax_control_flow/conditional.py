@@ -15,6 +15,7 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import (
+    Alternative,
     Array,
     ArrayLike,
     Atom,
@@ -30,6 +31,7 @@ from corejax.core import (
     flatten,
     here,
     is_concrete,
+    named_scope,
     namer,
     stage,
     stage_function,
@@ -367,6 +369,7 @@ class _Selection:
                 where=here(),
                 todo="map with lax.map instead of vmap, or don't map the arguments that the index depends on")
         self.axis, self.index, self.branches = axis, index, branches
+        self.number = Alternative("branch").of
         self._values: dict[Any, Any] = {}
 
     def run(self, operands: Sequence[Any], dims: Sequence[int | None]) -> tuple[list[Any], list[int | None]]:
@@ -378,7 +381,8 @@ class _Selection:
         for k, branch in enumerate(self.branches):
             mapped, found = vmap_jaxpr(branch, size, self.axis.name, dims)
             args = self._guarded(k, branch, operands, dims) if guarded else operands
-            results.append(eval_jaxpr(mapped, (), *args))
+            with named_scope(Alternative(f"branch_{k}", self.number)):
+                results.append(eval_jaxpr(mapped, (), *args))
             places.append(found)
         outs = []
         for i, aval in enumerate(out_avals_of(self.branches)):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -17,6 +18,7 @@ import numpy as np
 from corejax import lax
 from corejax.core import (
     Atom,
+    EachTurn,
     Jaxpr,
     JaxprEqn,
     Linear,
@@ -31,6 +33,7 @@ from corejax.core import (
     here,
     instantiate,
     jvp_jaxpr,
+    named_scope,
     namer,
     paths_of,
     stage,
@@ -287,7 +290,8 @@ def run_scan(body: Body, operands: Sequence[Any], *, length: int, reverse: bool,
     parts = carrying.hoist(body.jaxpr, body.num_consts) if hoisting else None
     if parts is not None:
         consts, rest = operands[: body.num_consts], operands[body.num_consts:]
-        hoisted = eval_jaxpr(parts[0], (), *consts)
+        with named_scope(EachTurn("each_turn")) if length > 1 else nullcontext():
+            hoisted = eval_jaxpr(parts[0], (), *consts)
         operands = [*consts, *hoisted, *rest]
         body = Body(parts[1], body.num_consts + len(hoisted), body.num_carry)
     simpler = _simpler(body)
