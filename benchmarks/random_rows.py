@@ -1,4 +1,7 @@
-"""Random numbers beside jax.random: one call of each function, eagerly, for a few numbers and for a million."""
+"""Random numbers beside jax.random: one call of each function, eagerly, for a few numbers and for a million.
+
+And programs that live on them, compiled: those of examples/sampling, the same text with other imports.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measure import Task
+from benchmarks.real import Program, running, written_for
 from benchmarks.rows import Measure, ready, timed_alike
 
 MILLION = 10**6
@@ -43,4 +47,46 @@ def call(name: str) -> Measure:
     return timed_alike(f"random `{what}`", make, {"jax": least})
 
 
-RANDOM: dict[str, Measure] = {name: call(name) for name in CALLS}
+def _example(library: str, name: str) -> tuple[Any, Any]:
+    module = written_for(library, f"sampling/{name}")
+    return module, module.random
+
+
+def hamiltonian(library: str) -> Program:
+    module, random = _example(library, "hamiltonian")
+    return lambda key, place: module.chain(key, module.banana, place, 100, 500), (random.key(3), np.zeros(3))
+
+
+def autoencoder(library: str) -> Program:
+    module, random = _example(library, "autoencoder")
+    pictures = module.bars(random.key(0), 200 * 64, 6).reshape(200, 64, 36)
+    return module.trained, (random.key(1), module.model(random.key(2), 36, 64, 12), pictures)
+
+
+def reinforce(library: str) -> Program:
+    module, random = _example(library, "reinforce")
+    return lambda key: module.learned(key, 50, 64, 40), (random.key(5),)
+
+
+def particle_filter(library: str) -> Program:
+    module, random = _example(library, "particle_filter")
+    model, observed = module.swinging(), module.drawn(random.key(0), 100)[1]
+    return lambda key, observed: module.filtered(key, model, observed, 4000), (random.key(1), observed)
+
+
+def dropout(library: str) -> Program:
+    module, random = _example(library, "dropout")
+    return lambda key, x, y: module.trained(key, x, y, 100, 32, 4), (random.key(1), *module.spirals(random.key(0), 400))
+
+
+#: What is timed, by name.
+PROGRAMS: dict[str, tuple[str, Callable[[str], Program]]] = {
+    "hamiltonian": ("600 samples by Hamiltonian Monte Carlo", hamiltonian),
+    "autoencoder": ("200 steps of a variational autoencoder", autoencoder),
+    "reinforce": ("50 rounds of REINFORCE in a grid", reinforce),
+    "particle_filter": ("a filter of 4,000 particles, 100 turns", particle_filter),
+    "dropout": ("100 steps of a network with dropout under `checkpoint`", dropout)}
+
+RANDOM: dict[str, Measure] = {
+    **{name: call(name) for name in CALLS},
+    **{name: running(*program) for name, program in PROGRAMS.items()}}

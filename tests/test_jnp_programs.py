@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -12,23 +10,9 @@ import numpy as np
 import pytest
 
 import corejax as cj
-from imports import ROOT
+from ported import EXAMPLES, changed_lines, program_for
 
-PROGRAMS = ROOT / "examples" / "jnp"
-
-
-def text_for(library: str, name: str) -> str:
-    """A program's text with the imports of this library."""
-    text = (PROGRAMS / f"{name}.py").read_text()
-    return re.sub(r"^(import|from) corejax\b", rf"\1 {library}", text, flags=re.MULTILINE)
-
-
-def program_for(library: str, name: str) -> ModuleType:
-    """A program as a module, which isn't run."""
-    path = PROGRAMS / f"{name}.py"
-    module = ModuleType(f"{name}_for_{library}")
-    exec(compile(text_for(library, name), str(path), "exec"), module.__dict__)
-    return module
+PROGRAMS = EXAMPLES / "jnp"
 
 
 def digits(program: ModuleType) -> Any:
@@ -183,12 +167,12 @@ FIGURES: dict[str, Callable[[ModuleType], Any]] = {
 
 
 def test_every_program_has_a_figure_to_reach() -> None:
-    assert sorted(path.stem for path in Path(PROGRAMS).glob("*.py")) == sorted(FIGURES)
+    assert sorted(path.stem for path in PROGRAMS.glob("*.py")) == sorted(FIGURES)
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_program_reaches_its_figure(name: str) -> None:
-    FIGURES[name](program_for("corejax", name))
+    FIGURES[name](program_for("corejax", f"jnp/{name}"))
 
 
 @pytest.mark.sample(5)
@@ -196,10 +180,9 @@ def test_program_reaches_its_figure(name: str) -> None:
 def test_parity_with_jax_which_only_needs_other_imports(name: str) -> None:
     jax = pytest.importorskip("jax")
     jax.config.update("jax_enable_x64", True)
-    ours, theirs = (text_for(library, name).splitlines() for library in ("corejax", "jax"))
-    changed = [line for line, other in zip(ours, theirs, strict=True) if line != other]
+    changed = changed_lines(f"jnp/{name}")
     assert changed and all(line.startswith(("import corejax", "from corejax import")) for line in changed)
-    found, wanted = (FIGURES[name](program_for(library, name)) for library in ("corejax", "jax"))
+    found, wanted = (FIGURES[name](program_for(library, f"jnp/{name}")) for library in ("corejax", "jax"))
     # The adaptive solver of the neural ODE has a tolerance of 1e-7, and training on its results makes more of that.
     rtol = 1e-5 if name == "neural_ode" else 1e-7
     for x, y in zip(cj.tree.leaves(found), jax.tree.leaves(wanted), strict=True):

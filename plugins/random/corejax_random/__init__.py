@@ -23,6 +23,7 @@ from corejax.plugin import public
 
 if TYPE_CHECKING:
     from corejax_random.generators import Generator as Generator
+    from corejax_random.reuse import KeyReuseError as KeyReuseError
 
 NAMESPACE = "random"
 
@@ -36,6 +37,7 @@ _NAMES = {
     "counts": "binomial multinomial poisson",
     "choosing": "categorical choice permutation",
     "generators": "Generator",
+    "reuse": "KeyReuseError",
 }
 
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}

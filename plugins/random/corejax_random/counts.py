@@ -14,11 +14,16 @@ from corejax.errors import CorejaxValueError
 from corejax.plugin import jit, public, refused
 from corejax_random._asked import Shape, as_dtype, broadcast, common_shape, placed, real, sizes
 from corejax_random.approximations import random_lgamma_p
-from corejax_random.keyed import random_split_p
+from corejax_random.keyed import random_clone_p, random_split_p
 from corejax_random.keys import single_key
 from corejax_random.uniforms import draw_unit, split
 
 __all__ = ["binomial", "multinomial", "poisson"]
+
+
+def _either(key: Any) -> Any:
+    """The same key, for one of two ways to draw, of which each number has one."""
+    return random_clone_p.primitive.bind_one(key)
 
 
 def _until_all(accept: Callable[[Any], tuple[Any, Any]], key: Any, shape: Shape, dtype: np.dtype, most: Any) -> Any:
@@ -60,7 +65,7 @@ def _poisson(key: Any, lam: Any, shape: Shape, dtype: np.dtype) -> Any:
     lam = broadcast(lam, shape, np.dtype("float32"))
     is_small = lax.bitwise_or(lax.ne(lam, lam), lax.lt(lam, lax.full_like(lam, 10)))
     most = dtype.type(np.iinfo(dtype).max)
-    few = _by_multiplying(key, lax.select(is_small, lam, lax.full_like(lam, 0)), shape, dtype, most)
+    few = _by_multiplying(_either(key), lax.select(is_small, lam, lax.full_like(lam, 0)), shape, dtype, most)
     many = _by_rejection(key, lax.select(is_small, lax.full_like(lam, 1e5), lam), shape, dtype, most)
     found = lax.select(is_small, few, many)
     return lax.select(lax.eq(lam, lax.full_like(lam, 0)), lax.full_like(found, 0), found)
@@ -141,7 +146,7 @@ def draw_binomial(key: Any, n: Any, p: Any, dtype: np.dtype) -> Any:
     is_small = lax.bitwise_or(no_count, lax.le(n * q, everywhere(10.0)))
     n = lax.floor(n)
     most = dtype.type(finfo(dtype).max)
-    few = _by_waiting(key, lax.select(is_small, n, everywhere(0)), q, shape, inner, most)
+    few = _by_waiting(_either(key), lax.select(is_small, n, everywhere(0)), q, shape, inner, most)
     many = _btrs(key, lax.select(is_small, everywhere(1e4), n), lax.select(is_small, everywhere(0.5), q), shape, inner,
                  most)
     found = lax.convert_element_type(lax.select(is_small, few, many), dtype)

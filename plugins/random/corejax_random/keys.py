@@ -90,7 +90,7 @@ def _from_int(name: str, seed: int, generator: Generator) -> Array:
     if seed < 0 and seed >= -2 ** 31 and config.default_bits == 32:
         high = 0
     words = [high, seed & _WORD]
-    if generator.seed_in_memory is not None:
+    if generator.seed_in_memory is not None and not config.debug_key_reuse:
         return _made(generator, generator.seed_in_memory(words), generator.one_key)
     number = np.uint64(high << 32 | words[1])
     return random_seed_p.primitive.bind(number, dtype=generator.dtype)  # type: ignore[no-any-return]
@@ -264,7 +264,7 @@ def _no_key(name: str, got: Any) -> CorejaxTypeError:
 
 
 def _in_memory(keys: Any) -> np.ndarray | None:
-    """What is stored of one key, if it is in host memory and nothing is traced."""
-    if not context.trace.knows_values or type(keys) is not Array or is_on_device(keys):
+    """What is stored of one key, if it is in host memory, and nothing is traced or looks on."""
+    if not context.trace.knows_values or type(keys) is not Array or is_on_device(keys) or config.debug_key_reuse:
         return None
     return generator_of(keys.dtype).stored(to_numpy(keys))

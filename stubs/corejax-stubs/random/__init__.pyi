@@ -22,6 +22,7 @@ from corejax_random.gammas import ball as ball, beta as beta, chisquare as chisq
 from corejax_random.keys import PRNGKey as PRNGKey, clone as clone, fold_in as fold_in, key as key, key_data as key_data, key_dtype as key_dtype, key_impl as key_impl, split as split, wrap_key_data as wrap_key_data
 from corejax_random.normals import double_sided_maxwell as double_sided_maxwell, lognormal as lognormal, maxwell as maxwell, multivariate_normal as multivariate_normal, normal as normal, orthogonal as orthogonal, truncated_normal as truncated_normal
 from corejax_random.quantiles import cauchy as cauchy, exponential as exponential, geometric as geometric, gumbel as gumbel, laplace as laplace, logistic as logistic, pareto as pareto, rayleigh as rayleigh, triangular as triangular, wald as wald, weibull_min as weibull_min
+from corejax_random.reuse import KeyReuseError as KeyReuseError
 from corejax_random.uniforms import bernoulli as bernoulli, bits as bits, rademacher as rademacher, randint as randint, uniform as uniform
 
 def random_gamma_p(keys: ArrayLike, shape: ArrayLike, /, *, log_space: bool) -> Array:
