@@ -16,8 +16,7 @@ PROGRAMS = EXAMPLES / "sampling"
 
 
 def hamiltonian(program: ModuleType) -> Any:
-    """Means and widths of a normal density are right to 0.15 of a width, with trajectories that turn back by themselves.
-    """
+    """Means and widths of a normal density are right to 0.15 of a width, with trajectories that end by themselves."""
     widths = np.array([1.0, 3.0, 0.5])
     centre = np.array([0.0, 2.0, -1.0])
 
@@ -59,7 +58,7 @@ def reinforce(program: ModuleType) -> Any:
 
 
 def particle_filter(program: ModuleType) -> Any:
-    """The mean is the Kalman filter's to 0.15 at every turn, the log-likelihood to 1; models are told from each other."""
+    """The mean is the Kalman filter's to 0.15 at every turn, the log-likelihood to 1; volatility is found."""
     error, apart, gain = program.experiment(200, 2000)
     assert float(error) < 0.15
     assert abs(float(apart)) < 1.0

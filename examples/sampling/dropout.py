@@ -2,8 +2,8 @@
 
     python examples/sampling/dropout.py
 
-What is dropped depends on the layer's key alone. So `checkpoint` needs to keep only each layer's input: the second time,
-the same key gives the same mask.
+What is dropped depends on the layer's key alone. So `checkpoint` needs to keep only each layer's input: the second
+time, the same key gives the same mask.
 """
 
 from __future__ import annotations
