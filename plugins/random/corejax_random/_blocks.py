@@ -18,9 +18,13 @@ from corejax.core import ShapedArray, aval_of, to_dim
 from corejax.errors import CorejaxValueError
 from corejax.plugin import Sample, hookimpl, not_linear, refused
 
-__all__ = ["FEW", "Block", "counts", "in_lanes", "lanes", "of_lanes"]
+__all__ = ["FEW", "IN_TURNS", "Block", "counts", "in_lanes", "lanes", "of_lanes"]
 
 _U32 = np.dtype("uint32")
+
+#: The runtime runs a program at once, instead of in another thread, if the compiler counts less than 1,000 operations
+#: in it, those of a loop once. So with so many elements, a loop is sooner done.
+IN_TURNS = range(9, 21)
 
 
 class Block:
@@ -28,12 +32,14 @@ class Block:
 
     `_mix(key, words)` computes with whatever has operators for uint32, wrapping around: arrays of NumPy or of corejax.
     `_mix_lanes(key, words, ones)` does the same with Python's integers that hold words in lanes; see `lanes`.
+    `_mix_in_turns(key, words)`, if there is one, does it in a program by a loop, for arrays of `IN_TURNS` elements.
     """
 
     multiple_results = True
     transpose = not_linear("bits aren't linear in a key")
     _mix: Callable[[Any, Sequence[Any]], list[Any]]
     _mix_lanes: Callable[[Sequence[int], Sequence[int], int], list[int]]
+    _mix_in_turns: Callable[[Any, Sequence[Any]], list[Any]] | None = None
     _known: Sequence[tuple[Sequence[int], Sequence[int], Sequence[int]]]
 
     def __init__(self, name: str, key: int, words: int, doc: str) -> None:
@@ -71,7 +77,8 @@ class Block:
     @hookimpl
     def decompose(self, args: Sequence[Any]) -> list[Any]:
         shape = max([aval_of(x).shape for x in args], key=len)
-        outs = self._mix(args[:self._key], args[self._key:])
+        mix = self._mix_in_turns if self._mix_in_turns is not None and prod(shape) in IN_TURNS else self._mix
+        outs = mix(args[:self._key], args[self._key:])
         return [x if aval_of(x).shape == shape else lax.broadcast(x, shape) for x in outs]
 
     @hookimpl
@@ -87,7 +94,7 @@ class Block:
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         for key, words, result in self._known:
             yield Sample([np.array(x, _U32) for x in (*key, *words)], results=[np.array(x, _U32) for x in result])
-        for shape in ((), (3,), (2, 3), (0,)):
+        for shape in ((), (3,), (3, 4), (0,)):
             draw = [rng.integers(0, 2 ** 32, shape, _U32) for _ in range(self._words)]
             yield Sample([np.array(7, _U32)] * self._key + draw)
             yield Sample([rng.integers(0, 2 ** 32, shape, _U32)] * self._key + draw[:1] + [np.array(3, _U32)] * (

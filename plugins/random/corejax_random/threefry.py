@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from corejax.core import Array
+from corejax import lax
+from corejax.core import Array, aval_of
 from corejax.plugin import define
 from corejax_random._blocks import Block
 from corejax_random._counting import Counting
@@ -33,6 +34,32 @@ def _mix(key: Any, words: Sequence[Any]) -> list[Any]:
     return [x, y]
 
 
+def _mix_in_turns(key: Any, words: Sequence[Any]) -> list[Any]:
+    """`_mix` in a loop of five turns."""
+    shape = max([aval_of(x).shape for x in words], key=len)
+
+    def turn(state: Any, given: Any) -> Any:
+        (x, y), (shifts, *injected) = state, given
+        for bits in shifts:
+            bits = lax.broadcast(bits, shape)
+            x = x + y
+            y = lax.shift_left(y, bits) | lax.shift_right_logical(y, np.uint32(32) - bits)
+            y = y ^ x
+        return tuple([word + k for word, k in zip((x, y), injected, strict=True)]), None
+
+    schedule = [*key, key[0] ^ key[1] ^ np.uint32(_PARITY)]
+    of_x, of_y = [_stacked([schedule[(turn + i) % 3] for turn in range(5)]) for i in (1, 2)]
+    numbers = lax.broadcast_in_dim(np.arange(1, 6, dtype=np.uint32), aval_of(of_y).shape, (0,))
+    start = [word + k for word, k in zip(words, key, strict=True)]
+    start = [x if aval_of(x).shape == shape else lax.broadcast(x, shape) for x in start]
+    shifts = np.array([_ROTATIONS[turn % 2] for turn in range(5)], np.uint32)
+    return list(lax.scan(turn, tuple(start), (shifts, of_x, of_y + numbers))[0])
+
+
+def _stacked(words: Sequence[Any]) -> Any:
+    return lax.concatenate([lax.expand_dims(word, (0,)) for word in words], 0)
+
+
 def _mix_lanes(key: Sequence[int], words: Sequence[int], ones: int) -> list[int]:
     mask = _MASK * ones
     first, second = key
@@ -55,7 +82,7 @@ class Threefry2x32(Block):
     ['0x6b200159', '0x99ba4efe']
     """
 
-    _mix, _mix_lanes = staticmethod(_mix), staticmethod(_mix_lanes)
+    _mix, _mix_lanes, _mix_in_turns = staticmethod(_mix), staticmethod(_mix_lanes), staticmethod(_mix_in_turns)
     # From the tests of Random123, the authors' library.
     _known = (((0, 0), (0, 0), (0x6B200159, 0x99BA4EFE)),
              ((_MASK, _MASK), (_MASK, _MASK), (0x1CB996FC, 0xBB002BE7)),

@@ -237,3 +237,14 @@ def test_a_wrong_use_is_told(what):
         use()
     assert isinstance(caught.value, cj.errors.CorejaxError)
     assert text in str(caught.value)
+
+
+@pytest.mark.parametrize("count", [8, 9, 12, 20, 21])
+def test_a_few_numbers_have_the_bits_of_many(count):
+    key = random.key(11)
+    many = np.asarray(random.bits(key, (1000,)))
+    assert_array_equal(random.bits(key, (count,)), many[:count])
+    assert_array_equal(cj.vmap(lambda key: random.bits(key, (3,)))(random.split(key, count))[-1],
+                       random.bits(random.split(key, count)[-1], (3,)))
+    each = cj.vmap(random.bits)(random.split(key, count))
+    assert_array_equal(each, [random.bits(one).item() for one in random.split(key, count)])
