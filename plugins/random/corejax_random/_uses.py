@@ -203,8 +203,8 @@ class _Walk:
         self.uses: list[Use] = [Use((), (), "")]
         #: Further uses of a number, in other alternatives.
         self.others: dict[int, list[int]] = {}
-        #: Of a number that stands for one of several, which ones.
-        self.parts: dict[int, frozenset[int]] = {}
+        #: Of a number that stands for one of several, which ones: the first in the case 0, and so on.
+        self.parts: dict[int, list[int]] = {}
         #: Of a number that `fold_in` made, of which one.
         self.parents: dict[int, int] = {}
         #: The keys that the program holds.
@@ -247,8 +247,10 @@ class _Walk:
 
     def is_made(self, number: int, of_inputs: int) -> int:
         """Whether a key is made here: `MADE`, `PERHAPS` if it is one of several of which only some are, or 0."""
-        made = [part >= of_inputs and part not in self.constants for part in self.parts.get(number, (number,))]
-        return MADE if all(made) else PERHAPS if any(made) else 0
+        if number in self.parts:
+            made = {self.is_made(part, of_inputs) for part in self.parts[number]}
+            return made.pop() if len(made) == 1 else PERHAPS
+        return MADE if number >= of_inputs and number not in self.constants else 0
 
     # Uses
 
@@ -287,20 +289,30 @@ class _Walk:
 
     def _use_one_of(self, number: int, use: Use) -> None:
         """Of a key that is one of several, only some may have been used; it isn't known which."""
-        firsts = [self.first[part] for part in self.parts[number]]
-        if all(firsts) and not any([exclusive(self.uses[i], use) for i in firsts]):
-            raise Reused(self.uses[firsts[0]], use)
+        before = self._before(number, use)
+        if before is not None:
+            raise Reused(before, use)
 
-    def one_of(self, cases: Sequence[Any]) -> Any:
-        """Codes of elements that are each one of several, it isn't known which."""
+    def _before(self, number: int, use: Use) -> Use | None:
+        """An earlier use of a key that counts beside this one; of one of several, only if each of them has one."""
+        if self.first[number]:
+            before = self.uses[self.first[number]]
+            return None if exclusive(before, use) else before
+        found = [self._before(part, use) for part in self.parts.get(number, ())]
+        known = [before for case, before in enumerate(found)
+                 if before is not None and not is_untaken(before, case, use.scopes)]
+        return known[0] if known and len(known) == len(found) else None
+
+    def one_of(self, cases: Sequence[Any], which: Any) -> Any:
+        """Codes of elements that are each one of several, it isn't known which; `which` is the token of what decides.
+        """
         flat = np.stack([np.broadcast_to(case, cases[0].shape).reshape(-1) for case in cases])
         same = (flat == flat[0]).all(0)
         out = flat[0].copy()
         for i in np.flatnonzero(~same).tolist():
             column = flat[:, i].tolist()
-            parts = frozenset([part for code in column
-                               for part in self.parts.get(code // _COPIES, (code // _COPIES,))])
-            number = self.once(("one of", parts), lambda: int(self.fresh(1)[0]))
+            parts = [code // _COPIES for code in column]
+            number = self.once(("one of", which, *parts), lambda: int(self.fresh(1)[0]))
             self.parts[number] = parts
             out[i] = number * _COPIES + column[0] % _COPIES
         return out.reshape(cases[0].shape)
@@ -432,7 +444,8 @@ class _Walk:
                 self._forget_untaken(which.value, picked[0].codes, scopes)
             return picked
         of_words = cases[0].of_words  # type: ignore[union-attr]
-        return [_Codes(self.one_of([case.codes for case in cases]), of_words)]  # type: ignore[union-attr]
+        codes = [case.codes for case in cases]  # type: ignore[union-attr]
+        return [_Codes(self.one_of(codes, which.token), of_words)]
 
     def _forget_untaken(self, which: Any, codes: Any, scopes: tuple[str, ...]) -> None:
         """Forget uses in a branch that isn't taken: these keys come out of others, so they weren't used."""
@@ -472,10 +485,10 @@ class _Walk:
         fits = [len(jaxpr.invars) == len(args) and len(jaxpr.outvars) == len(eqn.outvars) for jaxpr in programs]
         if len(programs) == 1 and fits[0]:
             if eqn.params.get("differentiated"):  # a checkpointed program
-                scopes = *scopes, Again("again", -1)
+                scopes = *scopes, Again("again")
             return self._called(eqn, programs[0], args, places, scopes)
         if all(fits):
-            return self._one_of_programs(eqn, programs, args, places, scopes)
+            return self._one_of_programs(eqn, programs, args, places, scopes, self.token())
         for jaxpr in programs:
             self.run(jaxpr, [self.new(var.aval) for var in jaxpr.invars], places, scopes)
         return self._like_no_other(eqn, args)
@@ -511,20 +524,20 @@ class _Walk:
             self.use(whole[mask & rest], self.uses[i])
 
     def _one_of_programs(self, eqn: JaxprEqn, programs: Sequence[Jaxpr], args: Sequence[_Value],
-                         places: tuple[Any, ...], scopes: tuple[str, ...]) -> list[_Value]:
-        """One of several programs runs: a key that any of them uses is used."""
+                         places: tuple[Any, ...], scopes: tuple[str, ...], which: Any) -> list[_Value]:
+        """One of several programs runs, as `which` says: a key that any of them uses is used."""
         of = Alternative("branch").of
         results = [self.run(jaxpr, args, places, (*scopes, Alternative(f"branch_{k}", of)))
                    for k, jaxpr in enumerate(programs)]
-        return [self._merged(list(cases), var.aval) for cases, var in zip(zip(*results, strict=True), eqn.outvars,
-                                                                          strict=True)]
+        return [self._merged(cases, var.aval, which)
+                for cases, var in zip(zip(*results, strict=True), eqn.outvars, strict=True)]
 
-    def _merged(self, cases: Sequence[_Value], aval: ShapedArray) -> _Value:
+    def _merged(self, cases: Sequence[_Value], aval: ShapedArray, which: Any) -> _Value:
         if all([case.token == cases[0].token for case in cases]):
             return cases[0]
         kinds = {case.of_words if isinstance(case, _Codes) else None for case in cases}
         if len(kinds) == 1 and None not in kinds:
-            return _Codes(self.one_of([case.codes for case in cases]), kinds.pop())  # type: ignore
+            return _Codes(self.one_of([case.codes for case in cases], which), kinds.pop())  # type: ignore
         return self.new(aval)
 
     def _cond(self, eqn: JaxprEqn, args: list[_Value], places: Any, scopes: Any) -> list[_Value]:
@@ -532,7 +545,7 @@ class _Walk:
         branches = eqn.params["branches"]
         if isinstance(index, _Known):
             return self.run(branches[min(max(int(index.value), 0), len(branches) - 1)], operands, places, scopes)
-        return self._one_of_programs(eqn, branches, operands, places, scopes)
+        return self._one_of_programs(eqn, branches, operands, places, scopes, index.token)
 
     def _turns(self, length: int | None) -> int:
         if length is None or self.steps > _MANY:
@@ -598,7 +611,9 @@ class _Walk:
                 break
             carry = self.run(body, [*of_body, *carry], places, scopes)
             turn += 1
-        return [self._merged(cases, var.aval) for cases, var in zip(zip(*ends, strict=True), eqn.outvars, strict=True)]
+        which = self.token()
+        return [self._merged(cases, var.aval, which)
+                for cases, var in zip(zip(*ends, strict=True), eqn.outvars, strict=True)]
 
 
 _SPECIAL: dict[str, Callable[..., list[_Value]]] = {

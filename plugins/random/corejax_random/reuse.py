@@ -255,7 +255,8 @@ def _note_one(name: str | None, key: Key, array: Any, parent: bytes) -> None:
 
 def _note_picked(which: Any, out: Any) -> None:
     """Forget uses in a branch that isn't taken: the key comes out of another one, so it wasn't used."""
-    rows, which = _rows(out), np.broadcast_to(to_numpy(which), aval_of(out).shape).reshape(-1).astype(int).tolist()
+    rows, which = _rows(out), to_numpy(which) if isinstance(which, Array) else which
+    which = np.broadcast_to(which, aval_of(out).shape).reshape(-1).astype(int).tolist()
     dtype = generator_of(aval_of(out).dtype).name
     with _keys.lock:
         for row, case in zip(rows, which, strict=True):

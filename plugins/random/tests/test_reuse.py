@@ -241,6 +241,32 @@ def dropped_again(key):
     return cj.grad(lambda x: lax.scan(layer, x, random.split(key, 3))[0].sum())(jnp.ones(2)).sum()
 
 
+def swapped_by_a_branch(key):
+    def step(x, key):
+        first, second = random.split(key)
+        drawn, rest = lax.cond(x > 1, lambda: (normal(first), second), lambda: (normal(second), first))
+        return drawn + normal(rest)
+    return step(0, random.fold_in(key, 0)) + cj.vmap(step)(jnp.arange(3), random.split(key, 3)).sum()
+
+
+def linearized_and_applied_twice(key):
+    _, linear = cj.linearize(cj.checkpoint(lambda x: jnp.sin(x * normal(key))), 1.0)
+    return linear(1.0) + linear(2.0)
+
+
+def shuffled_with_their_numbers(key):
+    of_keys, of_order = random.split(key)
+    keys = random.split(of_keys, 5)[random.permutation(of_order, 5)]
+    return cj.vmap(normal)(jnp.roll(keys, 2)).sum()
+
+
+def replaced_in_turns(key):
+    def turn(keys, _):
+        pairs = cj.vmap(random.split)(keys)
+        return pairs[:, 0], cj.vmap(normal)(pairs[:, 1])
+    return lax.scan(turn, random.split(key, 3), None, length=4)[1].sum()
+
+
 def curved(key):
     dropped = cj.checkpoint(lambda x: jnp.sin(x * normal(key)))
     return cj.grad(cj.grad(dropped))(1.0)
@@ -249,7 +275,8 @@ def curved(key):
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("function", [
     cloned, folded_with_numbers, compared, picked, moved, written, shared_by_a_batch, shared_by_a_batch_with_ends,
-    either, key_out_of_a_branch, dropped_again, curved], ids=lambda function: function.__name__)
+    either, key_out_of_a_branch, swapped_by_a_branch, linearized_and_applied_twice, shuffled_with_their_numbers,
+    replaced_in_turns, dropped_again, curved], ids=lambda function: function.__name__)
 def test_what_is_right_is_left_alone(function, way, key):
     WAYS[way](function, key)
 
