@@ -1,8 +1,8 @@
 """Keys that are used twice: found while `config.debug_key_reuse` is on.
 
 A key is known by its words, so it is the same key wherever it comes from: out of an array, a file, another device. Each
-compiled program is looked through once, by `_uses`; at a call, the keys that it uses up are compared with those used
-before.
+compiled program is looked through once, by `_following`; at a call, the keys that it uses up are compared with those
+used before.
 """
 
 from __future__ import annotations
@@ -37,18 +37,9 @@ from corejax.core import (
 )
 from corejax.errors import CorejaxError
 from corejax.plugin import Setting, settings
-from corejax_random._uses import (
-    MADE,
-    Reused,
-    Summary,
-    Use,
-    exclusive,
-    is_again,
-    is_each_turn,
-    is_keys,
-    is_untaken,
-    summary_of,
-)
+from corejax_random._following import Summary, summary_of
+from corejax_random._numbers import MADE, is_keys
+from corejax_random._uses import Reused, Use, exclusive, is_again, is_each_turn, is_untaken
 from corejax_random.generators import generator_of
 
 __all__ = ["KeyReuseError", "debug_key_reuse"]
