@@ -166,6 +166,8 @@ QUANTILES = {
     "gamma": (lambda a: random.gamma(KEY, a), lambda a: stats.gamma(a)),
     "loggamma": (lambda a: random.loggamma(KEY, a), lambda a: stats.loggamma(a)),
     "truncated_normal": (lambda a: random.truncated_normal(KEY, -a, 2.0), lambda a: stats.truncnorm(-a, 2.0)),
+    "truncated_normal, upper": (lambda a: random.truncated_normal(KEY, -0.5, a), lambda a: stats.truncnorm(-0.5, a)),
+    "truncated_normal, tail": (lambda a: random.truncated_normal(KEY, a, a + 1.0), lambda a: stats.truncnorm(a, a + 1)),
     "pareto": (lambda a: random.pareto(KEY, a), lambda a: stats.pareto(a)),
     "chisquare": (lambda a: random.chisquare(KEY, a), lambda a: stats.chi2(a)),
     "lognormal": (lambda a: random.lognormal(KEY, a), lambda a: stats.lognorm(a)),
