@@ -34,7 +34,14 @@ from corejax.kernel.context import named_scope as named_scope, stand_on
 from corejax.kernel.primitive import freeze_by
 
 if TYPE_CHECKING:
-    from corejax import debug as debug, dtypes as dtypes, export as export, sharding as sharding
+    from corejax import (
+        debug as debug,
+        dtypes as dtypes,
+        export as export,
+        sharding as sharding,
+        tree_util as tree_util,
+        typing as typing,
+    )
     from corejax.api import (
         ShapeDtypeStruct as ShapeDtypeStruct,
         block_until_ready as block_until_ready,
@@ -98,6 +105,8 @@ _ORIGINS = origins({
     "corejax.dtypes": "=dtypes",
     "corejax.export": "=export",
     "corejax.sharding": "=sharding",
+    "corejax.tree_util": "=tree_util",
+    "corejax.typing": "=typing",
 })
 
 __all__ = sorted({*_ORIGINS, "Array", "bfloat16", "config", "core", "errors", "float0", "lax", "named_scope", "plugins",

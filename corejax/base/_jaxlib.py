@@ -35,6 +35,7 @@ _SOURCES: dict[str, tuple[str, ...]] = {
     "runtime": ("jaxlib._jax",),
     "xla_client": ("jaxlib.xla_client",),
     "version": ("jaxlib.version", "__version__"),
+    "PyTreeDef": ("jaxlib._jax", "pytree", "PyTreeDef"),
     "pytree": ("jaxlib._jax", "pytree"),
     "Client": ("jaxlib._jax", "Client"),
     "CompileOptions": ("jaxlib._jax", "CompileOptions"),

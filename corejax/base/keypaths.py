@@ -45,6 +45,9 @@ class SequenceKey(Key):
     pattern = "[{0}]"
     idx = property(lambda self: self.key)
 
+    def __init__(self, idx: int) -> None:
+        super().__init__(idx)
+
 
 class DictKey(Key):
     """`['key']`"""
@@ -59,6 +62,9 @@ class GetAttrKey(Key):
     __slots__ = ()
     pattern = ".{0}"
     name = property(lambda self: self.key)
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
 
 
 Path: TypeAlias = tuple[Any, ...]
@@ -75,6 +81,10 @@ def own_key(key: object) -> object:
     return cls(next(getattr(key, name) for name in ("key", "idx", "name") if hasattr(key, name)))
 
 
-def keystr(path: Path) -> str:
-    """A path as Python code: `[0]['w'].bias`."""
-    return "".join([str(key) for key in path])
+def keystr(path: Path, *, simple: bool = False, separator: str = "") -> str:
+    """A path as Python code: `[0]['w'].bias`; or what is in the keys alone if `simple`, with something in between.
+
+    >>> keystr((DictKey("w"), SequenceKey(0), GetAttrKey("bias")), simple=True, separator="/")
+    'w/0/bias'
+    """
+    return separator.join([str(key.key if simple and isinstance(key, Key) else key) for key in path])

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import builtins
+import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
@@ -23,8 +24,9 @@ from corejax.base.trees import IsLeaf, TreeDef
 
 __all__ = [
     "DictKey", "FlattenedIndexKey", "GetAttrKey", "Partial", "SequenceKey", "all", "broadcast", "flatten",
-    "flatten_with_path", "keystr", "leaves", "leaves_with_path", "map", "map_with_path", "reduce", "register_dataclass",
-    "register_node", "register_node_class", "register_static", "structure", "transpose", "unflatten",
+    "flatten_with_path", "keystr", "leaves", "leaves_with_path", "map", "map_with_path", "reduce", "reduce_associative",
+    "register_dataclass", "register_node", "register_node_class", "register_static", "static", "structure", "transpose",
+    "unflatten",
 ]
 
 _missing = object()
@@ -93,11 +95,13 @@ def unflatten(treedef: TreeDef, leaves: Iterable[object]) -> Any:
 
 @public
 @wraps(keypaths.keystr)
-def keystr(path: Path) -> str:
+def keystr(path: Path, *, simple: bool = False, separator: str = "") -> str:
     if not isinstance(path, (tuple, list)):
         raise _refused("keystr expects the path of a leaf", path, "a tuple of keys",
                        "take it from tree.flatten_with_path; put a single key in a tuple")
-    return keypaths.keystr(path)
+    if not isinstance(separator, str):
+        raise _refused("keystr: the separator must be text", separator, "a string", "write separator='/'")
+    return keypaths.keystr(path, simple=simple, separator=separator)
 
 
 @public
@@ -145,9 +149,10 @@ def structure(tree: object, is_leaf: IsLeaf = None) -> TreeDef:
 
 
 @public
-def leaves_with_path(tree: object, is_leaf: IsLeaf = None) -> list[tuple[Path, Any]]:
+def leaves_with_path(tree: object, is_leaf: Callable[..., Any] | None = None, is_leaf_takes_path: bool = False
+                     ) -> list[tuple[Path, Any]]:
     """The (path, leaf) pairs, in order."""
-    return flatten_with_path(tree, is_leaf)[0]
+    return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
 @public
@@ -166,11 +171,12 @@ def map(f: Callable[..., Any], tree: object, *rest: Any, is_leaf: IsLeaf = None)
 
 @public
 @calls_users
-def map_with_path(f: Callable[..., Any], tree: object, *rest: Any, is_leaf: IsLeaf = None) -> Any:
-    """Like `map`, but `f` gets the path of the leaf as its first argument."""
+def map_with_path(f: Callable[..., Any], tree: object, *rest: Any, is_leaf: Callable[..., Any] | None = None,
+                  is_leaf_takes_path: bool = False) -> Any:
+    """Like `map`, but `f` gets the path of the leaf as its first argument, and so does `is_leaf` if it takes one."""
     _check_function(f, "tree.map_with_path")
-    pairs, treedef = flatten_with_path(tree, is_leaf)
-    others = _others(treedef, tree, rest, is_leaf)
+    pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
+    others = _others(treedef, tree, rest, None if is_leaf_takes_path else is_leaf)
     try:
         return treedef.unflatten([f(path, x, *xs) for (path, x), *xs in zip(pairs, *others, strict=True)])
     except TypeError as error:
@@ -197,6 +203,49 @@ def reduce(function: Callable[[Any, Any], Any], tree: object, initializer: objec
                                got=repr(tree)[:80], wanted="at least one leaf",
                                todo="give the value for no leaves: reduce(f, tree, initializer)")
     return functools.reduce(function, found)
+
+
+@public
+@calls_users
+def reduce_associative(operation: Callable[[Any, Any], Any], tree: object, *, identity: object = _missing,
+                       is_leaf: IsLeaf = None) -> Any:
+    """Combine neighbouring leaves, then neighbouring results: as deep as the logarithm of how many there are.
+
+    >>> reduce_associative(lambda a, b: f"({a}{b})", ["a", "b", "c", "d"])
+    '((ab)(cd))'
+    """
+    _check_function(operation, "tree.reduce_associative")
+    found = leaves(tree, is_leaf)
+    if found:
+        return _halved(operation, found)
+    if identity is _missing:
+        raise CorejaxTypeError("a tree without leaves can't be reduced without an identity", where=here(),
+                               got=repr(tree)[:80], wanted="at least one leaf",
+                               todo="give the value for no leaves: reduce_associative(f, tree, identity=0)")
+    return identity
+
+
+def _halved(operation: Callable[[Any, Any], Any], found: list[Any]) -> Any:
+    if len(found) == 1:
+        return found[0]
+    middle = len(found) // 2
+    return operation(_halved(operation, found[:middle]), _halved(operation, found[middle:]))
+
+
+@public
+def static(**options: Any) -> Any:
+    """A field of a dataclass that is part of the structure: `dataclasses.field`, with the options that it takes.
+
+    >>> import dataclasses
+    >>> @register_dataclass
+    ... @dataclasses.dataclass
+    ... class Layer:
+    ...     weights: object
+    ...     activation: str = static(default="tanh")
+    >>> leaves(Layer(1.0))
+    [1.0]
+    """
+    return dataclasses.field(metadata={**(options.pop("metadata", None) or {}), "static": True}, **options)
 
 
 @public

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, NoReturn, Protocol, TypeAlias, TypeVar, cast
 
 from corejax.base import _jaxlib, ending
 from corejax.base.errors import CorejaxTypeError, CorejaxValueError
-from corejax.base.keypaths import DictKey, Path, Root, keystr, own_key
+from corejax.base.keypaths import DictKey, GetAttrKey, Path, Root, keystr, own_key
 from corejax.base.source import here
 from corejax.base.tracebacks import calls_users
 
@@ -70,6 +70,8 @@ class _Registry(Protocol):
                       flatten_with_keys: Callable[..., Any] | None, /) -> None: ...
 
     def register_dataclass_node(self, cls: type, data: list[str], meta: list[str], /) -> None: ...
+
+    def is_node(self, cls: type, /) -> bool: ...
 
 
 # The registry
@@ -244,13 +246,18 @@ def flatten(tree: object, is_leaf: IsLeaf = None, root: Root = None) -> tuple[li
 
 
 @calls_users
-def flatten_with_path(tree: object, is_leaf: IsLeaf = None) -> tuple[list[tuple[Path, Any]], TreeDef]:
-    """The (path, leaf) pairs of a tree, and its structure."""
-    # The number of arguments of the predicate depends on jaxlib's release; the node is the last.
-    predicate = None if is_leaf is None else lambda *args: is_leaf(args[-1])
+def flatten_with_path(tree: object, is_leaf: Callable[..., Any] | None = None, is_leaf_takes_path: bool = False
+                      ) -> tuple[list[tuple[Path, Any]], TreeDef]:
+    """The (path, leaf) pairs of a tree, and its structure. With `is_leaf_takes_path`, `is_leaf` gets path and node."""
+    predicate = None if is_leaf is None else lambda _, node: is_leaf(node)
+    if is_leaf is not None and is_leaf_takes_path:
+        def predicate(path: Path, node: object) -> Any:
+            return is_leaf(tuple([own_key(key) for key in path]), node)
     try:
         pairs, treedef = registry().flatten_with_path(tree, predicate)
     except Exception as error:
+        if is_leaf_takes_path:
+            raise
         _explain_failure(tree, is_leaf, error)
     return [(tuple([own_key(key) for key in path]), leaf) for path, leaf in pairs], treedef
 
@@ -272,6 +279,8 @@ def paths_of(tree: object, is_leaf: IsLeaf = None) -> list[str]:
 
 def one_level(tree: object) -> tuple[list[tuple[Any, Any]], Any] | None:
     """The (key, child) pairs of a container with its static part; None for a leaf."""
+    if isinstance(tree, tuple) and hasattr(tree, "_fields") and type(tree) not in _registered:
+        return [(GetAttrKey(name), child) for name, child in zip(tree._fields, tree, strict=True)], type(tree)
     found = registry().flatten_one_level_with_keys(tree)
     return None if found is None else ([(own_key(key), child) for key, child in found[0]], found[1])
 

@@ -48,7 +48,9 @@ from corejax import plugins as plugins
 from corejax.api import remat as remat
 from corejax import sharding as sharding
 from corejax import tree as tree
+from corejax import tree_util as tree_util
 from corejax.api import typeof as typeof
+from corejax import typing as typing
 from corejax.api import value_and_grad as value_and_grad
 from corejax.api import vjp as vjp
 from corejax.api import vmap as vmap
@@ -62,7 +64,9 @@ import corejax.plugin as _plugin
 plugin = _plugin
 import corejax.rules as _rules
 rules = _rules
+from corejax import flatten_util as flatten_util
 from corejax import numpy as numpy
+from corejax import ops as ops
 from corejax import random as random
 from corejax import testing as testing
 from collections.abc import Callable, Hashable, Sequence
