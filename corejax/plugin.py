@@ -20,6 +20,7 @@ from corejax.base.facades import facade
 if TYPE_CHECKING:
     from corejax.api.arrays import devices as devices
     from corejax.api.jit import jit as jit
+    from corejax.api.wrappers import custom_jvp as custom_jvp, custom_vjp as custom_vjp
     from corejax.arrays.datamodel import PYTHON_OPERATORS as PYTHON_OPERATORS
     from corejax.base import settings as settings, structures as structures
     from corejax.base.avals import Linear as Linear, Zero as Zero
@@ -61,6 +62,7 @@ else:  # so that type checkers refuse names that aren't there
     __all__, __getattr__, __dir__ = facade(__name__, {
         "corejax.api.arrays": "devices",
         "corejax.api.jit": "jit",
+        "corejax.api.wrappers": "custom_jvp custom_vjp",
         "corejax.arrays.datamodel": "PYTHON_OPERATORS",
         "corejax.base.avals": "Linear Zero",
         "corejax.base.config": "Setting",

@@ -125,7 +125,8 @@ def test_docstring_examples_run(name: str) -> None:
 
 def examples_of(module: Any) -> Iterator[doctest.DocTest]:
     """The examples in a module's docstrings; those of plugins are in their classes."""
-    names = {"cj": cj, "lax": cj.lax, "np": np, "jnp": cj.numpy, "random": cj.random, **vars(module)}
+    names = {"cj": cj, "lax": cj.lax, "np": np, "jnp": cj.numpy, "nn": cj.nn, "random": cj.random,
+             **vars(module)}
     for test in doctest.DocTestFinder(exclude_empty=True).find(module, module.__name__, globs=names):
         if test.examples:
             yield test

@@ -59,7 +59,7 @@ IMPORTS = [("from corejax.lax import sni", "did you mean 'sin'"), ("from corejax
            ("from corejax import pmpa", "did you mean 'pmap'"), ("from corejax import nunpy", "did you mean 'numpy'"),
            ("from corejax.tree import mapp", "did you mean 'map'"),
            ("from corejax.errors import CorejaxEror", "did you mean 'CorejaxError'"),
-           ("from corejax import nn", "corejax-nn brings it: pip install 'corejax[nn]'")]
+           ("from corejax import taylor", "corejax-taylor brings it: pip install 'corejax[taylor]'")]
 
 
 @pytest.mark.parametrize(("statement", "hint"), IMPORTS)
@@ -78,7 +78,7 @@ NAMES = {
     "cj.numpy.sinn": "did you mean sin?", "cj.numpy.linalg.slove": "did you mean solve?",
     "cj.numpy.fft.ftt": "did you mean fft?", "cj.tree.mapp": "did you mean 'map'?",
     "cj.errors.CorejaxEror": "did you mean 'CorejaxError'?",
-    "cj.nn": "corejax-nn brings it: pip install 'corejax[nn]'",
+    "cj.taylor": "corejax-taylor brings it: pip install 'corejax[taylor]'",
     "cj.scipy.special": "corejax-scipy brings it: pip install 'corejax[scipy]'",
     "cj.std": "look in cj.lax",  # an extra that isn't a pack
 }
@@ -100,8 +100,8 @@ def test_the_names_that_there_are_include_those_of_packs() -> None:
 
 
 @pytest.mark.parametrize(("name", "todo"), [
-    ("nn", "corejax-nn brings it: pip install 'corejax[nn]'"),
-    ("nn.layers", "corejax-nn brings it: pip install 'corejax[nn]'"),
+    ("taylor", "corejax-taylor brings it: pip install 'corejax[taylor]'"),
+    ("scipy.special", "corejax-scipy brings it: pip install 'corejax[scipy]'"),
     ("nunpy", "did you mean 'numpy'?"), ("lax.linlag", "did you mean 'lax.linalg'?")])
 def test_an_import_of_a_namespace_that_is_not_there_says_what_brings_it(name: str, todo: str) -> None:
     with pytest.raises(ModuleNotFoundError) as caught:
@@ -116,7 +116,7 @@ def test_a_namespace_is_not_said_to_be_brought_by_a_pack_that_is_installed() -> 
     assert registry.brought_by("std") is None and registry.brought_by("test") is None
 
 
-@pytest.mark.parametrize("name", ["gradd", "nn"])
+@pytest.mark.parametrize("name", ["gradd", "taylor"])
 def test_an_attribute_that_is_not_there_is_an_attribute_error(name: str) -> None:
     assert not hasattr(cj, name) and not hasattr(cj.lax, name)
     with pytest.raises(AttributeError):
@@ -145,7 +145,7 @@ def test_std_is_to_be_installed_only_where_some_of_it_is_missing(monkeypatch: py
     assert "install the pack that provides it, if there is one" == hint()
     packs = {"corejax-lax-basic", "corejax-reductions", "corejax-control-flow", "corejax-special",
              "corejax-sorting", "corejax-collectives", "corejax-windows", "corejax-linear-algebra", "corejax-fft",
-             "corejax-numpy", "corejax-random"}
+             "corejax-numpy", "corejax-random", "corejax-nn"}
     assert packs == set(manifest.standard())
     monkeypatch.setattr(manifest, "standard", lambda: ["corejax-lax-basic", "corejax-linalg"])
     assert "pip install 'corejax[std]' brings corejax-linalg; or install the pack that provides it" == hint()

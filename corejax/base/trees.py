@@ -249,14 +249,17 @@ def flatten(tree: object, is_leaf: IsLeaf = None, root: Root = None) -> tuple[li
 def flatten_with_path(tree: object, is_leaf: Callable[..., Any] | None = None, is_leaf_takes_path: bool = False
                       ) -> tuple[list[tuple[Path, Any]], TreeDef]:
     """The (path, leaf) pairs of a tree, and its structure. With `is_leaf_takes_path`, `is_leaf` gets path and node."""
-    predicate = None if is_leaf is None else lambda _, node: is_leaf(node)
-    if is_leaf is not None and is_leaf_takes_path:
-        def predicate(path: Path, node: object) -> Any:
-            return is_leaf(tuple([own_key(key) for key in path]), node)
+    if type(is_leaf_takes_path) is not bool:
+        raise CorejaxTypeError("is_leaf_takes_path is a flag", got=repr(is_leaf_takes_path)[:80], wanted="a bool",
+                               where=here(), todo="write is_leaf_takes_path=True, or leave it out")
+
+    def predicate(path: Path, node: object) -> Any:
+        return is_leaf(tuple([own_key(key) for key in path]), node) if is_leaf_takes_path else is_leaf(node)  # type: ignore[misc]
+
     try:
-        pairs, treedef = registry().flatten_with_path(tree, predicate)
+        pairs, treedef = registry().flatten_with_path(tree, None if is_leaf is None else predicate)
     except Exception as error:
-        if is_leaf_takes_path:
+        if is_leaf_takes_path and callable(is_leaf) and "is_leaf predicate returned" not in str(error):
             raise
         _explain_failure(tree, is_leaf, error)
     return [(tuple([own_key(key) for key in path]), leaf) for path, leaf in pairs], treedef

@@ -1126,6 +1126,104 @@ def nextafter(x: ArrayLike, y: ArrayLike) -> Array:
     1.0000000000000002
     """
 
+def nn_gelu_tanh(x: ArrayLike) -> Array:
+    """x times the normal distribution's share below x, by a hyperbolic tangent.
+
+    >>> nn_gelu_tanh(0.0).item()
+    0.0
+    """
+
+def nn_hard_sigmoid(x: ArrayLike) -> Array:
+    """A straight line from 0 at -3 to 1 at 3.
+
+    >>> nn_hard_sigmoid(0.0).item()
+    0.5
+    """
+
+def nn_hard_silu(x: ArrayLike) -> Array:
+    """x times hard_sigmoid(x).
+
+    >>> nn_hard_silu(3.0).item()
+    3.0
+    """
+
+def nn_hard_tanh(x: ArrayLike) -> Array:
+    """x between -1 and 1.
+
+    >>> nn_hard_tanh(-3.0).item()
+    -1.0
+    """
+
+def nn_log1mexp(x: ArrayLike) -> Array:
+    """log(1 - exp(-x)), for positive x.
+
+    >>> nn_log1mexp(800.0).item()
+    -0.0
+    """
+
+def nn_mish(x: ArrayLike) -> Array:
+    """x times the hyperbolic tangent of softplus(x).
+
+    >>> nn_mish(0.0).item()
+    0.0
+    """
+
+def nn_relu(x: ArrayLike) -> Array:
+    """The larger of x and 0; its derivative at 0 is 0.
+
+    >>> nn_relu(-1.0).item()
+    0.0
+    """
+
+def nn_relu6(x: ArrayLike) -> Array:
+    """x between 0 and 6.
+
+    >>> nn_relu6(7.0).item()
+    6.0
+    """
+
+def nn_selu(x: ArrayLike) -> Array:
+    """x above 0, 1.673 (exp(x) - 1) below, all times 1.0507.
+
+    >>> nn_selu(0.0).item()
+    0.0
+    """
+
+def nn_silu(x: ArrayLike) -> Array:
+    """x times its logistic.
+
+    >>> nn_silu(0.0).item()
+    0.0
+    """
+
+def nn_soft_sign(x: ArrayLike) -> Array:
+    """x / (1 + |x|).
+
+    >>> nn_soft_sign(1.0).item()
+    0.5
+    """
+
+def nn_softplus(x: ArrayLike) -> Array:
+    """log(1 + exp(x)), without overflow.
+
+    >>> nn_softplus(800.0).item()
+    800.0
+    """
+
+def nn_sparse_plus(x: ArrayLike) -> Array:
+    """0 up to -1, x from 1 on, a parabola in between.
+
+    >>> nn_sparse_plus(0.0).item()
+    0.25
+    """
+
+def nn_sparse_sigmoid(x: ArrayLike) -> Array:
+    """A straight line from 0 at -1 to 1 at 1.
+
+    >>> nn_sparse_sigmoid(0.0).item()
+    0.5
+    """
+
 def optimization_barrier(operand: __Tree) -> __Tree:
     """`optimization_barrier(operand)`: a pytree of arrays, unchanged, behind a barrier for the compiler.
 
