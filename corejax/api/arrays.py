@@ -59,7 +59,7 @@ def _is_none(x: object) -> bool:
 
 @public
 def device_get(x: object) -> Any:
-    """Get the arrays of a pytree as read-only ndarrays in host memory.
+    """Get the arrays of a pytree as read-only ndarrays in host memory; of elements such as keys, as arrays there.
 
     >>> import corejax as cj
     >>> cj.device_get({"x": cj.device_put(1.0)})

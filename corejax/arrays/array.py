@@ -418,7 +418,7 @@ def device_put(x: object, device: object = None) -> Array:
         return array
     if isinstance(device, shardings.Sharding):
         device.shard_shape(array.aval.shape)  # raises if it doesn't fit
-    home = devices.runtime.home_for(device, array.aval.ndim)
+    home = devices.runtime.home_for(device, array.aval.stored.ndim)
     if is_on_device(array):
         here = home_of(array)
         if here is home:
@@ -440,8 +440,12 @@ def device_put(x: object, device: object = None) -> Array:
 
 
 def device_get(x: object) -> Any:
-    """The array as a read-only ndarray in host memory."""
-    return numbers(as_array(x, copy=False), "cj.device_get(x)")
+    """The array as a read-only ndarray in host memory; elements of packs' own types as an array there."""
+    array = as_array(x, copy=False)
+    if array.aval.stored is array.aval:
+        return numbers(array, "cj.device_get(x)")
+    host = to_numpy(array)
+    return Array.from_view(host, array.aval) if array.aval.shape else Array.from_host(host, array.aval)
 
 
 def from_dlpack(x: object) -> Array:

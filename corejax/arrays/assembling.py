@@ -125,8 +125,8 @@ def _assembled(what: str, whole: tuple[int, ...], sharding: Sharding, pieces: Se
                                                                       else ""),
                                    where=here(), todo="convert the parts to one dtype: x.astype(...)")
     aval = ShapedArray(whole, wanted)
-    home = devices.runtime.home_for(sharding, len(whole))
-    return Array.from_device(home.assemble(aval, [live(piece) for piece in pieces]), aval)
+    home = devices.runtime.home_for(sharding, aval.stored.ndim)
+    return Array.from_device(home.assemble(aval.stored, [live(piece) for piece in pieces]), aval)
 
 
 def _named(sharding: Sharding) -> str:

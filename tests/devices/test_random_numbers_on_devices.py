@@ -33,6 +33,44 @@ def test_a_divided_program_draws_the_numbers_of_one_device_without_talking(name:
     assert not [word for word in ("all-gather", "all-reduce", "all-to-all", "collective-permute") if word in text]
 
 
+def test_divided_keys_are_read_shown_and_put_together(sharding: Any) -> None:
+    keys = random.split(KEY, 8)
+    divided = cj.device_put(keys, sharding)
+    assert sharding == divided.sharding and 8 == len(divided.addressable_shards)
+    assert repr(keys) == repr(divided)
+    assert_array_equal(random.key_data(divided.addressable_shards[3].data), random.key_data(keys[3:4]))
+    assert repr(keys) == repr(cj.device_get({"keys": divided})["keys"])
+    parts = [cj.device_put(keys[i:i + 1], device) for i, device in enumerate(cj.devices())]
+    for whole in (cj.make_array_from_single_device_arrays((8,), sharding, parts),
+                  cj.make_array_from_callback((8,), sharding, lambda index: keys[index])):
+        assert repr(keys) == repr(whole)
+        assert_array_equal(cj.vmap(random.normal)(whole), cj.vmap(random.normal)(keys))
+
+
+def test_pmap_takes_keys() -> None:
+    keys = random.split(KEY, 8)
+    assert_array_equal(cj.pmap(lambda key: random.normal(key, (3,)))(keys),
+                       cj.vmap(lambda key: random.normal(key, (3,)))(keys))
+
+
+@pytest.mark.parametrize("way", ["shard_map", "compiled shard_map", "pmap"])
+def test_keys_used_twice_are_found_in_parts(way: str, sharding: Any) -> None:
+    over = {"mesh": sharding.mesh, "in_specs": cj.P("x"), "out_specs": cj.P("x")}
+    mapped = cj.vmap(random.normal)
+    draw = cj.pmap(random.normal) if way == "pmap" else cj.shard_map(mapped, **over)
+    draw = cj.jit(draw) if way == "compiled shard_map" else draw
+    with cj.config(debug_key_reuse=True):
+        keys = random.split(random.key(100 + len(way)), 8)
+        draw(keys)
+        with pytest.raises(random.KeyReuseError):
+            random.normal(keys[7])
+        with pytest.raises(random.KeyReuseError):
+            cj.jit(lambda keys: draw(keys) + random.normal(keys[7]))(random.split(random.key(200 + len(way)), 8))
+        shared = cj.shard_map(lambda key, x: x + random.normal(random.fold_in(key, cj.lax.axis_index("x"))),
+                              mesh=sharding.mesh, in_specs=(cj.P(), cj.P("x")), out_specs=cj.P("x"))
+        shared(random.key(300 + len(way)), np.arange(8.0))
+
+
 def test_within_a_shard_each_call_gives_what_it_gives_alone(sharding: Any) -> None:
     keys = random.split(KEY, 8)
     alone = np.stack([np.asarray(random.normal(keys[i], (3,))) for i in range(8)])

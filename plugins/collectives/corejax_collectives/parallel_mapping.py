@@ -64,6 +64,7 @@ class XlaPmap:
     name = "xla_pmap"
     operands = ("*operands",)
     multiple_results = True
+    structural = True
     tracks_varying = True
 
     @hookimpl

@@ -105,6 +105,13 @@ def _touches(jaxpr: Jaxpr) -> bool:
     return bool(found)
 
 
+def _part(whole: Any, shape: tuple[int, ...]) -> Any:
+    """The first part of this shape: a block of an array, or a row of it; None if there is none."""
+    if whole.ndim == len(shape):
+        return whole[tuple(map(slice, shape))]
+    return whole[0] if whole.shape[1:] == shape and whole.shape[0] else None
+
+
 class Walk(Numbers):
     """A walk through a program."""
 
@@ -295,10 +302,8 @@ class Walk(Numbers):
         for x, var in zip(args, jaxpr.invars, strict=True):
             if isinstance(x, (Codes, Known)) and (x.codes if isinstance(x, Codes) else x.value).shape != (
                     var.aval.shape):
-                whole = x.codes if isinstance(x, Codes) else None
-                fits = whole is not None and whole.ndim == var.aval.ndim
-                x = (x._replace(codes=whole[tuple(map(slice, var.aval.shape))])  # type: ignore[index,call-arg]
-                     if fits else self.new(var.aval))
+                x = x._replace(codes=_part(x.codes, var.aval.shape)) if isinstance(x, Codes) else self.new(var.aval)
+                x = self.new(var.aval) if isinstance(x, Codes) and x.codes is None else x
             ins.append(x)
         outs = self.run(jaxpr, ins, places, scopes)
         for x, part in zip(args, ins, strict=True):
@@ -309,8 +314,9 @@ class Walk(Numbers):
 
     def _use_other_parts(self, whole: Any, part: Any) -> None:
         """What was done to one part of an array is done to all the others."""
-        if part.ndim != whole.ndim or not part.size:
+        if not part.size or part.ndim not in (whole.ndim, whole.ndim - 1):
             return
+        part = part.reshape((1,) * (whole.ndim - part.ndim) + part.shape)
         firsts = self.first[part // COPIES]
         rest = np.ones(whole.shape, bool)
         rest[tuple(map(slice, part.shape))] = False
