@@ -7,6 +7,7 @@ faster is taken with the nearest finite number, so it is 0 at infinity as its li
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from math import pi, sqrt
 from typing import Any
 
@@ -47,6 +48,7 @@ def _finite(x: Any) -> Any:
     return lax.clamp(least, x, most)
 
 
+@lru_cache(maxsize=16)
 def limits(dtype: np.dtype) -> tuple[Any, Any]:
     """The least and the largest finite number of a dtype."""
     found = finfo(dtype)
@@ -54,7 +56,12 @@ def limits(dtype: np.dtype) -> tuple[Any, Any]:
 
 
 def _nearest(x: Any) -> Any:
-    return np.clip(x, *limits(x.dtype))
+    return _between(x, *limits(x.dtype))
+
+
+def _between(x: Any, low: Any, high: Any) -> Any:
+    """`np.clip`, in half the time."""
+    return np.minimum(np.maximum(x, low), high)
 
 
 def _softplus(x: Any) -> Any:
@@ -81,16 +88,16 @@ nn_relu6 = _row(
     lambda out, x: _where(_within(x, 0, 6), lax.full_like(x, 1), 0), singular=(0.0, 6.0), cheap=True,
     doc="x between 0 and 6.", example="nn_relu6(7.0).item() -> 6.0")
 nn_hard_tanh = _row(
-    "nn_hard_tanh", lambda x: np.clip(x, -1, 1), lambda x: lax.clamp(lax.full_like(x, -1), x, lax.full_like(x, 1)),
+    "nn_hard_tanh", lambda x: _between(x, -1, 1), lambda x: lax.clamp(lax.full_like(x, -1), x, lax.full_like(x, 1)),
     lambda out, x: _where(lax.abs(x) > 1, lax.full_like(x, 0), 1), singular=(-1.0, 1.0), cheap=True,
     doc="x between -1 and 1.", example="nn_hard_tanh(-3.0).item() -> -1.0")
 nn_hard_sigmoid = _row(
-    "nn_hard_sigmoid", lambda x: np.clip(x + x.dtype.type(3), 0, 6) / x.dtype.type(6),
+    "nn_hard_sigmoid", lambda x: _between(x + x.dtype.type(3), 0, 6) / x.dtype.type(6),
     lambda x: lax.clamp(lax.full_like(x, 0), x + 3, lax.full_like(x, 6)) / 6,
     lambda out, x: _where(_within(x, -3, 3), lax.full_like(x, 1 / 6), 0), singular=(-3.0, 3.0), cheap=True,
     doc="A straight line from 0 at -3 to 1 at 3.", example="nn_hard_sigmoid(0.0).item() -> 0.5")
 nn_sparse_sigmoid = _row(
-    "nn_sparse_sigmoid", lambda x: np.clip(x + x.dtype.type(1), 0, 2) / x.dtype.type(2),
+    "nn_sparse_sigmoid", lambda x: _between(x + x.dtype.type(1), 0, 2) / x.dtype.type(2),
     lambda x: lax.clamp(lax.full_like(x, 0), x + 1, lax.full_like(x, 2)) / 2,
     lambda out, x: _where(lax.abs(x) < 1, lax.full_like(x, 0.5), _where(lax.abs(x) == 1, lax.full_like(x, 0.25), 0)),
     singular=(-1.0, 1.0), cheap=True,
@@ -102,8 +109,8 @@ nn_softplus = _row(
     "nn_softplus", _softplus, _softplus_value, lambda out, x: lax.logistic(x), ulps=4,
     doc="log(1 + exp(x)), without overflow.", example="nn_softplus(800.0).item() -> 800.0")
 nn_sparse_plus = _row(
-    "nn_sparse_plus", lambda x: np.where(x >= 1, x, np.where(x <= -1, x.dtype.type(0) * np.isnan(x), (
-        np.clip(x, -1, 1) + x.dtype.type(1)) ** 2 * x.dtype.type(0.25))),
+    "nn_sparse_plus", lambda x: np.where(x >= 1, x, np.square(
+        _between(x, -1, 1) + x.dtype.type(1)) * x.dtype.type(0.25)),
     lambda x: _where(x >= 1, x, lax.square(lax.clamp(lax.full_like(x, -1), x, lax.full_like(x, 1)) + 1) * 0.25),
     lambda out, x: nn_sparse_sigmoid(x), singular=(-1.0, 1.0), ulps=2,
     doc="0 up to -1, x from 1 on, a parabola in between.", example="nn_sparse_plus(0.0).item() -> 0.25")
@@ -131,7 +138,7 @@ nn_selu = _row(
     doc="x above 0, 1.673 (exp(x) - 1) below, all times 1.0507.", example="nn_selu(0.0).item() -> 0.0")
 nn_hard_silu = _row(
     "nn_hard_silu", lambda x: np.maximum(x, limits(x.dtype)[0]) * (
-        np.clip(x + x.dtype.type(3), 0, 6) / x.dtype.type(6)),
+        _between(x + x.dtype.type(3), 0, 6) / x.dtype.type(6)),
     lambda x: lax.max(x, lax.full_like(x, limits(x.dtype)[0])) * nn_hard_sigmoid(x),
     lambda out, x: nn_hard_sigmoid(x) + _where(_within(x, -3, 3), x / 6, 0), singular=(-3.0, 3.0), ulps=2,
     doc="x times hard_sigmoid(x).", example="nn_hard_silu(3.0).item() -> 3.0")
