@@ -65,6 +65,7 @@ plugin = _plugin
 import corejax.rules as _rules
 rules = _rules
 from corejax import flatten_util as flatten_util
+from corejax import image as image
 from corejax import nn as nn
 from corejax import numpy as numpy
 from corejax import ops as ops
