@@ -69,7 +69,7 @@ def test_floats_have_derivatives_beside_them() -> None:
 
 @pytest.mark.parametrize("wrong", [
     lambda: X + Y, lambda: lax.sin(X), lambda: X.sum(), lambda: np.asarray(X), lambda: X.__dlpack__(),
-    lambda: cj.device_get(X), lambda: X < Y, lambda: float(X[0]), lambda: X.astype("float64"),
+    lambda: X < Y, lambda: float(X[0]), lambda: X.astype("float64"),
     lambda: X.at[0].add(Y[0])])
 def test_what_is_for_numbers_refuses_them_by_name(wrong: Any) -> None:
     with pytest.raises(cj.CorejaxError, match="rational") as caught:
