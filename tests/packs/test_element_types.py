@@ -230,11 +230,17 @@ def test_all_others_refuse_them_by_name(compute):
 
 @pytest.mark.parametrize("read", [
     np.asarray, lambda x: x.tolist(), lambda x: x[0].item(), lambda x: float(x[0]), lambda x: bool(x[0]),
-    cj.device_get, np.from_dlpack, lambda x: x[0] in x])
+    np.from_dlpack, lambda x: x[0] in x])
 def test_nobody_outside_reads_them_as_numbers(read):
     for x in (X, cj.device_put(X)):
         with pytest.raises(cj.CorejaxError, match="test_table"):
             read(x)
+
+
+def test_they_are_got_into_host_memory_as_they_are():
+    for x in (X, cj.device_put(X), X[0]):
+        got = cj.device_get({"x": x})["x"]
+        assert x.aval == got.aval and repr(x) == repr(got)
 
 
 def test_a_type_may_refuse_more_and_say_what_to_do():
