@@ -89,7 +89,9 @@ class Concatenate:
 
     @hookimpl
     def xla_translation(self, ctx: Any, args: Any, *, dimension: int) -> Any:
-        return ctx.op("stablehlo.concatenate", args, {"dimension": i64(ctx, dimension)})
+        # Of what is joined with empty parts, XLA can't take empty slices: it ends the process.
+        parts = [x for x, aval in zip(args, ctx.avals_in, strict=True) if aval.shape[dimension]] or args[:1]
+        return ctx.op("stablehlo.concatenate", parts, {"dimension": i64(ctx, dimension)})
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:

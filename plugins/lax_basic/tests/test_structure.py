@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import ml_dtypes
@@ -210,3 +212,19 @@ def test_wrong_use_is_refused_by_name(call: Any, kind: type[CorejaxError], text:
         assert caught.value.got is not None
         assert caught.value.wanted is not None
         assert caught.value.todo is not None
+
+
+JOINED = """
+import numpy as np, corejax as cj
+from corejax import lax
+for sizes in [(3, 0), (0, 3), (3, 0, 3), (0, 0), (3, 3)]:
+    parts = [np.ones(size) for size in sizes]
+    for i in range(sum(sizes) + 1):
+        assert (0,) == cj.jit(lambda *x: lax.slice(lax.concatenate(x, 0), (i,), (i,)))(*parts).shape
+"""
+
+
+def test_empty_slices_of_joined_parts_are_empty():
+    """XLA ends the process for those of parts of which one is empty."""
+    done = subprocess.run([sys.executable, "-c", JOINED], capture_output=True, text=True)
+    assert 0 == done.returncode, done.stderr[-400:]
