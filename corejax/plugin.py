@@ -20,12 +20,13 @@ from corejax.base.facades import facade
 if TYPE_CHECKING:
     from corejax.api.arrays import devices as devices
     from corejax.api.jit import jit as jit
-    from corejax.api.wrappers import custom_jvp as custom_jvp, custom_vjp as custom_vjp
+    from corejax.api.wrappers import checkpoint as checkpoint, custom_jvp as custom_jvp, custom_vjp as custom_vjp
     from corejax.arrays.datamodel import PYTHON_OPERATORS as PYTHON_OPERATORS
     from corejax.base import settings as settings, structures as structures
     from corejax.base.avals import Linear as Linear, Zero as Zero
     from corejax.base.config import Setting as Setting
     from corejax.base.elements import ElementType as ElementType, extended as extended
+    from corejax.base.facades import namespace as namespace
     from corejax.base.source import add_library_package as add_library_package
     from corejax.base.tracebacks import calls_users as calls_users, public as public
     from corejax.eager.direct import NotDirectly as NotDirectly, directly as directly
@@ -62,11 +63,12 @@ else:  # so that type checkers refuse names that aren't there
     __all__, __getattr__, __dir__ = facade(__name__, {
         "corejax.api.arrays": "devices",
         "corejax.api.jit": "jit",
-        "corejax.api.wrappers": "custom_jvp custom_vjp",
+        "corejax.api.wrappers": "checkpoint custom_jvp custom_vjp",
         "corejax.arrays.datamodel": "PYTHON_OPERATORS",
         "corejax.base.avals": "Linear Zero",
         "corejax.base.config": "Setting",
         "corejax.base.elements": "ElementType extended",
+        "corejax.base.facades": "namespace",
         "corejax.base.settings": "=settings",
         "corejax.base.source": "add_library_package",
         "corejax.base.structures": "=structures",

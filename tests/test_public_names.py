@@ -56,6 +56,8 @@ def test_no_public_signature_shows_a_private_name() -> None:
 IMPORTS = [("from corejax.lax import sni", "did you mean 'sin'"), ("from corejax import gradd", "did you mean 'grad'"),
            ("from corejax import sin", "write cj.lax.sin"), ("from corejax import lag", "did you mean 'lax'"),
            ("from corejax.plugin import hookimp", "did you mean 'hookimpl'"),
+           ("from corejax.numpy import sinn", "did you mean sin?"),
+           ("from corejax.nn import rellu", "did you mean relu?"),
            ("from corejax import pmpa", "did you mean 'pmap'"), ("from corejax import nunpy", "did you mean 'numpy'"),
            ("from corejax.tree import mapp", "did you mean 'map'"),
            ("from corejax.errors import CorejaxEror", "did you mean 'CorejaxError'"),

@@ -76,6 +76,82 @@ print(m is self_pack is sys.modules["corejax.self"] is m.me, m.sub is sys.module
     assert ["loaded", "True True"] == out.splitlines()
 
 
+LAZY = {
+    "lazy_pack.__init__": """
+        from corejax.plugin import namespace
+        NAMESPACE = "lazy"
+        def local():
+            return "own"
+        __all__, __getattr__, __dir__ = namespace(__name__, {
+            "ops": "double triple=thrice _inner", "deep": "=deep", "broken": "gone", "leaving": "leave"}, ["local"])
+    """,
+    "lazy_pack.ops": "print('ops')\ndouble, triple, _inner = lambda x: 2 * x, lambda x: 3 * x, 'in'\n",
+    "lazy_pack.deep": """
+        from corejax.plugin import namespace
+        print("deep")
+        def twice(): ...
+        __all__ = ["twice"]
+        _, __getattr__, __dir__ = namespace(__name__, {}, __all__, lambda wanted, names: f"not {wanted}: {names}")
+    """,
+    "lazy_pack.broken": "", "lazy_pack.leaving": "raise SystemExit(3)",
+}
+
+
+@pytest.fixture
+def lazy(site):
+    site.pack("lazy-pack", {"namespaces": {"lazy": "lazy_pack"}}, LAZY)
+    return site
+
+
+def test_a_lazy_namespace_imports_a_module_when_one_of_its_names_is_first_used(lazy):
+    assert ["['deep', 'double', 'gone', 'leave', 'local', 'thrice'] True", "ops", "6 True in", "deep", "True own"
+            ] == lazy.run("""
+        import corejax.lazy as m
+        print(m.__all__, m.__all__ == dir(m))
+        print(m.thrice(2), "thrice" in vars(m), m._inner)
+        from corejax.lazy import deep
+        print(deep is m.deep, m.local())
+    """).splitlines()
+
+
+def test_the_public_names_of_a_lazy_namespace_can_all_be_imported(lazy):
+    (lazy.folder / "lazy_pack/broken.py").write_text("gone = leave = 0")
+    (lazy.folder / "lazy_pack/leaving.py").write_text("leave = 0")
+    assert "[True, True, False, False]" in lazy.run("""
+        from corejax.lazy import *
+        print([name in globals() for name in ("double", "deep", "_inner", "triple")])
+    """)
+
+
+def test_a_name_that_a_lazy_namespace_does_not_have_is_an_error_with_a_hint(lazy):
+    out = lazy.run("""
+        import corejax as cj
+        print(error(lambda: cj.lazy.doubel))
+        print(hasattr(cj.lazy, "doubel"), hasattr(cj.lazy, "__wrapped__"))
+        print(error(lambda: cj.lazy.something))
+        print(error(lambda: cj.lazy.deep.once))
+        def imports():
+            from corejax.lazy import doubel
+        print(error(imports))
+    """)
+    for said in ("CorejaxAttributeError: module 'corejax.lazy' has no attribute 'doubel'\n  got:    lazy.doubel\n"
+                 "  wanted: a name that dir(corejax.lazy) lists\n  where:  <string>:", "to do:  did you mean double?",
+                 "False False", "to do:  write it with what is there",
+                 "module 'corejax.lazy.deep' has no attribute 'once'\n  got:    lazy.deep.once\n",
+                 "to do:  not once: ['twice']", "CorejaxImportError: module 'corejax.lazy' has no attribute 'doubel'"):
+        assert said in out, said
+
+
+def test_a_lazy_namespace_with_a_module_that_is_wrong_blames_the_pack(lazy):
+    out = lazy.run("""
+        import corejax as cj, lazy_pack
+        print(error(lambda: cj.lazy.gone))
+        print(error(lambda: cj.lazy.leave))
+    """)
+    assert "module 'lazy_pack.broken' has no attribute 'gone'" in out
+    assert "CorejaxRuntimeError: the code of lazy-pack 1.0 exits the process\n  got:    SystemExit: 3" in out
+
+
 def test_names_below_lax_are_namespaces_too(wide):
     assert ["2 True True"] == wide.run("""
         import corejax.lax.linear, wide_linalg

@@ -11,15 +11,9 @@ A function is imported when it is first used.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from corejax.errors import CorejaxAttributeError
-from corejax.plugin import public
-
-if TYPE_CHECKING:
-    from corejax_nn import initializers as initializers
+from corejax.plugin import namespace
 
 NAMESPACE = "nn"
 
@@ -29,29 +23,12 @@ _NAMES = {
                    "log_sigmoid mish relu relu6 selu sigmoid silu soft_sign softplus sparse_plus sparse_sigmoid "
                    "squareplus swish tanh",
     "normalizing": "log_softmax logmeanexp logsumexp one_hot softmax standardize",
+    "initializers": "=initializers",
 }
 
-_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
+if TYPE_CHECKING:
+    from corejax_nn import initializers as initializers
 
-__all__: list[str] = sorted([*_HOME, "initializers"])
-
-
-def __getattr__(name: str) -> Any:
-    if name == "initializers":
-        return import_module(f"{__name__}.initializers")
-    module = _HOME.get(name)
-    if module is None:
-        near = get_close_matches(name, __all__, 1)
-        raise CorejaxAttributeError(f"module 'corejax.nn' has no attribute {name!r}", got=f"nn.{name}",
-                                    wanted="a name that dir(corejax.nn) lists",
-                                    todo=f"did you mean {near[0]}?" if near else "write it with what is there")
-    value = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
-    return value
-
-
-if not TYPE_CHECKING:  # for which it has to be a plain function
-    __getattr__ = public(__getattr__)
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+    def __getattr__(name: str) -> Any: ...
+else:
+    __all__, __getattr__, __dir__ = namespace(__name__, _NAMES)

@@ -13,11 +13,10 @@ A function is imported when it is first used.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from corejax.plugin import public
-from corejax_numpy._missing import missing
+from corejax.plugin import namespace
+from corejax_numpy._missing import instead_of
 
 NAMESPACE = "numpy"
 
@@ -83,28 +82,12 @@ _NAMES = {
     "einsums": "einsum einsum_path",
     "polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots",
     "signals": "bartlett blackman convolve correlate hamming hanning kaiser",
+    "fft": "=fft",
+    "linalg": "=linalg",
+    "_array_api": "__array_api_version__ __array_namespace_info__",
 }
 
-_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
-
-__all__: list[str] = sorted([*_HOME, "fft", "linalg"])
-
-_HOME |= dict.fromkeys(("__array_api_version__", "__array_namespace_info__"), "_array_api")
-
-
-def __getattr__(name: str) -> Any:
-    if name in ("fft", "linalg"):
-        return import_module(f"{__name__}.{name}")
-    module = _HOME.get(name)
-    if module is None:
-        raise missing("numpy", name, __all__)
-    value = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
-    return value
-
-
-if not TYPE_CHECKING:  # for which it has to be a plain function
-    __getattr__ = public(__getattr__)
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+if TYPE_CHECKING:
+    def __getattr__(name: str) -> Any: ...
+else:
+    __all__, __getattr__, __dir__ = namespace(__name__, _NAMES, hint=instead_of)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from difflib import get_close_matches
 
-from corejax.errors import CorejaxAttributeError
-
-__all__ = ["missing"]
+__all__ = ["instead_of"]
 
 #: Names that programs for NumPy have, most of them for older versions, and what does the same.
 _INSTEAD = {
@@ -19,13 +17,9 @@ _INSTEAD = {
     "round_": "round", "row_stack": "vstack", "sometrue": "any", "trapz": "trapezoid", "msort": "sort",
 }
 
-def missing(module: str, name: str, names: Collection[str]) -> CorejaxAttributeError:
-    """The error for a name that a module of the namespace doesn't have."""
-    return CorejaxAttributeError(f"module 'corejax.{module}' has no attribute {name!r}", got=f"{module}.{name}",
-                                 wanted=f"a name that dir(corejax.{module}) lists", todo=_hint(name, names))
 
-
-def _hint(name: str, names: Collection[str]) -> str:
+def instead_of(name: str, names: Collection[str]) -> str:
+    """What to do about a name that a module of the namespace doesn't have."""
     near = _INSTEAD.get(name) or _near(name, names)
     if near in names:
         return f"did you mean {near}?"

@@ -6,16 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from corejax import lax
 from corejax.core import Array, ArrayLike, DTypeLike, aval_of, dtypes
 from corejax.errors import CorejaxNotImplementedError, CorejaxValueError
-from corejax.plugin import directly, operators, public, refused, shaping
+from corejax.plugin import directly, namespace, operators, refused, shaping
 from corejax_numpy._arrays import array, no_out
-from corejax_numpy._missing import missing
+from corejax_numpy._missing import instead_of
 
 __all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft",
            "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn"]
@@ -368,13 +368,4 @@ def _rolled(name: str, x: Any, axes: Any, up: int) -> Any:
     return operators.copy(y) if not y.ndim else y
 
 
-def __getattr__(name: str) -> Any:
-    raise missing("numpy.fft", name, __all__)
-
-
-if not TYPE_CHECKING:
-    __getattr__ = public(__getattr__)
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+_, __getattr__, __dir__ = namespace(__name__, {}, __all__, instead_of)

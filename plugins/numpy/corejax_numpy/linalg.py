@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from corejax.plugin import public
+from corejax.plugin import namespace
 from corejax_numpy._array_products import (
     cross,
     diagonal,
@@ -19,7 +17,7 @@ from corejax_numpy._array_products import (
 )
 from corejax_numpy._determinants import det, slogdet
 from corejax_numpy._factoring import cholesky, eig, eigh, eigvals, eigvalsh, qr, svd, svdvals
-from corejax_numpy._missing import missing
+from corejax_numpy._missing import instead_of
 from corejax_numpy._norms import cond, matrix_norm, matrix_rank, norm, vector_norm
 from corejax_numpy._solving import inv, lstsq, pinv, solve, tensorinv, tensorsolve
 
@@ -29,14 +27,4 @@ __all__ = [
     "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv", "tensorsolve", "trace", "vecdot", "vector_norm",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    raise missing("numpy.linalg", name, __all__)
-
-
-if not TYPE_CHECKING:
-    __getattr__ = public(__getattr__)
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+_, __getattr__, __dir__ = namespace(__name__, {}, __all__, instead_of)

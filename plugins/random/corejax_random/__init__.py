@@ -14,16 +14,9 @@ A function is imported when it is first used.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from corejax.errors import CorejaxAttributeError
-from corejax.plugin import public
-
-if TYPE_CHECKING:
-    from corejax_random.generators import Generator as Generator
-    from corejax_random.reuse import KeyReuseError as KeyReuseError
+from corejax.plugin import namespace
 
 NAMESPACE = "random"
 
@@ -40,25 +33,10 @@ _NAMES = {
     "reuse": "KeyReuseError",
 }
 
-_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
+if TYPE_CHECKING:
+    from corejax_random.generators import Generator as Generator
+    from corejax_random.reuse import KeyReuseError as KeyReuseError
 
-__all__: list[str] = sorted(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    module = _HOME.get(name)
-    if module is None:
-        near = get_close_matches(name, __all__, 1)
-        raise CorejaxAttributeError(f"module 'corejax.random' has no attribute {name!r}", got=f"random.{name}",
-                                    wanted="a name that dir(corejax.random) lists",
-                                    todo=f"did you mean {near[0]}?" if near else "write it with what is there")
-    value = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
-    return value
-
-
-if not TYPE_CHECKING:  # for which it has to be a plain function
-    __getattr__ = public(__getattr__)
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+    def __getattr__(name: str) -> Any: ...
+else:
+    __all__, __getattr__, __dir__ = namespace(__name__, _NAMES)
