@@ -7,11 +7,9 @@ used before.
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary, ref
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -39,78 +37,19 @@ from corejax.errors import CorejaxError
 from corejax.plugin import Setting, settings
 from corejax_random._following import Summary, summary_of
 from corejax_random._numbers import MADE, is_keys
-from corejax_random._uses import Reused, Use, exclusive, is_again, is_each_turn, is_untaken
+from corejax_random._remembered import Key, Keys
+from corejax_random._uses import Reused, Use, is_again, is_each_turn, is_untaken
 from corejax_random.generators import generator_of
 
 __all__ = ["KeyReuseError", "debug_key_reuse"]
-
-#: How many used keys are remembered.
-_MOST = 1 << 20
-
-Key = tuple[str, bytes]
 
 
 class KeyReuseError(CorejaxError, RuntimeError):
     """A key of random numbers is used a second time."""
 
 
-class _Keys:
-    """Which keys were used where. A key that is made anew counts as another one."""
-
-    def __init__(self) -> None:
-        self.lock = threading.RLock()
-        self.used: OrderedDict[Key, Use] = OrderedDict()
-        #: How many more uses are meant.
-        self.meant: dict[Key, int] = {}
-        #: The keys that `fold_in` made of one.
-        self.children: dict[Key, set[Key]] = {}
-        #: Keys that stand in several places of an array since it was broadcast.
-        self.spread: set[Key] = set()
-        #: The arrays in which seeds gave a key.
-        self.seeded: dict[Key, list[ref[Array]]] = {}
-
-    def use(self, key: Key, use: Use) -> None:
-        """Note that a key is used; raises `Reused` if it was used before."""
-        before = self.used.get(key)
-        if is_each_turn(use.scopes):
-            before = use
-        if before is not None and not exclusive(before, use):
-            if not self.meant.get(key):
-                raise Reused(before, use)
-            self.meant[key] -= 1
-        self.used[key] = use
-        if len(self.used) > _MOST:
-            self.forget(next(iter(self.used)))
-
-    def forget(self, key: Key) -> None:
-        """From now on it is another key, and so are those that were made of it."""
-        self.used.pop(key, None)
-        self.meant.pop(key, None)
-        self.seeded.pop(key, None)
-        self.spread.discard(key)
-        for child in self.children.pop(key, ()):
-            self.forget(child)
-
-    def fold(self, key: Key, parent: Key) -> None:
-        """`fold_in` made this key of another. The same number gives the same key."""
-        children = self.children.setdefault(parent, set())
-        if key not in children:
-            self.forget(key)
-            if len(children) >= _MOST:
-                children.clear()
-            children.add(key)
-
-    def make(self, key: Key, array: Array) -> None:
-        """A seed gave this key, in this array. Earlier ones that still exist may be used, too."""
-        alive = [ref for ref in self.seeded.get(key, ()) if ref() is not None]
-        if alive and key not in self.used:
-            self.meant[key] = self.meant.get(key, 0) + 1
-        else:
-            self.forget(key)
-        self.seeded[key] = [*alive, ref(array)]
-
-
-_keys = _Keys()
+#: A million keys, which take 300 to 700 MB.
+_keys = Keys(1 << 20)
 
 
 # What is evaluated
@@ -195,7 +134,7 @@ def _use(summary: Summary, args: Sequence[Any], where: Any, is_whole: bool) -> N
                 rows[i] = _rows(args[i])
             if rows[i]:
                 key = use.dtype, rows[i][number]
-                if key in _keys.spread and met.get((i, key)) is use:
+                if _keys.is_spread(key) and met.get((i, key)) is use:
                     continue
                 met[i, key] = use
                 _keys.use(key, _seen_from(use, where, context.names))
@@ -217,15 +156,16 @@ def _note_made(primitive: Primitive | None, summary: Summary, args: Sequence[Any
     for k, mask in summary.made.items():
         rows, dtype = _rows(outs[k]), aval_of(outs[k]).dtype
         with _keys.lock:
-            names = dtype.names or sorted({tag for tag, _ in _keys.used})  # raw words don't say whose they are
+            names = dtype.names or sorted(_keys.tags)  # raw words don't say whose they are
             spread = [tag for tag in names if name == "broadcast_in_dim" or (
-                len(operands) < len(given) and not _keys.spread.isdisjoint([(tag, row) for row in operands]))]
-            _keys.spread.update([(tag, row) for tag in spread for row in rows])
+                len(operands) < len(given) and any([_keys.is_spread((tag, row)) for row in operands]))]
+            for key in [(tag, row) for tag in spread for row in rows]:
+                _keys.spread(key)
             for i, (row, is_made) in enumerate(zip(rows, mask.reshape(-1).tolist() if rows else (), strict=True)):
                 for key in [(tag, row) for tag in names]:
                     if row in operands:
                         if is_made == MADE:  # a clone
-                            _keys.meant[key] = _keys.meant.get(key, 0) + 1
+                            _keys.mean(key, _keys.meant(key) + 1)
                     elif is_made:
                         _note_one(name, key, outs[k], given[i] if name == "random_fold_in" else b"")
 
@@ -240,8 +180,8 @@ def _note_one(name: str | None, key: Key, array: Any, parent: bytes) -> None:
         _keys.fold(key, (key[0], parent))
     else:
         _keys.forget(key)
-    if is_each_turn(context.names) and (name != "random_fold_in" or _keys.meant.get((key[0], parent))):
-        _keys.meant[key] = 1
+    if is_each_turn(context.names) and (name != "random_fold_in" or _keys.meant((key[0], parent))):
+        _keys.mean(key, 1)
 
 
 def _note_picked(which: Any, out: Any) -> None:
@@ -251,9 +191,9 @@ def _note_picked(which: Any, out: Any) -> None:
     dtype = generator_of(aval_of(out).dtype).name
     with _keys.lock:
         for row, case in zip(rows, which, strict=True):
-            use = _keys.used.get((dtype, row))
+            use = _keys.used((dtype, row))
             if use is not None and is_untaken(use, case, context.names):
-                del _keys.used[dtype, row]
+                _keys.unuse((dtype, row))
 
 
 def _rows(x: Any) -> Sequence[bytes]:

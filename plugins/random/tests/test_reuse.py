@@ -15,6 +15,9 @@ import corejax.numpy as jnp
 from corejax import lax, random
 from corejax.errors import CorejaxError, CorejaxNotImplementedError
 from corejax.random import KeyReuseError
+from corejax_random import reuse
+from corejax_random._remembered import Keys
+from corejax_random._uses import Reused, Use
 from programs_with_keys import run
 
 _seeds = iter(range(5000, 10 ** 6))
@@ -469,3 +472,90 @@ def test_the_environment_turns_it_on():
 def test_a_key_that_is_stacked_and_reshaped_is_found(key):
     with pytest.raises(KeyReuseError):
         cj.vmap(normal)(jnp.stack([key, key]).reshape(2, 1)[:, 0])
+
+
+# How much is remembered
+
+def made_and_used(key, j):
+    """Keys of which something is remembered, in each way, and those that are to stay in use."""
+    for one in random.split(key, 4):
+        normal(random.fold_in(one, j))
+    many = cj.vmap(lambda i: random.fold_in(key, i))(jnp.arange(1000 * j, 1000 * (j + 1)))
+    cj.vmap(normal)(many)
+    jnp.broadcast_to(random.clone(random.split(random.fold_in(key, 10 ** 6 + j), 1000)), (1, 1000))
+    return [random.key(next(_seeds)) for _ in range(20)]
+
+
+def test_no_more_keys_are_remembered_than_that(key, monkeypatch):
+    monkeypatch.setattr(reuse, "_keys", Keys(1500))
+    alive = []
+    for j in range(10):
+        base, last = random.split(key)
+        alive += made_and_used(base, j)
+        assert 1000 < len(reuse._keys) <= 1500
+        normal(last)
+        many = random.split(random.fold_in(key, 7), 300)
+        with pytest.raises(KeyReuseError):
+            normal(last)
+        key = random.clone(many)[0]
+
+
+def test_what_is_remembered_of_keys_is_bounded_whatever_happens_to_them():
+    keys, use, array = Keys(1000), Use((), (), "a"), random.key(next(_seeds))
+    for i in range(50_000):
+        key, parent = ("a", b"%d" % i), ("a", b"%d" % (i // 3))
+        keys.use(key, use)
+        keys.fold(("b", b"%d" % i), parent)
+        keys.mean(("c", b"%d" % i), 1)
+        keys.spread(("d", b"%d" % i))
+        keys.make(("e", b"%d" % i), array)
+    kept = list(keys._known.values())
+    assert 1000 == len(keys) and sum([len(each.children or ()) for each in kept]) <= 1000
+    assert all(len(each.seeded) <= 1 for each in kept)
+    with pytest.raises(Reused):
+        keys.use(key, use)
+    assert keys.is_spread(("d", b"49999")) and 1 == keys.meant(("c", b"49999"))
+    assert keys.used(("a", b"0")) is None and not keys.is_spread(("d", b"0")) and not keys.meant(("c", b"0"))
+
+
+def test_the_key_that_is_forgotten_is_the_one_that_nothing_happened_to_for_longest():
+    keys, use = Keys(4), Use((), (), "a")
+    for name in (b"1", b"2", b"3", b"4"):
+        keys.use(("a", name), use)
+    keys.mean(("a", b"1"), 1)
+    keys.use(("a", b"5"), use)
+    keys.use(("a", b"2"), use)  # which is new again
+    assert 1 == keys.meant(("a", b"1"))
+    for name in (b"1", b"4", b"5", b"2"):
+        if keys.meant(("a", name)):
+            keys.use(("a", name), use)
+        with pytest.raises(Reused):
+            keys.use(("a", name), use)
+
+
+def test_what_fold_in_made_is_used_once_until_its_key_is_another(monkeypatch):
+    keys, use, array = Keys(3), Use((), (), "a"), random.key(next(_seeds))
+    parent, child = ("a", b"parent"), ("a", b"child")
+    for _ in range(2):
+        keys.make(parent, array)
+        keys.use(parent, use)
+        keys.fold(child, parent)
+        keys.use(child, use)
+        keys.fold(child, parent)  # by the same number
+        with pytest.raises(Reused):
+            keys.use(child, use)
+    for i in range(2):  # its parent is forgotten, and it isn't
+        keys.spread(("a", b"%d" % i))
+        with pytest.raises(Reused):
+            keys.use(child, use)
+    assert keys.used(parent) is None and 3 == len(keys)
+
+
+def test_a_long_chain_of_fold_ins_is_forgotten(key):
+    seed = next(_seeds)
+    key = random.key(seed)
+    for _ in range(1500):
+        key = random.fold_in(key, 3)
+    normal(key)
+    del key
+    normal(random.key(seed))
