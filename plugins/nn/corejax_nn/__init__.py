@@ -22,7 +22,9 @@ _NAMES = {
     "activations": "celu elu gelu glu hard_sigmoid hard_silu hard_swish hard_tanh identity leaky_relu log1mexp "
                    "log_sigmoid mish relu relu6 selu sigmoid silu soft_sign softplus sparse_plus sparse_sigmoid "
                    "squareplus swish tanh",
+    "attention": "dot_product_attention",
     "normalizing": "log_softmax logmeanexp logsumexp one_hot softmax standardize",
+    "scaled": "get_scaled_dot_general_config scaled_dot_general scaled_matmul",
     "initializers": "=initializers",
 }
 

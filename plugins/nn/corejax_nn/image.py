@@ -17,6 +17,7 @@ import numpy as np
 import corejax_numpy as jnp
 from corejax import lax
 from corejax.core import Array, ArrayLike, aval_of, dtypes
+from corejax.dtypes import result_type
 from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax.plugin import public, refused, shaping
 from corejax_nn._operands import floating, operand
@@ -92,7 +93,10 @@ _FILTERS = {ResizeMethod.LINEAR: _line, ResizeMethod.CUBIC: _cubic(-0.5), Resize
 
 def _weights(method: ResizeMethod, size: int, out: int, scale: Any, translation: Any, antialias: bool, dtype: np.dtype
              ) -> Any:
-    """How much each number along an axis counts in each result: `[size, out]`."""
+    """How much each number along an axis counts in each result: `[size, out]`.
+
+    They are computed in this dtype: places in a large image have more digits than numbers in float16.
+    """
     scale, translation = [jnp.asarray(x).astype(dtype) for x in (scale, translation)]
     inverse = 1 / scale
     places = (jnp.arange(out, dtype=dtype) + 0.5) * inverse - translation * inverse - 0.5
@@ -142,7 +146,7 @@ def resize(image: ArrayLike, shape: Sequence[int], method: str | ResizeMethod, a
             values = jnp.take(values, np.asarray(places, np.int32), axis=i)
         return values  # type: ignore[no-any-return]
     scales = [sizes[i] / old[i] if old[i] else 1.0 for i in axes]
-    return _transformed(floating("resize", values), sizes, axes, scales, [0.0] * len(axes), how,  # type: ignore[no-any-return]
+    return _transformed(floating("resize", values, True), sizes, axes, scales, [0.0] * len(axes), how,  # type: ignore[no-any-return]
                         shaping.as_flag("resize", "antialias", antialias), precision)
 
 
@@ -171,7 +175,7 @@ def scale_and_translate(image: ArrayLike, shape: Sequence[int], spatial_dims: Se
             raise refused(name, f"{what} needs a number for each axis", got=aval_of(x), wanted=f"shape ({len(axes)},)",
                           todo="check spatial_dims", kind=CorejaxValueError)
         numbers.append([x[i] for i in range(len(axes))])
-    return _transformed(floating(name, values), sizes, axes, numbers[0], numbers[1], how,  # type: ignore[no-any-return]
+    return _transformed(floating(name, values, True), sizes, axes, numbers[0], numbers[1], how,  # type: ignore[no-any-return]
                         shaping.as_flag(name, "antialias", antialias), precision)
 
 
@@ -191,8 +195,10 @@ def _given(name: str, image: Any, shape: Any, method: Any) -> tuple[Any, tuple[i
 def _transformed(values: Any, sizes: tuple[int, ...], axes: Sequence[int], scales: Sequence[Any],
                  translations: Sequence[Any], method: ResizeMethod, antialias: bool, precision: Any) -> Any:
     dtype = aval_of(values).dtype
+    real = dtype if dtypes.is_float(dtype) else np.dtype(f"f{dtype.itemsize // 2}")
     for axis, scale, translation in zip(axes, scales, translations, strict=True):
         size = aval_of(values).shape[axis]
-        weights = _weights(method, size, sizes[axis], scale, translation, antialias, dtype)
+        precise = result_type(real, np.float32, aval_of(scale).dtype, aval_of(translation).dtype)
+        weights = _weights(method, size, sizes[axis], scale, translation, antialias, precise).astype(dtype)
         values = jnp.moveaxis(jnp.tensordot(values, weights, axes=(axis, 0), precision=precision), -1, axis)
     return values

@@ -31,6 +31,7 @@ from corejax_lax_basic.ragged import RaggedDotDimensionNumbers as RaggedDotDimen
 from corejax_lax_basic.random_bits import RandomAlgorithm as RandomAlgorithm
 from corejax_lax_basic.rounding import RoundingMethod as RoundingMethod
 from corejax_lax_basic.scattering import ScatterDimensionNumbers as _ScatterDimensionNumbers
+from corejax_nn._attention_types import Names as _Names, Window
 from corejax_random.keyed import Shape as __Shape
 from corejax_reductions.associative import Elements
 from corejax_reductions.reducing import Elements as _Elements
@@ -1124,6 +1125,31 @@ def nextafter(x: ArrayLike, y: ArrayLike) -> Array:
 
     >>> nextafter(1.0, 2.0).item()
     1.0000000000000002
+    """
+
+def nn_attention(*args: ArrayLike, scale: float, is_causal: bool, window: Window, extras: _Names) -> list[Array]:
+    """`nn_attention(query, key, value, *extras, ...)`: what queries find, and the logarithms of their powers' sums.
+
+    Shapes are `[B, T, N, H]` for queries, `[B, S, K, H]` for keys and values, `[B or 1, N or 1, T or 1, S or 1]` for
+    bias and mask, `[B]` for lengths; `extras` names those of these that are there. The results are `[B, T, N, H]`, and
+    `[B, T, N]` in the dtype of scores.
+
+    >>> x = np.zeros((1, 3, 2, 4))
+    >>> out, log = lax.nn_attention(x, x, x, scale=0.5, is_causal=True, window=None, extras=())
+    >>> out.shape, np.exp(log[0, :, 0]).round(9).tolist()
+    ((1, 3, 2, 4), [1.0, 2.0, 3.0])
+    """
+
+def nn_attention_back(query: ArrayLike, key: ArrayLike, value: ArrayLike, /, *others: ArrayLike, scale: float, is_causal: bool, window: Window, extras: _Names, wrt: _Names) -> list[Array]:
+    """`nn_attention_back(*operands, out, log, out_bar, log_bar, ...)`: cotangents of the operands of `nn_attention`.
+
+    After the operands of that come its results, and their cotangents. There is a result for each name in `wrt`.
+    """
+
+def nn_attention_forward(query: ArrayLike, key: ArrayLike, value: ArrayLike, /, *others: ArrayLike, scale: float, is_causal: bool, window: Window, extras: _Names, wrt: _Names) -> list[Array]:
+    """`nn_attention_forward(*operands, out, log, *tangents, ...)`: tangents of the results of `nn_attention`.
+
+    After the operands of that and its results come tangents of the operands that `wrt` names.
     """
 
 def nn_gelu_tanh(x: ArrayLike) -> Array:
