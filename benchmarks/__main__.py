@@ -28,6 +28,7 @@ from benchmarks import (
     growth,
     loops,
     memory,
+    network_rows,
     numpy_rows,
     plot,
     public,
@@ -58,6 +59,7 @@ SECTIONS: dict[str, tuple[str, Mapping[str, rows.Measure]]] = {
     "devices": ("Arrays over eight devices", devices.ON_DEVICES),
     "real": ("Real programs, compiled", real.REAL),
     "loops": ("Loops, compiled", loops.LOOPS),
+    "nn": ("Networks", network_rows.NETWORKS),
     "random": ("Random numbers", random_rows.RANDOM),
     "numpy": ("Programs written with jax.numpy", numpy_rows.NUMPY),
     "memory": ("Memory", memory.MEMORY)}
