@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from corejax import lax, tree
-from corejax.core import Array, aval_of, dtypes
+from corejax.core import Array, ShapedArray, aval_of, dtypes
 from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax.plugin import operators, public, refused
 from corejax_numpy._arrays import array
@@ -39,10 +39,13 @@ def ravel_pytree(pytree: Any) -> tuple[Array, Any]:
     """
     leaves, treedef = tree.flatten(pytree)
     parts = [_as_array(leaf, i, pytree) for i, leaf in enumerate(leaves)]
+    avals = [ShapedArray(aval_of(part).shape, aval_of(part).dtype) for part in parts]
     if not parts:
         return lax.full((0,), 0, dtypes.default_dtype("f")), Unravel(treedef, (), dtypes.default_dtype("f"))
-    vector = concatenate([operators.ravel(part) for part in parts])
-    return vector, Unravel(treedef, tuple([aval_of(part) for part in parts]), aval_of(vector).dtype)
+    # Python's numbers don't give way to others here: 1.1 or 10 ** 6 beside leaves of float16 are to come back.
+    vector = concatenate([operators.ravel(lax.convert_element_type(part, aval.dtype))
+                          for part, aval in zip(parts, avals, strict=True)])
+    return vector, Unravel(treedef, tuple(avals), aval_of(vector).dtype)
 
 
 def _as_array(leaf: Any, i: int, pytree: Any) -> Any:
