@@ -54,7 +54,8 @@ ALLOWED = {
     "lu_pivots_to_permutation": 5.0, "qr": 23.0, "geqrf": 2.5, "geqp3": 2.5, "householder_product": 2.0, "ormqr": 4.0,
     "eigh": 2.0, "eig": 19.0, "svd": 5.0, "schur": 4.5, "hessenberg": 4.5, "tridiagonal": 6.0, "fft": 3.5,
     "random_gamma": 20.0, "random_lgamma": 3.0, "random_bits": 2.5, "random_erf_inv": 2.5, "random_split": 2.5,
-    "random_log1p": 2.0, "threefry2x32": 2.0}
+    "random_log1p": 2.0, "threefry2x32": 2.0, "nn_attention": 12.0, "nn_attention_back": 8.0,
+    "nn_attention_forward": 7.0}
 
 #: Those whose rules are much like others', or whose programs take long to compile: `make test-all` has them.
 #: Their values are tested at every change, in tests/packs and tests/devices.
@@ -67,6 +68,7 @@ SIBLINGS = frozenset("""
     cholesky_update eig geqp3 geqrf hessenberg householder_product lu ormqr qr ragged_dot_general schur tridiagonal
     tridiagonal_solve
     random_gamma random_lgamma random_erf random_erf_inv random_log1p philox4x32 random_split random_fold_in
+    nn_attention_forward
     all_gather_invariant all_to_all pbroadcast pmax pmin psum_invariant ragged_all_to_all shard_map xla_pmap
 """.split())
 
