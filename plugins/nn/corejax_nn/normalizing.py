@@ -42,8 +42,13 @@ def _mask(name: str, where: Any, shape: tuple[int, ...]) -> Any:
 def _powers(x: Any, axes: tuple[int, ...], mask: Any) -> tuple[Any, Any]:
     """The largest element along axes, and exp(x - largest): 1 for each that is the largest, even if it is infinite."""
     most = jnp.max(x, axis=axes, keepdims=True, initial=-np.inf, where=mask)
-    powers = lax.exp(jnp.where(x == most, 0, x - most))
+    powers = lax.exp(_apart(x, most))
     return most, powers if mask is None else jnp.where(mask, powers, 0)
+
+
+def _apart(x: Any, most: Any) -> Any:
+    """x less the largest: 0 for each that is the largest, even if it is infinite."""
+    return jnp.where(jnp.isinf(most), jnp.where(x == most, 0, -np.inf), x - most)
 
 
 # Probabilities
@@ -109,7 +114,7 @@ def log_softmax(x: ArrayLike, axis: Axes = -1, where: ArrayLike | None = None) -
 @partial(custom_jvp, nondiff_argnums=(2,))
 def _log_shares(x: Any, mask: Any, axes: tuple[int, ...]) -> Any:
     most, powers = _powers(x, axes, mask)
-    apart = jnp.where(x == most, 0, x - most) - lax.log(jnp.sum(powers, axis=axes, keepdims=True))
+    apart = _apart(x, most) - lax.log(jnp.sum(powers, axis=axes, keepdims=True))
     return apart if mask is None else jnp.where(mask, apart, -np.inf)
 
 
@@ -160,10 +165,14 @@ def logsumexp(a: ArrayLike, axis: Axes = None, b: ArrayLike | None = None, keepd
 
 @partial(custom_jvp, nondiff_argnums=(3,))
 def _log_of_sum(a: Any, b: Any, mask: Any, axes: tuple[int, ...]) -> Any:
-    counted = _counted(b, mask)
-    most, powers = _powers(a, axes, counted)
-    total = jnp.sum(powers if b is None else b * powers, axis=axes, keepdims=True)
-    return most + lax.log(lax.abs(total)), lax.sign(total)
+    if b is None:  # an infinite one gives the right sum as it is, so no element has to be compared with it
+        most = jnp.max(a, axis=axes, keepdims=True, initial=-np.inf, where=mask)
+        base = jnp.where(jnp.isinf(most), 0, most)
+        total = jnp.sum(lax.exp(a - base), axis=axes, keepdims=True, where=mask)
+        return base + lax.log(total), lax.sign(total)
+    most, powers = _powers(a, axes, _counted(b, mask))
+    total = jnp.sum(b * powers, axis=axes, keepdims=True)
+    return most + lax.log(lax.abs(total)), lax.sign(jnp.where(most == -np.inf, 0, total))
 
 
 def _counted(b: Any, mask: Any) -> Any:
@@ -176,9 +185,9 @@ def _counted(b: Any, mask: Any) -> Any:
 @_log_of_sum.defjvp
 def _log_of_sum_jvp(axes: tuple[int, ...], primals: Any, tangents: Any) -> Any:
     a, b, mask = primals
-    out, sign = _log_of_sum(a, b, mask, axes)
-    _, powers = _powers(a, axes, _counted(b, mask))
+    most, powers = _powers(a, axes, _counted(b, mask))
     total = jnp.sum(powers if b is None else b * powers, axis=axes, keepdims=True)
+    out, sign = most + lax.log(lax.abs(total)), lax.sign(jnp.where(most == -np.inf, 0, total))
     slope = powers * tangents[0] if b is None else b * powers * tangents[0]
     if b is not None:
         most = jnp.max(a, axis=axes, keepdims=True, initial=-np.inf, where=_counted(b, mask))

@@ -122,7 +122,7 @@ nn_soft_sign = _row(
 nn_silu = _row(
     "nn_silu", lambda x: np.maximum(x, limits(x.dtype)[0]) / (x.dtype.type(1) + np.exp(-x)),
     lambda x: lax.max(x, lax.full_like(x, limits(x.dtype)[0])) * lax.logistic(x),
-    lambda out, x: lax.logistic(x) + _finite(x) * (lax.logistic(x) * lax.logistic(lax.neg(x))), ulps=6,
+    lambda out, x: _silu_slope(x), ulps=6,
     doc="x times its logistic.", example="nn_silu(0.0).item() -> 0.0")
 nn_mish = _row(
     "nn_mish", lambda x: np.maximum(x, limits(x.dtype)[0]) * np.tanh(_softplus(x)),
@@ -154,6 +154,11 @@ nn_log1mexp = _row(
     doc="log(1 - exp(-x)), for positive x.", example="nn_log1mexp(800.0).item() -> -0.0")
 
 
+def _silu_slope(x: Any) -> Any:
+    share = lax.logistic(x)
+    return share + _finite(x) * (share * (1 - share))
+
+
 def _mish_slope(x: Any) -> Any:
     t = lax.tanh(nn_softplus(x))
     return t + _finite(x) * ((1 - lax.square(t)) * lax.logistic(x))
@@ -171,6 +176,6 @@ def _gelu_value(x: Any) -> Any:
 
 
 def _gelu_slope(x: Any) -> Any:
-    z = lax.clamp(lax.full_like(x, -20), x, lax.full_like(x, 20))  # beyond, it is 0 or 1
-    t = lax.tanh(_GELU * (z + _CUBE * (z * z * z)))
+    t = lax.tanh(_GELU * (x + _CUBE * (x * x * x)))  # as above, so that compilers compute it once
+    z = lax.clamp(lax.full_like(x, -20), x, lax.full_like(x, 20))  # beyond, t is 1 or -1
     return 0.5 * (1 + t) + (0.5 * _GELU) * z * (1 - lax.square(t)) * (1 + (3 * _CUBE) * lax.square(z))
