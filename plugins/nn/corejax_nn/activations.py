@@ -11,7 +11,7 @@ import corejax_numpy as jnp
 from corejax import lax
 from corejax.core import Array, ArrayLike, aval_of, dtypes
 from corejax.errors import CorejaxValueError
-from corejax.plugin import directly, public, refused, shaping
+from corejax.plugin import NotDirectly, directly, public, refused, shaping
 from corejax_nn import rows
 from corejax_nn._operands import floating, operand
 
@@ -262,7 +262,15 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     return lax.select(lax.gt(values, far), values, near * (0.5 * lax.erfc(near * -sqrt(0.5))))  # type: ignore[no-any-return]
 
 
-@public
+def _glu_in_memory(x: Any, axis: int = -1) -> Any:
+    half, odd = divmod(x.shape[axis], 2)
+    if odd or x.dtype.kind != "f":
+        raise NotDirectly
+    before = (slice(None),) * (axis % x.ndim)
+    return x[(*before, slice(half))] * np.reciprocal(x.dtype.type(1) + np.exp(-x[(*before, slice(half, None))]))
+
+
+@directly(_glu_in_memory, whole=True)
 def glu(x: ArrayLike, axis: int = -1) -> Array:
     """The first half along an axis, times the `sigmoid` of the second.
 

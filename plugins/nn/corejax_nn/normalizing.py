@@ -215,7 +215,13 @@ def logmeanexp(x: ArrayLike, axis: Axes = None, where: ArrayLike | None = None, 
 
 # Classes, and what is comparable
 
-@public
+def _one_hot_in_memory(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1) -> Any:
+    if dtype is not None or type(axis) is not int or axis != -1 or x.dtype.kind not in "iu":
+        raise NotDirectly
+    return (x[..., None] == np.arange(num_classes, dtype=x.dtype)).astype(np.float64)
+
+
+@directly(_one_hot_in_memory)
 def one_hot(x: Any, num_classes: int, *, dtype: DTypeLike | None = None, axis: Any = -1) -> Array:
     """For each number a row of zeros, with 1 at its place; only zeros if it is no number from 0 to `num_classes` - 1.
 
@@ -251,11 +257,19 @@ def _standardize_in_memory(x: Any, axis: Any = -1, mean: Any = None, variance: A
         raise NotDirectly
     if algorithm not in ("fast", "stable"):
         raise NotDirectly
-    middle = x.mean(axis, keepdims=True)
+    middle = _mean(x, axis)
     apart = x - middle
-    spread = ((x * x).mean(axis, keepdims=True) - middle * middle).clip(0) if algorithm == "fast" else (
-        apart * apart).mean(axis, keepdims=True)
+    spread = (np.maximum(_mean(x * x, axis) - middle * middle, 0) if algorithm == "fast"
+              else _mean(apart * apart, axis))
     return apart / np.sqrt(spread + epsilon)
+
+
+def _mean(x: Any, axis: Any) -> Any:
+    """`x.mean(axis, keepdims=True)`, in half the time for a few numbers."""
+    if x.dtype.itemsize < 4:  # which NumPy sums in float32
+        return x.mean(axis, keepdims=True)
+    total = np.add.reduce(x, axis=axis, keepdims=True)
+    return total / total.dtype.type(x.size // total.size)
 
 
 @directly(_standardize_in_memory, whole=True)
