@@ -16,7 +16,6 @@ import numpy as np
 import corejax_numpy as jnp
 from corejax import lax
 from corejax.core import aval_of
-from corejax.dtypes import promote_types
 from corejax.plugin import checkpoint
 
 __all__ = ["Arrays", "Block", "Form", "by_key", "by_query", "by_size", "in_blocks", "inside", "outside", "score_dtype"]
@@ -49,7 +48,7 @@ class Form(NamedTuple):
 
 def score_dtype(dtype: np.dtype) -> np.dtype:
     """In what scores are computed: float32, if that isn't narrower."""
-    return np.dtype(promote_types(dtype, np.float32))
+    return dtype if dtype.itemsize > 4 else np.dtype(np.float32)
 
 
 # The axes inside

@@ -183,7 +183,7 @@ def test_the_residual_is_the_logarithm_of_the_sum_of_powers_with_its_derivative(
 
 
 def test_results_have_the_shapes_and_dtypes_of_queries():
-    for dtype in ("float32", "bfloat16", "float16", "float64"):
+    for dtype in ("float32", "bfloat16", "float16", "float64", "float8_e4m3fn"):
         x = cj.numpy.asarray(RNG.standard_normal((4, 2, 3)), dtype)
         found, logs = nn.dot_product_attention(x, x, x, return_residual=True)
         assert (found.shape, found.dtype, logs.shape, logs.dtype) == (x.shape, x.dtype, (4, 2), x.dtype)
