@@ -114,23 +114,28 @@ def as_dtype(value: Any, dtype: np.dtype) -> Any:
     """The scalar in a (strong) dtype; a Python number that an integer dtype can't hold is an error."""
     kind: Any = type(value)
     if kind is int or kind is bool or (kind is float and dtypes.is_inexact(dtype)):
-        return _constant(kind, value, copysign(1.0, value) if kind is float else 0.0, dtype)
+        if dtypes.kind(dtype) == "E":
+            return lax.convert_element_type(value, dtype)  # which refuses them
+        # A new array each time, since whoever gets it may donate it to a program, which deletes it.
+        return Array.from_host(*_constant(kind, value, copysign(1.0, value) if kind is float else 0.0, dtype))
     aval = aval_of(value)
     return lax.convert_element_type(value, dtype) if aval.dtype != dtype or aval.weak_type else value
 
 
 @lru_cache(maxsize=1024)
-def _constant(kind: Any, value: Any, sign: float, dtype: np.dtype) -> Array:
+def _constant(kind: Any, value: Any, sign: float, dtype: np.dtype) -> tuple[Any, ShapedArray]:
     # kind and sign are part of the key: True is not 1, and -0.0 is not 0.0
-    if dtypes.kind(dtype) == "E":
-        return lax.convert_element_type(kind(value), dtype)  # type: ignore[no-any-return]  # which refuses them
-    return Array.from_host(dtypes.number(value, dtype), ShapedArray((), dtype))
+    return dtypes.number(value, dtype), ShapedArray((), dtype)
+
+
+def zero(dtype: np.dtype) -> Array:
+    """Zero in a (strong) dtype; of a pack's own elements, the one that is stored as zeros."""
+    return Array.from_host(*_zero(dtype))
 
 
 @lru_cache(maxsize=64)
-def zero(dtype: np.dtype) -> Array:
-    """Zero in a (strong) dtype; of a pack's own elements, the one that is stored as zeros."""
-    return Array.from_host(np.zeros((), dtype), ShapedArray((), dtype))
+def _zero(dtype: np.dtype) -> tuple[Any, ShapedArray]:
+    return np.zeros((), dtype), ShapedArray((), dtype)
 
 
 @public

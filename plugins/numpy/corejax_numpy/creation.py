@@ -59,7 +59,9 @@ def _of(name: str, x: Any, dtype: DTypeLike | None, order: str | None, copy: boo
     if isinstance(x, (list, tuple, range)):
         return of_nested(name, x, wanted)
     if isinstance(x, Array):
-        return x if wanted is None else _converted(name, x, wanted, copy)
+        found = x if wanted is None else _converted(name, x, wanted, copy)
+        # whoever asks for a copy may donate one of the two; a value in a program isn't donated
+        return operators.copy(found) if copy and found is x and type(x) is Array else found
     if type(x) in dtypes.PYTHON_SCALARS:
         return from_array_like(x) if wanted is None else constant(name, x, wanted)
     found = from_array_like(_readable(name, x))

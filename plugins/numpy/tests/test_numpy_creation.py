@@ -188,3 +188,30 @@ def test_types_make_arrays_of_theirs(name: str) -> None:
 def test_wrong_uses_say_what_is_wrong(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(CorejaxError, match=message):
         call()
+
+
+MADE = {"array": lambda: jnp.array(0, jnp.int32), "int32": lambda: jnp.int32(0),
+        "asarray": lambda: jnp.asarray(0, "int32"),
+        "full": lambda: jnp.full((), 0, "int32"), "zeros": lambda: jnp.zeros((), "int32"),
+        "full_like": lambda: jnp.full_like(np.int32(1), 0), "arange": lambda: jnp.arange(1)[0].astype("int32")}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_number_that_was_donated_can_be_made_again(name):
+    count = cj.jit(lambda x: x + 1, donate_argnums=0)
+    other = MADE[name]()
+    for _ in range(3):
+        assert 1 == count(MADE[name]())
+    assert 0 == other == MADE[name]()
+
+
+@pytest.mark.parametrize("place", ["host", "device"])
+@pytest.mark.parametrize("copied", [jnp.array, jnp.copy, lambda x: jnp.asarray(x, copy=True), lambda x: x.copy(),
+                                    lambda x: jnp.array(x, x.dtype)])
+def test_a_copy_outlives_an_array_that_is_donated(copied, place):
+    x = jnp.arange(3.0)
+    x = cj.device_put(x) if place == "device" else x
+    copy = copied(x)
+    cj.jit(lambda x: x + 1, donate_argnums=0)(x)
+    assert x.is_deleted()
+    assert [0, 1, 2] == copy.tolist()
