@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measure import Effort, Task, Timing
+from benchmarks.real import Program, running, written_for
 from benchmarks.rivals import Rival
 from benchmarks.rows import Measure, Row, ready, timed_alike
 
@@ -83,6 +84,44 @@ def attention_memory(positions: int) -> Measure:
     return measure
 
 
+# Programs
+
+def gpt(library: str) -> Program:
+    module = written_for(library, "models/character_gpt")
+    random = module.random
+    pairs = random.randint(random.key(0), (5000, 2), 0, 100, module.jnp.int32)
+    sums = module.encoded(module.spelled(pairs, 2)).reshape(-1, 10)
+    return (lambda state, key, sums: module.trained(state, key, sums, 50, 64, 0.005),
+            (module.begun(random.key(1), module.Shape(20, 64)), random.key(2), sums))
+
+
+def diffusion(library: str) -> Program:
+    module = written_for(library, "models/diffusion")
+    random = module.random
+    return (lambda params, key: module.trained(params, key, 200, 256),
+            (module.network(random.key(0), 22, 128, 128, 128, 2), random.key(1)))
+
+
+def graph_network(library: str) -> Program:
+    module = written_for(library, "models/graph_network")
+    random = module.random
+    return (lambda params, key: module.trained(params, key, 50, 500, 0.01),
+            (module.network(random.key(0), 32, 4, 5), random.key(1)))
+
+
+def vision_transformer(library: str) -> Program:
+    module = written_for(library, "models/vision_transformer")
+    random = module.random
+    images, digits = module.loaded(random.key(0))
+    return (lambda params, key, images, digits: module.trained(params, key, images, digits, 1, 64, 0.004),
+            (module.network(random.key(1), 64, 4, 2), random.key(2), images, digits))
+
+
+PROGRAMS: dict[str, tuple[str, Callable[[str], Program]]] = {
+    "gpt": ("50 steps of a GPT of characters", gpt), "diffusion": ("200 steps of a diffusion model", diffusion),
+    "graph_network": ("50 steps of a graph network", graph_network),
+    "vision_transformer": ("an epoch of a vision transformer", vision_transformer)}
+
 NETWORKS: dict[str, Measure] = {
     **{f"eager_{name}": eagerly(name) for name in (*CALLS, "one_hot")},
     **{name: compiled(name) for name in ("relu", "gelu", "silu", "softplus", "mish", "elu", *ALONG)},
@@ -93,4 +132,5 @@ NETWORKS: dict[str, Measure] = {
     "attention_narrow": attention("2,048 positions, bfloat16, value and gradient", (1, 2048, 8, 64), "bfloat16"),
     "attention_batches": attention("16 x 256 positions, causal, value and gradient", (16, 256, 4, 32), is_causal=True),
     "attention_small": attention("8 x 16 positions, value and gradient", (8, 16, 4, 16)),
-    "attention_memory": attention_memory(8192)}
+    "attention_memory": attention_memory(8192),
+    **{name: running(*program) for name, program in PROGRAMS.items()}}

@@ -260,9 +260,10 @@ NOT_TIMED: dict[str, str] = {
     "it makes a function, or calls one of the user's": """numpy.frompyfunc numpy.fromfunction numpy.vectorize
         numpy.mask_indices lax.custom_linear_solve lax.custom_root lax.composite lax.platform_dependent""",
     "it changes an ndarray in place": "numpy.place",
-    "it is what a function of corejax.nn computes with": """lax.nn_gelu_tanh lax.nn_hard_sigmoid lax.nn_hard_silu
-        lax.nn_hard_tanh lax.nn_log1mexp lax.nn_mish lax.nn_relu lax.nn_relu6 lax.nn_selu lax.nn_silu lax.nn_soft_sign
-        lax.nn_softplus lax.nn_sparse_plus lax.nn_sparse_sigmoid""",
+    "it is what a function of corejax.nn computes with": """lax.nn_attention lax.nn_attention_back
+        lax.nn_attention_forward lax.nn_gelu_tanh lax.nn_hard_sigmoid lax.nn_hard_silu lax.nn_hard_tanh
+        lax.nn_log1mexp lax.nn_mish lax.nn_relu lax.nn_relu6 lax.nn_selu lax.nn_silu lax.nn_soft_sign lax.nn_softplus
+        lax.nn_sparse_plus lax.nn_sparse_sigmoid""",
     "it is a step of corejax.random's functions, which benchmarks.random_rows times": """lax.philox4x32
         lax.random_bits lax.random_clone lax.random_erf lax.random_erf_inv lax.random_fold_in lax.random_gamma
         lax.random_lgamma lax.random_log1p lax.random_seed lax.random_split lax.random_unwrap lax.random_wrap
