@@ -175,15 +175,22 @@ class Lowering:
         attribute = dense_attribute(self.ir, host, kind)
         return self._create("stablehlo.constant", [kind], [], {"value": attribute}).result
 
-    def call(self, jaxpr: Jaxpr | ClosedJaxpr, args: Sequence[object], name: str = "") -> list[Any]:
-        """Call a jaxpr, outlined as a function of the module, and return its results. Equal jaxprs share a function."""
+    def call(self, jaxpr: Jaxpr | ClosedJaxpr, args: Sequence[object], name: str = "", inline: bool = True
+             ) -> list[Any]:
+        """Call a jaxpr, outlined as a function of the module, and return its results. Equal jaxprs share a function.
+
+        Without `inline`, compilers that can keep a function apart write its results to memory. Else they may compute
+        each element anew for each element of what uses it.
+        """
         consts: Sequence[Any] = ()
         if isinstance(jaxpr, ClosedJaxpr):
             consts, jaxpr = jaxpr.consts, jaxpr.jaxpr
         args = [*map(self.constant, map(_const_to_numpy, consts)), *self._own(args)]
         function, out_types = self.function(jaxpr, name)
-        made = self._create("func.call", out_types, args, {"callee": function})
-        return list(made.results)
+        attributes = {"callee": function}
+        if not inline:
+            attributes["mhlo.frontend_attributes"] = self.attribute('{inlineable = "false"}')
+        return list(self._create("func.call", out_types, args, attributes).results)
 
     def function(self, jaxpr: Jaxpr, name: str = "") -> tuple[Any, list[Any]]:
         """Outline a jaxpr as a function of the module, for an operation that names one: its symbol, and result types.

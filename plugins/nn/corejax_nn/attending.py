@@ -25,10 +25,10 @@ NAME = "dot_product_attention"
 
 
 class Attention:
-    """`nn_attention(query, key, value, *extras, ...)`: what queries find, and the logarithms of their powers' sums.
+    """`nn_attention(query, key, value, *others, ...)`: what queries find, and the logarithms of their powers' sums.
 
     Shapes are `[B, T, N, H]` for queries, `[B, S, K, H]` for keys and values, `[B or 1, N or 1, T or 1, S or 1]` for
-    bias and mask, `[B]` for lengths; `extras` names those of these that are there. The results are `[B, T, N, H]`, and
+    bias and mask, `[B]` for lengths; `extras` names the others that are there. The results are `[B, T, N, H]`, and
     `[B, T, N]` in the dtype of scores.
 
     >>> x = np.zeros((1, 3, 2, 4))
@@ -38,7 +38,7 @@ class Attention:
     """
 
     name = "nn_attention"
-    operands = (*ALWAYS, "*extras")
+    operands = (*ALWAYS, "*others")
     multiple_results = True
     symbolic_zeros = True
 

@@ -14,17 +14,22 @@ from typing import Any
 import numpy as np
 
 from corejax import lax
-from corejax.core import ShapedArray, aval_of, to_dim
+from corejax.core import Jaxpr, ShapedArray, aval_of, stage_closed, to_dim
 from corejax.errors import CorejaxValueError
 from corejax.plugin import Sample, hookimpl, not_linear, refused
 
-__all__ = ["FEW", "IN_TURNS", "Block", "counts", "in_lanes", "lanes", "of_lanes"]
+__all__ = ["APART", "FEW", "IN_TURNS", "Block", "counts", "in_lanes", "lanes", "of_lanes"]
 
 _U32 = np.dtype("uint32")
 
 #: The runtime runs a program at once, instead of in another thread, if the compiler counts less than 1,000 operations
 #: in it, those of a loop once. So with so many elements, a loop is sooner done.
 IN_TURNS = range(9, 21)
+
+#: So many elements are computed by a function apart. They may be steps or rows that are then repeated along an axis,
+#: and the compiler would compute a block for each element of that: it took four times the time. More are mostly used as
+#: they are, and writing them to memory would take as long as computing them.
+APART = range(21, 1025)
 
 
 class Block:
@@ -82,6 +87,11 @@ class Block:
         return [x if aval_of(x).shape == shape else lax.broadcast(x, shape) for x in outs]
 
     @hookimpl
+    def xla_translation(self, ctx: Any, args: Sequence[Any]) -> list[Any]:
+        apart = prod(ctx.avals_out[0].shape) in APART
+        return ctx.call(_program(self, tuple(ctx.avals_in)), args, self.name, inline=not apart)  # type: ignore[no-any-return]
+
+    @hookimpl
     def vmap(self, axis: Any, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
         sizes = [aval_of(x).shape[:d] + aval_of(x).shape[d + 1:] if d is not None else aval_of(x).shape
                  for x, d in zip(args, dims, strict=True)]
@@ -102,6 +112,11 @@ class Block:
         zeros = [np.zeros(3, _U32)] * (self._key + self._words)
         yield Sample([*zeros[1:], np.zeros(3, np.int32)], error=TypeError)
         yield Sample([*zeros[1:], np.zeros(2, _U32)], error=ValueError)
+
+
+@lru_cache(maxsize=256)
+def _program(block: Block, avals: tuple[ShapedArray, ...]) -> Jaxpr:
+    return stage_closed(lambda *args: block.decompose(args), avals)
 
 
 # A few words as one integer of Python's, for which each operation takes as long as for one word

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 import corejax as cj
 from corejax import random
+from corejax_random._blocks import IN_TURNS
 
 stats = pytest.importorskip("scipy.stats")
 
@@ -117,3 +119,17 @@ def test_one_other_bit_of_a_number_to_fold_in_changes_half_of_the_key(impl):
     flipped = [np.bitwise_count(base ^ np.asarray(random.key_data(random.fold_in(key, 1 << bit)))).sum()
                for bit in range(32)]
     assert abs(np.mean(flipped) - 32) < 5 * 4 / 32 ** 0.5
+
+
+@pytest.mark.parametrize("count", [8, 9, 20, 21, 256, 1024, 1025])
+def test_numbers_that_are_repeated_are_those_that_are_drawn(count):
+    def repeated(key):
+        return random.bits(key, (count,))[:, None] + np.arange(3, dtype=np.uint32)
+
+    key = random.key(count)
+    wanted = np.asarray(random.bits(key, (count,)))[:, None] + np.arange(3, dtype=np.uint32)
+    compiled = cj.jit(repeated).lower(key).compile()
+    assert_array_equal(wanted, compiled(key))
+    if count not in IN_TURNS:  # a loop is apart anyway
+        assert (20 < count < 1025) == (" call(" in compiled.as_text()), "computed once, not for each column"
+    assert_array_equal(wanted, cj.export.deserialize(cj.export.export(cj.jit(repeated))(key).serialize()).call(key))

@@ -1127,11 +1127,11 @@ def nextafter(x: ArrayLike, y: ArrayLike) -> Array:
     1.0000000000000002
     """
 
-def nn_attention(*args: ArrayLike, scale: float, is_causal: bool, window: Window, extras: _Names) -> list[Array]:
-    """`nn_attention(query, key, value, *extras, ...)`: what queries find, and the logarithms of their powers' sums.
+def nn_attention(query: ArrayLike, key: ArrayLike, value: ArrayLike, /, *others: ArrayLike, scale: float, is_causal: bool, window: Window, extras: _Names) -> list[Array]:
+    """`nn_attention(query, key, value, *others, ...)`: what queries find, and the logarithms of their powers' sums.
 
     Shapes are `[B, T, N, H]` for queries, `[B, S, K, H]` for keys and values, `[B or 1, N or 1, T or 1, S or 1]` for
-    bias and mask, `[B]` for lengths; `extras` names those of these that are there. The results are `[B, T, N, H]`, and
+    bias and mask, `[B]` for lengths; `extras` names the others that are there. The results are `[B, T, N, H]`, and
     `[B, T, N]` in the dtype of scores.
 
     >>> x = np.zeros((1, 3, 2, 4))
