@@ -51,13 +51,16 @@ def _apart(x: Any, most: Any) -> Any:
     return jnp.where(jnp.isinf(most), jnp.where(x == most, 0, -np.inf), x - most)
 
 
+def _apart_in_memory(x: Any, most: Any) -> Any:
+    return np.where(x == most, x.dtype.type(0), x - most)
+
+
 # Probabilities
 
 def _softmax_in_memory(x: Any, axis: Any = -1, where: Any = None) -> Any:
     if where is not None or x.dtype.kind != "f" or not x.size or not x.ndim:
         raise NotDirectly
-    most = x.max(axis, keepdims=True)
-    powers = np.exp(np.where(x == most, x.dtype.type(0), x - most))
+    powers = np.exp(_apart_in_memory(x, x.max(axis, keepdims=True)))
     return powers / powers.sum(axis, keepdims=True)
 
 
@@ -94,8 +97,7 @@ def _shares_jvp(axes: tuple[int, ...], primals: Any, tangents: Any) -> Any:
 def _log_softmax_in_memory(x: Any, axis: Any = -1, where: Any = None) -> Any:
     if where is not None or x.dtype.kind != "f" or not x.size or not x.ndim:
         raise NotDirectly
-    most = x.max(axis, keepdims=True)
-    apart = np.where(x == most, x.dtype.type(0), x - most)
+    apart = _apart_in_memory(x, x.max(axis, keepdims=True))
     return apart - np.log(np.exp(apart).sum(axis, keepdims=True))
 
 
@@ -133,7 +135,7 @@ def _logsumexp_in_memory(a: Any, axis: Any = None, b: Any = None, keepdims: bool
     if where is not None or b is not None or return_sign or a.dtype.kind != "f" or not a.size or not a.ndim:
         raise NotDirectly
     most = a.max(axis, keepdims=True)
-    total = most + np.log(np.exp(np.where(a == most, a.dtype.type(0), a - most)).sum(axis, keepdims=True))
+    total = most + np.log(np.exp(_apart_in_memory(a, most)).sum(axis, keepdims=True))
     return total if keepdims else total.squeeze(axis)
 
 
@@ -223,7 +225,7 @@ def _one_hot_in_memory(x: Any, num_classes: int, *, dtype: Any = None, axis: Any
 
 @directly(_one_hot_in_memory)
 def one_hot(x: Any, num_classes: int, *, dtype: DTypeLike | None = None, axis: Any = -1) -> Array:
-    """For each number a row of zeros, with 1 at its place; only zeros if it is no number from 0 to `num_classes` - 1.
+    """For each number a row of zeros, with 1 at its place; all zeros if it isn't from 0 to `num_classes` - 1.
 
     The new axis is the last one, or `axis`. If that is the name of an axis of a map, each part gets its number.
 

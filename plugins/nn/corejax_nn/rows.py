@@ -64,6 +64,10 @@ def _between(x: Any, low: Any, high: Any) -> Any:
     return np.minimum(np.maximum(x, low), high)
 
 
+def _soft_sign(x: Any) -> Any:
+    return x / (abs(x) + x.dtype.type(1))
+
+
 def _softplus(x: Any) -> Any:
     return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
@@ -115,8 +119,7 @@ nn_sparse_plus = _row(
     lambda out, x: nn_sparse_sigmoid(x), singular=(-1.0, 1.0), ulps=2,
     doc="0 up to -1, x from 1 on, a parabola in between.", example="nn_sparse_plus(0.0).item() -> 0.25")
 nn_soft_sign = _row(
-    "nn_soft_sign", lambda x: _nearest(x) / (np.abs(_nearest(x)) + x.dtype.type(1)),
-    lambda x: _finite(x) / (lax.abs(_finite(x)) + 1),
+    "nn_soft_sign", lambda x: _soft_sign(_nearest(x)), lambda x: _soft_sign(_finite(x)),
     lambda out, x: lax.square(lax.full_like(x, 1) / (lax.abs(x) + 1)), singular=(0.0,), ulps=2,
     doc="x / (1 + |x|).", example="nn_soft_sign(1.0).item() -> 0.5")
 nn_silu = _row(

@@ -181,7 +181,7 @@ WRONG = {
     "an odd axis": (lambda: nn.glu(np.ones(3)), ValueError, "two halves"),
     "a missing axis": (lambda: nn.glu(np.ones((2, 2)), axis=2), ValueError, "out of bounds"),
     "no axes": (lambda: nn.glu(1.0), ValueError, "out of bounds"),
-    "an axis that is no integer": (lambda: nn.glu(np.ones(2), axis=0.5), TypeError, "integer"),
+    "an axis that isn't an integer": (lambda: nn.glu(np.ones(2), axis=0.5), TypeError, "integer"),
     "shapes that don't fit": (lambda: nn.elu(np.ones(3), np.ones(2)), TypeError, "shapes don't fit"),
     "a slope of text": (lambda: nn.leaky_relu(np.ones(3), "a"), TypeError, "isn't an array of numbers"),
     "a missing name": (lambda: nn.reluu, AttributeError, "did you mean relu"),
