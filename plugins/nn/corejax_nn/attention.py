@@ -71,9 +71,9 @@ def dot_product_attention(
     extras = {name: operand(NAME, x) for name, x in given.items() if x is not None}
     if without_batch:
         arrays = [lax.expand_dims(x, (0,)) if aval_of(x).ndim == 3 else x for x in arrays]
-    for name in {"bias", "mask"} & set(extras):
-        x = extras[name]
-        extras[name] = lax.expand_dims(x, tuple(range(4 - aval_of(x).ndim))) if aval_of(x).ndim < 4 else x
+    for name in ("bias", "mask"):
+        if name in extras and aval_of(extras[name]).ndim < 4:
+            extras[name] = lax.expand_dims(extras[name], tuple(range(4 - aval_of(extras[name]).ndim)))
     if "bias" in extras:
         extras["bias"] = floating(NAME, extras["bias"])
     arrays[0], factor = _scaled(arrays[0], scale)
