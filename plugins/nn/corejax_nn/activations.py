@@ -267,7 +267,7 @@ def _glu_in_memory(x: Any, axis: int = -1) -> Any:
     if odd or x.dtype.kind != "f":
         raise NotDirectly
     before = (slice(None),) * (axis % x.ndim)
-    return x[(*before, slice(half))] * np.reciprocal(x.dtype.type(1) + np.exp(-x[(*before, slice(half, None))]))
+    return x[(*before, slice(half))] / (np.exp(-x[(*before, slice(half, None))]) + x.dtype.type(1))
 
 
 @directly(_glu_in_memory, whole=True)

@@ -42,17 +42,28 @@ def _mask(name: str, where: Any, shape: tuple[int, ...]) -> Any:
 def _powers(x: Any, axes: tuple[int, ...], mask: Any) -> tuple[Any, Any]:
     """The largest element along axes, and exp(x - largest): 1 for each that is the largest, even if it is infinite."""
     most = jnp.max(x, axis=axes, keepdims=True, initial=-np.inf, where=mask)
-    powers = lax.exp(_apart(x, most))
-    return most, powers if mask is None else jnp.where(mask, powers, 0)
+    return most, _exp(_apart(x, most), mask)
+
+
+def _exp(x: Any, mask: Any) -> Any:
+    return lax.exp(x) if mask is None else jnp.where(mask, lax.exp(x), 0)
 
 
 def _apart(x: Any, most: Any) -> Any:
     """x less the largest: 0 for each that is the largest, even if it is infinite."""
-    return jnp.where(jnp.isinf(most), jnp.where(x == most, 0, -np.inf), x - most)
+    return jnp.where(x == most, 0, x - most)
 
 
 def _apart_in_memory(x: Any, most: Any) -> Any:
     return np.where(x == most, x.dtype.type(0), x - most)
+
+
+def _largest(x: Any, axis: Any) -> Any:
+    return np.maximum.reduce(x, axis=axis, keepdims=True)  # without the method's wrapper in Python
+
+
+def _sum(x: Any, axis: Any) -> Any:
+    return np.add.reduce(x, axis=axis, keepdims=True)
 
 
 # Probabilities
@@ -60,8 +71,8 @@ def _apart_in_memory(x: Any, most: Any) -> Any:
 def _softmax_in_memory(x: Any, axis: Any = -1, where: Any = None) -> Any:
     if where is not None or x.dtype.kind != "f" or not x.size or not x.ndim:
         raise NotDirectly
-    powers = np.exp(_apart_in_memory(x, x.max(axis, keepdims=True)))
-    return powers / powers.sum(axis, keepdims=True)
+    powers = np.exp(_apart_in_memory(x, _largest(x, axis)))
+    return powers / _sum(powers, axis)
 
 
 @directly(_softmax_in_memory, whole=True)
@@ -97,8 +108,8 @@ def _shares_jvp(axes: tuple[int, ...], primals: Any, tangents: Any) -> Any:
 def _log_softmax_in_memory(x: Any, axis: Any = -1, where: Any = None) -> Any:
     if where is not None or x.dtype.kind != "f" or not x.size or not x.ndim:
         raise NotDirectly
-    apart = _apart_in_memory(x, x.max(axis, keepdims=True))
-    return apart - np.log(np.exp(apart).sum(axis, keepdims=True))
+    apart = _apart_in_memory(x, _largest(x, axis))
+    return apart - np.log(_sum(np.exp(apart), axis))
 
 
 @directly(_log_softmax_in_memory, whole=True)
@@ -115,9 +126,9 @@ def log_softmax(x: ArrayLike, axis: Axes = -1, where: ArrayLike | None = None) -
 
 @partial(custom_jvp, nondiff_argnums=(2,))
 def _log_shares(x: Any, mask: Any, axes: tuple[int, ...]) -> Any:
-    most, powers = _powers(x, axes, mask)
-    apart = _apart(x, most) - lax.log(jnp.sum(powers, axis=axes, keepdims=True))
-    return apart if mask is None else jnp.where(mask, apart, -np.inf)
+    apart = _apart(x, jnp.max(x, axis=axes, keepdims=True, initial=-np.inf, where=mask))
+    shares = apart - lax.log(jnp.sum(_exp(apart, mask), axis=axes, keepdims=True))
+    return shares if mask is None else jnp.where(mask, shares, -np.inf)
 
 
 @_log_shares.defjvp
@@ -134,8 +145,8 @@ def _logsumexp_in_memory(a: Any, axis: Any = None, b: Any = None, keepdims: bool
                          where: Any = None) -> Any:
     if where is not None or b is not None or return_sign or a.dtype.kind != "f" or not a.size or not a.ndim:
         raise NotDirectly
-    most = a.max(axis, keepdims=True)
-    total = most + np.log(np.exp(_apart_in_memory(a, most)).sum(axis, keepdims=True))
+    most = _largest(a, axis)
+    total = most + np.log(_sum(np.exp(_apart_in_memory(a, most)), axis))
     return total if keepdims else total.squeeze(axis)
 
 
@@ -270,7 +281,7 @@ def _mean(x: Any, axis: Any) -> Any:
     """`x.mean(axis, keepdims=True)`, in half the time for a few numbers."""
     if x.dtype.itemsize < 4:  # which NumPy sums in float32
         return x.mean(axis, keepdims=True)
-    total = np.add.reduce(x, axis=axis, keepdims=True)
+    total = _sum(x, axis)
     return total / total.dtype.type(x.size // total.size)
 
 

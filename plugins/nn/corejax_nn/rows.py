@@ -113,9 +113,9 @@ nn_softplus = _row(
     "nn_softplus", _softplus, _softplus_value, lambda out, x: lax.logistic(x), ulps=4,
     doc="log(1 + exp(x)), without overflow.", example="nn_softplus(800.0).item() -> 800.0")
 nn_sparse_plus = _row(
-    "nn_sparse_plus", lambda x: np.where(x >= 1, x, np.square(
-        _between(x, -1, 1) + x.dtype.type(1)) * x.dtype.type(0.25)),
-    lambda x: _where(x >= 1, x, lax.square(lax.clamp(lax.full_like(x, -1), x, lax.full_like(x, 1)) + 1) * 0.25),
+    "nn_sparse_plus",  # the parabola touches the line at 1 and is above it elsewhere
+    lambda x: np.maximum(x, np.square(_between(x, -1, 1) + x.dtype.type(1)) * x.dtype.type(0.25)),
+    lambda x: lax.max(x, lax.square(lax.clamp(lax.full_like(x, -1), x, lax.full_like(x, 1)) + 1) * 0.25),
     lambda out, x: nn_sparse_sigmoid(x), singular=(-1.0, 1.0), ulps=2,
     doc="0 up to -1, x from 1 on, a parabola in between.", example="nn_sparse_plus(0.0).item() -> 0.25")
 nn_soft_sign = _row(
@@ -133,8 +133,8 @@ nn_mish = _row(
     lambda out, x: _mish_slope(x), ulps=8, doc="x times the hyperbolic tangent of softplus(x).",
     example="nn_mish(0.0).item() -> 0.0")
 nn_selu = _row(
-    "nn_selu", lambda x: x.dtype.type(SELU_SCALE) * np.where(x > 0, x, x.dtype.type(SELU_ALPHA) * np.expm1(
-        np.where(x > 0, x.dtype.type(0), x))),
+    "nn_selu", lambda x: x.dtype.type(SELU_SCALE) * np.where(
+        x > 0, x, x.dtype.type(SELU_ALPHA) * np.expm1(np.minimum(x, 0))),
     lambda x: SELU_SCALE * _where(x > 0, x, SELU_ALPHA * lax.expm1(_where(x > 0, 0, x))),
     lambda out, x: _where(x > 0, lax.full_like(x, SELU_SCALE), (SELU_SCALE * SELU_ALPHA) * lax.exp(
         _where(x > 0, 0, x))), singular=(0.0,), ulps=4,
