@@ -65,7 +65,11 @@ def _in_lax(pack: str) -> Iterator[tuple[str, str, str]]:
 
 def _in_namespaces(pack: str) -> Iterator[tuple[str, str, str]]:
     for entry in _entries(pack, "corejax.namespaces"):
-        for name in importlib.import_module(entry.module).__all__:
+        module = importlib.import_module(entry.module)
+        for name in module.__all__:
+            value = getattr(module, name)
+            if inspect.ismodule(value) or not (callable(value) or get_origin(value)):
+                continue  # another page has it, or it is a constant
             yield home(f"{entry.name}.{name}"), name.lower(), f"{entry.name}.{name}"
 
 

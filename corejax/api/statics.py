@@ -100,6 +100,11 @@ class Statics:
         return stands_for(fun, of_dynamic), (tuple([x for i, x in enumerate(args) if i not in nums]),
                             {name: x for name, x in kwargs.items() if name not in self.names})
 
+    def values(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """The static arguments of a call."""
+        return [*[args[i] for i in sorted(self.nums) if i < len(args)],
+                *[kwargs[name] for name in sorted(self.names) if name in kwargs]]
+
     def key(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> tuple[object, ...]:
         """The static arguments' part of a call's key."""
         if not self.nums and not self.names:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Generic, ParamSpec
 
 from corejax.api.arguments import wraps
 from corejax.api.statics import Statics, choose, static_names, static_positions
-from corejax.base.errors import CorejaxNotImplementedError, CorejaxTypeError, kind_of
+from corejax.base import trees
+from corejax.base.errors import CorejaxNotImplementedError, CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.base.source import here
 from corejax.base.tracebacks import public
 from corejax.installed.roles import roles
@@ -25,47 +26,92 @@ S = TypeVar("S")
 T = TypeVar("T")
 Positions = int | Sequence[int]
 Names = str | Iterable[str]
+Policy = Callable[..., Any]
+
+_left_out: Any = object()
 
 
 @overload
-def checkpoint(fun: Callable[P, R], *, prevent_cse: bool = ..., policy: object = ..., static_argnums: Positions = ...
-               ) -> Wrapped[P, R]: ...
+def checkpoint(fun: Callable[P, R], *, prevent_cse: bool | Sequence[bool] = ..., policy: Policy | None = ...,
+               static_argnums: Positions = ..., static_argnames: Names = ...) -> Wrapped[P, R]: ...
 @overload
-def checkpoint(fun: None = None, *, prevent_cse: bool = ..., policy: object = ..., static_argnums: Positions = ...
+def checkpoint(fun: None = None, *, prevent_cse: bool | Sequence[bool] = ..., policy: Policy | None = ...,
+               static_argnums: Positions = ..., static_argnames: Names = ...
                ) -> Callable[[Callable[P, R]], Wrapped[P, R]]: ...
 @public
-def checkpoint(fun: Callable[..., Any] | None = None, *, prevent_cse: bool = True, policy: object = None,
-               static_argnums: Positions = ()) -> Any:
+def checkpoint(fun: Callable[..., Any] | None = None, *, prevent_cse: bool | Sequence[bool] = True,
+               policy: Policy | None = None, static_argnums: Positions = (), static_argnames: Names = (),
+               concrete: object = _left_out) -> Any:
     """The same function, but reverse mode only keeps its arguments, and recomputes the rest.
 
-    The gradient then takes less memory and more time. `prevent_cse` keeps the compiler from undoing that; it can't
-    inside the body of a loop, so False costs nothing there and compiles to faster code. `static_argnums`: arguments
-    that aren't data. Also called `remat`.
+    The gradient then takes less memory and more time. A `policy` says what is saved besides: one of
+    `cj.checkpoint_policies`, or a function of each operation's primitive, types of operands, and params. `prevent_cse`
+    keeps the compiler from undoing that, for all arguments or for each; it can't inside the body of a loop, so False
+    costs nothing there and compiles to faster code. `static_argnums`, `static_argnames`: arguments that aren't data.
+    Also called `remat`.
 
     >>> import corejax as cj
     >>> from corejax import lax
     >>> cj.grad(cj.checkpoint(lambda x: lax.exp(lax.sin(x))))(0.0)
     Array(1., dtype=float64, weak_type=True)
     """
+    options: Any = {"prevent_cse": prevent_cse, "policy": policy, "static_argnums": static_argnums,
+                    "static_argnames": static_argnames}
+    if concrete is not _left_out:
+        raise CorejaxNotImplementedError(
+            "checkpoint: there is no concrete=", got=f"concrete={concrete!r:.60}", where=here(),
+            wanted="static_argnums, for arguments whose values the function's Python code looks at",
+            todo="name these arguments in static_argnums, or close over the values")
     if fun is None:
-        return partial(checkpoint, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums)
+        return partial(checkpoint, **options)
     check_callable(fun, "checkpoint")
     if policy is not None:
-        raise CorejaxNotImplementedError("checkpoint: policies are not supported yet", got=f"policy={policy!r:.60}",
-                                         wanted="policy=None: everything is recomputed", where=here(),
-                                         todo="leave it out, and checkpoint the parts to recompute")
-    if not isinstance(prevent_cse, bool):
-        raise CorejaxTypeError("checkpoint: prevent_cse must be True or False",
-                               got=f"{kind_of(prevent_cse)}: {prevent_cse!r:.60}", wanted="True or False", where=here())
-    statics = Statics(fun, static_positions(static_argnums, "checkpoint"), (), "checkpoint")
+        _check_policy(policy)
+    flags = prevent_cse if isinstance(prevent_cse, bool) else _flags(prevent_cse)
+    statics = Statics(fun, static_positions(static_argnums, "checkpoint"),
+                      static_names(static_argnames, "checkpoint"), "checkpoint")
 
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         function, (dynamic, named) = statics.split(args, kwargs)
+        barred = _barred(flags, dynamic, named) if type(flags) is tuple else flags
+        fixed = statics.values(args, kwargs)
+        origin = fun, fixed, (statics.key(args, kwargs) if fixed else (), bool(named))
         if named:
-            return roles.checkpoint(with_kwargs(function), (dynamic, named), prevent_cse)
-        return roles.checkpoint(function, dynamic, prevent_cse)
+            return roles.checkpoint(with_kwargs(function), (dynamic, named), barred, policy, origin)
+        return roles.checkpoint(function, dynamic, barred, policy, origin)
 
     return wraps(fun, checkpointed)
+
+
+def _barred(flags: tuple[bool, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, ...]:
+    """A flag of prevent_cse for each leaf, given one for each positional argument. Keywords have True."""
+    if len(flags) != len(args):
+        raise CorejaxValueError("checkpoint: prevent_cse must have a flag for each argument that is data", where=here(),
+                                got=f"{len(flags)} flags", wanted=f"{len(args)}, one for each positional argument",
+                                todo="pass True or False for all of them, or count those that aren't static")
+    found = [flag for flag, arg in zip(flags, args, strict=True) for _ in trees.flatten(arg)[0]]
+    return (*found, *[True] * len(trees.flatten(kwargs)[0]))
+
+
+def _check_policy(policy: object) -> None:
+    if not callable(policy):
+        raise CorejaxTypeError("checkpoint: a policy must be a function", got=f"{kind_of(policy)}: {policy!r:.60}",
+                               wanted="one of cj.checkpoint_policies, or policy(primitive, *avals, **params) -> bool",
+                               where=here(), todo="pass the function itself: cj.checkpoint_policies.dots_saveable")
+    try:
+        hash(policy)
+    except TypeError as error:
+        raise CorejaxTypeError("checkpoint: a policy must be hashable", got=f"{kind_of(policy)}: {policy!r:.60}",
+                               wanted="a function: programs are found again by their policies", where=here(),
+                               todo="give its class __hash__ with __eq__, or pass a function") from error
+
+
+def _flags(prevent_cse: object) -> tuple[bool, ...]:
+    if not isinstance(prevent_cse, (tuple, list)) or not all([isinstance(flag, bool) for flag in prevent_cse]):
+        raise CorejaxTypeError("checkpoint: prevent_cse must be True or False, or one of them for each argument",
+                               got=f"{kind_of(prevent_cse)}: {prevent_cse!r:.60}", where=here(),
+                               wanted="a bool, or a tuple of bools", todo="leave it out, or pass (True, False)")
+    return tuple(prevent_cse)
 
 
 remat = checkpoint

@@ -63,6 +63,17 @@ from corejax.base.errors import CorejaxTypeError, RuleError
 from corejax.base.source import here
 from corejax.installed.roles import roles
 from corejax.interpreters.calling import StagedCall, StagedStep, settle, stage_call, stage_step
+from corejax.interpreters.recomputing import (
+    Decision,
+    Offloadable,
+    Policy,
+    Recompute,
+    Saveable,
+    Saving,
+    recompute,
+    split_again,
+    split_saving,
+)
 from corejax.interpreters.residuals import keep_small
 from corejax.interpreters.splitting import Flags, Place, Split, split_jaxpr
 from corejax.interpreters.staging import WideningTrace, stage_closed
@@ -75,9 +86,10 @@ from corejax.kernel.jaxpr import Atom, Effects, Jaxpr, JaxprEqn, Literal, Var, n
 from corejax.kernel.varying import Names, along, varied
 
 __all__ = [
-    "Flags", "Place", "Shorter", "Split", "StagedCall", "StagedStep", "along", "check_operands", "divide", "effects_of",
-    "either", "fixed_point", "hoist", "in_groups", "jvp", "keep_small", "marked", "nonzero", "part_tangents",
-    "remembered", "retyped", "run", "settle", "shorten", "split_jaxpr", "stage_call", "stage_step", "transpose",
+    "Decision", "Flags", "Offloadable", "Place", "Policy", "Recompute", "Saveable", "Saving", "Shorter", "Split",
+    "StagedCall", "StagedStep", "along", "check_operands", "divide", "effects_of", "either", "fixed_point", "hoist",
+    "in_groups", "jvp", "keep_small", "marked", "nonzero", "part_tangents", "recompute", "remembered", "retyped",
+    "run", "settle", "shorten", "split_again", "split_jaxpr", "split_saving", "stage_call", "stage_step", "transpose",
     "varied", "varies", "with_jaxpr", "with_tangents", "with_zeros", "without_dead_code", "without_zeros",
 ]
 

@@ -116,6 +116,16 @@ def partial_eval(eqn: JaxprEqn, unknown_in: Sequence[bool]) -> Any:
 
 
 @hookspec(firstresult=True)
+def recompute(eqn: JaxprEqn, unknown_in: Sequence[bool], saved_by: Any) -> Any:
+    """`recompute(eqn, unknown_in, saved_by)`: split an equation; what waits is computed again, but for saved values.
+
+    Returns (known_eqn or None, staged_eqn, unknown_out, saved_vars): the first computes the known results, and those
+    values within it for which `saved_by(primitive, *avals, **params)` is true; the second computes all results, from
+    these and the operands. Only with `multiple_results`. Without it: `saved_by` is asked about the whole equation.
+    """
+
+
+@hookspec(firstresult=True)
 def dce(eqn: JaxprEqn, used_out: Sequence[bool]) -> Any:
     """`dce(eqn, used_out)`: the pair (used_in, smaller equation or None). Without it: uses all operands or none."""
 
@@ -149,7 +159,7 @@ HOOKS: dict[str, tuple[str, ...]] = {
     if hasattr(function, "corejax_spec")}
 
 #: Hooks that get an equation or a generator, and no params.
-WITHOUT_PARAMS = frozenset(("samples", "partial_eval", "dce"))
+WITHOUT_PARAMS = frozenset(("samples", "partial_eval", "recompute", "dce"))
 
 #: Hooks that always take results as a sequence: for primitives with `multiple_results`.
-FOR_SEVERAL = frozenset(("evaluate", "partial_eval"))
+FOR_SEVERAL = frozenset(("evaluate", "partial_eval", "recompute"))

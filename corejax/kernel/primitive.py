@@ -70,10 +70,10 @@ class Primitive:
     _IDENTITY = ("name", "plugin", "module", "function", "pack", "origin", "_cache", "inferred", "evaluated",
                  "remember", "entries", "keep_entries")
     _FROZEN = ("abstract_eval", "impl", "jvp", "transpose", "vmap", "xla_translation", "decompose", "samples",
-               "evaluate", "partial_eval", "dce", "effects", "typecheck", "pretty", "linearize", "linear", "factors",
-               "symbolic_zeros", "jvp_binds_itself", "vmap_binds_itself", "multiple_results", "cheap", "linear_in",
-               "not_linear_in", "lowerings", "lowered_params", "providers", "open_params", "structural",
-               "tracks_varying", "element_types", "of_one", "of_two", "beside", "params")
+               "evaluate", "partial_eval", "recompute", "dce", "effects", "typecheck", "pretty", "linearize",
+               "linear", "factors", "symbolic_zeros", "jvp_binds_itself", "vmap_binds_itself", "multiple_results",
+               "cheap", "linear_in", "not_linear_in", "lowerings", "lowered_params", "providers", "open_params",
+               "structural", "tracks_varying", "element_types", "of_one", "of_two", "beside", "params")
     __slots__ = (*_IDENTITY, *_FROZEN, "__weakref__")
 
     name: str
@@ -95,6 +95,7 @@ class Primitive:
     samples: Rule | None
     evaluate: Rule | None
     partial_eval: Rule | None
+    recompute: Rule | None
     dce: Rule | None
     effects: Rule | None
     typecheck: Rule | None

@@ -116,6 +116,35 @@ def check_partial_eval(primitive: Primitive, result: object, eqn: JaxprEqn, unkn
     return result
 
 
+def check_recompute(primitive: Primitive, result: object, eqn: JaxprEqn, unknown_in: Sequence[bool], *_: Any) -> Any:
+    """An equation or None, one that computes all results, which outputs are unknown, and what is saved."""
+    if not isinstance(result, (list, tuple)) or len(result) != 4 or result[1] is None:
+        raise _bad_recomputation(primitive, "didn't split the equation", describe(result),
+                                 "(known_eqn or None, staged_eqn, unknown_out, saved_vars)")
+    known, staged, unknown_out, saved = result
+    for name, part in (("known", known), ("staged", staged)):
+        if part is not None:
+            _check_equation(primitive, "recompute", name, part)
+    if not _are_flags(unknown_out, len(eqn.outvars)):
+        raise _bad_recomputation(primitive, "doesn't say for each output whether it is unknown", describe(unknown_out),
+                                 f"a sequence of {len(eqn.outvars)} booleans")
+    now = set(known.outvars) if known is not None else set()
+    if not isinstance(saved, (list, tuple)) or not now.issuperset(saved):
+        raise _bad_recomputation(primitive, "saves what the known equation doesn't compute", describe(saved),
+                                 "a sequence of variables, outputs of the known equation")
+    missing = {*eqn.outvars} - {*staged.outvars, *saved}
+    if missing:
+        raise _bad_recomputation(primitive, "the staged equation doesn't compute all outputs",
+                                 f"{len(missing)} are missing", "all outputs, but for those that are saved")
+    given = {x for x, unknown in zip(eqn.invars, unknown_in, strict=True) if not unknown}
+    for name, part, readable in (("known", known, given), ("staged", staged, {*saved, *eqn.invars})):
+        if part is not None and not readable.issuperset([x for x in part.invars if type(x) is Var]):
+            raise _bad_recomputation(
+                primitive, f"its {name} equation reads something that isn't computed before it", part,
+                "known operands" if name == "known" else "operands, and what is saved")
+    return result
+
+
 def _check_reads(primitive: Primitive, name: str, eqn: JaxprEqn | None, readable: set[Atom]) -> None:
     if eqn is not None and not readable.issuperset([x for x in eqn.invars if type(x) is Var]):
         raise _bad_split(primitive, f"its {name} equation reads something that isn't computed before it", eqn,
@@ -155,6 +184,11 @@ def _bad_split(primitive: Primitive, problem: str, got: object, wanted: str) -> 
                       "return (known_eqn or None, staged_eqn or None, unknown_out, residual_vars) that belong together")
 
 
+def _bad_recomputation(primitive: Primitive, problem: str, got: object, wanted: str) -> RuleError:
+    return rule_error(primitive, "recompute", problem, got, wanted,
+                      "return (known_eqn or None, staged_eqn, unknown_out, saved_vars) that belong together")
+
+
 WHOLE_RESULTS: dict[str, Rule] = {
-    "effects": check_effects, "partial_eval": check_partial_eval, "dce": check_dce, "pretty": check_pretty,
-    "typecheck": check_typecheck}
+    "effects": check_effects, "partial_eval": check_partial_eval, "recompute": check_recompute, "dce": check_dce,
+    "pretty": check_pretty, "typecheck": check_typecheck}

@@ -206,7 +206,7 @@ def test_signatures_and_documentation_are_copied() -> None:
     assert "def sin(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:" in text
     assert "def softplus(x: ArrayLike, /) -> Array:" in text
     assert "def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:" in text
-    assert "jaxpr: Jaxpr, prevent_cse: bool = True, differentiated: bool = False) -> list[Array]:" in text
+    assert "jaxpr: Jaxpr, prevent_cse: bool | Flags = True, differentiated: bool = False, policy: " in text
     assert " object at 0x" not in text
 
 

@@ -141,7 +141,7 @@ class ShardMap:
             known, staged = _passing(split.known, split.staged, tuple(fresh),
                                      [i for i, (where, _) in enumerate(split.residuals) if where == "fresh"],
                                      [i for where, i in split.residuals if where == "fresh"])
-        stacked = [PartitionSpec(names) if names else PartitionSpec() for names in fresh]
+        stacked, avals = _between(split.fresh_avals, fresh, axes)
         specs: dict[str, Sequence[PartitionSpec]] = {"operand": in_specs, "result": out_specs, "fresh": stacked}
         known_out = [*carrying.marked(out_specs, [not unknown for unknown in split.unknown_out]), *stacked]
         programs = carrying.Split(
@@ -149,10 +149,26 @@ class ShardMap:
             _Program(staged, tuple([specs[where][i] for where, i in split.places]),
                      tuple(carrying.marked(out_specs, split.unknown_out))),
             *split[2:])
-        avals = [_specs.whole_of(aval.update(shape=(1, *aval.shape)), spec, axes) if names else
-                 _specs.whole_of(aval, spec, axes)
-                 for aval, spec, names in zip(split.fresh_avals, stacked, fresh, strict=True)]
         return carrying.divide(eqn, programs, partial(_with_program, eqn), avals)
+
+    @hookimpl
+    def recompute(self, eqn: Any, unknown_in: Any, saved_by: carrying.Policy) -> Any:
+        axes, in_specs, out_specs = eqn.params["axes"], eqn.params["in_specs"], eqn.params["out_specs"]
+        with binding(axes):
+            saving = carrying.split_saving(eqn.params["jaxpr"], unknown_in, saved_by)
+            fresh = [_specs.varying_names(aval, axes) for aval in saving.fresh_avals]
+            known, staged = _passing(saving.known, saving.staged, tuple(fresh),
+                                     [i for i, (where, _) in enumerate(saving.saved) if where == "fresh"],
+                                     [i for where, i in saving.saved if where == "fresh"])
+        stacked, avals = _between(saving.fresh_avals, fresh, axes)
+        specs: dict[str, Sequence[PartitionSpec]] = {"result": out_specs, "fresh": stacked}
+        known_in = carrying.marked(in_specs, [not unknown for unknown in unknown_in])
+        known_out = [*carrying.marked(out_specs, [not unknown for unknown in saving.unknown_out]), *stacked]
+        programs = carrying.Saving(
+            _Program(known, tuple(known_in), tuple(known_out)),
+            _Program(staged, (*[specs[where][i] for where, i in saving.saved], *in_specs), tuple(out_specs)),
+            *saving[2:])
+        return carrying.recompute(eqn, programs, unknown_in, partial(_with_program, eqn), avals)
 
     @hookimpl
     def dce(self, eqn: Any, used_out: Any) -> Any:
@@ -272,6 +288,14 @@ def _sum(x: Any, axes: Axes) -> Any:
 
 
 # What the known part of a program passes to the rest
+
+def _between(avals: Sequence[ShapedArray], fresh: Sequence[tuple[Hashable, ...]], axes: Axes
+             ) -> tuple[list[PartitionSpec], list[ShapedArray]]:
+    """The specs and the types of the values that pass, given each one's type within and the axes along it varies."""
+    specs = [PartitionSpec(names) if names else PartitionSpec() for names in fresh]
+    return specs, [_specs.whole_of(aval.update(shape=(1, *aval.shape)) if names else aval, spec, axes)
+                   for aval, spec, names in zip(avals, specs, fresh, strict=True)]
+
 
 def _passing(known: Jaxpr, staged: Jaxpr, fresh: tuple[tuple[Hashable, ...], ...], at: Sequence[int],
              which: Sequence[int]) -> tuple[Jaxpr, Jaxpr]:

@@ -106,6 +106,12 @@ class XlaCall:
         return carrying.divide(eqn, split, remake)
 
     @hookimpl
+    def recompute(self, eqn: Any, unknown_in: Any, saved_by: carrying.Policy) -> Any:
+        saving = carrying.split_saving(eqn.params["jaxpr"], unknown_in, saved_by)
+        # the second call needs the operands again, so none of them are donated
+        return carrying.recompute(eqn, saving, unknown_in, partial(_with_program, eqn, donated=()))
+
+    @hookimpl
     def dce(self, eqn: Any, used_out: Any) -> Any:
         found = carrying.without_dead_code(eqn.params["jaxpr"], used_out)
         donated = _flags(eqn) if found is None else tuple(carrying.marked(_flags(eqn), found.used_in))

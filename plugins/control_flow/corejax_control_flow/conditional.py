@@ -42,6 +42,7 @@ from corejax.core import (
 from corejax.errors import ConcretizationError, CorejaxNotImplementedError, CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.ir.surgery import forwarded_outputs, select_outputs
 from corejax.plugin import Sample, carrying, define, hookimpl, public, roles
+from corejax_control_flow._branch_saving import saving
 from corejax_control_flow._branches import (
     Branches,
     backward,
@@ -153,6 +154,20 @@ class Cond:
             return None, eqn, (True,) * len(eqn.outvars), []
         found = _split(eqn.params["branches"], tuple(unknown_in[1:]), eqn.invars[0].aval.varying)
         return carrying.divide(eqn, found, partial(_remade, eqn))
+
+    @hookimpl
+    def recompute(self, eqn: Any, unknown_in: Any, saved_by: carrying.Policy) -> Any:
+        if unknown_in[0]:
+            return None, eqn, (True,) * len(eqn.outvars), []
+        found = saving(eqn.params["branches"], tuple(unknown_in[1:]), saved_by, eqn.invars[0].aval.varying)
+        n = len(found.saved)
+
+        def remake(branches: Branches, invars: Sequence[Atom], outvars: Sequence[Var]) -> JaxprEqn:
+            if branches is found.staged:  # the index comes first, before what was saved
+                invars = [invars[n], *invars[:n], *invars[n + 1:]]
+            return _remade(eqn, branches, invars, outvars)
+
+        return carrying.recompute(eqn, found, unknown_in, remake)
 
     @hookimpl
     def dce(self, eqn: Any, used_out: Any) -> Any:

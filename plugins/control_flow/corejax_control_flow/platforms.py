@@ -30,6 +30,7 @@ from corejax.core import (
 )
 from corejax.errors import CorejaxNotImplementedError, CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.plugin import Sample, carrying, define, hookimpl
+from corejax_control_flow._branch_saving import saving
 from corejax_control_flow._branches import (
     Branches,
     backward,
@@ -117,6 +118,11 @@ class PlatformDependent:
     @hookimpl
     def partial_eval(self, eqn: Any, unknown_in: Any) -> Any:
         return carrying.divide(eqn, split(eqn.params["branches"], tuple(unknown_in)), partial(_remade, eqn))
+
+    @hookimpl
+    def recompute(self, eqn: Any, unknown_in: Any, saved_by: carrying.Policy) -> Any:
+        found = saving(eqn.params["branches"], tuple(unknown_in), saved_by)
+        return carrying.recompute(eqn, found, unknown_in, partial(_remade, eqn))
 
     @hookimpl
     def dce(self, eqn: Any, used_out: Any) -> Any:

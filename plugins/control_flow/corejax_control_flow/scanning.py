@@ -48,7 +48,7 @@ from corejax.ir.surgery import dce, inline
 from corejax.plugin import Sample, carrying, define, hookimpl, public, roles, shaping, structures
 from corejax_control_flow._scan_body import Body
 from corejax_control_flow._scan_lowering import Loop, lower_scan
-from corejax_control_flow._scan_splitting import split_scan
+from corejax_control_flow._scan_splitting import saving_scan, split_scan
 from corejax_control_flow._types import all_fit, text_of
 
 __all__ = ["map", "scan"]
@@ -167,6 +167,20 @@ class Scan:
         split = _split(_body_of(eqn), tuple(unknown_in))
         fresh = [_stacked(aval, eqn.params["length"]) for aval in split.fresh_avals]
         return carrying.divide(eqn, split, partial(_with_body, eqn), fresh)
+
+    @hookimpl
+    def recompute(self, eqn: Any, unknown_in: Any, saved_by: carrying.Policy) -> Any:
+        body = _body_of(eqn)
+        found, unknown_in = saving_scan(body, tuple(unknown_in), saved_by)
+        n = len(found.saved)
+
+        def remake(part: Body, invars: Sequence[Atom], outvars: Sequence[Var]) -> JaxprEqn:
+            if part is found.staged:  # what was saved are inputs, after its own
+                invars = [*invars[n:], *invars[:n]]
+            return _with_body(eqn, part, invars, outvars)
+
+        fresh = [_stacked(aval, eqn.params["length"]) for aval in found.fresh_avals]
+        return carrying.recompute(eqn, found, unknown_in, remake, fresh)
 
     @hookimpl
     def dce(self, eqn: Any, used_out: Any) -> Any:

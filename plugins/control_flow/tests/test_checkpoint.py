@@ -16,6 +16,13 @@ X = np.array([0.3, -0.7, 1.1])
 V = np.array([0.5, 0.25, -1.0])
 
 
+class Unhashable:
+    __hash__ = None
+
+    def __call__(self, primitive, *avals, **params):
+        return True
+
+
 def layer(x):
     return lax.sin(lax.sin(lax.sin(x))) * x
 
@@ -159,8 +166,13 @@ def test_remat_is_another_name_and_both_decorate_with_options():
 
 @pytest.mark.parametrize(("call", "message"), [
     (lambda: cj.checkpoint(3), "checkpoint: expected a function"),
-    (lambda: cj.checkpoint(layer, policy=print), "policies are not supported yet"),
+    (lambda: cj.checkpoint(layer, policy="dots"), "a policy must be a function"),
+    (lambda: cj.checkpoint(layer, policy=Unhashable()), "a policy must be hashable"),
     (lambda: cj.checkpoint(layer, prevent_cse=2), "prevent_cse must be True or False"),
+    (lambda: cj.checkpoint(layer, prevent_cse=(1, 0)), "prevent_cse must be True or False"),
+    (lambda: cj.checkpoint(layer, prevent_cse=(True,) * 3)(1.0), "prevent_cse must have a flag for each argument"),
+    (lambda: cj.checkpoint(layer, concrete=True), "there is no concrete="),
+    (lambda: cj.checkpoint(layer, static_argnames="nobody"), "static_argnames has 'nobody'"),
     (lambda: cj.checkpoint(layer, static_argnums="x"), "static_argnums must be positions"),
     (lambda: cj.checkpoint(layer)("x"), r"args\[0\] is a str"),
     (lambda: cj.checkpoint(lambda x: "x")(1.0), "result is a str"),

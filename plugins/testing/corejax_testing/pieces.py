@@ -12,7 +12,7 @@ from corejax import checkpoint, jit, jvp, linearize, vjp
 from corejax.core import dtypes, partial_eval_jaxpr
 from corejax.errors import CorejaxKeyError, CorejaxNotImplementedError
 from corejax.ir import consts_to_operands, dce_closed, eval_jaxpr, jaxpr_as_fun
-from corejax.plugin import roles
+from corejax.plugin import carrying, roles
 from corejax_testing.case import Case
 from corejax_testing.check import check
 from corejax_testing.comparing import worst
@@ -77,6 +77,38 @@ def programs_split_by_what_is_known(case: Case) -> None:
         waited = eval_jaxpr(staged, (), *residuals, *itertools.compress(operands, unknown_in))
         found = iter(now), iter(waited)
         same(case, "partial_eval", how, plain, [next(found[unknown]) for unknown in unknown_out], todo)
+
+
+@check("recompute")
+def what_waits_is_computed_again_but_for_what_is_saved(case: Case) -> None:
+    """For every subset of known operands, and whatever is saved, the part that waits computes all results again."""
+    if case.primitive.recompute is None:
+        raise NotApplicable("it is saved or computed again as a whole")
+    jaxpr, consts = consts_to_operands(program_of(case))
+    plain, operands = case.apply(*case.args), [*consts, *case.args]
+    todo = "let the known equation return what is saved, and the staged one compute all results from that and operands"
+    for flags in subsets(case, len(case.args)):
+        unknown_in = (*[False] * len(consts), *flags)
+        for saved, policy in _POLICIES.items():
+            parts = carrying.split_saving(jaxpr, unknown_in, policy)
+            how = f"with the operands {_unset(flags)} known, and {saved} saved"
+            for part in (parts.known, parts.staged):
+                typed(case, "recompute", how, part, todo)
+            given = [x for x, unknown in zip(operands, unknown_in, strict=True) if not unknown]
+            outs = eval_jaxpr(parts.known, (), *given)
+            found = iter(outs)
+            now = {i: next(found) for i, unknown in enumerate(parts.unknown_out) if not unknown}
+            fresh = [*found]
+            same(case, "recompute", how, [plain[i] for i in now], [*now.values()], todo)
+            kept = [now[i] if where == "result" else fresh[i] for where, i in parts.saved]
+            again = eval_jaxpr(parts.staged, (), *kept, *operands)
+            same(case, "recompute", f"{how}: computed again", plain, again, todo)
+
+
+#: What `checkpoint` may save: nothing, everything, and about every other operation.
+_POLICIES: dict[str, Callable[..., bool]] = {
+    "nothing": lambda *_, **__: False, "everything": lambda *_, **__: True,
+    "some": lambda primitive, *_, **__: len(primitive.name) % 2 == 0}
 
 
 @check("linearize")

@@ -16,7 +16,8 @@ from corejax_collectives.permuting import Tree as ___Tree
 from corejax_collectives.reducing import Tree as _____Tree
 from corejax_collectives.shard_mapping import Axes, Specs
 from corejax_collectives.varying import Tree as ____Tree
-from corejax_control_flow.call import Flags
+from corejax_control_flow.call import Flags as _Flags
+from corejax_control_flow.checkpointing import Flags, Policy
 from corejax_control_flow.conditional import Result
 from corejax_control_flow.scanning import Carry, Stacked
 from corejax_fft.transforming import FftType as FftType
@@ -350,11 +351,12 @@ def ceil(x: ArrayLike) -> Array:
     [2.0, -1.0]
     """
 
-def checkpoint_call(*operands: ArrayLike, jaxpr: Jaxpr, prevent_cse: bool = True, differentiated: bool = False) -> list[Array]:
-    """`checkpoint_call(*operands, jaxpr=..., prevent_cse=True, differentiated=False)`: call a jaxpr, recomputed.
+def checkpoint_call(*operands: ArrayLike, jaxpr: Jaxpr, prevent_cse: bool | Flags = True, differentiated: bool = False, policy: Policy | None = None) -> list[Array]:
+    """`checkpoint_call(*operands, jaxpr=..., prevent_cse=True, differentiated=False, policy=None)`: call, recomputed.
 
-    The jaxpr has no constvars. `differentiated` marks a call that computes values a second time; `prevent_cse` keeps
-    the compiler from noticing that they were computed before.
+    The jaxpr has no constvars. `differentiated` marks a call that computes values a second time; `prevent_cse`, a flag
+    or one for each operand, keeps the compiler from noticing that they were computed before. A `policy` says what is
+    saved; without one, nothing is.
 
     >>> staged = stage(lambda x: [x + 1.0], [ShapedArray((), "float64")])
     >>> checkpoint_call(np.float64(2.0), jaxpr=staged.jaxpr)
@@ -1104,6 +1106,13 @@ def mulhi(x: ArrayLike, y: ArrayLike) -> Array:
 
     >>> mulhi(np.array([100, -100], np.int8), np.int8(100)).tolist()
     [39, -40]
+    """
+
+def name(x: ArrayLike, *, name: str) -> Array:
+    """`name(x, name=...)`: x itself, which a policy of `checkpoint` may save by its name.
+
+    >>> name(np.arange(3), name="steps").tolist()
+    [0, 1, 2]
     """
 
 def ne(x: ArrayLike, y: ArrayLike) -> Array:
@@ -2235,7 +2244,7 @@ def with_sharding_constraint(x: ______Tree, shardings: Any) -> ______Tree:
     [0.0, 2.0, 4.0]
     """
 
-def xla_call(*operands: ArrayLike, jaxpr: Jaxpr, name: str = '', donated: Flags | None = None, inline: bool = False, keep_unused: bool = False) -> list[Array]:
+def xla_call(*operands: ArrayLike, jaxpr: Jaxpr, name: str = '', donated: _Flags | None = None, inline: bool = False, keep_unused: bool = False) -> list[Array]:
     """`xla_call(*operands, jaxpr=..., name="", donated=None, inline=False, keep_unused=False)`: call a jaxpr.
 
     The jaxpr has no constvars. `donated` says which operands' memory the program may reuse. With `inline`, the call is
