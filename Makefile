@@ -76,7 +76,7 @@ test-matrix:
 # each mode, and so many calls of each function of corejax.numpy, and the quick tests on every CPython and jaxlib that is
 # found. If ARRAY_API_SUITE is a checkout of the array API's test suite, which isn't part of this repository, so is that.
 PROGRAMS ?= 20000
-MODES := closures bits32 bits64 types clashes
+MODES := closures memory bits32 bits64 types clashes
 PROGRAMS_OF_A_MODE ?= 5000
 RANDOM_PROGRAMS = $(TEST_ENV) JAX_ENABLE_X64=1 .venv-parity/bin/python -m tests.random_programs --processes $(WORKERS)
 CALLS ?= 20

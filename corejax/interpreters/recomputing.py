@@ -8,15 +8,17 @@ which asks about the equations within.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from corejax.base.avals import ShapedArray
 from corejax.base.caches import WeakCache
 from corejax.base.errors import CorejaxTypeError, kind_of
 from corejax.base.source import here
+from corejax.installed.roles import roles
 from corejax.interpreters.splitting import Flags, Place, Split
+from corejax.interpreters.staging import stage_closed
 from corejax.ir.arguments import check_each
-from corejax.ir.surgery import dce, select_outputs
+from corejax.ir.surgery import dce, inline, select_outputs
 from corejax.kernel.axes import AxisEnv
 from corejax.kernel.context import context
 from corejax.kernel.jaxpr import Atom, Jaxpr, JaxprEqn, Var, no_effects
@@ -63,13 +65,11 @@ class Offloadable(Decision):
         return f"Offloadable(src={self.src!r}, dst={self.dst!r})"
 
 
-def saves(policy: Policy, eqn: JaxprEqn) -> bool:
-    """Whether a policy saves the results of an equation."""
+def decision(policy: Policy, eqn: JaxprEqn) -> bool | Decision:
+    """Whether a policy saves the results of an equation, and where."""
     answer = policy(eqn.primitive, *[x.aval for x in eqn.invars], **eqn.params)
-    if answer is True or answer is False:
+    if answer is True or answer is False or isinstance(answer, Decision):
         return answer
-    if isinstance(answer, Decision):
-        return bool(answer)
     raise CorejaxTypeError(
         "checkpoint: the policy must say whether results are saved", got=f"{kind_of(answer)}: {answer!r:.60}, for "
         f"{eqn.primitive}", wanted="True or False, or ad_checkpoint.Saveable, Recompute or Offloadable(src, dst)",
@@ -104,10 +104,8 @@ def _split(jaxpr: Jaxpr, unknown_in: Flags, policy: Policy, axes: AxisEnv) -> Sa
     kept: dict[Var, None] = {}
     for eqn in jaxpr.eqns:
         known, staged, unknown_out, saved = _parts(eqn, tuple([x in unknown for x in eqn.invars]), policy)
-        if known is not None:
-            now.append(known)
-        if staged is not None:
-            later.append(staged)
+        now += known
+        later += staged
         unknown.update([v for v, u in zip(eqn.outvars, unknown_out, strict=True) if u])
         kept.update(dict.fromkeys(saved))
     unknown_out = tuple([x in unknown for x in jaxpr.outvars])
@@ -126,25 +124,44 @@ def _program(whole: Jaxpr, invars: Sequence[Var], outvars: Sequence[Atom], eqns:
     return whole.replace(invars=invars, outvars=outvars, eqns=eqns, effects=effects)
 
 
-def _parts(eqn: JaxprEqn, unknown_in: Flags, policy: Policy
-           ) -> tuple[JaxprEqn | None, JaxprEqn | None, Sequence[bool], Sequence[Var]]:
-    """What a `recompute` hook returns, also for primitives without one."""
+_Parts: TypeAlias = tuple[Sequence[JaxprEqn], Sequence[JaxprEqn], Sequence[bool], Sequence[Var]]
+
+
+def _parts(eqn: JaxprEqn, unknown_in: Flags, policy: Policy) -> _Parts:
+    """What is computed of an equation now and later, which results are unknown, and what is saved for later."""
     primitive, outs = eqn.primitive, eqn.outvars
     if unknown_in and False not in unknown_in:
-        return None, eqn, [True] * len(outs), []
+        return (), [eqn], [True] * len(outs), ()
     if primitive.recompute is not None:
-        return primitive.recompute(eqn, unknown_in, policy)  # type: ignore[no-any-return]
+        known, staged, unknown_out, saved = primitive.recompute(eqn, unknown_in, policy)
+        return () if known is None else [known], [staged], unknown_out, saved
     if True not in unknown_in:
-        # an effect happens once, so what comes of it is kept
-        if eqn.effects or saves(policy, eqn):
-            return eqn, None, [False] * len(outs), outs
-        return eqn, eqn, [False] * len(outs), []
+        how = True if eqn.effects else decision(policy, eqn)  # an effect happens once, so what comes of it is kept
+        if isinstance(how, Offloadable):
+            return _offloaded(eqn, how)
+        return [eqn], () if how else [eqn], [False] * len(outs), outs if how else ()
     if primitive.partial_eval is None:
-        return None, eqn, [True] * len(outs), []
+        return (), [eqn], [True] * len(outs), ()
     known, staged, unknown_out, residuals = primitive.partial_eval(eqn, unknown_in)
-    if eqn.effects or saves(policy, eqn):
-        return known, staged, unknown_out, [*[v for v, u in zip(outs, unknown_out, strict=True) if not u], *residuals]
-    return known, eqn, unknown_out, []
+    saved = [*[v for v, u in zip(outs, unknown_out, strict=True) if not u], *residuals]
+    now = () if known is None else [known]
+    if eqn.effects or decision(policy, eqn):
+        return now, () if staged is None else [staged], unknown_out, saved
+    return now, [eqn], unknown_out, ()
+
+
+def _offloaded(eqn: JaxprEqn, how: Offloadable) -> _Parts:
+    """Results that are moved to other memory, and back."""
+    there: list[JaxprEqn] = []
+    back: list[JaxprEqn] = []
+    kept: list[Any] = []
+    for var in eqn.outvars:
+        eqns, (moved,) = inline(stage_closed(lambda x: [roles.to_memory(x, how.dst)], [var.aval], ""), [var])
+        there += eqns
+        kept.append(moved)
+        eqns, _ = inline(stage_closed(lambda x: [roles.to_memory(x, how.src)], [var.aval], ""), [moved])
+        back += [*eqns[:-1], eqns[-1].replace(outvars=[var])]
+    return [eqn, *there], back, [False] * len(eqn.outvars), kept
 
 
 def split_again(jaxpr: Jaxpr, unknown_in: Sequence[bool], policy: Policy) -> Split[Jaxpr]:

@@ -136,7 +136,7 @@ def test_values_that_programs_are_widened_for_have_the_cotangents_of_all_devices
     loss = cj.jit(lambda xs: (f(xs[0], xs[1]) * weights).sum())
     wanted = differences(lambda xs: loss(xs).item(), xs)
     np.testing.assert_allclose(wanted, np.asarray(cj.jit(cj.grad(loss))(xs)), rtol=1e-6, atol=1e-8)
-    for policy in (None, cj.checkpoint_policies.everything_saveable, lambda primitive, *_, **__: primitive.name == "sin"):
+    for policy in (None, cj.checkpoint_policies.everything_saveable, lambda p, *_, **__: p.name == "sin"):
         found = cj.grad(cj.checkpoint(loss, policy=policy))(xs)
         np.testing.assert_allclose(wanted, np.asarray(found), rtol=1e-6, atol=1e-8)
     second = differences(lambda xs: (cj.jit(cj.grad(loss))(xs) * np.ones((2, 4))).sum().item(), xs)

@@ -195,6 +195,8 @@ KNOWN: list[Known] = [
           ("value",), singular_twice),
     Known("A rule of a custom_jvp returns a tangent that isn't mapped for a result that is: jax fails.", "jax",
           ("accepted", "shape"), lambda failure: "custom_jvp" in failure.program.text and failure.maps),
+    Known("prevent_cse may be a flag for each argument; jax fails where a call with such flags is split or is"
+          " differentiated twice.", "jax", ("accepted",), lambda failure: ", prevent_cse=(" in failure.program.text),
     Known("A result of vmap that no operand is mapped in keeps its weak type, as under jit; jax loses it.", "jax",
           ("weak",), lambda failure: failure.maps and "got ~" in failure.what),
     Known("A function whose two rules are both None has tangents of zero; jax fails on the zeros that it makes.", "jax",

@@ -54,7 +54,8 @@ class Jax(Oracle):
 
     def __init__(self, bits: int = 64) -> None:
         import jax
-        import jax.numpy  # programs have it as `api.numpy`
+        import jax.ad_checkpoint  # programs have these as `api.ad_checkpoint` and `api.numpy`
+        import jax.numpy
         jax.config.update("jax_enable_x64", bits == 64)
         self.jax = jax
 

@@ -27,7 +27,7 @@ class Plain(Uncompiled):
     """Without jit, checkpoint and batches: one element runs after the other."""
 
     @staticmethod
-    def checkpoint(fun: Any) -> Any:
+    def checkpoint(fun: Any, **options: Any) -> Any:
         return fun
 
     @staticmethod

@@ -12,7 +12,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from . import calls, closures, control_flow, custom_rules  # noqa: F401  they fill the table of kinds
+from . import calls, closures, control_flow, custom_rules, saving  # noqa: F401  they fill the table of kinds
 from .making import USUAL, Flavour, Maker
 from .slots import Slot, constants, of_width
 from .transforming import MATRIX, NAMES, NEEDS, Transformations

@@ -28,6 +28,7 @@ from corejax import lax
 from corejax.core import (
     Array,
     Jaxpr,
+    Linear,
     Literal,
     ShapedArray,
     Zero,
@@ -242,8 +243,10 @@ class CustomPullback:
         residuals, primals, _ = _parts(args, pullback, nonzero)
         cts = carrying.with_zeros(cotangents, [dtypes.is_inexact(aval.dtype) for aval in pullback.out_avals],
                                   [aval.tangent for aval in pullback.out_avals])
-        back = pullback.bwd(residuals, cts)
-        return [None] * (len(residuals) + len(primals)) + carrying.marked(back, nonzero)
+        back = carrying.marked(pullback.bwd(residuals, cts), nonzero)
+        n = len(residuals) + len(primals)
+        # a rule around it may have made a tangent that is a number
+        return [*[None] * n, *[ct if type(x) is Linear else None for ct, x in zip(back, args[n:], strict=True)]]
 
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, pullback: Any, nonzero: tuple[bool, ...]) -> Any:

@@ -12,10 +12,11 @@ from corejax_control_flow.call import xla_call
 from corejax_control_flow.checkpointing import call_checkpointed
 from corejax_control_flow.exporting import exported_call as bind_exported
 from corejax_control_flow.looping import while_loop
+from corejax_control_flow.memories import to_memory as move
 from corejax_control_flow.scanning import map as map_by_scan, scan
 
 __all__ = ["checkpoint", "custom_jvp", "custom_vjp", "exported_call", "scan", "sequential_map", "staged_call",
-           "while_loop"]
+           "to_memory", "while_loop"]
 
 #: The primitive behind `jit`.
 staged_call = xla_call
@@ -39,6 +40,11 @@ def sequential_map(f: Callable[[Sequence[Any]], Any], xs: Sequence[Any]) -> Any:
     if isinstance(outs[0], (list, tuple)):
         return [roles.stack(parts) for parts in zip(*outs, strict=True)]
     return roles.stack(outs)
+
+
+def to_memory(x: Any, kind: str) -> Any:
+    """The value in memory of that kind, in a program for a device that has some."""
+    return move.primitive.bind(x, kind=kind)
 
 
 def custom_jvp(fun: Callable[..., Any], nondiff: Sequence[int]) -> CustomDerivatives:

@@ -10,6 +10,7 @@ from corejax import make_jaxpr, vjp
 from corejax.core import Jaxpr, JaxprEqn, ShapedArray, Var, check_callable, describe, paths_of
 from corejax.plugin import public
 from corejax_control_flow.call import xla_call
+from corejax_control_flow.memories import to_memory
 
 __all__ = ["print_saved_residuals", "saved_residuals"]
 
@@ -107,5 +108,8 @@ def _made(jaxpr: Jaxpr, var: Any) -> tuple[str, str]:
         atom = inner.outvars[eqn.outvars.index(var)]
         if type(atom) is Var and atom not in inner.invars:
             return _made(inner, atom)
+    if eqn.primitive is to_memory.primitive:
+        what, where = _made(jaxpr, eqn.invars[0])
+        return f"{what}, in {eqn.params['kind']}", where
     name = eqn.params.get("name")
     return f"{eqn.primitive.name} {name!r}" if isinstance(name, str) else eqn.primitive.name, describe(eqn.source) or ""

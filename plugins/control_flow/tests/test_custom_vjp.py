@@ -518,3 +518,14 @@ def test_a_pickle_of_a_function_that_lost_its_rules_is_refused_by_name(monkeypat
     monkeypatch.setattr(sys.modules[__name__], "decorated", lax.sin)
     with pytest.raises(CorejaxValueError, match="decorated in .* has no custom derivatives, but had some"):
         pickle.loads(data)
+
+
+def test_a_tangent_that_a_rule_around_it_made_of_a_number():
+    split = cj.custom_jvp(lambda x: (x, x * x))
+    split.defjvp(lambda primals, tangents: (split(*primals), (tangents[0] * 3.0, 0.0)))
+    joined = cj.custom_vjp(lambda x, y: x * y)
+    joined.defvjp(lambda x, y: (joined(x, y), (x, y)), lambda xy, ct: (ct * xy[1] * 5.0, ct * xy[0]))
+    f = cj.jit(lambda x: joined(*split(x)))
+    np.testing.assert_allclose(3.0 * 5.0 * 4.0, cj.grad(f)(2.0))
+    np.testing.assert_allclose(3.0 * 5.0 * 4.0, cj.jit(cj.grad(f))(2.0))
+    np.testing.assert_allclose([60.0, 135.0], cj.vmap(cj.grad(f))(np.array([2.0, 3.0])))

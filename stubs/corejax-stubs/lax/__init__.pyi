@@ -2174,6 +2174,15 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     [[1, 2, 1, 2], [1, 2, 1, 2]]
     """
 
+def to_memory(x: ArrayLike, *, kind: str) -> Array:
+    """`to_memory(x, kind=...)`: x, in memory of that kind where a compiled program's device has several.
+
+    On a CPU, and outside of programs, it is x where it is. The kinds are XLA's: "device", "pinned_host".
+
+    >>> to_memory(2.0, kind="pinned_host").item()
+    2.0
+    """
+
 def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     """`top_k(operand, k, *, axis=-1)`: the k largest elements along an axis, falling, and their places as int32.
 
