@@ -31,6 +31,7 @@ from benchmarks import (
     network_rows,
     numpy_rows,
     plot,
+    policy_rows,
     public,
     random_rows,
     real,
@@ -60,6 +61,7 @@ SECTIONS: dict[str, tuple[str, Mapping[str, rows.Measure]]] = {
     "real": ("Real programs, compiled", real.REAL),
     "loops": ("Loops, compiled", loops.LOOPS),
     "nn": ("Networks", network_rows.NETWORKS),
+    "saved": ("What is saved for a gradient through twelve transformer blocks", policy_rows.SAVED),
     "random": ("Random numbers", random_rows.RANDOM),
     "numpy": ("Programs written with jax.numpy", numpy_rows.NUMPY),
     "memory": ("Memory", memory.MEMORY)}
