@@ -274,7 +274,7 @@ NOT_TIMED: dict[str, str] = {
         lax.ragged_all_to_all lax.reduce_scatter lax.shard_map lax.sharding_constraint lax.with_sharding_constraint
         lax.xla_pmap""",
     "a primitive behind other functions, which are timed": """lax.approx_top_k lax.checkpoint_call lax.composite_call
-        lax.custom_call lax.custom_pullback lax.dce_sink lax.exported_call lax.name lax.stage_value lax.stage
+        lax.custom_call lax.custom_pullback lax.dce_sink lax.exported_call lax.checkpoint_name lax.stage_value lax.stage
         lax.to_memory lax.untaken
         lax.with_accuracy lax.xla_call lax.select_and_gather_add lax.select_and_scatter lax.select_and_scatter_add
         lax.reduce_window_max lax.reduce_window_min lax.reduce_window_sum""",

@@ -10,7 +10,7 @@ from corejax_control_flow.linear_solving import custom_linear_solve
 from corejax_control_flow.looping import fori_loop, while_loop
 from corejax_control_flow.marks import dce_sink, stage, stage_value
 from corejax_control_flow.memories import to_memory
-from corejax_control_flow.naming import name
+from corejax_control_flow.naming import checkpoint_name
 from corejax_control_flow.platforms import platform_dependent
 from corejax_control_flow.root_finding import custom_root
 from corejax_control_flow.saved import saved_residuals
@@ -18,8 +18,8 @@ from corejax_control_flow.scanning import map, scan
 from corejax_control_flow.tokens import TOKEN, after_all, create_token
 
 __all__ = [
-    "TOKEN", "after_all", "checkpoint_call", "composite", "composite_call", "cond", "create_token", "custom_call",
-    "custom_linear_solve", "custom_pullback", "custom_root", "dce_sink", "exported_call", "fori_loop", "map", "name",
-    "platform_dependent", "saved_residuals", "scan", "stage", "stage_value", "switch", "to_memory", "while_loop",
-    "xla_call",
+    "TOKEN", "after_all", "checkpoint_call", "checkpoint_name", "composite", "composite_call", "cond", "create_token",
+    "custom_call", "custom_linear_solve", "custom_pullback", "custom_root", "dce_sink", "exported_call", "fori_loop",
+    "map", "platform_dependent", "saved_residuals", "scan", "stage", "stage_value", "switch", "to_memory",
+    "while_loop", "xla_call",
 ]

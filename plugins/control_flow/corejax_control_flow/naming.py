@@ -1,33 +1,45 @@
-"""`name`: a value with a name, by which policies of `checkpoint` choose what is saved."""
+"""`checkpoint_name`: a name for a value, by which policies of `checkpoint` choose what is saved."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from corejax.core import Array, ArrayLike, ShapedArray
+from corejax.core import ShapedArray, flatten, here, namer, values
+from corejax.errors import CorejaxTypeError, kind_of
 from corejax.plugin import Sample, define, hookimpl
 
-__all__ = ["name"]
+__all__ = ["checkpoint_name"]
+
+Tree = TypeVar("Tree")
 
 
-class Name:
-    """`name(x, name=...)`: x itself, which a policy of `checkpoint` may save by its name.
+class CheckpointName:
+    """`checkpoint_name(x, name)`: x, an array or a pytree of arrays, with a name for policies of `checkpoint`.
 
-    >>> name(np.arange(3), name="steps").tolist()
-    [0, 1, 2]
+    Those of `corejax.checkpoint_policies` go by names.
+
+    >>> import corejax as cj
+    >>> cj.ad_checkpoint.checkpoint_name({"a": 1.0}, "start")
+    {'a': Array(1., dtype=float64, weak_type=True)}
     """
 
-    name = "name"
+    name = "checkpoint_name"
     structural = True
     cheap = True
 
     def function(self, bind: Callable[..., Any]) -> Any:
-        def name(x: ArrayLike, *, name: str) -> Array:
-            return bind(x, name=name)  # type: ignore[no-any-return]
-        return name
+        def checkpoint_name(x: Tree, name: str) -> Tree:
+            if not isinstance(name, str):
+                raise CorejaxTypeError("checkpoint_name: the name must be a string", where=here(), wanted="a string",
+                                       got=f"{kind_of(name)}: {name!r:.60}", todo="checkpoint_name(x, 'attention')")
+            leaves, tree = flatten(x)
+            named: Tree = tree.unflatten(
+                [bind(leaf, name=name) for leaf in values(leaves, "checkpoint_name", namer("x", x))])
+            return named
+        return checkpoint_name
 
     @hookimpl
     def impl(self, args: Any) -> Any:
@@ -60,5 +72,5 @@ class Name:
             yield Sample([x], {"name": f"value {i}"}, results=x)
 
 
-name: Any = define(Name())
-_named = name.primitive.bind
+checkpoint_name: Any = define(CheckpointName())
+_named = checkpoint_name.primitive.bind

@@ -10,7 +10,7 @@ its results are saved. Public as `corejax.checkpoint_policies`.
 ...     return lax.cos(cj.ad_checkpoint.checkpoint_name(lax.exp(lax.exp(x)), "angle"))
 >>> print(cj.saved_residuals(f, 1.0))
 ~f64[]  8 B  the argument x
-~f64[]  8 B  name 'angle', ...
+~f64[]  8 B  checkpoint_name 'angle', ...
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class _Named:
 
     def __call__(self, primitive: Any, *avals: Any, **params: Any) -> Any:
         saved, left_out, moved, to, named, others = self._parts
-        if primitive.name != "name":
+        if primitive.name != "checkpoint_name":
             return others
         name = params["name"]
         return to if name in moved else name in saved or (named and name not in left_out)

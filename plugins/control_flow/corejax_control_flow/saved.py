@@ -6,9 +6,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from corejax import make_jaxpr, vjp
 from corejax.core import Jaxpr, JaxprEqn, ShapedArray, Var, check_callable, describe, paths_of
-from corejax.plugin import public
+from corejax.plugin import make_jaxpr, public, vjp
 from corejax_control_flow.call import xla_call
 from corejax_control_flow.memories import to_memory
 

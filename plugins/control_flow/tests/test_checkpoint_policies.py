@@ -132,10 +132,10 @@ def kept(f, *args):
 
 @pytest.mark.parametrize(("policy", "wanted"), [
     ("nothing", []), ("products", [("dot_general", (4,))]), ("products without batch", [("dot_general", (4,))]),
-    ("the name", [("name 'h'", (4,))]), ("names but one", [("name 'h'", (4,))]),
+    ("the name", [("checkpoint_name 'h'", (4,))]), ("names but one", [("checkpoint_name 'h'", (4,))]),
     ("offloaded", [("dot_general, in pinned_host", (4,))]),
-    ("both", [("dot_general", (4,)), ("name 'h'", (4,)), ("name 's'", (4,))]),
-    ("names offloaded", [("name 'h', in pinned_host", (4,)), ("name 's'", (4,))]),
+    ("both", [("checkpoint_name 'h'", (4,)), ("checkpoint_name 's'", (4,)), ("dot_general", (4,))]),
+    ("names offloaded", [("checkpoint_name 'h', in pinned_host", (4,)), ("checkpoint_name 's'", (4,))]),
 ])
 def test_what_a_policy_says_is_saved_and_nothing_else(policy, wanted):
     assert wanted == kept(cj.checkpoint(plain, policy=CHOSEN[policy]), X, W)
@@ -207,7 +207,7 @@ def test_a_policy_sees_types_and_params():
     avals, params = seen["dot_general"]
     assert (ShapedArray((4,), "float64"), ShapedArray((4, 4), "float64")) == avals
     assert "dimension_numbers" in params
-    assert {"name": "s"} == seen["name"][1] or {"name": "h"} == seen["name"][1]
+    assert {"name": "s"} == seen["checkpoint_name"][1] or {"name": "h"} == seen["checkpoint_name"][1]
 
 
 def test_equal_policies_find_the_same_program_again():
@@ -321,7 +321,7 @@ def test_residuals_say_where_they_come_from(capsys):
     ad_checkpoint.print_saved_residuals(saving, {"x": X}, scale=2.0)
     lines = capsys.readouterr().out.splitlines()
     assert ["f64[4]", "32", "B", "the", "argument", "point['x']"] == lines[0].split()
-    assert "name 'scaled'" in lines[2] and 3 == len(lines)
+    assert "checkpoint_name 'scaled'" in lines[2] and 3 == len(lines)
     assert "" == str(cj.saved_residuals(lambda x: 2.0 * x, X)) == str(cj.saved_residuals(lambda: 1.0))
     shapes = cj.saved_residuals(lambda x: lax.sin(x), cj.ShapeDtypeStruct((10 ** 6, 10 ** 6), np.float32))
     assert 4 * 10 ** 12 == shapes.nbytes
@@ -331,9 +331,9 @@ def test_names_are_of_whatever_is_in_a_tree():
     found = checkpoint_name({"a": np.float32(1.0), "b": [2, None]}, "x")
     assert np.float32 == found["a"].dtype and 2 == found["b"][0] and found["b"][1] is None
     jaxpr = cj.make_jaxpr(lambda x: checkpoint_name((x, x), "x"))(1.0)
-    assert ["name", "name"] == [eqn.primitive.name for eqn in jaxpr.eqns]
+    assert ["checkpoint_name"] * 2 == [eqn.primitive.name for eqn in jaxpr.eqns]
     both = cj.make_jaxpr(lambda x, t: cj.jvp(lambda x: checkpoint_name(x, "x"), (x,), (t,)))(1.0, 1.0)
-    assert 1 == count(both.jaxpr, "name")
+    assert 1 == count(both.jaxpr, "checkpoint_name")
     key = cj.random.key(0)
     assert key == checkpoint_name(key, "key")
 

@@ -8,24 +8,25 @@ from collections.abc import Callable, Hashable, Sequence
 from corejax.core import AnyMesh, Array, ArrayLike, DTypeLike, Jaxpr, Mesh, NamedSharding, Primitive
 from corejax.plugin import carrying
 from corejax_collectives._axes import Groups, Names
-from corejax_collectives.constraining import Tree as ______Tree
+from corejax_collectives.constraining import Tree as _______Tree
 from corejax_collectives.exchanging import Tree as _Tree
 from corejax_collectives.gathering import Tree
 from corejax_collectives.parallel_mapping import Dims
-from corejax_collectives.permuting import Tree as ___Tree
-from corejax_collectives.reducing import Tree as _____Tree
+from corejax_collectives.permuting import Tree as ____Tree
+from corejax_collectives.reducing import Tree as ______Tree
 from corejax_collectives.shard_mapping import Axes, Specs
-from corejax_collectives.varying import Tree as ____Tree
+from corejax_collectives.varying import Tree as _____Tree
 from corejax_control_flow.call import Flags as _Flags
 from corejax_control_flow.checkpointing import Flags, Policy
 from corejax_control_flow.conditional import Result
+from corejax_control_flow.naming import Tree as __Tree
 from corejax_control_flow.scanning import Carry, Stacked
 from corejax_fft.transforming import FftType as FftType
 from corejax_lax_basic import PrecisionLike as _PrecisionLike
 from corejax_lax_basic._axes import Shape
 from corejax_lax_basic._placing import GatherDimensionNumbers as GatherDimensionNumbers, GatherScatterMode as GatherScatterMode, ScatterDimensionNumbers as ScatterDimensionNumbers
 from corejax_lax_basic.accuracy import AccuracyMode as AccuracyMode, Canonical, Tolerance as Tolerance
-from corejax_lax_basic.identity import Tree as __Tree
+from corejax_lax_basic.identity import Tree as ___Tree
 from corejax_lax_basic.linear_algebra import DotDimensionNumbers as DotDimensionNumbers
 from corejax_lax_basic.precision import DotAlgorithm as DotAlgorithm, DotAlgorithmPreset as DotAlgorithmPreset, Precision as Precision, PrecisionLike as PrecisionLike
 from corejax_lax_basic.ragged import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
@@ -361,6 +362,16 @@ def checkpoint_call(*operands: ArrayLike, jaxpr: Jaxpr, prevent_cse: bool | Flag
     >>> staged = stage(lambda x: [x + 1.0], [ShapedArray((), "float64")])
     >>> checkpoint_call(np.float64(2.0), jaxpr=staged.jaxpr)
     [Array(3., dtype=float64)]
+    """
+
+def checkpoint_name(x: __Tree, name: str) -> __Tree:
+    """`checkpoint_name(x, name)`: x, an array or a pytree of arrays, with a name for policies of `checkpoint`.
+
+    Those of `corejax.checkpoint_policies` go by names.
+
+    >>> import corejax as cj
+    >>> cj.ad_checkpoint.checkpoint_name({"a": 1.0}, "start")
+    {'a': Array(1., dtype=float64, weak_type=True)}
     """
 
 def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
@@ -1108,13 +1119,6 @@ def mulhi(x: ArrayLike, y: ArrayLike) -> Array:
     [39, -40]
     """
 
-def name(x: ArrayLike, *, name: str) -> Array:
-    """`name(x, name=...)`: x itself, which a policy of `checkpoint` may save by its name.
-
-    >>> name(np.arange(3), name="steps").tolist()
-    [0, 1, 2]
-    """
-
 def ne(x: ArrayLike, y: ArrayLike) -> Array:
     """Is x != y?
 
@@ -1259,7 +1263,7 @@ def nn_sparse_sigmoid(x: ArrayLike) -> Array:
     0.5
     """
 
-def optimization_barrier(operand: __Tree) -> __Tree:
+def optimization_barrier(operand: ___Tree) -> ___Tree:
     """`optimization_barrier(operand)`: a pytree of arrays, unchanged, behind a barrier for the compiler.
 
     The compiler doesn't move computations across it, or see that the values on both sides are equal. The whole operand
@@ -1288,7 +1292,7 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int], window
     ([(0, 1)], [(1, 0)])
     """
 
-def pbroadcast(x: ___Tree, axis_name: Any, source: int) -> ___Tree:
+def pbroadcast(x: ____Tree, axis_name: Any, source: int) -> ____Tree:
     """`pbroadcast(x, axis_name, source)`: all positions along named axes get what the position `source` has.
 
     `x` may be a pytree.
@@ -1298,7 +1302,7 @@ def pbroadcast(x: ___Tree, axis_name: Any, source: int) -> ___Tree:
     [2, 2, 2]
     """
 
-def pcast(x: ____Tree, axis_name: Any, *, to: str) -> ____Tree:
+def pcast(x: _____Tree, axis_name: Any, *, to: str) -> _____Tree:
     """`pcast(x, axis_name, *, to)`: the same values, with a type that says that they vary along these axes.
 
     `x` may be a pytree; `to` must be "varying". Only axes of `cj.shard_map(..., check_vma=True)` appear in types, so
@@ -1328,7 +1332,7 @@ def platform_dependent(*operands: Any, default: Callable[..., Result] | None = N
     Array(3., dtype=float64, weak_type=True)
     """
 
-def pmax(x: _____Tree, axis_name: Any, *, axis_index_groups: Any = None) -> _____Tree:
+def pmax(x: ______Tree, axis_name: Any, *, axis_index_groups: Any = None) -> ______Tree:
     """`pmax(x, axis_name, *, axis_index_groups=None)`: the largest of the values at the positions along named axes.
 
     `x` may be a pytree. NaN wins over every number. Positions that tie share the derivative equally. See `psum`.
@@ -1338,7 +1342,7 @@ def pmax(x: _____Tree, axis_name: Any, *, axis_index_groups: Any = None) -> ____
     [-4.0, 0.0, -2.0]
     """
 
-def pmean(x: _____Tree, axis_name: Any, *, axis_index_groups: Any = None) -> _____Tree:
+def pmean(x: ______Tree, axis_name: Any, *, axis_index_groups: Any = None) -> ______Tree:
     """`pmean(x, axis_name, *, axis_index_groups=None)`: the mean over the positions along named axes. See `psum`.
 
     >>> import numpy as np, corejax as cj
@@ -1346,7 +1350,7 @@ def pmean(x: _____Tree, axis_name: Any, *, axis_index_groups: Any = None) -> ___
     [-2.0, -1.0, 3.0]
     """
 
-def pmin(x: _____Tree, axis_name: Any, *, axis_index_groups: Any = None) -> _____Tree:
+def pmin(x: ______Tree, axis_name: Any, *, axis_index_groups: Any = None) -> ______Tree:
     """`pmin(x, axis_name, *, axis_index_groups=None)`: the smallest of the values at the positions along named axes.
 
     `x` may be a pytree. NaN wins over every number. Positions that tie share the derivative equally. See `psum`.
@@ -1377,7 +1381,7 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
     [8.0, 27.0]
     """
 
-def ppermute(x: ___Tree, axis_name: Any, perm: Sequence[tuple[int, int]]) -> ___Tree:
+def ppermute(x: ____Tree, axis_name: Any, perm: Sequence[tuple[int, int]]) -> ____Tree:
     """`ppermute(x, axis_name, perm)`: values sent from position to position, zeros where nothing arrives.
 
     `perm` is a sequence of pairs `(sender, receiver)`; each position sends and receives at most once. `x` may be a
@@ -1408,7 +1412,7 @@ def psend(x: ArrayLike, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Arra
     >>> send = lambda x: lax.psend(x, "i", [(0, 1)])  # for two GPUs, in cj.pmap(..., axis_name="i")
     """
 
-def pshuffle(x: ___Tree, axis_name: Any, perm: Sequence[int]) -> ___Tree:
+def pshuffle(x: ____Tree, axis_name: Any, perm: Sequence[int]) -> ____Tree:
     """`pshuffle(x, axis_name, perm)`: position i along the axis gets what position `perm[i]` has. See `ppermute`.
 
     >>> import numpy as np, corejax as cj
@@ -1416,7 +1420,7 @@ def pshuffle(x: ___Tree, axis_name: Any, perm: Sequence[int]) -> ___Tree:
     [3, 1, 2]
     """
 
-def psum(x: _____Tree, axis_name: Any, *, axis_index_groups: Any = None) -> _____Tree:
+def psum(x: ______Tree, axis_name: Any, *, axis_index_groups: Any = None) -> ______Tree:
     """`psum(x, axis_name, *, axis_index_groups=None)`: the sum over the positions along named axes.
 
     `x` may be a pytree; booleans are counted as int32. An integer among the names is an axis of the arrays themselves.
@@ -2122,7 +2126,7 @@ def stage_value(x: ArrayLike, /) -> Array:
     Array(2., dtype=float64, weak_type=True)
     """
 
-def stop_gradient(x: __Tree) -> __Tree:
+def stop_gradient(x: ___Tree) -> ___Tree:
     """`stop_gradient(x)`: x, an array or a pytree of arrays, with a derivative of zero.
 
     >>> stop_gradient(np.float64(2.0)).tolist()
@@ -2240,7 +2244,7 @@ def with_accuracy(x: ArrayLike, /, *, function: str, accuracy: Canonical) -> Arr
     1.0
     """
 
-def with_sharding_constraint(x: ______Tree, shardings: Any) -> ______Tree:
+def with_sharding_constraint(x: _______Tree, shardings: Any) -> _______Tree:
     """The same arrays, divided among devices as `shardings` says: one for all, or a prefix of the pytree `x`.
 
     A `PartitionSpec` stands for a sharding on the mesh of `with mesh:`. `P.UNCONSTRAINED` leaves a dimension to the

@@ -29,7 +29,24 @@ MUTANTS = (
          "return _cond(index, mapped, operands), [0] * len(out_dims)"),
         ("xla_translation", "order", "for region, branch in zip(case.regions, branches, strict=True)",
          "for region, branch in zip(case.regions, branches[::-1], strict=True)"),
+    )),
+    *mutants_of("cond", COND, "Cond.partial_eval", (
         ("partial_eval", "missing case", "if unknown_in[0]:", "if all(unknown_in):"),
+    )),
+    *mutants_of("cond", COND, "Cond.recompute", (
+        ("recompute", "order", "invars = [invars[n], *invars[:n], *invars[n + 1:]]", "pass"),
+    )),
+    *mutants_of("cond", "corejax_control_flow._branch_saving", "saving", (
+        ("recompute", "swapped operands", "slot_vars = [binders.get(i) or Var(aval) for i, aval in enumerate(fresh)]",
+         "slot_vars = [binders.get(i) or Var(aval) for i, aval in enumerate(fresh)][::-1]"),
+        ("recompute", "missing case", "kept = [outs[i] for i, unknown in enumerate(unknown_out) if not unknown]",
+         "kept = [*outs.values()]"),
+    )),
+    *mutants_of("scan", "corejax_control_flow._scan_splitting", "saving_scan", (
+        ("recompute", "missing case", 'if where == "result" and i < body.num_carry:', 'if where == "result" and i < 0:'),
+        ("recompute", "order", "invars=[*found.staged.invars[n:], *found.staged.invars[:n]]",
+         "invars=[*found.staged.invars]"),
+        ("recompute", "missing case", "return found, found.unknown_out[:body.num_carry]", "return found, carry"),
     )),
     *mutants_of("scan", SCAN, "Scan", (
         ("abstract_eval", "shape", "_stacked(aval, length) for aval in ys]]", "aval for aval in ys]]"),

@@ -49,8 +49,8 @@ KINDS = {
     "refusal": "an input that has to be refused is taken",
 }
 
-HOOKS = ("impl", "abstract_eval", "jvp", "transpose", "vmap", "xla_translation", "evaluate", "partial_eval", "dce",
-         "decompose", "linearize", "effects")
+HOOKS = ("impl", "abstract_eval", "jvp", "transpose", "vmap", "xla_translation", "evaluate", "partial_eval",
+         "recompute", "dce", "decompose", "linearize", "effects")
 
 
 @dataclass(frozen=True)
