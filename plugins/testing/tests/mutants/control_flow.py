@@ -43,7 +43,8 @@ MUTANTS = (
          "kept = [*outs.values()]"),
     )),
     *mutants_of("scan", "corejax_control_flow._scan_splitting", "saving_scan", (
-        ("recompute", "missing case", 'if where == "result" and i < body.num_carry:', 'if where == "result" and i < 0:'),
+        ("recompute", "missing case", 'if where == "result" and i < body.num_carry:',
+         'if where == "result" and i < 0:'),
         ("recompute", "order", "invars=[*found.staged.invars[n:], *found.staged.invars[:n]]",
          "invars=[*found.staged.invars]"),
         ("recompute", "missing case", "return found, found.unknown_out[:body.num_carry]", "return found, carry"),
