@@ -72,7 +72,7 @@ def stage_step(step: Callable[..., Any], init: Any, what: str, first: Sequence[S
 
     >>> step = stage_step(lambda xy: (xy[1], xy[0] * 0.5), (1, 2), "my_loop: the step")
     >>> step.jaxpr, step.carry
-    ({ lambda ; a:~f64[] b:~f64[]. let c:~f64[] = mul a 0.5:~f64[] in (b, c) }, [...1., ...2., ...])
+    ({ lambda ; a:f64[] b:f64[]. let c:f64[] = mul a 0.5:~f64[] in (b, c) }, [...1., ...2., ...])
     >>> stage_step(lambda x: (x, x), 1.0, "my_loop: the step")
     Traceback (most recent call last):
       ...
@@ -113,10 +113,10 @@ def settle(leaves: Sequence[object], step: Callable[[list[ShapedArray]], tuple[T
 def _promoted(x: object, out: ShapedArray) -> Any:
     """An initial value in a type that fits what a step returns: promoted if it is weak, varying along as many axes.
 
-    A bool stays a bool: True isn't meant as a number to count from.
+    It isn't weak afterwards. A bool stays a bool: True isn't meant as a number to count from.
     """
     x, aval = varied(x, out.varying), aval_of(x)
     if not aval.weak_type or aval.dtype in (out.dtype, dtypes.bool_) or out.dtype == dtypes.float0:
         return x
-    dtype, weak = dtypes.promote((aval.dtype, True), (out.dtype, out.weak_type))
-    return x if dtype == aval.dtype else roles.convert(x, dtype, weak)
+    dtype, _ = dtypes.promote((aval.dtype, True), (out.dtype, out.weak_type))
+    return x if dtype == aval.dtype else roles.convert(x, dtype, False)

@@ -37,11 +37,13 @@ _SHOWN = 4
 
 
 def out_avals_of(branches: Branches) -> list[ShapedArray]:
-    """The types of the results: weak where every branch's type is; they vary along the axes of a mesh that any does."""
+    """The types of the results: weak where the first branch's type is; they vary along the axes that any varies along.
+
+    So JAX has it. The first branch of `cond` is `false_fun`, since the index of a false predicate is 0.
+    """
     rows = zip(*[branch.out_avals for branch in branches], strict=True)
-    return [row[0] if all([aval is row[0] for aval in row]) else
-            row[0].update(weak_type=all([aval.weak_type for aval in row]),
-                          varying=frozenset().union(*[aval.varying for aval in row])) for row in rows]
+    return [row[0] if all([aval.varying == row[0].varying for aval in row]) else
+            row[0].update(varying=frozenset().union(*[aval.varying for aval in row])) for row in rows]
 
 
 def settled(branches: Branches, given: Sequence[frozenset[Any]], axes: frozenset[Any] = frozenset()) -> Branches:

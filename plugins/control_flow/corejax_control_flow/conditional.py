@@ -91,13 +91,7 @@ class Cond:
     def function(self, bind: Any) -> Any:
         def cond(pred: ArrayLike, true_fun: Callable[..., Result], false_fun: Callable[..., Result], *operands: Any,
                  operand: Any = ...) -> Result:
-            if operand is not ...:
-                if operands:
-                    raise CorejaxTypeError(
-                        "cond: operand= is for a single operand, and there are others", where=here(),
-                        wanted="one of the two",
-                        got=f"operand=..., and {len(operands)} more", todo="pass all operands by position")
-                operands = (operand,)
+            operands = _with_operand("cond", operands, operand)
             if not callable(true_fun) and callable(false_fun) and len(operands) == 2 and callable(operands[1]):
                 # as older programs have it: cond(pred, x, f, y, g) is f(x) or g(y)
                 of_true, of_false = false_fun, operands[1]
@@ -218,13 +212,12 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., Result]], *operand
     """`branches[index](*operands)`, with the index clamped to the valid range.
 
     The index is an integer, traced or not. All branches return pytrees of the same structure, with arrays of the same
-    types; all are traced, one is run.
+    types; all are traced, one is run. A single branch is called as it is.
 
     >>> switch(1, [lambda x: x + 1.0, lambda x: x - 2.0, lambda x: x + 3.0], 5.0).item()
     3.0
     """
-    if operand is not ...:
-        operands = (*operands, operand)
+    operands = _with_operand("switch", operands, operand)
     try:
         functions = tuple(branches)
     except TypeError as error:
@@ -239,6 +232,17 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., Result]], *operand
 
 # Binding
 
+def _with_operand(what: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
+    """The operands, which may be one by keyword; `...` stands for none."""
+    if operand is ...:
+        return operands
+    if operands:
+        raise CorejaxTypeError(
+            f"{what}: operand= is for a single operand, and there are others", wanted="one of the two", where=here(),
+            got=f"operand=..., and {len(operands)} more", todo="pass all operands by position")
+    return (operand,)
+
+
 def _conditional(what: str, index: Any, functions: Sequence[Any], names: Sequence[str], operands: tuple[Any, ...],
                  backwards: bool = False) -> Any:
     """The result of the function that the index selects, counting from the last if `backwards`.
@@ -250,14 +254,14 @@ def _conditional(what: str, index: Any, functions: Sequence[Any], names: Sequenc
             raise CorejaxTypeError(f"{what}: {name} must be a function", got=f"{kind_of(function)}: {function!r:.80}",
                                    wanted="a callable", where=here(),
                                    todo=f"wrap the value: {name}=lambda: ...")
+    if len(functions) == 1:
+        return functions[0](*operands)
     leaves, in_tree = flatten(operands)
     axes = aval_of(index).varying  # a branch that some devices take may sum nothing over all of them
     leaves = [carrying.varied(x, axes) for x in values(leaves, what, namer("operands", operands))]
     avals = [aval_of(x) for x in leaves]
     staged = [stage_function(function, avals, in_tree, f"{what}: {name}")
               for name, function in zip(names, functions, strict=True)]
-    if len(staged) == 1:
-        return staged[0].out_tree.unflatten(eval_jaxpr(staged[0].jaxpr, (), *staged[0].consts, *leaves))
     check_agreement(what, names, staged)
     branches, consts = joined([s.closed for s in (reversed(staged) if backwards else staged)])
     return staged[0].out_tree.unflatten(_cond(index, branches, [*consts, *leaves]))

@@ -126,8 +126,13 @@ def test_a_python_scalar_takes_the_dtype_that_the_loop_computes():
 
 
 def test_promotion_goes_on_until_the_carry_keeps_its_type():
-    (a, b), _ = lax.scan(lambda c, x: ((c[1], c[0] + x), None), (1, 2.0), np.ones(3, np.float32))
-    assert (np.float32, np.float32) == (a.dtype, b.dtype)
+    (a, b), _ = lax.scan(lambda c, _: ((c[1], c[0] * 0.5), None), (1, 2), length=3)
+    assert [(np.float64, False, 1.0), (np.float64, False, 0.25)] == [(x.dtype, x.weak_type, x) for x in (a, b)]
+
+
+def test_what_was_promoted_is_no_longer_weak():
+    with pytest.raises(TypeError, match="changes the type"):
+        lax.scan(lambda c, x: ((c[1], c[0] + x), None), (1, 2.0), np.ones(3, np.float32))
 
 
 @pytest.mark.parametrize("length", [0, 1, 2])

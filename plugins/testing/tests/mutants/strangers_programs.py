@@ -20,8 +20,7 @@ MUTANTS = (
          "            for x, aval in zip(outs, out_avals_of(branches), strict=True)]", "list(outs)"),
     )),
     *mutants_of("cond", BRANCHES, "out_avals_of", (
-        ("abstract_eval", "weak type", "weak_type=all([aval.weak_type for aval in row])",
-         "weak_type=any([aval.weak_type for aval in row])"),
+        ("abstract_eval", "weak type", "[row[0] if", "[row[0].update(weak_type=not row[0].weak_type) if"),
     )),
     *mutants_of("cond", BRANCHES, "forward", (
         ("jvp", "missing case", "carrying.either(*[jvp_jaxpr(branch, nonzero)[1] for branch in branches])",
