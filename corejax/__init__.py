@@ -52,6 +52,8 @@ if TYPE_CHECKING:
         device_get as device_get,
         device_put as device_put,
         devices as devices,
+        disable_jit as disable_jit,
+        ensure_compile_time_eval as ensure_compile_time_eval,
         eval_shape as eval_shape,
         from_dlpack as from_dlpack,
         grad as grad,
@@ -94,8 +96,8 @@ namespaces.serve()
 _ORIGINS = origins({
     "corejax.api":
         "ShapeDtypeStruct block_until_ready checkpoint clear_caches custom_jvp custom_vjp device_get device_put "
-        "devices eval_shape from_dlpack grad hessian jacfwd jacrev jit jvp linear_transpose linearize make_jaxpr remat "
-        "typeof value_and_grad vjp vmap",
+        "devices disable_jit ensure_compile_time_eval eval_shape from_dlpack grad hessian jacfwd jacrev jit jvp "
+        "linear_transpose linearize make_jaxpr remat typeof value_and_grad vjp vmap",
     "corejax.arrays.assembling": "make_array_from_callback make_array_from_single_device_arrays",
     "corejax.arrays.meshes": "make_mesh",
     "corejax.arrays.partitions": "P",

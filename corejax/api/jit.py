@@ -27,6 +27,7 @@ from corejax.base.tracebacks import public
 from corejax.base.trees import TreeDef
 from corejax.eager.evaluate import EvalTrace
 from corejax.eager.watched import is_watched
+from corejax.interpreters.calling import call_python, runs_python
 from corejax.interpreters.leaves import (
     FlatFun,
     argument_namer,
@@ -137,6 +138,8 @@ class _Staging:
         """Call it with any arguments, under any transformation; `place` is where `Lookup` expects the program."""
         since = generation()
         function, dynamic = self.statics.split(args, kwargs)
+        if runs_python():
+            return call_python(with_kwargs(function), dynamic, "jit", argument_namer(*dynamic))
         static_key = self.statics.key(args, kwargs)
         leaves, in_tree = trees.flatten(dynamic, None, call_root)
         avals: tuple[Any, ...] = types_of(leaves)

@@ -75,6 +75,11 @@ class Setting:
                                  wanted=self.values.wanted, todo=hint or f"it says: {self.doc}")
 
 
+def _as_usual(primitive: Any, args: Any, params: Any, apply: Callable[[], Any]) -> Any:
+    """Watches nothing; that it could keeps calls of compiled functions from short ways, so that they ask each time."""
+    return apply()
+
+
 SETTINGS: dict[str, Setting] = {setting.name: setting for setting in (
     Setting("default_bits", 64, OneOf(64, 32), "the width of Python scalars, and of what is created without a dtype"),
     Setting("traceback_filtering", True, OneOf(True, False), "show only the user's frames in tracebacks"),
@@ -83,6 +88,8 @@ SETTINGS: dict[str, Setting] = {setting.name: setting for setting in (
     Setting("numerical_failures", "nan", OneOf("nan", "error"),
             "what an eager call gives where it finds no result, as for the Cholesky factor of an indefinite matrix"),
     Setting("debug_typecheck", False, OneOf(False, True), "typecheck every jaxpr as it is staged"),
+    Setting("disable_jit", False, OneOf(False, True),
+            "call Python's functions, step by step and with values, in place of compiled programs", _as_usual),
     Setting("explain_retraces", False, OneOf(False, True), "warn when jit traces a function again, and say why"),
     Setting("compilation_cache_dir", None, PathName(optional=True),
             "a directory that keeps compiled programs for other processes; None keeps none"),
@@ -121,6 +128,7 @@ class Config(threading.local):
     fallbacks: str
     numerical_failures: str
     debug_typecheck: bool
+    disable_jit: bool
     explain_retraces: bool
     compilation_cache_dir: str | None
     compilation_cache_max_size: int
@@ -223,6 +231,7 @@ def watch_by(count: Callable[[int], object]) -> None:
     """Call this with the number of settings that watch and are now on, or with a negative one of those that were."""
     global _count_watching
     _count_watching = count
+    count(sum([bool(getattr(Config, name)) for name, setting in SETTINGS.items() if setting.watch is not None]))
 
 
 def expect(names: Iterable[str]) -> None:

@@ -71,7 +71,7 @@ class BatchTrace(Trace):
         parent, axis = self.parent, self.axis
         context.trace = parent
         try:
-            if not batched and (axis.name is None or not _names(params, axis.name)):
+            if not batched and (axis.name is None or not are_about(params, axis.name)):
                 return parent.process(primitive, vals, params)
             # a program that wasn't traced yet only knows its result types once it has run
             runs_first = primitive.evaluate is not None
@@ -149,7 +149,7 @@ def _divided(primitive: Primitive, axis: Axis, vals: Sequence[Any], dims: Sequen
         context.spmd = before
 
 
-def _names(params: Params, name: object) -> bool:
+def are_about(params: Params, name: object) -> bool:
     """Whether the params name the axis: directly, in a tuple, or in an equation of a jaxpr."""
     for value in params.values():
         if type(value) is Jaxpr:
@@ -163,7 +163,7 @@ def _names(params: Params, name: object) -> bool:
     return False
 
 
-_jaxpr_names = WeakCache(lambda jaxpr, name: any([_names(eqn.params, name) for eqn in jaxpr.eqns]))
+_jaxpr_names = WeakCache(lambda jaxpr, name: any([are_about(eqn.params, name) for eqn in jaxpr.eqns]))
 
 
 def without_axis(aval: ShapedArray, dim: int) -> ShapedArray:

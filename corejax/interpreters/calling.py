@@ -1,6 +1,7 @@
 """From a user's function of pytrees to the program and the operands of a primitive that carries programs, and back.
 
-Public in `corejax.plugin.carrying`: `stage_call` for a call, `stage_step` for the step of a loop, and `settle`.
+Public in `corejax.plugin.carrying`: `stage_call` for a call, `stage_step` for the step of a loop, `settle`; and, for
+when `config.disable_jit` is on, `runs_python` and `call_python`.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from typing import Any, NamedTuple, TypeVar
 
 from corejax.base import dtypes
 from corejax.base.avals import ShapedArray, aval_of
+from corejax.base.config import config
 from corejax.base.structures import check_carry
 from corejax.base.trees import TreeDef, flatten
 from corejax.installed.roles import roles
 from corejax.interpreters.functions import Staged, stage_function
-from corejax.interpreters.leaves import namer, values
+from corejax.interpreters.leaves import FlatFun, Namer, namer, values
+from corejax.kernel.context import context
 from corejax.kernel.jaxpr import Jaxpr
 from corejax.kernel.varying import varied
 
@@ -44,6 +47,28 @@ class StagedStep(NamedTuple):
     def unflatten(self, carry: Sequence[object]) -> Any:
         """A carry as the user sees it, with these leaves."""
         return self.tree.unflatten(carry)
+
+
+def runs_python() -> bool:
+    """Whether a function that carries others is to call them, as Python would, instead of making programs of them.
+
+    It is while `config.disable_jit` is on. What becomes part of a program anyway, as under `make_jaxpr`, does so then.
+    """
+    return config.disable_jit and not context.trace.is_staging
+
+
+def call_python(fun: Callable[..., Any], args: tuple[Any, ...], what: str, name: Namer | None = None) -> Any:
+    """The call `fun(*args)`, of pytrees, with arrays for all leaves of arguments and result, as in a program.
+
+    `what` is its name in errors, `name` names the leaves of the arguments there.
+
+    >>> call_python(lambda x: print(x) or x + 1, (2,), "my_call")
+    2
+    Array(3, dtype=int64, weak_type=True)
+    """
+    leaves, in_tree = flatten(args)
+    flat = FlatFun(fun, in_tree, what)
+    return flat.unflatten(flat(*values(leaves, what, name or namer("args", args))))
 
 
 def stage_call(fun: Callable[..., Any], args: tuple[Any, ...], what: str) -> StagedCall:

@@ -62,7 +62,15 @@ from corejax.base.caches import WeakCache
 from corejax.base.errors import CorejaxTypeError, RuleError
 from corejax.base.source import here
 from corejax.installed.roles import roles
-from corejax.interpreters.calling import StagedCall, StagedStep, settle, stage_call, stage_step
+from corejax.interpreters.calling import (
+    StagedCall,
+    StagedStep,
+    call_python,
+    runs_python,
+    settle,
+    stage_call,
+    stage_step,
+)
 from corejax.interpreters.recomputing import (
     Decision,
     Offloadable,
@@ -87,10 +95,11 @@ from corejax.kernel.varying import Names, along, varied
 
 __all__ = [
     "Decision", "Flags", "Offloadable", "Place", "Policy", "Recompute", "Saveable", "Saving", "Shorter", "Split",
-    "StagedCall", "StagedStep", "along", "check_operands", "divide", "effects_of", "either", "fixed_point", "hoist",
-    "in_groups", "jvp", "keep_small", "marked", "nonzero", "part_tangents", "recompute", "remembered", "retyped",
-    "run", "settle", "shorten", "split_again", "split_jaxpr", "split_saving", "stage_call", "stage_step", "transpose",
-    "varied", "varies", "with_jaxpr", "with_tangents", "with_zeros", "without_dead_code", "without_zeros",
+    "StagedCall", "StagedStep", "along", "call_python", "check_operands", "divide", "effects_of", "either",
+    "fixed_point", "hoist", "in_groups", "jvp", "keep_small", "marked", "nonzero", "part_tangents", "recompute",
+    "remembered", "retyped", "run", "runs_python", "settle", "shorten", "split_again", "split_jaxpr", "split_saving",
+    "stage_call", "stage_step", "transpose", "varied", "varies", "with_jaxpr", "with_tangents", "with_zeros",
+    "without_dead_code", "without_zeros",
 ]
 
 P = TypeVar("P")

@@ -24,7 +24,9 @@ from corejax import debug as debug
 from corejax.api import device_get as device_get
 from corejax.api import device_put as device_put
 from corejax.api import devices as devices
+from corejax.api import disable_jit as disable_jit
 from corejax import dtypes as dtypes
+from corejax.api import ensure_compile_time_eval as ensure_compile_time_eval
 from corejax import errors as errors
 from corejax.api import eval_shape as eval_shape
 from corejax import export as export

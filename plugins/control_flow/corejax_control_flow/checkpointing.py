@@ -200,6 +200,8 @@ def call_checkpointed(fun: Callable[..., Any], args: tuple[Any, ...], prevent_cs
 
     `origin`: the user's function, its fixed arguments, and a key that is equal if these are.
     """
+    if carrying.runs_python():
+        return carrying.call_python(fun, args, "checkpoint")
     call = stage_known(fun, args, "checkpoint", None if origin is None else Origin(*origin))
     if type(prevent_cse) is tuple:  # what the function closes over comes first
         prevent_cse = (*[True] * (len(call.operands) - len(prevent_cse)), *prevent_cse)

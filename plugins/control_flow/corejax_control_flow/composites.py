@@ -117,7 +117,10 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
     @wraps(decomposition)
     def composed(*args: Any, **attributes: Any) -> Any:
         frozen = tuple([(key, _frozen(value, key)) for key, value in attributes.items() if value is not None])
-        call = carrying.stage_call(partial(decomposition, **attributes), args, f"composite: {name}")
+        function = partial(decomposition, **attributes)
+        if carrying.runs_python():
+            return carrying.call_python(function, args, f"composite: {name}")
+        call = carrying.stage_call(function, args, f"composite: {name}")
         return call.unflatten(composite_call.primitive.bind(
             *call.operands, jaxpr=call.jaxpr, name=name, version=number, attributes=frozen))
     return public(composed)

@@ -256,6 +256,11 @@ def _conditional(what: str, index: Any, functions: Sequence[Any], names: Sequenc
                                    todo=f"wrap the value: {name}=lambda: ...")
     if len(functions) == 1:
         return functions[0](*operands)
+    taken = _known(index) if carrying.runs_python() else None
+    if taken is not None:
+        i = _nearest(taken, len(functions))
+        i = len(functions) - 1 - i if backwards else i
+        return carrying.call_python(functions[i], operands, f"{what}: {names[i]}")
     leaves, in_tree = flatten(operands)
     axes = aval_of(index).varying  # a branch that some devices take may sum nothing over all of them
     leaves = [carrying.varied(x, axes) for x in values(leaves, what, namer("operands", operands))]

@@ -27,7 +27,6 @@ from corejax.core import (
     JaxprEqn,
     Literal,
     ShapedArray,
-    Staged,
     Var,
     aval_of,
     dtypes,
@@ -47,6 +46,7 @@ from corejax.core import (
 from corejax.errors import CorejaxNotImplementedError, CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.ir.surgery import dce, inline, reorder_invars
 from corejax.plugin import Sample, carrying, define, hookimpl, public, structures
+from corejax_control_flow._python_loops import Carried
 from corejax_control_flow._scan_body import Body
 from corejax_control_flow._scan_lowering import while_op
 from corejax_control_flow._types import all_fit, all_match, text_of
@@ -101,11 +101,16 @@ class WhileLoop:
         def while_loop(cond_fun: Callable[[Any], ArrayLike], body_fun: Callable[[Any], Carry], init_val: Any) -> Carry:
             _check_function("while_loop: the condition", cond_fun)
             _check_function("while_loop: the body", body_fun)
+            if carrying.runs_python():
+                started = Carried("while_loop: the body", init_val, "init_val")
+                if started.ends(cond_fun, body_fun, _check_condition):
+                    return started.result  # type: ignore[no-any-return]
+                init_val = started.value
             while True:
                 body = carrying.stage_step(body_fun, init_val, "while_loop: the body", root="init_val")
                 cond = stage_function(cond_fun, [aval_of(x) for x in body.carry], flatten((init_val,))[1],
                                       "while_loop: the condition")
-                _check_condition(cond)
+                _check_condition(cond.closed.out_avals, cond.out_tree, cond.jaxpr.name)
                 carry = _varied(body.carry, cond.closed.out_avals[0].varying)
                 if all([x is old for x, old in zip(carry, body.carry, strict=True)]):
                     break
@@ -256,6 +261,11 @@ def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[Any, Any],
         leaves, tree = flatten(init_val)
         leaves = values(leaves, "fori_loop", namer("init_val", init_val))
         init_val = tree.unflatten(_varied(leaves, bounds.counter.varying))
+    if carrying.runs_python() and (bounds.known or is_concrete(bounds.lower) and is_concrete(bounds.upper)):
+        started = Carried("fori_loop: the body", init_val, "init_val")
+        for i in _indices(bounds):
+            started.step(body_fun, i)
+        return started.result  # type: ignore[no-any-return]
     body = carrying.stage_step(body_fun, init_val, "fori_loop: the body", [bounds.counter], root="init_val")
     leaves, n_consts = body.carry, len(body.consts)
     counting = _counting(body.jaxpr, n_consts)
@@ -324,6 +334,18 @@ def _converted(x: Any, aval: ShapedArray) -> Any:
 
 def _constant(value: Any, aval: ShapedArray) -> Array:
     return Array.from_host(dtypes.number(value, aval.dtype), aval)
+
+
+def _indices(bounds: _Bounds) -> Iterator[Any]:
+    """The values of the index, one after the other."""
+    if bounds.known is not None:
+        first, length = bounds.known
+        yield from (_constant(i, bounds.counter) for i in range(first, first + length))
+        return
+    i = bounds.lower
+    while lax.lt(i, bounds.upper):
+        yield i
+        i = lax.add(i, _constant(1, bounds.counter))
 
 
 class _Counting(NamedTuple):
@@ -713,23 +735,18 @@ def _check_function(what: str, fun: Any) -> None:
                                where=here(), todo="pass the function itself, without calling it")
 
 
-def _check_condition(cond: Staged) -> None:
+def _check_condition(avals: Sequence[ShapedArray], tree: Any, name: str) -> None:
     """Raise unless the condition returns a single boolean."""
-    avals, tree = cond.closed.out_avals, cond.out_tree
     one = tree == flatten(0)[1]
     if one and avals[0].matches(_BOOL):
         return
+    named = f" {name}" if name.isidentifier() else ""
     got = str(avals[0]) if one else kind_of(tree.unflatten(range(tree.num_leaves)))
     raise CorejaxTypeError(
-        f"while_loop: the condition{_named(cond)} must return a boolean", wanted="one boolean without axes, bool[]",
+        f"while_loop: the condition{named} must return a boolean", wanted="one boolean without axes, bool[]",
         got=f"{got}, {structures.shown(tree)}" if avals and not one else got, where=here(),
         todo="reduce it by .all() or .any(); if each element stops on its own, vmap the loop of a single element"
         if one and avals[0].dtype == _BOOL.dtype else "return a comparison: val < limit")
-
-
-def _named(staged: Staged) -> str:
-    name = staged.jaxpr.name
-    return f" {name}" if name.isidentifier() else ""
 
 
 def _check(loop: Loop, avals: Sequence[ShapedArray]) -> None:

@@ -46,6 +46,7 @@ from corejax.core import (
 from corejax.errors import ConcretizationError, CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.ir.surgery import dce, inline
 from corejax.plugin import Sample, carrying, define, hookimpl, public, roles, shaping, structures
+from corejax_control_flow._python_loops import Carried, mapped, scanned
 from corejax_control_flow._scan_body import Body
 from corejax_control_flow._scan_lowering import Loop, lower_scan
 from corejax_control_flow._scan_splitting import saving_scan, split_scan
@@ -85,11 +86,13 @@ class Scan:
                  reverse: bool = False, unroll: int | bool = 1) -> tuple[Carry, Stacked]:
             backward = shaping.as_flag("scan", "reverse", reverse)
             init_leaves, carry_tree = flatten(init)
-            x_leaves, _ = flatten(xs)
+            x_leaves, x_tree = flatten(xs)
             init_leaves = values(init_leaves, "scan", namer("init", init))
             x_leaves = values(x_leaves, "scan", namer("xs", xs))
             steps = _length("scan", [aval_of(x) for x in x_leaves], xs, length)
             step = _Step(f, carry_tree, flatten((init, xs))[1], [aval_of(x) for x in x_leaves])
+            if steps and carrying.runs_python():
+                return scanned(f, Carried("scan: the body", init, "init"), x_tree.unflatten(x_leaves), steps, backward)
             init_leaves, staged = carrying.settle(init_leaves, step)
             step.check(staged, init_leaves)
             outs = run_scan(Body(staged.jaxpr, len(staged.consts), len(init_leaves)),
@@ -257,10 +260,12 @@ def map(f: Callable[[Any], Stacked], xs: Any, *, batch_size: int | None = None) 
     """
     if not callable(f):
         raise _not_callable("map", f)
-    leaves, _ = flatten(xs)
+    leaves, tree = flatten(xs)
     leaves = values(leaves, "map", namer("xs", xs))
     avals = [aval_of(x) for x in leaves]
     length = _length("map", avals, xs, None)
+    if length and carrying.runs_python():
+        return mapped("map: the function", f, tree.unflatten(leaves), length)  # type: ignore[no-any-return]
     staged = stage_function(f, [_row(aval) for aval in avals], flatten((xs,))[1], "map: the function")
     outs = (_map_slices(staged, leaves, length) if batch_size is None else
             _map_batches(staged, leaves, length, _integer("map", "batch_size", batch_size, 1)))

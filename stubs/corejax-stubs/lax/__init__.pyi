@@ -2144,7 +2144,7 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., Result]], *operand
     """`branches[index](*operands)`, with the index clamped to the valid range.
 
     The index is an integer, traced or not. All branches return pytrees of the same structure, with arrays of the same
-    types; all are traced, one is run.
+    types; all are traced, one is run. A single branch is called as it is.
 
     >>> switch(1, [lambda x: x + 1.0, lambda x: x - 2.0, lambda x: x + 3.0], 5.0).item()
     3.0
