@@ -22,7 +22,7 @@ from corejax.base.standins import replaced
 from corejax.base.tracebacks import as_entry, trim
 from corejax.kernel.declarations import Declaration, Partials, Sample, hookimpl, not_linear, per_operand
 from corejax.kernel.primitive import Function, Primitive
-from corejax.packs.families.scalars import matching, matching_any
+from corejax.packs.families.scalars import matching, matching_any, matching_into
 from corejax.packs.families.settling import settle
 from corejax.packs.families.spreading import align, common_shape, refused, spread, spread_operands, unspread
 from corejax.packs.hook_signatures import Signature, adapt_partial
@@ -56,13 +56,15 @@ class Elementwise:
                  exempt: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
                  compiled_at: Function | None = None, cheap: bool = False, example: str = "",
                  params: Mapping[str, Sequence[Any]] = MappingProxyType({}),
-                 results: Mapping[Any, Any] = MappingProxyType({}), accurately: Function | None = None) -> None:
+                 results: Mapping[Any, Any] = MappingProxyType({}), accurately: Function | None = None,
+                 into: Function | None = None) -> None:
         self.name = name
         self.__doc__ = _documented(doc, example)
         self.cheap = cheap
         self._arity, self._kinds, self._result, self._domain = arity, dtypes, result, domain
         self._singular, self._ulps, self._exempt = tuple(singular), ulps, exempt
-        self._params, self._results, self._accurately = _values_of(name, params), dict(results), accurately
+        self._params, self._results = _values_of(name, params), dict(results)
+        self._accurately, self._into = accurately, into
         given = Signature((), tuple(params), False, False)
         self._backward = () if isinstance(transpose, Declaration) else tuple(
             [adapt_partial(f, given) for f in transpose])
@@ -114,6 +116,8 @@ class Elementwise:
             return _of_one_accurately(self._primitive.bind_one, self._accurately, self.name)
         if self._arity == 1:
             return _of_one(self._primitive.bind_one)
+        if self._arity == 2 and self._into is not None:
+            return matching_into(self._primitive.bind_two, self._into)
         if self._arity == 2:
             return matching(self._primitive.bind_two)
         return matching_any(bind)
@@ -230,6 +234,8 @@ def unary(name: str, impl: Function | None, *, hlo: str | Function, dtypes: str,
     - `cheap`: it takes about as long as reading its operands, as `neg` and `add` do;
     - `accurately`: a function `(name, x, accuracy)` that is called if the public function, which then has an option
       `accuracy`, is called with one that isn't None;
+    - `into`: a function `(x, out_dtype)` that converts each of two operands if the public function, which then has an
+      option `out_dtype`, is called with one that isn't None;
     - `example`: for the documentation, a call and what it prints: `"sqrt(4.0).item() -> 2.0"`.
 
     >>> from corejax import lax

@@ -91,6 +91,33 @@ def matching(bind: Callable[[object, object], Array]) -> Callable[[ArrayLike, Ar
     return function
 
 
+def matching_into(bind: Callable[[object, object], Array], into: Callable[[Any, Any], Any]) -> Callable[..., Array]:
+    """The same with an option `out_dtype`: unless it is None, the operands are made of it by `into(x, out_dtype)`."""
+    scalars = _SCALARS
+
+    @as_entry
+    def function(x: ArrayLike, y: ArrayLike, *, out_dtype: dtypes.DTypeLike | None = None) -> Array:
+        try:
+            if out_dtype is not None:
+                return bind(into(x, out_dtype), into(y, out_dtype))
+            if type(y) in scalars:
+                if type(x) not in scalars:
+                    scalar = weak_scalar(y, aval_of(x).dtype)
+                    return bind(x, y if scalar is None else scalar)
+            elif type(x) in scalars:
+                scalar = weak_scalar(x, aval_of(y).dtype)
+                return bind(x if scalar is None else scalar, y)
+            return bind(x, y)
+        except (Exception, SystemExit) as error:
+            fitting = replaced(error, (x, y)) or stretched(error, (x, y))
+            if fitting is None:
+                trim(error)
+                raise
+        return function(*fitting, out_dtype=out_dtype)
+    function.__annotations__["out_dtype"] = into.__annotations__.get("out_dtype", Any)
+    return function
+
+
 def matching_any(bind: Callable[..., Any]) -> Callable[..., Any]:
     """A public function of any operands, and params, that matches scalars and calls `bind`."""
     def function(*operands: Any, **params: Any) -> Any:

@@ -12,8 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from corejax.core import Array, ArrayLike, ShapedArray, Zero, aval_of, dtypes
-from corejax.plugin import Sample, define, factors, families, hookimpl, over, partials, public, shaping
+from corejax.core import Array, ArrayLike, DTypeLike, ShapedArray, Zero, aval_of, dtypes
+from corejax.errors import CorejaxTypeError
+from corejax.plugin import (
+    Sample,
+    define,
+    factors,
+    families,
+    hookimpl,
+    over,
+    partials,
+    public,
+    refused,
+    roles,
+    shaping,
+)
 from corejax_lax_basic.comparison import eq, ge
 from corejax_lax_basic.complex_parts import complex, conj, real
 from corejax_lax_basic.rounding import floor
@@ -41,11 +54,22 @@ neg: Any = define(families.unary(
 
 # Products and quotients
 
+def _into(x: ArrayLike, out_dtype: DTypeLike | None) -> Any:
+    """A factor, in the dtype that the product is to have."""
+    aval, wanted = aval_of(x), dtypes.canonical(out_dtype)
+    for dtype in (aval.dtype, wanted):
+        if dtypes.kind(dtype) not in "iufc":
+            raise refused("mul", "only numbers are multiplied", got=dtypes.long_name(dtype), kind=CorejaxTypeError,
+                          wanted="integers, floats or complex numbers", todo="convert booleans: x.astype('int8')")
+    return roles.convert(x, wanted, aval.weak_type)
+
+
 mul: Any = define(families.binary(
     "mul", operator.mul, hlo="multiply", dtypes="iufc",
     jvp=factors(lambda out, x, y: y, lambda out, x, y: x),
     transpose=(lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(ct, x)),
-    cheap=True, doc="The product x * y.", example="mul(np.array([1.0, 2.0]), 0.5).tolist() -> [0.5, 1.0]"))
+    cheap=True, into=_into, doc="The product x * y, computed in `out_dtype` if that is given.",
+    example="mul(np.array([1.0, 2.0]), 0.5).tolist() -> [0.5, 1.0]"))
 
 # np.square of a complex scalar gives other last bits depending on where its memory happens to be
 square = define(families.unary(

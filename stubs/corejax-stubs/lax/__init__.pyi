@@ -1105,8 +1105,8 @@ def min(x: ArrayLike, y: ArrayLike) -> Array:
     [0.0, -2.0]
     """
 
-def mul(x: ArrayLike, y: ArrayLike) -> Array:
-    """The product x * y.
+def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
+    """The product x * y, computed in `out_dtype` if that is given.
 
     >>> mul(np.array([1.0, 2.0]), 0.5).tolist()
     [0.5, 1.0]
