@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
-from corejax.base.config import config
+from corejax.base.config import Config, config
 from corejax.base.tracebacks import public
 from corejax.interpreters.knowing import knowing
 
+if TYPE_CHECKING:
+    from contextlib import _GeneratorContextManager
+
 
 @public
-@contextmanager
-def disable_jit(disable: bool = True) -> Iterator[None]:
+def disable_jit(disable: bool = True) -> _GeneratorContextManager[Config]:
     """Within a `with` block, call functions as Python does instead of compiling them. Also a decorator.
 
     Whatever would become part of a program is called step by step, with values: functions given to `jit` and
@@ -32,8 +35,8 @@ def disable_jit(disable: bool = True) -> Iterator[None]:
     x is 2
     Array(3, dtype=int64, weak_type=True)
     """
-    with config(disable_jit=disable):
-        yield
+    block: Any = config(disable_jit=disable)
+    return block  # type: ignore[no-any-return]
 
 
 @public

@@ -75,7 +75,7 @@ class Setting:
                                  wanted=self.values.wanted, todo=hint or f"it says: {self.doc}")
 
 
-def _as_usual(primitive: Any, args: Any, params: Any, apply: Callable[[], Any]) -> Any:
+def _as_usual(primitive: object, args: object, params: object, apply: Callable[[], Any]) -> Any:
     """Watches nothing; that it could keeps calls of compiled functions from short ways, so that they ask each time."""
     return apply()
 

@@ -36,6 +36,12 @@ cond.add("an if within a branch", """
     lax.cond(True, clipped, lambda x: x, 2.0)
     """, TypeError, "bool[]")
 cond.add("switch without branches", "lax.switch(0, [], 1.0)", ValueError, "branch")
+cond.add("an operand by keyword beside another", "lax.switch(0, [lax.add, lax.mul], 1.0, operand=2.0)", TypeError,
+         "operand=", "by position", jax=None)
+cond.add("a branch that returns no array, while jit is disabled", """
+    with cj.disable_jit():
+        lax.cond(True, lambda x: 'on', lambda x: x, 1.0)
+    """, TypeError, "true_fun", "str", jax=None)
 cond.add("an index that isn't an integer", "lax.switch(0.5, [lax.sin, lax.cos], 1.0)", TypeError, "f64[]", "integer")
 cond.add("an index with axes", "lax.switch(np.array([0, 1]), [lax.sin, lax.cos], 1.0)", TypeError, "i64[2]", "rank 0")
 cond.add("branches of switch that differ", "lax.switch(1, [lax.sin, lambda x: (x, x)], 1.0)", TypeError, "tuple")
@@ -46,6 +52,22 @@ scan.add("xs of different lengths", "lax.scan(lambda c, x: (c, x[0]), 0.0, (np.o
 scan.add("a length that differs from xs", "lax.scan(lambda c, x: (c, x), 0.0, np.ones(3), length=4)", ValueError, "3",
          "4")
 scan.add("no xs and no length", "lax.scan(lambda c, x: (c, x), 0.0, None)", ValueError, "length")
+scan.add("a carry of another dtype, while jit is disabled", """
+    def halved(c, x):
+        return c.astype("float32"), x
+    with cj.disable_jit():
+        lax.scan(halved, np.float64(1.0), np.ones(3))
+    """, TypeError, "f32[]", "f64[]", jax=None)
+scan.add("steps that return other shapes, while jit is disabled", """
+    def kept(n, x):
+        return n + 1, np.zeros(2) if n == 1 else x
+    with cj.disable_jit():
+        lax.scan(kept, 0, np.ones(3))
+    """, TypeError, "first step", "f64[2]", jax=None)
+scan.add("a body that returns no pair, while jit is disabled", """
+    with cj.disable_jit():
+        lax.scan(lambda c, x: c + x, 0.0, np.ones(3))
+    """, TypeError, "(carry, y)", jax=None)
 scan.add("a negative length", "lax.scan(lambda c, x: (c, c), 0.0, None, length=-1)", ValueError, "-1")
 scan.add("a length that isn't an integer", "lax.scan(lambda c, x: (c, c), 0.0, None, length=2.5)", TypeError, "2.5")
 scan.add("a traced length", "cj.jit(lambda n: lax.scan(lambda c, x: (c, c), 0.0, None, length=n))(3)", TypeError,
@@ -130,6 +152,15 @@ loops.add("bounds with axes", "lax.fori_loop(0, np.array([3]), lambda i, x: x, 0
 loops.add("a body of fori_loop that forgets the index", "lax.fori_loop(0, 3, lambda x: x, 0.0)", TypeError, "2", "1")
 loops.add("a value of fori_loop that changes its type", "lax.fori_loop(0, 3, lambda i, x: x[None], np.ones(2))",
           TypeError, "f64[2]", "f64[1,2]")
+
+loops.add("a condition that isn't a boolean, while jit is disabled", """
+    with cj.disable_jit():
+        lax.while_loop(lambda x: x, lambda x: x - 1.0, 3.0)
+    """, TypeError, "boolean", "f64[]", jax=None)
+loops.add("a body of another structure, while jit is disabled", """
+    with cj.disable_jit():
+        lax.fori_loop(0, 3, lambda i, x: (x, i), 1.0)
+    """, TypeError, "structure", "init_val", jax=None)
 
 checkpoint = Group("checkpoint")
 checkpoint.add("no function", "cj.checkpoint(1.0)", TypeError, "float")

@@ -40,6 +40,10 @@ settings.add("an unknown setting for a block", """
     with cj.config(traceback_filter=False):  # <-
         pass
     """, AttributeError, "traceback_filter", "'traceback_filtering'", jax=None)
+settings.add("a word that disables jit", """
+    with cj.disable_jit('yes'):  # <-
+        pass
+    """, ValueError, "disable_jit", "'yes'", "True", jax=None)
 settings.add("a setting deleted", "del cj.config.fallbacks", AttributeError, "fallbacks", jax=None)
 
 trees = Group("Pytrees")

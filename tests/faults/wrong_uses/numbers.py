@@ -17,6 +17,10 @@ bits.add("bits of floats that are 1", "lax.population_count(np.ones(3))", TypeEr
 bits.add("bits of booleans that are 1", "lax.population_count(np.array([True]))", TypeError, "bool[1]")
 bits.add("leading zeros of a float", "lax.clz(1.0)", TypeError, "f64[]", "integer")
 bits.add("leading zeros of nothing", "lax.clz(None)", TypeError, "None")
+bits.add("a product of booleans in another dtype", "lax.mul(np.ones(2, bool), np.ones(2), out_dtype='int8')", TypeError,
+         "mul", "bool", jax=None)
+bits.add("a product in a dtype that doesn't exist", "lax.mul(np.ones(2), np.ones(2), out_dtype='int5')", TypeError,
+         "int5", jax=None)
 bits.add("high bits of floats", "lax.mulhi(np.ones(2), np.ones(2))", TypeError, "f64[2]", "integer")
 bits.add("high bits of two dtypes", "lax.mulhi(np.ones(2, np.int8), np.ones(2, np.int16))", TypeError, "i8[2]",
          "i16[2]")
