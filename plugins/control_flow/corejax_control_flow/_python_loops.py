@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from corejax.core import ShapedArray, aval_of, dtypes, flatten, here, name_of, namer, values
+from corejax.core import ShapedArray, aval_of, call_user, dtypes, flatten, here, name_of, namer, values
 from corejax.errors import ConcretizationError, CorejaxTypeError
 from corejax.plugin import carrying, roles, structures
 
@@ -36,7 +36,7 @@ class Carried:
         If it promotes Python numbers, it is taken again from promoted ones, as in a program.
         """
         while True:
-            result = f(*args, self.value)
+            result = call_user(f, (*args, self.value), self.what)
             new = carry_of(result)
             leaves, tree = flatten(new)
             leaves = values(leaves, self.what, namer("result", new))
@@ -55,15 +55,15 @@ class Carried:
         """The leaves, Python numbers promoted to these types."""
         return carrying.settle(self.leaves, lambda _: (None, avals))[0]
 
-
     def ends(self, cond: Callable[[Any], Any], body: Callable[[Any], Any], check: Callable[..., None]) -> bool:
         """Run a while loop to its end, or, False, until a transformation hides what the condition says.
 
         `check` raises for types of the condition's results that aren't those of a boolean.
         """
         while True:
-            leaves, tree = flatten(cond(self.value))
-            leaves = values(leaves, "while_loop: the condition", lambda _: "result")
+            what = "while_loop: the condition"
+            leaves, tree = flatten(call_user(cond, (self.value,), what))
+            leaves = values(leaves, what, lambda _: "result")
             check([aval_of(x) for x in leaves], tree, name_of(cond))
             try:
                 going = bool(leaves[0])
@@ -77,7 +77,8 @@ class Carried:
 def mapped(what: str, f: Callable[[Any], Any], xs: Any, length: int) -> Any:
     """The results of `f` for each slice of the arrays in `xs`, stacked."""
     leaves, tree = flatten(xs)
-    return _stacked(what, [f(tree.unflatten([roles.index(x, i) for x in leaves])) for i in range(length)])
+    return _stacked(what, [call_user(f, (tree.unflatten([roles.index(x, i) for x in leaves]),), what)
+                           for i in range(length)])
 
 
 def scanned(f: Callable[[Any, Any], Any], carry: Carried, xs: Any, length: int, reverse: bool) -> tuple[Any, Any]:
@@ -86,7 +87,7 @@ def scanned(f: Callable[[Any, Any], Any], carry: Carried, xs: Any, length: int, 
     ys = []
     for i in range(length)[::-1 if reverse else 1]:
         x = tree.unflatten([roles.index(x, i) for x in leaves])
-        ys.append(carry.step(lambda x, c: f(c, x), x, carry_of=_carry_of)[1])
+        ys.append(carry.step(lambda x, c: call_user(f, (c, x), carry.what), x, carry_of=_carry_of)[1])
     return carry.result, _stacked("scan: the body", ys[::-1] if reverse else ys)
 
 

@@ -260,7 +260,7 @@ def _conditional(what: str, index: Any, functions: Sequence[Any], names: Sequenc
     if taken is not None:
         i = _nearest(taken, len(functions))
         i = len(functions) - 1 - i if backwards else i
-        return carrying.call_python(functions[i], operands, f"{what}: {names[i]}")
+        return carrying.call_python(functions[i], operands, f"{what}: {names[i]}", namer("operands", operands))
     leaves, in_tree = flatten(operands)
     axes = aval_of(index).varying  # a branch that some devices take may sum nothing over all of them
     leaves = [carrying.varied(x, axes) for x in values(leaves, what, namer("operands", operands))]

@@ -262,6 +262,7 @@ def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[Any, Any],
         leaves = values(leaves, "fori_loop", namer("init_val", init_val))
         init_val = tree.unflatten(_varied(leaves, bounds.counter.varying))
     if carrying.runs_python() and (bounds.known or is_concrete(bounds.lower) and is_concrete(bounds.upper)):
+        _unroll(unroll, 1)  # checked here, too
         started = Carried("fori_loop: the body", init_val, "init_val")
         for i in _indices(bounds):
             started.step(body_fun, i)
