@@ -51,10 +51,6 @@ def product_with_a_boolean(failure: Failure) -> bool:
     return converts is not None and wanted.count("nan") > got.count("nan")
 
 
-def weak_in_a_branch(failure: Failure) -> bool:
-    return re.search(r"lax\.(cond|switch)\(", failure.program.text) is not None and "wanted ~" in failure.what
-
-
 def at_an_infinity(failure: Failure) -> bool:
     """A derivative where an operand is infinite, of functions whose formulas have infinities in them there."""
     named = re.search(r"logaddexp2?\(|cumlogsumexp\(|digamma\(", failure.program.text)
@@ -224,8 +220,6 @@ KNOWN: list[Known] = [
     Known("Beside other types, too, as in a program; jax's result_type counts it as strong.", "jax", ("dtype",),
           lambda failure: failure.what.startswith("result_types: ") and any(
               [type(x) in (int, float) for x in failure.program.inputs.values()])),
-    Known("A result of a cond or switch is weak if it is in all branches; jax asks one, that for False.", "jax",
-          ("weak",), weak_in_a_branch),
     Known("searchsorted gives the default integer, as NumPy does; jax, the smallest integers that hold the indices.",
           "jax", ("dtype",), index_of_searchsorted),
     Known("The derivative at an infinity is the limit there; jax gives what its formula makes of it.", "jax",
