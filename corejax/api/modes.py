@@ -21,7 +21,8 @@ def disable_jit(disable: bool = True) -> _GeneratorContextManager[Config]:
     Whatever would become part of a program is called step by step, with values: functions given to `jit` and
     `checkpoint`, the branch that a conditional takes, and the steps of loops. So `print` shows values, and a debugger
     stops where they are computed. A value that `vmap` or another transformation hides from Python can't decide what
-    is called: then a conditional or a loop is what it usually is. `disable_jit(False)` compiles again, within
+    is called: then a conditional or a loop is what it usually is. So are functions given to `shard_map` and `pmap`, and
+    to solvers, and whatever `make_jaxpr` or `lower` makes a program of. `disable_jit(False)` compiles again, within
     another block. It holds for this thread; `config.disable_jit = True` and the environment variable
     COREJAX_DISABLE_JIT for all.
 
