@@ -144,4 +144,4 @@ def _promoted(x: object, out: ShapedArray) -> Any:
     if not aval.weak_type or aval.dtype in (out.dtype, dtypes.bool_) or out.dtype == dtypes.float0:
         return x
     dtype, _ = dtypes.promote((aval.dtype, True), (out.dtype, out.weak_type))
-    return x if dtype == aval.dtype else roles.convert(x, dtype, False)
+    return roles.convert(x, dtype, False)
