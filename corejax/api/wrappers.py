@@ -127,6 +127,10 @@ class _Custom(Generic[P, R]):
     nondiff_argnums: tuple[int, ...]
     implementation: Any
     """What the role made of the function: this is called."""
+    jvp: Callable[..., Any] | None
+    fwd: Callable[..., Any] | None
+    bwd: Callable[..., Any] | None
+    """The rules that were set."""
 
     def __new__(cls, fun: Callable[..., Any] | None = None, *args: Any, **kwargs: Any) -> Any:
         return partial(cls, *args, **kwargs) if fun is None and not args else super().__new__(cls)
@@ -134,10 +138,10 @@ class _Custom(Generic[P, R]):
     def __init__(self, fun: Callable[..., Any], nondiff_argnums: Positions = (), nondiff_argnames: Names = ()) -> None:
         kind = self._kind
         check_callable(fun, kind)
+        update_wrapper(self, fun)
         self.nondiff_argnums = _nondiff(fun, nondiff_argnums, nondiff_argnames, kind)
         self.implementation = getattr(roles, kind)(fun, self.nondiff_argnums)
-        update_wrapper(self, fun, updated=())
-        self.fun = fun
+        self.fun, self.jvp, self.fwd, self.bwd = fun, None, None, None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.implementation(*args, **kwargs)  # type: ignore[no-any-return]
@@ -148,6 +152,12 @@ class _Custom(Generic[P, R]):
     def __get__(self: _Custom[Concatenate[S, Q], T], instance: S, owner: Any = None) -> Callable[Q, T]: ...
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        fun = self.__dict__.get("fun")
+        if not name.startswith("_") and hasattr(type(fun), "__corejax_reads__"):
+            return getattr(fun, name)  # such as the `def_vmap` of a function that has other rules, too
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def __class_getitem__(cls, types: Any) -> GenericAlias:
         return GenericAlias(cls, types)
@@ -167,7 +177,9 @@ class _Custom(Generic[P, R]):
         Primals and tangents are tuples of arguments. With `symbolic_zeros`, a tangent that is known to be zero is a
         `cj.core.Zero`, which only has a shape and a dtype.
         """
-        return self.implementation.defjvp(jvp, symbolic_zeros)  # type: ignore[no-any-return]
+        self.implementation.defjvp(jvp, symbolic_zeros)
+        self.jvp = jvp  # type: ignore[assignment]
+        return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
         """Set one rule for each argument: `jvp(tangent, output, *primals)` is what it adds to the output's tangent.
@@ -185,6 +197,7 @@ class _Custom(Generic[P, R]):
         contain `cj.core.Zero`s. `optimize_remat` is taken since JAX does, and changes nothing.
         """
         self.implementation.defvjp(fwd, bwd, symbolic_zeros)
+        self.fwd, self.bwd = fwd, bwd
 
 
 class custom_jvp(_Custom[P, R]):

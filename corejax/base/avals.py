@@ -163,6 +163,13 @@ class Zero:
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)
     ndim = property(lambda self: self.aval.ndim)
+    size = property(lambda self: self.aval.size)
+    weak_type = property(lambda self: self.aval.weak_type)
+
+    @staticmethod
+    def from_primal_value(value: object) -> Zero:
+        """The zero tangent of this value."""
+        return Zero(aval_of(value).tangent)
 
     def __repr__(self) -> str:
         return f"Zero({self.aval})"

@@ -6,9 +6,10 @@
   `operators.and`), those of `numpy_tables.py` tables of NumPy functions, which are roles too, and those of `kernels.py`
   native kernels, named after the distribution.
 - `RULES = {"corejax-special/erf:vmap": map_erf}` in a module says which of its rules are for primitives of other packs.
-- `AT_TOP = ("pmap",)` in a module says which of its functions are `cj.NAME` rather than `cj.lax.NAME`. A primitive that
-  is exported as `NAME_p` is no function: another one applies it. If NAME isn't its own, that is another name of the
-  primitive: `while_p = while_loop` makes `lax.while_p` the primitive that `lax.while_loop_p` is.
+- `AT_TOP = ("pmap",)` in a module says which of its functions are `cj.NAME` rather than `cj.lax.NAME`, even if they
+  are in a namespace too. A primitive that is exported as `NAME_p` is no function: another one applies it. If NAME isn't
+  its own, that is another name of the primitive: `while_p = while_loop` makes `lax.while_p` the primitive that
+  `lax.while_loop_p` is.
 - `NAMESPACE = "special"` makes a module `cj.special`; its functions are there, and not in `cj.lax`. If that module is
   the package, this goes for the functions of all of its modules.
 
@@ -76,7 +77,7 @@ def tables(modules: Sequence[ModuleType], distribution: str) -> Tables:
             for group, member in _members(module, name, value, distribution):
                 if group == FUNCTIONS and id(value) in at_top:
                     member = f"{AT_TOP}{member}"
-                if group != FUNCTIONS or not (all_elsewhere or id(value) in elsewhere):
+                if group != FUNCTIONS or id(value) in at_top or not (all_elsewhere or id(value) in elsewhere):
                     found[group].setdefault(member, f"{module.__name__}:{name}")
     return {group: dict(sorted(table.items())) for group, table in found.items() if table}
 

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial, update_wrapper
+from functools import update_wrapper
 from typing import Any
 
+from corejax import lax
 from corejax.core import (
     Jaxpr,
-    Trace,
-    Var,
+    Tracer,
     Zero,
     aval_of,
-    belongs,
     check_callable,
     context,
+    dtypes,
     flatten,
-    forget_when_done,
     here,
     instantiate,
     name_of,
     namer,
-    stage_function,
     values,
 )
 from corejax.errors import CorejaxAttributeError, CorejaxIndexError, CorejaxTypeError, LeakedTracerError, kind_of
 from corejax.plugin import roles, shaping
-from corejax_control_flow._closures import Reached, reached, reached_at_once
+from corejax_control_flow._closures import Reached
+from corejax_control_flow._outer_values import opened, outer_values
+from corejax_control_flow._positional import Positional
 from corejax_control_flow._user_rules import Rules, UserCall
 from corejax_control_flow.custom_derivatives import custom_call
 
@@ -44,10 +43,7 @@ class CustomDerivatives:
         update_wrapper(self, fun, updated=())
         self.fun, self.kind, self.nondiff = fun, kind, tuple(sorted(nondiff))
         self.rules = Rules(fun, name_of(fun))
-        self._signature, self._arity = _signature(fun)
-        self._n_inputs = _n_inputs(fun)
-        if self._n_inputs is not None:
-            self._arity = self._n_inputs
+        self._by_position = Positional(fun, kind)
 
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
         _check_rule(jvp, "defjvp")
@@ -87,17 +83,17 @@ class CustomDerivatives:
         elif trace.knows_values:
             outs = custom_call.primitive.bind(*xs, call=call, jaxpr=None)
         else:
-            call, outs = self._at_once(xs, call, trace)
+            call, outs = self._at_once(xs, call)
         return call.out_tree.unflatten(outs)
 
-    def _at_once(self, xs: Sequence[Any], call: UserCall, trace: Trace) -> tuple[UserCall, list[Any]]:
+    def _at_once(self, xs: Sequence[Any], call: UserCall) -> tuple[UserCall, list[Any]]:
         """The call under a transformation that computes at once, and its results."""
-        traced = self._reached(call, trace).tracers
+        traced = self._reached(call).tracers
         if not traced:
             try:
                 return call, custom_call.primitive.bind(*xs, call=call, jaxpr=None)
             except LeakedTracerError:  # perhaps there is one in a global variable
-                traced = self._reached(call, trace, thoroughly=True).tracers
+                traced = self._reached(call, thoroughly=True).tracers
                 if not traced:
                     raise
         consts = [x for x, _ in traced]
@@ -114,7 +110,7 @@ class CustomDerivatives:
 
     def _prepared(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[list[Any], UserCall]:
         """The arrays in the arguments, and a call of the function with arguments of this structure."""
-        args = self._positional(args, kwargs)
+        args = self._by_position(args, kwargs)
         for i in self.nondiff:
             if i >= len(args):
                 raise CorejaxIndexError(f"{self.kind}: {self.rules.name} is called without an argument number {i}",
@@ -124,61 +120,29 @@ class CustomDerivatives:
         own = {i: x for i, x in enumerate(args) if i not in self.nondiff}
         leaves, in_tree = flatten(tuple(own.values()))
         xs = values(leaves, self.rules.name, namer("args", own))
-        return xs, UserCall(self.rules, in_tree, len(args), {i: args[i] for i in self.nondiff})
-
-    def _positional(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
-        """All arguments by position, with defaults filled in, since rules take them by position."""
-        if not kwargs and self._arity in (None, len(args)):
-            return args
-        name, signature = self.rules.name, self._signature
-        problem = "keyword arguments, for a function without a signature"
-        if signature is not None:
-            try:
-                bound = signature.bind(*args, **kwargs)
-            except TypeError as error:
-                raise CorejaxTypeError(f"{self.kind}: {name} doesn't take these arguments", got=str(error),
-                                       wanted=f"arguments for {name}{signature}", where=here()) from None
-            if self._n_inputs is None or len(bound.arguments) > self._n_inputs:
-                bound.apply_defaults()
-            given = [each for each in bound.kwargs if each in kwargs]
-            if not given:  # others have their defaults
-                return bound.args
-            problem = f"the keyword-only arguments {', '.join(given)}"
-        raise CorejaxTypeError(f"{self.kind}: all arguments of {name} must be positional, as they are for rules",
-                               got=problem, wanted=f"positional arguments for {name}{signature or '(...)'}",
-                               where=here(), todo="take them by position; close over what is always the same")
+        fixed = {i: _without_tangent(args[i]) if self.kind == "custom_jvp" else args[i] for i in self.nondiff}
+        return xs, UserCall(self.rules, in_tree, len(args), fixed)
 
     def _staged(self, xs: Sequence[Any], call: UserCall) -> tuple[UserCall, Jaxpr, list[Any]]:
         """The call with a program, and values that the function or its rules close over, which become operands."""
-        staged = stage_function(call.function(), [x.aval for x in xs], call.in_tree, call.name)
-        call.out_tree = staged.out_tree
-        found = self._reached(call, context.trace)
-        names = {id(x): name for x, name in found.tracers}
-        known = {id(x) for x in staged.consts}
-        more = [x for x, _ in found.tracers if id(x) not in known]
-        jaxpr, consts = staged.jaxpr, [*more, *staged.consts]
-        if more:  # only its rules read these
-            jaxpr = jaxpr.replace(invars=[*[Var(x.aval) for x in more], *jaxpr.invars])
+        jaxpr, consts, names, call.out_tree, found = opened(
+            call.function(), [x.aval for x in xs], call.in_tree, call.name, lambda: self._reached(call))
         if consts:
-            call = call.closing_over(consts, [names.get(id(x), "") for x in consts])
+            call = call.closing_over(consts, names)
         return call.as_program(jaxpr, found), jaxpr, consts
 
-    def _reached(self, call: UserCall, trace: Trace, thoroughly: bool = False) -> Reached:
-        """What the function and its rules can read; of traced values, those that are valid here."""
-        rules = self.rules
-        roots = [f for f in (rules.fun, rules.jvp, rules.fwd, rules.bwd) if f is not None]
-        if not (call.fixed or thoroughly):
-            at_once = reached_at_once(roots, self, with_key=trace.is_staging)
-            if at_once is not None:
-                return at_once
-        tracers, key = reached(*roots, *call.fixed.values(), owner=self, with_key=trace.is_staging)
-        found = [(x, name) for x, name in tracers if belongs(x, trace)]
-        for x, _ in found:
-            forget_when_done(x)
-        return Reached(found, key)
+    def _reached(self, call: UserCall, thoroughly: bool = False) -> Reached:
+        """What the function and its rules can read."""
+        return outer_values(self.__corejax_reads__(), self, call.fixed.values(), thoroughly)
 
     def __corejax_reads__(self) -> list[Any]:
-        return [self.rules.fun, self.rules.jvp, self.rules.fwd, self.rules.bwd]
+        rules = self.rules
+        return [f for f in (rules.fun, rules.jvp, rules.fwd, rules.bwd) if f is not None]
+
+
+def _without_tangent(x: Any) -> Any:
+    """A traced value that the author of a function declares not to be differentiated: JAX takes that at its word."""
+    return lax.stop_gradient(x) if isinstance(x, Tracer) and dtypes.is_inexact(x.dtype) else x
 
 
 class _Sum:
@@ -209,30 +173,3 @@ def _check_rule(rule: Any, what: str) -> None:
     if not callable(rule):
         raise CorejaxTypeError(f"{what}: a rule must be a function", got=f"{kind_of(rule)}: {rule!r:.80}", where=here(),
                                wanted="a callable", todo=f"pass the function itself: {what}(rule)")
-
-
-def _signature(fun: Callable[..., Any]) -> tuple[inspect.Signature | None, int | None]:
-    """The signature of a function, and the number of its arguments if that is fixed."""
-    try:
-        signature = inspect.signature(fun)
-    except (ValueError, TypeError):  # some functions written in C
-        return None, None
-    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    kinds = [p.kind for p in signature.parameters.values()]
-    return signature, len(kinds) if all([kind in plain for kind in kinds]) else -1
-
-
-def _n_inputs(fun: Any) -> int | None:
-    """The number of inputs of a universal function, whose further parameters (`out`, `where`) are rarely passed.
-
-    None for other functions: rules get the defaults of their parameters, too.
-    """
-    bound = 0
-    while getattr(fun, "nin", None) is None:
-        if isinstance(fun, partial) and not fun.keywords:
-            fun, bound = fun.func, bound + len(fun.args)
-        elif hasattr(fun, "__wrapped__"):
-            fun = fun.__wrapped__
-        else:
-            return None
-    return fun.nin - bound if isinstance(fun.nin, int) else None

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from corejax.core import Jaxpr, ShapedArray, Tracer, Zero, aval_of, call_user, flatten, here, namer, rebound, values
-from corejax.errors import CorejaxError, CorejaxTypeError, CorejaxValueError, LeakedTracerError, kind_of
-from corejax.ir import atom
+from corejax.core import Jaxpr, ShapedArray, Zero, aval_of, flatten, here, namer, values
+from corejax.errors import CorejaxError, CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.plugin import carrying, roles, structures
-from corejax_control_flow._closures import HashedOnce, Reached, reached, reached_at_once
+from corejax_control_flow._closing import Closing, key_of
+from corejax_control_flow._closures import Reached, reached, reached_at_once
 from corejax_control_flow._rule_results import array_of_tangent, described, fitted, pair, up_to
+from corejax_control_flow.symbolic_zeros import CustomVJPPrimal
 
 Rule = Callable[..., Any]
 
@@ -54,55 +54,17 @@ def _rules_at(module: Any, path: Any) -> Rules:
     return rules
 
 
-class PerturbedPrimal:
-    """What a `fwd` rule with `symbolic_zeros=True` gets for each array: its `.value`, and whether it's `.perturbed`."""
-
-    __slots__ = ("perturbed", "value")
-
-    def __init__(self, value: Any, perturbed: bool) -> None:
-        self.value, self.perturbed = value, perturbed
-
-    def __repr__(self) -> str:
-        return f"PerturbedPrimal(value={self.value!r}, perturbed={self.perturbed})"
-
-
-class UserCall:
-    """A call of the user's function with arguments of a given structure; `fixed` are the arguments that aren't data.
-
-    `originals` are the traced values that the operands before the arguments stand for, None where there was none, each
-    with the name of its variable.
-    """
+class UserCall(Closing):
+    """A call of the user's function with arguments of a given structure; `fixed` are the arguments that aren't data."""
 
     def __init__(self, rules: Rules, in_tree: Any, n_args: int, fixed: Mapping[int, Any]) -> None:
+        super().__init__()
         self.rules, self.name = rules, rules.name
         self.in_tree, self.n_args, self.fixed = in_tree, n_args, fixed
         self.has_jvp, self.has_vjp = rules.jvp is not None, rules.fwd is not None
         self.out_tree: Any = None
         self.out_avals: Sequence[ShapedArray] | None = None
-        self.n_consts = 0
-        self.originals: tuple[tuple[weakref.ref[Tracer] | None, str], ...] = ()
-        self._is_traced = self._is_unlike = False
-        self._key: Any = object()
-
-    def __corejax_key__(self) -> Any:
-        return self._key
-
-    @property
-    def __corejax_unique__(self) -> bool:
-        return self._is_unlike or True in self.is_traced_at
-
-    def __corejax_rule__(self, hook: str) -> str:
-        return f"the {hook} rule of {self.name}"
-
-    def __getstate__(self) -> dict[str, Any]:
-        originals = tuple([(None, name) for _, name in self.originals])  # nothing of them is left elsewhere
-        return {**self.__dict__, "originals": originals, "_key": object()}
-
-    def twin(self) -> UserCall:
-        """A copy."""
-        call = object.__new__(UserCall)
-        call.__dict__.update(self.__dict__)
-        return call
+        self._is_traced = False
 
     def as_program(self, jaxpr: Jaxpr, found: Reached | None = None) -> UserCall:
         """The same call with a program; its rules have to return outputs of the program's types.
@@ -112,27 +74,10 @@ class UserCall:
         call = self.twin()
         call.out_avals, call._is_traced = jaxpr.out_avals, True
         if found is not None and found.key is None:
-            call._is_unlike = True
+            call.is_unlike = True
         elif found is not None:
-            call._key = _key_of((self.rules.identity, self.in_tree, found.key), self.fixed.items())
+            call.key = key_of((self.rules.identity, self.in_tree, found.key), self.fixed.items())
         return call
-
-    def closing_over(self, values: Sequence[Any], names: Sequence[str] | None = None) -> UserCall:
-        """The same call with more operands before the others, for these closed-over values."""
-        call = self.twin()
-        refs = [weakref.ref(x) if isinstance(x, Tracer) else None for x in values]
-        call.originals = (*zip(refs, names or [""] * len(refs), strict=True), *self.originals)
-        call.n_consts += len(refs)
-        return call
-
-    def names_of(self, flags: Sequence[bool]) -> list[str]:
-        """The names of closed-over values, as far as they are known."""
-        return sorted({name for (_, name), flag in zip(self.originals, flags, strict=True) if flag and name})
-
-    @property
-    def is_traced_at(self) -> list[bool]:
-        """Which of the closed-over operands stand for traced values."""
-        return [ref is not None for ref, _ in self.originals]
 
     # Calls
 
@@ -143,14 +88,14 @@ class UserCall:
 
     def primal(self, args: Sequence[Any]) -> list[Any]:
         n = self.n_consts
-        out = self._run(args[:n], self.rules.fun, self._with_fixed(self.in_tree.unflatten(args[n:])), self.name)
+        out = self.run(args[:n], self.rules.fun, self._with_fixed(self.in_tree.unflatten(args[n:])), self.name)
         return self._outputs(out, self.name)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         what, n = f"the jvp rule of {self.name}", self.n_consts
         dots = tangents[n:] if self.rules.jvp_sees_zeros else [array_of_tangent(t) for t in tangents[n:]]
         args = (*self.fixed.values(), self.in_tree.unflatten(primals[n:]), self.in_tree.unflatten(dots))
-        out, out_dot = pair(self._run(primals[:n], self.rules.jvp, args, what), what,
+        out, out_dot = pair(self.run(primals[:n], self.rules.jvp, args, what), what,
                              "(output, tangent of the output)")
         outs = self._outputs(out, what)
         leaves, tree = flatten(out_dot)
@@ -168,8 +113,8 @@ class UserCall:
         what, n = f"the fwd rule of {self.name}", self.n_consts
         leaves = primals[n:]
         if self.rules.vjp_sees_zeros:
-            leaves = [PerturbedPrimal(x, bool(nz)) for x, nz in zip(leaves, nonzero[n:], strict=True)]
-        result = self._run(primals[:n], self.rules.fwd, self._with_fixed(self.in_tree.unflatten(leaves)), what)
+            leaves = [CustomVJPPrimal(x, bool(nz)) for x, nz in zip(leaves, nonzero[n:], strict=True)]
+        result = self.run(primals[:n], self.rules.fwd, self._with_fixed(self.in_tree.unflatten(leaves)), what)
         out, kept = pair(result, what, "(output, residuals)")
         outs = self._outputs(out, what)
         pullback = UserPullback(self, kept, [aval_of(x).tangent for x in primals], [x.aval for x in outs])
@@ -177,13 +122,6 @@ class UserCall:
         return outs, [*pullback.residuals_of(kept), *closed], pullback
 
     # Arguments and results
-
-    def _run(self, consts: Sequence[Any], fun: Any, args: Sequence[Any], what: str) -> Any:
-        """Call one of the user's functions, with these values for what it closes over."""
-        if not self.originals:
-            return _call(fun, args, what)
-        tracers = [None if ref is None else ref() for ref, _ in self.originals]
-        return rebound(lambda: _call(fun, args, what), tracers, consts)
 
     def _with_fixed(self, args: Sequence[Any]) -> tuple[Any, ...]:
         rest = iter(args)
@@ -238,8 +176,8 @@ class UserPullback:
             rules = [f for f in (call.rules.fun, call.rules.fwd, call.rules.bwd, call.rules.jvp) if f is not None]
             found = reached_at_once(rules, None, with_key=True) or reached(*rules)
             key = object() if found.key is None else found.key
-            self._key = _key_of((call.rules.identity, call.in_tree, call._is_traced, key, self.out_tree, self._tree,
-                                 *self.in_avals, *self.out_avals), [*call.fixed.items(), *self._statics])
+            self._key = key_of((call.rules.identity, call.in_tree, call._is_traced, key, self.out_tree, self._tree,
+                                *self.in_avals, *self.out_avals), [*call.fixed.items(), *self._statics])
         return self._key
 
     @property
@@ -261,7 +199,7 @@ class UserPullback:
         consts = [next(arrays) if traced else None for traced in self._closed]
         cts = cotangents if call.rules.vjp_sees_zeros else [array_of_tangent(ct) for ct in cotangents]
         args = (*call.fixed.values(), kept, self.out_tree.unflatten(cts))
-        back = call._run(consts, call.rules.bwd, args, what)
+        back = call.run(consts, call.rules.bwd, args, what)
         trees = call.in_tree.children()
         if not isinstance(back, (tuple, list)) or len(back) != len(trees):
             got = f" of {len(back)}" if isinstance(back, (tuple, list)) else ""
@@ -281,28 +219,6 @@ class UserPullback:
             f"{self.name} has no rule for forward mode", primitive="custom_pullback", where=here(),
             got="jvp, jacfwd, hessian or the result of linearize, of a function with a fwd and a bwd rule",
             wanted="reverse mode: grad, vjp, jacrev", todo=f"use these; or give it a rule: {self.name}.defjvp(...)")
-
-
-def _call(fun: Any, args: Sequence[Any], what: str) -> Any:
-    """Call a user's function; if it uses a traced value that is no longer one, the error says how it got there."""
-    try:
-        return call_user(fun, args, what)
-    except LeakedTracerError as error:
-        gone = [name for x, name in reached(fun).tracers if not x._trace.live]
-        if not gone:
-            raise
-        raise LeakedTracerError(
-            f"{what} closes over a value of a transformation that has ended", got=error.got, where=error.where,
-            wanted="values that it is given", todo="make it an argument of the function: rules then get it as a "
-                                                   "primal, or may keep it as a residual") from error
-
-
-def _key_of(known: tuple[Any, ...], values: Iterable[Any]) -> Any:
-    """A key made from these parts and from users' values; a unique one if those can't be compared."""
-    try:
-        return HashedOnce((*known, *[atom(x) for x in values]))
-    except CorejaxTypeError:
-        return object()
 
 
 def _is_array(x: Any) -> bool:
