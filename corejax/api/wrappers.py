@@ -196,7 +196,7 @@ class _Custom(Generic[P, R]):
         `symbolic_zeros`, `fwd` gets an object with a `.value` and a flag `.perturbed` for each array, and `ct` may
         contain `cj.core.Zero`s. `optimize_remat` is taken since JAX does, and changes nothing.
         """
-        self.implementation.defvjp(fwd, bwd, symbolic_zeros)
+        self.implementation.defvjp(fwd, bwd, symbolic_zeros, optimize_remat)
         self.fwd, self.bwd = fwd, bwd
 
 

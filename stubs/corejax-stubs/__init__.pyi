@@ -24,9 +24,7 @@ from corejax import debug as debug
 from corejax.api import device_get as device_get
 from corejax.api import device_put as device_put
 from corejax.api import devices as devices
-from corejax.api import disable_jit as disable_jit
 from corejax import dtypes as dtypes
-from corejax.api import ensure_compile_time_eval as ensure_compile_time_eval
 from corejax import errors as errors
 from corejax.api import eval_shape as eval_shape
 from corejax import export as export
@@ -66,8 +64,8 @@ import corejax.plugin as _plugin
 plugin = _plugin
 import corejax.rules as _rules
 rules = _rules
-from corejax import ad_checkpoint as ad_checkpoint
-from corejax import checkpoint_policies as checkpoint_policies
+from corejax import custom_batching as custom_batching
+from corejax import custom_derivatives as custom_derivatives
 from corejax import flatten_util as flatten_util
 from corejax import image as image
 from corejax import nn as nn
@@ -77,10 +75,52 @@ from corejax import random as random
 from corejax import testing as testing
 from collections.abc import Callable, Hashable, Sequence
 from corejax.core import AnyMesh
-from corejax_control_flow.saved import Residuals
 from typing import Any
 
 __version__: str
+
+def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list[Any]]:
+    """The function with more arguments: the values that it closes over and that may have derivatives, and these values.
+
+    A function with custom derivatives has them by its arguments alone. If it takes another function, it takes what that
+    closes over as further arguments: `converted, consts = closure_convert(fun, x)`, and then `converted(x, *consts)` is
+    `fun(x)`. It is for arguments of the types of these examples.
+
+    >>> from functools import partial
+    >>> import corejax as cj
+    >>> from corejax import lax
+    >>> def solve(f, x):
+    ...     converted, consts = cj.closure_convert(f, x)
+    ...     return newton(converted, x, *consts)
+    >>> @partial(cj.custom_vjp, nondiff_argnums=0)
+    ... def newton(f, x, *consts):
+    ...     return lax.fori_loop(0, 20, lambda _, x: x - f(x, *consts) / cj.grad(f)(x, *consts), x)
+    >>> def fwd(f, x, *consts):
+    ...     root = newton(f, x, *consts)
+    ...     return root, (root, consts)
+    >>> def bwd(f, kept, ct):
+    ...     root, consts = kept
+    ...     _, vjp = cj.vjp(f, root, *consts)
+    ...     return None, *vjp(-ct / cj.grad(f)(root, *consts))[1:]
+    >>> newton.defvjp(fwd, bwd)
+    >>> cj.grad(lambda a: solve(lambda x: x * x - a, 1.0))(4.0)
+    Array(0.25, dtype=float64, weak_type=True)
+    """
+
+def custom_gradient(fun: Callable[..., Any]) -> Any:
+    """A function with its own derivative for reverse mode: `fun(*args)` returns the output and the rule for it.
+
+    The rule takes the cotangent of the output, and returns a tuple of cotangents of the arguments; of a single argument
+    just its cotangent, if that is an array. It may close over what `fun` has computed, which is kept for it.
+
+    >>> import corejax as cj
+    >>> from corejax import lax
+    >>> @cj.custom_gradient
+    ... def clipped(x):
+    ...     return x, lambda ct: (lax.clamp(-1.0, ct, 1.0),)
+    >>> clipped(2.0), cj.grad(lambda x: 5.0 * clipped(x))(2.0)
+    (Array(2., dtype=float64, weak_type=True), Array(1., dtype=float64, weak_type=True))
+    """
 
 def pmap(fun: Callable[..., Any], axis_name: Hashable = None, *, in_axes: Any = 0, out_axes: Any = 0, static_broadcasted_argnums: int | Sequence[int] = (), devices: Sequence[Any] | None = None, backend: str | None = None, axis_size: int | None = None, donate_argnums: int | Sequence[int] = ()) -> Any:
     """Map `fun` along an axis of its arguments, each element on a device of its own.
@@ -94,21 +134,6 @@ def pmap(fun: Callable[..., Any], axis_name: Hashable = None, *, in_axes: Any = 
     >>> import numpy as np, corejax as cj
     >>> cj.pmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(np.array([[2.0]])).tolist()
     [[1.0]]
-    """
-
-def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Residuals:
-    """What reverse mode keeps until cotangents arrive, of the forward pass of `f(*args, **kwargs)`.
-
-    A list of rows `(aval, nbytes, what, where)`, with `nbytes` in all, which prints as a table. Nothing is computed:
-    arguments may be `ShapeDtypeStruct`s.
-
-    >>> import numpy as np, corejax as cj
-    >>> from corejax import lax
-    >>> rows = cj.saved_residuals(lambda x: lax.sin(lax.sin(x)), np.ones(3))
-    >>> rows.nbytes, [row.what for row in rows]
-    (48, ['cos', 'cos'])
-    >>> print(cj.saved_residuals(cj.checkpoint(lambda x: lax.sin(lax.sin(x))), np.ones(3)))
-    f64[3]  24 B  the argument x
     """
 
 def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: Any, in_specs: Any = None, mesh: AnyMesh | None = None, axis_names: Any = ..., check_vma: bool = True) -> Any:

@@ -62,11 +62,14 @@ class CustomDerivatives:
                 _check_rule(jvp, "defjvps")
         self.defjvp(_Sum(self, jvps), True)
 
-    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any], symbolic_zeros: bool = False) -> None:
+    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any], symbolic_zeros: bool = False,
+               optimize_remat: bool = False) -> None:
         _check_rule(fwd, "defvjp")
         _check_rule(bwd, "defvjp")
         sees_zeros = shaping.as_flag("defvjp", "symbolic_zeros", symbolic_zeros)
+        optimize_remat = shaping.as_flag("defvjp", "optimize_remat", optimize_remat)
         rules = self._changed()
+        rules.optimize_remat = optimize_remat
         rules.fwd, rules.bwd, rules.vjp_sees_zeros = fwd, bwd, sees_zeros
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -27,7 +27,7 @@ class Rules:
         self.jvp: Rule | None = None
         self.fwd: Rule | None = None
         self.bwd: Rule | None = None
-        self.jvp_sees_zeros = self.vjp_sees_zeros = False
+        self.jvp_sees_zeros = self.vjp_sees_zeros = self.optimize_remat = False
         self.identity = object()  # represents it in keys, which outlive it
 
     def __reduce_ex__(self, protocol: Any) -> Any:

@@ -53,6 +53,7 @@ class custom_vmap(Generic[P, R]):
 
     >>> import numpy as np, corejax as cj
     >>> from corejax import lax
+    >>> from corejax.custom_batching import custom_vmap
     >>> @custom_vmap
     ... def dot(x, y):
     ...     return lax.dot(x, y)
@@ -132,6 +133,7 @@ def sequential_vmap(fun: Callable[P, R]) -> custom_vmap[P, R]:
 
     >>> import numpy as np, corejax as cj
     >>> from corejax import lax
+    >>> from corejax.custom_batching import sequential_vmap
     >>> @sequential_vmap
     ... def f(x):
     ...     return lax.cond(x > 1.0, lambda: 10.0 * x, lambda: x)

@@ -27,7 +27,7 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
     >>> import corejax as cj
     >>> from corejax import lax
     >>> def solve(f, x):
-    ...     converted, consts = closure_convert(f, x)
+    ...     converted, consts = cj.closure_convert(f, x)
     ...     return newton(converted, x, *consts)
     >>> @partial(cj.custom_vjp, nondiff_argnums=0)
     ... def newton(f, x, *consts):

@@ -26,7 +26,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Any:
 
     >>> import corejax as cj
     >>> from corejax import lax
-    >>> @custom_gradient
+    >>> @cj.custom_gradient
     ... def clipped(x):
     ...     return x, lambda ct: (lax.clamp(-1.0, ct, 1.0),)
     >>> clipped(2.0), cj.grad(lambda x: 5.0 * clipped(x))(2.0)

@@ -48,6 +48,7 @@ class LinearCall:
     where the functions are linear.
 
     >>> import corejax as cj
+    >>> from corejax.custom_derivatives import linear_call
     >>> def divide(y, x):
     ...     return linear_call(lambda y, x: x / y, lambda y, ct: ct / y, y, x)
     >>> divide(2.0, 3.0), cj.grad(divide, argnums=(0, 1))(2.0, 3.0)

@@ -30,6 +30,7 @@ class CustomVJPPrimal:
 def custom_vjp_primal_tree_values(primals: Any) -> Any:
     """The arguments of a `fwd` rule with `symbolic_zeros=True` as plain values.
 
+    >>> from corejax.custom_derivatives import CustomVJPPrimal, custom_vjp_primal_tree_values
     >>> custom_vjp_primal_tree_values((CustomVJPPrimal(2.0, True), [CustomVJPPrimal(3.0, False)]))
     (2.0, [3.0])
     """
@@ -47,6 +48,7 @@ def zero_from_primal(value: Any, symbolic_zeros: bool = False) -> Any:
     """The tangent of a value that doesn't change: an array of zeros, or a `SymbolicZero`.
 
     >>> import numpy as np
+    >>> from corejax.custom_derivatives import zero_from_primal
     >>> zero_from_primal(np.ones(2)), zero_from_primal(1.0, symbolic_zeros=True)
     (Array([0., 0.], dtype=float64), Zero(f64[]))
     """

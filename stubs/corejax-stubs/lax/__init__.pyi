@@ -705,6 +705,16 @@ def custom_root(f: Callable[[Any], Any], initial_guess: Any, solve: Callable[...
     (3.0, 'custom_root')
     """
 
+def custom_vmap_call(*operands: ArrayLike, call: Any, jaxpr: Jaxpr) -> list[Array]:
+    """`custom_vmap_call(*operands, call=..., jaxpr=...)`: call a function that has a rule for vmap.
+
+    `jaxpr` is its program, whose first operands may be values that it closes over; `call` holds the rule.
+
+    >>> sample = next(custom_vmap_call.primitive.samples(np.random.default_rng(0)))
+    >>> len(custom_vmap_call(*sample.args, **sample.params))
+    2
+    """
+
 def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
     """`dce_sink(val, *, prevent_mlir_dce=False)`: keep what computes the arrays in a pytree, though nothing uses them.
 
@@ -1034,6 +1044,21 @@ def lgamma(x: ArrayLike) -> Array:
 
     >>> lgamma(0.5)
     Array(0.57236494, dtype=float64, weak_type=True)
+    """
+
+def linear_call(fun: Callable[[Any, Any], Any], fun_transpose: Callable[[Any, Any], Any], residual_args: Any, linear_args: Any) -> Any:
+    """`linear_call(fun, fun_transpose, residual_args, linear_args)`: `fun(residual_args, linear_args)`.
+
+    `fun` is linear in its second argument. `fun_transpose(residual_args, ct)` is its transpose: from something like the
+    result of `fun` to something like `linear_args`. Arguments and results are pytrees, of floats or complex numbers
+    where the functions are linear.
+
+    >>> import corejax as cj
+    >>> from corejax.custom_derivatives import linear_call
+    >>> def divide(y, x):
+    ...     return linear_call(lambda y, x: x / y, lambda y, ct: ct / y, y, x)
+    >>> divide(2.0, 3.0), cj.grad(divide, argnums=(0, 1))(2.0, 3.0)
+    (Array(1.5, dtype=float64, weak_type=True), (Array(-0.75, dtype=float64, weak_type=True), Array(0.5, dtype=float64, weak_type=True)))
     """
 
 def linear_recurrence(factors: ArrayLike, terms: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
