@@ -258,7 +258,8 @@ NOT_TIMED: dict[str, str] = {
     "it reads or writes files or other libraries' memory": """numpy.from_dlpack numpy.frombuffer numpy.fromfile
         numpy.fromiter numpy.fromstring numpy.load numpy.save numpy.savez""",
     "it makes a function, or calls one of the user's": """numpy.frompyfunc numpy.fromfunction numpy.vectorize
-        numpy.mask_indices lax.custom_linear_solve lax.custom_root lax.composite lax.platform_dependent""",
+        numpy.mask_indices lax.custom_linear_solve lax.custom_root lax.linear_call lax.composite
+        lax.platform_dependent""",
     "it changes an ndarray in place": "numpy.place",
     "it is what a function of corejax.nn computes with": """lax.nn_attention lax.nn_attention_back
         lax.nn_attention_forward lax.nn_gelu_tanh lax.nn_hard_sigmoid lax.nn_hard_silu lax.nn_hard_tanh
@@ -274,10 +275,10 @@ NOT_TIMED: dict[str, str] = {
         lax.ragged_all_to_all lax.reduce_scatter lax.shard_map lax.sharding_constraint lax.with_sharding_constraint
         lax.xla_pmap""",
     "a primitive behind other functions, which are timed": """lax.approx_top_k lax.checkpoint_call lax.composite_call
-        lax.custom_call lax.custom_pullback lax.dce_sink lax.exported_call lax.checkpoint_name lax.stage_value lax.stage
-        lax.to_memory lax.untaken
-        lax.with_accuracy lax.xla_call lax.select_and_gather_add lax.select_and_scatter lax.select_and_scatter_add
-        lax.reduce_window_max lax.reduce_window_min lax.reduce_window_sum""",
+        lax.checkpoint_name lax.custom_call lax.custom_fwd_call lax.custom_pullback lax.custom_vmap_call lax.dce_sink
+        lax.exported_call lax.reduce_window_max lax.reduce_window_min lax.reduce_window_sum lax.select_and_gather_add
+        lax.select_and_scatter lax.select_and_scatter_add lax.stage lax.stage_value lax.to_memory lax.untaken
+        lax.with_accuracy lax.xla_call""",
     "its arguments are descriptions of many dimensions: what uses it is timed": """lax.gather lax.scatter
         lax.scatter_add lax.scatter_apply lax.scatter_max lax.scatter_min lax.scatter_mul lax.scatter_sub
         lax.conv_general_dilated_local lax.ragged_dot lax.ragged_dot_general lax.scaled_dot lax.after_all

@@ -194,7 +194,8 @@ class _Custom(Generic[P, R]):
 
         `bwd` returns a tuple with a cotangent for each differentiated argument; None stands for zeros. With
         `symbolic_zeros`, `fwd` gets an object with a `.value` and a flag `.perturbed` for each array, and `ct` may
-        contain `cj.core.Zero`s. `optimize_remat` is taken since JAX does, and changes nothing.
+        contain `cj.core.Zero`s. With `optimize_remat`, the way forward through a checkpoint computes the function
+        itself, and not `fwd`, whose residuals it doesn't keep.
         """
         self.implementation.defvjp(fwd, bwd, symbolic_zeros, optimize_remat)
         self.fwd, self.bwd = fwd, bwd

@@ -21,7 +21,7 @@ class MappedCall:
     def __init__(self, call: Any, axis: Axis, dims: Dims, out_dims: Dims | None = None) -> None:
         self.call, self.axis, self.dims = call, axis, tuple(dims)
         self.name, self.n_consts = call.name, call.n_consts
-        self.has_jvp, self.has_vjp = call.has_jvp, call.has_vjp
+        self.has_jvp, self.has_vjp, self.optimize_remat = call.has_jvp, call.has_vjp, call.optimize_remat
         self.out_dims: Dims = () if out_dims is None else tuple(out_dims)
         self._places = out_dims is not None
         self.out_avals: Sequence[ShapedArray] | None = None

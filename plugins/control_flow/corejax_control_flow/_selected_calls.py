@@ -12,6 +12,8 @@ from corejax.plugin import carrying
 class SelectedCall:
     """A call that leaves out results that aren't needed."""
 
+    optimize_remat = False
+
     def __init__(self, call: Any, used: Sequence[bool]) -> None:
         self.call, self.used = call, tuple(used)
         self.name, self.n_consts = call.name, call.n_consts

@@ -16,7 +16,7 @@ class NoRule:
     """
 
     n_residuals = n_consts = 0
-    has_jvp = has_vjp = __corejax_unique__ = False
+    has_jvp = has_vjp = optimize_remat = __corejax_unique__ = False
 
     def __init__(self, name: str, variables: Sequence[str], in_avals: Sequence[ShapedArray],
                  out_avals: Sequence[ShapedArray]) -> None:

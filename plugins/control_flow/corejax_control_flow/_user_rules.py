@@ -62,6 +62,7 @@ class UserCall(Closing):
         self.rules, self.name = rules, rules.name
         self.in_tree, self.n_args, self.fixed = in_tree, n_args, fixed
         self.has_jvp, self.has_vjp = rules.jvp is not None, rules.fwd is not None
+        self.optimize_remat = rules.optimize_remat
         self.out_tree: Any = None
         self.out_avals: Sequence[ShapedArray] | None = None
         self._is_traced = False

@@ -52,6 +52,7 @@ from corejax_control_flow._mapped_calls import MappedCall, MappedPullback
 from corejax_control_flow._selected_calls import SelectedCall
 from corejax_control_flow._unknown_derivatives import NoRule
 from corejax_control_flow._user_rules import Rules, UserCall
+from corejax_control_flow.fwd_calls import call_fwd
 
 __all__ = ["custom_call", "custom_pullback"]
 
@@ -321,7 +322,10 @@ def _run(args: Sequence[Any], call: Any, jaxpr: Jaxpr | None) -> list[Any]:
 def _by_pullback(call: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """The outputs from the fwd rule, and their tangents as a `custom_pullback` of the inputs' tangents."""
     nonzero = carrying.nonzero(tangents)
-    outs, residuals, pullback = call.fwd(primals, nonzero)
+    if call.optimize_remat and context.trace.is_staging:
+        outs, residuals, pullback = call_fwd(call, primals, nonzero)
+    else:
+        outs, residuals, pullback = call.fwd(primals, nonzero)
     inexact = [dtypes.is_inexact(aval.dtype) for aval in pullback.out_avals]
     operands = [*residuals, *(primals if call.has_jvp else ()), *carrying.without_zeros(tangents)]
     dots = custom_pullback.primitive.bind(*operands, pullback=pullback, nonzero=nonzero) if True in inexact else ()

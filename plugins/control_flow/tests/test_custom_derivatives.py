@@ -225,6 +225,36 @@ def test_a_traced_argument_that_is_not_data_has_no_derivative_in_custom_jvp():
         cj.grad(g, 1)(2.0, 3.0)
 
 
+def rematerialized(optimized):
+    f = cj.custom_vjp(lambda x: lax.sin(x))
+    f.defvjp(lambda x: (lax.tanh(x), x), lambda x, ct: (ct * x,), optimize_remat=optimized)
+    return f
+
+
+@pytest.mark.parametrize(("name", "route"), {
+    "grad": lambda f: cj.grad(lambda x: f(x) * f(x)), "jit": lambda f: cj.jit(cj.grad(lambda x: f(x) * f(x))),
+    "vmap": lambda f: cj.grad(lambda x: cj.vmap(lambda x: f(x) * f(x))(x * W).sum()),
+}.items())
+def test_the_way_forward_through_a_checkpoint_computes_the_function_and_not_fwd(name, route):
+    counts = [str(cj.make_jaxpr(route(cj.checkpoint(rematerialized(flag))))(2.0)).count("= tanh ")
+              for flag in (False, True)]
+    assert [2, 0] == counts
+
+
+def test_optimizing_a_checkpoint_changes_no_derivative():
+    def f(optimized):
+        f = cj.custom_vjp(lambda x, y: (lax.sin(x) * y, x))
+        f.defvjp(lambda x, y: ((lax.sin(x) * y, x), (x, y)),
+                 lambda r, ct: (lax.cos(r[0]) * r[1] * ct[0] + ct[1], lax.sin(r[0]) * ct[0]),
+                 optimize_remat=optimized)
+        return lambda x: cj.checkpoint(lambda x: sum(f(x, 3.0 * x)))(x)
+
+    for route in (cj.grad, lambda f: cj.jit(cj.grad(f)), lambda f: cj.grad(cj.grad(f)), lambda f: cj.hessian(cj.jit(f)),
+                  lambda f: lambda x: cj.vmap(cj.grad(f))(x * W), lambda f: cj.jacrev(lambda x: cj.vmap(f)(x * W)),
+                  lambda f: cj.grad(lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=3)[0])):
+        np.testing.assert_allclose(route(f(True))(0.7), route(f(False))(0.7), rtol=1e-12)
+
+
 # Namespaces
 
 def test_the_namespaces_are_at_hand():

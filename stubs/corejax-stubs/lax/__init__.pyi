@@ -661,6 +661,16 @@ def custom_call(*operands: ArrayLike, call: Any, jaxpr: Jaxpr | None) -> list[Ar
     2
     """
 
+def custom_fwd_call(*operands: ArrayLike, fwd: Jaxpr, primal: Jaxpr) -> list[Array]:
+    """`custom_fwd_call(*operands, fwd=..., primal=...)`: the output of a function, and the residuals of its fwd rule.
+
+    Both are programs of the same operands; the results of `fwd` begin with those of `primal`.
+
+    >>> sample = next(custom_fwd_call.primitive.samples(np.random.default_rng(0)))
+    >>> len(custom_fwd_call(*sample.args, **sample.params))
+    2
+    """
+
 def custom_linear_solve(matvec: Callable[[Any], Any], b: Any, solve: Callable[..., Any], transpose_solve: Callable[..., Any] | None = None, symmetric: bool = False, has_aux: bool = False) -> Array | Any:
     """`custom_linear_solve(matvec, b, solve, transpose_solve=None, symmetric=False, has_aux=False)`: A x = b.
 
