@@ -9,10 +9,11 @@ Array(10., dtype=float64, weak_type=True)
 """
 
 from collections.abc import Callable
+from corejax.core import Array
 from corejax_control_flow.derivatives import CustomVJPPrimal as CustomVJPPrimal, SymbolicZero as SymbolicZero, closure_convert as closure_convert, custom_gradient as custom_gradient, custom_jvp as custom_jvp, custom_vjp as custom_vjp, custom_vjp_primal_tree_values as custom_vjp_primal_tree_values, zero_from_primal as zero_from_primal
 from typing import Any
 
-def linear_call(fun: Callable[[Any, Any], Any], fun_transpose: Callable[[Any, Any], Any], residual_args: Any, linear_args: Any) -> Any:
+def linear_call(fun: Callable[[Any, Any], Any], fun_transpose: Callable[[Any, Any], Any], residual_args: Any, linear_args: Any) -> Array | Any:
     """`linear_call(fun, fun_transpose, residual_args, linear_args)`: `fun(residual_args, linear_args)`.
 
     `fun` is linear in its second argument. `fun_transpose(residual_args, ct)` is its transpose: from something like the

@@ -131,7 +131,14 @@ def reached(*roots: object, owner: object = None, with_key: bool = True) -> Reac
 
 
 def _belongs_to(x: object, owner: object) -> bool:
-    """Whether this is the public function of an owner. Objects that make up attributes when asked aren't asked."""
+    """Whether this is the public function of an owner. Objects that make up attributes when asked aren't asked.
+
+    A function that wraps it, by functools.wraps, has its attributes, and is another one.
+    """
+    if x is owner:
+        return True
+    if not hasattr(type(x), "__corejax_reads__"):
+        return False
     try:
         return object.__getattribute__(x, "implementation") is owner
     except AttributeError:

@@ -21,7 +21,7 @@ from types import MethodType
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from corejax import tree
-from corejax.core import check_callable, context, flatten, here, name_of, namer, values
+from corejax.core import call_user, check_callable, context, flatten, here, name_of, namer, values
 from corejax.errors import CorejaxAttributeError, CorejaxTypeError, kind_of
 from corejax.plugin import public
 from corejax_control_flow._closures import Reached
@@ -77,6 +77,7 @@ class custom_vmap(Generic[P, R]):
     def __init__(self, fun: Callable[P, R]) -> None:
         check_callable(fun, "custom_vmap")
         update_wrapper(self, fun)
+        self.__dict__.pop("implementation", None)  # of a function with custom derivatives: this isn't that function
         self.fun, self.vmap_rule = fun, None
         self._rules = VmapRule(fun, name_of(fun))
         self._by_position = Positional(fun, "custom_vmap")
@@ -98,10 +99,12 @@ class custom_vmap(Generic[P, R]):
                                         got="no rule for vmap", todo="define the rule next to the function",
                                         wanted=f"{rules.name}.def_vmap(rule) before the first call")
         by_position = self._by_position(args, kwargs)
-        if context.trace.knows_values:  # nothing maps it
-            return self.fun(*by_position)  # type: ignore[call-arg]
         leaves, in_tree = flatten(by_position)
         xs = values(leaves, rules.name, namer("args", by_position))
+        if context.trace.knows_values:  # nothing maps it
+            out = call_user(self.fun, in_tree.unflatten(xs), rules.name)
+            outs, out_tree = flatten(out)
+            return out_tree.unflatten(values(outs, rules.name, namer("the output", out)))  # type: ignore[no-any-return]
         jaxpr, consts, names, out_tree, found = opened(
             self.fun, [x.aval for x in xs], in_tree, rules.name, self._reached)
         call = UserMap(rules, in_tree, out_tree, jaxpr, found).closing_over(consts, names)

@@ -11,6 +11,7 @@ from typing import Any
 
 from corejax import lax
 from corejax.core import (
+    Array,
     Jaxpr,
     Linear,
     ShapedArray,
@@ -64,7 +65,7 @@ Array(0.5, dtype=float64, weak_type=True)))
 
     def function(self, bind: Any) -> Any:
         def linear_call(fun: Callable[[Any, Any], Any], fun_transpose: Callable[[Any, Any], Any], residual_args: Any,
-                        linear_args: Any) -> Any:
+                        linear_args: Any) -> Array | Any:
             for what, function in (("fun", fun), ("fun_transpose", fun_transpose)):
                 if not callable(function):
                     raise CorejaxTypeError(f"linear_call: {what} must be a function", where=here(),

@@ -206,6 +206,21 @@ def test_wrappers_of_wrappers_have_rules_of_their_own():
     assert f.implementation is not g.implementation and g.__wrapped__ is f
 
 
+def test_a_function_that_wraps_another_is_searched_for_traced_values_too():
+    def slope(c, x):
+        f = cj.custom_jvp(lambda x: 2.0 * x)
+
+        @functools.wraps(f)
+        def scaled(x):
+            return c * x
+
+        f.defjvp(lambda primals, tangents: (f(*primals), scaled(tangents[0])))
+        return cj.grad(f)(x)
+
+    assert 3.0 == cj.jit(slope)(3.0, 2.0)
+    np.testing.assert_allclose(cj.vmap(cj.jit(slope))(W, W), W)
+
+
 def test_what_a_partial_leaves_open_is_not_filled_in():
     f = cj.custom_vjp(functools.partial(lambda k, x, y=2.0: k * x * y, 3.0))
     f.defvjp(lambda x: (6.0 * x, None), lambda _, ct: (7.0 * ct,))

@@ -175,6 +175,7 @@ def test_keywords_defaults_methods_and_partials():
 
     f.def_vmap(lambda size, batched, x, y: (100.0 * x * y, True))
     assert 6.0 == f(3.0) == f(y=2.0, x=3.0)
+    assert isinstance(f(3.0), cj.Array)
     np.testing.assert_allclose(cj.vmap(lambda x: f(x=x))(W), 200 * W)
     np.testing.assert_allclose(cj.vmap(partial(f, y=3.0))(W), 300 * W)
 

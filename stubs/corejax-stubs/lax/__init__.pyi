@@ -1056,7 +1056,7 @@ def lgamma(x: ArrayLike) -> Array:
     Array(0.57236494, dtype=float64, weak_type=True)
     """
 
-def linear_call(fun: Callable[[Any, Any], Any], fun_transpose: Callable[[Any, Any], Any], residual_args: Any, linear_args: Any) -> Any:
+def linear_call(fun: Callable[[Any, Any], Any], fun_transpose: Callable[[Any, Any], Any], residual_args: Any, linear_args: Any) -> Array | Any:
     """`linear_call(fun, fun_transpose, residual_args, linear_args)`: `fun(residual_args, linear_args)`.
 
     `fun` is linear in its second argument. `fun_transpose(residual_args, ct)` is its transpose: from something like the
