@@ -6,6 +6,7 @@ from . import (
     collectives,
     control_flow,
     convolutions,
+    custom_rules,
     eigenvalues,
     factorisations,
     fft,
@@ -28,8 +29,9 @@ from . import (
 from .case import Group, WrongUse
 
 GROUPS: tuple[Group, ...] = (*shapes.GROUPS, *indexing.GROUPS, *python_values.GROUPS, *transformations.GROUPS,
-                             *control_flow.GROUPS, *numbers.GROUPS, *products.GROUPS, *solves.GROUPS, *sorting.GROUPS,
-                             *collectives.GROUPS, *special.GROUPS, *windows.GROUPS, *convolutions.GROUPS,
+                             *control_flow.GROUPS, *custom_rules.GROUPS, *numbers.GROUPS, *products.GROUPS,
+                             *solves.GROUPS, *sorting.GROUPS, *collectives.GROUPS, *special.GROUPS,
+                             *windows.GROUPS, *convolutions.GROUPS,
                              *factorisations.GROUPS, *eigenvalues.GROUPS, *fft.GROUPS, *numpy_calls.GROUPS,
                              *numpy_mathematics.GROUPS, *meshes.GROUPS, *names.GROUPS,
                              *plugins.GROUPS)
