@@ -134,6 +134,14 @@ def test_what_the_package_re_exports_belongs_to_its_module_and_private_modules_a
             "corejax.functions": {"f": "PACK:f", "twice": "PACK.ops:twice"}} == written(folder)
 
 
+def test_a_function_may_be_in_a_namespace_and_at_the_top(pack: Pack) -> None:
+    folder = pack(init="", ops="__all__ = ['f', 'g']\nAT_TOP = ('f',)\ndef f(): ...\ndef g(): ...", space="")
+    (folder / folder.name / "space.py").write_text(
+        f"from {folder.name}.ops import f, g\n__all__ = ['f', 'g']\nNAMESPACE = 'space'")
+    assert {"corejax.functions": {"cj/f": "PACK.ops:f"},
+            "corejax.namespaces": {"space": "PACK.space"}} == written(folder)
+
+
 def test_modules_of_roles_operators_kernels_and_numpy_tables(pack: Pack) -> None:
     assert {"corejax.roles": {"numpy_ufunc": "PACK.numpy_tables:numpy_ufunc", "operators.and": "PACK.operators:and_",
                               "operators.sum": "PACK.operators:sum", "zeros": "PACK.roles:zeros"},
