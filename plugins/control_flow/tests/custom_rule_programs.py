@@ -281,3 +281,54 @@ def stacked_axes(cj, lax):
     x = np.ones((2, 3))
     return (cj.grad(lambda w: cj.vmap(f, (0, None))(x, w).sum())(A), cj.vmap(cj.grad(f, (0, 1)), (0, None))(x, A),
             cj.vmap(cj.vmap(cj.grad(f), (None, 0)), (0, None))(x, x))
+
+
+@program
+def subclass_of_a_wrapper(cj, lax):
+    class Own(cj.custom_jvp):
+        pass
+    f = Own(lambda x: x)
+    f.defjvp(lambda p, t: (p[0], 3.0 * t[0]))
+    return cj.grad(f)(1.0), isinstance(f, cj.custom_jvp)
+
+
+@program
+def rule_ignores_tangent(cj, lax):
+    f = cj.custom_jvp(lambda x: x)
+    f.defjvp(lambda p, t: (p[0], np.zeros(())))
+    return cj.grad(f)(1.0), cj.jit(cj.grad(f))(1.0), cj.vmap(cj.grad(f))(A)
+
+
+@program
+def cond_of_two_tangents(cj, lax):
+    f = cj.custom_jvp(lambda x, y: x * y)
+    @f.defjvp
+    def rule(primals, tangents):
+        (x, y), dots = primals, tangents
+        return x * y, lax.cond(x > 0.0, lambda a, b: a * y + b * x, lambda a, b: b, *dots)
+    return ([cj.grad(f, (0, 1))(s, 3.0) for s in (2.0, -2.0)], [cj.jit(cj.grad(f))(s, 3.0) for s in (2.0, -2.0)],
+            cj.grad(f, 1)(-2.0, 3.0), cj.vmap(cj.grad(f, 1), (0, None))(np.array([2.0, -2.0]), 3.0))
+
+
+@program
+def conds_in_conds(cj, lax):
+    f = cj.custom_jvp(lambda x: x)
+    @f.defjvp
+    def rule(primals, tangents):
+        (x,), (x_dot,) = primals, tangents
+        def above(t):
+            return lax.cond(x > 1.0, lambda t: 2.0 * t, lambda t: lax.full_like(t, 0.0), t)
+        def below(t):
+            return lax.switch(1, [lambda t: t, lambda t: 5.0 * t], t)
+        return x, lax.cond(x > 0.0, above, below, x_dot)
+    return ([cj.grad(f)(s) for s in (2.0, 0.5, -2.0)], cj.vmap(cj.grad(f))(np.array([2.0, 0.5, -2.0])),
+            cj.grad(cj.grad(lambda x: f(x) * f(x)))(2.0))
+
+
+@program
+def static_by_number_and_name(cj, lax):
+    @functools.partial(cj.custom_vjp, nondiff_argnums=(0,), nondiff_argnames=("k",))
+    def f(g, x, k):
+        return g(x) * k
+    f.defvjp(lambda g, x, k: (g(x) * k, x), lambda g, k, x, ct: (3.0 * k * ct,))
+    return cj.grad(lambda x: f(lax.sin, x, 2))(1.0), cj.jit(cj.grad(lambda x: f(g=lax.sin, x=x, k=2)))(1.0)
