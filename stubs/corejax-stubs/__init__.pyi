@@ -24,7 +24,9 @@ from corejax import debug as debug
 from corejax.api import device_get as device_get
 from corejax.api import device_put as device_put
 from corejax.api import devices as devices
+from corejax.api import disable_jit as disable_jit
 from corejax import dtypes as dtypes
+from corejax.api import ensure_compile_time_eval as ensure_compile_time_eval
 from corejax import errors as errors
 from corejax.api import eval_shape as eval_shape
 from corejax import export as export
@@ -64,6 +66,8 @@ import corejax.plugin as _plugin
 plugin = _plugin
 import corejax.rules as _rules
 rules = _rules
+from corejax import ad_checkpoint as ad_checkpoint
+from corejax import checkpoint_policies as checkpoint_policies
 from corejax import custom_batching as custom_batching
 from corejax import custom_derivatives as custom_derivatives
 from corejax import flatten_util as flatten_util
@@ -75,6 +79,7 @@ from corejax import random as random
 from corejax import testing as testing
 from collections.abc import Callable, Hashable, Sequence
 from corejax.core import AnyMesh
+from corejax_control_flow.saved import Residuals
 from typing import Any
 
 __version__: str
@@ -134,6 +139,21 @@ def pmap(fun: Callable[..., Any], axis_name: Hashable = None, *, in_axes: Any = 
     >>> import numpy as np, corejax as cj
     >>> cj.pmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(np.array([[2.0]])).tolist()
     [[1.0]]
+    """
+
+def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Residuals:
+    """What reverse mode keeps until cotangents arrive, of the forward pass of `f(*args, **kwargs)`.
+
+    A list of rows `(aval, nbytes, what, where)`, with `nbytes` in all, which prints as a table. Nothing is computed:
+    arguments may be `ShapeDtypeStruct`s.
+
+    >>> import numpy as np, corejax as cj
+    >>> from corejax import lax
+    >>> rows = cj.saved_residuals(lambda x: lax.sin(lax.sin(x)), np.ones(3))
+    >>> rows.nbytes, [row.what for row in rows]
+    (48, ['cos', 'cos'])
+    >>> print(cj.saved_residuals(cj.checkpoint(lambda x: lax.sin(lax.sin(x))), np.ones(3)))
+    f64[3]  24 B  the argument x
     """
 
 def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: Any, in_specs: Any = None, mesh: AnyMesh | None = None, axis_names: Any = ..., check_vma: bool = True) -> Any:
