@@ -85,7 +85,7 @@ class WhileLoop:
     Starts from `init_val`, a pytree of arrays; `cond_fun(val)` returns a boolean, `body_fun(val)` the next value, of
     the same structure and types. Both are traced, and may close over arrays. Under `vmap`, each element stops when its
     own condition says so. There is no reverse mode, since the number of steps to remember isn't known in advance: use
-    `lax.scan`, or `lax.fori_loop` between bounds that are Python integers.
+    `lax.bounded_while_loop`, `lax.scan`, or `lax.fori_loop` between bounds that are Python integers.
 
     >>> lax.while_loop(lambda x: x < 100.0, lambda x: x * 3.0, 1.0)
     Array(243., dtype=float64, weak_type=True)
@@ -99,25 +99,14 @@ class WhileLoop:
 
     def function(self, bind: Any) -> Any:
         def while_loop(cond_fun: Callable[[Any], ArrayLike], body_fun: Callable[[Any], Carry], init_val: Any) -> Carry:
-            _check_function("while_loop: the condition", cond_fun)
-            _check_function("while_loop: the body", body_fun)
             if carrying.runs_python():
+                _check_functions("while_loop", cond_fun, body_fun)
                 started = Carried("while_loop: the body", init_val, "init_val")
-                if started.ends(cond_fun, body_fun, _check_condition):
+                if started.ends(cond_fun, body_fun, partial(_check_condition, "while_loop")):
                     return started.result  # type: ignore[no-any-return]
                 init_val = started.value
-            while True:
-                body = carrying.stage_step(body_fun, init_val, "while_loop: the body", root="init_val")
-                cond = stage_function(cond_fun, [aval_of(x) for x in body.carry], flatten((init_val,))[1],
-                                      "while_loop: the condition")
-                _check_condition(cond.closed.out_avals, cond.out_tree, cond.jaxpr.name)
-                carry = _varied(body.carry, cond.closed.out_avals[0].varying)
-                if all([x is old for x, old in zip(carry, body.carry, strict=True)]):
-                    break
-                init_val = body.unflatten(carry)
-            loop = Loop(body.jaxpr, cond.jaxpr, len(cond.consts), len(body.consts))
-            outs = _while(loop, [*cond.consts, *body.consts, *body.carry])
-            return body.unflatten(outs)  # type: ignore[no-any-return]
+            body, loop, operands = staged_loop("while_loop", cond_fun, body_fun, init_val)
+            return body.unflatten(_while(loop, operands))  # type: ignore[no-any-return]
         return while_loop
 
     @hookimpl
@@ -146,8 +135,8 @@ class WhileLoop:
             "while_loop has no reverse mode: the number of steps to remember isn't known before it has run",
             got="grad, vjp or a transposition through lax.while_loop, or lax.fori_loop with computed bounds",
             wanted="a loop of known length", primitive="while_loop", hook="transpose", where=here(),
-            todo="use lax.scan, or lax.fori_loop between Python integers (with an upper bound, and lax.cond or select "
-                 "to skip steps); forward mode (jvp, jacfwd) works as it is")
+            todo="use lax.bounded_while_loop(..., max_steps=n), which stops as early; or lax.scan, or lax.fori_loop "
+                 "between Python integers; forward mode (jvp, jacfwd) works as it is")
 
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int,
@@ -382,16 +371,36 @@ def _unroll(unroll: int | bool | None, length: int) -> int:
     return max(1, min(found, length))
 
 
-# Binding
+# Staging and binding
 
-def _while(loop: Loop, operands: Sequence[Any]) -> list[Any]:
-    """Bind a loop, simplified."""
+def staged_loop(what: str, cond_fun: Any, body_fun: Any, init_val: Any) -> tuple[carrying.StagedStep, Loop, list[Any]]:
+    """The body as a step, and a loop of user's functions with its operands."""
+    _check_functions(what, cond_fun, body_fun)
+    while True:
+        body = carrying.stage_step(body_fun, init_val, f"{what}: the body", root="init_val")
+        cond = stage_function(cond_fun, [aval_of(x) for x in body.carry], flatten((init_val,))[1],
+                              f"{what}: the condition")
+        _check_condition(what, cond.closed.out_avals, cond.out_tree, cond.jaxpr.name)
+        carry = _varied(body.carry, cond.closed.out_avals[0].varying)
+        if all([x is old for x, old in zip(carry, body.carry, strict=True)]):
+            break
+        init_val = body.unflatten(carry)
+    loop = Loop(body.jaxpr, cond.jaxpr, len(cond.consts), len(body.consts))
+    return body, loop, [*cond.consts, *body.consts, *body.carry]
+
+
+def bind_simplified(loop: Loop, operands: Sequence[Any], bind: Callable[[Loop, list[Any]], Sequence[Any]]) -> list[Any]:
+    """Bind a loop without dead code, and with values that no step changes as constants."""
     loop = _settled(loop, [aval_of(x).varying for x in operands])
     simpler = _simpler(loop)
     if simpler is None:
-        return _bind(loop, operands)
-    found = _bind(simpler.loop, [operands[i] for i in simpler.operands])
+        return [*bind(loop, [*operands])]
+    found = bind(simpler.loop, [operands[i] for i in simpler.operands])
     return [found[i] if where == "result" else operands[i] for where, i in simpler.results]
+
+
+def _while(loop: Loop, operands: Sequence[Any]) -> list[Any]:
+    return bind_simplified(loop, operands, _bind)
 
 
 def _varied(xs: Sequence[Any], axes: frozenset[Any]) -> list[Any]:
@@ -736,7 +745,12 @@ def _check_function(what: str, fun: Any) -> None:
                                where=here(), todo="pass the function itself, without calling it")
 
 
-def _check_condition(avals: Sequence[ShapedArray], tree: Any, name: str) -> None:
+def _check_functions(what: str, cond_fun: Any, body_fun: Any) -> None:
+    _check_function(f"{what}: the condition", cond_fun)
+    _check_function(f"{what}: the body", body_fun)
+
+
+def _check_condition(what: str, avals: Sequence[ShapedArray], tree: Any, name: str) -> None:
     """Raise unless the condition returns a single boolean."""
     one = tree == flatten(0)[1]
     if one and avals[0].matches(_BOOL):
@@ -744,7 +758,7 @@ def _check_condition(avals: Sequence[ShapedArray], tree: Any, name: str) -> None
     named = f" {name}" if name.isidentifier() else ""
     got = str(avals[0]) if one else kind_of(tree.unflatten(range(tree.num_leaves)))
     raise CorejaxTypeError(
-        f"while_loop: the condition{named} must return a boolean", wanted="one boolean without axes, bool[]",
+        f"{what}: the condition{named} must return a boolean", wanted="one boolean without axes, bool[]",
         got=f"{got}, {structures.shown(tree)}" if avals and not one else got, where=here(),
         todo="reduce it by .all() or .any(); if each element stops on its own, vmap the loop of a single element"
         if one and avals[0].dtype == _BOOL.dtype else "return a comparison: val < limit")

@@ -63,12 +63,14 @@ Dims = tuple[int | None, ...]
 
 
 class Scan:
-    """`scan(f, init, xs=None, length=None, reverse=False, unroll=1)`: a loop over the leading axis of `xs`.
+    """`scan(f, init, xs=None, length=None, reverse=False, unroll=1, *, checkpoint_every=None)`: a loop over `xs`.
 
-    `f(carry, x)` returns `(carry, y)`; `carry` starts as `init` and keeps its type, `x` is one slice of `xs`. Returns
+    `f(carry, x)` returns `(carry, y)`; `carry` starts as `init` and keeps its type, `x` is one slice of `xs` along the
+    leading axis. Returns
     the last carry and the `y`s, stacked. All of them are pytrees of arrays. Without inputs, `xs` is None and `length`
     says how many steps there are; `reverse` starts at the end; `unroll` steps are compiled into each round of the loop
-    (True: all of them).
+    (True: all of them). With `checkpoint_every`, reverse mode keeps the carry of every so many steps only, and computes
+    the steps between them again: the gradient is the same. `_split_transpose` is there for JAX's sake, without effect.
 
     >>> total, sums = lax.scan(lambda total, x: (total + x, total), 0, lax.iota("int64", 5))
     >>> int(total), sums.tolist()
@@ -83,8 +85,10 @@ class Scan:
 
     def function(self, bind: Any) -> Any:
         def scan(f: Callable[[Any, Any], tuple[Carry, Stacked]], init: Any, xs: Any = None, length: int | None = None,
-                 reverse: bool = False, unroll: int | bool = 1) -> tuple[Carry, Stacked]:
+                 reverse: bool = False, unroll: int | bool = 1, _split_transpose: bool = False, *,
+                 checkpoint_every: int | None = None) -> tuple[Carry, Stacked]:
             backward = shaping.as_flag("scan", "reverse", reverse)
+            every = None if checkpoint_every is None else _integer("scan", "checkpoint_every", checkpoint_every, 1)
             init_leaves, carry_tree = flatten(init)
             x_leaves, x_tree = flatten(xs)
             init_leaves = values(init_leaves, "scan", namer("init", init))
@@ -95,9 +99,11 @@ class Scan:
                 return scanned(f, Carried("scan: the body", init, "init"), x_tree.unflatten(x_leaves), steps, backward)
             init_leaves, staged = carrying.settle(init_leaves, step)
             step.check(staged, init_leaves)
-            outs = run_scan(Body(staged.jaxpr, len(staged.consts), len(init_leaves)),
-                            [*staged.consts, *init_leaves, *x_leaves],
-                            length=steps, reverse=backward, unroll=_unroll(unroll, steps))
+            body = Body(staged.jaxpr, len(staged.consts), len(init_leaves))
+            operands = [*staged.consts, *init_leaves, *x_leaves]
+            loop: dict[str, Any] = {"length": steps, "reverse": backward, "unroll": _unroll(unroll, steps)}
+            outs = (run_scan(body, operands, **loop) if every is None else
+                    lax.checkpointed_scan(*operands, **body._asdict(), **loop, every=every))
             pair = staged.out_tree.unflatten(outs)
             return pair[0], pair[1]
         return scan
@@ -306,19 +312,25 @@ def run_scan(body: Body, operands: Sequence[Any], *, length: int, reverse: bool,
     body = _settled(body, [aval_of(x).varying for x in operands])
     if length == 0 or (length == 1 and not context.trace.is_staging):
         return _without_loop(body, operands, length)
-    parts = carrying.hoist(body.jaxpr, body.num_consts) if hoisting else None
-    if parts is not None:
-        consts, rest = operands[: body.num_consts], operands[body.num_consts:]
-        with named_scope(EachTurn("each_turn")) if length > 1 else nullcontext():
-            hoisted = eval_jaxpr(parts[0], (), *consts)
-        operands = [*consts, *hoisted, *rest]
-        body = Body(parts[1], body.num_consts + len(hoisted), body.num_carry)
+    if hoisting:
+        body, operands = hoisted(body, operands, length)
     simpler = _simpler(body)
     if simpler is None:
         return _bind(body, operands, length, reverse, unroll)
     found = _bind(simpler.body, [operands[i] for i in simpler.operands], length, reverse, unroll)
     return [found[i] if where == "result" else operands[i] if where == "operand" else
             roles.expand(operands[i], length, 0) for where, i in simpler.results]
+
+
+def hoisted(body: Body, operands: Sequence[Any], length: int) -> tuple[Body, Sequence[Any]]:
+    """A body for which whatever depends only on constants is computed before the loop, and its operands."""
+    parts = carrying.hoist(body.jaxpr, body.num_consts)
+    if parts is None:
+        return body, operands
+    consts, rest = operands[: body.num_consts], operands[body.num_consts:]
+    with named_scope(EachTurn("each_turn")) if length > 1 else nullcontext():
+        found = eval_jaxpr(parts[0], (), *consts)
+    return Body(parts[1], body.num_consts + len(found), body.num_carry), [*consts, *found, *rest]
 
 
 def _settled(body: Body, given: list[Any]) -> Body:

@@ -1,0 +1,128 @@
+"""The programs of a bounded while loop, and what rules make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from corejax import lax
+from corejax.core import Jaxpr, aval_of, eval_jaxpr, stage, vmap_jaxpr
+from corejax.ir.surgery import dce
+from corejax.plugin import carrying
+from corejax_control_flow._scan_body import Body
+from corejax_control_flow._stepped_lowering import count_type
+from corejax_control_flow.looping import while_loop
+
+Flags = carrying.Flags
+
+
+class Bounded(NamedTuple):
+    """A loop: the program of a step, of constants and the carry; and the condition, of its own constants and the carry.
+
+    A step returns the carry and then outputs. `idle` says that it changes nothing where the condition doesn't hold.
+    """
+
+    jaxpr: Jaxpr
+    cond_jaxpr: Jaxpr
+    cond_nconsts: int
+    num_consts: int
+    num_carry: int
+    length: int
+    idle: bool
+
+    @property
+    def body(self) -> Body:
+        """The step as that of a scan without inputs."""
+        return Body(self.jaxpr, self.num_consts, self.num_carry)
+
+    def operands(self, items: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
+        """The items for the constants of the condition, for those of the step, and for the carry."""
+        split = self.cond_nconsts + self.num_consts
+        return [*items[: self.cond_nconsts]], [*items[self.cond_nconsts:split]], [*items[split:]]
+
+    def with_body(self, body: Body, cond: Jaxpr, cond_nconsts: int | None = None) -> Bounded:
+        """The same loop with other programs."""
+        n = self.cond_nconsts if cond_nconsts is None else cond_nconsts
+        return Bounded(body.jaxpr, cond, n, body.num_consts, body.num_carry, self.length, self.idle)
+
+
+# Dead code
+
+@carrying.remembered
+def shorter(loop: Bounded, used_out: Flags) -> carrying.Shorter[Bounded] | None:
+    """The loop without unused parts; None if it has none. A carry is used if the condition or another one needs it."""
+    n, n_consts = loop.cond_nconsts, loop.num_consts
+    carry_out, ys = loop.body.results(used_out)
+
+    def step(carry: Flags) -> tuple[tuple[Jaxpr, Flags], Flags]:
+        smaller, used = dce(loop.jaxpr, [*carry, *ys], [*[False] * n_consts, *carry])
+        return (smaller, used), used[n_consts:]
+
+    needed = carrying.either(carry_out, dce(loop.cond_jaxpr, (True,))[1][n:])
+    carry, (smaller, used) = carrying.fixed_point(needed, step)
+    cond, cond_used = dce(loop.cond_jaxpr, (True,), [*[False] * n, *carry])
+    if smaller is loop.jaxpr and cond is loop.cond_jaxpr:
+        return None
+    body = Body(smaller if smaller is not loop.jaxpr else smaller.replace(), sum(used[:n_consts]), sum(carry))
+    return carrying.Shorter(loop.with_body(body, cond, sum(cond_used[:n])),
+                            (*cond_used[:n], *used[:n_consts], *carry), (True, *carry, *ys))
+
+
+# Rows that end at different steps
+
+def where_active(active: Any, new: Any, old: Any) -> Any:
+    """The new values in the rows that are active, the old ones in the others."""
+    shape = aval_of(new).shape
+    if len(shape) > 1:
+        active = lax.broadcast_in_dim(active, shape, (0,))
+    return lax.select_n(active, old, new)
+
+
+@carrying.remembered
+def masked_rows(loop: Bounded, size: int, name: Any, dims: Sequence[int | None]
+            ) -> tuple[Bounded, Jaxpr, list[int | None]]:
+    """The loop for rows, the condition of each row, and where outputs have the batch axis.
+
+    It carries which rows go on, how many steps each has taken, the states, and the states at which the last step of
+    each row is taken.
+    """
+    n_cond, n_consts, n = loop.cond_nconsts, loop.num_consts, loop.num_carry
+    cond, _ = vmap_jaxpr(loop.cond_jaxpr, size, name, (*dims[:n_cond], *[0] * n), (0,))
+    body, found = vmap_jaxpr(loop.jaxpr, size, name, (*dims[n_cond:], *[0] * n),
+                             [0] * n + [None] * (len(loop.jaxpr.outvars) - n))
+    count = count_type(loop.length)
+
+    def step(*operands: Any) -> list[Any]:
+        cond_consts, consts = operands[:n_cond], operands[n_cond:n_cond + n_consts]
+        active, counts, *states = operands[n_cond + n_consts:]
+        old = states[:n]
+        at = [where_active(active, x, last) for x, last in zip(old, states[n:], strict=True)]
+        outs = eval_jaxpr(body, (), *consts, *at)
+        new = [where_active(active, x, last) for x, last in zip(outs, old, strict=False)]
+        (going,) = eval_jaxpr(cond, (), *cond_consts, *new)
+        counts = lax.add(counts, lax.convert_element_type(active, count.dtype))
+        return [going, counts, *new, *at, *outs[n:]]
+
+    carry = body.in_avals[n_consts:]
+    flags = [cond.out_avals[0], count.update(shape=(size,)), *carry, *carry]
+    consts = [*cond.in_avals[:n_cond], *body.in_avals[:n_consts]]
+    program = stage(step, [*consts, *flags], body.name).jaxpr
+    going = stage(lambda active, *_: [active], flags, cond.name).jaxpr
+    masked = Bounded(program, going, 0, len(consts), len(flags), loop.length, True)
+    return masked, cond, [*found[n:]]
+
+
+def first_active(active: Any, size: int) -> Any:
+    """The first row that is active, or the last one if none is."""
+    def idle(i: Any) -> Any:
+        here = lax.dynamic_index_in_dim(active, i, 0, keepdims=False)
+        return lax.bitwise_and(lax.lt(i, np.int32(size - 1)), lax.bitwise_not(here))
+    return while_loop(idle, lambda i: lax.add(i, np.int32(1)), np.int32(0))
+
+
+def filled_rows(active: Any, x: Any, first: Any) -> Any:
+    """The rows that are active; the first of them instead of the others."""
+    row = lax.stop_gradient(lax.dynamic_index_in_dim(x, first, 0))
+    return where_active(active, x, lax.broadcast_in_dim(row, aval_of(x).shape, tuple(range(len(aval_of(x).shape)))))

@@ -1,0 +1,228 @@
+"""`lax.scan(..., checkpoint_every=k)`: a scan of which reverse mode keeps every k-th carry.
+
+Forward, `checkpointed_scan` is a scan. Partial evaluation makes it one over segments of k steps that also writes out
+the carries at which they start, and a `segmented_scan`, which waits for tangents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from corejax import lax
+from corejax.core import (
+    Atom,
+    Jaxpr,
+    JaxprEqn,
+    ShapedArray,
+    Var,
+    aval_of,
+    context,
+    here,
+    instantiate,
+    stage,
+    to_dim,
+)
+from corejax.errors import CorejaxNotImplementedError, CorejaxValueError
+from corejax.ir.surgery import select_outputs
+from corejax.plugin import Sample, carrying, define, hookimpl, not_linear, roles
+from corejax_control_flow._scan_body import Body
+from corejax_control_flow._scan_lowering import Loop, lower_scan
+from corejax_control_flow._segments import Segments, avals_of, run_segments
+from corejax_control_flow.scanning import (
+    _batched as batched,
+    _body_of as body_of,
+    _check as check,
+    _forward as forward,
+    _shorter as shorter,
+    _simpler as simpler,
+    _split as split_body,
+    _stacked as stacked,
+    _with_body as with_body,
+    hoisted,
+    run_scan,
+    scan,
+)
+from corejax_control_flow.segmented_scanning import segmented_scan
+
+__all__ = ["checkpointed_scan"]
+
+Flags = carrying.Flags
+
+
+class CheckpointedScan:
+    """`checkpointed_scan(*operands, jaxpr=..., length=..., reverse=..., num_consts=..., num_carry=..., unroll=...,
+    every=...)`: a scan of which reverse mode keeps the carry of every `every`-th step only.
+
+    >>> body = stage(lambda c, x: [c * x], [ShapedArray((), "float64")] * 2).jaxpr
+    >>> checkpointed_scan(1.0, np.array([2.0, 3.0, 4.0]), jaxpr=body, length=3, reverse=False, num_consts=0,
+    ...                   num_carry=1, unroll=1, every=2)[0].item()
+    24.0
+    """
+
+    name = "checkpointed_scan"
+    structural = True
+    operands = ("*operands",)
+    multiple_results = True
+    symbolic_zeros = True
+
+    transpose = not_linear("a linear scan is bound as scan, since it has no carries to keep")
+
+    def function(self, bind: Any) -> Any:
+        def checkpointed_scan(*operands: Any, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any
+                              ) -> list[Any]:
+            return _run(Body(jaxpr, num_consts, num_carry), operands, **params)
+        return checkpointed_scan
+
+    @hookimpl
+    def abstract_eval(self, avals: Any, *, jaxpr: Jaxpr, length: int, reverse: bool, num_consts: int, num_carry: int,
+                      unroll: int, every: int) -> list[ShapedArray]:
+        if every < 1:
+            raise CorejaxValueError("checkpointed_scan: a segment must have at least one step", got=every, where=here(),
+                                    primitive=self.name, wanted="at least 1", todo="give every=1")
+        body = Body(jaxpr, num_consts, num_carry)
+        check(body, avals, length, unroll)
+        carry, ys = body.results(jaxpr.out_avals)
+        return [*carry, *[stacked(aval, length) for aval in ys]]
+
+    @hookimpl
+    def jvp(self, primals: Any, tangents: Any, *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any) -> Any:
+        body = Body(jaxpr, num_consts, num_carry)
+        found = forward(body, carrying.nonzero(tangents))
+        const_dots, carry_dots, x_dots = body.operands(tangents)
+        carry_dots = [instantiate(t) if nz else t for t, nz in zip(carry_dots, found.carry_nonzero, strict=True)]
+        operands = carrying.with_tangents(body.operands(primals), (const_dots, carry_dots, x_dots))
+        outs = _run(*hoisted(found.body, operands, params["length"]), **params)
+        return carrying.part_tangents(outs, (found.carry_nonzero, found.ys_nonzero))
+
+    @hookimpl
+    def vmap(self, axis: Any, args: Any, dims: Any, *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any
+             ) -> Any:
+        body = Body(jaxpr, num_consts, num_carry)
+        consts, carry, xs = body.operands(args)
+        const_dims, carry_dims, x_dims = body.operands(dims)
+        xs = [to_dim(x, d, 1, axis.size) if d == 0 else x for x, d in zip(xs, x_dims, strict=True)]
+        slice_dims = [None if d is None else d - 1 if d else 0 for d in x_dims]
+        found = batched(body, axis.size, axis.name, (*const_dims, *carry_dims, *slice_dims))
+        carry = [x if wanted is None else to_dim(x, d, wanted, axis.size)
+                 for x, d, wanted in zip(carry, carry_dims, found.carry, strict=True)]
+        outs = _run(found.body, [*consts, *carry, *xs], **params)
+        return outs, [*found.carry, *[None if d is None else d + 1 for d in found.ys]]
+
+    @hookimpl
+    def xla_translation(self, ctx: Any, args: Any, *, jaxpr: Jaxpr, length: int, reverse: bool, num_consts: int,
+                        num_carry: int, unroll: int) -> Any:
+        return lower_scan(Loop(ctx, jaxpr, length, reverse, num_consts, num_carry), args, unroll)
+
+    @hookimpl
+    def partial_eval(self, eqn: Any, unknown_in: Any) -> Any:
+        body, params, unknown = body_of(eqn), eqn.params, tuple(unknown_in)
+        if eqn.effects:
+            raise CorejaxNotImplementedError(
+                "scan: with checkpoint_every, the effects of the body would happen twice in reverse mode",
+                primitive="checkpointed_scan", hook="partial_eval", wanted="a body without effects", where=here(),
+                got=f"the effects {', '.join(sorted(map(str, eqn.effects)))}",
+                todo="leave out checkpoint_every, or move the effects out of the loop")
+        split = split_body(body, unknown)
+        if not split.fresh_avals:  # then nothing would be kept in any case
+            return carrying.divide(eqn, split, partial(_as_scan, eqn))
+        unknown = (*unknown[:body.num_consts], *split.unknown_out[:body.num_carry], *unknown[body.first_input:])
+        segments = Segments.of(params["length"], params["every"], params["reverse"])
+        consts, carry, xs = body.operands(eqn.invars)
+        starts = {i: Var(stacked(v.aval, segments.starts.length)) for i, v in enumerate(carry)
+                  if not split.unknown_out[i]}
+        known_out = [v for v, u in zip(eqn.outvars, split.unknown_out, strict=True) if not u]
+        known = eqn.replace(primitive=_first_run, invars=[eqn.invars[i] for i in split.known_operands],
+                            outvars=[*known_out, *starts.values()], params={
+                                "split": split, "segments": segments, "unroll": params["unroll"]})
+        staged = eqn.replace(primitive=segmented_scan.primitive, params={**params, "unknown": unknown},
+                             invars=[*consts, *[starts.get(i, v) for i, v in enumerate(carry)], *xs],
+                             outvars=carrying.marked(eqn.outvars, split.unknown_out))
+        return known, staged, split.unknown_out, [*starts.values()]
+
+    @hookimpl
+    def dce(self, eqn: Any, used_out: Any) -> Any:
+        return carrying.shorten(eqn, used_out, shorter(body_of(eqn), tuple(used_out)), partial(with_body, eqn))
+
+    @hookimpl
+    def effects(self, avals: Any, *, jaxpr: Jaxpr) -> frozenset[Any]:
+        return jaxpr.effects
+
+    @hookimpl
+    def samples(self, rng: Any) -> Iterator[Sample]:
+        w, c, xs = rng.standard_normal(2), rng.standard_normal(2), rng.standard_normal((5, 2))
+        params = _sample_params([w, c, xs[0]])
+        yield Sample([w, c, xs], params)
+        yield Sample([w, c, xs], {**params, "reverse": True, "every": 3})
+        yield Sample([w, c, xs], {**params, "every": 7, "unroll": 2})
+        yield Sample([w, c, xs[:2]], {**params, "length": 2, "every": 1})
+        yield Sample([w, c, xs[:2]], params, error=TypeError)
+        yield Sample([w, c, xs], {**params, "every": 0}, error=ValueError)
+
+
+checkpointed_scan: Any = define(CheckpointedScan())
+
+
+def _run(body: Body, operands: Sequence[Any], *, length: int, reverse: bool, unroll: int, every: int) -> list[Any]:
+    """Bind a checkpointed scan, simplified."""
+    if length == 0 or (length == 1 and not context.trace.is_staging):  # run_scan makes no loop of these
+        return run_scan(body, operands, length=length, reverse=reverse, unroll=unroll)
+    smaller = simpler(body)
+    program, taken = (body, operands) if smaller is None else (
+        smaller.body, [operands[i] for i in smaller.operands])
+    found = checkpointed_scan.primitive.bind(
+        *taken, jaxpr=program.jaxpr, length=length, reverse=reverse, num_consts=program.num_consts,
+        num_carry=program.num_carry, unroll=unroll, every=every) if program.jaxpr.outvars else []
+    return [*found] if smaller is None else [
+        found[i] if where == "result" else operands[i] if where == "operand" else roles.expand(operands[i], length, 0)
+        for where, i in smaller.results]
+
+
+def _as_scan(eqn: JaxprEqn, body: Body, invars: Sequence[Atom], outvars: Sequence[Var]) -> JaxprEqn:
+    """The equation of a scan that isn't checkpointed."""
+    params = {name: value for name, value in eqn.params.items() if name != "every"}
+    return with_body(eqn.replace(primitive=scan.primitive, params=params), body, invars, outvars)
+
+
+# The first run
+
+class _FirstRun:
+    """Stands for a primitive in the equation of what runs now: its results, and the carries that segments start with.
+
+    It is evaluated immediately, in place.
+    """
+
+    name = "first_run"
+    multiple_results = True
+
+    def bind(self, *operands: Any, split: carrying.Split[Body], segments: Segments, unroll: int) -> list[Any]:
+        body = _without_fresh(split)
+        consts, carry, xs = body.operands(operands)
+
+        def program(size: int) -> Body:
+            def segment(*operands: Any) -> list[Any]:
+                _, carry, _ = body.operands(operands)
+                outs, ys = body.results(run_scan(body, operands, length=size, reverse=segments.reverse, unroll=unroll))
+                return [*outs, *ys, *[roles.expand(x, 1, 0) for x in carry]]
+            return Body(stage(segment, avals_of(body, size), "segment").jaxpr, len(consts), len(carry))
+
+        carry, ys = run_segments(segments, program, consts, carry, [], xs, keeps=True)
+        n = len(ys) - len(carry)
+        return [*carry, *[segments.join(*parts) for parts in ys[:n]],
+                *[segments.starts.join(*parts) for parts in ys[n:]]]
+
+
+_first_run = _FirstRun()
+
+
+def _without_fresh(split: carrying.Split[Body]) -> Body:
+    """What a split scan computes now, without the residuals."""
+    jaxpr, n_consts, n_carry = split.known
+    return Body(select_outputs(jaxpr, range(split.unknown_out.count(False))), n_consts, n_carry)
+
+
+def _sample_params(args: Sequence[Any]) -> dict[str, Any]:
+    step = stage(lambda w, c, x: [lax.mul(lax.sin(c), lax.add(w, x)), lax.mul(c, x)], [aval_of(x) for x in args])
+    return {"jaxpr": step.jaxpr, "length": 5, "reverse": False, "num_consts": 1, "num_carry": 1, "unroll": 1,
+            "every": 2}

@@ -1,0 +1,258 @@
+"""`counted_scan`: a scan that stops after a number of steps that is an operand.
+
+It is what reverse mode makes of a loop whose length is only known when it has run: see `bounded_loops`. Its rules are
+those of `scan`, for the same kinds of bodies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from corejax import lax
+from corejax.core import (
+    Atom,
+    Jaxpr,
+    JaxprEqn,
+    Linear,
+    ShapedArray,
+    Var,
+    aval_of,
+    eval_jaxpr,
+    here,
+    instantiate,
+    stage,
+    to_dim,
+    vmap_jaxpr,
+)
+from corejax.errors import CorejaxTypeError
+from corejax.plugin import Sample, carrying, define, hookimpl, roles
+from corejax_control_flow._bounded_steps import where_active
+from corejax_control_flow._scan_body import Body
+from corejax_control_flow._scan_lowering import Loop
+from corejax_control_flow._stepped_lowering import count_type, lower_counted
+from corejax_control_flow._types import text_of
+from corejax_control_flow.scanning import (
+    _backward as backward,
+    _batched as batched,
+    _body_of as body_of,
+    _check as check,
+    _forward as forward,
+    _shorter as shorter,
+    _simpler as simpler,
+    _split as split_body,
+    _stacked as stacked,
+    _with_body as with_body,
+    hoisted,
+)
+
+__all__ = ["counted_scan"]
+
+
+class CountedScan:
+    """`counted_scan(count, *operands, jaxpr=..., length=..., reverse=..., num_consts=..., num_carry=...)`.
+
+    The first `count` steps of a scan, or with `reverse` those steps from the last to the first. At most `length`; rows
+    of outputs that no step writes aren't specified. If `count` is an array, as many steps as its largest element says
+    are taken, and the body changes nothing in those that an element doesn't count.
+
+    >>> body = stage(lambda c, x: [c + x, c * x], [ShapedArray((), "float64")] * 2).jaxpr
+    >>> total, products = counted_scan(np.int32(2), 0.0, np.array([1.0, 2.0, 3.0]), jaxpr=body, length=3,
+    ...                                reverse=False, num_consts=0, num_carry=1)
+    >>> total.item(), products[:2].tolist()
+    (3.0, [0.0, 2.0])
+    """
+
+    name = "counted_scan"
+    structural = True
+    operands = ("count", "*operands")
+    multiple_results = True
+    symbolic_zeros = True
+
+    @hookimpl
+    def abstract_eval(self, avals: Any, *, jaxpr: Jaxpr, length: int, reverse: bool, num_consts: int, num_carry: int
+                      ) -> list[ShapedArray]:
+        count, *rest = avals
+        if count.dtype != count_type(length).dtype:
+            raise CorejaxTypeError("counted_scan: the number of steps has the wrong type", primitive="counted_scan",
+                                   got=text_of([count]), wanted=text_of([count_type(length)]), where=here())
+        body = Body(jaxpr, num_consts, num_carry)
+        check(body, rest, length, 1)
+        carry, ys = body.results(jaxpr.out_avals)
+        return [*carry, *[stacked(aval, length) for aval in ys]]
+
+    @hookimpl
+    def jvp(self, primals: Any, tangents: Any, *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any) -> Any:
+        body = Body(jaxpr, num_consts, num_carry)
+        count, *primals = primals
+        _, *tangents = tangents
+        found = forward(body, carrying.nonzero(tangents))
+        const_dots, carry_dots, x_dots = body.operands(tangents)
+        carry_dots = [instantiate(t) if nz else t for t, nz in zip(carry_dots, found.carry_nonzero, strict=True)]
+        operands = carrying.with_tangents(body.operands(primals), (const_dots, carry_dots, x_dots))
+        outs = run_counted(found.body, count, operands, **params)
+        return carrying.part_tangents(outs, (found.carry_nonzero, found.ys_nonzero))
+
+    @hookimpl
+    def transpose(self, cotangents: Any, args: Any, *, jaxpr: Jaxpr, length: int, reverse: bool, num_consts: int,
+                  num_carry: int) -> Any:
+        body = Body(jaxpr, num_consts, num_carry)
+        count, *args = args
+        consts, carry, xs = body.operands(args)
+        linear = (*[type(x) is Linear for x in consts], *[True] * num_carry, *[type(x) is Linear for x in xs])
+        found = backward(body, linear, carrying.nonzero(cotangents))
+        ct_carry, ct_ys = body.results(cotangents)
+        lin_consts = [x for x in consts if type(x) is Linear]
+        operands = [
+            *[x for x in consts if type(x) is not Linear],
+            *[roles.zeros(x.aval.tangent) for x, nz in zip(lin_consts, found.consts_nonzero, strict=True) if nz],
+            *[instantiate(ct) for ct, nz in zip(ct_carry, found.carry_nonzero, strict=True) if nz],
+            *carrying.without_zeros(ct_ys), *[x for x in xs if type(x) is not Linear]]
+        outs = iter(run_counted(found.body, count, operands, length=length, reverse=not reverse))
+        ct_consts, ct_init, ct_xs = [
+            [next(outs) if nz else None for nz in flags]
+            for flags in (found.consts_nonzero, found.carry_nonzero, found.xs_nonzero)]
+        of_consts, of_xs = iter(ct_consts), iter(ct_xs)
+        return [None, *[next(of_consts) if type(x) is Linear else None for x in consts],
+                *[ct if type(x) is Linear else None for x, ct in zip(carry, ct_init, strict=True)],
+                *[next(of_xs) if type(x) is Linear else None for x in xs]]
+
+    @hookimpl
+    def vmap(self, axis: Any, args: Any, dims: Any, *, jaxpr: Jaxpr, length: int, num_consts: int, num_carry: int,
+             **params: Any) -> Any:
+        body = Body(jaxpr, num_consts, num_carry)
+        count, *rest = args
+        count_dim, *dims = dims
+        consts, carry, xs = body.operands(rest)
+        const_dims, carry_dims, x_dims = body.operands(dims)
+        xs = [to_dim(x, d, 1, axis.size) if d == 0 else x for x, d in zip(xs, x_dims, strict=True)]
+        slice_dims = [None if d is None else d - 1 if d else 0 for d in x_dims]
+        if count_dim is not None:
+            count = to_dim(count, count_dim, 0, axis.size)
+        if count_dim is None or len(aval_of(count).shape) > 1:  # steps that aren't counted change nothing as it is
+            found = batched(body, axis.size, axis.name, (*const_dims, *carry_dims, *slice_dims))
+            body, carry_out, ys_out = found
+        else:
+            body, ys_out = _masked(body, axis.size, axis.name, (*const_dims, *slice_dims), count_type(length))
+            carry_out = [0] * num_carry
+            consts, xs = [count, *consts], [lax.iota(count_type(length).dtype, length), *xs]
+        carry = [x if wanted is None else to_dim(x, d, wanted, axis.size)
+                 for x, d, wanted in zip(carry, carry_dims, carry_out, strict=True)]
+        outs = run_counted(body, count, [*consts, *carry, *xs], length=length, **params)
+        return outs, [*carry_out, *[None if d is None else d + 1 for d in ys_out]]
+
+    @hookimpl
+    def xla_translation(self, ctx: Any, args: Any, *, jaxpr: Jaxpr, length: int, reverse: bool, num_consts: int,
+                        num_carry: int) -> Any:
+        return lower_counted(Loop(ctx, jaxpr, length, reverse, num_consts, num_carry), args[0], args[1:])
+
+    @hookimpl
+    def partial_eval(self, eqn: Any, unknown_in: Any) -> Any:
+        if unknown_in[0]:
+            return None, eqn, (True,) * len(eqn.outvars), []
+        split = split_body(body_of(eqn), tuple(unknown_in[1:]))
+        fresh = [stacked(aval, eqn.params["length"]) for aval in split.fresh_avals]
+        return carrying.divide(eqn, split._replace(
+            known_operands=[0, *[i + 1 for i in split.known_operands]],
+            residuals=[("operand", 0), *[_after_count(place) for place in split.residuals]]),
+            partial(with_body, eqn), fresh)
+
+    @hookimpl
+    def dce(self, eqn: Any, used_out: Any) -> Any:
+        found = shorter(body_of(eqn), tuple(used_out))
+        if found is not None:
+            found = found._replace(used_in=(True, *found.used_in))
+        return carrying.shorten(eqn, used_out, found, partial(with_body, eqn))
+
+    @hookimpl
+    def effects(self, avals: Any, *, jaxpr: Jaxpr) -> frozenset[Any]:
+        return jaxpr.effects
+
+    @hookimpl
+    def samples(self, rng: Any) -> Iterator[Sample]:
+        def sample(count: int, fun: Any, consts: list[Any], carry: list[Any], xs: list[Any], results: Any = None,
+                   **params: Any) -> Sample:
+            avals = [*[aval_of(x) for x in (*consts, *carry)],
+                     *[aval_of(x).update(shape=aval_of(x).shape[1:]) for x in xs]]
+            return Sample([np.int32(count), *consts, *carry, *xs], {
+                "jaxpr": stage(fun, avals, "step").jaxpr, "num_consts": len(consts), "num_carry": len(carry),
+                "length": 3, "reverse": False, **params}, results=results)
+
+        w, c, xs = rng.standard_normal(2), rng.standard_normal(2), rng.standard_normal((3, 2))
+
+        def step(w: Any, c: Any, x: Any) -> list[Any]:
+            return [lax.mul(lax.sin(c), lax.add(w, x))]
+
+        after = np.sin(np.sin(c) * (w + xs[0])) * (w + xs[1])
+        yield sample(2, step, [w], [c], [xs], [after])
+        yield sample(3, step, [w], [c], [xs], reverse=True)
+        yield sample(0, step, [w], [c], [xs], [c])
+        yield sample(3, lambda c, x: [lax.add(c, x), lax.mul(c, x)], [], [c], [xs])
+        yield sample(1, lambda x: [lax.sin(x)], [], [], [xs[:1]], length=1)
+        yield Sample([np.float64(2.0), w, c, xs], sample(2, step, [w], [c], [xs]).params, error=TypeError)
+        yield Sample([np.int32(2), w, c, xs[:2]], sample(2, step, [w], [c], [xs]).params, error=TypeError)
+
+
+counted_scan: Any = define(CountedScan())
+
+
+def run_counted(body: Body, count: Any, operands: Sequence[Any], *, length: int, reverse: bool) -> list[Any]:
+    """Bind a counted scan, simplified; whatever depends only on constants is computed before the loop."""
+    body, operands = hoisted(body, operands, length)
+    smaller = simpler(body)
+    if smaller is None:
+        return _bind(body, count, operands, length, reverse)
+    found = _bind(smaller.body, count, [operands[i] for i in smaller.operands], length, reverse)
+    return [found[i] if where == "result" else operands[i] if where == "operand" else
+            roles.expand(operands[i], length, 0) for where, i in smaller.results]
+
+
+def _bind(body: Body, count: Any, operands: Sequence[Any], length: int, reverse: bool) -> list[Any]:
+    if not body.jaxpr.outvars and not body.jaxpr.effects:
+        return []
+    return counted_scan.primitive.bind(  # type: ignore[no-any-return]
+        count, *operands, jaxpr=body.jaxpr, length=length, reverse=reverse, num_consts=body.num_consts,
+        num_carry=body.num_carry)
+
+
+def counted_eqn(eqn: JaxprEqn, body: Body, invars: Sequence[Atom], outvars: Sequence[Var], length: int) -> JaxprEqn:
+    """An equation of a counted scan in place of another one; `invars` are the number of steps, then operands."""
+    return eqn.replace(primitive=counted_scan.primitive, invars=invars, outvars=outvars, effects=body.jaxpr.effects,
+                       params={"jaxpr": body.jaxpr, "length": length, "reverse": False, "num_consts": body.num_consts,
+                               "num_carry": body.num_carry})
+
+
+def _after_count(place: carrying.Place) -> carrying.Place:
+    """The place of an operand, where the number of steps is the first one."""
+    where, i = place
+    return (where, i + 1) if where == "operand" else place
+
+
+@carrying.remembered
+def _masked(body: Body, size: int, name: Any, dims: Sequence[int | None], count: ShapedArray
+            ) -> tuple[Body, list[int | None]]:
+    """The body for rows that each count steps of their own, and where the batch axis is in each output.
+
+    It takes the numbers of steps as a first constant and the number of this step as a first input. `dims` are those of
+    constants and inputs; each carry has the batch axis in front.
+    """
+    n_consts, n_carry = body.num_consts, body.num_carry
+    in_dims = (*dims[:n_consts], *[0] * n_carry, *dims[n_consts:])
+    wanted = [0] * n_carry + [None] * (len(body.jaxpr.outvars) - n_carry)
+    mapped, found = vmap_jaxpr(body.jaxpr, size, name, in_dims, wanted)
+
+    def step(counts: Any, *operands: Any) -> list[Any]:
+        *consts_and_carry, = operands[:n_consts + n_carry]
+        number, *xs = operands[n_consts + n_carry:]
+        outs = eval_jaxpr(mapped, (), *consts_and_carry, *xs)
+        active = lax.lt(lax.broadcast(number, (size,)), counts)
+        carry = [where_active(active, new, old) for new, old in zip(outs, consts_and_carry[n_consts:], strict=False)]
+        return [*carry, *outs[n_carry:]]
+
+    avals = mapped.in_avals
+    split = n_consts + n_carry
+    program = stage(step, [count.update(shape=(size,)), *avals[:split], count, *avals[split:]], mapped.name).jaxpr
+    return Body(program, n_consts + 1, n_carry), [*found[n_carry:]]
