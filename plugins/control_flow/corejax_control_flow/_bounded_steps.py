@@ -10,7 +10,7 @@ import numpy as np
 from corejax import lax
 from corejax.core import Jaxpr, aval_of, eval_jaxpr, stage, vmap_jaxpr
 from corejax.ir.surgery import dce
-from corejax.plugin import carrying
+from corejax.plugin import carrying, roles
 from corejax_control_flow._scan_body import Body
 from corejax_control_flow._stepped_lowering import count_type
 from corejax_control_flow.looping import while_loop
@@ -21,7 +21,8 @@ Flags = carrying.Flags
 class Bounded(NamedTuple):
     """A loop: the program of a step, of constants and the carry; and the condition, of its own constants and the carry.
 
-    A step returns the carry and then outputs. `idle` says that it changes nothing where the condition doesn't hold.
+    A step returns the carry and then outputs. If the condition returns an array, the loop goes on while it holds
+    anywhere, and its steps change nothing where it doesn't.
     """
 
     jaxpr: Jaxpr
@@ -30,7 +31,11 @@ class Bounded(NamedTuple):
     num_consts: int
     num_carry: int
     length: int
-    idle: bool
+
+    @property
+    def idles(self) -> bool:
+        """Whether steps change nothing where the condition doesn't hold."""
+        return bool(self.cond_jaxpr.out_avals[0].shape)
 
     @property
     def body(self) -> Body:
@@ -45,7 +50,7 @@ class Bounded(NamedTuple):
     def with_body(self, body: Body, cond: Jaxpr, cond_nconsts: int | None = None) -> Bounded:
         """The same loop with other programs."""
         n = self.cond_nconsts if cond_nconsts is None else cond_nconsts
-        return Bounded(body.jaxpr, cond, n, body.num_consts, body.num_carry, self.length, self.idle)
+        return Bounded(body.jaxpr, cond, n, body.num_consts, body.num_carry, self.length)
 
 
 # Dead code
@@ -82,16 +87,15 @@ def where_active(active: Any, new: Any, old: Any) -> Any:
 
 @carrying.remembered
 def masked_rows(loop: Bounded, size: int, name: Any, dims: Sequence[int | None]
-            ) -> tuple[Bounded, Jaxpr, list[int | None]]:
-    """The loop for rows, the condition of each row, and where outputs have the batch axis.
+                ) -> tuple[Bounded, Jaxpr]:
+    """The loop for rows, and the condition of each row.
 
     It carries which rows go on, how many steps each has taken, the states, and the states at which the last step of
     each row is taken.
     """
     n_cond, n_consts, n = loop.cond_nconsts, loop.num_consts, loop.num_carry
     cond, _ = vmap_jaxpr(loop.cond_jaxpr, size, name, (*dims[:n_cond], *[0] * n), (0,))
-    body, found = vmap_jaxpr(loop.jaxpr, size, name, (*dims[n_cond:], *[0] * n),
-                             [0] * n + [None] * (len(loop.jaxpr.outvars) - n))
+    body, _ = vmap_jaxpr(loop.jaxpr, size, name, (*dims[n_cond:], *[0] * n), [0] * len(loop.jaxpr.outvars))
     count = count_type(loop.length)
 
     def step(*operands: Any) -> list[Any]:
@@ -103,19 +107,23 @@ def masked_rows(loop: Bounded, size: int, name: Any, dims: Sequence[int | None]
         new = [where_active(active, x, last) for x, last in zip(outs, old, strict=False)]
         (going,) = eval_jaxpr(cond, (), *cond_consts, *new)
         counts = lax.add(counts, lax.convert_element_type(active, count.dtype))
-        return [going, counts, *new, *at, *outs[n:]]
+        ys = [where_active(active, y, roles.zeros(aval_of(y))) for y in outs[n:]]
+        return [going, counts, *new, *at, *ys]
 
     carry = body.in_avals[n_consts:]
     flags = [cond.out_avals[0], count.update(shape=(size,)), *carry, *carry]
     consts = [*cond.in_avals[:n_cond], *body.in_avals[:n_consts]]
     program = stage(step, [*consts, *flags], body.name).jaxpr
     going = stage(lambda active, *_: [active], flags, cond.name).jaxpr
-    masked = Bounded(program, going, 0, len(consts), len(flags), loop.length, True)
-    return masked, cond, [*found[n:]]
+    masked = Bounded(program, going, 0, len(consts), len(flags), loop.length)
+    return masked, cond
 
 
 def first_active(active: Any, size: int) -> Any:
     """The first row that is active, or the last one if none is."""
+    if not size:
+        return np.int32(0)
+
     def idle(i: Any) -> Any:
         here = lax.dynamic_index_in_dim(active, i, 0, keepdims=False)
         return lax.bitwise_and(lax.lt(i, np.int32(size - 1)), lax.bitwise_not(here))
@@ -124,5 +132,7 @@ def first_active(active: Any, size: int) -> Any:
 
 def filled_rows(active: Any, x: Any, first: Any) -> Any:
     """The rows that are active; the first of them instead of the others."""
+    if not aval_of(x).shape[0]:
+        return x
     row = lax.stop_gradient(lax.dynamic_index_in_dim(x, first, 0))
     return where_active(active, x, lax.broadcast_in_dim(row, aval_of(x).shape, tuple(range(len(aval_of(x).shape)))))

@@ -31,7 +31,7 @@ def lower_counted(loop: Loop, count: Any, args: Sequence[Any]) -> Values:
         carry, ys = loop.steps(1, consts, carry, xs, ys, row)
         return [after, count, *consts, *carry, *xs, *ys]
 
-    count = _reduced(ctx, "maximum", count, 0)
+    count = binary(ctx, "minimum", _reduced(ctx, "maximum", count, 0), integer(ctx, loop.length, loop.length))
     outs = while_op(ctx, [integer(ctx, 0, loop.length), count, *args, *ys], condition, body)
     _, _, carry, _, ys = parts(outs[1:], sizes)
     return [*carry, *ys]

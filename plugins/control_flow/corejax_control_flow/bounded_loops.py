@@ -100,8 +100,8 @@ class BoundedWhileLoop:
 
     @hookimpl
     def abstract_eval(self, avals: Any, *, jaxpr: Jaxpr, cond_jaxpr: Jaxpr, cond_nconsts: int, num_consts: int,
-                      num_carry: int, length: int, idle: bool) -> list[ShapedArray]:
-        loop = Bounded(jaxpr, cond_jaxpr, cond_nconsts, num_consts, num_carry, length, idle)
+                      num_carry: int, length: int) -> list[ShapedArray]:
+        loop = Bounded(jaxpr, cond_jaxpr, cond_nconsts, num_consts, num_carry, length)
         _check(loop, avals)
         carry, ys = loop.body.results(jaxpr.out_avals)
         return [count_type(length), *carry, *[stacked(aval, length) for aval in ys]]
@@ -126,7 +126,7 @@ class BoundedWhileLoop:
         cond_dims, const_dims, carry_dims = loop.operands(dims)
         found = batched(loop.body, axis.size, axis.name, (*const_dims, *carry_dims))
         cond, (pred,) = vmap_jaxpr(loop.cond_jaxpr, axis.size, axis.name, (*cond_dims, *found.carry))
-        if pred is not None and not loop.idle:
+        if pred is not None and not loop.idles:
             return _each_on_its_own(loop, axis, args, dims)
         carry = [x if wanted is None else to_dim(x, d, wanted, axis.size)
                  for x, d, wanted in zip(carry, carry_dims, found.carry, strict=True)]
@@ -183,7 +183,7 @@ class BoundedWhileLoop:
 
             return Sample([*cond_consts, *consts, *carry], Bounded(
                 staged(step, consts, "body"), staged(cond, cond_consts, "cond"), len(cond_consts), len(consts),
-                len(carry), length, False)._asdict(), **more)
+                len(carry), length)._asdict(), **more)
 
         w, x, zero, three = rng.standard_normal(2), rng.standard_normal(2), np.int32(0), np.int32(3)
 
@@ -201,9 +201,23 @@ class BoundedWhileLoop:
         yield sample(below, lambda w, i, x: [lax.add(i, np.int32(1)), lax.sin(x), lax.mul(x, w)], [three], [w],
                      [zero, x], 3, results=[three, three, np.sin(np.sin(np.sin(x))), [
                          w * x, w * np.sin(x), w * np.sin(np.sin(x))]])
-        yield sample(lambda i, x: [lax.lt(x, 4.0)], lambda i, x: [i, x], [], [], [zero, x], 3, error=TypeError)
-        yield Sample([three, w, zero, x], {**sample(below, step, [three], [w], [zero, x], 5).params, "length": 0},
-                     error=ValueError)
+        yield sample(lambda x: [lax.lt(x, 4.0)], lambda x: [lax.add(lax.mul(x, x), 1.0)], [], [], [w[0]], 20)
+        # two elements that go on for one step and for two, in steps that change nothing where they don't
+        counts = np.array([1, 2], np.int32)
+
+        def each(n: Any, i: Any, x: Any) -> list[Any]:
+            going = lax.lt(i, n)
+            return [lax.add(i, lax.convert_element_type(going, i.dtype)), lax.select_n(going, x, lax.sin(x))]
+
+        rows = sample(lambda n, i, x: [lax.lt(i, n)], each, [counts], [counts], [np.zeros(2, np.int32), x], 4,
+                      results=[np.int32(2), counts, [np.sin(x[0]), np.sin(np.sin(x[1]))]],
+                      exempt=dict.fromkeys(("a map is a loop", "nested maps are nested loops",
+                                            "a named axis changes nothing", "a map of many rows is a loop"),
+                                           "each counts as many steps as the one that takes most"))
+        yield rows
+        right = sample(below, step, [three], [w], [zero, x], 5)
+        yield Sample([three, w, x, x], right.params, error=TypeError)
+        yield Sample(right.args, {**right.params, "length": 0}, error=ValueError)
 
 
 bounded_while_loop: Any = define(BoundedWhileLoop())
@@ -257,7 +271,7 @@ def _bind_nested(loop: Loop, operands: list[Any], most: int, sizes: tuple[int, .
 
 def _shared(nested: Bounded, consts: Sequence[Any], loop: Loop) -> Sequence[Any]:
     """The constants that a step takes: those of the condition too, if it is a loop itself."""
-    return consts if nested.idle else consts[loop.cond_nconsts:]
+    return consts if nested.idles else consts[loop.cond_nconsts:]
 
 
 @carrying.remembered
@@ -265,7 +279,7 @@ def _nested(loop: Loop, most: int, sizes: tuple[int, ...]) -> Bounded:
     """The outermost of these loops. If there are several, each counts the steps that are taken in all of them."""
     n_cond, n_body, n_carry = loop.cond_nconsts, loop.body_nconsts, len(loop.body.outvars)
     if len(sizes) == 1:
-        return Bounded(loop.body.replace(), loop.cond, n_cond, n_body, n_carry, most, False)
+        return Bounded(loop.body.replace(), loop.cond, n_cond, n_body, n_carry, most)
     count = count_type(most)
     of_cond, carry = loop.cond.in_avals[:n_cond], loop.cond.in_avals[n_cond:]
     consts = [*of_cond, *loop.body.in_avals[:n_body]]
@@ -280,7 +294,7 @@ def _nested(loop: Loop, most: int, sizes: tuple[int, ...]) -> Bounded:
 
     bounded_cond = stage(cond, [*of_cond, count, *carry], loop.cond.name).jaxpr
     body = stage(step, [*consts[n_cond:], count, *carry], loop.body.name).jaxpr
-    inner = Bounded(body, bounded_cond, n_cond, n_body, n_carry + 1, sizes[-1], False)
+    inner = Bounded(body, bounded_cond, n_cond, n_body, n_carry + 1, sizes[-1])
     for size in reversed(sizes[:-1]):
         inner = _over_segments(inner, [*consts, count, *carry], size)
     return inner
@@ -289,7 +303,7 @@ def _nested(loop: Loop, most: int, sizes: tuple[int, ...]) -> Bounded:
 def _over_segments(loop: Bounded, avals: Sequence[ShapedArray], length: int) -> Bounded:
     """A loop that repeats a loop. Of what happens within, reverse mode keeps nothing."""
     n_consts = len(avals) - loop.num_carry
-    first = 0 if loop.idle else loop.cond_nconsts  # a loop over segments passes on the condition's constants
+    first = 0 if loop.idles else loop.cond_nconsts  # a loop over segments passes on the condition's constants
 
     def within(*operands: Any) -> list[Any]:
         return bind_bounded(loop, [*operands[:loop.cond_nconsts], *operands[first:]])[1:]
@@ -300,8 +314,12 @@ def _over_segments(loop: Bounded, avals: Sequence[ShapedArray], length: int) -> 
         return checkpoint_call.primitive.bind(  # type: ignore[no-any-return]
             *operands, jaxpr=segment, prevent_cse=False, differentiated=False)
 
-    return Bounded(stage(step, avals, "segments").jaxpr, loop.cond_jaxpr, loop.cond_nconsts, n_consts, loop.num_carry,
-                   length, True)
+    def cond(*operands: Any) -> list[Any]:
+        return [lax.broadcast(x, (1,)) for x in eval_jaxpr(loop.cond_jaxpr, (), *operands)]
+
+    # a segment takes no steps where the condition doesn't hold, so it needs no mask under vmap
+    going = loop.cond_jaxpr if loop.idles else stage(cond, loop.cond_jaxpr.in_avals, loop.cond_jaxpr.name).jaxpr
+    return Bounded(stage(step, avals, "segments").jaxpr, going, loop.cond_nconsts, n_consts, loop.num_carry, length)
 
 
 # Binding
@@ -323,8 +341,8 @@ def _each_on_its_own(loop: Bounded, axis: Any, args: Sequence[Any], dims: Sequen
     """The loop for rows that end at different steps.
 
     What a step computes for a row that has ended isn't used. But it is computed, and multiplied by zero in reverse
-    mode, so it had better be finite where the row's own steps were: an ended row takes its last step again and again,
-    and one that takes no step at all takes those of the first row that does.
+    mode, so it has to be finite if the row's own steps were: an ended row takes its last step again and again, and one
+    that takes no step at all takes those of the first row that does.
     """
     if loop.jaxpr.effects or loop.cond_jaxpr.effects:
         raise CorejaxNotImplementedError(
@@ -336,7 +354,7 @@ def _each_on_its_own(loop: Bounded, axis: Any, args: Sequence[Any], dims: Sequen
     size = axis.size
     cond_dims, const_dims, carry_dims = loop.operands(dims)
     front = tuple([0 if d is not None else None for d in const_dims])
-    masked, cond, ys_out = masked_rows(loop, size, axis.name, (*cond_dims, *front))
+    masked, cond = masked_rows(loop, size, axis.name, (*cond_dims, *front))
     cond_consts, consts, carry = loop.operands(args)
     consts = [x if d is None else to_dim(x, d, 0, size) for x, d in zip(consts, const_dims, strict=True)]
     carry = [to_dim(x, d, 0, size) for x, d in zip(carry, carry_dims, strict=True)]
@@ -347,8 +365,7 @@ def _each_on_its_own(loop: Bounded, axis: Any, args: Sequence[Any], dims: Sequen
     outs = bind_bounded(masked, [*cond_consts, *filled, active, counts, *carry,
                                  *[filled_rows(active, x, first) for x in carry]])
     n = loop.num_carry
-    return [outs[2], *outs[3:3 + n], *outs[3 + 2 * n:]], [*[0] * (1 + n), *[None if d is None else d + 1
-                                                                           for d in ys_out]]
+    return [outs[2], *outs[3:3 + n], *outs[3 + 2 * n:]], [*[0] * (1 + n), *[1] * len(outs[3 + 2 * n:])]
 
 
 # Checks
@@ -380,12 +397,15 @@ _MEANING = {"max_steps": "steps that the loop may take", "checkpoints": "states 
 
 def _check(loop: Bounded, avals: Sequence[ShapedArray]) -> None:
     """Raise if these aren't valid operands, condition and body of a loop."""
-    if loop.length < 1 or min(loop.cond_nconsts, loop.num_consts, loop.num_carry) < 0:
-        raise CorejaxValueError("bounded_while_loop: a number is too small", primitive="bounded_while_loop",
-                                got=dict(zip(loop._fields[2:6], loop[2:6], strict=True)), where=here(),
-                                wanted="numbers from 0 on, and a length of at least 1",
+    n, n_carry = loop.cond_nconsts, loop.num_carry
+    numbers = {"length": loop.length - 1, "cond_nconsts": n, "num_consts": loop.num_consts, "num_carry": n_carry,
+               "results of a step": len(loop.jaxpr.outvars) - n_carry}
+    if min(numbers.values()) < 0 or len(loop.jaxpr.invars) != loop.num_consts + n_carry:
+        raise CorejaxValueError("bounded_while_loop: the numbers of operands don't fit the body",
+                                primitive="bounded_while_loop", where=here(), got=loop[2:],
+                                wanted=f"constants and a carry for {len(loop.jaxpr.invars)} inputs, and a length",
                                 todo="count the constants of the condition, of the body, and the carry")
-    cond_consts, in_cond = loop.cond_jaxpr.in_avals[:loop.cond_nconsts], loop.cond_jaxpr.in_avals[loop.cond_nconsts:]
+    cond_consts, in_cond = loop.cond_jaxpr.in_avals[:n], loop.cond_jaxpr.in_avals[n:]
     wanted = [*cond_consts, *loop.jaxpr.in_avals]
     if not all_fit(avals, wanted):
         raise _wrong("the operands don't fit condition and body", avals, wanted)
@@ -396,8 +416,8 @@ def _check(loop: Bounded, avals: Sequence[ShapedArray]) -> None:
     if not all_fit(out_carry, carry):
         raise _wrong("the body returns a different carry than it takes", out_carry, carry)
     preds = loop.cond_jaxpr.out_avals
-    if len(preds) != 1 or preds[0].dtype != dtypes.bool_ or preds[0].shape and not loop.idle:
-        raise _wrong("the condition must return one boolean", preds, [ShapedArray((), dtypes.bool_)])
+    if len(preds) != 1 or preds[0].dtype != dtypes.bool_:
+        raise _wrong("the condition must return booleans", preds, [ShapedArray((), dtypes.bool_)])
 
 
 def _wrong(problem: str, got: Sequence[ShapedArray], wanted: Sequence[ShapedArray]) -> CorejaxTypeError:

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from corejax import lax
 from corejax.core import (
     Atom,
@@ -28,12 +30,12 @@ from corejax.errors import CorejaxNotImplementedError, CorejaxValueError
 from corejax.ir.surgery import select_outputs
 from corejax.plugin import Sample, carrying, define, hookimpl, not_linear, roles
 from corejax_control_flow._scan_body import Body
+from corejax_control_flow._scan_checks import check_scan
 from corejax_control_flow._scan_lowering import Loop, lower_scan
 from corejax_control_flow._segments import Segments, avals_of, run_segments
 from corejax_control_flow.scanning import (
     _batched as batched,
     _body_of as body_of,
-    _check as check,
     _forward as forward,
     _shorter as shorter,
     _simpler as simpler,
@@ -78,11 +80,12 @@ class CheckpointedScan:
     @hookimpl
     def abstract_eval(self, avals: Any, *, jaxpr: Jaxpr, length: int, reverse: bool, num_consts: int, num_carry: int,
                       unroll: int, every: int) -> list[ShapedArray]:
-        if every < 1:
-            raise CorejaxValueError("checkpointed_scan: a segment must have at least one step", got=every, where=here(),
-                                    primitive=self.name, wanted="at least 1", todo="give every=1")
         body = Body(jaxpr, num_consts, num_carry)
-        check(body, avals, length, unroll)
+        check_scan(self.name, body, avals, avals_of(body, length), unroll=unroll, every=every)
+        if length < 0:
+            raise CorejaxValueError(f"{self.name}: the number of steps can't be negative", primitive=self.name,
+                                    where=here(), got=length, wanted="a number from 0 on",
+                                    todo="check how it is computed")
         carry, ys = body.results(jaxpr.out_avals)
         return [*carry, *[stacked(aval, length) for aval in ys]]
 
@@ -125,8 +128,9 @@ class CheckpointedScan:
                 got=f"the effects {', '.join(sorted(map(str, eqn.effects)))}",
                 todo="leave out checkpoint_every, or move the effects out of the loop")
         split = split_body(body, unknown)
-        if not split.fresh_avals:  # then nothing would be kept in any case
-            return carrying.divide(eqn, split, partial(_as_scan, eqn))
+        if not split.fresh_avals or not params["length"]:  # then nothing would be kept in any case
+            fresh = [stacked(aval, params["length"]) for aval in split.fresh_avals]
+            return carrying.divide(eqn, split, partial(_as_scan, eqn), fresh)
         unknown = (*unknown[:body.num_consts], *split.unknown_out[:body.num_carry], *unknown[body.first_input:])
         segments = Segments.of(params["length"], params["every"], params["reverse"])
         consts, carry, xs = body.operands(eqn.invars)
@@ -152,11 +156,24 @@ class CheckpointedScan:
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
         w, c, xs = rng.standard_normal(2), rng.standard_normal(2), rng.standard_normal((5, 2))
-        params = _sample_params([w, c, xs[0]])
-        yield Sample([w, c, xs], params)
-        yield Sample([w, c, xs], {**params, "reverse": True, "every": 3})
+        params = {"jaxpr": _step(w, c, xs[0]), "length": 5, "reverse": False, "num_consts": 1, "num_carry": 1,
+                  "unroll": 1, "every": 2}
+
+        def results(order: Sequence[int]) -> list[Any]:
+            carry, ys = c, [c] * 5
+            for i in order:
+                ys[i], carry = carry * xs[i], np.sin(carry) * (w + xs[i])
+            return [carry, np.stack(ys)]
+
+        yield Sample([w, c, xs], params, results=results(range(5)))
+        yield Sample([w, c, xs], {**params, "reverse": True, "every": 3}, results=results(range(4, -1, -1)))
         yield Sample([w, c, xs], {**params, "every": 7, "unroll": 2})
         yield Sample([w, c, xs[:2]], {**params, "length": 2, "every": 1})
+        yield Sample([w, c, xs[:0]], {**params, "length": 0})
+        powers = stage(lambda c: [lax.mul(c, c)], [aval_of(c)]).jaxpr
+        yield Sample([c], {**params, "jaxpr": powers, "num_consts": 0, "length": 3}, results=[c ** 8])
+        yield Sample([w, xs], {**params, "jaxpr": stage(lambda w, x: [lax.mul(w, lax.sin(x))], [aval_of(c)] * 2).jaxpr,
+                               "num_carry": 0}, results=[w * np.sin(xs)])
         yield Sample([w, c, xs[:2]], params, error=TypeError)
         yield Sample([w, c, xs], {**params, "every": 0}, error=ValueError)
 
@@ -222,7 +239,7 @@ def _without_fresh(split: carrying.Split[Body]) -> Body:
     return Body(select_outputs(jaxpr, range(split.unknown_out.count(False))), n_consts, n_carry)
 
 
-def _sample_params(args: Sequence[Any]) -> dict[str, Any]:
-    step = stage(lambda w, c, x: [lax.mul(lax.sin(c), lax.add(w, x)), lax.mul(c, x)], [aval_of(x) for x in args])
-    return {"jaxpr": step.jaxpr, "length": 5, "reverse": False, "num_consts": 1, "num_carry": 1, "unroll": 1,
-            "every": 2}
+def _step(w: Any, c: Any, x: Any) -> Jaxpr:
+    """The step of samples."""
+    return stage(lambda w, c, x: [lax.mul(lax.sin(c), lax.add(w, x)), lax.mul(c, x)],
+                 [aval_of(w), aval_of(c), aval_of(x)]).jaxpr

@@ -30,16 +30,17 @@ from corejax.core import (
 )
 from corejax.errors import CorejaxTypeError
 from corejax.plugin import Sample, carrying, define, hookimpl, roles
-from corejax_control_flow._bounded_steps import where_active
+from corejax_control_flow._bounded_steps import filled_rows, first_active, where_active
 from corejax_control_flow._scan_body import Body
+from corejax_control_flow._scan_checks import check_scan
 from corejax_control_flow._scan_lowering import Loop
+from corejax_control_flow._segments import avals_of
 from corejax_control_flow._stepped_lowering import count_type, lower_counted
 from corejax_control_flow._types import text_of
 from corejax_control_flow.scanning import (
     _backward as backward,
     _batched as batched,
     _body_of as body_of,
-    _check as check,
     _forward as forward,
     _shorter as shorter,
     _simpler as simpler,
@@ -56,14 +57,14 @@ class CountedScan:
     """`counted_scan(count, *operands, jaxpr=..., length=..., reverse=..., num_consts=..., num_carry=...)`.
 
     The first `count` steps of a scan, or with `reverse` those steps from the last to the first. At most `length`; rows
-    of outputs that no step writes aren't specified. If `count` is an array, as many steps as its largest element says
-    are taken, and the body changes nothing in those that an element doesn't count.
+    of outputs that no step writes are zero. If `count` is an array, as many steps as its largest element says are
+    taken, and the body changes nothing in those that an element doesn't count.
 
     >>> body = stage(lambda c, x: [c + x, c * x], [ShapedArray((), "float64")] * 2).jaxpr
     >>> total, products = counted_scan(np.int32(2), 0.0, np.array([1.0, 2.0, 3.0]), jaxpr=body, length=3,
     ...                                reverse=False, num_consts=0, num_carry=1)
-    >>> total.item(), products[:2].tolist()
-    (3.0, [0.0, 2.0])
+    >>> total.item(), products.tolist()
+    (3.0, [0.0, 2.0, 0.0])
     """
 
     name = "counted_scan"
@@ -76,11 +77,11 @@ class CountedScan:
     def abstract_eval(self, avals: Any, *, jaxpr: Jaxpr, length: int, reverse: bool, num_consts: int, num_carry: int
                       ) -> list[ShapedArray]:
         count, *rest = avals
-        if count.dtype != count_type(length).dtype:
-            raise CorejaxTypeError("counted_scan: the number of steps has the wrong type", primitive="counted_scan",
-                                   got=text_of([count]), wanted=text_of([count_type(length)]), where=here())
         body = Body(jaxpr, num_consts, num_carry)
-        check(body, rest, length, 1)
+        check_scan(self.name, body, rest, avals_of(body, length), length=length)
+        if count.dtype != count_type(length).dtype:
+            raise CorejaxTypeError("counted_scan: the number of steps has the wrong type", primitive=self.name,
+                                   got=text_of([count]), wanted=text_of([count_type(length)]), where=here())
         carry, ys = body.results(jaxpr.out_avals)
         return [*carry, *[stacked(aval, length) for aval in ys]]
 
@@ -136,9 +137,12 @@ class CountedScan:
             found = batched(body, axis.size, axis.name, (*const_dims, *carry_dims, *slice_dims))
             body, carry_out, ys_out = found
         else:
-            body, ys_out = _masked(body, axis.size, axis.name, (*const_dims, *slice_dims), count_type(length))
+            front = [None if d is None else 0 for d in slice_dims]
+            xs = [x if d is None else to_dim(x, d + 1, 1, axis.size) for x, d in zip(xs, slice_dims, strict=True)]
+            body, ys_out = _masked(body, axis.size, axis.name, (*const_dims, *front), count_type(length))
             carry_out = [0] * num_carry
-            consts, xs = [count, *consts], [lax.iota(count_type(length).dtype, length), *xs]
+            spare = _first_rows(count, carrying.marked(xs, [d is not None for d in front]), axis.size)
+            consts, xs = [count, *spare, *consts], [lax.iota(count_type(length).dtype, length), *xs]
         carry = [x if wanted is None else to_dim(x, d, wanted, axis.size)
                  for x, d, wanted in zip(carry, carry_dims, carry_out, strict=True)]
         outs = run_counted(body, count, [*consts, *carry, *xs], length=length, **params)
@@ -188,6 +192,8 @@ class CountedScan:
 
         after = np.sin(np.sin(c) * (w + xs[0])) * (w + xs[1])
         yield sample(2, step, [w], [c], [xs], [after])
+        back = np.sin(np.sin(c) * (w + xs[1])) * (w + xs[0])
+        yield sample(2, step, [w], [c], [xs], [back], reverse=True)
         yield sample(3, step, [w], [c], [xs], reverse=True)
         yield sample(0, step, [w], [c], [xs], [c])
         yield sample(3, lambda c, x: [lax.add(c, x), lax.mul(c, x)], [], [c], [xs])
@@ -203,11 +209,18 @@ def run_counted(body: Body, count: Any, operands: Sequence[Any], *, length: int,
     """Bind a counted scan, simplified; whatever depends only on constants is computed before the loop."""
     body, operands = hoisted(body, operands, length)
     smaller = simpler(body)
-    if smaller is None:
+    if smaller is None or aval_of(count).shape and "repeat" in [where for where, _ in smaller.results]:
         return _bind(body, count, operands, length, reverse)
     found = _bind(smaller.body, count, [operands[i] for i in smaller.operands], length, reverse)
     return [found[i] if where == "result" else operands[i] if where == "operand" else
-            roles.expand(operands[i], length, 0) for where, i in smaller.results]
+            _repeated(operands[i], count, length) for where, i in smaller.results]
+
+
+def _repeated(x: Any, count: Any, length: int) -> Any:
+    """The same in each of so many rows, and zero in the others."""
+    rows = roles.expand(x, length, 0)
+    written = lax.lt(lax.iota(count_type(length).dtype, length), lax.broadcast(count, (length,)))
+    return where_active(written, rows, roles.zeros(aval_of(rows)))
 
 
 def _bind(body: Body, count: Any, operands: Sequence[Any], length: int, reverse: bool) -> list[Any]:
@@ -231,28 +244,39 @@ def _after_count(place: carrying.Place) -> carrying.Place:
     return (where, i + 1) if where == "operand" else place
 
 
+def _first_rows(counts: Any, xs: Sequence[Any], size: int) -> list[Any]:
+    """What the first step reads of inputs with the batch axis behind that of steps; rows without steps read others'."""
+    if not xs:
+        return []
+    active = lax.gt(counts, roles.zeros(aval_of(counts)))
+    first = first_active(active, size)
+    return [filled_rows(active, lax.stop_gradient(roles.index(x, 0)), first) for x in xs]
+
+
 @carrying.remembered
 def _masked(body: Body, size: int, name: Any, dims: Sequence[int | None], count: ShapedArray
             ) -> tuple[Body, list[int | None]]:
     """The body for rows that each count steps of their own, and where the batch axis is in each output.
 
-    It takes the numbers of steps as a first constant and the number of this step as a first input. `dims` are those of
-    constants and inputs; each carry has the batch axis in front.
+    The numbers of steps are a first constant, and the number of this step is a first input. `dims` are those of
+    constants and inputs; each carry has the batch axis in front. Constants after the first are what a row reads of
+    inputs with the axis in steps that it doesn't count: something finite, see `bounded_loops`.
     """
     n_consts, n_carry = body.num_consts, body.num_carry
     in_dims = (*dims[:n_consts], *[0] * n_carry, *dims[n_consts:])
-    wanted = [0] * n_carry + [None] * (len(body.jaxpr.outvars) - n_carry)
-    mapped, found = vmap_jaxpr(body.jaxpr, size, name, in_dims, wanted)
+    mapped, _ = vmap_jaxpr(body.jaxpr, size, name, in_dims, [0] * len(body.jaxpr.outvars))
+    rows = [d is not None for d in dims[n_consts:]]
+    fixed, carried, slices = Body(mapped, n_consts, n_carry).operands(mapped.in_avals)
+    spare = carrying.marked(slices, rows)
 
     def step(counts: Any, *operands: Any) -> list[Any]:
-        *consts_and_carry, = operands[:n_consts + n_carry]
-        number, *xs = operands[n_consts + n_carry:]
-        outs = eval_jaxpr(mapped, (), *consts_and_carry, *xs)
+        spare_rows = iter(operands[:len(spare)])
+        consts, carry, (number, *xs) = Body(mapped, n_consts, n_carry).operands(operands[len(spare):])
         active = lax.lt(lax.broadcast(number, (size,)), counts)
-        carry = [where_active(active, new, old) for new, old in zip(outs, consts_and_carry[n_consts:], strict=False)]
-        return [*carry, *outs[n_carry:]]
+        xs = [where_active(active, x, next(spare_rows)) if row else x for x, row in zip(xs, rows, strict=True)]
+        outs = eval_jaxpr(mapped, (), *consts, *carry, *xs)
+        old = [*carry, *[roles.zeros(aval_of(y)) for y in outs[n_carry:]]]
+        return [where_active(active, new, x) for new, x in zip(outs, old, strict=True)]
 
-    avals = mapped.in_avals
-    split = n_consts + n_carry
-    program = stage(step, [count.update(shape=(size,)), *avals[:split], count, *avals[split:]], mapped.name).jaxpr
-    return Body(program, n_consts + 1, n_carry), [*found[n_carry:]]
+    program = stage(step, [count.update(shape=(size,)), *spare, *fixed, *carried, count, *slices], mapped.name).jaxpr
+    return Body(program, 1 + len(spare) + n_consts, n_carry), [0] * (len(mapped.outvars) - n_carry)

@@ -7,8 +7,10 @@ in which scan adds them up.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from corejax import lax
 from corejax.core import (
@@ -20,11 +22,11 @@ from corejax.core import (
     instantiate,
     stage,
 )
-from corejax.errors import CorejaxTypeError
+from corejax.errors import CorejaxValueError
 from corejax.plugin import Sample, carrying, define, hookimpl, roles
 from corejax_control_flow._scan_body import Body
+from corejax_control_flow._scan_checks import check_scan
 from corejax_control_flow._segments import Segments, avals_of, run_segments
-from corejax_control_flow._types import all_fit, text_of
 from corejax_control_flow.scanning import (
     _backward as backward,
     _split as split_body,
@@ -53,17 +55,23 @@ class SegmentedScan:
     def abstract_eval(self, avals: Any, *, jaxpr: Jaxpr, length: int, reverse: bool, num_consts: int, num_carry: int,
                       unroll: int, every: int, unknown: Flags) -> list[ShapedArray]:
         body = Body(jaxpr, num_consts, num_carry)
-        starts = Segments.of(length, every, reverse).starts.length
+        if len(unknown) != len(jaxpr.invars) or min(every, length) < 1:
+            raise CorejaxValueError("segmented_scan: a number is wrong", primitive=self.name, where=here(),
+                                    got=f"length={length}, every={every}, and {len(unknown)} flags",
+                                    wanted=f"at least 1, and {len(jaxpr.invars)} flags", todo="check these params")
+        starts = -(-length // every)
         consts, carry, xs = body.operands(body.jaxpr.in_avals)
         _, of_carry, _ = body.operands(unknown)
         wanted = [*consts, *[aval if u else stacked(aval, starts) for aval, u in zip(carry, of_carry, strict=True)],
                   *[stacked(aval, length) for aval in xs]]
-        if not all_fit(avals, wanted):
-            raise CorejaxTypeError("segmented_scan: the operands don't fit the body", primitive=self.name, where=here(),
-                                   got=text_of(avals), wanted=text_of(wanted),
-                                   todo="pass the carries that are known with one slice for each segment")
+        check_scan(self.name, body, avals, wanted, unroll=unroll)
+        unknown_out = split_body(body, unknown).unknown_out
+        if unknown_out[:num_carry] != tuple(of_carry):
+            raise CorejaxValueError("segmented_scan: a carry is unknown after a step if it is before", where=here(),
+                                    primitive=self.name, got=of_carry, wanted=[*unknown_out[:num_carry]],
+                                    todo="say of each carry whether it depends on a tangent in any step")
         carry, ys = body.results(jaxpr.out_avals)
-        return carrying.marked([*carry, *[stacked(aval, length) for aval in ys]], split_body(body, unknown).unknown_out)
+        return carrying.marked([*carry, *[stacked(aval, length) for aval in ys]], unknown_out)
 
     @hookimpl
     def decompose(self, args: Any, *, jaxpr: Jaxpr, length: int, reverse: bool, num_consts: int, num_carry: int,
@@ -115,9 +123,22 @@ class SegmentedScan:
                                              lax.mul(c_dot, x)], [aval_of(x) for x in (w, c, c_dot, xs[0])]).jaxpr
         params = {"jaxpr": step, "length": 5, "reverse": False, "num_consts": 1, "num_carry": 2, "unroll": 1,
                   "every": 2, "unknown": (False, False, True, False)}
-        yield Sample([w, starts, c_dot, xs], params)
-        yield Sample([w, starts, c_dot, xs], {**params, "reverse": True})
+
+        def results(order: Sequence[int], every: int) -> list[Any]:
+            dot, dots, value, values = c_dot, [c_dot] * 5, c, starts[::-1] if order[0] else starts
+            for k, i in enumerate(order):
+                value = values[k // every] if k % every == 0 else np.sin(value) * w
+                dots[i], dot = dot * xs[i], np.cos(value) * w * dot
+            return [dot, np.stack(dots)]
+
+        yield Sample([w, starts, c_dot, xs], params, results=results(range(5), 2))
+        yield Sample([w, starts, c_dot, xs], {**params, "reverse": True}, results=results(range(4, -1, -1), 2))
+        yield Sample([w, starts[:2], c_dot, xs], {**params, "every": 3, "unroll": 2})
+        linear = stage(lambda c, x: [lax.mul(c, x)], [aval_of(c), aval_of(c)]).jaxpr
+        yield Sample([c_dot, xs[:2]], {**params, "jaxpr": linear, "length": 2, "num_consts": 0, "num_carry": 1,
+                                       "unknown": (True, False)})
         yield Sample([w, c, c_dot, xs], params, error=TypeError)
+        yield Sample([w, starts, c_dot, xs], {**params, "every": 0}, error=ValueError)
 
 
 segmented_scan: Any = define(SegmentedScan())
