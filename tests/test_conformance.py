@@ -40,7 +40,9 @@ ALLOWED = {
     "erf_inv": 2.0, "bessel_i0e": 2.0, "bessel_i1e": 3.0, "lgamma": 2.0, "digamma": 4.0, "zeta": 8.0, "polygamma": 14.0,
     "igamma": 27.0, "igammac": 27.0, "igamma_grad_a": 26.0, "random_gamma_grad": 22.0,
     "regularized_incomplete_beta": 42.0,
-    "scatter": 2.0, "scatter_add": 2.0, "while_loop": 4.0, "convert_element_type": 2.0, "pow": 2.0,
+    "scatter": 2.0, "scatter_add": 2.0, "while_loop": 4.0,
+    "bounded_while_loop": 10.0, "counted_scan": 8.0, "checkpointed_scan": 20.0, "segmented_scan": 20.0,
+    "convert_element_type": 2.0, "pow": 2.0,
     "reduce": 6.0, "cummax": 2.5, "cummin": 2.5, "cumlogsumexp": 3.0, "linear_recurrence": 2.5, "sort": 3.0,
     "top_k": 2.5, "ragged_dot_general": 3.0, "with_accuracy": 3.0,
     "shard_map": 25.0, "xla_pmap": 20.0, "sharding_constraint": 4.0,
@@ -63,6 +65,7 @@ SIBLINGS = frozenset("""
     acosh asin asinh atan cos cosh exp2 min sin sinh sub tan
     bessel_i0e bessel_i1e digamma erf_inv erfc igamma igammac igamma_grad_a polygamma random_gamma_grad
     regularized_incomplete_beta zeta
+    checkpointed_scan counted_scan segmented_scan
     cumlogsumexp cummin cumprod reduce_min reduce_window reduce_window_min reduce_window_sum select_and_gather_add
     select_and_scatter_add scatter_max scatter_min scatter_mul scatter_sub stack tile unstack approx_top_k rng_uniform
     cholesky_update eig geqp3 geqrf hessenberg householder_product lu ormqr qr ragged_dot_general schur tridiagonal

@@ -77,7 +77,8 @@ def test_random_loops(seed):
     ours, theirs = of_corejax(cond, body, [None, 8, 9, MOST][seed % 4]), of_jax(cond, body)
 
     def compare(ours, theirs, *args):
-        for got, wanted in zip(cj.tree.leaves(cj.jit(ours)(*args)), jax.tree.leaves(jax.jit(theirs)(*args)), strict=True):
+        pairs = zip(cj.tree.leaves(cj.jit(ours)(*args)), jax.tree.leaves(jax.jit(theirs)(*args)), strict=True)
+        for got, wanted in pairs:
             assert_allclose(np.asarray(got), np.asarray(wanted), rtol=1e-9, atol=1e-11)
 
     def loss(run):

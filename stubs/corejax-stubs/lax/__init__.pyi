@@ -8,25 +8,24 @@ from collections.abc import Callable, Hashable, Sequence
 from corejax.core import AnyMesh, Array, ArrayLike, DTypeLike, Jaxpr, Mesh, NamedSharding, Primitive
 from corejax.plugin import carrying
 from corejax_collectives._axes import Groups, Names
-from corejax_collectives.constraining import Tree as _______Tree
+from corejax_collectives.constraining import Tree as ______Tree
 from corejax_collectives.exchanging import Tree as _Tree
 from corejax_collectives.gathering import Tree
 from corejax_collectives.parallel_mapping import Dims
-from corejax_collectives.permuting import Tree as ____Tree
-from corejax_collectives.reducing import Tree as ______Tree
+from corejax_collectives.permuting import Tree as ___Tree
+from corejax_collectives.reducing import Tree as _____Tree
 from corejax_collectives.shard_mapping import Axes, Specs
-from corejax_collectives.varying import Tree as _____Tree
+from corejax_collectives.varying import Tree as ____Tree
 from corejax_control_flow.call import Flags as _Flags
-from corejax_control_flow.checkpointing import Flags, Policy
 from corejax_control_flow.conditional import Result
-from corejax_control_flow.naming import Tree as __Tree
 from corejax_control_flow.scanning import Carry, Stacked
+from corejax_control_flow.segmented_scanning import Flags
 from corejax_fft.transforming import FftType as FftType
 from corejax_lax_basic import PrecisionLike as _PrecisionLike
 from corejax_lax_basic._axes import Shape
 from corejax_lax_basic._placing import GatherDimensionNumbers as GatherDimensionNumbers, GatherScatterMode as GatherScatterMode, ScatterDimensionNumbers as ScatterDimensionNumbers
 from corejax_lax_basic.accuracy import AccuracyMode as AccuracyMode, Canonical, Tolerance as Tolerance
-from corejax_lax_basic.identity import Tree as ___Tree
+from corejax_lax_basic.identity import Tree as __Tree
 from corejax_lax_basic.linear_algebra import DotDimensionNumbers as DotDimensionNumbers
 from corejax_lax_basic.precision import DotAlgorithm as DotAlgorithm, DotAlgorithmPreset as DotAlgorithmPreset, Precision as Precision, PrecisionLike as PrecisionLike
 from corejax_lax_basic.ragged import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
@@ -294,6 +293,28 @@ def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
     5
     """
 
+def bounded_while_loop(cond_fun: Callable[[Any], ArrayLike], body_fun: Callable[[Any], Carry], init_val: Any, *, max_steps: int, checkpoints: int | None = None) -> Carry:
+    """`bounded_while_loop(cond_fun, body_fun, init_val, *, max_steps, checkpoints=None)`: `while_loop`, differentiable.
+
+    Applies `body_fun` while `cond_fun` holds, as `while_loop` does and with the same results, but stops after
+    `max_steps` steps if it still holds then. That bound, a Python integer, makes reverse mode possible; it costs no
+    time, as no step is taken after the condition fails, forward or backward.
+
+    Reverse mode keeps about `2 * sqrt(max_steps)` states and computes each step twice. `checkpoints` is how many may be
+    kept: `max_steps` of them, and nothing is computed again; fewer, and each step is computed L times more, where
+    L + 1 is the least number of factors of `max_steps`, rounded up, whose sum is at most `checkpoints`. Forward mode
+    keeps nothing. Under `vmap`, each element stops when its own condition says so, and no step is evaluated at a state
+    that the loop of no element reaches.
+
+    >>> def root(a):
+    ...     return lax.bounded_while_loop(lambda x: abs(x * x - a) > 1e-9, lambda x: (x + a / x) / 2.0, a, max_steps=50)
+    >>> root(9.0).item(), lax.bounded_while_loop(lambda n: n < 100, lambda n: n + 1, 0, max_steps=9).item()
+    (3.0..., 9)
+    >>> import corejax as cj
+    >>> abs(cj.grad(root)(9.0).item() - 1 / 6) < 1e-6
+    True
+    """
+
 def broadcast(operand: ArrayLike, sizes: Sequence[int]) -> Array:
     """Repeat the operand along new leading axes of these sizes.
 
@@ -352,26 +373,25 @@ def ceil(x: ArrayLike) -> Array:
     [2.0, -1.0]
     """
 
-def checkpoint_call(*operands: ArrayLike, jaxpr: Jaxpr, prevent_cse: bool | Flags = True, differentiated: bool = False, policy: Policy | None = None) -> list[Array]:
-    """`checkpoint_call(*operands, jaxpr=..., prevent_cse=True, differentiated=False, policy=None)`: call, recomputed.
+def checkpoint_call(*operands: ArrayLike, jaxpr: Jaxpr, prevent_cse: bool = True, differentiated: bool = False) -> list[Array]:
+    """`checkpoint_call(*operands, jaxpr=..., prevent_cse=True, differentiated=False)`: call a jaxpr, recomputed.
 
-    The jaxpr has no constvars. `differentiated` marks a call that computes values a second time; `prevent_cse`, a flag
-    or one for each operand, keeps the compiler from noticing that they were computed before. A `policy` says what is
-    saved; without one, nothing is.
+    The jaxpr has no constvars. `differentiated` marks a call that computes values a second time; `prevent_cse` keeps
+    the compiler from noticing that they were computed before.
 
     >>> staged = stage(lambda x: [x + 1.0], [ShapedArray((), "float64")])
     >>> checkpoint_call(np.float64(2.0), jaxpr=staged.jaxpr)
     [Array(3., dtype=float64)]
     """
 
-def checkpoint_name(x: __Tree, name: str) -> __Tree:
-    """`checkpoint_name(x, name)`: x, an array or a pytree of arrays, with a name for policies of `checkpoint`.
+def checkpointed_scan(*operands: Any, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any) -> list[Any]:
+    """`checkpointed_scan(*operands, jaxpr=..., length=..., reverse=..., num_consts=..., num_carry=..., unroll=...,
+    every=...)`: a scan of which reverse mode keeps the carry of every `every`-th step only.
 
-    Those of `corejax.checkpoint_policies` go by names.
-
-    >>> import corejax as cj
-    >>> cj.ad_checkpoint.checkpoint_name({"a": 1.0}, "start")
-    {'a': Array(1., dtype=float64, weak_type=True)}
+    >>> body = stage(lambda c, x: [c * x], [ShapedArray((), "float64")] * 2).jaxpr
+    >>> checkpointed_scan(1.0, np.array([2.0, 3.0, 4.0]), jaxpr=body, length=3, reverse=False, num_consts=0,
+    ...                   num_carry=1, unroll=1, every=2)[0].item()
+    24.0
     """
 
 def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
@@ -595,6 +615,20 @@ def cosh(x: ArrayLike) -> Array:
     Array(1.12762597, dtype=float64, weak_type=True)
     """
 
+def counted_scan(count: ArrayLike, /, *operands: ArrayLike, jaxpr: Jaxpr, length: int, reverse: bool, num_consts: int, num_carry: int) -> list[Array]:
+    """`counted_scan(count, *operands, jaxpr=..., length=..., reverse=..., num_consts=..., num_carry=...)`.
+
+    The first `count` steps of a scan, or with `reverse` those steps from the last to the first. At most `length`; rows
+    of outputs that no step writes are zero. If `count` is an array, as many steps as its largest element says are
+    taken, and the body changes nothing in those that an element doesn't count.
+
+    >>> body = stage(lambda c, x: [c + x, c * x], [ShapedArray((), "float64")] * 2).jaxpr
+    >>> total, products = counted_scan(np.int32(2), 0.0, np.array([1.0, 2.0, 3.0]), jaxpr=body, length=3,
+    ...                                reverse=False, num_consts=0, num_carry=1)
+    >>> total.item(), products.tolist()
+    (3.0, [0.0, 2.0, 0.0])
+    """
+
 def create_token(ignored: Any = None) -> Array:
     """`create_token()`: a token that nothing has to come before. An argument is ignored, as it is in JAX.
 
@@ -661,16 +695,6 @@ def custom_call(*operands: ArrayLike, call: Any, jaxpr: Jaxpr | None) -> list[Ar
     2
     """
 
-def custom_fwd_call(*operands: ArrayLike, fwd: Jaxpr, primal: Jaxpr) -> list[Array]:
-    """`custom_fwd_call(*operands, fwd=..., primal=...)`: the output of a function, and the residuals of its fwd rule.
-
-    Both are programs of the same operands; the results of `fwd` begin with those of `primal`.
-
-    >>> sample = next(custom_fwd_call.primitive.samples(np.random.default_rng(0)))
-    >>> len(custom_fwd_call(*sample.args, **sample.params))
-    2
-    """
-
 def custom_linear_solve(matvec: Callable[[Any], Any], b: Any, solve: Callable[..., Any], transpose_solve: Callable[..., Any] | None = None, symmetric: bool = False, has_aux: bool = False) -> Array | Any:
     """`custom_linear_solve(matvec, b, solve, transpose_solve=None, symmetric=False, has_aux=False)`: A x = b.
 
@@ -713,16 +737,6 @@ def custom_root(f: Callable[[Any], Any], initial_guess: Any, solve: Callable[...
     ...     return lax.custom_root(lambda x: x * x - a, 1.0, newton, lambda g, y: y / g(1.0))
     >>> square_root(9.0).item(), lax.custom_root.primitive.name
     (3.0, 'custom_root')
-    """
-
-def custom_vmap_call(*operands: ArrayLike, call: Any, jaxpr: Jaxpr) -> list[Array]:
-    """`custom_vmap_call(*operands, call=..., jaxpr=...)`: call a function that has a rule for vmap.
-
-    `jaxpr` is its program, whose first operands may be values that it closes over; `call` holds the rule.
-
-    >>> sample = next(custom_vmap_call.primitive.samples(np.random.default_rng(0)))
-    >>> len(custom_vmap_call(*sample.args, **sample.params))
-    2
     """
 
 def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
@@ -1056,21 +1070,6 @@ def lgamma(x: ArrayLike) -> Array:
     Array(0.57236494, dtype=float64, weak_type=True)
     """
 
-def linear_call(fun: Callable[[Any, Any], Any], fun_transpose: Callable[[Any, Any], Any], residual_args: Any, linear_args: Any) -> Array | Any:
-    """`linear_call(fun, fun_transpose, residual_args, linear_args)`: `fun(residual_args, linear_args)`.
-
-    `fun` is linear in its second argument. `fun_transpose(residual_args, ct)` is its transpose: from something like the
-    result of `fun` to something like `linear_args`. Arguments and results are pytrees, of floats or complex numbers
-    where the functions are linear.
-
-    >>> import corejax as cj
-    >>> from corejax.custom_derivatives import linear_call
-    >>> def divide(y, x):
-    ...     return linear_call(lambda y, x: x / y, lambda y, ct: ct / y, y, x)
-    >>> divide(2.0, 3.0), cj.grad(divide, argnums=(0, 1))(2.0, 3.0)
-    (Array(1.5, dtype=float64, weak_type=True), (Array(-0.75, dtype=float64, weak_type=True), Array(0.5, dtype=float64, weak_type=True)))
-    """
-
 def linear_recurrence(factors: ArrayLike, terms: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """`linear_recurrence(factors, terms, axis=0, reverse=False)`: y[i] = factors[i] * y[i-1] + terms[i].
 
@@ -1140,8 +1139,8 @@ def min(x: ArrayLike, y: ArrayLike) -> Array:
     [0.0, -2.0]
     """
 
-def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
-    """The product x * y, computed in `out_dtype` if that is given.
+def mul(x: ArrayLike, y: ArrayLike) -> Array:
+    """The product x * y.
 
     >>> mul(np.array([1.0, 2.0]), 0.5).tolist()
     [0.5, 1.0]
@@ -1298,7 +1297,7 @@ def nn_sparse_sigmoid(x: ArrayLike) -> Array:
     0.5
     """
 
-def optimization_barrier(operand: ___Tree) -> ___Tree:
+def optimization_barrier(operand: __Tree) -> __Tree:
     """`optimization_barrier(operand)`: a pytree of arrays, unchanged, behind a barrier for the compiler.
 
     The compiler doesn't move computations across it, or see that the values on both sides are equal. The whole operand
@@ -1327,7 +1326,7 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int], window
     ([(0, 1)], [(1, 0)])
     """
 
-def pbroadcast(x: ____Tree, axis_name: Any, source: int) -> ____Tree:
+def pbroadcast(x: ___Tree, axis_name: Any, source: int) -> ___Tree:
     """`pbroadcast(x, axis_name, source)`: all positions along named axes get what the position `source` has.
 
     `x` may be a pytree.
@@ -1337,7 +1336,7 @@ def pbroadcast(x: ____Tree, axis_name: Any, source: int) -> ____Tree:
     [2, 2, 2]
     """
 
-def pcast(x: _____Tree, axis_name: Any, *, to: str) -> _____Tree:
+def pcast(x: ____Tree, axis_name: Any, *, to: str) -> ____Tree:
     """`pcast(x, axis_name, *, to)`: the same values, with a type that says that they vary along these axes.
 
     `x` may be a pytree; `to` must be "varying". Only axes of `cj.shard_map(..., check_vma=True)` appear in types, so
@@ -1367,7 +1366,7 @@ def platform_dependent(*operands: Any, default: Callable[..., Result] | None = N
     Array(3., dtype=float64, weak_type=True)
     """
 
-def pmax(x: ______Tree, axis_name: Any, *, axis_index_groups: Any = None) -> ______Tree:
+def pmax(x: _____Tree, axis_name: Any, *, axis_index_groups: Any = None) -> _____Tree:
     """`pmax(x, axis_name, *, axis_index_groups=None)`: the largest of the values at the positions along named axes.
 
     `x` may be a pytree. NaN wins over every number. Positions that tie share the derivative equally. See `psum`.
@@ -1377,7 +1376,7 @@ def pmax(x: ______Tree, axis_name: Any, *, axis_index_groups: Any = None) -> ___
     [-4.0, 0.0, -2.0]
     """
 
-def pmean(x: ______Tree, axis_name: Any, *, axis_index_groups: Any = None) -> ______Tree:
+def pmean(x: _____Tree, axis_name: Any, *, axis_index_groups: Any = None) -> _____Tree:
     """`pmean(x, axis_name, *, axis_index_groups=None)`: the mean over the positions along named axes. See `psum`.
 
     >>> import numpy as np, corejax as cj
@@ -1385,7 +1384,7 @@ def pmean(x: ______Tree, axis_name: Any, *, axis_index_groups: Any = None) -> __
     [-2.0, -1.0, 3.0]
     """
 
-def pmin(x: ______Tree, axis_name: Any, *, axis_index_groups: Any = None) -> ______Tree:
+def pmin(x: _____Tree, axis_name: Any, *, axis_index_groups: Any = None) -> _____Tree:
     """`pmin(x, axis_name, *, axis_index_groups=None)`: the smallest of the values at the positions along named axes.
 
     `x` may be a pytree. NaN wins over every number. Positions that tie share the derivative equally. See `psum`.
@@ -1416,7 +1415,7 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
     [8.0, 27.0]
     """
 
-def ppermute(x: ____Tree, axis_name: Any, perm: Sequence[tuple[int, int]]) -> ____Tree:
+def ppermute(x: ___Tree, axis_name: Any, perm: Sequence[tuple[int, int]]) -> ___Tree:
     """`ppermute(x, axis_name, perm)`: values sent from position to position, zeros where nothing arrives.
 
     `perm` is a sequence of pairs `(sender, receiver)`; each position sends and receives at most once. `x` may be a
@@ -1447,7 +1446,7 @@ def psend(x: ArrayLike, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Arra
     >>> send = lambda x: lax.psend(x, "i", [(0, 1)])  # for two GPUs, in cj.pmap(..., axis_name="i")
     """
 
-def pshuffle(x: ____Tree, axis_name: Any, perm: Sequence[int]) -> ____Tree:
+def pshuffle(x: ___Tree, axis_name: Any, perm: Sequence[int]) -> ___Tree:
     """`pshuffle(x, axis_name, perm)`: position i along the axis gets what position `perm[i]` has. See `ppermute`.
 
     >>> import numpy as np, corejax as cj
@@ -1455,7 +1454,7 @@ def pshuffle(x: ____Tree, axis_name: Any, perm: Sequence[int]) -> ____Tree:
     [3, 1, 2]
     """
 
-def psum(x: ______Tree, axis_name: Any, *, axis_index_groups: Any = None) -> ______Tree:
+def psum(x: _____Tree, axis_name: Any, *, axis_index_groups: Any = None) -> _____Tree:
     """`psum(x, axis_name, *, axis_index_groups=None)`: the sum over the positions along named axes.
 
     `x` may be a pytree; booleans are counted as int32. An integer among the names is an axis of the arrays themselves.
@@ -1868,13 +1867,15 @@ def scaled_dot(lhs: ArrayLike, rhs: ArrayLike, *, lhs_scale: ArrayLike | None = 
     6.0
     """
 
-def scan(f: Callable[[Any, Any], tuple[Carry, Stacked]], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False, unroll: int | bool = 1) -> tuple[Carry, Stacked]:
-    """`scan(f, init, xs=None, length=None, reverse=False, unroll=1)`: a loop over the leading axis of `xs`.
+def scan(f: Callable[[Any, Any], tuple[Carry, Stacked]], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False, unroll: int | bool = 1, _split_transpose: bool = False, *, checkpoint_every: int | None = None) -> tuple[Carry, Stacked]:
+    """`scan(f, init, xs=None, length=None, reverse=False, unroll=1, *, checkpoint_every=None)`: a loop over `xs`.
 
-    `f(carry, x)` returns `(carry, y)`; `carry` starts as `init` and keeps its type, `x` is one slice of `xs`. Returns
+    `f(carry, x)` returns `(carry, y)`; `carry` starts as `init` and keeps its type, `x` is one slice of `xs` along the
+    leading axis. Returns
     the last carry and the `y`s, stacked. All of them are pytrees of arrays. Without inputs, `xs` is None and `length`
     says how many steps there are; `reverse` starts at the end; `unroll` steps are compiled into each round of the loop
-    (True: all of them).
+    (True: all of them). With `checkpoint_every`, reverse mode keeps the carry of every so many steps only, and computes
+    the steps between them again: the gradient is the same. `_split_transpose` is there for JAX's sake, without effect.
 
     >>> total, sums = lax.scan(lambda total, x: (total + x, total), 0, lax.iota("int64", 5))
     >>> int(total), sums.tolist()
@@ -1950,6 +1951,13 @@ def scatter_sub(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
     >>> numbers = ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
     >>> scatter_sub(np.array([5, 5, 5]), np.array([[2], [2]]), np.array([1, 2]), numbers).tolist()
     [5, 5, 2]
+    """
+
+def segmented_scan(*operands: ArrayLike, jaxpr: Jaxpr, length: int, reverse: bool, num_consts: int, num_carry: int, unroll: int, every: int, unknown: Flags) -> list[Array]:
+    """`segmented_scan(*operands, ..., unknown=...)`: those results of a checkpointed scan that depend on tangents.
+
+    `unknown` says which operands of the scan are tangents, a carry as it is in every step. In place of a carry that
+    isn't, it takes what that is at the start of each segment; what it is in between is computed again.
     """
 
 def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
@@ -2161,7 +2169,7 @@ def stage_value(x: ArrayLike, /) -> Array:
     Array(2., dtype=float64, weak_type=True)
     """
 
-def stop_gradient(x: ___Tree) -> ___Tree:
+def stop_gradient(x: __Tree) -> __Tree:
     """`stop_gradient(x)`: x, an array or a pytree of arrays, with a derivative of zero.
 
     >>> stop_gradient(np.float64(2.0)).tolist()
@@ -2179,7 +2187,7 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., Result]], *operand
     """`branches[index](*operands)`, with the index clamped to the valid range.
 
     The index is an integer, traced or not. All branches return pytrees of the same structure, with arrays of the same
-    types; all are traced, one is run. A single branch is called as it is.
+    types; all are traced, one is run.
 
     >>> switch(1, [lambda x: x + 1.0, lambda x: x - 2.0, lambda x: x + 3.0], 5.0).item()
     3.0
@@ -2211,15 +2219,6 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
 
     >>> tile(np.array([[1, 2]]), (2, 2)).tolist()
     [[1, 2, 1, 2], [1, 2, 1, 2]]
-    """
-
-def to_memory(x: ArrayLike, *, kind: str) -> Array:
-    """`to_memory(x, kind=...)`: x, in memory of that kind where a compiled program's device has several.
-
-    On a CPU, and outside of programs, it is x where it is. The kinds are XLA's: "device", "pinned_host".
-
-    >>> to_memory(2.0, kind="pinned_host").item()
-    2.0
     """
 
 def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
@@ -2263,7 +2262,7 @@ def while_loop(cond_fun: Callable[[Any], ArrayLike], body_fun: Callable[[Any], C
     Starts from `init_val`, a pytree of arrays; `cond_fun(val)` returns a boolean, `body_fun(val)` the next value, of
     the same structure and types. Both are traced, and may close over arrays. Under `vmap`, each element stops when its
     own condition says so. There is no reverse mode, since the number of steps to remember isn't known in advance: use
-    `lax.scan`, or `lax.fori_loop` between bounds that are Python integers.
+    `lax.bounded_while_loop`, `lax.scan`, or `lax.fori_loop` between bounds that are Python integers.
 
     >>> lax.while_loop(lambda x: x < 100.0, lambda x: x * 3.0, 1.0)
     Array(243., dtype=float64, weak_type=True)
@@ -2279,7 +2278,7 @@ def with_accuracy(x: ArrayLike, /, *, function: str, accuracy: Canonical) -> Arr
     1.0
     """
 
-def with_sharding_constraint(x: _______Tree, shardings: Any) -> _______Tree:
+def with_sharding_constraint(x: ______Tree, shardings: Any) -> ______Tree:
     """The same arrays, divided among devices as `shardings` says: one for all, or a prefix of the pytree `x`.
 
     A `PartitionSpec` stands for a sharding on the mesh of `with mesh:`. `P.UNCONSTRAINED` leaves a dimension to the
