@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from corejax import lax
-from corejax.core import Jaxpr, aval_of, eval_jaxpr, stage, vmap_jaxpr
+from corejax.core import Jaxpr, aval_of, eval_jaxpr, stage, subjaxprs, vmap_jaxpr
 from corejax.ir.surgery import dce
 from corejax.plugin import carrying, roles
 from corejax_control_flow._scan_body import Body
@@ -91,8 +91,9 @@ def masked_rows(loop: Bounded, size: int, name: Any, dims: Sequence[int | None]
     """The loop for rows, and the condition of each row.
 
     It carries which rows go on, how many steps each has taken, the states, and the states at which the last step of
-    each row is taken.
+    each row is taken. If steps add up rows, or exchange them, those that have ended take part with their last states.
     """
+    exchanges = names_axis(loop.jaxpr, name)
     n_cond, n_consts, n = loop.cond_nconsts, loop.num_consts, loop.num_carry
     cond, _ = vmap_jaxpr(loop.cond_jaxpr, size, name, (*dims[:n_cond], *[0] * n), (0,))
     body, _ = vmap_jaxpr(loop.jaxpr, size, name, (*dims[n_cond:], *[0] * n), [0] * len(loop.jaxpr.outvars))
@@ -102,7 +103,8 @@ def masked_rows(loop: Bounded, size: int, name: Any, dims: Sequence[int | None]
         cond_consts, consts = operands[:n_cond], operands[n_cond:n_cond + n_consts]
         active, counts, *states = operands[n_cond + n_consts:]
         old = states[:n]
-        at = [where_active(active, x, last) for x, last in zip(old, states[n:], strict=True)]
+        at = old if exchanges else [
+            where_active(active, x, last) for x, last in zip(old, states[n:], strict=True)]
         outs = eval_jaxpr(body, (), *consts, *at)
         new = [where_active(active, x, last) for x, last in zip(outs, old, strict=False)]
         (going,) = eval_jaxpr(cond, (), *cond_consts, *new)
@@ -117,6 +119,17 @@ def masked_rows(loop: Bounded, size: int, name: Any, dims: Sequence[int | None]
     going = stage(lambda active, *_: [active], flags, cond.name).jaxpr
     masked = Bounded(program, going, 0, len(consts), len(flags), loop.length)
     return masked, cond
+
+
+@carrying.remembered
+def names_axis(jaxpr: Jaxpr, name: Any) -> bool:
+    """Whether an equation has this axis in its params, as those do that compute with all rows."""
+    if name is None:
+        return False
+    params = [value for eqn in jaxpr.eqns for value in eqn.params.values() if not isinstance(value, Jaxpr)]
+    named = [type(x) is type(name) and x == name for value in params
+             for x in (value if type(value) is tuple else (value,))]
+    return True in named or any([names_axis(inner, name) for eqn in jaxpr.eqns for inner in subjaxprs(eqn.params)])
 
 
 def first_active(active: Any, size: int) -> Any:

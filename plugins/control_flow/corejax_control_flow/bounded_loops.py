@@ -36,14 +36,14 @@ from corejax.core import (
 from corejax.errors import ConcretizationError, CorejaxNotImplementedError, CorejaxTypeError, CorejaxValueError
 from corejax.ir.surgery import dce
 from corejax.plugin import Sample, carrying, define, hookimpl, not_linear
-from corejax_control_flow._bounded_steps import Bounded, filled_rows, first_active, masked_rows, shorter
+from corejax_control_flow._bounded_steps import Bounded, filled_rows, first_active, masked_rows, names_axis, shorter
 from corejax_control_flow._scan_body import Body
 from corejax_control_flow._scan_lowering import Loop as Lowered
 from corejax_control_flow._stepped_lowering import count_type, lower_bounded
 from corejax_control_flow._types import all_fit, all_match, text_of
 from corejax_control_flow.checkpointing import checkpoint_call
 from corejax_control_flow.counted_scanning import counted_eqn
-from corejax_control_flow.looping import Loop, bind_simplified, staged_loop
+from corejax_control_flow.looping import Loop, _settled as settled, bind_simplified, staged_loop
 from corejax_control_flow.scanning import (
     Carry,
     _batched as batched,
@@ -94,6 +94,10 @@ class BoundedWhileLoop:
             body, loop, operands = staged_loop("bounded_while_loop", cond_fun, body_fun, init_val)
 
             def bind(loop: Loop, operands: list[Any]) -> list[Any]:
+                ends = loop.cond.out_avals[0].varying
+                if ends:  # devices that take different numbers of steps must not wait for each other within one
+                    operands = [carrying.varied(x, ends) for x in operands]
+                    loop = settled(loop, [aval_of(x).varying for x in operands])
                 return _bind_nested(loop, operands, most, sizes)
             return body.unflatten(bind_simplified(loop, operands, bind))  # type: ignore[no-any-return]
         return bounded_while_loop
@@ -360,11 +364,13 @@ def _each_on_its_own(loop: Bounded, axis: Any, args: Sequence[Any], dims: Sequen
     consts = [x if d is None else to_dim(x, d, 0, size) for x, d in zip(consts, const_dims, strict=True)]
     carry = [to_dim(x, d, 0, size) for x, d in zip(carry, carry_dims, strict=True)]
     (active,) = carrying.run(cond, [*cond_consts, *carry])
-    first = first_active(active, size)
-    filled = [x if d is None else filled_rows(active, x, first) for x, d in zip(consts, const_dims, strict=True)]
+    states = carry
+    if not names_axis(loop.jaxpr, axis.name):
+        first = first_active(active, size)
+        consts = [x if d is None else filled_rows(active, x, first) for x, d in zip(consts, const_dims, strict=True)]
+        states = [filled_rows(active, x, first) for x in carry]
     counts = np.zeros(size, count_type(loop.length).dtype)
-    outs = bind_bounded(masked, [*cond_consts, *filled, active, counts, *carry,
-                                 *[filled_rows(active, x, first) for x in carry]])
+    outs = bind_bounded(masked, [*cond_consts, *consts, active, counts, *carry, *states])
     n = loop.num_carry
     return [outs[2], *outs[3:3 + n], *outs[3 + 2 * n:]], [*[0] * (1 + n), *[1] * len(outs[3 + 2 * n:])]
 

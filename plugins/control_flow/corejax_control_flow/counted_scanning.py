@@ -28,9 +28,9 @@ from corejax.core import (
     to_dim,
     vmap_jaxpr,
 )
-from corejax.errors import CorejaxTypeError
+from corejax.errors import CorejaxNotImplementedError, CorejaxTypeError
 from corejax.plugin import Sample, carrying, define, hookimpl, roles
-from corejax_control_flow._bounded_steps import filled_rows, first_active, where_active
+from corejax_control_flow._bounded_steps import filled_rows, first_active, names_axis, where_active
 from corejax_control_flow._scan_body import Body
 from corejax_control_flow._scan_checks import check_scan
 from corejax_control_flow._scan_lowering import Loop
@@ -137,6 +137,13 @@ class CountedScan:
             found = batched(body, axis.size, axis.name, (*const_dims, *carry_dims, *slice_dims))
             body, carry_out, ys_out = found
         else:
+            if names_axis(jaxpr, axis.name):
+                raise CorejaxNotImplementedError(
+                    "bounded_while_loop: rows that end at different steps can't be added up or exchanged in a "
+                    "derivative that is mapped", primitive=self.name, hook="vmap", where=here(),
+                    got=f"a step with a collective along {axis.name!r}",
+                    wanted="a condition that is the same for all rows, or a step of each row's own",
+                    todo="differentiate the mapped loop instead of mapping its derivative: grad(vmap(...))")
             front = [None if d is None else 0 for d in slice_dims]
             xs = [x if d is None else to_dim(x, d + 1, 1, axis.size) for x, d in zip(xs, slice_dims, strict=True)]
             body, ys_out = _masked(body, axis.size, axis.name, (*const_dims, *front), count_type(length))
