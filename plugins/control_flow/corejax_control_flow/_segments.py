@@ -63,7 +63,7 @@ def avals_of(body: Body, size: int) -> list[ShapedArray]:
 
 
 def run_segments(segments: Segments, program: Callable[[int], Body], consts: Sequence[Any], carry: Sequence[Any],
-                  starts: Sequence[Any], xs: Sequence[Any], backward: bool = False, keeps: bool = False
+                 starts: Sequence[Any], xs: Sequence[Any], backward: bool = False, keeps: bool = False
                  ) -> tuple[list[Any], list[tuple[Any, Any]]]:
     """The carry after all segments, and what they write out: of the full ones, and of the one that remains.
 
