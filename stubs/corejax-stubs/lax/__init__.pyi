@@ -301,10 +301,10 @@ def bounded_while_loop(cond_fun: Callable[[Any], ArrayLike], body_fun: Callable[
     time, as no step is taken after the condition fails, forward or backward.
 
     Reverse mode keeps about `2 * sqrt(max_steps)` states and computes each step twice. `checkpoints` is how many may be
-    kept: `max_steps` of them, and nothing is computed again; fewer, and each step is computed L times more, where
-    L + 1 is the least number of factors of `max_steps`, rounded up, whose sum is at most `checkpoints`. Forward mode
-    keeps nothing. Under `vmap`, each element stops when its own condition says so, and no step is evaluated at a state
-    that the loop of no element reaches.
+    kept at once: with `max_steps` of them nothing is computed again, and with `2 * n` if `n * n >= max_steps`, or
+    `3 * n` if `n * n * n >= max_steps`, and so on, each step is computed 2, or 3, or so many times. Forward mode keeps
+    nothing. Under `vmap`, each element stops when its own condition says so, and no step is evaluated at a state that
+    the loop of no element reaches.
 
     >>> def root(a):
     ...     return lax.bounded_while_loop(lambda x: abs(x * x - a) > 1e-9, lambda x: (x + a / x) / 2.0, a, max_steps=50)
