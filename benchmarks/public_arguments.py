@@ -274,12 +274,12 @@ NOT_TIMED: dict[str, str] = {
         lax.precv lax.psend lax.pshuffle lax.psum lax.psum_invariant lax.psum_scatter lax.pswapaxes
         lax.ragged_all_to_all lax.reduce_scatter lax.shard_map lax.sharding_constraint lax.with_sharding_constraint
         lax.xla_pmap""",
-    "a primitive behind other functions, which are timed": """lax.approx_top_k lax.checkpoint_call lax.checkpoint_name
-        lax.checkpointed_scan lax.composite_call lax.counted_scan lax.custom_call lax.custom_fwd_call
-        lax.custom_pullback lax.custom_vmap_call lax.dce_sink lax.exported_call lax.reduce_window_max
-        lax.reduce_window_min lax.reduce_window_sum lax.segmented_scan lax.select_and_gather_add
-        lax.select_and_scatter lax.select_and_scatter_add lax.stage lax.stage_value lax.to_memory lax.untaken
-        lax.with_accuracy lax.xla_call""",
+    "a primitive behind other functions, which are timed": """
+        lax.approx_top_k lax.checkpoint_call lax.checkpoint_name lax.checkpointed_scan lax.composite_call
+        lax.counted_scan lax.custom_call lax.custom_fwd_call lax.custom_pullback lax.custom_vmap_call lax.dce_sink
+        lax.exported_call lax.reduce_window_max lax.reduce_window_min lax.reduce_window_sum lax.segmented_scan
+        lax.select_and_gather_add lax.select_and_scatter lax.select_and_scatter_add lax.stage lax.stage_value
+        lax.to_memory lax.untaken lax.with_accuracy lax.xla_call""",
     "its arguments are descriptions of many dimensions: what uses it is timed": """lax.gather lax.scatter
         lax.scatter_add lax.scatter_apply lax.scatter_max lax.scatter_min lax.scatter_mul lax.scatter_sub
         lax.conv_general_dilated_local lax.ragged_dot lax.ragged_dot_general lax.scaled_dot lax.after_all

@@ -71,7 +71,8 @@ SIBLINGS = frozenset("""
     cholesky_update eig geqp3 geqrf hessenberg householder_product lu ormqr qr ragged_dot_general schur tridiagonal
     tridiagonal_solve
     random_gamma random_lgamma random_erf random_erf_inv random_log1p philox4x32 random_split random_fold_in
-    nn_attention_forward
+    nn_attention_forward nn_attention_back ppermute reduce_scatter select_and_scatter lgamma svd linear_recurrence
+    lu_pivots_to_permutation rng_bit_generator triangular_solve with_accuracy sharding_constraint
     all_gather_invariant all_to_all pbroadcast pmax pmin psum_invariant ragged_all_to_all shard_map xla_pmap
 """.split())
 

@@ -175,7 +175,7 @@ def test_program_reaches_its_figure(name: str) -> None:
     FIGURES[name](program_for("corejax", f"jnp/{name}"))
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", FIGURES)
 def test_parity_with_jax_which_only_needs_other_imports(name: str) -> None:
     jax = pytest.importorskip("jax")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import corejax as cj
+from exhaustive import exhaustive_unless
 from ported import EXAMPLES, changed_lines, program_for
 
 PROGRAMS = EXAMPLES / "sampling"
@@ -102,8 +103,7 @@ def test_program_uses_no_key_twice(name: str, sizes: tuple[int, ...]) -> None:
         program_for("corejax", f"sampling/{name}").experiment(*sizes)
 
 
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", exhaustive_unless("reinforce".__eq__, FIGURES))
 def test_parity_with_jax_which_only_needs_other_imports(name: str) -> None:
     jax = pytest.importorskip("jax")
     jax.config.update("jax_enable_x64", True)

@@ -6,6 +6,7 @@ What a compiled loop checks once, and what it converts once, is checked and conv
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import Any
 
 from corejax.core import ShapedArray, aval_of, call_user, dtypes, flatten, here, name_of, namer, values
@@ -55,13 +56,15 @@ class Carried:
         """The leaves, Python numbers promoted to these types."""
         return carrying.settle(self.leaves, lambda _: (None, avals))[0]
 
-    def ends(self, cond: Callable[[Any], Any], body: Callable[[Any], Any], check: Callable[..., None]) -> bool:
+    def ends(self, cond: Callable[[Any], Any], body: Callable[[Any], Any], check: Callable[..., None],
+             most: float = inf) -> bool:
         """Run a while loop to its end, or, False, until a transformation hides what the condition says.
 
-        `check` raises for types of the condition's results that aren't those of a boolean.
+        `check` raises for types of the condition's results that aren't those of a boolean. At most so many steps are
+        taken.
         """
+        what, steps = f"{self.what.partition(':')[0]}: the condition", 0
         while True:
-            what = "while_loop: the condition"
             leaves, tree = flatten(call_user(cond, (self.value,), what))
             leaves = values(leaves, what, lambda _: "result")
             check([aval_of(x) for x in leaves], tree, name_of(cond))
@@ -69,9 +72,10 @@ class Carried:
                 going = bool(leaves[0])
             except ConcretizationError:
                 return False
-            if not going:
+            if not going or steps == most:
                 return True
             self.step(body)
+            steps += 1
 
 
 def mapped(what: str, f: Callable[[Any], Any], xs: Any, length: int) -> Any:

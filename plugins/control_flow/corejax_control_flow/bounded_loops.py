@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,13 +38,21 @@ from corejax.errors import ConcretizationError, CorejaxNotImplementedError, Core
 from corejax.ir.surgery import dce
 from corejax.plugin import Sample, carrying, define, hookimpl, not_linear
 from corejax_control_flow._bounded_steps import Bounded, filled_rows, first_active, masked_rows, names_axis, shorter
+from corejax_control_flow._python_loops import Carried
 from corejax_control_flow._scan_body import Body
 from corejax_control_flow._scan_lowering import Loop as Lowered
 from corejax_control_flow._stepped_lowering import count_type, lower_bounded
 from corejax_control_flow._types import all_fit, all_match, text_of
 from corejax_control_flow.checkpointing import checkpoint_call
 from corejax_control_flow.counted_scanning import counted_eqn
-from corejax_control_flow.looping import Loop, _settled as settled, bind_simplified, staged_loop
+from corejax_control_flow.looping import (
+    Loop,
+    _settled as settled,
+    bind_simplified,
+    check_condition,
+    check_functions,
+    staged_loop,
+)
 from corejax_control_flow.scanning import (
     Carry,
     _batched as batched,
@@ -91,6 +100,12 @@ class BoundedWhileLoop:
                                max_steps: int, checkpoints: int | None = None) -> Carry:
             most = _integer("max_steps", max_steps, 1)
             sizes = segment_sizes(most, checkpoints)
+            if carrying.runs_python():
+                check_functions("bounded_while_loop", cond_fun, body_fun)
+                started = Carried("bounded_while_loop: the body", init_val, "init_val")
+                if started.ends(cond_fun, body_fun, partial(check_condition, "bounded_while_loop"), most):
+                    return started.result  # type: ignore[no-any-return]
+                # where the condition is hidden, so is how many steps are left: the loop begins again
             body, loop, operands = staged_loop("bounded_while_loop", cond_fun, body_fun, init_val)
 
             def bind(loop: Loop, operands: list[Any]) -> list[Any]:

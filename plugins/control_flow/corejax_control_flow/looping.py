@@ -100,9 +100,9 @@ class WhileLoop:
     def function(self, bind: Any) -> Any:
         def while_loop(cond_fun: Callable[[Any], ArrayLike], body_fun: Callable[[Any], Carry], init_val: Any) -> Carry:
             if carrying.runs_python():
-                _check_functions("while_loop", cond_fun, body_fun)
+                check_functions("while_loop", cond_fun, body_fun)
                 started = Carried("while_loop: the body", init_val, "init_val")
-                if started.ends(cond_fun, body_fun, partial(_check_condition, "while_loop")):
+                if started.ends(cond_fun, body_fun, partial(check_condition, "while_loop")):
                     return started.result  # type: ignore[no-any-return]
                 init_val = started.value
             body, loop, operands = staged_loop("while_loop", cond_fun, body_fun, init_val)
@@ -375,12 +375,12 @@ def _unroll(unroll: int | bool | None, length: int) -> int:
 
 def staged_loop(what: str, cond_fun: Any, body_fun: Any, init_val: Any) -> tuple[carrying.StagedStep, Loop, list[Any]]:
     """The body as a step, and a loop of user's functions with its operands."""
-    _check_functions(what, cond_fun, body_fun)
+    check_functions(what, cond_fun, body_fun)
     while True:
         body = carrying.stage_step(body_fun, init_val, f"{what}: the body", root="init_val")
         cond = stage_function(cond_fun, [aval_of(x) for x in body.carry], flatten((init_val,))[1],
                               f"{what}: the condition")
-        _check_condition(what, cond.closed.out_avals, cond.out_tree, cond.jaxpr.name)
+        check_condition(what, cond.closed.out_avals, cond.out_tree, cond.jaxpr.name)
         carry = _varied(body.carry, cond.closed.out_avals[0].varying)
         if all([x is old for x, old in zip(carry, body.carry, strict=True)]):
             break
@@ -745,12 +745,12 @@ def _check_function(what: str, fun: Any) -> None:
                                where=here(), todo="pass the function itself, without calling it")
 
 
-def _check_functions(what: str, cond_fun: Any, body_fun: Any) -> None:
+def check_functions(what: str, cond_fun: Any, body_fun: Any) -> None:
     _check_function(f"{what}: the condition", cond_fun)
     _check_function(f"{what}: the body", body_fun)
 
 
-def _check_condition(what: str, avals: Sequence[ShapedArray], tree: Any, name: str) -> None:
+def check_condition(what: str, avals: Sequence[ShapedArray], tree: Any, name: str) -> None:
     """Raise unless the condition returns a single boolean."""
     one = tree == flatten(0)[1]
     if one and avals[0].matches(_BOOL):

@@ -283,3 +283,23 @@ def test_results_of_steps_that_differ_are_refused():
             lax.scan(growing, 0, XS)
         with pytest.raises(CorejaxTypeError, match="returns something else than in the first step"):
             lax.scan(other, 0, XS)
+
+
+def test_a_bounded_loop_takes_its_steps_in_python():
+    seen = []
+
+    def step(x):
+        seen.append(float(x) if cj.core.is_concrete(x) else None)
+        return x * 2.0
+
+    def f(x):
+        return lax.bounded_while_loop(lambda x: x < 10.0, step, x, max_steps=3)
+    for start, wanted in ((1.0, [1.0, 2.0, 4.0]), (4.0, [4.0, 8.0]), (20.0, [])):
+        seen.clear()
+        with cj.disable_jit():
+            assert start * 2.0 ** len(wanted) == f(start)
+        assert wanted == seen
+    with cj.disable_jit():
+        assert 8.0 == cj.grad(f)(1.0) and [8.0, 4.0, 1.0] == cj.vmap(cj.grad(f))(np.array([1.0, 4.0, 20.0])).tolist()
+        with pytest.raises(CorejaxError, match="bounded_while_loop: the condition"):
+            lax.bounded_while_loop(lambda x: x, step, 1.0, max_steps=3)

@@ -36,6 +36,7 @@ def wide():
         yield
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("impl", GENERATORS)
 @pytest.mark.parametrize("seed", [0, 42, -1, 2 ** 40 + 5, -2 ** 63])
 def test_keys_and_bits_are_those_of_jax(impl, seed):
@@ -66,6 +67,7 @@ EXACT = {
 }
 
 
+@pytest.mark.sample(25)
 @pytest.mark.parametrize("name", EXACT)
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_floats_are_those_of_jax(name, dtype):
@@ -169,6 +171,7 @@ NEAR = {
 }
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("name", NEAR)
 def test_other_numbers_are_those_of_jax_within_rounding(name):
     ours, theirs = keys(16)
@@ -188,6 +191,7 @@ GRADIENTS = {
 }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", GRADIENTS)
 def test_derivatives_are_those_of_jax(name):
     ours, theirs = keys(17)

@@ -8,24 +8,26 @@ from collections.abc import Callable, Hashable, Sequence
 from corejax.core import AnyMesh, Array, ArrayLike, DTypeLike, Jaxpr, Mesh, NamedSharding, Primitive
 from corejax.plugin import carrying
 from corejax_collectives._axes import Groups, Names
-from corejax_collectives.constraining import Tree as ______Tree
+from corejax_collectives.constraining import Tree as _______Tree
 from corejax_collectives.exchanging import Tree as _Tree
 from corejax_collectives.gathering import Tree
 from corejax_collectives.parallel_mapping import Dims
-from corejax_collectives.permuting import Tree as ___Tree
-from corejax_collectives.reducing import Tree as _____Tree
+from corejax_collectives.permuting import Tree as ____Tree
+from corejax_collectives.reducing import Tree as ______Tree
 from corejax_collectives.shard_mapping import Axes, Specs
-from corejax_collectives.varying import Tree as ____Tree
-from corejax_control_flow.call import Flags as _Flags
+from corejax_collectives.varying import Tree as _____Tree
+from corejax_control_flow.call import Flags as __Flags
+from corejax_control_flow.checkpointing import Flags, Policy
 from corejax_control_flow.conditional import Result
+from corejax_control_flow.naming import Tree as __Tree
 from corejax_control_flow.scanning import Carry, Stacked
-from corejax_control_flow.segmented_scanning import Flags
+from corejax_control_flow.segmented_scanning import Flags as _Flags
 from corejax_fft.transforming import FftType as FftType
 from corejax_lax_basic import PrecisionLike as _PrecisionLike
 from corejax_lax_basic._axes import Shape
 from corejax_lax_basic._placing import GatherDimensionNumbers as GatherDimensionNumbers, GatherScatterMode as GatherScatterMode, ScatterDimensionNumbers as ScatterDimensionNumbers
 from corejax_lax_basic.accuracy import AccuracyMode as AccuracyMode, Canonical, Tolerance as Tolerance
-from corejax_lax_basic.identity import Tree as __Tree
+from corejax_lax_basic.identity import Tree as ___Tree
 from corejax_lax_basic.linear_algebra import DotDimensionNumbers as DotDimensionNumbers
 from corejax_lax_basic.precision import DotAlgorithm as DotAlgorithm, DotAlgorithmPreset as DotAlgorithmPreset, Precision as Precision, PrecisionLike as PrecisionLike
 from corejax_lax_basic.ragged import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
@@ -373,15 +375,26 @@ def ceil(x: ArrayLike) -> Array:
     [2.0, -1.0]
     """
 
-def checkpoint_call(*operands: ArrayLike, jaxpr: Jaxpr, prevent_cse: bool = True, differentiated: bool = False) -> list[Array]:
-    """`checkpoint_call(*operands, jaxpr=..., prevent_cse=True, differentiated=False)`: call a jaxpr, recomputed.
+def checkpoint_call(*operands: ArrayLike, jaxpr: Jaxpr, prevent_cse: bool | Flags = True, differentiated: bool = False, policy: Policy | None = None) -> list[Array]:
+    """`checkpoint_call(*operands, jaxpr=..., prevent_cse=True, differentiated=False, policy=None)`: call, recomputed.
 
-    The jaxpr has no constvars. `differentiated` marks a call that computes values a second time; `prevent_cse` keeps
-    the compiler from noticing that they were computed before.
+    The jaxpr has no constvars. `differentiated` marks a call that computes values a second time; `prevent_cse`, a flag
+    or one for each operand, keeps the compiler from noticing that they were computed before. A `policy` says what is
+    saved; without one, nothing is.
 
     >>> staged = stage(lambda x: [x + 1.0], [ShapedArray((), "float64")])
     >>> checkpoint_call(np.float64(2.0), jaxpr=staged.jaxpr)
     [Array(3., dtype=float64)]
+    """
+
+def checkpoint_name(x: __Tree, name: str) -> __Tree:
+    """`checkpoint_name(x, name)`: x, an array or a pytree of arrays, with a name for policies of `checkpoint`.
+
+    Those of `corejax.checkpoint_policies` go by names.
+
+    >>> import corejax as cj
+    >>> cj.ad_checkpoint.checkpoint_name({"a": 1.0}, "start")
+    {'a': Array(1., dtype=float64, weak_type=True)}
     """
 
 def checkpointed_scan(*operands: Any, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any) -> list[Any]:
@@ -695,6 +708,16 @@ def custom_call(*operands: ArrayLike, call: Any, jaxpr: Jaxpr | None) -> list[Ar
     2
     """
 
+def custom_fwd_call(*operands: ArrayLike, fwd: Jaxpr, primal: Jaxpr) -> list[Array]:
+    """`custom_fwd_call(*operands, fwd=..., primal=...)`: the output of a function, and the residuals of its fwd rule.
+
+    Both are programs of the same operands; the results of `fwd` begin with those of `primal`.
+
+    >>> sample = next(custom_fwd_call.primitive.samples(np.random.default_rng(0)))
+    >>> len(custom_fwd_call(*sample.args, **sample.params))
+    2
+    """
+
 def custom_linear_solve(matvec: Callable[[Any], Any], b: Any, solve: Callable[..., Any], transpose_solve: Callable[..., Any] | None = None, symmetric: bool = False, has_aux: bool = False) -> Array | Any:
     """`custom_linear_solve(matvec, b, solve, transpose_solve=None, symmetric=False, has_aux=False)`: A x = b.
 
@@ -737,6 +760,16 @@ def custom_root(f: Callable[[Any], Any], initial_guess: Any, solve: Callable[...
     ...     return lax.custom_root(lambda x: x * x - a, 1.0, newton, lambda g, y: y / g(1.0))
     >>> square_root(9.0).item(), lax.custom_root.primitive.name
     (3.0, 'custom_root')
+    """
+
+def custom_vmap_call(*operands: ArrayLike, call: Any, jaxpr: Jaxpr) -> list[Array]:
+    """`custom_vmap_call(*operands, call=..., jaxpr=...)`: call a function that has a rule for vmap.
+
+    `jaxpr` is its program, whose first operands may be values that it closes over; `call` holds the rule.
+
+    >>> sample = next(custom_vmap_call.primitive.samples(np.random.default_rng(0)))
+    >>> len(custom_vmap_call(*sample.args, **sample.params))
+    2
     """
 
 def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
@@ -1070,6 +1103,21 @@ def lgamma(x: ArrayLike) -> Array:
     Array(0.57236494, dtype=float64, weak_type=True)
     """
 
+def linear_call(fun: Callable[[Any, Any], Any], fun_transpose: Callable[[Any, Any], Any], residual_args: Any, linear_args: Any) -> Array | Any:
+    """`linear_call(fun, fun_transpose, residual_args, linear_args)`: `fun(residual_args, linear_args)`.
+
+    `fun` is linear in its second argument. `fun_transpose(residual_args, ct)` is its transpose: from something like the
+    result of `fun` to something like `linear_args`. Arguments and results are pytrees, of floats or complex numbers
+    where the functions are linear.
+
+    >>> import corejax as cj
+    >>> from corejax.custom_derivatives import linear_call
+    >>> def divide(y, x):
+    ...     return linear_call(lambda y, x: x / y, lambda y, ct: ct / y, y, x)
+    >>> divide(2.0, 3.0), cj.grad(divide, argnums=(0, 1))(2.0, 3.0)
+    (Array(1.5, dtype=float64, weak_type=True), (Array(-0.75, dtype=float64, weak_type=True), Array(0.5, dtype=float64, weak_type=True)))
+    """
+
 def linear_recurrence(factors: ArrayLike, terms: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """`linear_recurrence(factors, terms, axis=0, reverse=False)`: y[i] = factors[i] * y[i-1] + terms[i].
 
@@ -1139,8 +1187,8 @@ def min(x: ArrayLike, y: ArrayLike) -> Array:
     [0.0, -2.0]
     """
 
-def mul(x: ArrayLike, y: ArrayLike) -> Array:
-    """The product x * y.
+def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
+    """The product x * y, computed in `out_dtype` if that is given.
 
     >>> mul(np.array([1.0, 2.0]), 0.5).tolist()
     [0.5, 1.0]
@@ -1297,7 +1345,7 @@ def nn_sparse_sigmoid(x: ArrayLike) -> Array:
     0.5
     """
 
-def optimization_barrier(operand: __Tree) -> __Tree:
+def optimization_barrier(operand: ___Tree) -> ___Tree:
     """`optimization_barrier(operand)`: a pytree of arrays, unchanged, behind a barrier for the compiler.
 
     The compiler doesn't move computations across it, or see that the values on both sides are equal. The whole operand
@@ -1326,7 +1374,7 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int], window
     ([(0, 1)], [(1, 0)])
     """
 
-def pbroadcast(x: ___Tree, axis_name: Any, source: int) -> ___Tree:
+def pbroadcast(x: ____Tree, axis_name: Any, source: int) -> ____Tree:
     """`pbroadcast(x, axis_name, source)`: all positions along named axes get what the position `source` has.
 
     `x` may be a pytree.
@@ -1336,7 +1384,7 @@ def pbroadcast(x: ___Tree, axis_name: Any, source: int) -> ___Tree:
     [2, 2, 2]
     """
 
-def pcast(x: ____Tree, axis_name: Any, *, to: str) -> ____Tree:
+def pcast(x: _____Tree, axis_name: Any, *, to: str) -> _____Tree:
     """`pcast(x, axis_name, *, to)`: the same values, with a type that says that they vary along these axes.
 
     `x` may be a pytree; `to` must be "varying". Only axes of `cj.shard_map(..., check_vma=True)` appear in types, so
@@ -1366,7 +1414,7 @@ def platform_dependent(*operands: Any, default: Callable[..., Result] | None = N
     Array(3., dtype=float64, weak_type=True)
     """
 
-def pmax(x: _____Tree, axis_name: Any, *, axis_index_groups: Any = None) -> _____Tree:
+def pmax(x: ______Tree, axis_name: Any, *, axis_index_groups: Any = None) -> ______Tree:
     """`pmax(x, axis_name, *, axis_index_groups=None)`: the largest of the values at the positions along named axes.
 
     `x` may be a pytree. NaN wins over every number. Positions that tie share the derivative equally. See `psum`.
@@ -1376,7 +1424,7 @@ def pmax(x: _____Tree, axis_name: Any, *, axis_index_groups: Any = None) -> ____
     [-4.0, 0.0, -2.0]
     """
 
-def pmean(x: _____Tree, axis_name: Any, *, axis_index_groups: Any = None) -> _____Tree:
+def pmean(x: ______Tree, axis_name: Any, *, axis_index_groups: Any = None) -> ______Tree:
     """`pmean(x, axis_name, *, axis_index_groups=None)`: the mean over the positions along named axes. See `psum`.
 
     >>> import numpy as np, corejax as cj
@@ -1384,7 +1432,7 @@ def pmean(x: _____Tree, axis_name: Any, *, axis_index_groups: Any = None) -> ___
     [-2.0, -1.0, 3.0]
     """
 
-def pmin(x: _____Tree, axis_name: Any, *, axis_index_groups: Any = None) -> _____Tree:
+def pmin(x: ______Tree, axis_name: Any, *, axis_index_groups: Any = None) -> ______Tree:
     """`pmin(x, axis_name, *, axis_index_groups=None)`: the smallest of the values at the positions along named axes.
 
     `x` may be a pytree. NaN wins over every number. Positions that tie share the derivative equally. See `psum`.
@@ -1415,7 +1463,7 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
     [8.0, 27.0]
     """
 
-def ppermute(x: ___Tree, axis_name: Any, perm: Sequence[tuple[int, int]]) -> ___Tree:
+def ppermute(x: ____Tree, axis_name: Any, perm: Sequence[tuple[int, int]]) -> ____Tree:
     """`ppermute(x, axis_name, perm)`: values sent from position to position, zeros where nothing arrives.
 
     `perm` is a sequence of pairs `(sender, receiver)`; each position sends and receives at most once. `x` may be a
@@ -1446,7 +1494,7 @@ def psend(x: ArrayLike, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Arra
     >>> send = lambda x: lax.psend(x, "i", [(0, 1)])  # for two GPUs, in cj.pmap(..., axis_name="i")
     """
 
-def pshuffle(x: ___Tree, axis_name: Any, perm: Sequence[int]) -> ___Tree:
+def pshuffle(x: ____Tree, axis_name: Any, perm: Sequence[int]) -> ____Tree:
     """`pshuffle(x, axis_name, perm)`: position i along the axis gets what position `perm[i]` has. See `ppermute`.
 
     >>> import numpy as np, corejax as cj
@@ -1454,7 +1502,7 @@ def pshuffle(x: ___Tree, axis_name: Any, perm: Sequence[int]) -> ___Tree:
     [3, 1, 2]
     """
 
-def psum(x: _____Tree, axis_name: Any, *, axis_index_groups: Any = None) -> _____Tree:
+def psum(x: ______Tree, axis_name: Any, *, axis_index_groups: Any = None) -> ______Tree:
     """`psum(x, axis_name, *, axis_index_groups=None)`: the sum over the positions along named axes.
 
     `x` may be a pytree; booleans are counted as int32. An integer among the names is an axis of the arrays themselves.
@@ -1953,7 +2001,7 @@ def scatter_sub(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
     [5, 5, 2]
     """
 
-def segmented_scan(*operands: ArrayLike, jaxpr: Jaxpr, length: int, reverse: bool, num_consts: int, num_carry: int, unroll: int, every: int, unknown: Flags) -> list[Array]:
+def segmented_scan(*operands: ArrayLike, jaxpr: Jaxpr, length: int, reverse: bool, num_consts: int, num_carry: int, unroll: int, every: int, unknown: _Flags) -> list[Array]:
     """`segmented_scan(*operands, ..., unknown=...)`: those results of a checkpointed scan that depend on tangents.
 
     `unknown` says which operands of the scan are tangents, a carry as it is in every step. In place of a carry that
@@ -2169,7 +2217,7 @@ def stage_value(x: ArrayLike, /) -> Array:
     Array(2., dtype=float64, weak_type=True)
     """
 
-def stop_gradient(x: __Tree) -> __Tree:
+def stop_gradient(x: ___Tree) -> ___Tree:
     """`stop_gradient(x)`: x, an array or a pytree of arrays, with a derivative of zero.
 
     >>> stop_gradient(np.float64(2.0)).tolist()
@@ -2187,7 +2235,7 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., Result]], *operand
     """`branches[index](*operands)`, with the index clamped to the valid range.
 
     The index is an integer, traced or not. All branches return pytrees of the same structure, with arrays of the same
-    types; all are traced, one is run.
+    types; all are traced, one is run. A single branch is called as it is.
 
     >>> switch(1, [lambda x: x + 1.0, lambda x: x - 2.0, lambda x: x + 3.0], 5.0).item()
     3.0
@@ -2219,6 +2267,15 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
 
     >>> tile(np.array([[1, 2]]), (2, 2)).tolist()
     [[1, 2, 1, 2], [1, 2, 1, 2]]
+    """
+
+def to_memory(x: ArrayLike, *, kind: str) -> Array:
+    """`to_memory(x, kind=...)`: x, in memory of that kind where a compiled program's device has several.
+
+    On a CPU, and outside of programs, it is x where it is. The kinds are XLA's: "device", "pinned_host".
+
+    >>> to_memory(2.0, kind="pinned_host").item()
+    2.0
     """
 
 def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
@@ -2278,7 +2335,7 @@ def with_accuracy(x: ArrayLike, /, *, function: str, accuracy: Canonical) -> Arr
     1.0
     """
 
-def with_sharding_constraint(x: ______Tree, shardings: Any) -> ______Tree:
+def with_sharding_constraint(x: _______Tree, shardings: Any) -> _______Tree:
     """The same arrays, divided among devices as `shardings` says: one for all, or a prefix of the pytree `x`.
 
     A `PartitionSpec` stands for a sharding on the mesh of `with mesh:`. `P.UNCONSTRAINED` leaves a dimension to the
@@ -2291,7 +2348,7 @@ def with_sharding_constraint(x: ______Tree, shardings: Any) -> ______Tree:
     [0.0, 2.0, 4.0]
     """
 
-def xla_call(*operands: ArrayLike, jaxpr: Jaxpr, name: str = '', donated: _Flags | None = None, inline: bool = False, keep_unused: bool = False) -> list[Array]:
+def xla_call(*operands: ArrayLike, jaxpr: Jaxpr, name: str = '', donated: __Flags | None = None, inline: bool = False, keep_unused: bool = False) -> list[Array]:
     """`xla_call(*operands, jaxpr=..., name="", donated=None, inline=False, keep_unused=False)`: call a jaxpr.
 
     The jaxpr has no constvars. `donated` says which operands' memory the program may reuse. With `inline`, the call is
