@@ -41,25 +41,20 @@ from corejax_control_flow._bounded_steps import Bounded, filled_rows, first_acti
 from corejax_control_flow._python_loops import Carried
 from corejax_control_flow._scan_body import Body
 from corejax_control_flow._scan_lowering import Loop as Lowered
+from corejax_control_flow._scan_rules import batched, forward, split_body, stacked
 from corejax_control_flow._stepped_lowering import count_type, lower_bounded
 from corejax_control_flow._types import all_fit, all_match, text_of
 from corejax_control_flow.checkpointing import checkpoint_call
 from corejax_control_flow.counted_scanning import counted_eqn
 from corejax_control_flow.looping import (
     Loop,
-    _settled as settled,
     bind_simplified,
     check_condition,
     check_functions,
+    settled,
     staged_loop,
 )
-from corejax_control_flow.scanning import (
-    Carry,
-    _batched as batched,
-    _forward as forward,
-    _split as split_body,
-    _stacked as stacked,
-)
+from corejax_control_flow.scanning import Carry
 
 __all__ = ["bounded_while_loop"]
 

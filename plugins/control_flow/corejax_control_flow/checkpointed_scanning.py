@@ -32,20 +32,18 @@ from corejax.plugin import Sample, carrying, define, hookimpl, not_linear, roles
 from corejax_control_flow._scan_body import Body
 from corejax_control_flow._scan_checks import check_scan
 from corejax_control_flow._scan_lowering import Loop, lower_scan
-from corejax_control_flow._segments import Segments, avals_of, run_segments
-from corejax_control_flow.scanning import (
-    _batched as batched,
-    _body_of as body_of,
-    _forward as forward,
-    _shorter as shorter,
-    _simpler as simpler,
-    _split as split_body,
-    _stacked as stacked,
-    _with_body as with_body,
-    hoisted,
-    run_scan,
-    scan,
+from corejax_control_flow._scan_rules import (
+    batched,
+    body_of,
+    forward,
+    shorter,
+    simplified,
+    split_body,
+    stacked,
+    with_body,
 )
+from corejax_control_flow._segments import Segments, avals_of, run_segments
+from corejax_control_flow.scanning import hoisted, run_scan, scan
 from corejax_control_flow.segmented_scanning import segmented_scan
 
 __all__ = ["checkpointed_scan"]
@@ -185,7 +183,7 @@ def _run(body: Body, operands: Sequence[Any], *, length: int, reverse: bool, unr
     """Bind a checkpointed scan, simplified."""
     if length == 0 or (length == 1 and not context.trace.is_staging):  # run_scan makes no loop of these
         return run_scan(body, operands, length=length, reverse=reverse, unroll=unroll)
-    smaller = simpler(body)
+    smaller = simplified(body)
     program, taken = (body, operands) if smaller is None else (
         smaller.body, [operands[i] for i in smaller.operands])
     found = checkpointed_scan.primitive.bind(

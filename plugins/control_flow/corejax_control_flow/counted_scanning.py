@@ -34,21 +34,21 @@ from corejax_control_flow._bounded_steps import filled_rows, first_active, names
 from corejax_control_flow._scan_body import Body
 from corejax_control_flow._scan_checks import check_scan
 from corejax_control_flow._scan_lowering import Loop
+from corejax_control_flow._scan_rules import (
+    backward,
+    batched,
+    body_of,
+    forward,
+    shorter,
+    simplified,
+    split_body,
+    stacked,
+    with_body,
+)
 from corejax_control_flow._segments import avals_of
 from corejax_control_flow._stepped_lowering import count_type, lower_counted
 from corejax_control_flow._types import text_of
-from corejax_control_flow.scanning import (
-    _backward as backward,
-    _batched as batched,
-    _body_of as body_of,
-    _forward as forward,
-    _shorter as shorter,
-    _simpler as simpler,
-    _split as split_body,
-    _stacked as stacked,
-    _with_body as with_body,
-    hoisted,
-)
+from corejax_control_flow.scanning import hoisted
 
 __all__ = ["counted_scan"]
 
@@ -215,7 +215,7 @@ counted_scan: Any = define(CountedScan())
 def run_counted(body: Body, count: Any, operands: Sequence[Any], *, length: int, reverse: bool) -> list[Any]:
     """Bind a counted scan, simplified; whatever depends only on constants is computed before the loop."""
     body, operands = hoisted(body, operands, length)
-    smaller = simpler(body)
+    smaller = simplified(body)
     if smaller is None or aval_of(count).shape and "repeat" in [where for where, _ in smaller.results]:
         return _bind(body, count, operands, length, reverse)
     found = _bind(smaller.body, count, [operands[i] for i in smaller.operands], length, reverse)

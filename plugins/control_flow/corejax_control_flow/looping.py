@@ -186,7 +186,7 @@ class WhileLoop:
     def widened(self, axes: Sequence[Any], *, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int, body_nconsts: int
                 ) -> dict[str, Any]:
         """The loop for operands that vary along these axes of a mesh."""
-        return _params(_settled(Loop(body_jaxpr, cond_jaxpr, cond_nconsts, body_nconsts), axes))
+        return _params(settled(Loop(body_jaxpr, cond_jaxpr, cond_nconsts, body_nconsts), axes))
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
@@ -391,7 +391,7 @@ def staged_loop(what: str, cond_fun: Any, body_fun: Any, init_val: Any) -> tuple
 
 def bind_simplified(loop: Loop, operands: Sequence[Any], bind: Callable[[Loop, list[Any]], Sequence[Any]]) -> list[Any]:
     """Bind a loop without dead code, and with values that no step changes as constants."""
-    loop = _settled(loop, [aval_of(x).varying for x in operands])
+    loop = settled(loop, [aval_of(x).varying for x in operands])
     simpler = _simpler(loop)
     if simpler is None:
         return [*bind(loop, [*operands])]
@@ -408,7 +408,7 @@ def _varied(xs: Sequence[Any], axes: frozenset[Any]) -> list[Any]:
     return [carrying.varied(x, axes) for x in xs]
 
 
-def _settled(loop: Loop, given: Sequence[Any]) -> Loop:
+def settled(loop: Loop, given: Sequence[Any]) -> Loop:
     """The loop with a carry that varies along the same axes of a mesh before and after each step.
 
     `given` are the axes along which the operands vary. Where the condition varies, devices end at different steps, so

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from corejax.core import (
     Jaxpr,
     JaxprEqn,
     Linear,
-    Literal,
     ShapedArray,
     Staged,
     Var,
@@ -32,24 +31,33 @@ from corejax.core import (
     flatten,
     here,
     instantiate,
-    jvp_jaxpr,
     named_scope,
     namer,
     paths_of,
     stage,
     stage_function,
     to_dim,
-    transpose_jaxpr,
     values,
     vmap_jaxpr,
 )
 from corejax.errors import ConcretizationError, CorejaxTypeError, CorejaxValueError, kind_of
-from corejax.ir.surgery import dce, inline
 from corejax.plugin import Sample, carrying, define, hookimpl, public, roles, shaping, structures
 from corejax_control_flow._python_loops import Carried, mapped, scanned
 from corejax_control_flow._scan_body import Body
 from corejax_control_flow._scan_lowering import Loop, lower_scan
-from corejax_control_flow._scan_splitting import saving_scan, split_scan
+from corejax_control_flow._scan_rules import (
+    backward,
+    batched,
+    body_of,
+    forward,
+    row_of,
+    shorter,
+    simplified,
+    split_body,
+    stacked,
+    with_body,
+)
+from corejax_control_flow._scan_splitting import saving_scan
 from corejax_control_flow._types import all_fit, text_of
 
 __all__ = ["map", "scan"]
@@ -116,13 +124,13 @@ class Scan:
         carry, ys = body.results(jaxpr.out_avals)
         _, given, _ = body.operands(jaxpr.in_avals)
         carry = [carrying.along(aval, old.varying) for aval, old in zip(carry, given, strict=True)]
-        return [*carry, *[_stacked(aval, length) for aval in ys]]
+        return [*carry, *[stacked(aval, length) for aval in ys]]
 
     @hookimpl
     def jvp(self, primals: Any, tangents: Any, *, jaxpr: Jaxpr, length: int, reverse: bool, num_consts: int,
             num_carry: int, unroll: int) -> Any:
         body = Body(jaxpr, num_consts, num_carry)
-        found = _forward(body, carrying.nonzero(tangents))
+        found = forward(body, carrying.nonzero(tangents))
         const_dots, carry_dots, x_dots = body.operands(tangents)
         carry_dots = [instantiate(t) if nz else t for t, nz in zip(carry_dots, found.carry_nonzero, strict=True)]
         operands = carrying.with_tangents(body.operands(primals), (const_dots, carry_dots, x_dots))
@@ -135,7 +143,7 @@ class Scan:
         body = Body(jaxpr, num_consts, num_carry)
         consts, carry, xs = body.operands(args)
         linear = (*[type(x) is Linear for x in consts], *[True] * num_carry, *[type(x) is Linear for x in xs])
-        found = _backward(body, linear, carrying.nonzero(cotangents))
+        found = backward(body, linear, carrying.nonzero(cotangents))
         ct_carry, ct_ys = body.results(cotangents)
         lin_consts = [x for x in consts if type(x) is Linear]
         operands = [
@@ -160,7 +168,7 @@ class Scan:
         # the axis that is scanned over comes first; a batch axis after it stays where it is
         xs = [to_dim(x, d, 1, axis.size) if d == 0 else x for x, d in zip(xs, x_dims, strict=True)]
         slice_dims = [None if d is None else d - 1 if d else 0 for d in x_dims]
-        found = _batched(body, axis.size, axis.name, (*const_dims, *carry_dims, *slice_dims))
+        found = batched(body, axis.size, axis.name, (*const_dims, *carry_dims, *slice_dims))
         carry = [x if wanted is None else to_dim(x, d, wanted, axis.size)
                  for x, d, wanted in zip(carry, carry_dims, found.carry, strict=True)]
         outs = run_scan(found.body, [*consts, *carry, *xs], length=length, reverse=reverse, unroll=unroll)
@@ -173,27 +181,27 @@ class Scan:
 
     @hookimpl
     def partial_eval(self, eqn: Any, unknown_in: Any) -> Any:
-        split = _split(_body_of(eqn), tuple(unknown_in))
-        fresh = [_stacked(aval, eqn.params["length"]) for aval in split.fresh_avals]
-        return carrying.divide(eqn, split, partial(_with_body, eqn), fresh)
+        split = split_body(body_of(eqn), tuple(unknown_in))
+        fresh = [stacked(aval, eqn.params["length"]) for aval in split.fresh_avals]
+        return carrying.divide(eqn, split, partial(with_body, eqn), fresh)
 
     @hookimpl
     def recompute(self, eqn: Any, unknown_in: Any, saved_by: carrying.Policy) -> Any:
-        body = _body_of(eqn)
+        body = body_of(eqn)
         found, unknown_in = saving_scan(body, tuple(unknown_in), saved_by)
         n = len(found.saved)
 
         def remake(part: Body, invars: Sequence[Atom], outvars: Sequence[Var]) -> JaxprEqn:
             if part is found.staged:  # what was saved are inputs, after its own
                 invars = [*invars[n:], *invars[:n]]
-            return _with_body(eqn, part, invars, outvars)
+            return with_body(eqn, part, invars, outvars)
 
-        fresh = [_stacked(aval, eqn.params["length"]) for aval in found.fresh_avals]
+        fresh = [stacked(aval, eqn.params["length"]) for aval in found.fresh_avals]
         return carrying.recompute(eqn, found, unknown_in, remake, fresh)
 
     @hookimpl
     def dce(self, eqn: Any, used_out: Any) -> Any:
-        return carrying.shorten(eqn, used_out, _shorter(_body_of(eqn), tuple(used_out)), partial(_with_body, eqn))
+        return carrying.shorten(eqn, used_out, shorter(body_of(eqn), tuple(used_out)), partial(with_body, eqn))
 
     @hookimpl
     def effects(self, avals: Any, *, jaxpr: Jaxpr) -> frozenset[Any]:
@@ -208,7 +216,7 @@ class Scan:
     def samples(self, rng: Any) -> Iterator[Sample]:
         def sample(fun: Any, consts: list[Any], carry: list[Any], xs: list[Any], results: Any = None, **params: Any
                    ) -> Sample:
-            avals = [*map_avals([*consts, *carry]), *[_row(aval_of(x)) for x in xs]]
+            avals = [*map_avals([*consts, *carry]), *[row_of(aval_of(x)) for x in xs]]
             params = {"length": 3, "reverse": False, "unroll": 1, **params}
             return Sample([*consts, *carry, *xs], {"jaxpr": stage(fun, avals, "step").jaxpr, "num_consts": len(consts),
                                                    "num_carry": len(carry), **params}, results=results)
@@ -272,7 +280,7 @@ def map(f: Callable[[Any], Stacked], xs: Any, *, batch_size: int | None = None) 
     length = _length("map", avals, xs, None)
     if length and carrying.runs_python():
         return mapped("map: the function", f, tree.unflatten(leaves), length)  # type: ignore[no-any-return]
-    staged = stage_function(f, [_row(aval) for aval in avals], flatten((xs,))[1], "map: the function")
+    staged = stage_function(f, [row_of(aval) for aval in avals], flatten((xs,))[1], "map: the function")
     outs = (_map_slices(staged, leaves, length) if batch_size is None else
             _map_batches(staged, leaves, length, _integer("map", "batch_size", batch_size, 1)))
     return staged.out_tree.unflatten(outs)  # type: ignore[no-any-return]
@@ -295,9 +303,9 @@ def _map_batches(staged: Staged, xs: Sequence[Any], length: int, size: int) -> l
     outs: list[Any] = []
     if count:
         full = [lax.reshape(lax.slice_in_dim(x, 0, count * size), (count, size, *aval_of(x).shape[1:])) for x in xs]
-        stacked = run_scan(Body(at_once(size), n_consts, 0), [*staged.consts, *full], length=count, reverse=False,
+        rows = run_scan(Body(at_once(size), n_consts, 0), [*staged.consts, *full], length=count, reverse=False,
                            unroll=1)
-        outs = [lax.reshape(y, (count * size, *aval.shape)) for y, aval in zip(stacked, jaxpr.out_avals, strict=True)]
+        outs = [lax.reshape(y, (count * size, *aval.shape)) for y, aval in zip(rows, jaxpr.out_avals, strict=True)]
     if rest or not count:
         last = eval_jaxpr(at_once(rest), (), *staged.consts, *[lax.slice_in_dim(x, count * size, length) for x in xs])
         outs = [lax.concatenate(pair, 0) for pair in zip(outs, last, strict=True)] if outs else last
@@ -314,7 +322,7 @@ def run_scan(body: Body, operands: Sequence[Any], *, length: int, reverse: bool,
         return _without_loop(body, operands, length)
     if hoisting:
         body, operands = hoisted(body, operands, length)
-    simpler = _simpler(body)
+    simpler = simplified(body)
     if simpler is None:
         return _bind(body, operands, length, reverse, unroll)
     found = _bind(simpler.body, [operands[i] for i in simpler.operands], length, reverse, unroll)
@@ -359,7 +367,7 @@ def _without_loop(body: Body, operands: Sequence[Any], length: int) -> list[Any]
         carry, ys = body.results(outs)
         ys = [roles.expand(y, 1, 0) for y in ys]
     else:
-        ys = [roles.zeros(_stacked(aval, 0)) for aval in y_avals]
+        ys = [roles.zeros(stacked(aval, 0)) for aval in y_avals]
     return [*[roles.convert(c, aval.dtype, aval.weak_type) for c, aval in zip(carry, carry_avals, strict=True)], *ys]
 
 
@@ -371,217 +379,6 @@ def _bind(body: Body, operands: Sequence[Any], length: int, reverse: bool, unrol
         num_carry=body.num_carry, unroll=unroll)
 
 
-def _body_of(eqn: JaxprEqn) -> Body:
-    return Body(eqn.params["jaxpr"], eqn.params["num_consts"], eqn.params["num_carry"])
-
-
-def _with_body(eqn: JaxprEqn, body: Body, invars: Sequence[Atom], outvars: Sequence[Var]) -> JaxprEqn:
-    """The same loop with another body."""
-    return carrying.with_jaxpr(eqn, body.jaxpr, invars, outvars, num_consts=body.num_consts, num_carry=body.num_carry)
-
-
-# Simplification
-
-class _Simpler(NamedTuple):
-    """A smaller scan that does the same: which operands it takes, and where each original result is found.
-
-    ("result", i) is its i-th result, ("operand", i) the i-th original operand, ("repeat", i) that, once per step.
-    """
-
-    body: Body
-    operands: list[int]
-    results: list[carrying.Place]
-
-
-@carrying.remembered
-def _simpler(body: Body) -> _Simpler | None:
-    """Remove carries that no step changes, outputs that are inputs or constants, duplicate outputs, and dead code.
-
-    None if there are none of these.
-    """
-    jaxpr, num_consts, num_carry = body
-    consts, carry, xs = body.operands(jaxpr.invars)
-    fixed = [v is out for v, out in zip(carry, jaxpr.outvars[:num_carry], strict=True)]
-    found: dict[Any, carrying.Place] = {v: ("repeat", i) for i, v in enumerate(consts)}
-    found.update({v: ("repeat", num_consts + i) for i, v in enumerate(carry) if fixed[i]})
-    found.update({v: ("operand", num_consts + num_carry + i) for i, v in enumerate(xs)})
-    order = [*range(num_consts), *[num_consts + i for i in range(num_carry) if fixed[i]],
-             *[num_consts + i for i in range(num_carry) if not fixed[i]], *range(num_consts + num_carry,
-                                                                                 len(jaxpr.invars))]
-    results: list[carrying.Place] = []
-    outs: list[Atom] = []
-    for i, out in enumerate(jaxpr.outvars):
-        if i < num_carry and fixed[i]:
-            results.append(("operand", num_consts + i))
-            continue
-        if i < num_carry or type(out) is Literal or out not in found:
-            results.append(("result", len(outs)))
-            outs.append(out)
-            if i >= num_carry and type(out) is Var:
-                found[out] = results[-1]
-        else:
-            results.append(found[out])
-    n_consts, n_carry = num_consts + sum(fixed), num_carry - sum(fixed)
-    invars = [jaxpr.invars[i] for i in order]
-    keep = [n_consts <= k < n_consts + n_carry for k in range(len(order))]
-    smaller, used = dce(Jaxpr((), invars, outs, jaxpr.eqns, jaxpr.effects, jaxpr.name), (True,) * len(outs), keep)
-    if all(used) and len(outs) == len(jaxpr.outvars) and len(smaller.eqns) == len(jaxpr.eqns):
-        return None
-    return _Simpler(Body(smaller, sum(used[:n_consts]), n_carry), carrying.marked(order, used), results)
-
-
-# Forward mode
-
-class _Forward(NamedTuple):
-    """The scan of values and tangents: each group of operands and results is followed by its nonzero tangents."""
-
-    body: Body
-    carry_nonzero: Sequence[bool]
-    ys_nonzero: Sequence[bool]
-
-
-@carrying.remembered
-def _forward(body: Body, nonzero: Flags) -> _Forward:
-    """The body with these tangents. A carry that gets a tangent in one step has one in all steps."""
-    consts, carry_in, xs = body.operands(nonzero)
-    constant_ys = [False] * (len(body.jaxpr.outvars) - body.num_carry)
-
-    def step(carry: Flags) -> tuple[tuple[Jaxpr, Flags], Flags]:
-        dual, found = jvp_jaxpr(body.jaxpr, [*consts, *carry, *xs], [*carry, *constant_ys])
-        return (dual, found), found[:body.num_carry]
-
-    carry, (dual, found) = carrying.fixed_point(carry_in, step)
-    of_carry, of_ys = body.results(found)
-    dual = carrying.in_groups(dual, (consts, carry, xs), (of_carry, of_ys))
-    return _Forward(Body(dual, len(consts) + sum(consts), len(carry) + sum(carry)), of_carry, of_ys)
-
-
-# Batching
-
-class _Batched(NamedTuple):
-    """The scan of batches, and where the batch axis is in each carry and in each output of a step."""
-
-    body: Body
-    carry: list[int | None]
-    ys: list[int | None]
-
-
-@carrying.remembered
-def _batched(body: Body, size: int, name: Any, dims: Dims) -> _Batched:
-    """The body for operands of one step batched along `dims`. For the carry, these only say whether it is batched."""
-    consts, carry_in, xs = body.operands(dims)
-    carry = [None if d is None else 0 for d in carry_in]
-    settled = False
-    while True:
-        mapped, found = vmap_jaxpr(body.jaxpr, size, name, (*consts, *carry, *xs))
-        out, ys = body.results(found)
-        grown = [new if old is None else old for old, new in zip(carry, out, strict=True)]
-        if grown == carry == out:
-            break
-        if grown == carry and settled:
-            mapped, _ = vmap_jaxpr(body.jaxpr, size, name, (*consts, *carry, *xs), (*carry, *[None] * len(ys)))
-            break
-        if grown == carry:  # the axis has to be moved in each step, unless it is in the same place at both ends
-            settled = True
-            grown = [old if new is None else new for old, new in zip(carry, out, strict=True)]
-        carry = grown
-    return _Batched(body._replace(jaxpr=mapped), carry, ys)
-
-
-# Reverse mode
-
-class _Backward(NamedTuple):
-    """The scan that runs backward: what it takes and returns, and which cotangents are nonzero.
-
-    Its operands are the constants that are values; sums of cotangents of the linear ones, and cotangents of the carry;
-    cotangents of the outputs, and the inputs that are values. Its results are those sums, the cotangents of the carry,
-    and cotangents of the linear inputs.
-    """
-
-    body: Body
-    consts_nonzero: Flags
-    carry_nonzero: Flags
-    xs_nonzero: Flags
-
-
-@carrying.remembered
-def _backward(body: Body, linear: Flags, ct_nonzero: Flags) -> _Backward:
-    """The transposed body, given which operands are linear (every carry is) and which results have cotangents."""
-    jaxpr, num_consts, num_carry = body
-    consts, _, xs = body.operands(linear)
-    n_consts, n_xs = sum(consts), sum(xs)
-    carry_out, ys = body.results(ct_nonzero)
-
-    def step(carry: Flags) -> tuple[tuple[Jaxpr, Flags], Flags]:
-        back, nonzero = transpose_jaxpr(jaxpr, [*consts, *[True] * num_carry, *xs], [*carry, *ys],
-                                        [*[False] * n_consts, *carry, *[False] * n_xs])
-        return (back, nonzero), nonzero[n_consts:n_consts + num_carry]
-
-    carry, (back, nonzero) = carrying.fixed_point(carry_out, step)
-    consts_nonzero = nonzero[:n_consts]
-    summed = _summing(back, sum(consts_nonzero), num_consts - n_consts, (len(xs) - n_xs, sum(carry)))
-    return _Backward(summed, consts_nonzero, carry, nonzero[n_consts + num_carry:])
-
-
-def _summing(back: Jaxpr, n_sums: int, n_consts: int, sizes: tuple[int, int]) -> Body:
-    """A transposed body as a step of a scan that adds up the cotangents of constants.
-
-    `back` takes (constants, inputs, cotangents of the carry, cotangents of outputs); `sizes` are those of the middle.
-    """
-    n_xs, n_carry = sizes
-    consts, xs = back.invars[:n_consts], back.invars[n_consts:n_consts + n_xs]
-    rest = back.invars[n_consts + n_xs:]
-    sums = [Var(x.aval.tangent) for x in back.outvars[:n_sums]]
-    eqns, outs = [*back.eqns], []
-    for total, ct in zip(sums, back.outvars, strict=False):
-        add = stage(lambda x, y: [roles.accumulate(x, y)], [total.aval, ct.aval]).jaxpr
-        new, (out,) = inline(add, [total, ct])
-        eqns += new
-        outs.append(out)
-    invars = [*consts, *sums, *rest[:n_carry], *rest[n_carry:], *xs]
-    step = back.replace(invars=invars, eqns=eqns, outvars=[*outs, *back.outvars[n_sums:]])
-    return Body(step, n_consts, n_sums + n_carry)
-
-
-# Dead code
-
-@carrying.remembered
-def _shorter(body: Body, used_out: Flags) -> carrying.Shorter[Body] | None:
-    """The body without unused parts; None if all are used. A carry is used if another carry or an output needs it."""
-    jaxpr, num_consts, num_carry = body
-    carry_out, ys = body.results(used_out)
-
-    def step(carry: Flags) -> tuple[tuple[Jaxpr, Flags], Sequence[bool]]:
-        keep = [*[False] * num_consts, *carry, *[False] * (len(jaxpr.invars) - num_consts - num_carry)]
-        smaller, used = dce(jaxpr, [*carry, *ys], keep)
-        return (smaller, used), body.operands(used)[1]
-
-    carry, (smaller, used) = carrying.fixed_point(carry_out, step)
-    if smaller is jaxpr:
-        return None
-    return carrying.Shorter(Body(smaller, sum(used[:num_consts]), sum(carry)), used, (*carry, *ys))
-
-
-# Partial evaluation
-
-@carrying.remembered
-def _split(body: Body, unknown_in: Flags) -> carrying.Split[Body]:
-    """Split a scan by which operands are unknown: one part runs now, the other waits.
-
-    The types of fresh residuals are those of one step: the first scan stacks them.
-    """
-    consts, carry_in, xs = body.operands(unknown_in)
-    known_ys = [False] * (len(body.jaxpr.outvars) - body.num_carry)
-
-    def step(carry: Flags) -> tuple[carrying.Split[Jaxpr], Flags]:
-        split = carrying.split_jaxpr(body.jaxpr, [*consts, *carry, *xs], [*carry, *known_ys])
-        return split, split.unknown_out[:body.num_carry]
-
-    carry, split = carrying.fixed_point(carry_in, step)
-    free = [*range(body.num_consts), *range(body.first_input, len(unknown_in))]
-    return split_scan(body, carrying.keep_small(split, free, body.num_carry), (*consts, *carry, *xs))
-
-
 # Checks
 
 class _Step:
@@ -591,7 +388,7 @@ class _Step:
         if not callable(f):
             raise _not_callable("scan", f)
         self.f, self.carry_tree, self.in_tree = f, carry_tree, in_tree
-        self.row_avals = [_row(aval) for aval in x_avals]
+        self.row_avals = [row_of(aval) for aval in x_avals]
 
     def __call__(self, carry_avals: Sequence[ShapedArray]) -> tuple[Staged, Sequence[ShapedArray]]:
         staged = stage_function(self.f, [*carry_avals, *self.row_avals], self.in_tree, "scan: the body")
@@ -674,16 +471,6 @@ def _not_callable(what: str, f: Any) -> CorejaxTypeError:
                             wanted="a callable", where=here(), todo=f"pass the function first: lax.{what}(f, ...)")
 
 
-def _row(aval: ShapedArray) -> ShapedArray:
-    """The type of a slice along the first axis."""
-    return aval.update(shape=aval.shape[1:])
-
-
-def _stacked(aval: ShapedArray, length: int) -> ShapedArray:
-    """The type of `length` values, stacked."""
-    return aval.update(shape=(length, *aval.shape))
-
-
 def _check(body: Body, avals: Sequence[ShapedArray], length: int, unroll: int) -> None:
     """Raise if these aren't valid operands and body of a scan, or it can't be unrolled like that."""
     if unroll < 1:
@@ -697,7 +484,7 @@ def _check(body: Body, avals: Sequence[ShapedArray], length: int, unroll: int) -
                                 primitive="scan", where=here(), got=(body.num_consts, body.num_carry),
                                 wanted="numbers from 0 on", todo="count the first operands, and those after them")
     consts, carry, xs = body.operands(body.jaxpr.in_avals)
-    wanted = [*consts, *carry, *[_stacked(aval, length) for aval in xs]]
+    wanted = [*consts, *carry, *[stacked(aval, length) for aval in xs]]
     if not all_fit(avals, wanted):
         raise CorejaxTypeError("scan: the operands don't fit the body", primitive="scan", where=here(),
                                got=text_of(avals, "no operands"), wanted=text_of(wanted, "no operands"),

@@ -6,6 +6,7 @@ from .mutant import mutants_of
 
 COND, SCAN, WHILE, CALL = (f"corejax_control_flow.{name}" for name in ("conditional", "scanning", "looping", "call"))
 KIT = "corejax.interpreters.carrying"
+SCAN_RULES = "corejax_control_flow._scan_rules"
 
 MUTANTS = (
     *mutants_of("cond", COND, "Cond", (
@@ -50,7 +51,7 @@ MUTANTS = (
         ("recompute", "missing case", "return found, found.unknown_out[:body.num_carry]", "return found, carry"),
     )),
     *mutants_of("scan", SCAN, "Scan", (
-        ("abstract_eval", "shape", "_stacked(aval, length) for aval in ys]]", "aval for aval in ys]]"),
+        ("abstract_eval", "shape", "stacked(aval, length) for aval in ys]]", "aval for aval in ys]]"),
         ("abstract_eval", "refusal", "_check(body, avals, length, unroll)", "pass"),
         ("jvp", "order", "found.body, operands, length=length, reverse=reverse",
          "found.body, operands, length=length, reverse=not reverse"),
@@ -80,29 +81,29 @@ MUTANTS = (
         ("xla_translation", "order", "Loop(ctx, jaxpr, length, reverse,", "Loop(ctx, jaxpr, length, not reverse,"),
         ("xla_translation", "param", "args, unroll)", "args, 1)",
          "unrolling changes how fast a loop is and nothing else"),
-        ("partial_eval", "axis", "fresh = [_stacked(aval, eqn.params[\"length\"]) for aval in split.fresh_avals]",
+        ("partial_eval", "axis", "fresh = [stacked(aval, eqn.params[\"length\"]) for aval in split.fresh_avals]",
          "fresh = split.fresh_avals"),
     )),
     *mutants_of("scan", KIT, "shorten", (
         ("dce", "missing case", "return list(used_in), remake(", "return [True] * len(eqn.invars), remake("),
     )),
-    *mutants_of("scan", SCAN, "_forward", (
+    *mutants_of("scan", SCAN_RULES, "forward", (
         ("jvp", "missing case", "return (dual, found), found[:body.num_carry]", "return (dual, found), carry"),
     )),
     *mutants_of("scan", KIT, "in_groups", (
         ("jvp", "order", "select_outputs(reorder_invars(dual, _places(operands))", "select_outputs(dual"),
     )),
-    *mutants_of("scan", SCAN, "_summing", (
+    *mutants_of("scan", SCAN_RULES, "_summing", (
         ("transpose", "dropped term", "outs.append(out)", "outs.append(ct)"),
     )),
-    *mutants_of("scan", SCAN, "_backward", (
+    *mutants_of("scan", SCAN_RULES, "backward", (
         ("transpose", "missing case", "return (back, nonzero), nonzero[n_consts:n_consts + num_carry]",
          "return (back, nonzero), carry"),
     )),
-    *mutants_of("scan", SCAN, "_shorter", (
+    *mutants_of("scan", SCAN_RULES, "shorter", (
         ("dce", "missing case", "return (smaller, used), body.operands(used)[1]", "return (smaller, used), carry"),
     )),
-    *mutants_of("scan", SCAN, "_simpler", (
+    *mutants_of("scan", SCAN_RULES, "simplified", (
         ("evaluate", "wrong function", "= {v: (\"repeat\", i) for i, v in enumerate(consts)}",
          "= {v: (\"operand\", i) for i, v in enumerate(consts)}"),
     )),

@@ -12,6 +12,7 @@ COND, BRANCHES, SCAN, LOOPS, WHILE, CHECKPOINT, CUSTOM, MAPPED, SELECTED, EXPORT
         "conditional", "_branches", "scanning", "_scan_lowering", "looping", "checkpointing", "custom_derivatives",
         "_mapped_calls", "_selected_calls", "exporting"))
 KIT = "corejax.interpreters.carrying"
+SCAN_RULES = "corejax_control_flow._scan_rules"
 
 MUTANTS = (
     *mutants_of("cond", BRANCHES, "evaluated", (
@@ -71,7 +72,7 @@ MUTANTS = (
         ("transpose", "order", "*carrying.without_zeros(ct_ys), *[x for x in xs if type(x) is not Linear]]",
          "*[x for x in xs if type(x) is not Linear], *carrying.without_zeros(ct_ys)]"),
     )),
-    *mutants_of("scan", SCAN, "_batched", (
+    *mutants_of("scan", SCAN_RULES, "batched", (
         ("vmap", "missing case", "if grown == carry == out:", "if grown == carry:"),
     )),
     *mutants_of("scan", SCAN, "_without_loop", (
@@ -79,7 +80,7 @@ MUTANTS = (
          "*[roles.convert(c, aval.dtype, aval.weak_type) for c, aval in zip(carry, carry_avals, strict=True)]",
          "*carry"),
     )),
-    *mutants_of("scan", SCAN, "_split", (
+    *mutants_of("scan", SCAN_RULES, "split_body", (
         ("partial_eval", "missing case", "return split, split.unknown_out[:body.num_carry]", "return split, carry"),
     )),
     *mutants_of("scan", "corejax_control_flow._scan_body", "Body.passes_on", (
@@ -87,11 +88,11 @@ MUTANTS = (
          "return i < self.first_input and self.jaxpr.outvars[i - self.num_consts] is self.jaxpr.invars[i]",
          "return i < self.first_input"),
     )),
-    *mutants_of("scan", SCAN, "_shorter", (
+    *mutants_of("scan", SCAN_RULES, "shorter", (
         ("dce", "missing case",
          "[*[False] * num_consts, *carry, *[False] * (len(jaxpr.invars) - num_consts - num_carry)]", "False"),
     )),
-    *mutants_of("scan", SCAN, "_simpler", (
+    *mutants_of("scan", SCAN_RULES, "simplified", (
         ("jvp", "order", "found[out] = results[-1]", "found[out] = results[0]"),
     )),
     *mutants_of("scan", KIT, "hoist", (

@@ -1,0 +1,250 @@
+"""What transformations make of the step of a scan: of its program, and of which operands and results it has.
+
+Other loops whose steps are like those of a scan are transformed by the same functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from corejax.core import (
+    Atom,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    ShapedArray,
+    Var,
+    jvp_jaxpr,
+    stage,
+    transpose_jaxpr,
+    vmap_jaxpr,
+)
+from corejax.ir.surgery import dce, inline
+from corejax.plugin import carrying, roles
+from corejax_control_flow._scan_body import Body
+from corejax_control_flow._scan_splitting import split_scan
+
+Flags = carrying.Flags
+Dims = tuple[int | None, ...]
+
+
+def body_of(eqn: JaxprEqn) -> Body:
+    return Body(eqn.params["jaxpr"], eqn.params["num_consts"], eqn.params["num_carry"])
+
+
+def with_body(eqn: JaxprEqn, body: Body, invars: Sequence[Atom], outvars: Sequence[Var]) -> JaxprEqn:
+    """The same loop with another body."""
+    return carrying.with_jaxpr(eqn, body.jaxpr, invars, outvars, num_consts=body.num_consts, num_carry=body.num_carry)
+
+
+def row_of(aval: ShapedArray) -> ShapedArray:
+    """The type of a slice along the first axis."""
+    return aval.update(shape=aval.shape[1:])
+
+
+def stacked(aval: ShapedArray, length: int) -> ShapedArray:
+    """The type of `length` values, stacked."""
+    return aval.update(shape=(length, *aval.shape))
+
+
+# Simplification
+
+class Simplified(NamedTuple):
+    """A smaller scan that does the same: which operands it takes, and where each original result is found.
+
+    ("result", i) is its i-th result, ("operand", i) the i-th original operand, ("repeat", i) that, once per step.
+    """
+
+    body: Body
+    operands: list[int]
+    results: list[carrying.Place]
+
+
+@carrying.remembered
+def simplified(body: Body) -> Simplified | None:
+    """Remove carries that no step changes, outputs that are inputs or constants, duplicate outputs, and dead code.
+
+    None if there are none of these.
+    """
+    jaxpr, num_consts, num_carry = body
+    consts, carry, xs = body.operands(jaxpr.invars)
+    fixed = [v is out for v, out in zip(carry, jaxpr.outvars[:num_carry], strict=True)]
+    found: dict[Any, carrying.Place] = {v: ("repeat", i) for i, v in enumerate(consts)}
+    found.update({v: ("repeat", num_consts + i) for i, v in enumerate(carry) if fixed[i]})
+    found.update({v: ("operand", num_consts + num_carry + i) for i, v in enumerate(xs)})
+    order = [*range(num_consts), *[num_consts + i for i in range(num_carry) if fixed[i]],
+             *[num_consts + i for i in range(num_carry) if not fixed[i]], *range(num_consts + num_carry,
+                                                                                 len(jaxpr.invars))]
+    results: list[carrying.Place] = []
+    outs: list[Atom] = []
+    for i, out in enumerate(jaxpr.outvars):
+        if i < num_carry and fixed[i]:
+            results.append(("operand", num_consts + i))
+            continue
+        if i < num_carry or type(out) is Literal or out not in found:
+            results.append(("result", len(outs)))
+            outs.append(out)
+            if i >= num_carry and type(out) is Var:
+                found[out] = results[-1]
+        else:
+            results.append(found[out])
+    n_consts, n_carry = num_consts + sum(fixed), num_carry - sum(fixed)
+    invars = [jaxpr.invars[i] for i in order]
+    keep = [n_consts <= k < n_consts + n_carry for k in range(len(order))]
+    smaller, used = dce(Jaxpr((), invars, outs, jaxpr.eqns, jaxpr.effects, jaxpr.name), (True,) * len(outs), keep)
+    if all(used) and len(outs) == len(jaxpr.outvars) and len(smaller.eqns) == len(jaxpr.eqns):
+        return None
+    return Simplified(Body(smaller, sum(used[:n_consts]), n_carry), carrying.marked(order, used), results)
+
+
+# Forward mode
+
+class Forward(NamedTuple):
+    """The scan of values and tangents: each group of operands and results is followed by its nonzero tangents."""
+
+    body: Body
+    carry_nonzero: Sequence[bool]
+    ys_nonzero: Sequence[bool]
+
+
+@carrying.remembered
+def forward(body: Body, nonzero: Flags) -> Forward:
+    """The body with these tangents. A carry that gets a tangent in one step has one in all steps."""
+    consts, carry_in, xs = body.operands(nonzero)
+    constant_ys = [False] * (len(body.jaxpr.outvars) - body.num_carry)
+
+    def step(carry: Flags) -> tuple[tuple[Jaxpr, Flags], Flags]:
+        dual, found = jvp_jaxpr(body.jaxpr, [*consts, *carry, *xs], [*carry, *constant_ys])
+        return (dual, found), found[:body.num_carry]
+
+    carry, (dual, found) = carrying.fixed_point(carry_in, step)
+    of_carry, of_ys = body.results(found)
+    dual = carrying.in_groups(dual, (consts, carry, xs), (of_carry, of_ys))
+    return Forward(Body(dual, len(consts) + sum(consts), len(carry) + sum(carry)), of_carry, of_ys)
+
+
+# Batching
+
+class Batched(NamedTuple):
+    """The scan of batches, and where the batch axis is in each carry and in each output of a step."""
+
+    body: Body
+    carry: list[int | None]
+    ys: list[int | None]
+
+
+@carrying.remembered
+def batched(body: Body, size: int, name: Any, dims: Dims) -> Batched:
+    """The body for operands of one step batched along `dims`. For the carry, these only say whether it is batched."""
+    consts, carry_in, xs = body.operands(dims)
+    carry = [None if d is None else 0 for d in carry_in]
+    settled = False
+    while True:
+        mapped, found = vmap_jaxpr(body.jaxpr, size, name, (*consts, *carry, *xs))
+        out, ys = body.results(found)
+        grown = [new if old is None else old for old, new in zip(carry, out, strict=True)]
+        if grown == carry == out:
+            break
+        if grown == carry and settled:
+            mapped, _ = vmap_jaxpr(body.jaxpr, size, name, (*consts, *carry, *xs), (*carry, *[None] * len(ys)))
+            break
+        if grown == carry:  # the axis has to be moved in each step, unless it is in the same place at both ends
+            settled = True
+            grown = [old if new is None else new for old, new in zip(carry, out, strict=True)]
+        carry = grown
+    return Batched(body._replace(jaxpr=mapped), carry, ys)
+
+
+# Reverse mode
+
+class Backward(NamedTuple):
+    """The scan that runs backward: what it takes and returns, and which cotangents are nonzero.
+
+    Its operands are the constants that are values; sums of cotangents of the linear ones, and cotangents of the carry;
+    cotangents of the outputs, and the inputs that are values. Its results are those sums, the cotangents of the carry,
+    and cotangents of the linear inputs.
+    """
+
+    body: Body
+    consts_nonzero: Flags
+    carry_nonzero: Flags
+    xs_nonzero: Flags
+
+
+@carrying.remembered
+def backward(body: Body, linear: Flags, ct_nonzero: Flags) -> Backward:
+    """The transposed body, given which operands are linear (every carry is) and which results have cotangents."""
+    jaxpr, num_consts, num_carry = body
+    consts, _, xs = body.operands(linear)
+    n_consts, n_xs = sum(consts), sum(xs)
+    carry_out, ys = body.results(ct_nonzero)
+
+    def step(carry: Flags) -> tuple[tuple[Jaxpr, Flags], Flags]:
+        back, nonzero = transpose_jaxpr(jaxpr, [*consts, *[True] * num_carry, *xs], [*carry, *ys],
+                                        [*[False] * n_consts, *carry, *[False] * n_xs])
+        return (back, nonzero), nonzero[n_consts:n_consts + num_carry]
+
+    carry, (back, nonzero) = carrying.fixed_point(carry_out, step)
+    consts_nonzero = nonzero[:n_consts]
+    summed = _summing(back, sum(consts_nonzero), num_consts - n_consts, (len(xs) - n_xs, sum(carry)))
+    return Backward(summed, consts_nonzero, carry, nonzero[n_consts + num_carry:])
+
+
+def _summing(back: Jaxpr, n_sums: int, n_consts: int, sizes: tuple[int, int]) -> Body:
+    """A transposed body as a step of a scan that adds up the cotangents of constants.
+
+    `back` takes (constants, inputs, cotangents of the carry, cotangents of outputs); `sizes` are those of the middle.
+    """
+    n_xs, n_carry = sizes
+    consts, xs = back.invars[:n_consts], back.invars[n_consts:n_consts + n_xs]
+    rest = back.invars[n_consts + n_xs:]
+    sums = [Var(x.aval.tangent) for x in back.outvars[:n_sums]]
+    eqns, outs = [*back.eqns], []
+    for total, ct in zip(sums, back.outvars, strict=False):
+        add = stage(lambda x, y: [roles.accumulate(x, y)], [total.aval, ct.aval]).jaxpr
+        new, (out,) = inline(add, [total, ct])
+        eqns += new
+        outs.append(out)
+    invars = [*consts, *sums, *rest[:n_carry], *rest[n_carry:], *xs]
+    step = back.replace(invars=invars, eqns=eqns, outvars=[*outs, *back.outvars[n_sums:]])
+    return Body(step, n_consts, n_sums + n_carry)
+
+
+# Dead code
+
+@carrying.remembered
+def shorter(body: Body, used_out: Flags) -> carrying.Shorter[Body] | None:
+    """The body without unused parts; None if all are used. A carry is used if another carry or an output needs it."""
+    jaxpr, num_consts, num_carry = body
+    carry_out, ys = body.results(used_out)
+
+    def step(carry: Flags) -> tuple[tuple[Jaxpr, Flags], Sequence[bool]]:
+        keep = [*[False] * num_consts, *carry, *[False] * (len(jaxpr.invars) - num_consts - num_carry)]
+        smaller, used = dce(jaxpr, [*carry, *ys], keep)
+        return (smaller, used), body.operands(used)[1]
+
+    carry, (smaller, used) = carrying.fixed_point(carry_out, step)
+    if smaller is jaxpr:
+        return None
+    return carrying.Shorter(Body(smaller, sum(used[:num_consts]), sum(carry)), used, (*carry, *ys))
+
+
+# Partial evaluation
+
+@carrying.remembered
+def split_body(body: Body, unknown_in: Flags) -> carrying.Split[Body]:
+    """Split a scan by which operands are unknown: one part runs now, the other waits.
+
+    The types of fresh residuals are those of one step: the first scan stacks them.
+    """
+    consts, carry_in, xs = body.operands(unknown_in)
+    known_ys = [False] * (len(body.jaxpr.outvars) - body.num_carry)
+
+    def step(carry: Flags) -> tuple[carrying.Split[Jaxpr], Flags]:
+        split = carrying.split_jaxpr(body.jaxpr, [*consts, *carry, *xs], [*carry, *known_ys])
+        return split, split.unknown_out[:body.num_carry]
+
+    carry, split = carrying.fixed_point(carry_in, step)
+    free = [*range(body.num_consts), *range(body.first_input, len(unknown_in))]
+    return split_scan(body, carrying.keep_small(split, free, body.num_carry), (*consts, *carry, *xs))
