@@ -13,7 +13,7 @@ from corejax.core import Jaxpr, ShapedArray, aval_of, stage
 from corejax.plugin import carrying
 from corejax_control_flow._scan_body import Body
 from corejax_control_flow._scan_rules import stacked
-from corejax_control_flow.checkpointing import checkpoint_call
+from corejax_control_flow.checkpointing import bind_checkpoint
 from corejax_control_flow.scanning import run_scan
 
 
@@ -101,6 +101,5 @@ def _checkpointed(jaxpr: Jaxpr) -> Jaxpr:
     program = jaxpr.replace()
 
     def call(*operands: Any) -> list[Any]:
-        return checkpoint_call.primitive.bind(  # type: ignore[no-any-return]
-            *operands, jaxpr=program, prevent_cse=False, differentiated=False)
+        return bind_checkpoint(program, operands, prevent_cse=False)
     return stage(call, jaxpr.in_avals, "segments").jaxpr

@@ -44,7 +44,7 @@ from corejax_control_flow._scan_lowering import Loop as Lowered
 from corejax_control_flow._scan_rules import batched, forward, split_body, stacked
 from corejax_control_flow._stepped_lowering import count_type, lower_bounded
 from corejax_control_flow._types import all_fit, all_match, text_of
-from corejax_control_flow.checkpointing import checkpoint_call
+from corejax_control_flow.checkpointing import bind_checkpoint
 from corejax_control_flow.counted_scanning import counted_eqn
 from corejax_control_flow.looping import (
     Loop,
@@ -326,8 +326,7 @@ def _over_segments(loop: Bounded, avals: Sequence[ShapedArray], length: int) -> 
     segment = stage(within, avals, "segment").jaxpr
 
     def step(*operands: Any) -> list[Any]:
-        return checkpoint_call.primitive.bind(  # type: ignore[no-any-return]
-            *operands, jaxpr=segment, prevent_cse=False, differentiated=False)
+        return bind_checkpoint(segment, operands, prevent_cse=False)
 
     def cond(*operands: Any) -> list[Any]:
         return [lax.broadcast(x, (1,)) for x in eval_jaxpr(loop.cond_jaxpr, (), *operands)]

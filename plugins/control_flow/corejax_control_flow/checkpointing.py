@@ -81,7 +81,7 @@ class CheckpointCall:
         if type(prevent_cse) is tuple:
             prevent_cse = (*prevent_cse, *carrying.marked(prevent_cse, carrying.nonzero(tangents)))
         return carrying.jvp(primals, tangents, partial(jvp_jaxpr, jaxpr),
-                            partial(_bind, prevent_cse=prevent_cse, **params))
+                            partial(bind_checkpoint, prevent_cse=prevent_cse, **params))
 
     @hookimpl
     def transpose(self, cotangents: Any, args: Any, *, jaxpr: Jaxpr, prevent_cse: bool | Flags, **params: Any) -> Any:
@@ -89,12 +89,12 @@ class CheckpointCall:
             values = carrying.marked(prevent_cse, [type(x) is not Linear for x in args])
             prevent_cse = (*values, *[True] * sum(carrying.nonzero(cotangents)))
         return carrying.transpose(cotangents, args, partial(transpose_jaxpr, jaxpr),
-                                  partial(_bind, prevent_cse=prevent_cse, **params))
+                                  partial(bind_checkpoint, prevent_cse=prevent_cse, **params))
 
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, jaxpr: Jaxpr, **params: Any) -> Any:
         mapped, out_dims = vmap_jaxpr(jaxpr, axis.size, axis.name, tuple(dims))
-        return _bind(mapped, args, **params), out_dims
+        return bind_checkpoint(mapped, args, **params), out_dims
 
     @hookimpl
     def xla_translation(self, ctx: Any, args: Any, *, jaxpr: Jaxpr, prevent_cse: bool | Flags, differentiated: bool
@@ -182,7 +182,8 @@ class CheckpointCall:
         yield Sample([x], {**one, "differentiated": True, "prevent_cse": False})
         yield Sample([x, y], params(lambda x, y: [lax.mul(x, lax.sin(y)), x, lax.mul(2.0, y)], x, y))
         yield Sample([x, count], params(lambda x, count: [lax.mul(x, x), lax.add(count, count)], x, count))
-        nested = params(lambda x, y: [lax.mul(_bind(one["jaxpr"], [lax.mul(x, y)])[0], lax.cos(y)), lax.sin(x)], x, y)
+        nested = params(lambda x, y: [
+            lax.mul(bind_checkpoint(one["jaxpr"], [lax.mul(x, y)])[0], lax.cos(y)), lax.sin(x)], x, y)
         yield Sample([x, y], nested)
         yield Sample([x, y], {**nested, "policy": _saves_sines, "prevent_cse": (False, True)})
         yield Sample([x, y], {**nested, "prevent_cse": (True,)}, error=TypeError)
@@ -205,11 +206,12 @@ def call_checkpointed(fun: Callable[..., Any], args: tuple[Any, ...], prevent_cs
     call = stage_known(fun, args, "checkpoint", None if origin is None else Origin(*origin))
     if type(prevent_cse) is tuple:  # what the function closes over comes first
         prevent_cse = (*[True] * (len(call.operands) - len(prevent_cse)), *prevent_cse)
-    return call.unflatten(_bind(call.jaxpr, call.operands, prevent_cse=prevent_cse, policy=policy))
+    return call.unflatten(bind_checkpoint(call.jaxpr, call.operands, prevent_cse=prevent_cse, policy=policy))
 
 
-def _bind(jaxpr: Jaxpr, args: Sequence[Any], *, prevent_cse: bool | Flags = True, differentiated: bool = False,
-          policy: Policy | None = None) -> list[Any]:
+def bind_checkpoint(jaxpr: Jaxpr, args: Sequence[Any], *, prevent_cse: bool | Flags = True,
+                    differentiated: bool = False, policy: Policy | None = None) -> list[Any]:
+    """The results of a program, computed again in reverse mode."""
     return checkpoint_call.primitive.bind(  # type: ignore[no-any-return]
         *args, jaxpr=jaxpr, prevent_cse=prevent_cse, differentiated=differentiated, policy=policy)
 
