@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         grad as grad,
         hessian as hessian,
         jacfwd as jacfwd,
+        jacobian as jacobian,
         jacrev as jacrev,
         jit as jit,
         jvp as jvp,
@@ -96,8 +97,8 @@ namespaces.serve()
 _ORIGINS = origins({
     "corejax.api":
         "ShapeDtypeStruct block_until_ready checkpoint clear_caches custom_jvp custom_vjp device_get device_put "
-        "devices disable_jit ensure_compile_time_eval eval_shape from_dlpack grad hessian jacfwd jacrev jit jvp "
-        "linear_transpose linearize make_jaxpr remat typeof value_and_grad vjp vmap",
+        "devices disable_jit ensure_compile_time_eval eval_shape from_dlpack grad hessian jacfwd jacobian jacrev jit "
+        "jvp linear_transpose linearize make_jaxpr remat typeof value_and_grad vjp vmap",
     "corejax.arrays.assembling": "make_array_from_callback make_array_from_single_device_arrays",
     "corejax.arrays.meshes": "make_mesh",
     "corejax.arrays.partitions": "P",

@@ -4,7 +4,7 @@ from corejax.api.arrays import block_until_ready, clear_caches, device_get, devi
 from corejax.api.autodiff import jvp, linear_transpose, linearize, vjp
 from corejax.api.batching import vmap
 from corejax.api.gradients import grad, value_and_grad
-from corejax.api.jacobians import hessian, jacfwd, jacrev
+from corejax.api.jacobians import hessian, jacfwd, jacobian, jacrev
 from corejax.api.jit import jit
 from corejax.api.modes import disable_jit, ensure_compile_time_eval
 from corejax.api.staging import ShapeDtypeStruct, eval_shape, make_jaxpr, typeof
@@ -13,6 +13,6 @@ from corejax.api.wrappers import checkpoint, custom_jvp, custom_vjp, remat
 __all__ = [
     "ShapeDtypeStruct", "block_until_ready", "checkpoint", "clear_caches", "custom_jvp", "custom_vjp", "device_get",
     "device_put", "devices", "disable_jit", "ensure_compile_time_eval", "eval_shape", "from_dlpack", "grad", "hessian",
-    "jacfwd", "jacrev", "jit", "jvp", "linear_transpose", "linearize", "make_jaxpr", "remat", "typeof",
+    "jacfwd", "jacobian", "jacrev", "jit", "jvp", "linear_transpose", "linearize", "make_jaxpr", "remat", "typeof",
     "value_and_grad", "vjp", "vmap",
 ]

@@ -63,13 +63,18 @@ def positions(argnums: tuple[int, ...], n_args: int, what: str) -> tuple[int, ..
 
 # Tangents and cotangents
 
-def tangents_like(leaves: Sequence[object], avals: Sequence[ShapedArray], what: str, name: Namer, of: str) -> list[Any]:
-    """Tangents or cotangents from the user, as values of these types; `Zero` for float0."""
+def tangents_like(leaves: Sequence[object], avals: Sequence[ShapedArray], what: str, name: Namer, of: str,
+                  dropped: bool = False) -> list[Any]:
+    """Tangents or cotangents from the user, as values of these types; `Zero` for float0.
+
+    With `dropped`, whatever array is given for float0 is taken: the cotangent of an integer has no effect.
+    """
     return [x if type(x) is Array and x.aval is aval and aval.dtype is not float0 else
-            _tangent_like(i, x, aval, what, name, of) for i, (x, aval) in enumerate(zip(leaves, avals, strict=True))]
+            _tangent_like(i, x, aval, what, name, of, dropped)
+            for i, (x, aval) in enumerate(zip(leaves, avals, strict=True))]
 
 
-def _tangent_like(i: int, x: object, aval: ShapedArray, what: str, name: Namer, of: str) -> Any:
+def _tangent_like(i: int, x: object, aval: ShapedArray, what: str, name: Namer, of: str, dropped: bool) -> Any:
     scalar = PYTHON_SCALARS.get(type(x))
     if scalar is not None and not aval.shape and scalar == kind(aval.dtype):
         return Array.from_host(np.array(x, aval.dtype), aval.invariant)
@@ -79,6 +84,8 @@ def _tangent_like(i: int, x: object, aval: ShapedArray, what: str, name: Namer, 
         raise
     except CorejaxTypeError as error:
         raise not_an_array(x, what, name(i), error) from error
+    if dropped and aval.dtype is float0 and got.shape == aval.shape:
+        return Zero(aval)
     if got is aval or got is aval.invariant:
         return Zero(aval) if aval.dtype is float0 else x if is_value(x) else as_array(x, copy=True)
     if not got.matches(aval) or aval.dtype is float0:

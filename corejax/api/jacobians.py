@@ -110,6 +110,9 @@ def jacrev(fun: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, h
     return wraps(fun, jacrev_f)
 
 
+jacobian = jacrev
+
+
 def _row(pull: Callable[[Sequence[Any]], list[Any]], k: int, outs: Sequence[ShapedArray], ins: Sequence[ShapedArray]
          ) -> list[Any]:
     """The derivatives of output leaf `k` with respect to each input leaf."""

@@ -128,7 +128,7 @@ class Pullback(LinearFunction):
             output = out_avals[0] if out_tree is None else out_tree.unflatten(out_avals)
             check_same_structure(output, ct, ("the output", "the cotangent"), what)
         cts = tangents_like(leaves, [aval.tangent for aval in out_avals], what, namer("the cotangent", ct),
-                            "the output")
+                            "the output", dropped=True)
         back = pull_back(self._linear_map(), cts)
         return in_tree.unflatten([finish_cotangent(x, aval) for x, aval in zip(back, in_avals, strict=True)])
 

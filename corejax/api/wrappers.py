@@ -11,6 +11,7 @@ from corejax.api.arguments import wraps
 from corejax.api.statics import Statics, choose, static_names, static_positions
 from corejax.base import trees
 from corejax.base.errors import CorejaxNotImplementedError, CorejaxTypeError, CorejaxValueError, kind_of
+from corejax.base.prefixes import flatten_up_to
 from corejax.base.source import here
 from corejax.base.tracebacks import public
 from corejax.installed.roles import roles
@@ -83,13 +84,15 @@ def checkpoint(fun: Callable[..., Any] | None = None, *, prevent_cse: bool | Seq
     return wraps(fun, checkpointed)
 
 
-def _barred(flags: tuple[bool, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, ...]:
-    """A flag of prevent_cse for each leaf, given one for each positional argument. Keywords have True."""
+def _barred(flags: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, ...]:
+    """A flag of prevent_cse for each leaf, given one for each positional argument or part. Keywords have True."""
     if len(flags) != len(args):
         raise CorejaxValueError("checkpoint: prevent_cse must have a flag for each argument that is data", where=here(),
                                 got=f"{len(flags)} flags", wanted=f"{len(args)}, one for each positional argument",
                                 todo="pass True or False for all of them, or count those that aren't static")
-    found = [flag for flag, arg in zip(flags, args, strict=True) for _ in trees.flatten(arg)[0]]
+    leaves, treedef = trees.flatten(flags)
+    parts = flatten_up_to(treedef, flags, args, names=("prevent_cse", "the arguments"))
+    found = [flag for flag, part in zip(leaves, parts, strict=True) for _ in trees.flatten(part)[0]]
     return (*found, *[True] * len(trees.flatten(kwargs)[0]))
 
 
@@ -106,8 +109,9 @@ def _check_policy(policy: object) -> None:
                                todo="give its class __hash__ with __eq__, or pass a function") from error
 
 
-def _flags(prevent_cse: object) -> tuple[bool, ...]:
-    if not isinstance(prevent_cse, (tuple, list)) or not all([isinstance(flag, bool) for flag in prevent_cse]):
+def _flags(prevent_cse: object) -> tuple[Any, ...]:
+    leaves = trees.flatten(prevent_cse)[0]
+    if not isinstance(prevent_cse, (tuple, list)) or not all([isinstance(flag, bool) for flag in leaves]):
         raise CorejaxTypeError("checkpoint: prevent_cse must be True or False, or one of them for each argument",
                                got=f"{kind_of(prevent_cse)}: {prevent_cse!r:.60}", where=here(),
                                wanted="a bool, or a tuple of bools", todo="leave it out, or pass (True, False)")

@@ -35,6 +35,7 @@ from corejax.api import from_dlpack as from_dlpack
 from corejax.api import grad as grad
 from corejax.api import hessian as hessian
 from corejax.api import jacfwd as jacfwd
+from corejax.api import jacobian as jacobian
 from corejax.api import jacrev as jacrev
 from corejax.api import jit as jit
 from corejax.api import jvp as jvp

@@ -44,7 +44,7 @@ MODES = {
     "usual": Mode("control flow, custom rules and transformations over mixed types", {"jax": Jax, "itself": Itself}),
     "closures": Mode("custom rules that close over values of the levels around them, with staged functions between",
                      {"jax": Staged, "itself": Itself}, Flavour(MASKS_AND_INTEGERS, kinds=CLOSURES, transformations=2)),
-    "memory": Mode("checkpoints with policies, around and within whatever else there is, and values with names",
+    "memory": Mode("checkpoints with policies, around and within whatever else there is, and bounded loops",
                    {"jax": Staged, "itself": Itself}, Flavour(tables=(NAMED, NAMED), kinds=SAVING)),
     "bits32": Mode("numbers of 32 bits by default, hashes of words as wide, and functions of jnp",
                    {"jax": lambda: Staged(32), "itself": Itself},

@@ -86,6 +86,13 @@ class PlainLax:
             state = body(state)
         return state
 
+    def bounded_while_loop(self, test: Any, body: Any, state: Any, max_steps: int) -> Any:
+        for _ in range(max_steps):
+            if not test(state):
+                break
+            state = body(state)
+        return state
+
     def fori_loop(self, lower: Any, upper: Any, body: Any, state: Any) -> Any:
         for i in range(int(lower), int(upper)):
             state = body(i, state)

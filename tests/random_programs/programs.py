@@ -7,6 +7,7 @@ import linecache
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import ml_dtypes
@@ -59,6 +60,8 @@ class Program:
                  "np": np, "bfloat16": ml_dtypes.bfloat16}
         if "jnp." in source:
             space["jnp"] = api.numpy
+        if "bounded(" in source:
+            space["bounded"] = getattr(lax, "bounded_while_loop", None) or partial(masked_loop, lax)
         exec(compile(source, name, "exec"), space)
         return space["program"]  # type: ignore[no-any-return]
 
@@ -115,6 +118,11 @@ def program(seed: int, depth: int = 2, flavour: Flavour = USUAL) -> Program:
     mapped[int(rng.integers(len(mapped)))] = True
     return Program(seed, block, make.slots, inputs, transformations, argnums, tuple(mapped), ordinary, make.divides,
                    flavour.bits)
+
+
+def masked_loop(lax: Any, cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any, max_steps: int) -> Any:
+    """A loop of at most so many steps, for a library that has none."""
+    return lax.scan(lambda c, _: (lax.cond(cond(c), body, lambda c: c, c), None), init, None, max_steps)[0]
 
 
 def narrowed(source: str, bits: int) -> str:

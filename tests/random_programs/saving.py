@@ -53,3 +53,20 @@ def saving_by_flags(make: Maker, depth: int) -> Statement:
         name = w.define(st.blocks[0], ("u", "s"), st.outs)
         w.assign(st.outs, f"api.checkpoint({name}, policy={policy}, prevent_cse={flags})({w.list('us')})")
     return Statement("saving_by_flags", write, blocks, outs=outs)
+
+
+@kind(6, among=SAVING)
+def bounded(make: Maker, depth: int) -> Statement:
+    """A loop of at most so many steps, whose step may be checkpointed."""
+    most, policy = make.choice([1, 3, 7, 40]), make.choice([*POLICIES, "", "", ""])
+    going = make.choice(["c[0] < 3", "c[2] < 2.5", "(c[0] < 5) & (c[1].sum() < 4.0)", "c[0] < {n} % 4", "c[2] > 0.0",
+                         "c[0] < 0"])
+    blocks = (make.block(depth),)
+
+    def write(w: Writer, st: Statement) -> None:
+        name = w.define(st.blocks[0], ("u", "s"), ("u", "s"), stem="step")
+        step = f"api.checkpoint({name}, policy={policy})" if policy else name
+        loop = (f"bounded(lambda c: {w.format(going)}, lambda c: (c[0] + 1, *{step}(c[1], c[2])), "
+                f"(0, {w.list('us')}), max_steps={most})[1:]")
+        w.assign("us", loop)
+    return Statement("bounded", write, blocks, outs=("u", "s"))

@@ -78,11 +78,12 @@ def shorter(loop: Bounded, used_out: Flags) -> carrying.Shorter[Bounded] | None:
 # Rows that end at different steps
 
 def where_active(active: Any, new: Any, old: Any) -> Any:
-    """The new values in the rows that are active, the old ones in the others."""
-    shape = aval_of(new).shape
-    if len(shape) > 1:
-        active = lax.broadcast_in_dim(active, shape, (0,))
-    return lax.select_n(active, old, new)
+    """The new values in the rows that are active, the old ones in the others; weak if the new ones are."""
+    aval = aval_of(new)
+    if len(aval.shape) > 1:
+        active = lax.broadcast_in_dim(active, aval.shape, (0,))
+    chosen = lax.select_n(active, old, new)
+    return chosen if chosen.aval.weak_type is aval.weak_type else roles.convert(chosen, aval.dtype, aval.weak_type)
 
 
 @carrying.remembered

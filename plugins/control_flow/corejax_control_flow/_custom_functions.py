@@ -80,7 +80,7 @@ class CustomDerivatives:
                                         todo="define the rule next to the function")
         xs, call = self._prepared(args, kwargs)
         trace = context.trace
-        if trace.is_staging:
+        if trace.is_staging and not (trace.is_transparent and self._is_known(xs, call)):
             call, jaxpr, consts = self._staged(xs, call)
             outs = custom_call.primitive.bind(*consts, *xs, call=call, jaxpr=jaxpr)
         elif trace.knows_values:
@@ -88,6 +88,10 @@ class CustomDerivatives:
         else:
             call, outs = self._at_once(xs, call)
         return call.out_tree.unflatten(outs)
+
+    def _is_known(self, xs: Sequence[Any], call: UserCall) -> bool:
+        """Whether nothing traced takes part in a call, so that it is evaluated even while a program is traced."""
+        return not any([isinstance(x, Tracer) for x in xs]) and not self._reached(call).tracers
 
     def _at_once(self, xs: Sequence[Any], call: UserCall) -> tuple[UserCall, list[Any]]:
         """The call under a transformation that computes at once, and its results."""

@@ -36,9 +36,13 @@ def up_to(tree: Any, ct: Any, i: int, what: str) -> list[Any]:
                                todo="return each cotangent in the containers of its argument") from error
 
 
-def fitted(leaves: Sequence[Any], avals: Sequence[ShapedArray], paths: Sequence[str], what: str, of: str) -> list[Any]:
-    """Tangents or cotangents in the types wanted, zeros as `Zero`. The error names all that don't fit."""
-    fitted = [_fit(x, aval) for x, aval in zip(leaves, avals, strict=True)]
+def fitted(leaves: Sequence[Any], avals: Sequence[ShapedArray], paths: Sequence[str], what: str, of: str,
+           dropped: bool = False) -> list[Any]:
+    """Tangents or cotangents in the types wanted, zeros as `Zero`. The error names all that don't fit.
+
+    With `dropped`, whatever array there is for an integer is taken: its cotangent has no effect.
+    """
+    fitted = [_fit(x, aval, dropped) for x, aval in zip(leaves, avals, strict=True)]
     wrong = [i for i, x in enumerate(fitted) if x is None]
     if not wrong:
         return fitted
@@ -51,7 +55,7 @@ def fitted(leaves: Sequence[Any], avals: Sequence[ShapedArray], paths: Sequence[
              "return an array of the same shape and dtype as its counterpart: reshape, sum or convert it")
 
 
-def _fit(x: Any, wanted: ShapedArray) -> Any:
+def _fit(x: Any, wanted: ShapedArray, dropped: bool) -> Any:
     """A tangent or cotangent as a value of the type wanted, or a `Zero`; None if it doesn't fit."""
     if x is None:
         return Zero(wanted)
@@ -61,6 +65,8 @@ def _fit(x: Any, wanted: ShapedArray) -> Any:
         aval = aval_of(x)
     except CorejaxError:
         return None
+    if dropped and wanted.dtype is dtypes.float0 and aval.shape == wanted.shape:
+        return Zero(wanted)
     if aval.matches(wanted) and not aval.weak_type:
         return Zero(wanted) if wanted.dtype is dtypes.float0 else values([x], "", str)[0]
     if not aval.weak_type or aval.shape != wanted.shape or wanted.dtype is dtypes.float0 or (

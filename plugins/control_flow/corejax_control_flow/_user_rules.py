@@ -212,7 +212,7 @@ class UserPullback:
         n = call.n_consts
         return [*map(Zero, self.in_avals[:n]), *fitted(
             leaves, self.in_avals[n:], [f"args{path}" for path in structures.leaf_paths(call.in_tree)],
-            f"{what} returns a cotangent", "its argument")]
+            f"{what} returns a cotangent", "its argument", dropped=True)]
 
     def backward_only(self) -> CorejaxError:
         """The error for computing it forward."""

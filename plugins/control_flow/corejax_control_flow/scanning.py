@@ -267,7 +267,7 @@ scan: Any = define(Scan())
 def map(f: Callable[[Any], Stacked], xs: Any, *, batch_size: int | None = None) -> Stacked:
     """Apply `f` to each slice of `xs` along its leading axes, one after the other, and stack the results.
 
-    With `batch_size`, it is mapped over that many slices at a time.
+    With `batch_size`, it is mapped over that many slices at a time; 0 is as None.
 
     >>> lax.map(lambda x: x * x, lax.iota("int64", 4)).tolist()
     [0, 1, 4, 9]
@@ -281,8 +281,8 @@ def map(f: Callable[[Any], Stacked], xs: Any, *, batch_size: int | None = None) 
     if length and carrying.runs_python():
         return mapped("map: the function", f, tree.unflatten(leaves), length)  # type: ignore[no-any-return]
     staged = stage_function(f, [row_of(aval) for aval in avals], flatten((xs,))[1], "map: the function")
-    outs = (_map_slices(staged, leaves, length) if batch_size is None else
-            _map_batches(staged, leaves, length, _integer("map", "batch_size", batch_size, 1)))
+    size = 0 if batch_size is None else _integer("map", "batch_size", batch_size, 0)
+    outs = _map_batches(staged, leaves, length, size) if size else _map_slices(staged, leaves, length)
     return staged.out_tree.unflatten(outs)  # type: ignore[no-any-return]
 
 

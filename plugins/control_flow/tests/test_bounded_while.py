@@ -313,3 +313,16 @@ def test_wrong_uses_are_answered(name):
 def test_while_loop_says_that_there_is_a_loop_with_a_reverse_mode():
     with pytest.raises(CorejaxNotImplementedError, match="use lax.bounded_while_loop"):
         cj.grad(lambda x: lax.while_loop(lambda x: x < 3.0, lambda x: x * x, x))(2.0)
+
+
+def test_a_step_may_return_numbers():
+    def f(x, limit):
+        return lax.bounded_while_loop(lambda c: c[0] > limit, lambda c: (0.5, c[1] + c[0]), (x, x), max_steps=3)
+    xs, limits = np.array([1.5, 0.2, 1.0]), np.array([1.0, 0.7, 0.4])
+    wanted = [[0.5, 0.2, 0.5], [3.0, 0.2, 3.0]]
+    for mapped in (cj.vmap(f), cj.jit(cj.vmap(f)), cj.vmap(cj.jit(f))):
+        np.testing.assert_array_equal(wanted, mapped(xs, limits))
+    rows = cj.vmap(lambda x: cj.vmap(f, (None, 0))(x, limits))(xs)
+    np.testing.assert_array_equal(np.diagonal(np.asarray(rows), axis1=1, axis2=2), wanted)
+    # the second part: x + x + 0.5, x, and x + x
+    np.testing.assert_array_equal([2.0, 1.0, 2.0], cj.vmap(cj.grad(lambda x, limit: f(x, limit)[1]))(xs, limits))

@@ -370,3 +370,18 @@ def test_wrong_uses_are_refused_by_name(call, message):
 def test_a_policy_that_raises_is_told_from_ours():
     with pytest.raises(ZeroDivisionError):
         of_policy(lambda *_, **__: operator.truediv(1, 0))
+
+
+def test_a_flag_for_each_part_of_an_argument():
+    def f(given, y):
+        return lax.sin(lax.dot(lax.sin(given["w"]), given["x"]) * y).sum()
+    given = {"w": W, "x": X}
+    text = {str(flags): cj.jit(cj.grad(cj.checkpoint(f, prevent_cse=flags))).lower(given, 2.0).as_text()
+            for flags in (({"w": True, "x": False}, False), (True, False), ({"w": False, "x": False}, False))}
+    sizes = [sum([line.count("tensor<") for line in each.splitlines() if "optimization_barrier" in line])
+             for each in text.values()]
+    assert sizes[2] < sizes[0] < sizes[1]
+    with pytest.raises(CorejaxError, match="the structure of prevent_cse doesn't fit the arguments"):
+        cj.checkpoint(f, prevent_cse=({"w": True}, False))(given, 2.0)
+    with pytest.raises(CorejaxError, match="prevent_cse must be True or False"):
+        cj.checkpoint(f, prevent_cse=({"w": 1, "x": True}, False))

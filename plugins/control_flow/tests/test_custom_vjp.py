@@ -529,3 +529,18 @@ def test_a_tangent_that_a_rule_around_it_made_of_a_number():
     np.testing.assert_allclose(3.0 * 5.0 * 4.0, cj.grad(f)(2.0))
     np.testing.assert_allclose(3.0 * 5.0 * 4.0, cj.jit(cj.grad(f))(2.0))
     np.testing.assert_allclose([60.0, 135.0], cj.vmap(cj.grad(f))(np.array([2.0, 3.0])))
+
+
+def test_whatever_array_a_rule_returns_for_an_integer_has_no_effect():
+    mask, steps = np.array([True, False]), np.array([1, 2])
+    for of_mask, of_steps in ((mask, steps), (0.0 * mask, 0), (np.zeros(2, cj.float0), None)):
+        f = cj.custom_vjp(lambda x, mask, n: (x * mask).sum() * 2.0)
+        f.defvjp(lambda x, mask, n, f=f: (f(x, mask, n), mask),
+                 lambda mask, ct, a=of_mask, b=of_steps: (2.0 * ct * mask, a, b if b is None else b * np.ones((), int)))
+        n = steps if np.ndim(of_steps) else 3
+        np.testing.assert_array_equal([2.0, 0.0], cj.grad(f)(np.ones(2), mask, n))
+        np.testing.assert_array_equal([2.0, 0.0], cj.jit(cj.grad(f))(np.ones(2), mask, n))
+    with pytest.raises(CorejaxTypeError, match="returns a cotangent of a different type than its argument"):
+        g = cj.custom_vjp(lambda x, n: x * 1.0)
+        g.defvjp(lambda x, n: (g(x, n), None), lambda _, ct: (ct, np.zeros(3, int)))
+        cj.grad(g)(1.0, 2)

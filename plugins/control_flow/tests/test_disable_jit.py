@@ -303,3 +303,19 @@ def test_a_bounded_loop_takes_its_steps_in_python():
         assert 8.0 == cj.grad(f)(1.0) and [8.0, 4.0, 1.0] == cj.vmap(cj.grad(f))(np.array([1.0, 4.0, 20.0])).tolist()
         with pytest.raises(CorejaxError, match="bounded_while_loop: the condition"):
             lax.bounded_while_loop(lambda x: x, step, 1.0, max_steps=3)
+
+
+def test_functions_with_rules_are_evaluated_at_compile_time():
+    flip = cj.custom_jvp(lambda x: x if x == 0.0 else -x)
+    flip.defjvp(lambda primals, tangents: (flip(*primals), -tangents[0]))
+    back = cj.custom_vjp(lambda x: x if x > 0.0 else -x)
+    back.defvjp(lambda x: (back(x), x), lambda x, ct: (ct * np.sign(x),))
+
+    def f(x):
+        with cj.ensure_compile_time_eval():
+            known = flip(2.0), back(-3.0)
+            assert [-2.0, 3.0] == [float(each) for each in known]
+            scaled = cj.custom_jvp(lambda y: y * x)  # reads what is traced
+            scaled.defjvp(lambda primals, tangents: (scaled(*primals), tangents[0] * x))
+            return known[0] * scaled(known[1])
+    assert -30.0 == cj.jit(f)(5.0) == f(5.0)

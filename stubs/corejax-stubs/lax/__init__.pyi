@@ -1167,7 +1167,7 @@ def lt_to(x: ArrayLike, y: ArrayLike) -> Array:
 def map(f: Callable[[Any], Stacked], xs: Any, *, batch_size: int | None = None) -> Stacked:
     """Apply `f` to each slice of `xs` along its leading axes, one after the other, and stack the results.
 
-    With `batch_size`, it is mapped over that many slices at a time.
+    With `batch_size`, it is mapped over that many slices at a time; 0 is as None.
 
     >>> lax.map(lambda x: x * x, lax.iota("int64", 4)).tolist()
     [0, 1, 4, 9]
