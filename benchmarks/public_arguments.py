@@ -258,7 +258,7 @@ NOT_TIMED: dict[str, str] = {
     "it reads or writes files or other libraries' memory": """numpy.from_dlpack numpy.frombuffer numpy.fromfile
         numpy.fromiter numpy.fromstring numpy.load numpy.save numpy.savez""",
     "it makes a function, or calls one of the user's": """numpy.frompyfunc numpy.fromfunction numpy.vectorize
-        lax.bounded_while_loop lax.composite lax.custom_linear_solve lax.custom_root lax.linear_call
+        numpy.mask_indices lax.bounded_while_loop lax.composite lax.custom_linear_solve lax.custom_root lax.linear_call
         lax.platform_dependent""",
     "it changes an ndarray in place": "numpy.place",
     "it is what a function of corejax.nn computes with": """lax.nn_attention lax.nn_attention_back

@@ -14,6 +14,8 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import (
+    Array,
+    ArrayLike,
     Atom,
     Jaxpr,
     JaxprEqn,
@@ -70,9 +72,10 @@ class CheckpointedScan:
     transpose = not_linear("a linear scan is bound as scan, since it has no carries to keep")
 
     def function(self, bind: Any) -> Any:
-        def checkpointed_scan(*operands: Any, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any
-                              ) -> list[Any]:
-            return _run(Body(jaxpr, num_consts, num_carry), operands, **params)
+        def checkpointed_scan(*operands: ArrayLike, jaxpr: Jaxpr, length: int, reverse: bool, num_consts: int,
+                              num_carry: int, unroll: int, every: int) -> list[Array]:
+            return _run(Body(jaxpr, num_consts, num_carry), operands, length=length, reverse=reverse, unroll=unroll,
+                        every=every)
         return checkpointed_scan
 
     @hookimpl

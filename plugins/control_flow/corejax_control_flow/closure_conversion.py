@@ -51,6 +51,7 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
     hoisted = carrying.marked(staged.consts, moved)
     kept = [None if move else x for x, move in zip(staged.consts, moved, strict=True)]
 
+    @public
     def converted(*args: Any) -> Any:
         split = len(args) - len(hoisted)
         leaves, tree = flatten(args[:max(split, 0)])

@@ -195,7 +195,7 @@ class Cond:
         # the derivative of the branch that isn't taken is NaN
         yield sample(0, [x], lambda x: [lax.mul(2.0, x)], lambda x: [lax.sqrt(lax.sub(x, 4.0))], fixed=True)
         half = np.float64(0.5)
-        number = sample(1, [half], lambda x: [1.0], lambda x: [lax.sin(x)], results=[lax.sin(half)])
+        number = sample(1, [half], lambda x: [1.0], lambda x: [lax.sin(x)], results=[float(np.sin(half))])
         yield number
         yield Sample([np.int32(0), 0.5], number.params, domain=number.domain)  # weaker than the branches' input
         yield sample(1, [np.int32(0), x, y], lambda i, x, y: [lax.mul(x, x), x[0]],

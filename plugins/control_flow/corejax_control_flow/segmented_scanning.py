@@ -40,6 +40,10 @@ class SegmentedScan:
 
     `unknown` says which operands of the scan are tangents, a carry as it is in every step. In place of a carry that
     isn't, it takes what that is at the start of each segment; what it is in between is computed again.
+
+    >>> sample = next(segmented_scan.primitive.samples(np.random.default_rng(0)))
+    >>> len(segmented_scan(*sample.args, **sample.params))
+    2
     """
 
     name = "segmented_scan"

@@ -133,8 +133,8 @@ nn_mish = _row(
     lambda out, x: _mish_slope(x), ulps=8, doc="x times the hyperbolic tangent of softplus(x).",
     example="nn_mish(0.0).item() -> 0.0")
 nn_selu = _row(
-    "nn_selu", lambda x: x.dtype.type(SELU_SCALE) * np.where(
-        x > 0, x, x.dtype.type(SELU_ALPHA) * np.expm1(np.minimum(x, 0))),
+    "nn_selu", lambda x: x.dtype.type(SELU_SCALE) * np.where(x > 0, x, x.dtype.type(SELU_ALPHA) * np.expm1(
+        np.where(x > 0, x.dtype.type(0), x))),  # a minimum would lose the sign of zero
     lambda x: SELU_SCALE * _where(x > 0, x, SELU_ALPHA * lax.expm1(_where(x > 0, 0, x))),
     lambda out, x: _where(x > 0, lax.full_like(x, SELU_SCALE), (SELU_SCALE * SELU_ALPHA) * lax.exp(
         _where(x > 0, 0, x))), singular=(0.0,), ulps=4,

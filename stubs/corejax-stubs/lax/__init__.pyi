@@ -397,7 +397,7 @@ def checkpoint_name(x: __Tree, name: str) -> __Tree:
     {'a': Array(1., dtype=float64, weak_type=True)}
     """
 
-def checkpointed_scan(*operands: Any, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any) -> list[Any]:
+def checkpointed_scan(*operands: ArrayLike, jaxpr: Jaxpr, length: int, reverse: bool, num_consts: int, num_carry: int, unroll: int, every: int) -> list[Array]:
     """`checkpointed_scan(*operands, jaxpr=..., length=..., reverse=..., num_consts=..., num_carry=..., unroll=...,
     every=...)`: a scan of which reverse mode keeps the carry of every `every`-th step only.
 
@@ -2006,6 +2006,10 @@ def segmented_scan(*operands: ArrayLike, jaxpr: Jaxpr, length: int, reverse: boo
 
     `unknown` says which operands of the scan are tangents, a carry as it is in every step. In place of a carry that
     isn't, it takes what that is at the start of each segment; what it is in between is computed again.
+
+    >>> sample = next(segmented_scan.primitive.samples(np.random.default_rng(0)))
+    >>> len(segmented_scan(*sample.args, **sample.params))
+    2
     """
 
 def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:

@@ -33,8 +33,8 @@ vmap.add("a closed-over value that is mapped", """
     def f(weight, x):
         g = cj.custom_batching.custom_vmap(lambda x: weight * x)
         g.def_vmap(lambda size, batched, x: (weight * x, True))
-        return g(x)
-    cj.vmap(f)(np.ones(3), np.ones(3))  # <-
+        return g(x)  # <-
+    cj.vmap(f)(np.ones(3), np.ones(3))
     """, ValueError, "closes over", "weight")
 
 linear = Group("linear_call")
