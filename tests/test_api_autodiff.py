@@ -384,3 +384,13 @@ def test_whatever_array_is_given_for_the_cotangent_of_an_integer_has_no_effect()
     with pytest.raises(CorejaxTypeError, match="doesn't fit its primal"):
         cj.jvp(lambda n: n, (2,), (1,))
     assert cj.jacobian is cj.jacrev
+
+
+def test_arrays_of_float0_are_filled_with_the_one_value_that_there_is():
+    gradients = cj.grad(lambda n, x: n * x, (0, 1), allow_int=True)(np.arange(3)[1], 2.0)
+    zeros = cj.tree.map(cj.numpy.zeros_like, gradients)
+    assert (cj.float0, ()) == (zeros[0].dtype, zeros[0].shape) and 0.0 == zeros[1]
+    for made in (lax.full((2,), 0, cj.float0), cj.jit(lambda: lax.full((2,), 0, cj.float0))(),
+                 cj.numpy.zeros((2,), cj.float0), cj.numpy.ones_like(np.zeros(2, cj.float0)),
+                 lax.full_like(np.zeros(2, cj.float0), 0)):
+        assert (cj.float0, (2,)) == (made.dtype, made.shape)

@@ -107,6 +107,8 @@ def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = 
         fill_value = as_dtype(fill_value, canonical_dtype(dtype))
     elif type(fill_value) is bool:
         fill_value = np.bool_(fill_value)  # booleans are never weak
+    if type(fill_value) is Array and fill_value.aval.dtype is dtypes.float0:  # which has one value, and no operations
+        return Array.from_host(np.zeros(sizes, dtypes.float0), ShapedArray(sizes, dtypes.float0))
     return broadcast_in_dim.primitive.bind(fill_value, shape=sizes, broadcast_dimensions=())  # type: ignore[no-any-return]
 
 
