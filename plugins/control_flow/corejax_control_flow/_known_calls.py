@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
-from weakref import WeakSet
+from weakref import WeakSet, ref
 
 from corejax import config
 from corejax.core import Jaxpr, WeakCache, context, flatten, namer, values
@@ -33,7 +33,10 @@ def stage_known(fun: Callable[..., Any], args: tuple[Any, ...], what: str, origi
     xs = values(leaves, what, namer("args", args))
     types = (*[x.aval for x in xs], in_tree, context.axes, config.default_bits)
     call = _Call((found.key, origin.key, types), fun, args, what, len(xs))
-    jaxpr, consts, out_tree = _programs(origin.function, call)
+    jaxpr, held, out_tree = _programs(origin.function, call)
+    consts = [const() for const in held]
+    if any([const is None for const in consts]):  # made of what the function closes over, such as an ndarray
+        return carrying.stage_call(fun, args, what)
     return carrying.StagedCall(jaxpr, [*consts, *xs], out_tree)
 
 
@@ -68,10 +71,12 @@ class _Call:
         return type(other) is _Call and self._hash == other._hash and self._key == other._key
 
 
-def _staged(function: Callable[..., Any], call: _Call) -> tuple[Jaxpr, list[Any], Any]:
+def _staged(function: Callable[..., Any], call: _Call) -> tuple[Jaxpr, list[ref[Any]], Any]:
+    """The program, the values that it closes over, which it doesn't keep alive, and the structure of its result."""
     assert call.stage is not None
     staged, call.stage = call.stage(), None  # a key holds no arguments
-    return staged.jaxpr, staged.operands[:len(staged.operands) - call.n_args], staged.out_tree
+    consts = staged.operands[:len(staged.operands) - call.n_args]
+    return staged.jaxpr, [ref(x) for x in consts], staged.out_tree
 
 
-_programs: WeakCache[tuple[Jaxpr, list[Any], Any]] = WeakCache(_staged)
+_programs: WeakCache[tuple[Jaxpr, list[ref[Any]], Any]] = WeakCache(_staged)

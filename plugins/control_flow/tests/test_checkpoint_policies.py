@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import operator
+import weakref
 from functools import partial
 
 import numpy as np
@@ -385,3 +387,20 @@ def test_a_flag_for_each_part_of_an_argument():
         cj.checkpoint(f, prevent_cse=({"w": True}, False))(given, 2.0)
     with pytest.raises(CorejaxError, match="prevent_cse must be True or False"):
         cj.checkpoint(f, prevent_cse=({"w": 1, "x": True}, False))
+
+
+def test_values_that_a_function_closed_over_before_are_not_kept():
+    given = {"w": cj.device_put(np.ones(3))}
+    f = cj.checkpoint(lambda x: lax.sin(x * given["w"]).sum())
+    seen = []
+    for _ in range(4):
+        for _ in range(3):
+            cj.grad(f)(2.0)
+        seen.append(weakref.ref(given["w"]))
+        given["w"] = given["w"] + 1.0
+    gc.collect()
+    assert [None] * 4 == [each() for each in seen]
+    np.testing.assert_allclose(5.0 * np.cos(10.0) * 3, cj.grad(f)(2.0))
+    rows = np.arange(3.0)  # becomes another array at each call
+    g = cj.checkpoint(lambda x: lax.sin(x * rows).sum())
+    assert 1 == len({cj.grad(g)(2.0).item() for _ in range(4)})
