@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import corejax as cj
-import corejax.numpy as cnp
 from corejax import lax
 from corejax.errors import ConcretizationError
 
 jax = pytest.importorskip("jax")
+cnp = pytest.importorskip("corejax.numpy")
 
 
 @pytest.fixture(autouse=True)

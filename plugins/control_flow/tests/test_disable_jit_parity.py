@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import corejax as cj
-import corejax.numpy as cnp
 from corejax import lax
 
 jax = pytest.importorskip("jax")
+cnp = pytest.importorskip("corejax.numpy")
 
 XS = np.array([0.5, -1.5, 2.0])
 

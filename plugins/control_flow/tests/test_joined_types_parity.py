@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import corejax as cj
-import corejax.numpy as cnp
 from corejax import lax
 
 jax = pytest.importorskip("jax")
+cnp = pytest.importorskip("corejax.numpy")
 
 
 @pytest.fixture(autouse=True)

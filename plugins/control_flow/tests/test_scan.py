@@ -284,7 +284,7 @@ def test_map_applies_a_function_to_each_slice():
     assert (0, 3) == lax.map(lambda x: x * np.ones(3), np.ones(0)).shape
 
 
-@pytest.mark.parametrize("batch_size", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("batch_size", [0, 1, 2, 3, 5, 8])
 @pytest.mark.parametrize("length", [0, 1, 5])
 def test_map_in_batches_gives_the_same(length, batch_size):
     def f(t):
@@ -350,7 +350,7 @@ WRONG = {
                 "yes"),
     "map": (lambda: lax.map(None, X), TypeError, "map: the body must be a function", "None"),
     "map_scalar": (lambda: lax.map(lambda x: x, 1.0), ValueError, "map: xs has no leading axis", "f64"),
-    "batch_size": (lambda: lax.map(lambda x: x, X, batch_size=0), ValueError, "map: batch_size is too small", "0"),
+    "batch_size": (lambda: lax.map(lambda x: x, X, batch_size=-1), ValueError, "map: batch_size is too small", "-1"),
 }
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import corejax as cj
-import corejax.numpy as cnp
 from corejax import lax
 from corejax.errors import CorejaxError
 
 jax = pytest.importorskip("jax")
+cnp = pytest.importorskip("corejax.numpy")
 
 
 @pytest.fixture(autouse=True)
