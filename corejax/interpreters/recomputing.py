@@ -143,11 +143,26 @@ def _parts(eqn: JaxprEqn, unknown_in: Flags, policy: Policy) -> _Parts:
     if primitive.partial_eval is None:
         return (), [eqn], [True] * len(outs), ()
     known, staged, unknown_out, residuals = primitive.partial_eval(eqn, unknown_in)
+    if known is not None and getattr(known.primitive, "infer", None) is None:
+        return _known_results(eqn, unknown_in, unknown_out, policy)
     saved = [*[v for v, u in zip(outs, unknown_out, strict=True) if not u], *residuals]
     now = () if known is None else [known]
     if eqn.effects or decision(policy, eqn):
         return now, () if staged is None else [staged], unknown_out, saved
     return now, [eqn], unknown_out, ()
+
+
+def _known_results(eqn: JaxprEqn, unknown_in: Flags, unknown_out: Sequence[bool], policy: Policy) -> _Parts:
+    """The parts of an equation whose known part stands for something that is only ever bound.
+
+    What is known is computed by the equation itself, without its other results.
+    """
+    known = eqn if eqn.primitive.dce is None else eqn.primitive.dce(eqn, [not u for u in unknown_out])[1]
+    waiting = {x for x, u in zip(eqn.invars, unknown_in, strict=True) if u}
+    if not waiting.isdisjoint(known.invars):
+        return (), [eqn], [True] * len(eqn.outvars), ()
+    outs = [v for v, u in zip(eqn.outvars, unknown_out, strict=True) if not u]
+    return [known], [eqn], unknown_out, outs if eqn.effects or decision(policy, eqn) else ()
 
 
 def _offloaded(eqn: JaxprEqn, how: Offloadable) -> _Parts:

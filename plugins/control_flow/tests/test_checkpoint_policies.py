@@ -78,11 +78,25 @@ def with_while(x, w):
     return (lax.sin(checkpoint_name(lax.exp(x), "h")) * steps.astype(np.float64)).sum() + lax.dot(x, lax.dot(w, x))
 
 
+def with_kept_carries(x, w):
+    def step(carry, row):
+        return lax.tanh(carry * row + 1.0), checkpoint_name(lax.sin(carry * row), "h")
+    last, rows = lax.scan(step, x, w, checkpoint_every=3)
+    return (last * rows).sum()
+
+
+def bounded(x, w):
+    return lax.bounded_while_loop(
+        lambda c: (c[0] < 5) & (c[1].sum() < 50.0),
+        lambda c: (c[0] + 1, checkpoint_name(lax.sin(c[1]), "h") + lax.dot(w, c[1])), (0, x), max_steps=9)[1].sum()
+
+
 def mapped(x, w):
     return cj.vmap(lambda row: lax.sin(checkpoint_name(lax.dot(row, x), "h")) * lax.exp(lax.sin(row.sum())))(w).sum()
 
 
-PROGRAMS = [plain, with_jit, with_scan, with_cond, with_custom_rules, nested, with_while, mapped]
+PROGRAMS = [plain, with_jit, with_scan, with_cond, with_custom_rules, nested, with_while, with_kept_carries, bounded,
+            mapped]
 
 CHOSEN = {
     "nothing": POLICIES.nothing_saveable, "everything": POLICIES.everything_saveable,
