@@ -191,7 +191,8 @@ def split_again(jaxpr: Jaxpr, unknown_in: Sequence[bool], policy: Policy) -> Spl
     wanted = [*range(n_outs), *[n_outs + i for i in fresh]]
     known, used_known = dce(select_outputs(found.known, wanted), (True,) * len(wanted))
     known_at = [i for i, u in enumerate(unknown_in) if not u]
-    again: list[Place] = [(where, fresh.index(i) if where == "fresh" else i) for where, i in places]
+    position = {i: k for k, i in enumerate(fresh)}
+    again: list[Place] = [(where, position[i] if where == "fresh" else i) for where, i in places]
     return Split(known, staged, found.unknown_out,
                  tuple([i for i, needed in zip(known_at, used_known, strict=True) if needed]),
                  tuple([i for i, needed in enumerate(used[n_saved:]) if needed]), tuple(again),

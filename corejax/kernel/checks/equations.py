@@ -91,8 +91,7 @@ def check_dce(primitive: Primitive, result: object, eqn: JaxprEqn, used_out: Seq
 def check_partial_eval(primitive: Primitive, result: object, eqn: JaxprEqn, unknown_in: Sequence[bool], *_: Any) -> Any:
     """Two equations or None, which outputs are unknown, and the residuals."""
     if not isinstance(result, (list, tuple)) or len(result) != 4:
-        raise _bad_split(primitive, "didn't split the equation", describe(result),
-                         "(known_eqn or None, staged_eqn or None, unknown_out, residual_vars)")
+        raise _bad_split(primitive, "didn't split the equation", describe(result), _DIVIDED)
     known, staged, unknown_out, residuals = result
     for name, part in (("known", known), ("staged", staged)):
         if part is not None:
@@ -119,36 +118,33 @@ def check_partial_eval(primitive: Primitive, result: object, eqn: JaxprEqn, unkn
 def check_recompute(primitive: Primitive, result: object, eqn: JaxprEqn, unknown_in: Sequence[bool], *_: Any) -> Any:
     """An equation or None, one that computes all results, which outputs are unknown, and what is saved."""
     if not isinstance(result, (list, tuple)) or len(result) != 4 or result[1] is None:
-        raise _bad_recomputation(primitive, "didn't split the equation", describe(result),
-                                 "(known_eqn or None, staged_eqn, unknown_out, saved_vars)")
+        raise _bad_split(primitive, "didn't split the equation", describe(result), _RECOMPUTED, "recompute")
     known, staged, unknown_out, saved = result
     for name, part in (("known", known), ("staged", staged)):
         if part is not None:
             _check_equation(primitive, "recompute", name, part)
     if not _are_flags(unknown_out, len(eqn.outvars)):
-        raise _bad_recomputation(primitive, "doesn't say for each output whether it is unknown", describe(unknown_out),
-                                 f"a sequence of {len(eqn.outvars)} booleans")
+        raise _bad_split(primitive, "doesn't say for each output whether it is unknown", describe(unknown_out),
+                         f"a sequence of {len(eqn.outvars)} booleans", "recompute")
     now = set(known.outvars) if known is not None else set()
     if not isinstance(saved, (list, tuple)) or not now.issuperset(saved):
-        raise _bad_recomputation(primitive, "saves what the known equation doesn't compute", describe(saved),
-                                 "a sequence of variables, outputs of the known equation")
+        raise _bad_split(primitive, "saves what the known equation doesn't compute", describe(saved),
+                         "a sequence of variables, outputs of the known equation", "recompute")
     missing = {*eqn.outvars} - {*staged.outvars, *saved}
     if missing:
-        raise _bad_recomputation(primitive, "the staged equation doesn't compute all outputs",
-                                 f"{len(missing)} are missing", "all outputs, but for those that are saved")
+        raise _bad_split(primitive, "the staged equation doesn't compute all outputs", f"{len(missing)} are missing",
+                         "all outputs, but for those that are saved", "recompute")
     given = {x for x, unknown in zip(eqn.invars, unknown_in, strict=True) if not unknown}
-    for name, part, readable in (("known", known, given), ("staged", staged, {*saved, *eqn.invars})):
-        if part is not None and not readable.issuperset([x for x in part.invars if type(x) is Var]):
-            raise _bad_recomputation(
-                primitive, f"its {name} equation reads something that isn't computed before it", part,
-                "known operands" if name == "known" else "operands, and what is saved")
+    _check_reads(primitive, "known", known, given, "recompute")
+    _check_reads(primitive, "staged", staged, {*saved, *eqn.invars}, "recompute")
     return result
 
 
-def _check_reads(primitive: Primitive, name: str, eqn: JaxprEqn | None, readable: set[Atom]) -> None:
+def _check_reads(primitive: Primitive, name: str, eqn: JaxprEqn | None, readable: set[Atom],
+                 hook: str = "partial_eval") -> None:
     if eqn is not None and not readable.issuperset([x for x in eqn.invars if type(x) is Var]):
         raise _bad_split(primitive, f"its {name} equation reads something that isn't computed before it", eqn,
-                         "known operands" if name == "known" else "operands, and outputs of the known equation")
+                         "known operands" if name == "known" else "operands, and what the known equation gives", hook)
 
 
 def _check_equation(primitive: Primitive, hook: str, name: str, eqn: object) -> None:
@@ -179,15 +175,14 @@ def _are_flags(flags: object, count: int) -> bool:
     return isinstance(flags, (list, tuple)) and len(flags) == count and all([type(flag) is bool for flag in flags])
 
 
-def _bad_split(primitive: Primitive, problem: str, got: object, wanted: str) -> RuleError:
-    return rule_error(primitive, "partial_eval", problem, got, wanted,
-                      "return (known_eqn or None, staged_eqn or None, unknown_out, residual_vars) that belong together")
+def _bad_split(primitive: Primitive, problem: str, got: object, wanted: str, hook: str = "partial_eval") -> RuleError:
+    return rule_error(primitive, hook, problem, got, wanted,
+                      f"return {_DIVIDED if hook == 'partial_eval' else _RECOMPUTED} that belong together")
 
 
-def _bad_recomputation(primitive: Primitive, problem: str, got: object, wanted: str) -> RuleError:
-    return rule_error(primitive, "recompute", problem, got, wanted,
-                      "return (known_eqn or None, staged_eqn, unknown_out, saved_vars) that belong together")
-
+#: What the two hooks return that split an equation.
+_DIVIDED = "(known_eqn or None, staged_eqn or None, unknown_out, residual_vars)"
+_RECOMPUTED = "(known_eqn or None, staged_eqn, unknown_out, saved_vars)"
 
 WHOLE_RESULTS: dict[str, Rule] = {
     "effects": check_effects, "partial_eval": check_partial_eval, "recompute": check_recompute, "dce": check_dce,

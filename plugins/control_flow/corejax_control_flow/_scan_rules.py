@@ -5,18 +5,21 @@ Other loops whose steps are like those of a scan are transformed by the same fun
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from corejax.core import (
     Atom,
     Jaxpr,
     JaxprEqn,
+    Linear,
     Literal,
     ShapedArray,
     Var,
+    instantiate,
     jvp_jaxpr,
     stage,
+    to_dim,
     transpose_jaxpr,
     vmap_jaxpr,
 )
@@ -27,6 +30,8 @@ from corejax_control_flow._scan_splitting import split_scan
 
 Flags = carrying.Flags
 Dims = tuple[int | None, ...]
+Run = Callable[[Body, list[Any]], Sequence[Any]]
+"""`run(body, operands)`: bind a loop with this body."""
 
 
 def body_of(eqn: JaxprEqn) -> Body:
@@ -248,3 +253,49 @@ def split_body(body: Body, unknown_in: Flags) -> carrying.Split[Body]:
     carry, split = carrying.fixed_point(carry_in, step)
     free = [*range(body.num_consts), *range(body.first_input, len(unknown_in))]
     return split_scan(body, carrying.keep_small(split, free, body.num_carry), (*consts, *carry, *xs))
+
+
+# Whole rules of a loop, given how it is bound to a body and operands
+
+def jvp(body: Body, primals: Sequence[Any], tangents: Sequence[Any], run: Run) -> tuple[list[Any], list[Any]]:
+    found = forward(body, carrying.nonzero(tangents))
+    const_dots, carry_dots, x_dots = body.operands(tangents)
+    carry_dots = [instantiate(t) if nz else t for t, nz in zip(carry_dots, found.carry_nonzero, strict=True)]
+    outs = run(found.body, carrying.with_tangents(body.operands(primals), (const_dots, carry_dots, x_dots)))
+    return carrying.part_tangents(outs, (found.carry_nonzero, found.ys_nonzero))
+
+
+def transpose(body: Body, cotangents: Sequence[Any], args: Sequence[Any], run: Run) -> list[Any]:
+    """`run` binds the loop that goes the other way."""
+    consts, carry, xs = body.operands(args)
+    linear = (*[type(x) is Linear for x in consts], *[True] * len(carry), *[type(x) is Linear for x in xs])
+    found = backward(body, linear, carrying.nonzero(cotangents))
+    ct_carry, ct_ys = body.results(cotangents)
+    lin_consts = [x for x in consts if type(x) is Linear]
+    outs = iter(run(found.body, [
+        *[x for x in consts if type(x) is not Linear],
+        *[roles.zeros(x.aval.tangent) for x, nz in zip(lin_consts, found.consts_nonzero, strict=True) if nz],
+        *[instantiate(ct) for ct, nz in zip(ct_carry, found.carry_nonzero, strict=True) if nz],
+        *carrying.without_zeros(ct_ys), *[x for x in xs if type(x) is not Linear]]))
+    ct_consts = iter([next(outs) if nz else None for nz in found.consts_nonzero])
+    ct_init = [next(outs) if nz else None for nz in found.carry_nonzero]
+    ct_xs = iter([next(outs) if nz else None for nz in found.xs_nonzero])
+    return [*[next(ct_consts) if type(x) is Linear else None for x in consts],
+            *[ct if type(x) is Linear else None for x, ct in zip(carry, ct_init, strict=True)],
+            *[next(ct_xs) if type(x) is Linear else None for x in xs]]
+
+
+def vmap(body: Body, axis: Any, args: Sequence[Any], dims: Sequence[int | None], run: Run) -> tuple[Any, list[Any]]:
+    consts, carry, xs = body.operands(args)
+    const_dims, carry_dims, x_dims = body.operands(dims)
+    xs, slice_dims = rows_first(xs, x_dims, axis.size)
+    found = batched(body, axis.size, axis.name, (*const_dims, *carry_dims, *slice_dims))
+    carry = [x if wanted is None else to_dim(x, d, wanted, axis.size)
+             for x, d, wanted in zip(carry, carry_dims, found.carry, strict=True)]
+    return run(found.body, [*consts, *carry, *xs]), [*found.carry, *[None if d is None else d + 1 for d in found.ys]]
+
+
+def rows_first(xs: Sequence[Any], dims: Sequence[int | None], size: int) -> tuple[list[Any], list[int | None]]:
+    """Mapped inputs whose first axis is still the one that is scanned over, and where the batch axis of a slice is."""
+    xs = [to_dim(x, d, 1, size) if d == 0 else x for x, d in zip(xs, dims, strict=True)]
+    return xs, [None if d is None else d - 1 if d else 0 for d in dims]

@@ -30,7 +30,10 @@ Flags = carrying.Flags
 
 
 class Derived:
-    """A call made from another one."""
+    """A call made from another one.
+
+    Each has a method `map(axis, args, dims)`: the results for operands that are mapped along the axis, and their dims.
+    """
 
     linear: Flags
 
@@ -47,10 +50,6 @@ class Derived:
 
     def __corejax_rule__(self, hook: str) -> str:
         return self.call.__corejax_rule__(hook)  # type: ignore[no-any-return]
-
-    def map(self, axis: Axis, args: Sequence[Any], dims: Dims) -> Mapped:
-        """The results for operands that are mapped along the axis."""
-        raise NotImplementedError
 
 
 class TangentCall(Derived):

@@ -24,20 +24,17 @@ from corejax.core import (
     aval_of,
     context,
     here,
-    instantiate,
     stage,
-    to_dim,
 )
-from corejax.errors import CorejaxNotImplementedError, CorejaxValueError
+from corejax.errors import CorejaxValueError
 from corejax.ir.surgery import select_outputs
 from corejax.plugin import Sample, carrying, define, hookimpl, not_linear, roles
+from corejax_control_flow import _scan_rules as rules
 from corejax_control_flow._scan_body import Body
 from corejax_control_flow._scan_checks import check_scan
 from corejax_control_flow._scan_lowering import Loop, lower_scan
 from corejax_control_flow._scan_rules import (
-    batched,
     body_of,
-    forward,
     shorter,
     simplified,
     split_body,
@@ -45,6 +42,7 @@ from corejax_control_flow._scan_rules import (
     with_body,
 )
 from corejax_control_flow._segments import Segments, avals_of, run_segments
+from corejax_control_flow._types import refuse_twice
 from corejax_control_flow.scanning import hoisted, run_scan, scan
 from corejax_control_flow.segmented_scanning import segmented_scan
 
@@ -92,27 +90,14 @@ class CheckpointedScan:
 
     @hookimpl
     def jvp(self, primals: Any, tangents: Any, *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any) -> Any:
-        body = Body(jaxpr, num_consts, num_carry)
-        found = forward(body, carrying.nonzero(tangents))
-        const_dots, carry_dots, x_dots = body.operands(tangents)
-        carry_dots = [instantiate(t) if nz else t for t, nz in zip(carry_dots, found.carry_nonzero, strict=True)]
-        operands = carrying.with_tangents(body.operands(primals), (const_dots, carry_dots, x_dots))
-        outs = _run(*hoisted(found.body, operands, params["length"]), **params)
-        return carrying.part_tangents(outs, (found.carry_nonzero, found.ys_nonzero))
+        def run(body: Body, operands: list[Any]) -> list[Any]:
+            return _run(*hoisted(body, operands, params["length"]), **params)
+        return rules.jvp(Body(jaxpr, num_consts, num_carry), primals, tangents, run)
 
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any
              ) -> Any:
-        body = Body(jaxpr, num_consts, num_carry)
-        consts, carry, xs = body.operands(args)
-        const_dims, carry_dims, x_dims = body.operands(dims)
-        xs = [to_dim(x, d, 1, axis.size) if d == 0 else x for x, d in zip(xs, x_dims, strict=True)]
-        slice_dims = [None if d is None else d - 1 if d else 0 for d in x_dims]
-        found = batched(body, axis.size, axis.name, (*const_dims, *carry_dims, *slice_dims))
-        carry = [x if wanted is None else to_dim(x, d, wanted, axis.size)
-                 for x, d, wanted in zip(carry, carry_dims, found.carry, strict=True)]
-        outs = _run(found.body, [*consts, *carry, *xs], **params)
-        return outs, [*found.carry, *[None if d is None else d + 1 for d in found.ys]]
+        return rules.vmap(Body(jaxpr, num_consts, num_carry), axis, args, dims, partial(_run, **params))
 
     @hookimpl
     def xla_translation(self, ctx: Any, args: Any, *, jaxpr: Jaxpr, length: int, reverse: bool, num_consts: int,
@@ -122,12 +107,10 @@ class CheckpointedScan:
     @hookimpl
     def partial_eval(self, eqn: Any, unknown_in: Any) -> Any:
         body, params, unknown = body_of(eqn), eqn.params, tuple(unknown_in)
-        if eqn.effects:
-            raise CorejaxNotImplementedError(
-                "scan: with checkpoint_every, the effects of the body would happen twice in reverse mode",
-                primitive="checkpointed_scan", hook="partial_eval", wanted="a body without effects", where=here(),
-                got=f"the effects {', '.join(sorted(map(str, eqn.effects)))}",
-                todo="leave out checkpoint_every, or move the effects out of the loop")
+        refuse_twice(
+            eqn.effects, "scan: with checkpoint_every, the effects of the body would happen twice in reverse mode",
+            "leave out checkpoint_every, or move the effects out of the loop", primitive="checkpointed_scan",
+            hook="partial_eval", wanted="a body without effects")
         split = split_body(body, unknown)
         if not split.fresh_avals or not params["length"]:  # then nothing would be kept in any case
             fresh = [stacked(aval, params["length"]) for aval in split.fresh_avals]

@@ -29,10 +29,11 @@ from corejax.core import (
     transpose_jaxpr,
     vmap_jaxpr,
 )
-from corejax.errors import CorejaxNotImplementedError, CorejaxTypeError
+from corejax.errors import CorejaxTypeError
 from corejax.ir.surgery import dce, select_outputs
 from corejax.plugin import Sample, carrying, define, hookimpl
 from corejax_control_flow._known_calls import Origin, stage_known
+from corejax_control_flow._types import refuse_twice
 
 __all__ = ["checkpoint_call"]
 
@@ -111,12 +112,9 @@ class CheckpointCall:
     @hookimpl
     def partial_eval(self, eqn: JaxprEqn, unknown_in: Any) -> Any:
         jaxpr: Jaxpr = eqn.params["jaxpr"]
-        if jaxpr.effects:
-            raise CorejaxNotImplementedError(
-                "checkpoint: in reverse mode, the effects of the function would happen twice",
-                primitive="checkpoint_call", hook="partial_eval", wanted="a function without effects", where=here(),
-                got=f"the effects {', '.join(sorted(map(str, jaxpr.effects)))}",
-                todo="move the effects out of the checkpointed function")
+        refuse_twice(jaxpr.effects, "checkpoint: in reverse mode, the effects of the function would happen twice",
+                     "move the effects out of the checkpointed function", primitive="checkpoint_call",
+                     hook="partial_eval", wanted="a function without effects")
         policy = eqn.params["policy"]
         split = _whole_again(jaxpr, tuple(unknown_in)) if policy is None else _but_saved(
             jaxpr, tuple(unknown_in), policy)

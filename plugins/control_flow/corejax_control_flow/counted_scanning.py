@@ -17,28 +17,24 @@ from corejax.core import (
     Atom,
     Jaxpr,
     JaxprEqn,
-    Linear,
     ShapedArray,
     Var,
     aval_of,
     eval_jaxpr,
     here,
-    instantiate,
     stage,
     to_dim,
     vmap_jaxpr,
 )
 from corejax.errors import CorejaxNotImplementedError, CorejaxTypeError
 from corejax.plugin import Sample, carrying, define, hookimpl, roles
+from corejax_control_flow import _scan_rules as rules
 from corejax_control_flow._bounded_steps import filled_rows, first_active, names_axis, where_active
 from corejax_control_flow._scan_body import Body
 from corejax_control_flow._scan_checks import check_scan
 from corejax_control_flow._scan_lowering import Loop
 from corejax_control_flow._scan_rules import (
-    backward,
-    batched,
     body_of,
-    forward,
     shorter,
     simplified,
     split_body,
@@ -87,73 +83,42 @@ class CountedScan:
 
     @hookimpl
     def jvp(self, primals: Any, tangents: Any, *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any) -> Any:
-        body = Body(jaxpr, num_consts, num_carry)
-        count, *primals = primals
-        _, *tangents = tangents
-        found = forward(body, carrying.nonzero(tangents))
-        const_dots, carry_dots, x_dots = body.operands(tangents)
-        carry_dots = [instantiate(t) if nz else t for t, nz in zip(carry_dots, found.carry_nonzero, strict=True)]
-        operands = carrying.with_tangents(body.operands(primals), (const_dots, carry_dots, x_dots))
-        outs = run_counted(found.body, count, operands, **params)
-        return carrying.part_tangents(outs, (found.carry_nonzero, found.ys_nonzero))
+        run = _counting(primals[0], **params)
+        return rules.jvp(Body(jaxpr, num_consts, num_carry), primals[1:], tangents[1:], run)
 
     @hookimpl
     def transpose(self, cotangents: Any, args: Any, *, jaxpr: Jaxpr, length: int, reverse: bool, num_consts: int,
                   num_carry: int) -> Any:
-        body = Body(jaxpr, num_consts, num_carry)
-        count, *args = args
-        consts, carry, xs = body.operands(args)
-        linear = (*[type(x) is Linear for x in consts], *[True] * num_carry, *[type(x) is Linear for x in xs])
-        found = backward(body, linear, carrying.nonzero(cotangents))
-        ct_carry, ct_ys = body.results(cotangents)
-        lin_consts = [x for x in consts if type(x) is Linear]
-        operands = [
-            *[x for x in consts if type(x) is not Linear],
-            *[roles.zeros(x.aval.tangent) for x, nz in zip(lin_consts, found.consts_nonzero, strict=True) if nz],
-            *[instantiate(ct) for ct, nz in zip(ct_carry, found.carry_nonzero, strict=True) if nz],
-            *carrying.without_zeros(ct_ys), *[x for x in xs if type(x) is not Linear]]
-        outs = iter(run_counted(found.body, count, operands, length=length, reverse=not reverse))
-        ct_consts, ct_init, ct_xs = [
-            [next(outs) if nz else None for nz in flags]
-            for flags in (found.consts_nonzero, found.carry_nonzero, found.xs_nonzero)]
-        of_consts, of_xs = iter(ct_consts), iter(ct_xs)
-        return [None, *[next(of_consts) if type(x) is Linear else None for x in consts],
-                *[ct if type(x) is Linear else None for x, ct in zip(carry, ct_init, strict=True)],
-                *[next(of_xs) if type(x) is Linear else None for x in xs]]
+        run = _counting(args[0], length=length, reverse=not reverse)
+        return [None, *rules.transpose(Body(jaxpr, num_consts, num_carry), cotangents, args[1:], run)]
 
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, jaxpr: Jaxpr, length: int, num_consts: int, num_carry: int,
              **params: Any) -> Any:
         body = Body(jaxpr, num_consts, num_carry)
-        count, *rest = args
-        count_dim, *dims = dims
-        consts, carry, xs = body.operands(rest)
-        const_dims, carry_dims, x_dims = body.operands(dims)
-        xs = [to_dim(x, d, 1, axis.size) if d == 0 else x for x, d in zip(xs, x_dims, strict=True)]
-        slice_dims = [None if d is None else d - 1 if d else 0 for d in x_dims]
+        count, count_dim = args[0], dims[0]
         if count_dim is not None:
             count = to_dim(count, count_dim, 0, axis.size)
         if count_dim is None or len(aval_of(count).shape) > 1:  # steps that aren't counted change nothing as it is
-            found = batched(body, axis.size, axis.name, (*const_dims, *carry_dims, *slice_dims))
-            body, carry_out, ys_out = found
-        else:
-            if names_axis(jaxpr, axis.name):
-                raise CorejaxNotImplementedError(
-                    "bounded_while_loop: rows that end at different steps can't be added up or exchanged in a "
-                    "derivative that is mapped", primitive=self.name, hook="vmap", where=here(),
-                    got=f"a step with a collective along {axis.name!r}",
-                    wanted="a condition that is the same for all rows, or a step of each row's own",
-                    todo="differentiate the mapped loop instead of mapping its derivative: grad(vmap(...))")
-            front = [None if d is None else 0 for d in slice_dims]
-            xs = [x if d is None else to_dim(x, d + 1, 1, axis.size) for x, d in zip(xs, slice_dims, strict=True)]
-            body, ys_out = _masked(body, axis.size, axis.name, (*const_dims, *front), count_type(length))
-            carry_out = [0] * num_carry
-            spare = _first_rows(count, carrying.marked(xs, [d is not None for d in front]), axis.size)
-            consts, xs = [count, *spare, *consts], [lax.iota(count_type(length).dtype, length), *xs]
-        carry = [x if wanted is None else to_dim(x, d, wanted, axis.size)
-                 for x, d, wanted in zip(carry, carry_dims, carry_out, strict=True)]
-        outs = run_counted(body, count, [*consts, *carry, *xs], length=length, **params)
-        return outs, [*carry_out, *[None if d is None else d + 1 for d in ys_out]]
+            return rules.vmap(body, axis, args[1:], dims[1:], _counting(count, length=length, **params))
+        if names_axis(jaxpr, axis.name):
+            raise CorejaxNotImplementedError(
+                "bounded_while_loop: rows that end at different steps can't be added up or exchanged in a derivative "
+                "that is mapped", primitive=self.name, hook="vmap", where=here(),
+                got=f"a step with a collective along {axis.name!r}",
+                wanted="a condition that is the same for all rows, or a step of each row's own",
+                todo="differentiate the mapped loop instead of mapping its derivative: grad(vmap(...))")
+        consts, carry, xs = body.operands(args[1:])
+        const_dims, carry_dims, x_dims = body.operands(dims[1:])
+        xs, slice_dims = rules.rows_first(xs, x_dims, axis.size)
+        xs = [x if d is None else to_dim(x, d + 1, 1, axis.size) for x, d in zip(xs, slice_dims, strict=True)]
+        front = [None if d is None else 0 for d in slice_dims]
+        body, ys_out = _masked(body, axis.size, axis.name, (*const_dims, *front), count_type(length))
+        spare = _first_rows(count, carrying.marked(xs, [d is not None for d in front]), axis.size)
+        carry = [to_dim(x, d, 0, axis.size) for x, d in zip(carry, carry_dims, strict=True)]
+        operands = [count, *spare, *consts, *carry, lax.iota(count_type(length).dtype, length), *xs]
+        outs = run_counted(body, count, operands, length=length, **params)
+        return outs, [*[0] * num_carry, *[None if d is None else d + 1 for d in ys_out]]
 
     @hookimpl
     def xla_translation(self, ctx: Any, args: Any, *, jaxpr: Jaxpr, length: int, reverse: bool, num_consts: int,
@@ -221,6 +186,11 @@ def run_counted(body: Body, count: Any, operands: Sequence[Any], *, length: int,
     found = _bind(smaller.body, count, [operands[i] for i in smaller.operands], length, reverse)
     return [found[i] if where == "result" else operands[i] if where == "operand" else
             _repeated(operands[i], count, length) for where, i in smaller.results]
+
+
+def _counting(count: Any, **params: Any) -> rules.Run:
+    """Binds a counted scan to a body and operands."""
+    return lambda body, operands: run_counted(body, count, operands, **params)
 
 
 def _repeated(x: Any, count: Any, length: int) -> Any:

@@ -14,10 +14,8 @@ from corejax.core import (
     Array,
     Jaxpr,
     Linear,
-    ShapedArray,
     Zero,
     aval_of,
-    eval_jaxpr,
     flatten,
     here,
     instantiate,
@@ -35,13 +33,14 @@ from corejax.plugin import Sample, carrying, define, hookimpl, roles
 from corejax_control_flow._closures import Reached
 from corejax_control_flow._linear_rules import MappedLinear, UserLinear, check_inexact
 from corejax_control_flow._outer_values import opened, outer_values
+from corejax_control_flow._ruled_calls import RuledCall
 
 __all__ = ["linear_call"]
 
 Flags = carrying.Flags
 
 
-class LinearCall:
+class LinearCall(RuledCall):
     """`linear_call(fun, fun_transpose, residual_args, linear_args)`: `fun(residual_args, linear_args)`.
 
     `fun` is linear in its second argument. `fun_transpose(residual_args, ct)` is its transpose: from something like the
@@ -58,10 +57,6 @@ Array(0.5, dtype=float64, weak_type=True)))
     """
 
     name = "linear_call"
-    tracks_varying = True
-    operands = ("*operands",)
-    multiple_results = True
-    symbolic_zeros = True
 
     def function(self, bind: Any) -> Any:
         def linear_call(fun: Callable[[Any, Any], Any], fun_transpose: Callable[[Any, Any], Any], residual_args: Any,
@@ -86,17 +81,6 @@ Array(0.5, dtype=float64, weak_type=True)))
                               (out_tree, [a.tangent for a in jaxpr.out_avals]), found).closing_over(consts, variables)
             return out_tree.unflatten(bind(*consts, *xs, call=call, jaxpr=jaxpr))
         return linear_call
-
-    @hookimpl
-    def evaluate(self, args: Any, *, call: Any, jaxpr: Jaxpr) -> list[Any]:
-        if len(args) != len(jaxpr.invars):
-            carrying.check_operands("linear_call", jaxpr, [aval_of(x) for x in args])
-        return eval_jaxpr(jaxpr, (), *args)
-
-    @hookimpl
-    def abstract_eval(self, avals: Any, *, call: Any, jaxpr: Jaxpr) -> list[ShapedArray]:
-        carrying.check_operands("linear_call", jaxpr, avals)
-        return jaxpr.out_avals
 
     @hookimpl
     def jvp(self, primals: Any, tangents: Any, *, call: Any, jaxpr: Jaxpr) -> Any:
@@ -135,18 +119,6 @@ Array(0.5, dtype=float64, weak_type=True)))
         xs = [to_dim(x, d, 0, axis.size) for x, d in zip(args[n:], dims[n:], strict=True)]
         program, _ = vmap_jaxpr(jaxpr, axis.size, axis.name, [*dims[:n], *[0] * len(xs)], front)
         return _bind(MappedLinear(call, axis, dims[:n]), program, [*args[:n], *xs]), front
-
-    @hookimpl
-    def xla_translation(self, ctx: Any, args: Any, *, jaxpr: Jaxpr) -> Any:
-        return ctx.call(jaxpr, args)
-
-    @hookimpl
-    def effects(self, avals: Any, *, jaxpr: Jaxpr) -> frozenset[Any]:
-        return jaxpr.effects
-
-    def widened(self, axes: Sequence[Any], *, call: Any, jaxpr: Jaxpr) -> dict[str, Any]:
-        """The program for operands that vary along these axes of a mesh."""
-        return {"jaxpr": carrying.retyped(jaxpr, axes)}
 
     @hookimpl
     def pretty(self, *, call: Any, jaxpr: Jaxpr) -> Mapping[str, Any]:

@@ -21,7 +21,6 @@ from corejax.core import (
     EachTurn,
     Jaxpr,
     JaxprEqn,
-    Linear,
     ShapedArray,
     Staged,
     Var,
@@ -30,26 +29,22 @@ from corejax.core import (
     eval_jaxpr,
     flatten,
     here,
-    instantiate,
     named_scope,
     namer,
     paths_of,
     stage,
     stage_function,
-    to_dim,
     values,
     vmap_jaxpr,
 )
 from corejax.errors import ConcretizationError, CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.plugin import Sample, carrying, define, hookimpl, public, roles, shaping, structures
+from corejax_control_flow import _scan_rules as rules
 from corejax_control_flow._python_loops import Carried, mapped, scanned
 from corejax_control_flow._scan_body import Body
 from corejax_control_flow._scan_lowering import Loop, lower_scan
 from corejax_control_flow._scan_rules import (
-    backward,
-    batched,
     body_of,
-    forward,
     row_of,
     shorter,
     simplified,
@@ -127,52 +122,20 @@ class Scan:
         return [*carry, *[stacked(aval, length) for aval in ys]]
 
     @hookimpl
-    def jvp(self, primals: Any, tangents: Any, *, jaxpr: Jaxpr, length: int, reverse: bool, num_consts: int,
-            num_carry: int, unroll: int) -> Any:
-        body = Body(jaxpr, num_consts, num_carry)
-        found = forward(body, carrying.nonzero(tangents))
-        const_dots, carry_dots, x_dots = body.operands(tangents)
-        carry_dots = [instantiate(t) if nz else t for t, nz in zip(carry_dots, found.carry_nonzero, strict=True)]
-        operands = carrying.with_tangents(body.operands(primals), (const_dots, carry_dots, x_dots))
-        outs = run_scan(found.body, operands, length=length, reverse=reverse, unroll=unroll, hoisting=True)
-        return carrying.part_tangents(outs, (found.carry_nonzero, found.ys_nonzero))
+    def jvp(self, primals: Any, tangents: Any, *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any) -> Any:
+        run = partial(run_scan, hoisting=True, **params)
+        return rules.jvp(Body(jaxpr, num_consts, num_carry), primals, tangents, run)
 
     @hookimpl
-    def transpose(self, cotangents: Any, args: Any, *, jaxpr: Jaxpr, length: int, reverse: bool, num_consts: int,
-                  num_carry: int, unroll: int) -> Any:
-        body = Body(jaxpr, num_consts, num_carry)
-        consts, carry, xs = body.operands(args)
-        linear = (*[type(x) is Linear for x in consts], *[True] * num_carry, *[type(x) is Linear for x in xs])
-        found = backward(body, linear, carrying.nonzero(cotangents))
-        ct_carry, ct_ys = body.results(cotangents)
-        lin_consts = [x for x in consts if type(x) is Linear]
-        operands = [
-            *[x for x in consts if type(x) is not Linear],
-            *[roles.zeros(x.aval.tangent) for x, nz in zip(lin_consts, found.consts_nonzero, strict=True) if nz],
-            *[instantiate(ct) for ct, nz in zip(ct_carry, found.carry_nonzero, strict=True) if nz],
-            *carrying.without_zeros(ct_ys), *[x for x in xs if type(x) is not Linear]]
-        outs = iter(run_scan(found.body, operands, length=length, reverse=not reverse, unroll=unroll, hoisting=True))
-        ct_consts = iter([next(outs) if nz else None for nz in found.consts_nonzero])
-        ct_init = [next(outs) if nz else None for nz in found.carry_nonzero]
-        ct_xs = iter([next(outs) if nz else None for nz in found.xs_nonzero])
-        return [*[next(ct_consts) if type(x) is Linear else None for x in consts],
-                *[ct if type(x) is Linear else None for x, ct in zip(carry, ct_init, strict=True)],
-                *[next(ct_xs) if type(x) is Linear else None for x in xs]]
+    def transpose(self, cotangents: Any, args: Any, *, jaxpr: Jaxpr, num_consts: int, num_carry: int, reverse: bool,
+                  **params: Any) -> Any:
+        run = partial(run_scan, reverse=not reverse, hoisting=True, **params)
+        return rules.transpose(Body(jaxpr, num_consts, num_carry), cotangents, args, run)
 
     @hookimpl
-    def vmap(self, axis: Any, args: Any, dims: Any, *, jaxpr: Jaxpr, length: int, reverse: bool, num_consts: int,
-             num_carry: int, unroll: int) -> Any:
-        body = Body(jaxpr, num_consts, num_carry)
-        consts, carry, xs = body.operands(args)
-        const_dims, carry_dims, x_dims = body.operands(dims)
-        # the axis that is scanned over comes first; a batch axis after it stays where it is
-        xs = [to_dim(x, d, 1, axis.size) if d == 0 else x for x, d in zip(xs, x_dims, strict=True)]
-        slice_dims = [None if d is None else d - 1 if d else 0 for d in x_dims]
-        found = batched(body, axis.size, axis.name, (*const_dims, *carry_dims, *slice_dims))
-        carry = [x if wanted is None else to_dim(x, d, wanted, axis.size)
-                 for x, d, wanted in zip(carry, carry_dims, found.carry, strict=True)]
-        outs = run_scan(found.body, [*consts, *carry, *xs], length=length, reverse=reverse, unroll=unroll)
-        return outs, [*found.carry, *[None if d is None else d + 1 for d in found.ys]]
+    def vmap(self, axis: Any, args: Any, dims: Any, *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any
+             ) -> Any:
+        return rules.vmap(Body(jaxpr, num_consts, num_carry), axis, args, dims, partial(run_scan, **params))
 
     @hookimpl
     def xla_translation(self, ctx: Any, args: Any, *, jaxpr: Jaxpr, length: int, reverse: bool, num_consts: int,

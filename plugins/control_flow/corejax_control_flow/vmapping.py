@@ -19,23 +19,21 @@ from corejax import lax
 from corejax.core import (
     Jaxpr,
     Linear,
-    ShapedArray,
     Zero,
     aval_of,
     dtypes,
-    eval_jaxpr,
     flatten,
-    here,
     instantiate,
     jvp_jaxpr,
     stage,
     transpose_jaxpr,
     vmap_jaxpr,
 )
-from corejax.errors import CorejaxNotImplementedError
 from corejax.ir.surgery import dce
 from corejax.plugin import Sample, carrying, define, hookimpl
 from corejax_control_flow._closures import Reached
+from corejax_control_flow._ruled_calls import RuledCall
+from corejax_control_flow._types import refuse_twice
 from corejax_control_flow._vmap_derivatives import LinearMap, TangentCall, TransposedCall
 from corejax_control_flow._vmap_rules import UserMap, VmapRule
 
@@ -44,7 +42,7 @@ __all__ = ["custom_vmap_call"]
 Flags = carrying.Flags
 
 
-class CustomVmapCall:
+class CustomVmapCall(RuledCall):
     """`custom_vmap_call(*operands, call=..., jaxpr=...)`: call a function that has a rule for vmap.
 
     `jaxpr` is its program, whose first operands may be values that it closes over; `call` holds the rule.
@@ -56,21 +54,6 @@ class CustomVmapCall:
 
     name = "custom_vmap_call"
     structural = True
-    tracks_varying = True
-    operands = ("*operands",)
-    multiple_results = True
-    symbolic_zeros = True
-
-    @hookimpl
-    def evaluate(self, args: Any, *, call: Any, jaxpr: Jaxpr) -> list[Any]:
-        if len(args) != len(jaxpr.invars):
-            carrying.check_operands("custom_vmap_call", jaxpr, [aval_of(x) for x in args])
-        return eval_jaxpr(jaxpr, (), *args)
-
-    @hookimpl
-    def abstract_eval(self, avals: Any, *, call: Any, jaxpr: Jaxpr) -> list[ShapedArray]:
-        carrying.check_operands("custom_vmap_call", jaxpr, avals)
-        return jaxpr.out_avals
 
     @hookimpl
     def jvp(self, primals: Any, tangents: Any, *, call: Any, jaxpr: Jaxpr) -> Any:
@@ -85,7 +68,9 @@ class CustomVmapCall:
                 instantiate(t) if linear else x for x, t, linear in zip(primals, tangents, call.linear, strict=True)
             ]), inexact)
         else:
-            _check_effects(jaxpr)
+            refuse_twice(jaxpr.effects, "custom_vmap: for the derivative, the effects of the function would happen "
+                         "twice", "move the effects out of the function; or put custom_jvp or custom_vjp around it",
+                         primitive="custom_vmap_call", hook="jvp", wanted="a function without effects")
             dots = _bind(TangentCall(call, nonzero, inexact), _tangents(jaxpr, nonzero, inexact),
                          [*primals, *carrying.without_zeros(tangents)])
         return outs, carrying.with_zeros(dots, inexact, [aval.tangent for aval in jaxpr.out_avals])
@@ -111,18 +96,6 @@ class CustomVmapCall:
             program, _ = vmap_jaxpr(jaxpr, axis.size, axis.name, dims, front)
             return _bind(LinearMap(call, axis, dims), program, args), front
         return call.map(axis, args, dims)
-
-    @hookimpl
-    def xla_translation(self, ctx: Any, args: Any, *, jaxpr: Jaxpr) -> Any:
-        return ctx.call(jaxpr, args)
-
-    @hookimpl
-    def effects(self, avals: Any, *, jaxpr: Jaxpr) -> frozenset[Any]:
-        return jaxpr.effects
-
-    def widened(self, axes: Sequence[Any], *, call: Any, jaxpr: Jaxpr) -> dict[str, Any]:
-        """The program for operands that vary along these axes of a mesh."""
-        return {"jaxpr": carrying.retyped(jaxpr, axes)}
 
     @hookimpl
     def pretty(self, *, call: Any, jaxpr: Jaxpr) -> Mapping[str, Any]:
@@ -161,12 +134,3 @@ def _tangents(jaxpr: Jaxpr, nonzero: Flags, inexact: Flags) -> Jaxpr:
     dual, _ = jvp_jaxpr(jaxpr, nonzero, inexact)
     used = (*[False] * len(jaxpr.outvars), *[True] * sum(inexact))
     return dce(dual, used, True)[0]
-
-
-def _check_effects(jaxpr: Jaxpr) -> None:
-    if jaxpr.effects:
-        raise CorejaxNotImplementedError(
-            "custom_vmap: for the derivative, the effects of the function would happen twice",
-            primitive="custom_vmap_call", hook="jvp", wanted="a function without effects", where=here(),
-            got=f"the effects {', '.join(sorted(map(str, jaxpr.effects)))}",
-            todo="move the effects out of the function; or put custom_jvp or custom_vjp around it")

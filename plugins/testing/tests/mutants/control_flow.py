@@ -53,8 +53,8 @@ MUTANTS = (
     *mutants_of("scan", SCAN, "Scan", (
         ("abstract_eval", "shape", "stacked(aval, length) for aval in ys]]", "aval for aval in ys]]"),
         ("abstract_eval", "refusal", "_check(body, avals, length, unroll)", "pass"),
-        ("jvp", "order", "found.body, operands, length=length, reverse=reverse",
-         "found.body, operands, length=length, reverse=not reverse"),
+        ("jvp", "order", "run_scan, hoisting=True, **params",
+         "run_scan, hoisting=True, **{**params, 'reverse': not params['reverse']}"),
     )),
     *mutants_of("scan", KIT, "part_tangents", (
         ("jvp", "swapped operands", "for x, nz in zip(group, flags, strict=True)]",
@@ -66,18 +66,25 @@ MUTANTS = (
     )),
     *mutants_of("scan", SCAN, "Scan", (
         ("transpose", "order", "reverse=not reverse", "reverse=reverse"),
+    )),
+    *mutants_of("scan", SCAN_RULES, "", (
         ("transpose", "lost cotangent", "[next(ct_consts) if type(x) is Linear else None for x in consts]",
          "[None for x in consts]"),
         ("transpose", "order", "ct_init = [next(outs) if nz else None for nz in found.carry_nonzero]",
          "ct_init = [next(outs) if nz else None for nz in found.carry_nonzero][::-1]"),
-        ("vmap", "axis", "to_dim(x, d, 1, axis.size) if d == 0", "to_dim(x, d, 1, axis.size) if d == 1"),
-        ("vmap", "off by one", "None if d is None else d - 1 if d else 0 for d in x_dims",
-         "None if d is None else d for d in x_dims"),
+        ("vmap", "axis", "to_dim(x, d, 1, size) if d == 0", "to_dim(x, d, 1, size) if d == 1"),
+        ("vmap", "off by one", "None if d is None else d - 1 if d else 0 for d in dims",
+         "None if d is None else d for d in dims"),
         ("vmap", "off by one", "d + 1 for d in found.ys", "d for d in found.ys"),
-        ("vmap", "param", "*xs], length=length, reverse=reverse, unroll=unroll)\n        return outs, [*found",
-         "*xs], length=length, reverse=False, unroll=unroll)\n        return outs, [*found"),
+    )),
+    *mutants_of("scan", SCAN, "Scan.vmap", (
+        ("vmap", "param", "partial(run_scan, **params)", "partial(run_scan, **{**params, 'reverse': False})"),
+    )),
+    *mutants_of("scan", SCAN_RULES, "vmap", (
         ("vmap", "missing case", "x if wanted is None else to_dim(x, d, wanted, axis.size)",
          "x if wanted is None or d is None else to_dim(x, d, wanted, axis.size)"),
+    )),
+    *mutants_of("scan", SCAN, "Scan", (
         ("xla_translation", "order", "Loop(ctx, jaxpr, length, reverse,", "Loop(ctx, jaxpr, length, not reverse,"),
         ("xla_translation", "param", "args, unroll)", "args, 1)",
          "unrolling changes how fast a loop is and nothing else"),

@@ -60,12 +60,12 @@ MUTANTS = (
          "elif type(atoms[0]) is Literal:"),
     )),
 
-    *mutants_of("scan", SCAN, "Scan.jvp", (
+    *mutants_of("scan", SCAN_RULES, "jvp", (
         ("jvp", "missing case",
          "carry_dots = [instantiate(t) if nz else t for t, nz in zip(carry_dots, found.carry_nonzero, strict=True)]",
          "carry_dots = list(carry_dots)"),
     )),
-    *mutants_of("scan", SCAN, "Scan.transpose", (
+    *mutants_of("scan", SCAN_RULES, "transpose", (
         ("transpose", "missing case",
          "*[instantiate(ct) for ct, nz in zip(ct_carry, found.carry_nonzero, strict=True) if nz],",
          "*carrying.without_zeros(ct_carry),"),
