@@ -23,9 +23,9 @@ JAX = {module: names.split() for module,
                                                              ).items()}
 
 #: Names of jax.numpy that stay missing, each with the reason.
-MISSING: dict[str, str] = dict.fromkeys(
-    ("int1", "int2", "int4", "uint1", "uint2", "uint4", "float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"),
-    "the kernel has no element types of less than a byte")
+MISSING: dict[str, str] = {
+    **dict.fromkeys(("int1", "uint1"), "a number of one bit is a boolean, as which NumPy prints it"),
+    **dict.fromkeys(("float6_e2m3fn", "float6_e3m2fn"), "the runtime has no such elements")}
 
 _OUT_OF_MEMORY = "it is about the memory of ndarrays, which arrays of corejax don't show"
 _TEXT = "arrays have no text, dates or records"

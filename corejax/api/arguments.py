@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from corejax.arrays.array import Array, as_array
-from corejax.arrays.storage import is_on_device
+from corejax.arrays.storage import host_in_order, is_on_device
 from corejax.base.avals import ShapedArray, Zero, aval_of
 from corejax.base.dtypes import PYTHON_SCALARS, float0, kind
 from corejax.base.errors import CorejaxIndexError, CorejaxTypeError, CorejaxValueError
@@ -121,4 +121,4 @@ def as_weak_as(x: object, aval: ShapedArray) -> Any:
     if type(x) is not Array:
         return roles.convert(x, aval.dtype, weak_type=True)
     aval = aval.invariant
-    return Array.from_device(x._buffer, aval) if is_on_device(x) else Array.from_host(x._host, aval)
+    return Array.from_device(x._buffer, aval) if is_on_device(x) else Array.from_host(host_in_order(x), aval)

@@ -8,6 +8,7 @@ something puts it on a device; the result of a compiled program holds the runtim
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from corejax.arrays.storage import (
     check_has_value,
     element,
     home_of,
+    host_in_order,
     in_order,
     is_in_order,
     is_on_device,
@@ -82,7 +84,10 @@ class Array(Stored, DataModel, Methods, metaclass=ArrayType):
         """Wrap an ndarray of exactly this type, which nobody else will write to; no copy, no check."""
         self: Array = new_array()
         self.aval = aval
-        self._host = host
+        if aval.dtype in dtypes.PACKED:
+            self._view = host
+        else:
+            self._host = host
         return self
 
     @staticmethod
@@ -90,7 +95,7 @@ class Array(Stored, DataModel, Methods, metaclass=ArrayType):
         """The same, of an ndarray that may be in another order than row-major."""
         self: Array = new_array()
         self.aval = aval
-        if type(host) is not np.ndarray or is_in_order(host):
+        if (type(host) is not np.ndarray or is_in_order(host)) and aval.dtype not in dtypes.PACKED:
             self._host = host
         else:
             self._view = host
@@ -225,8 +230,10 @@ class Array(Stored, DataModel, Methods, metaclass=ArrayType):
         # The buffer is dropped, not deleted: the runtime aborts the process if NumPy still uses a deleted one.
         on_device = is_on_device(self)
         self._buffer = DELETED
-        if not on_device and hasattr(self, "_host"):
-            del self._host
+        if not on_device:
+            for slot in ("_host", "_view"):
+                with suppress(AttributeError):  # it is in the other
+                    delattr(self, slot)
 
     def is_deleted(self) -> bool:
         """Whether it was deleted, or donated to a computation."""
@@ -292,9 +299,10 @@ class Array(Stored, DataModel, Methods, metaclass=ArrayType):
         if not self.aval.shape:
             raise scalar_error(self, "can't be iterated over")
         row = ShapedArray(self.aval.shape[1:], self.aval.dtype, self.aval.weak_type)
-        host = getattr(self, "_host", None)
+        host = None if is_on_device(self) else host_in_order(self)
         if host is not None:
-            return iter([Array.from_host(host[i, ...], row) for i in range(len(self))])
+            rows = np.asarray(host)
+            return iter([Array.from_host(rows[i, ...], row) for i in range(len(self))])
         home = home_of(self)
         if live(self).platform() != "cpu" or type(home.user_sharding) is not shardings.SingleDeviceSharding:
             return iter([self[i] for i in range(len(self))])
@@ -327,9 +335,8 @@ class Array(Stored, DataModel, Methods, metaclass=ArrayType):
 
     def __deepcopy__(self, memo: object) -> Array:
         # A separate array, since the original may be deleted, or donated to a program.
-        host = getattr(self, "_host", None)
-        if host is not None:
-            return Array.from_host(host, self.aval)
+        if not is_on_device(self):
+            return Array.from_host(host_in_order(self), self.aval)
         return Array.from_device(home_of(self).put_copy(self.aval, to_numpy(self)), self.aval)
 
 
@@ -442,7 +449,7 @@ def device_put(x: object, device: object = None) -> Array:
 def device_get(x: object) -> Any:
     """The array as a read-only ndarray in host memory; elements of packs' own types as an array there."""
     array = as_array(x, copy=False)
-    if array.aval.stored is array.aval:
+    if elements.find(array.aval.dtype) is None and array.aval.dtype != dtypes.float0:
         return numbers(array, "cj.device_get(x)")
     host = to_numpy(array)
     return Array.from_view(host, array.aval) if array.aval.shape else Array.from_host(host, array.aval)

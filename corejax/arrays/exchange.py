@@ -46,6 +46,9 @@ def to_dlpack(array: Array, stream: object, max_version: tuple[int, int] | None,
     if elements.find(array.aval.dtype) is not None:
         raise _refused(array, "DLPack has no such dtype", "elements of a pack's own", "numbers or booleans",
                        elements.refused(array.aval.dtype, "DLPack").todo or "")
+    if dtypes.bits_of(array.aval.dtype) < 8:
+        raise _refused(array, "DLPack has no such dtype", f"{dtypes.bits_of(array.aval.dtype)} bits each",
+                       "elements of at least a byte", "convert it first: x.astype('int8')")
     kind, number = device_of(array)
     if dl_device is not None and tuple(dl_device) not in ((kind, number), (CPU, 0)):
         raise _refused(array, f"it can't be exported to the DLPack device {tuple(dl_device)}", f"dl_device={dl_device}",

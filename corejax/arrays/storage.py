@@ -3,7 +3,8 @@
 `_host` holds an ndarray (or, for rank 0, perhaps a NumPy scalar), `_buffer` a buffer of the runtime; one is unset. The
 elements of `_host` are one after the other in memory, in row-major order: NumPy's loops over others round otherwise,
 and equal values shall have equal results. What moves elements without computing leaves an ndarray in another order, in
-the slot `_view`, until something computes with it: reading `_host` then copies it there.
+the slot `_view`, until something computes with it: reading `_host` then copies it there. Of elements of less than a
+byte, with which NumPy shall not compute, `_host` can't be read: they are in `_view`, in any order.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from corejax.arrays import devices
 from corejax.arrays.datamodel import DataModel
 from corejax.base import _jaxlib, elements
 from corejax.base.avals import Linear, ShapedArray, is_masked
-from corejax.base.dtypes import is_complex
+from corejax.base.dtypes import PACKED, is_complex
 from corejax.base.errors import (
     ConcretizationError,
     CorejaxIndexError,
@@ -41,7 +42,7 @@ class Stored:
 
     __slots__ = ("_host", "_buffer", "_view")
     _host: Host
-    _view: np.ndarray
+    _view: Host
     _buffer: Buffer
 
 
@@ -88,15 +89,26 @@ def _host_of_view(array: object) -> Host | None:
 
 
 def put_in_order(array: Stored) -> Host:
-    """Fill the slot `_host` of an array that is a view; raises AttributeError for one on a device."""
+    """Fill the slot `_host` of a view; raises AttributeError for an array on a device, or of less than a byte each."""
     found = host_in_any_order(array)
-    if found is None:
+    if found is None or found.dtype in PACKED:
         raise AttributeError("_host")
     if type(found) is np.ndarray and not is_in_order(found):
         array._host = found = read_only(found.copy())
         with suppress(AttributeError):
             del array._view
     return found
+
+
+def host_in_order(array: Stored) -> Host:
+    """The value of an array in host memory, of any dtype, in row-major order."""
+    try:
+        return array._host
+    except AttributeError:
+        found = host_in_any_order(array)
+    if found is None:
+        raise AttributeError("_host")
+    return in_order(found) if type(found) is np.ndarray else found
 
 
 def live(array: Array) -> Buffer:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corejax.base import ending
+from corejax.base import dtypes, ending
 from corejax.base.errors import CorejaxAttributeError, CorejaxImportError
 
 if TYPE_CHECKING:  # the stubs that jaxlib ships; it has none for the runtime
@@ -415,7 +415,7 @@ def buffer_to_numpy(buffer: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.
     The ndarray keeps the memory alive even if the buffer is deleted. The runtime's own conversion takes 155 µs for each
     new buffer, and anything else that looks at the parts of an array (its address, its size) imports jax.
     """
-    if buffer.platform() != "cpu":
+    if buffer.platform() != "cpu" or dtypes.bits_of(dtype) < 8:  # the protocol has no such type
         copied: np.ndarray = buffer._single_device_array_to_np_array_did_copy()[0]
         return copied
     if dtype.num < _FIRST_USER_DTYPE:

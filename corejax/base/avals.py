@@ -99,8 +99,13 @@ class ShapedArray:
 
     @property
     def stored(self) -> ShapedArray:
-        """The type that represents it on a device: the same for numbers. float0 doesn't exist there, and is bool."""
-        return self if self.dtype.type is not np.void else _stored(self)
+        """The type that represents it on a device: the same for most numbers.
+
+        float0 doesn't exist there, and is bool. Integers of less than a byte are bytes: compilers take them, but not
+        all of their programs are right.
+        """
+        dtype = self.dtype
+        return self if dtype.type is not np.void and dtype not in dtypes.PACKED else _stored(self)
 
     @property
     def invariant(self) -> ShapedArray:
@@ -195,7 +200,7 @@ class Linear:
 def _stored(aval: ShapedArray) -> ShapedArray:
     element = elements.find(aval.dtype)
     if element is None:
-        return ShapedArray(aval.shape, dtypes.bool_, varying=aval.varying)
+        return ShapedArray(aval.shape, dtypes.PACKED.get(aval.dtype, dtypes.bool_), varying=aval.varying)
     return ShapedArray((*aval.shape, *element.trailing), element.physical, varying=aval.varying)
 
 

@@ -1,7 +1,8 @@
 """Dtypes: their names, the kinds that the kernel distinguishes, and the only promotion function.
 
-Dtypes are NumPy's, with bfloat16 and the float8s of ml_dtypes; packs may declare more (`elements`). Nothing is silently
-narrowed. A Python scalar is *weak*: only its kind takes part in promotion, and it never widens other operands.
+Dtypes are NumPy's, with bfloat16, the float8s and some narrower ones of ml_dtypes; packs may declare more (`elements`).
+Nothing is silently narrowed. A Python scalar is *weak*: only its kind takes part in promotion, and it never widens
+other operands.
 """
 
 from __future__ import annotations
@@ -40,18 +41,24 @@ bfloat16 = np.dtype(ml_dtypes.bfloat16)
 _FLOAT8 = tuple(np.dtype(getattr(ml_dtypes, name)) for name in (
     "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
     "float8_e5m2fnuz", "float8_e8m0fnu") if hasattr(ml_dtypes, name))
-_FLOATS = frozenset((*_FLOAT8, bfloat16, np.dtype(np.float16), float32, float64))
+_FLOAT4 = np.dtype(ml_dtypes.float4_e2m1fn)
+_FLOATS = frozenset((_FLOAT4, *_FLOAT8, bfloat16, np.dtype(np.float16), float32, float64))
 _COMPLEXES = frozenset((complex64, complex128))
-_SIGNED = frozenset(np.dtype(f"int{n}") for n in (8, 16, 32, 64))
-_UNSIGNED = frozenset(np.dtype(f"uint{n}") for n in (8, 16, 32, 64))
+_BITS = {np.dtype(getattr(ml_dtypes, name, name)): int(name.lstrip("uint"))
+         for name in [f"{sign}int{n}" for sign in ("", "u") for n in (2, 4, 8, 16, 32, 64)]}
+_SIGNED = frozenset(dtype for dtype in _BITS if not dtype.name.startswith("u"))
+_UNSIGNED = frozenset(_BITS) - _SIGNED
+
+#: Integers of less than a byte, each with the dtype of the bytes as which programs store them. NumPy computes with them
+#: in its own way or not at all, so only programs do.
+PACKED = {dtype: np.dtype(np.int8 if dtype in _SIGNED else np.uint8) for dtype, bits in _BITS.items() if bits < 8}
 
 _SHORT: dict[np.dtype, str] = {
     bool_: "bool", bfloat16: "bf16", float0: "float0",
-    **{np.dtype(f"int{n}"): f"i{n}" for n in (8, 16, 32, 64)},
-    **{np.dtype(f"uint{n}"): f"u{n}" for n in (8, 16, 32, 64)},
+    **{dtype: dtype.name.replace("uint", "u").replace("int", "i") for dtype in _BITS},
     **{np.dtype(f"float{n}"): f"f{n}" for n in (16, 32, 64)},
     complex64: "c64", complex128: "c128",
-    **{dtype: "f8_" + dtype.name.removeprefix("float8_") for dtype in _FLOAT8},
+    **{dtype: dtype.name.replace("float", "f") for dtype in (*_FLOAT8, _FLOAT4)},
 }
 _LONG = {short: dtype for dtype, short in _SHORT.items()}
 
@@ -173,7 +180,23 @@ def canonical(dtype: Any) -> np.dtype:
 
 def kind(dtype: np.dtype) -> str:
     """`b`, `i`, `u`, `f` or `c`; `V` for float0, and `E` for elements of packs' own types."""
-    return "f" if dtype in _FLOATS else dtype.kind if dtype.kind != "V" or dtype is float0 else "E"
+    if dtype.kind != "V" or dtype is float0:
+        return dtype.kind
+    return "f" if dtype in _FLOATS else "E" if dtype not in _BITS else "i" if dtype in _SIGNED else "u"
+
+
+def bits_of(dtype: np.dtype) -> int:
+    """How many bits a number has.
+
+    >>> bits_of(np.dtype("int16")), bits_of(np.dtype(ml_dtypes.int4))
+    (16, 4)
+    """
+    return _BITS.get(dtype) or (4 if dtype is _FLOAT4 else 8 * dtype.itemsize)
+
+
+def integer_limits(dtype: np.dtype) -> Any:
+    """The `min` and `max` of an integer dtype, as `np.iinfo` has them, which knows NumPy's own only."""
+    return np.iinfo(dtype) if dtype not in PACKED else ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]
 
 
 def is_float(dtype: np.dtype) -> bool:
@@ -205,12 +228,12 @@ def default_dtype(kind_: str) -> np.dtype:
 # Promotion is the least upper bound in this graph. Bare kinds ('i*', 'f*', 'c*') are the weak types.
 _ABOVE: dict[Any, tuple[Any, ...]] = {
     bool_: ("i*",),
-    "i*": (np.dtype("uint8"), np.dtype("int8")),
+    "i*": (np.dtype("uint8"), np.dtype("int8"), *PACKED),
     **{np.dtype(f"uint{n}"): (np.dtype(f"uint{2 * n}"), np.dtype(f"int{2 * n}")) for n in (8, 16, 32)},
     **{np.dtype(f"int{n}"): (np.dtype(f"int{2 * n}"),) for n in (8, 16, 32)},
     np.dtype("uint64"): ("f*",), int64: ("f*",),
-    "f*": (*_FLOAT8, bfloat16, np.dtype(np.float16), "c*"),
-    **dict.fromkeys(_FLOAT8, ()),
+    "f*": (_FLOAT4, *_FLOAT8, bfloat16, np.dtype(np.float16), "c*"),
+    **dict.fromkeys((*PACKED, _FLOAT4, *_FLOAT8), ()),
     bfloat16: (float32,), np.dtype(np.float16): (float32,),
     float32: (float64, complex64), float64: (complex128,),
     "c*": (complex64,), complex64: (complex128,), complex128: (),
@@ -271,6 +294,8 @@ def maker(dtype: np.dtype) -> Callable[[Any], Any]:
     make: Callable[[Any], Any] = dtype.type
     if dtype.isbuiltin != 1 and is_float(dtype):  # which take no integers of more than 64 bits
         return lambda value: make(float(value))
+    if dtype in PACKED:  # which wrap around
+        return lambda value: make(_in_range(value, dtype))
     if dtype.char not in "efF":
         return make
     quietly = np.errstate(over="ignore")(make)
@@ -296,9 +321,14 @@ def check_python_int(value: int, dtype: np.dtype) -> None:
     """Raise if `dtype` can't hold a Python integer."""
     if not is_integer(dtype):
         return
-    info = np.iinfo(dtype)
+    info = integer_limits(dtype)
     if not info.min <= value <= info.max:
         raise _misfit(value, dtype)
+
+
+def _in_range(value: int, dtype: np.dtype) -> int:
+    check_python_int(value, dtype)
+    return value
 
 
 def shown(value: object) -> str:
@@ -310,7 +340,7 @@ def shown(value: object) -> str:
 
 def _misfit(value: complex, dtype: np.dtype) -> CorejaxOverflowError:
     if is_integer(dtype):
-        info = np.iinfo(dtype)
+        info = integer_limits(dtype)
         wanted, todo = f"{info.min} to {info.max}", "use a wider dtype or a float"
     else:
         wanted, todo = "a number in the range of float64", "compute with it in Python"

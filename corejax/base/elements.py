@@ -185,14 +185,16 @@ def named(name: str) -> ElementType:
 
 def to_host(stored: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """A read-only array of `dtype`, from what a device has stored of it."""
-    elements = _declared[dtype].of(stored)
+    elements = stored.astype(dtype) if dtype in dtypes.PACKED else _declared[dtype].of(stored)
     elements.flags.writeable = False
     return elements
 
 
 def of_stored(host: np.ndarray | np.generic) -> Any:
-    """What a device stores of an array in host memory: the array itself, if it holds numbers."""
-    element = find(host.dtype)
+    """What a device stores of an array in host memory: mostly the array itself, if it holds numbers."""
+    element, as_bytes = find(host.dtype), dtypes.PACKED.get(host.dtype)
+    if as_bytes is not None:
+        return host.astype(as_bytes)
     return host if element is None else element.stored(host)  # type: ignore[arg-type]
 
 

@@ -84,7 +84,8 @@ def iinfo(int_type: Any) -> np.iinfo[Any]:
         raise CorejaxValueError(f"iinfo: {dtypes.long_name(found)} is not an integer dtype", where=here(),
                                 got=dtypes.long_name(found), wanted="an integer dtype",
                                 todo="use finfo for floating-point dtypes")
-    return np.iinfo(found)
+    limits: np.iinfo[Any] = dtypes.integer_limits(found)
+    return limits
 
 
 @public

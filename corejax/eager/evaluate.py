@@ -30,6 +30,7 @@ else:
 
 
 ndarray = np.ndarray
+_PACKED = dtypes.PACKED
 
 #: A host array may hold an ndarray, or for a 0-d value one of these NumPy scalars, as returned by a ufunc. Scalars are
 #: immutable, and a ufunc of scalars takes half the time.
@@ -184,6 +185,8 @@ class EvalTrace(Trace):
         try:
             if params:
                 expected = primitive.infer(avals, params)
+                if type(expected) is ShapedArray and expected.dtype in _PACKED:
+                    return self._process_compiled(primitive, args, params)
                 out = self.run(impl, data, **params)
             else:
                 expected = primitive.inferred(avals) or primitive.infer(avals, params)
@@ -234,6 +237,7 @@ class EvalTrace(Trace):
                 x = as_operand(primitive, i, x)
             elif is_on_device(x):
                 on_device = True
+            on_device |= x.aval.dtype in _PACKED
             arrays.append(x)
         if on_device:
             return dispatch.apply_primitive(primitive, arrays, params)

@@ -16,7 +16,7 @@ import numpy as np
 
 from corejax.arrays.array import Array
 from corejax.arrays.storage import to_numpy
-from corejax.base import elements
+from corejax.base import dtypes, elements
 from corejax.base.config import config
 from corejax.base.errors import CorejaxNotImplementedError, MissingRuleError
 from corejax.base.source import here, warn
@@ -134,17 +134,23 @@ def callback(primitive: Primitive) -> Rule:
                 wanted="a hook xla_translation, or decompose", todo="write one of them, or run it on the CPU")
         notify()
 
+        avals = ctx.avals_in
+
         def call(*operands: Any) -> Any:
             with np.errstate(all="ignore"):  # as in eager calls
                 assert primitive.impl is not None
+                operands = tuple([elements.to_host(x, aval.dtype) if aval.dtype in dtypes.PACKED else x
+                                  for x, aval in zip(operands, avals, strict=True)])
                 out = getattr(primitive.impl, "of_stored", primitive.impl)(operands, **params)
             outs = out if primitive.multiple_results else (out,)
             if not isinstance(outs, (list, tuple)):
                 return outs  # wrong: the caller raises the error
-            return [to_numpy(x) if type(x) is Array else x for x in outs]
+            outs = [to_numpy(x) if type(x) is Array else x for x in outs]
+            return [elements.of_stored(x) if getattr(x, "dtype", None) in dtypes.PACKED else x for x in outs]
 
         call.hook = "impl"  # type: ignore[attr-defined]
-        out_avals = [aval.stored if elements.find(aval.dtype) else aval for aval in ctx.avals_out]
+        out_avals = [aval.stored if elements.find(aval.dtype) or aval.dtype in dtypes.PACKED else aval
+                     for aval in ctx.avals_out]
         outs = ctx.callback(call, args, out_avals, before=notify)
         return outs if primitive.multiple_results else outs[0]
     return lowering

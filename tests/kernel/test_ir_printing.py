@@ -196,7 +196,9 @@ def bits(dtype: np.dtype) -> st.SearchStrategy[Any]:
         edge += [np.array(x).astype(dtype)[()] for x in (-0.0, np.inf, np.nan)]
     if dtype == dtypes.bool_:
         return st.sampled_from(edge)
-    return st.sampled_from(edge) | st.binary(min_size=size, max_size=size).map(lambda b: np.frombuffer(b, dtype)[0])
+    unused = 8 * size - dtypes.bits_of(dtype)  # above a number of less than a byte, in memory
+    return st.sampled_from(edge) | st.binary(min_size=size, max_size=size).map(
+        lambda b: np.frombuffer(bytes([b[0] >> unused, *b[1:]]), dtype)[0])
 
 
 numeric = [dtype for dtype in dtypes.ALL if dtype is not dtypes.float0]

@@ -38,9 +38,12 @@ def weak_scalar(value: object, dtype: np.dtype) -> Array | None:
     if _RANK[type(value)] > rank:
         return None
     try:
+        number = make(value)
+        if dtype in dtypes.PACKED:
+            return Array.from_host(number, aval)
         array = new_array()
         array.aval = aval
-        array._host = make(value)
+        array._host = number
         return array
     except OverflowError as error:
         shown = dtypes.shown(value)

@@ -42,6 +42,7 @@ from corejax.xla.lowering.donation import donation
 from corejax.xla.lowering.folding import DIVISIONS, divisible
 from corejax.xla.lowering.locations import LocatedRules
 from corejax.xla.lowering.nesting import Depth, order
+from corejax.xla.lowering.packed import in_range
 from corejax.xla.lowering.partitioning import Manual, Partitioning, Wanted
 from corejax.xla.lowering.types import Types, dense_attribute, describe_type
 
@@ -424,14 +425,14 @@ def lower_equations(ctx: Lowering, jaxpr: Jaxpr, env: dict[Any, Any]) -> list[An
             if not primitive.multiple_results:
                 if out is not ctx._made or out is None:
                     _check(ctx, out, wanted[0])
-                env[outvars[0]] = out
+                env[outvars[0]] = out if not types.packed else in_range(ctx, out, outvars[0].aval, primitive)
                 continue
             if not isinstance(out, Sequence) or len(out) != len(wanted):
                 raise wrong_lowering(eqn, len(out) if isinstance(out, Sequence) else type(out).__name__,
                              f"a sequence of {len(wanted)} values")
             for var, value, kind in zip(outvars, out, wanted, strict=True):
                 _check(ctx, value, kind)
-                env[var] = value
+                env[var] = value if not types.packed else in_range(ctx, value, var.aval, primitive)
     except CorejaxError as error:
         tell_where(error)
         raise

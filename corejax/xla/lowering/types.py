@@ -15,19 +15,22 @@ from corejax.base.errors import CorejaxTypeError
 class Types(dict[ShapedArray, Any]):
     """Maps an aval to its MLIR type in one context: a plain dict lookup after the first time."""
 
-    __slots__ = ("_elements", "_ir", "of_packs")
+    __slots__ = ("_elements", "_ir", "of_packs", "packed")
 
     def __init__(self, ir: Any) -> None:
         super().__init__()
         self._ir = ir
         #: Whether elements of packs' own types are among them.
         self.of_packs = False
+        #: Whether integers of less than a byte are.
+        self.packed = False
         self._elements: dict[np.dtype, Any] = {}
 
     def __missing__(self, aval: ShapedArray) -> Any:
         stored = aval.stored
         kind = self[aval] = self._ir.RankedTensorType.get(stored.shape, self.element(stored.dtype))
         self.of_packs |= elements.find(aval.dtype) is not None
+        self.packed |= aval.dtype in dtypes.PACKED
         return kind
 
     def element(self, dtype: np.dtype) -> Any:
@@ -46,7 +49,7 @@ class Types(dict[ShapedArray, Any]):
 
 def _element_type(ir: Any, dtype: np.dtype) -> Any:
     kind = dtypes.kind(dtype)
-    bits = 8 * dtype.itemsize
+    bits = dtypes.bits_of(dtype)
     if kind == "b":
         return ir.IntegerType.get_signless(1)
     if kind == "i":
@@ -56,7 +59,7 @@ def _element_type(ir: Any, dtype: np.dtype) -> Any:
     if kind == "c":
         return ir.ComplexType.get((ir.F32Type if bits == 64 else ir.F64Type).get())
     name = {"float16": "F16Type", "bfloat16": "BF16Type", "float32": "F32Type", "float64": "F64Type"}.get(
-        dtype.name, f"Float8{dtype.name.removeprefix('float8_').upper()}Type")
+        dtype.name, f"Float{dtype.name.removeprefix('float').replace('_', '').upper()}Type")
     if not hasattr(ir, name):
         raise CorejaxTypeError(f"the compiler has no type for {dtype.name}", got=dtype.name)
     return getattr(ir, name).get()

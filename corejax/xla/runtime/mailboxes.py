@@ -10,7 +10,7 @@ from collections.abc import Container, Sequence
 from itertools import accumulate
 from typing import Any
 
-from corejax.base import _jaxlib, elements
+from corejax.base import _jaxlib, dtypes, elements
 from corejax.base.avals import ShapedArray
 from corejax.xla.runtime.places import Place, address, memory_to_share
 
@@ -30,8 +30,9 @@ class Mailboxes:
 
     def __init__(self, avals: Sequence[ShapedArray], place: Place, donated: Container[int]) -> None:
         self.avals, self.place = avals, place
-        #: Whether each argument has a mailbox: not if the program overwrites it.
-        sizes = [aval.size * aval.dtype.itemsize if i not in donated else 0 for i, aval in enumerate(avals)]
+        #: Whether each argument has a mailbox: not if the program overwrites it, nor if the device packs it.
+        sizes = [aval.size * aval.dtype.itemsize if i not in donated and dtypes.bits_of(aval.stored.dtype) >= 8 else 0
+                 for i, aval in enumerate(avals)]
         sizes = [size if size <= _MOST_BYTES else 0 for size in sizes]
         self.fits = [size > 0 and together <= _MOST_TOGETHER
                      for size, together in zip(sizes, accumulate(sizes), strict=True)]

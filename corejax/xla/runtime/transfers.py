@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from corejax.arrays.array import Array, as_array
-from corejax.arrays.storage import buffer_of, host_of, is_on_device, live, to_numpy
+from corejax.arrays.storage import buffer_of, host_in_order, host_of, is_on_device, live, to_numpy
 from corejax.base import dtypes
 from corejax.base.avals import ShapedArray
 from corejax.xla.runtime import client
@@ -129,7 +129,7 @@ class Transfers:
         """The i-th argument in a form to write to a mailbox; None if it isn't a plain ndarray or scalar."""
         dtype = self.types[i][1]
         if type(x) is Array:
-            x = x._host
+            x = host_in_order(x)
         if type(x) is int:
             dtypes.check_python_int(x, dtype)
         return x if type(x) in _WRITABLE and dtype is not None else None
@@ -144,7 +144,7 @@ class Transfers:
         if type(x) is Array:
             # Its storage never changes, so the device may read it in place. The runtime doesn't write to memory that
             # it didn't allocate, not even if it is donated.
-            x, put = x._host, place.put_shared
+            x, put = host_in_order(x), place.put_shared
         kind = type(x)
         if kind is np.ndarray and x.dtype is dtype or kind is np.void:
             return put(aval, x)
@@ -193,6 +193,6 @@ class Divided:
         if aval.dtype == dtypes.float0:
             return spread.put_shared(aval.stored, np.zeros(aval.shape, np.bool_))
         if type(x) is Array:
-            return spread.put_shared(aval, np.asarray(x._host))
+            return spread.put_shared(aval, np.asarray(host_in_order(x)))
         host = np.asarray(x) if type(x) in _WRITABLE else to_numpy(as_array(x, copy=False))
         return spread.put_copy(aval, host.astype(aval.dtype, copy=False))

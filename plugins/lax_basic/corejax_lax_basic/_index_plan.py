@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from corejax import lax
-from corejax.core import Array, Tracer, aval_of, is_foreign, values
+from corejax.core import Array, Tracer, aval_of, dtypes, is_foreign, values
 from corejax.errors import CorejaxError, CorejaxIndexError, CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.plugin import refused, shaping
 from corejax_lax_basic._axes import Shape, dtype_kind
@@ -247,13 +247,13 @@ def from_end(index: Any, size: int, wrap: bool) -> Any:
     """A computed index, signed and with at least 32 bits; negative ones count from the end if they wrap."""
     aval = aval_of(index)
     dtype = aval.dtype
-    if dtype.kind == "u" and dtype.itemsize > 2:
-        index = lax.min(index, as_dtype(min(size, np.iinfo(dtype).max), dtype))
-    if dtype.itemsize < 4 or dtype.kind == "u" or size > np.iinfo(dtype).max:
+    if dtype_kind(dtype) == "u" and dtype.itemsize > 2:
+        index = lax.min(index, as_dtype(min(size, dtypes.integer_limits(dtype).max), dtype))
+    if dtype.itemsize < 4 or dtype_kind(dtype) == "u" or size > dtypes.integer_limits(dtype).max:
         dtype = np.dtype(np.int32 if size < np.iinfo(np.int32).max else np.int64)
     if dtype != aval.dtype:
         index = lax.convert_element_type(index, dtype)
-    if aval.dtype.kind == "u" or not wrap:
+    if dtype_kind(aval.dtype) == "u" or not wrap:
         return index
     zero, total = as_dtype(0, dtype), as_dtype(size, dtype)
     return lax.select_n(lax.lt(index, zero), index, lax.add(index, total))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from corejax import lax
-from corejax.core import ShapedArray, aval_of
+from corejax.core import ShapedArray, aval_of, dtypes
 from corejax.errors import CorejaxValueError
 from corejax.plugin import public, refused, shaping
 from corejax_lax_basic._axes import Shape, dtype_kind
@@ -186,7 +186,7 @@ def window_sizes(shape: Shape, updates: Shape, numbers: Numbers) -> Shape:
 def uppers(indices: Any, upper: Sequence[int], index_map: Shape) -> Any:
     """The last valid start for each coordinate, broadcast to the indices' type."""
     aval = aval_of(indices)
-    largest = np.iinfo(aval.dtype).max  # of a narrow dtype, indices can't be out of bounds beyond it
+    largest = dtypes.integer_limits(aval.dtype).max  # of a narrow dtype, indices can't be out of bounds beyond it
     last = np.array([min(upper[d], largest) for d in index_map], aval.dtype)
     return broadcast_in_dim(last, aval.shape, (aval.ndim - 1,))
 
@@ -199,4 +199,5 @@ def fill_number(dtype: np.dtype, fill_value: Any) -> Any:
         kind = dtype_kind(dtype)
     if fill_value is not None or kind in "fc":
         return np.nan if fill_value is None else fill_value
-    return True if kind == "b" else np.iinfo(dtype).min if kind == "i" else np.iinfo(dtype).max
+    limits = None if kind == "b" else dtypes.integer_limits(dtype)
+    return True if limits is None else limits.min if kind == "i" else limits.max

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from corejax import lax
-from corejax.core import aval_of
+from corejax.core import aval_of, dtypes
 from corejax.plugin import roles
 from corejax_lax_basic._axes import Shape, dtype_kind
 from corejax_lax_basic.creation import as_dtype, full
@@ -110,7 +110,7 @@ def ends_of(how: Layout, sizes: Any) -> Any:
 
 def _traced_bounds(how: Layout, sizes: Any) -> tuple[Any, Any]:
     """The first row of each group and that after it, by prefix and group, counted in the prefix; of a traced value."""
-    shape, width = (how.batch * how.outer, how.groups), np.iinfo(aval_of(sizes).dtype)
+    shape, width = (how.batch * how.outer, how.groups), dtypes.integer_limits(aval_of(sizes).dtype)
     if width.bits < 32 or width == np.iinfo(np.uint32):
         sizes = lax.convert_element_type(sizes, np.int64)
     zero, largest = [as_dtype(bound, aval_of(sizes).dtype) for bound in (0, how.ragged)]

@@ -10,6 +10,7 @@ import numpy as np
 from corejax.core import Array, ArrayLike, DTypeLike, ShapedArray, Zero, dtypes, here
 from corejax.errors import CorejaxNotImplementedError, CorejaxValueError
 from corejax.plugin import Sample, define, families, hookimpl, not_differentiable, not_linear, partials, shaping
+from corejax_lax_basic._lowering import bits_alone
 from corejax_lax_basic.shapes import move_axis
 
 __all__ = ["bitcast_convert_type", "clz", "mulhi", "nextafter", "population_count", "reduce_precision"]
@@ -28,12 +29,15 @@ def _leading_zeros(x: Any) -> Any:
     return np.bitwise_count(~bits).astype(x.dtype)
 
 
-def _high_bits(x: Any, y: Any) -> Any:
-    """By NumPy, and in programs, too: the operation of CHLO doesn't survive being divided among devices."""
-    size = x.dtype.itemsize
-    if size < 8:
-        wide = np.dtype(f"{x.dtype.kind}{2 * size}")
-        return (x.astype(wide) * y.astype(wide) >> wide.type(8 * size)).astype(x.dtype)
+def _high_bits(x: Any, y: Any, bits: int = 0) -> Any:
+    """By NumPy, and in programs, too: the operation of CHLO doesn't survive being divided among devices.
+
+    In programs, integers of less `bits` than a byte are bytes.
+    """
+    bits = bits or dtypes.bits_of(x.dtype)
+    if bits < 64:
+        wide = np.dtype(f"{x.dtype.kind}{max(1, bits // 4)}")
+        return (x.astype(wide) * y.astype(wide) >> wide.type(bits)).astype(x.dtype)
     half = x.dtype.type(32)
     low = x.dtype.type(0xFFFFFFFF)
     cross = (x & low) * (y >> half) + (((x & low).astype(np.uint64) * (y & low).astype(np.uint64)) >> np.uint64(32)
@@ -42,19 +46,36 @@ def _high_bits(x: Any, y: Any) -> Any:
     return (x >> half) * (y >> half) + (cross >> half) + (other >> half)
 
 
+def _lower_high_bits(ctx: Any, args: Any) -> Any:
+    bits = dtypes.bits_of(ctx.avals_out[0].dtype)
+    return ctx.lower(lambda x, y: _high_bits(x, y, bits), *args)
+
+
+def _lower_ones(ctx: Any, args: Any) -> Any:
+    return ctx.op("stablehlo.popcnt", [bits_alone(ctx, args[0])])
+
+
+def _lower_leading_zeros(ctx: Any, args: Any) -> Any:
+    zeros, aval = ctx.op("stablehlo.count_leading_zeros", [bits_alone(ctx, args[0])]), ctx.avals_out[0]
+    if aval.dtype not in dtypes.PACKED:
+        return zeros
+    return ctx.op("stablehlo.subtract", [zeros, families.constant_like(ctx, 8 - dtypes.bits_of(aval.dtype),
+                                                                       aval.stored)])
+
+
 def _next(x: Any, y: Any) -> Any:
     return np.where(x == y, y, np.nextafter(x, y))  # of zeros, too, which differ in sign: half floats keep x's
 
 
 population_count = define(families.unary(
-    "population_count", _ones, hlo="popcnt", dtypes="iu", jvp=partials(None), doc="How many bits are 1.",
+    "population_count", _ones, hlo=_lower_ones, dtypes="iu", jvp=partials(None), doc="How many bits are 1.",
     example="population_count(np.array([0, 7, -1], np.int8)).tolist() -> [0, 3, 8]"))
 clz = define(families.unary(
-    "clz", _leading_zeros, hlo="count_leading_zeros", dtypes="iu", jvp=partials(None),
+    "clz", _leading_zeros, hlo=_lower_leading_zeros, dtypes="iu", jvp=partials(None),
     doc="How many bits are 0 before the first that is 1: the leading zeros.",
     example="clz(np.array([0, 7, -1], np.int8)).tolist() -> [8, 5, 0]"))
 mulhi = define(families.binary(
-    "mulhi", _high_bits, hlo=lambda ctx, args: ctx.lower(_high_bits, *args), dtypes="iu", jvp=partials(None, None),
+    "mulhi", _high_bits, hlo=_lower_high_bits, dtypes="iu", jvp=partials(None, None),
     doc="The upper half of the bits of the product x * y, which has twice as many as x and y.",
     example="mulhi(np.array([100, -100], np.int8), np.int8(100)).tolist() -> [39, -40]"))
 nextafter = define(families.binary(
@@ -62,6 +83,25 @@ nextafter = define(families.binary(
     jvp=not_differentiable("it steps from one representable number to the next"),
     doc="The next number after x1 in the direction of x2 that the dtype can represent.",
     example="nextafter(1.0, 2.0).item() -> 1.0000000000000002"))
+
+
+def _as_bytes(x: Any, bits: int) -> Any:
+    """The bytes of an array along its last axis; of two numbers of half a byte, the first is the lower half."""
+    whole = x.view(np.uint8)
+    return whole if bits >= 8 else whole[..., ::2] & 15 | whole[..., 1::2] << 4
+
+
+def _of_bytes(whole: Any, dtype: np.dtype, bits: int) -> Any:
+    if bits < 8:
+        whole = np.stack([whole & 15, whole >> 4], -1).reshape(*whole.shape[:-1], -1)
+    return whole.view(dtype)
+
+
+def _own(ctx: Any, aval: ShapedArray) -> Any:
+    """The compiler's own type of integers of less than a byte."""
+    integers, bits = ctx.ir.IntegerType, dtypes.bits_of(aval.dtype)
+    make = integers.get_signless if dtypes.kind(aval.dtype) == "i" else integers.get_unsigned
+    return ctx.ir.RankedTensorType.get(aval.shape, make(bits))
 
 
 class BitcastConvertType:
@@ -96,7 +136,7 @@ class BitcastConvertType:
                     self.name, f"{dtypes.short_name(dtype)} has no bits to take as another dtype's, or from one",
                     got=f"{x}, new_dtype={new_dtype}", wanted="integers or floats, or the same dtype",
                     todo="convert with convert_element_type, or take lax.real and lax.imag")
-        have, want = x.dtype.itemsize, new_dtype.itemsize
+        have, want = dtypes.bits_of(x.dtype), dtypes.bits_of(new_dtype)
         if have == want:
             return ShapedArray(x.shape, new_dtype)
         if have > want:
@@ -111,10 +151,11 @@ class BitcastConvertType:
     @hookimpl
     def impl(self, args: Any, *, new_dtype: np.dtype) -> Any:
         x = np.ascontiguousarray(args[0]).reshape(np.shape(args[0]))
-        have, want = x.dtype.itemsize, new_dtype.itemsize
+        have, want = dtypes.bits_of(x.dtype), dtypes.bits_of(new_dtype)
         if have > want:
             x = x[..., None]
-        out = x.view(new_dtype)
+        halves = have != want and 4 in (have, want)  # those of float4, which NumPy keeps in a byte each
+        out = _of_bytes(_as_bytes(x, have), new_dtype, want) if halves else x.view(new_dtype)
         return out[..., 0] if have < want else out
 
     @hookimpl
@@ -135,13 +176,20 @@ class BitcastConvertType:
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, new_dtype: np.dtype) -> Any:
         (x,), (dim,) = args, dims
-        if dim == x.ndim - 1 and x.dtype.itemsize < new_dtype.itemsize:  # the last axis is that of the parts
+        joined = dtypes.bits_of(x.dtype) < dtypes.bits_of(new_dtype)
+        if joined and dim == x.ndim - 1:  # the last axis is that of the parts
             x, dim = move_axis(x, dim, 0), 0
         return _bind(x, new_dtype=new_dtype), dim
 
     @hookimpl
     def xla_translation(self, ctx: Any, args: Any, *, new_dtype: np.dtype) -> Any:
-        return args[0] if ctx.avals_in[0].dtype == new_dtype else ctx.op("stablehlo.bitcast_convert", args)
+        (aval,), (out,) = ctx.avals_in, ctx.avals_out
+        if aval.dtype == new_dtype:
+            return args[0]
+        x = args[0] if aval.dtype not in dtypes.PACKED else ctx.op("stablehlo.convert", args, None, [_own(ctx, aval)])
+        if new_dtype not in dtypes.PACKED:
+            return ctx.op("stablehlo.bitcast_convert", [x])
+        return ctx.op("stablehlo.convert", [ctx.op("stablehlo.bitcast_convert", [x], None, [_own(ctx, out)])])
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:

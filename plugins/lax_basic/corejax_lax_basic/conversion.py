@@ -28,11 +28,13 @@ def _cast(x: Any, new_dtype: np.dtype) -> Any:
         return _cast(x.real, new_dtype)
     if have == "f" and want in "iu":
         return _to_integer(x, new_dtype)
+    if have == want == "f" and x.dtype.itemsize == new_dtype.itemsize == 1:  # not all of which are cast to each other
+        x = x.astype(np.float32)
     return x.astype(new_dtype)
 
 
 def _to_integer(x: Any, new_dtype: np.dtype) -> Any:
-    info = np.iinfo(new_dtype)
+    info = dtypes.integer_limits(new_dtype)
     wide = np.asarray(x, x.dtype if x.dtype.itemsize >= 4 else np.float32)
     low, high = wide.dtype.type(info.min), wide.dtype.type(info.max)  # high may be rounded up, out of range
     if not wide.size or (wide.min() >= low and wide.max() < high):  # not of NaNs
@@ -40,6 +42,13 @@ def _to_integer(x: Any, new_dtype: np.dtype) -> Any:
     inside = (wide >= low) & (wide < high)
     out = np.where(inside, wide, 0).astype(new_dtype)
     return np.where(inside | np.isnan(wide), out, np.where(wide < 0, info.min, info.max).astype(new_dtype))
+
+
+def _clamped(ctx: Any, x: Any, dtype: np.dtype) -> Any:
+    """Bytes in the range of integers that have less."""
+    limits = dtypes.integer_limits(dtype)
+    low, high = [ctx.constant(np.asarray(limit, dtype)) for limit in (limits.min, limits.max)]
+    return ctx.op("stablehlo.clamp", [low, x, high])
 
 
 def _fits_default(value: int) -> bool:
@@ -107,7 +116,12 @@ class ConvertElementType:
         if have == "c" and want != "c":
             part = ShapedArray(x.shape, np.dtype(f"float{4 * x.dtype.itemsize}"))
             value = ctx.op("stablehlo.real", args, None, [ctx.type_of(part)])
-            return value if part.dtype == new_dtype else ctx.op("stablehlo.convert", [value])
+            value = value if part.dtype == new_dtype else ctx.op("stablehlo.convert", [value])
+            return _clamped(ctx, value, new_dtype) if new_dtype in dtypes.PACKED else value
+        if have == "f" and dtypes.bits_of(x.dtype) < 8:  # its largest number would be the largest integer
+            args = [ctx.op("stablehlo.convert", args, None, [ctx.type_of(x.update(dtype=dtypes.float32))])]
+        if have == "f" and new_dtype in dtypes.PACKED:
+            return _clamped(ctx, ctx.op("stablehlo.convert", args), new_dtype)
         return ctx.op("stablehlo.convert", args)
 
     @hookimpl

@@ -140,7 +140,7 @@ def _lower_power(ctx: Any, args: Sequence[Any]) -> Any:
     x, y = args
     aval = ctx.avals_out[0]
     plain = ctx.op("stablehlo.power", args)
-    if not dtypes.is_integer(aval.dtype) or aval.dtype == np.int8:
+    if not dtypes.is_integer(aval.dtype) or aval.dtype == np.int8 or aval.dtype in dtypes.PACKED:
         return plain
 
     def constant(value: int) -> Any:

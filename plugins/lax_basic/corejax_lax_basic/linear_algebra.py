@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from corejax import lax
-from corejax.core import Array, ArrayLike, DTypeLike, Linear, ShapedArray, aval_of
+from corejax.core import Array, ArrayLike, DTypeLike, Linear, ShapedArray, aval_of, dtypes
 from corejax.plugin import Sample, define, hookimpl, itself, partials, public, refused, shaping
 from corejax_lax_basic._axes import (
     Shape,
@@ -324,11 +324,11 @@ def product_dtype(primitive: str, avals: Sequence[ShapedArray], precision: Canon
 
 def _check_preferred(primitive: str, aval: ShapedArray, preferred: np.dtype) -> None:
     have, want = dtype_kind(aval.dtype), dtype_kind(preferred)
-    fits = have == want or (have in "iu" and want == "f")
-    if not fits or (have in "iu" and preferred.itemsize < aval.dtype.itemsize):
+    fits = have == want or (have in "iu" and want in "iuf")
+    if not fits or (have in "iu" and dtypes.bits_of(preferred) < dtypes.bits_of(aval.dtype)):
         wide = f", at least as wide as {aval.dtype}" if have in "iu" else ""
         raise refused(primitive, f"preferred_element_type {preferred} can't hold products of {aval}",
-                      got=str(preferred), wanted=f"a dtype of kind {have!r}{wide}",
+                      got=str(preferred), wanted=f"integers or floats{wide}" if wide else f"a dtype of kind {have!r}",
                       todo="convert the result with lax.convert_element_type")
 
 

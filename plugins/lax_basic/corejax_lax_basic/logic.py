@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from corejax.core import dtypes
 from corejax.plugin import define, families, partials
+from corejax_lax_basic._lowering import bits_alone
 
 __all__ = ["bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "shift_left", "shift_right_arithmetic",
            "shift_right_logical"]
@@ -24,6 +26,19 @@ def _logical_right(x: Any, y: Any) -> Any:
 def _arithmetic_right(x: Any, y: Any) -> Any:
     signed = np.dtype(f"i{x.dtype.itemsize}")  # the highest bit counts as the sign, even for unsigned integers
     return np.right_shift(np.asarray(x).view(signed), np.asarray(y).view(signed)).view(x.dtype)
+
+
+def _lower_logical_right(ctx: Any, args: Any) -> Any:
+    return ctx.op("stablehlo.shift_right_logical", [bits_alone(ctx, args[0]), args[1]])
+
+
+def _lower_arithmetic_right(ctx: Any, args: Any) -> Any:
+    x, y = args
+    dtype = ctx.avals_out[0].dtype
+    if dtype in dtypes.PACKED and dtypes.kind(dtype) == "u":  # the sign bit isn't the highest of the byte
+        above = families.constant_like(ctx, 8 - dtypes.bits_of(dtype), ctx.avals_out[0].stored)
+        x = ctx.op("stablehlo.shift_right_arithmetic", [ctx.op("stablehlo.shift_left", [x, above]), above])
+    return ctx.op("stablehlo.shift_right_arithmetic", [x, y])
 
 
 bitwise_and = define(families.binary(
@@ -44,9 +59,9 @@ shift_left = define(families.binary(
     doc="x shifted left by y bits, filled with zeros.", example="shift_left(1, 3).item() -> 8"))
 shift_right_arithmetic = define(families.binary(
     "shift_right_arithmetic", _arithmetic_right,
-    hlo="shift_right_arithmetic", dtypes="iu", jvp=_CONSTANT, domain=(0, 4),
+    hlo=_lower_arithmetic_right, dtypes="iu", jvp=_CONSTANT, domain=(0, 4),
     doc="x shifted right by y bits, filled with the sign bit.", example="shift_right_arithmetic(-8, 1).item() -> -4"))
 shift_right_logical = define(families.binary(
-    "shift_right_logical", _logical_right, hlo="shift_right_logical", dtypes="iu", jvp=_CONSTANT,
+    "shift_right_logical", _logical_right, hlo=_lower_logical_right, dtypes="iu", jvp=_CONSTANT,
     domain=(0, 4), doc="x shifted right by y bits, filled with zeros.",
     example="shift_right_logical(np.int8(-8), np.int8(1)).item() -> 124"))

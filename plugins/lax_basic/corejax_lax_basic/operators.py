@@ -403,7 +403,7 @@ def swapaxes(x: Array, axis1: int, axis2: int) -> Array:
 def clip(x: Array, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
     """x, or the bound that it is beyond; `max` wins if the bounds cross."""
     if dtypes.is_integer(x.aval.dtype):  # a bound outside the dtype's range changes nothing
-        info = np.iinfo(x.aval.dtype)
+        info = dtypes.integer_limits(x.aval.dtype)
         min = None if type(min) is int and min < info.min else min
         max = None if type(max) is int and max > info.max else max
     if min is not None:

@@ -213,7 +213,7 @@ class RaggedDotGeneral:
         how = layout_of(ragged_dot_dimension_numbers, lhs, rhs, sizes)
         (out,) = ctx.avals_out
         by_groups = in_loop if ctx.platform == "cpu" and how.loops else of_all_groups
-        return ctx.lower(lambda x, y, s: by_groups(how, x, y, s, precision, out.dtype), *args)
+        return ctx.lower(lambda x, y, s: by_groups(how, x, y, s, precision, out.stored.dtype), *args)
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:

@@ -114,7 +114,7 @@ def _lower_select(ctx: Any, args: Sequence[Any]) -> Any:
     x = ctx.avals_in[0]
     if x.dtype == dtypes.bool_:
         return ctx.op("stablehlo.select", [which, cases[1], cases[0]])
-    aval, largest = ShapedArray(ctx.avals_out[0].shape, x.dtype), np.iinfo(x.dtype).max
+    aval, largest = ShapedArray(ctx.avals_out[0].shape, x.dtype), dtypes.integer_limits(x.dtype).max
     below = ctx.ir.Attribute.parse("#stablehlo<comparison_direction LT>")
 
     def choose(first: int, values: list[Any]) -> Any:

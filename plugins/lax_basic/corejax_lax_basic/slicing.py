@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from corejax import lax
-from corejax.core import Array, ArrayLike, Linear, ShapedArray, aval_of, to_dim
+from corejax.core import Array, ArrayLike, Linear, ShapedArray, aval_of, dtypes, to_dim
 from corejax.errors import CorejaxIndexError
 from corejax.plugin import Sample, define, families, hookimpl, public, refused, shaping
 from corejax_lax_basic._axes import Shape, as_list, dtype_kind, same_dtype, shape_of
@@ -258,7 +258,8 @@ def _window(shape: Shape, starts: Sequence[Any], sizes: Shape) -> tuple[builtins
 
 def _clamped(ctx: Any, start: Any, aval: ShapedArray, last: int) -> Any:
     """A start in the bounds from 0 to `last`."""
-    bounds = [ctx.constant(np.asarray(bound, aval.dtype)) for bound in (0, min(last, np.iinfo(aval.dtype).max))]
+    last = min(last, dtypes.integer_limits(aval.dtype).max)
+    bounds = [ctx.constant(np.asarray(bound, aval.dtype)) for bound in (0, last)]
     return ctx.op("stablehlo.clamp", [bounds[0], start, bounds[1]], None, [ctx.type_of(aval)])
 
 
@@ -285,12 +286,12 @@ def _starts(primitive: str, shape: Shape, indices: Any, allow_negative: bool | S
                       wanted=f"{len(shape)}, for shape {shape}", todo="start at 0 along axes taken whole")
     allowed = ([allow_negative] * len(shape) if type(allow_negative) is bool
                else _flags(primitive, "allow_negative_indices", allow_negative, len(shape)))
-    dtypes = [aval_of(i).dtype for i in parts if not isinstance(i, int)]
-    if any([dtype_kind(dtype) not in "iu" for dtype in dtypes]):
+    given = [aval_of(i).dtype for i in parts if not isinstance(i, int)]
+    if any([dtype_kind(dtype) not in "iu" for dtype in given]):
         raise refused(primitive, "start indices must be integers", got=", ".join([str(aval_of(i)) for i in parts]),
                       wanted="integer scalars", todo="convert them with lax.convert_element_type")
-    wanted = max(dtypes, key=lambda d: (d.itemsize, d.kind == "i"), default=np.dtype(np.int32))
-    if wanted.itemsize < 4 or any([size > np.iinfo(wanted).max for size in shape]):
+    wanted = max(given, key=lambda d: (dtypes.bits_of(d), dtype_kind(d) == "i"), default=np.dtype(np.int32))
+    if wanted.itemsize < 4 or any([size > dtypes.integer_limits(wanted).max for size in shape]):
         wanted = np.dtype(np.int64 if max(shape, default=0) > np.iinfo(np.int32).max else np.int32)
     return [_start(i, size, negative, wanted) for i, size, negative in zip(parts, shape, allowed, strict=True)]
 

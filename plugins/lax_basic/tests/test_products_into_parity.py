@@ -1,4 +1,4 @@
-"""`mul` with `out_dtype`, beside jax: values, types, derivatives, maps, programs, and what is refused."""
+"""`mul` with `out_dtype`, beside jax: values, types, derivatives, maps, and what is refused; `dot` of integers."""
 
 from __future__ import annotations
 
@@ -82,3 +82,17 @@ def test_parity_of_what_is_refused(call):
 def test_a_product_of_booleans_isnt_one_as_in_jax_without_out_dtype():
     with pytest.raises(CorejaxError, match="only numbers are multiplied"):
         lax.mul(np.ones(2), np.ones(2), out_dtype=bool)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint32"])
+def test_parity_of_products_of_integers_into_integers_of_either_sign(dtype):
+    x, y = np.array([[100, 3], [7, 120]]).astype(dtype), np.array([[-1, 5], [100, -128]]).astype(dtype)
+    for preferred in map(np.dtype, ("int8", "uint8", "int16", "uint32", "int64", "float64")):
+        def product(module: Any, preferred: np.dtype = preferred) -> Any:
+            try:
+                return module.dot(x, y, preferred_element_type=preferred)
+            except TypeError:
+                return None
+        wanted, found = product(jax.lax), product(lax)
+        assert (wanted is None) == (found is None), preferred
+        same(wanted, found)

@@ -15,7 +15,7 @@ import numpy as np
 
 import corejax_numpy as jnp
 from corejax import lax
-from corejax.core import aval_of
+from corejax.core import aval_of, dtypes
 from corejax.plugin import checkpoint
 
 __all__ = ["Arrays", "Block", "Form", "by_key", "by_query", "by_size", "in_blocks", "inside", "outside", "score_dtype"]
@@ -61,7 +61,8 @@ def inside(named: Arrays) -> dict[str, Any]:
 
 def _inside(name: str, x: Any, heads: int) -> Any:
     if name in ("query_lengths", "key_lengths"):
-        return lax.expand_dims(x, (1, 2, 3, 4))
+        x = lax.expand_dims(x, (1, 2, 3, 4))
+        return x if dtypes.bits_of(x.dtype) >= 32 else lax.convert_element_type(x, np.int32)
     if name in ("key", "value", "key_dot", "value_dot"):
         return lax.transpose(x, (0, 2, 1, 3))
     if name in ("bias", "bias_dot", "mask"):

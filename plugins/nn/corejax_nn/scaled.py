@@ -30,8 +30,7 @@ _FLOAT4, _E4M3, _E8M0 = [np.dtype(each) for each in (
     ml_dtypes.float4_e2m1fn, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e8m0fnu)]
 
 #: What numbers may be rounded to.
-_NARROW = (_FLOAT4, *[dtype for dtype in dtypes.ALL if dtypes.is_float(dtype) and dtype.itemsize == 1
-                      and dtype != _E8M0])
+_NARROW = tuple([dtype for dtype in dtypes.ALL if dtypes.is_float(dtype) and dtype.itemsize == 1 and dtype != _E8M0])
 
 Axes = tuple[int, ...]
 
@@ -45,7 +44,6 @@ def scaled_matmul(lhs: ArrayLike, rhs: ArrayLike, lhs_scales: ArrayLike, rhs_sca
 
     Scales are `[B, M, number of blocks]` and `[B, N, number of blocks]`: a row has blocks of the same size, and each
     operand may have its own number of them. All is computed in float32, then converted to `preferred_element_type`.
-    NumPy arrays of float4_e2m1fn are taken, too, but not as arguments of `jit`, which takes no arrays of that dtype.
 
     >>> lhs, rhs = np.array([[[1.0, 2.0, 3.0, 4.0]]]), np.ones((1, 1, 4))
     >>> nn.scaled_matmul(lhs, rhs, np.array([[[1.0, 10.0]]]), np.array([[[0.5]]])).item()
@@ -77,8 +75,6 @@ def scaled_matmul(lhs: ArrayLike, rhs: ArrayLike, lhs_scales: ArrayLike, rhs_sca
 
 def _single(name: str, x: Any) -> Any:
     """An operand in float32."""
-    if isinstance(x, np.ndarray) and x.dtype == _FLOAT4:
-        x = x.astype(np.float32)
     return lax.convert_element_type(floating(name, x), np.float32)
 
 

@@ -46,11 +46,11 @@ _NAMES = {
         "ravel_multi_index s_ tril_indices tril_indices_from triu_indices triu_indices_from unravel_index",
     "types":
         "ComplexWarning astype bfloat16 bool bool_ can_cast cdouble character complex128 complex64 complex_ "
-        "complexfloating csingle double dtype finfo flexible float16 float32 float64 float8_e3m4 float8_e4m3 "
-        "float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu float_ floating "
-        "generic iinfo inexact int16 int32 int64 int8 int_ integer iscomplexobj isdtype isrealobj isscalar issubdtype "
-        "iterable ndarray number object_ promote_types result_type signedinteger single uint uint16 uint32 uint64 "
-        "uint8 unsignedinteger",
+        "complexfloating csingle double dtype finfo flexible float16 float32 float4_e2m1fn float64 float8_e3m4 "
+        "float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu "
+        "float_ floating generic iinfo inexact int16 int2 int32 int4 int64 int8 int_ integer iscomplexobj isdtype "
+        "isrealobj isscalar issubdtype iterable ndarray number object_ promote_types result_type signedinteger single "
+        "uint uint16 uint2 uint32 uint4 uint64 uint8 unsignedinteger",
     "constants": "e euler_gamma inf nan newaxis pi",
     "shaping":
         "atleast_1d atleast_2d atleast_3d broadcast_arrays broadcast_shapes broadcast_to expand_dims ndim ravel "

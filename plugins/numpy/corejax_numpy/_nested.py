@@ -79,7 +79,7 @@ def _ends(leaves: list[Any]) -> tuple[int, int]:
 def _holds(dtype: np.dtype, low: int, high: int) -> bool:
     if not dtypes.is_integer(dtype):
         return True
-    info = np.iinfo(dtype)
+    info = dtypes.integer_limits(dtype)
     return bool(info.min <= low and high <= info.max)
 
 

@@ -164,14 +164,14 @@ def view(x: Array, dtype: DTypeLike | None = None, type: None = None) -> Array:
     wanted = aval.dtype if dtype is None else dtypes.canonical(dtype)
     if wanted == aval.dtype:
         return x
-    have, want = aval.dtype.itemsize, wanted.itemsize
+    have, want = dtypes.bits_of(aval.dtype), dtypes.bits_of(wanted)
     if not aval.ndim and have != want:
         raise refused("view", "the size of a single element can't change", got=f"{aval} as {wanted.name}",
-                      wanted=f"a dtype of {have} bytes", todo="give it an axis first: x[None]", kind=CorejaxValueError)
+                      wanted=f"a dtype of {have} bits", todo="give it an axis first: x[None]", kind=CorejaxValueError)
     lead, last = aval.shape[:-1], aval.shape[-1] if aval.ndim else 1
     if last * have % want:
         raise refused("view", "the last axis doesn't hold a whole number of elements", got=f"{aval} as {wanted.name}",
-                      wanted=f"a multiple of {want} bytes, not {last * have}", todo="pad or slice it",
+                      wanted=f"a multiple of {want} bits, not {last * have}", todo="pad or slice it",
                       kind=CorejaxValueError)
     parts = _bits(_parts(x), lead, _part_dtype(wanted))
     whole = _whole(parts, (*lead, last * have // want), wanted)
@@ -210,7 +210,7 @@ def _parts(x: Array) -> Any:
 def _bits(parts: Any, lead: tuple[int, ...], dtype: np.dtype) -> Any:
     """The bits of parts as those of another dtype, all of them along the last axis."""
     aval = aval_of(parts)
-    have, want = aval.dtype.itemsize, dtype.itemsize
+    have, want = dtypes.bits_of(aval.dtype), dtypes.bits_of(dtype)
     count = aval.shape[-1] * (aval.shape[-2] if aval.ndim > len(lead) + 1 else 1)
     groups = (count * have // want, want // have) if want > have else (count,)
     found = lax.bitcast_convert_type(lax.reshape(parts, (*lead, *groups)), dtype)

@@ -83,7 +83,7 @@ def segment_min(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | Non
 
 def _extreme(dtype: np.dtype, largest: bool) -> Any:
     if dtypes.is_integer(dtype):
-        limits = np.iinfo(dtype)
+        limits = dtypes.integer_limits(dtype)
         return limits.max if largest else limits.min
     return largest if dtype == dtypes.bool_ else np.inf if largest else -np.inf
 

@@ -251,7 +251,7 @@ def _cumulative(name: str, running: Any, start: int, x: Any, axis: int | None, d
     at = shaping.canonical_axis(name, 0 if axis is None else axis, aval.ndim)
     default = dtypes.default_dtype("i")
     if dtype is None and dtypes.is_integer(aval.dtype) and aval.dtype.itemsize < default.itemsize:
-        dtype = np.dtype(f"{aval.dtype.kind}{default.itemsize}")
+        dtype = np.dtype(f"{dtypes.kind(aval.dtype)}{default.itemsize}")
     found = running(x, at, dtype)
     if not shaping.as_flag(name, "include_initial", include_initial):
         return found

@@ -41,23 +41,23 @@ from corejax_numpy._scalar_types import DefaultType, scalar_type
 
 __all__ = [
     "ComplexWarning", "astype", "bfloat16", "bool", "bool_", "can_cast", "cdouble", "character", "complex128",
-    "complex64", "complex_", "complexfloating", "csingle", "double", "dtype", "finfo", "flexible", "float16", "float32",
-    "float64", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
-    "float8_e5m2fnuz", "float8_e8m0fnu", "float_", "floating", "generic", "iinfo", "inexact", "int16", "int32", "int64",
-    "int8", "int_", "integer", "iscomplexobj", "isdtype", "isrealobj", "isscalar", "issubdtype", "iterable", "ndarray",
-    "number", "object_", "promote_types", "result_type", "signedinteger", "single", "uint", "uint16", "uint32",
-    "uint64", "uint8", "unsignedinteger",
+    "complex64", "complex_", "complexfloating", "csingle", "double", "dtype", "finfo", "flexible", "float16",
+    "float32", "float4_e2m1fn", "float64", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn",
+    "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float_", "floating", "generic", "iinfo",
+    "inexact", "int16", "int2", "int32", "int4", "int64", "int8", "int_", "integer", "iscomplexobj", "isdtype",
+    "isrealobj", "isscalar", "issubdtype", "iterable", "ndarray", "number", "object_", "promote_types", "result_type",
+    "signedinteger", "single", "uint", "uint16", "uint2", "uint32", "uint4", "uint64", "uint8", "unsignedinteger",
 ]
 
 
 # Scalar types
 
 bool_ = scalar_type("bool_", "bool")
-int8, int16, int32, int64 = [scalar_type(f"int{n}", f"int{n}") for n in (8, 16, 32, 64)]
-uint8, uint16, uint32, uint64 = [scalar_type(f"uint{n}", f"uint{n}") for n in (8, 16, 32, 64)]
+int2, int4, int8, int16, int32, int64 = [scalar_type(f"int{n}", f"int{n}") for n in (2, 4, 8, 16, 32, 64)]
+uint2, uint4, uint8, uint16, uint32, uint64 = [scalar_type(f"uint{n}", f"uint{n}") for n in (2, 4, 8, 16, 32, 64)]
 float16, float32, float64 = [scalar_type(f"float{n}", f"float{n}") for n in (16, 32, 64)]
 complex64, complex128 = [scalar_type(f"complex{n}", f"complex{n}") for n in (64, 128)]
-bfloat16 = scalar_type("bfloat16", "bfloat16")
+bfloat16, float4_e2m1fn = [scalar_type(name, name) for name in ("bfloat16", "float4_e2m1fn")]
 (float8_e3m4, float8_e4m3, float8_e4m3b11fnuz, float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz,
  float8_e8m0fnu) = [scalar_type(f"float8_{name}", f"float8_{name}") for name in (
      "e3m4", "e4m3", "e4m3b11fnuz", "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")]

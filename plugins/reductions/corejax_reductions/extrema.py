@@ -114,7 +114,7 @@ def chooser(ctx: Any, dtype: np.dtype, operation: str, direction: str) -> _lower
 def least(dtype: np.dtype) -> Any:
     """The least value of a dtype: minus infinity if it has one."""
     if dtypes.is_integer(dtype):
-        return np.iinfo(dtype).min
+        return dtypes.integer_limits(dtype).min
     if dtypes.is_complex(dtype):
         return complex(-np.inf, -np.inf)
     return False if dtype == dtypes.bool_ else _infinity_or_bound(dtype, -1)
@@ -123,7 +123,7 @@ def least(dtype: np.dtype) -> Any:
 def greatest(dtype: np.dtype) -> Any:
     """The greatest value of a dtype: infinity if it has one."""
     if dtypes.is_integer(dtype):
-        return np.iinfo(dtype).max
+        return dtypes.integer_limits(dtype).max
     if dtypes.is_complex(dtype):
         return complex(np.inf, np.inf)
     return True if dtype == dtypes.bool_ else _infinity_or_bound(dtype, 1)

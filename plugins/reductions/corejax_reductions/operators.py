@@ -304,7 +304,7 @@ def _summed_dtype(x: Any, dtype: Any, at_least_default: bool = True) -> np.dtype
     if own == dtypes.bool_:
         return default
     if at_least_default and dtypes.is_integer(own) and own.itemsize < default.itemsize:
-        return np.dtype(f"{own.kind}{default.itemsize}")
+        return np.dtype(f"{dtypes.kind(own)}{default.itemsize}")
     return own
 
 

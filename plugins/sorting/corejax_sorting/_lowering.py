@@ -22,7 +22,7 @@ _PASSES, _FEW, _SHORT = 3, 256, 4
 
 def sort(ctx: Any, args: Sequence[Any], dimension: int, is_stable: bool, num_keys: int) -> Sequence[Any]:
     """The operands, rearranged so that the first `num_keys` of them are sorted lexicographically."""
-    avals = ctx.avals_in
+    avals = [aval.stored for aval in ctx.avals_in]
     if avals[0].shape[dimension] <= 1 or not avals[0].size:
         return args
     places: Any = None
@@ -38,7 +38,7 @@ def sort(ctx: Any, args: Sequence[Any], dimension: int, is_stable: bool, num_key
 
 def largest(ctx: Any, x: Any, k: int, dimension: int) -> Sequence[Any]:
     """The k largest along an axis and their places, in the total order of floats."""
-    (aval,), (out, places) = ctx.avals_in, ctx.avals_out
+    aval, (out, places) = ctx.avals_in[0].stored, ctx.avals_out
     if not out.size:
         return [ctx.constant(np.zeros(kind.shape, kind.dtype)) for kind in (out, places)]
     order = [d for d in range(aval.ndim) if d != dimension] + [dimension]

@@ -19,9 +19,9 @@ from corejax_testing.probing import is_native, is_one_of, lowered
 from corejax_testing.report import Mismatch, NotApplicable
 from corejax_testing.values import check_types, compare
 
-#: The dtypes that are tried: of the many 8-bit floats, only the two most common.
+#: The dtypes that are tried: of the many 8-bit floats, only the two most common; of integers, those that promote.
 _TRIED = [dtype for dtype in dtypes.ALL if dtype is not dtypes.float0 and dtypes.kind(dtype) != "E"
-          and (not dtypes.is_float(dtype) or dtype.itemsize > 1)] + [
+          and (not dtypes.is_float(dtype) or dtype.itemsize > 1) and dtypes.bits_of(dtype) >= 8] + [
     dtypes.canonical(ml_dtypes.float8_e4m3fn), dtypes.canonical(ml_dtypes.float8_e5m2)]
 
 #: A hook, and a function of arrays of some types, in which it takes part.

@@ -16,7 +16,7 @@ def bound(dtype: np.dtype, sign: int) -> Any:
     if dtype == dtypes.bool_:
         return np.bool_(sign > 0)
     if dtypes.is_integer(dtype):
-        return dtype.type(np.iinfo(dtype).max if sign > 0 else np.iinfo(dtype).min)
+        return dtype.type(dtypes.integer_limits(dtype).max if sign > 0 else dtypes.integer_limits(dtype).min)
     infinity = np.asarray(sign * np.inf).astype(dtype)[()]
     if np.isinf(np.asarray(infinity).astype(np.complex128)):
         return infinity

@@ -178,7 +178,7 @@ class ConvGeneralDilated:
             return _conv_lowering.by_real_parts(ctx, args, lambda x, y: conv_general_dilated.primitive.bind(
                 x, y, **real))
         conv = _conv_grouped.Grouped(dimension_numbers, window_strides, padding, lhs_dilation, rhs_dilation,
-                                     feature_group_count, batch_group_count, ctx.avals_out[0].dtype,
+                                     feature_group_count, batch_group_count, ctx.avals_out[0].stored.dtype,
                                      ctx.avals_out[0].shape)
         way = _conv_grouped.way(conv, *[aval.shape for aval in ctx.avals_in]) if ctx.platform == "cpu" else None
         if way is not None:
@@ -224,7 +224,7 @@ def _result_dtype(name: str, lhs: ShapedArray, rhs: ShapedArray, preferred: np.d
         return lhs.dtype
     want = dtypes.kind(preferred)
     holds = {"b": "iufc", "i": "if", "u": "iuf", "f": "f", "c": "c"}[have]
-    if want not in holds or preferred.itemsize < lhs.dtype.itemsize:
+    if want not in holds or dtypes.bits_of(preferred) < dtypes.bits_of(lhs.dtype):
         raise refused(name, f"preferred_element_type {dtypes.short_name(preferred)} can't hold sums of products of "
                       f"{dtypes.short_name(lhs.dtype)}", got=f"preferred_element_type={preferred} for {lhs}",
                       wanted=f"a dtype at least as wide, of kind {' or '.join(map(repr, holds))}",

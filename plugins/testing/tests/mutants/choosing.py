@@ -41,7 +41,7 @@ MUTANTS = (
         ("impl", "wrong function", 'f"i{x.dtype.itemsize}"', 'f"u{x.dtype.itemsize}"'),
     )),
     *mutants_of("shift_right_arithmetic", LOGIC, "shift_right_arithmetic", (
-        ("impl", "missing case", "_arithmetic_right", "np.right_shift"),
+        ("impl", "missing case", 'arithmetic", _arithmetic_right', 'arithmetic", np.right_shift'),
     )),
 
     *mutants_of("floor", ROUNDING, "floor", (

@@ -76,7 +76,7 @@ MUTANTS = (
         ("transpose", "dtype", "if other_aval.dtype != ct_aval.dtype:", "if False:"),
     )),
     *mutants_of("dot_general", LINEAR, "_check_preferred", (
-        ("abstract_eval", "refusal", 'fits = have == want or (have in "iu" and want == "f")', "fits = True"),
+        ("abstract_eval", "refusal", 'fits = have == want or (have in "iu" and want in "iuf")', "fits = True"),
     )),
 
     *mutants_of("reduce_sum", SHARED, "Reduction", (
@@ -96,7 +96,8 @@ MUTANTS = (
         ("xla_translation", "missing case", 'either(compare(x, x, "NE"), both(compare(y, y, "EQ"), wins))', "wins"),
     )),
     *mutants_of("reduce_max", EXTREMA, "least", (
-        ("xla_translation", "off by one", "return np.iinfo(dtype).min", "return np.iinfo(dtype).min + 1"),
+        ("xla_translation", "off by one", "return dtypes.integer_limits(dtype).min",
+         "return dtypes.integer_limits(dtype).min + 1"),
     )),
     *mutants_of("argmax", POSITIONS, "_Position", (
         ("abstract_eval", "refusal", "if size - 1 > np.iinfo(index_dtype).max:", "if size > 2 ** 63:"),
