@@ -156,6 +156,10 @@ def check_programs(what: str, programs: Sequence[tuple[str, Jaxpr | None, int, b
 
     A program is given as its name, itself, the number of copies, and whether it may return more.
     """
+    if not 0 <= consts <= len(avals):
+        raise CorejaxValueError(f"{what}: there can't be {consts} constants", primitive=what, where=here(), got=consts,
+                                wanted=f"how many of the {len(avals)} operands are constants: the first ones",
+                                todo="count the operands that all programs take before the unknowns")
     unknowns = avals[consts:]
     for name, jaxpr, copies, has_aux in programs:
         if jaxpr is None:

@@ -273,6 +273,13 @@ def test_programs_that_do_not_fit_are_refused_where_they_are_bound():
                 np.ones(3), np.ones(3))
 
 
+@pytest.mark.parametrize("consts", [-1, 3])
+def test_a_number_of_constants_that_cannot_be_is_refused(consts):
+    params = next(lax.custom_linear_solve.primitive.samples(np.random.default_rng(0))).params
+    with pytest.raises(ValueError, match=f"there can't be {consts} constants"):
+        lax.custom_linear_solve.primitive.bind(np.ones(3), np.ones(3), **params | {"consts": consts})
+
+
 def test_a_symmetric_system_has_each_program_once():
     traced = []
 
