@@ -159,10 +159,15 @@ def _comparison(name: str, function: Any, kinds: str, beyond: Callable[[int], bo
 
 
 def _of_elements(function: Any) -> Function:
-    """Whether operands are equal, or differ: also elements of a pack's own type that says when they are equal."""
+    """Whether operands are equal, or differ: also elements of a pack's own type that says when they are equal.
+
+    Those of float0 are all equal, as NumPy says.
+    """
     bind = _bind(function)
 
     def apply(x: Any, y: Any) -> Any:
+        if aval_of(x).dtype is dtypes.float0:
+            return creation.full(x.shape or y.shape, function is comparison.eq)
         element = elements.find(aval_of(x).dtype)
         if element is None or element.equal is None:
             return bind(x, y)
